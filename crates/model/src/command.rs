@@ -1,0 +1,242 @@
+//! What can be asked of the engine.
+
+use crate::{
+    Attachment, Digest, Fence, JobId, Labels, Millis, Name, Outcome, ReportId, Scope, Step, SubmissionKey, TaskId,
+    Timestamp,
+};
+use alloc::{boxed::Box, vec::Vec};
+
+/// One request to the engine; it answers with what became true, or with a rejection.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Take a new job into its queue (Q15).
+    Submit(Box<Submission>),
+    /// End a job on request (Q7).
+    Cancel {
+        /// Which.
+        job: JobId,
+    },
+    /// A worker reports its devices and asks for work (N1).
+    Pull(Pull),
+    /// A worker showed that it lives (N15).
+    Sight {
+        /// Which.
+        worker: Name,
+    },
+    /// A worker reports what happened (N4).
+    Report(Box<Report>),
+    /// A worker takes tasks as confirmed, each lease to be renewed by itself (Q14).
+    Claim {
+        /// For whom.
+        worker: Name,
+        /// At most so many.
+        max: u32,
+        /// How long each lease lasts.
+        lease: Millis,
+    },
+    /// Prolong one lease (Q14).
+    Renew {
+        /// The leased task.
+        task: TaskId,
+        /// Who must hold it.
+        worker: Name,
+        /// How long from now.
+        lease: Millis,
+    },
+    /// End a running task well (Q14).
+    Complete {
+        /// Which.
+        task: TaskId,
+        /// Who must hold it, where the caller said so.
+        worker: Option<Name>,
+        /// JSON text kept with the task.
+        result: Option<Box<str>>,
+    },
+    /// End a running attempt badly (Q14).
+    FailOrRetry {
+        /// Which.
+        task: TaskId,
+        /// Who must hold it, where the caller said so.
+        worker: Option<Name>,
+        /// What people read.
+        error: Option<Box<str>>,
+    },
+    /// Do what is due.
+    Tick,
+    /// Do what is due and say how much ended by it (Q14).
+    Sweep,
+    /// Replace a device's labels (Q15).
+    Label {
+        /// Which.
+        lane: Name,
+        /// All of its labels from now on.
+        labels: Labels,
+    },
+    /// Put a device back into service (Q11).
+    ReturnToService {
+        /// Which.
+        lane: Name,
+        /// Why the operator thinks it is well again.
+        note: Option<Box<str>>,
+    },
+    /// Give a worker no more work (Q15).
+    Drain {
+        /// Which.
+        worker: Name,
+    },
+    /// Give a drained worker work again (Q15).
+    Resume {
+        /// Which.
+        worker: Name,
+    },
+    /// Set how many live leases a worker may hold (Q3).
+    SetCap {
+        /// Which.
+        worker: Name,
+        /// `None`: the general setting.
+        cap: Option<u32>,
+    },
+    /// Give a worker a secret of its own; the one before stays valid for a while (Q15).
+    RotateSecret {
+        /// Which.
+        worker: Name,
+        /// SHA-256 of the new secret.
+        hash: [u8; 32],
+    },
+}
+
+/// A job as a client hands it in.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// Recognises a repeat.
+    pub key: Option<SubmissionKey>,
+    /// Of the body, to tell a repeat from a mistake.
+    pub digest: Digest,
+    /// One job at a time is active per queue.
+    pub queue: Name,
+    /// For which devices.
+    pub scope: Scope,
+    /// Attempts per task; `None`: the general setting.
+    pub max_attempts: Option<u16>,
+    /// What the engine does not look into.
+    pub payload: JobPayload,
+}
+
+/// The part of a job that only stores, workers and people read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobPayload {
+    /// For people.
+    pub title: Option<Box<str>>,
+    /// What the agent is to run.
+    pub workflow: Box<str>,
+    /// JSON text for the workflow.
+    pub params: Box<str>,
+    /// How long the agent may take for one task.
+    pub timeout: Option<Millis>,
+}
+
+/// A worker's request for work.
+#[derive(Clone, Debug)]
+pub struct Pull {
+    /// Who asks.
+    pub worker: Name,
+    /// At most so many jobs; 0 is a mere report.
+    pub max: u32,
+    /// All devices attached there now; `None`: no report.
+    pub devices: Option<Vec<DeviceReport>>,
+    /// Whether to answer even if there is nothing to say; otherwise the request may be parked.
+    pub answer_empty: bool,
+}
+
+/// One device as its worker sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceReport {
+    /// The immutable serial.
+    pub device: Name,
+    /// Whatever reaches it now.
+    pub handle: Name,
+    /// Its condition.
+    pub attachment: Attachment,
+}
+
+/// An idempotent message from an agent.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The sender's id for it.
+    pub id: ReportId,
+    /// Of its content.
+    pub digest: Digest,
+    /// The sender.
+    pub worker: Name,
+    /// By the sender's clock.
+    pub at: Timestamp,
+    /// The whole message as JSON text, fields we do not know included.
+    pub body: Box<str>,
+    /// What it says.
+    pub kind: ReportKind,
+}
+
+/// What a report says.
+#[derive(Clone, Debug)]
+pub enum ReportKind {
+    /// The node began its share of a job (N9).
+    RunStarted {
+        /// Which.
+        job: JobId,
+    },
+    /// The node ended its share of a job (N14).
+    RunFinished {
+        /// Which.
+        job: JobId,
+        /// Its count of how tasks ended.
+        summary: RunSummary,
+    },
+    /// Something about one task.
+    Task(TaskReport),
+}
+
+/// A node's own count of its share (N14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Tasks that went well.
+    pub succeeded: u64,
+    /// Tasks that did not.
+    pub failed: u64,
+    /// Those among the failed that took too long.
+    pub timeout: u64,
+}
+
+/// A report about one task.
+#[derive(Clone, Debug)]
+pub struct TaskReport {
+    /// Its job, as the sender believes.
+    pub job: JobId,
+    /// Which.
+    pub task: TaskId,
+    /// Its device, as the sender believes.
+    pub lane: Name,
+    /// The attempt it speaks of, where told (N6b).
+    pub attempt: Option<u16>,
+    /// The fence of that attempt, where told (N6b).
+    pub fence: Option<Fence>,
+    /// What happened.
+    pub kind: TaskReportKind,
+}
+
+/// What happened to a task.
+#[derive(Clone, Debug)]
+pub enum TaskReportKind {
+    /// It began on the device (N10).
+    Started,
+    /// It is at a step (N11).
+    Progress(Step),
+    /// It is over (N12).
+    Finished {
+        /// `Succeeded` or `Failed`.
+        outcome: Outcome,
+        /// When it began, by the sender's clock.
+        started_at: Timestamp,
+        /// JSON text kept with the task.
+        result: Option<Box<str>>,
+    },
+}

@@ -1,0 +1,47 @@
+//! What memory has forgotten and a decision needs: looked up in the store before it is decided.
+
+use crate::{Digest, JobId, JobStatus, ReportId, SubmissionKey, TaskId, TaskRecord, Timestamp};
+use alloc::{boxed::Box, collections::BTreeMap};
+
+/// What to look up.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// A report by its id.
+    Report(ReportId),
+    /// A task by its id.
+    Task(TaskId),
+    /// A job by its id.
+    Job(JobId),
+    /// A submission by its key.
+    Submission(SubmissionKey),
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// A report with this content was taken.
+    Report(Digest),
+    /// The task, ended.
+    Task(Box<TaskRecord>),
+    /// The job, ended and closed.
+    Job(JobStatus),
+    /// A submission with this content made this job, at this time.
+    Submission(Digest, JobId, Timestamp),
+}
+
+/// The facts found for a group of commands; what is absent does not exist in the store.
+#[derive(Clone, Debug, Default)]
+pub struct Facts(BTreeMap<Key, Fact>);
+
+impl Facts {
+    /// Adds a fact.
+    pub fn insert(&mut self, key: Key, fact: Fact) {
+        self.0.insert(key, fact);
+    }
+
+    /// The fact for a key.
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<&Fact> {
+        self.0.get(key)
+    }
+}

@@ -1,0 +1,306 @@
+//! Identities: of jobs and tasks (ours), of workers and devices (theirs), of leases (fences).
+
+use alloc::sync::Arc;
+use core::{fmt, str::FromStr};
+
+/// Identity of a job; written as a UUID (version 7, so ids sort by the time they were given).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(pub u128);
+
+/// Identity of a task: its job and its place in it, written `<job>.<ordinal>`.
+///
+/// The text form sorts all tasks of a job together, which lets a store find them by a prefix of the
+/// primary key, without an index.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId {
+    /// The job this task is a unit of.
+    pub job: JobId,
+    /// Counts up from 1 in the order the tasks were created; at most [`TaskId::ORDINAL_MAX`].
+    pub ordinal: u32,
+}
+
+/// Proof that a report speaks of the live lease; unguessable, used by one attempt only.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fence(pub u128);
+
+/// The first 128 bits of a SHA-256; tells whether two bodies are the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub u128);
+
+/// A name that came from outside (a worker, a device, a queue, a report): checked once, cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(Arc<str>);
+
+/// What a sender calls one of its reports: 1 to 128 characters, none of them a control character (N4).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReportId(Arc<str>);
+
+/// What a client calls one of its submissions, so that a repeat is recognised (Q15).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SubmissionKey(Arc<str>);
+
+/// Why a text is no name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameError {
+    /// Nothing there.
+    Empty,
+    /// More than [`Name::CHARS_MAX`] characters.
+    TooLong,
+    /// A control character, a slash, a backslash, or a path component such as `..`.
+    Forbidden,
+}
+
+/// The text is not an id of the expected form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdError;
+
+impl JobId {
+    /// Never given to a job; stands for a text that is no id.
+    pub const NIL: Self = Self(0);
+
+    /// Makes a version 7 UUID out of a time and random bits.
+    #[must_use]
+    pub fn new(at: crate::Timestamp, random: u128) -> Self {
+        let millis = u128::from(at.0.max(0).unsigned_abs() & 0xffff_ffff_ffff) << 80;
+        let random = random & 0x0fff_3fff_ffff_ffff_ffff;
+        Self(millis | random | (0x7 << 76) | (0x2 << 62))
+    }
+}
+
+impl TaskId {
+    /// Never given to a task; stands for a text that is no id.
+    pub const NIL: Self = Self { job: JobId::NIL, ordinal: 0 };
+
+    /// The largest ordinal: seven decimal digits, so that text order is numeric order.
+    pub const ORDINAL_MAX: u32 = 9_999_999;
+}
+
+impl Name {
+    /// The longest name.
+    pub const CHARS_MAX: usize = 128;
+
+    /// Takes a text from outside as a name, if it can be one.
+    ///
+    /// # Errors
+    /// Refuses what is empty, too long, or could be mistaken for a path or a terminal command.
+    pub fn new(text: &str) -> Result<Self, NameError> {
+        if text.is_empty() {
+            return Err(NameError::Empty);
+        }
+        if text.chars().count() > Self::CHARS_MAX {
+            return Err(NameError::TooLong);
+        }
+        let forbidden = |c: char| c.is_control() || matches!(c, '/' | '\\' | '\u{2028}' | '\u{2029}' | '\u{feff}');
+        if text.chars().any(forbidden) || text.trim() != text || text == "." || text == ".." {
+            return Err(NameError::Forbidden);
+        }
+        Ok(Self(Arc::from(text)))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl ReportId {
+    /// Takes a text from outside as a report's id, if it can be one.
+    ///
+    /// # Errors
+    /// Refuses what is empty, longer than 128 characters, or holds a control character.
+    pub fn new(text: &str) -> Result<Self, NameError> {
+        checked_text(text).map(Self)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl SubmissionKey {
+    /// Takes a text from outside as a submission's key, if it can be one.
+    ///
+    /// # Errors
+    /// Refuses what is empty, longer than 128 characters, or holds a control character.
+    pub fn new(text: &str) -> Result<Self, NameError> {
+        checked_text(text).map(Self)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn checked_text(text: &str) -> Result<Arc<str>, NameError> {
+    if text.is_empty() {
+        return Err(NameError::Empty);
+    }
+    if text.chars().count() > Name::CHARS_MAX {
+        return Err(NameError::TooLong);
+    }
+    if text.chars().any(char::is_control) {
+        return Err(NameError::Forbidden);
+    }
+    Ok(Arc::from(text))
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "must not be empty",
+            Self::TooLong => "must have at most 128 characters",
+            Self::Forbidden => "must not contain control characters, slashes or outer blanks, nor be a path component",
+        })
+    }
+}
+
+impl core::error::Error for NameError {}
+
+impl fmt::Display for IdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not an id")
+    }
+}
+
+impl core::error::Error for IdError {}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let v = self.0;
+        let (a, b, c) = (v >> 96, (v >> 80) & 0xffff, (v >> 64) & 0xffff);
+        write!(f, "{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", (v >> 48) & 0xffff, v & 0xffff_ffff_ffff)
+    }
+}
+
+impl fmt::Debug for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for JobId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let bytes = text.as_bytes();
+        if bytes.len() != 36 {
+            return Err(IdError);
+        }
+        let mut value = 0u128;
+        for (place, byte) in bytes.iter().enumerate() {
+            if matches!(place, 8 | 13 | 18 | 23) {
+                if *byte != b'-' {
+                    return Err(IdError);
+                }
+                continue;
+            }
+            let digit = char::from(*byte).to_digit(16).ok_or(IdError)?;
+            value = value << 4 | u128::from(digit);
+        }
+        Ok(Self(value))
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:07}", self.job, self.ordinal)
+    }
+}
+
+impl fmt::Debug for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for TaskId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let (job, ordinal) = text.split_once('.').ok_or(IdError)?;
+        if ordinal.len() != 7 || !ordinal.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(IdError);
+        }
+        Ok(Self { job: job.parse()?, ordinal: ordinal.parse().map_err(|_| IdError)? })
+    }
+}
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fence(…)")
+    }
+}
+
+impl FromStr for Fence {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        if text.len() != 32 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(IdError);
+        }
+        u128::from_str_radix(text, 16).map(Self).map_err(|_| IdError)
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Timestamp;
+    use alloc::string::ToString;
+
+    #[test]
+    fn ids_survive_their_text_form() {
+        let job = JobId::new(Timestamp(1_760_000_000_000), u128::MAX);
+        assert_eq!(job.to_string().parse(), Ok(job));
+        assert_eq!(&job.to_string()[14..15], "7");
+        let task = TaskId { job, ordinal: 42 };
+        assert_eq!(task.to_string().parse(), Ok(task));
+        let fence = Fence(7);
+        assert_eq!(fence.to_string().parse(), Ok(fence));
+    }
+
+    #[test]
+    fn job_ids_sort_by_time() {
+        assert!(JobId::new(Timestamp(2), 0) > JobId::new(Timestamp(1), u128::MAX));
+    }
+
+    #[test]
+    fn a_name_is_never_a_path_or_a_control_sequence() {
+        for bad in ["", "..", ".", "a/b", "a\\b", "a\u{0}", "a\u{1b}[2J", " a", "a\n"] {
+            assert!(Name::new(bad).is_err(), "{bad:?}");
+        }
+        for good in ["PC-01", "192.168.0.7:5555", "emulator-5554", "기기 7"] {
+            assert!(Name::new(good).is_ok(), "{good:?}");
+        }
+        assert!(Name::new(&"x".repeat(129)).is_err());
+    }
+}

@@ -1,0 +1,38 @@
+//! The nouns of Muster: what is asked, what became true, what is kept.
+//!
+//! One word per concept. A contract's own words (run, session, `task_device`, PC) live in that
+//! contract's dialect and in the names of tables, never here. This crate knows no clock, no IO, no
+//! serialisation: every other room may depend on it, it depends on none.
+#![no_std]
+extern crate alloc;
+
+mod command;
+mod event;
+mod explanation;
+mod fact;
+mod id;
+mod record;
+mod rejection;
+mod reply;
+mod settings;
+mod task;
+mod time;
+mod worker;
+
+pub use command::{
+    Command, DeviceReport, JobPayload, Pull, Report, ReportKind, RunSummary, Submission, TaskReport, TaskReportKind,
+};
+pub use event::{Event, Grant, Recorded};
+pub use explanation::{Cause, Explanation, Subject};
+pub use fact::{Fact, Facts, Key};
+pub use id::{Digest, Fence, IdError, JobId, Name, NameError, ReportId, SubmissionKey, TaskId};
+pub use record::{
+    AlertKind, AlertRecord, Change, JobRecord, KeyRecord, LaneRecord, LogKind, LogRecord, ReportRecord, SecretRecord,
+    ShareCounts, ShareRecord, TaskRecord, WorkerLogRecord, WorkerRecord,
+};
+pub use rejection::Rejection;
+pub use reply::{Handout, JobAnnounced, PullReply, Reply};
+pub use settings::Settings;
+pub use task::{FailureReason, JobStatus, LeaseKind, Outcome, Scope, Step, StepStatus, TaskStatus};
+pub use time::{Millis, Timestamp};
+pub use worker::{Attachment, Labels, LaneStatus, WorkerStatus};

@@ -1,0 +1,346 @@
+//! What a store keeps: rows that mirror the engine's state, and rows of history.
+
+use crate::{
+    Attachment, Digest, Fence, JobId, JobPayload, JobStatus, LaneStatus, Labels, LeaseKind, Name, Recorded, ReportId,
+    Scope, SubmissionKey, TaskId, TaskStatus, Timestamp, WorkerStatus,
+};
+use alloc::{boxed::Box, vec::Vec};
+
+/// One row to be written. Rows that mirror state replace the row of the same key; history is added.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Table `tasks`.
+    Job(Box<JobRecord>),
+    /// Table `task_devices`.
+    Task(Box<TaskRecord>),
+    /// Table `devices`.
+    Lane(Box<LaneRecord>),
+    /// Table `pcs`.
+    Worker(Box<WorkerRecord>),
+    /// Table `pc_runs`.
+    Share(ShareRecord),
+    /// Table `pc_runs`: the row is gone.
+    ShareGone {
+        /// Of this worker.
+        worker: Name,
+        /// For this job.
+        job: JobId,
+    },
+    /// Table `pc_secrets`: all secrets of the worker are replaced by these.
+    Secrets(Name, Vec<SecretRecord>),
+    /// Table `execution_logs`.
+    Log(LogRecord),
+    /// Table `pc_logs`.
+    WorkerLog(WorkerLogRecord),
+    /// Tables `node_events` and `event_ids`.
+    Report(Box<ReportRecord>),
+    /// Table `idempotency_keys`.
+    Key(KeyRecord),
+    /// Table `alerts`.
+    Alert(AlertRecord),
+}
+
+/// A job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobRecord {
+    /// Its identity.
+    pub id: JobId,
+    /// Its age among all jobs: smaller is older.
+    pub seq: u64,
+    /// Its queue.
+    pub queue: Name,
+    /// Where it stands.
+    pub status: JobStatus,
+    /// For which devices.
+    pub scope: Scope,
+    /// Attempts per task.
+    pub max_attempts: u16,
+    /// Tasks created so far.
+    pub tasks: u32,
+    /// Whether a live task may still belong to it; closed jobs are not loaded.
+    pub open: bool,
+    /// When it was submitted.
+    pub created_at: Timestamp,
+    /// When it became active.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub completed_at: Option<Timestamp>,
+    /// Why it failed.
+    pub error: Option<Box<str>>,
+    /// Present when the job is first written, and in what a store answers; `None` leaves it as it is.
+    pub payload: Option<JobPayload>,
+}
+
+/// A task: the single truth about one unit of work on one device (Q1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskRecord {
+    /// Its identity.
+    pub id: TaskId,
+    /// The worker that has or last had it.
+    pub worker: Name,
+    /// Its device.
+    pub lane: Name,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// Attempts made, the live one included.
+    pub attempt: u16,
+    /// Attempts in all.
+    pub max_attempts: u16,
+    /// How the last attempt failed.
+    pub error: Option<Box<str>>,
+    /// JSON text its worker left.
+    pub result: Option<Box<str>>,
+    /// Of the last attempt.
+    pub fence: Fence,
+    /// What keeps the lease alive.
+    pub lease: LeaseKind,
+    /// When the live lease ends.
+    pub lease_until: Option<Timestamp>,
+    /// When the task came into being.
+    pub created_at: Timestamp,
+    /// When the last attempt was granted.
+    pub started_at: Option<Timestamp>,
+    /// When the last attempt was confirmed.
+    pub confirmed_at: Option<Timestamp>,
+    /// When the live attempt has taken too long.
+    pub timeout_at: Option<Timestamp>,
+    /// When the task ended.
+    pub completed_at: Option<Timestamp>,
+    /// Whether any attempt of it ended by timeout.
+    pub timed_out: bool,
+    /// Records it has in the log.
+    pub logs: u32,
+}
+
+/// A device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaneRecord {
+    /// The immutable serial.
+    pub id: Name,
+    /// Where it is attached.
+    pub worker: Name,
+    /// Whatever reaches it now.
+    pub handle: Name,
+    /// What its worker last said of it.
+    pub attachment: Attachment,
+    /// What outsiders see.
+    pub status: LaneStatus,
+    /// Taken out of service.
+    pub failed: bool,
+    /// Labels.
+    pub labels: Labels,
+    /// Since when it is not usable.
+    pub offline_since: Option<Timestamp>,
+    /// What the operator said when it was last returned to service.
+    pub note: Option<Box<str>>,
+    /// When it was first seen.
+    pub created_at: Timestamp,
+}
+
+/// A worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerRecord {
+    /// Its name.
+    pub id: Name,
+    /// Whether we heard of it lately.
+    pub status: WorkerStatus,
+    /// Since when that is so.
+    pub status_since: Timestamp,
+    /// Its own cap of live leases.
+    pub cap: Option<u32>,
+    /// Gets no more work.
+    pub draining: bool,
+    /// Supply rests until then.
+    pub paused_until: Option<Timestamp>,
+    /// Its presence leases live at least until then.
+    pub lease_until: Timestamp,
+    /// The last sign of life that was written down.
+    pub last_seen: Timestamp,
+    /// When it was first seen.
+    pub created_at: Timestamp,
+}
+
+/// One job's part at one worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareRecord {
+    /// Where.
+    pub worker: Name,
+    /// Of which job.
+    pub job: JobId,
+    /// The first task handed out there.
+    pub first: TaskId,
+    /// Nothing more to come.
+    pub finished: bool,
+    /// How its tasks ended.
+    pub counts: ShareCounts,
+}
+
+/// How the tasks of a share ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShareCounts {
+    /// Tasks that completed.
+    pub completed: u32,
+    /// Tasks that failed for good.
+    pub failed: u32,
+    /// Attempts that failed, timeouts included.
+    pub failed_attempts: u32,
+}
+
+/// A secret that opens the door for one worker; only its SHA-256 is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretRecord {
+    /// SHA-256 of the secret.
+    pub hash: [u8; 32],
+    /// `None`: until replaced.
+    pub valid_until: Option<Timestamp>,
+}
+
+/// The stations of an attempt (Q12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogKind {
+    /// The task came into being.
+    Created,
+    /// An attempt was handed out.
+    Sent,
+    /// Its worker confirmed it.
+    Acked,
+    /// It ended well.
+    Succeeded,
+    /// It ended badly.
+    Failed,
+    /// It took too long, or its lease ran out.
+    Timeout,
+    /// Another attempt will follow.
+    RetryScheduled,
+    /// None will.
+    FailedFinal,
+    /// The task was closed on request or because its device stayed away.
+    Cancelled,
+}
+
+impl LogKind {
+    /// The value of `execution_logs.event_type`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "CREATED",
+            Self::Sent => "SENT",
+            Self::Acked => "ACKED",
+            Self::Succeeded => "SUCCEEDED",
+            Self::Failed => "FAILED",
+            Self::Timeout => "TIMEOUT",
+            Self::RetryScheduled => "RETRY_SCHEDULED",
+            Self::FailedFinal => "FAILED_FINAL",
+            Self::Cancelled => "CANCELLED",
+        }
+    }
+
+    /// The value of `execution_logs.level`.
+    #[must_use]
+    pub const fn level(self) -> &'static str {
+        match self {
+            Self::Created | Self::Sent | Self::Acked | Self::Succeeded => "info",
+            Self::RetryScheduled | Self::Cancelled => "warn",
+            Self::Failed | Self::Timeout | Self::FailedFinal => "error",
+        }
+    }
+}
+
+/// One station of one attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogRecord {
+    /// Of which task.
+    pub task: TaskId,
+    /// Counts up from 1 within the task.
+    pub seq: u32,
+    /// Of which attempt; 0 before the first.
+    pub attempt: u16,
+    /// Which station.
+    pub kind: LogKind,
+    /// More, for people.
+    pub message: Option<Box<str>>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A change in a worker's life (N15).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerLogRecord {
+    /// Whose.
+    pub worker: Name,
+    /// `enrolled`, `online`, `offline`, `draining`, `resumed`, `paused`, `supplied`, `capped`, `secret_rotated`.
+    pub kind: &'static str,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A report as it was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportRecord {
+    /// The sender's id for it.
+    pub id: ReportId,
+    /// Of its content.
+    pub digest: Digest,
+    /// The sender.
+    pub worker: Name,
+    /// Its type in the contract's word.
+    pub kind: &'static str,
+    /// Of which task it speaks.
+    pub task: Option<TaskId>,
+    /// What it did: `Applied` or `Stale`.
+    pub effect: Recorded,
+    /// The whole message as JSON text.
+    pub body: Box<str>,
+    /// When it was taken.
+    pub at: Timestamp,
+}
+
+/// A submission's key and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRecord {
+    /// The client's key.
+    pub key: SubmissionKey,
+    /// Of the body.
+    pub digest: Digest,
+    /// The job it made.
+    pub job: JobId,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Something people should look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlertRecord {
+    /// Derived from the seed: unique.
+    pub id: u128,
+    /// What sort of thing.
+    pub kind: AlertKind,
+    /// Whom it concerns.
+    pub worker: Name,
+    /// Which job it concerns.
+    pub job: Option<JobId>,
+    /// What happened, in a sentence.
+    pub message: Box<str>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// The sorts of alerts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlertKind {
+    /// Many devices of one worker vanished at once (N17).
+    MassDropout,
+    /// A worker's summary of its share is unlike the rows (N8b).
+    SummaryMismatch,
+}
+
+impl AlertKind {
+    /// The value of `alerts.kind`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::MassDropout => "mass_dropout",
+            Self::SummaryMismatch => "summary_mismatch",
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Why a command was not carried out.
+
+use crate::{JobStatus, Name, TaskStatus};
+
+/// A refusal; nothing changed. Every dialect has words of its own for each (no wildcard arm).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// The report id was used before, for another content (N5).
+    ReportConflict,
+    /// The submission key was used before, for another body (Q15).
+    KeyConflict,
+    /// No such job.
+    JobUnknown,
+    /// No such task, or not in that job.
+    TaskUnknown,
+    /// No such device, or not that task's.
+    LaneUnknown,
+    /// No such worker.
+    WorkerUnknown,
+    /// The task is another worker's (N6).
+    NotHolder {
+        /// Who holds it.
+        holder: Name,
+    },
+    /// The task is not leased out (Q14).
+    TaskNotRunning {
+        /// What it is instead.
+        status: TaskStatus,
+    },
+    /// The job ended before (Q15).
+    JobEnded {
+        /// How.
+        status: JobStatus,
+    },
+    /// The device is in service as it is (Q11).
+    LaneInService,
+    /// A job may have so many tasks and no more.
+    TooManyTasks,
+}

@@ -1,0 +1,78 @@
+//! What a command is answered with.
+
+use crate::{Fence, JobId, JobStatus, Name, Recorded, TaskId, TaskRecord, Timestamp};
+use alloc::{boxed::Box, vec::Vec};
+
+/// The answer to a command that was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// To `Submit` and `Cancel`: the job as it stands now.
+    Job {
+        /// Which.
+        job: JobId,
+        /// Where it stands.
+        status: JobStatus,
+    },
+    /// To `Pull`.
+    Pulled(PullReply),
+    /// To `Report`.
+    Recorded(Recorded),
+    /// To `Claim`: the tasks taken.
+    Claimed(Vec<TaskRecord>),
+    /// To `Renew`: whether the lease was there to be renewed.
+    Renewed(bool),
+    /// To `Complete` and `FailOrRetry`: the task as it stands now.
+    Task(Box<TaskRecord>),
+    /// To `Sweep`.
+    Swept {
+        /// Jobs that ended by it.
+        jobs: u32,
+        /// Attempts that ended by it.
+        tasks: u32,
+    },
+    /// To everything else.
+    Done,
+}
+
+/// What a worker that asks is told (N1).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PullReply {
+    /// Jobs of which `handouts` carries the worker's first task.
+    pub announced: Vec<JobAnnounced>,
+    /// Tasks to run.
+    pub handouts: Vec<Handout>,
+    /// Jobs that hold nothing more for this worker.
+    pub finished: Vec<JobId>,
+    /// Tasks to end.
+    pub stop: Vec<TaskId>,
+    /// Nothing here the worker has not heard; the request may wait.
+    pub nothing_new: bool,
+}
+
+/// A job new to a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobAnnounced {
+    /// Which.
+    pub job: JobId,
+    /// Its devices at this worker, as far as they are known now.
+    pub targets: u32,
+    /// How many may run at once here.
+    pub slots: u32,
+}
+
+/// One task handed to a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handout {
+    /// Which.
+    pub task: TaskId,
+    /// On which device.
+    pub lane: Name,
+    /// Whatever reaches the device now.
+    pub handle: Name,
+    /// The nth try.
+    pub attempt: u16,
+    /// Proof of the lease.
+    pub fence: Fence,
+    /// When the lease ends if nothing is heard.
+    pub until: Timestamp,
+}
