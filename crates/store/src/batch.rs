@@ -1,0 +1,65 @@
+//! What goes in and what comes out at a start.
+
+use muster_model::{
+    Change, JobRecord, LaneRecord, Name, SecretRecord, ShareRecord, TaskRecord, Timestamp, WorkerRecord,
+};
+
+/// What one transaction makes durable.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Rows, in the order they came to be; a later row replaces an earlier one of the same key.
+    pub changes: Vec<Change>,
+    /// What subscribers will be told once this is durable.
+    pub feed: Vec<FeedEntry>,
+    /// Signs of life worth writing down: `pcs.last_seen_at`.
+    pub sightings: Vec<(Name, Timestamp)>,
+}
+
+impl Batch {
+    /// Whether there is nothing to make durable.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.feed.is_empty() && self.sightings.is_empty()
+    }
+}
+
+/// One thing that happened, as subscribers see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeedEntry {
+    /// Counts up by one, without gaps, over all terms.
+    pub seq: u64,
+    /// The kind of thing, in snake case.
+    pub kind: String,
+    /// A JSON object.
+    pub body: String,
+}
+
+/// One live record, as loaded at the start of a term.
+#[derive(Clone, Debug)]
+pub enum Loaded {
+    /// A worker.
+    Worker(WorkerRecord),
+    /// A device.
+    Lane(LaneRecord),
+    /// An open job, without its payload.
+    Job(JobRecord),
+    /// A task of an open job, without its result.
+    Task(TaskRecord),
+    /// A worker's part of a job.
+    Share(ShareRecord),
+    /// All secrets of a worker.
+    Secrets(Name, Vec<SecretRecord>),
+    /// The largest age number given to a job so far.
+    JobSeq(u64),
+}
+
+/// What may be deleted: everything older.
+#[derive(Clone, Copy, Debug)]
+pub struct Cutoffs {
+    /// Closed jobs with their tasks and logs (by their end), `pc_logs`, alerts, node events, the feed.
+    pub history: Timestamp,
+    /// Report ids.
+    pub report_ids: Timestamp,
+    /// Submission keys.
+    pub keys: Timestamp,
+}

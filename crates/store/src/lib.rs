@@ -1,0 +1,187 @@
+//! What a store must do, a store in memory, and the suite every store must pass.
+//!
+//! A store is told what changed, batch by batch, by the one writer; it never decides. Each batch is one
+//! transaction. Three handles keep the three kinds of access apart: [`Writer`] (one per term, on the
+//! committing thread), [`Lookup`] (the driver's point reads of what memory has forgotten) and
+//! [`Reader`] (lists and history for people, on connections of their own).
+
+mod batch;
+mod query;
+
+pub use batch::{Batch, Cutoffs, FeedEntry, Loaded};
+pub use query::{Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, TaskFilter, WorkerSummary};
+
+use muster_model::{
+    AlertRecord, Facts, JobId, JobRecord, Key, LaneRecord, LogRecord, Name, TaskId, TaskRecord, Timestamp,
+    WorkerLogRecord, WorkerRecord,
+};
+
+/// Why a store did not do as told. The driver treats every one alike: the term ends.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another process has the data.
+    #[error("{0} is in use by another muster server; stop it first or choose another --data directory")]
+    InUse(String),
+    /// The data were written by a newer version.
+    #[error("the store has schema version {found}, this binary knows {known}; use a newer muster")]
+    TooNew {
+        /// In the store.
+        found: u32,
+        /// In this binary.
+        known: u32,
+    },
+    /// A newer term began: this one may write no more.
+    #[error("a newer term has begun")]
+    Superseded,
+    /// A row holds what it cannot hold.
+    #[error("the store holds a row that makes no sense: {0}")]
+    Corrupt(String),
+    /// The database said no.
+    #[error("the store failed: {0}")]
+    Backend(String),
+}
+
+/// A place that keeps what the engine decided.
+pub trait Store: Send + Sync + 'static {
+    /// Begins a term: whoever held an earlier one can write no more. Counts the epoch up.
+    ///
+    /// # Errors
+    /// When the store cannot be reached or another process holds it.
+    fn begin_term(&self) -> Result<Term, StoreError>;
+
+    /// A handle for reading; cheap to call, safe to share.
+    fn reader(&self) -> std::sync::Arc<dyn Reader>;
+}
+
+/// The handles of one term.
+pub struct Term {
+    /// Counts up with every term.
+    pub epoch: u64,
+    /// The last number of the feed that was given out.
+    pub feed_seq: u64,
+    /// For the committing thread.
+    pub writer: Box<dyn Writer>,
+    /// For the driver.
+    pub lookup: Box<dyn Lookup>,
+}
+
+/// The writing end of a term.
+pub trait Writer: Send {
+    /// Hands over everything that is live, in this order: workers, lanes, jobs (open ones, oldest
+    /// first), the tasks of those jobs (ended ones too), shares, secrets.
+    ///
+    /// # Errors
+    /// When a row cannot be read or makes no sense.
+    fn load(&mut self, sink: &mut dyn FnMut(Loaded)) -> Result<(), StoreError>;
+
+    /// Makes a batch durable: all of it or nothing.
+    ///
+    /// # Errors
+    /// When it is not, or may not be, durable.
+    fn commit(&mut self, batch: &Batch) -> Result<(), StoreError>;
+
+    /// Deletes a bounded amount of what is older than the cutoffs; answers whether more remains.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn prune(&mut self, cutoffs: &Cutoffs) -> Result<bool, StoreError>;
+}
+
+/// Point reads of what memory has forgotten. Sees every batch whose commit returned.
+pub trait Lookup: Send {
+    /// The facts that exist for these keys. A job that is open is not a fact; nor is a task that is
+    /// not ended.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn facts(&mut self, keys: &[Key]) -> Result<Facts, StoreError>;
+}
+
+/// Reads for people. Every list is paged; every call sees one consistent state.
+pub trait Reader: Send + Sync {
+    /// Jobs, newest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn jobs(&self, filter: &JobFilter, page: &Cursor) -> Result<Page<JobRecord>, StoreError>;
+
+    /// One job, its payload included.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError>;
+
+    /// How many tasks of a job stand where, at which worker, and how fast they ended since a moment.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn job_counts(&self, id: JobId, rate_since: Timestamp) -> Result<JobCounts, StoreError>;
+
+    /// The tasks of a job, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn tasks(&self, job: JobId, filter: &TaskFilter, page: &Cursor) -> Result<Page<TaskRecord>, StoreError>;
+
+    /// One task.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn task(&self, id: TaskId) -> Result<Option<TaskRecord>, StoreError>;
+
+    /// The stations of a task, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn task_log(&self, id: TaskId) -> Result<Vec<LogRecord>, StoreError>;
+
+    /// Devices, by name.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn lanes(&self, filter: &LaneFilter, page: &Cursor) -> Result<Page<LaneRecord>, StoreError>;
+
+    /// One device.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn lane(&self, id: &Name) -> Result<Option<LaneRecord>, StoreError>;
+
+    /// Workers with the counts of view `pc_device_summary`, by name (Q13).
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn workers(&self, page: &Cursor) -> Result<Page<WorkerSummary>, StoreError>;
+
+    /// One worker.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn worker(&self, id: &Name) -> Result<Option<WorkerSummary>, StoreError>;
+
+    /// A worker's life, newest first, at most `limit` entries.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn worker_log(&self, id: &Name, limit: u32) -> Result<Vec<WorkerLogRecord>, StoreError>;
+
+    /// Alerts, newest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn alerts(&self, page: &Cursor) -> Result<Page<AlertRecord>, StoreError>;
+
+    /// Entries of the feed after a number, oldest first, at most about `limit`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn feed(&self, after: u64, limit: u32) -> Result<FeedPage, StoreError>;
+
+    /// The record of a worker alone.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn worker_record(&self, id: &Name) -> Result<Option<WorkerRecord>, StoreError> {
+        Ok(self.worker(id)?.map(|summary| summary.worker))
+    }
+}
