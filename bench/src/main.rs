@@ -1,0 +1,3 @@
+//! Measurements, each a ratio in one run.
+
+fn main() {}

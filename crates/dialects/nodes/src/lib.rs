@@ -1,0 +1,1 @@
+//! Speaks contract N: device nodes pull work and push callbacks.

@@ -1,0 +1,1 @@
+//! Speaks contract Q: runs, devices, PCs, explain, and the PostgREST-style RPCs.

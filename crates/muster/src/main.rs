@@ -1,0 +1,3 @@
+//! One control plane for fleets of workers that come and go.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! A deterministic world in which the engine lives, crashes and is checked.

@@ -1,0 +1,1 @@
+//! End to end: the real binary, kill -9 included.
