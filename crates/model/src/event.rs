@@ -46,8 +46,6 @@ pub enum Event {
     JobSubmitted { job: JobId, submission: Box<Submission>, at: Timestamp },
     /// A job became the one its queue serves (Q2).
     JobActivated { job: JobId, at: Timestamp },
-    /// The search for devices long away got this far for a job (volatile).
-    JobSwept { job: JobId, next_lane: Option<Name> },
     /// A job ended (Q7).
     JobEnded { job: JobId, status: JobStatus, error: Option<Box<str>>, at: Timestamp },
     /// The last running task of an ended job ended: nothing of it is live.
@@ -63,8 +61,10 @@ pub enum Event {
     TaskProgressed { task: TaskId, attempt: u16, step: Step },
     /// An attempt ended. What follows from it is said by the next event on the task.
     AttemptEnded { task: TaskId, attempt: u16, outcome: Outcome, at: Timestamp },
-    /// The task waits for another attempt (Q10); `forgiven`: the last one does not count (N17).
-    TaskQueued { task: TaskId, forgiven: bool, at: Timestamp },
+    /// The task waits for another attempt (Q10).
+    TaskQueued { task: TaskId, at: Timestamp },
+    /// The last attempt of the task does not count: it may have one more (N17).
+    TaskForgiven { task: TaskId },
     /// The task is over.
     TaskEnded { task: TaskId, status: TaskStatus, error: Option<Box<str>>, result: Option<Box<str>>, at: Timestamp },
     /// A task came into being only to be closed: its device is long away (Q6).
@@ -81,8 +81,6 @@ pub enum Event {
         body: Box<str>,
         at: Timestamp,
     },
-    /// A job has nothing more for a worker, or has again (volatile but for its record).
-    ShareFinished { worker: Name, job: JobId, finished: bool },
     /// A worker ended its share of a job (N14).
     ShareClosed { worker: Name, job: JobId },
     /// A worker was answered: it knows what there is to know, and these tasks were shown to it (volatile).

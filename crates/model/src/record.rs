@@ -214,8 +214,6 @@ pub enum LogKind {
     RetryScheduled,
     /// None will.
     FailedFinal,
-    /// The task was closed on request or because its device stayed away.
-    Cancelled,
 }
 
 impl LogKind {
@@ -231,7 +229,6 @@ impl LogKind {
             Self::Timeout => "TIMEOUT",
             Self::RetryScheduled => "RETRY_SCHEDULED",
             Self::FailedFinal => "FAILED_FINAL",
-            Self::Cancelled => "CANCELLED",
         }
     }
 
@@ -240,7 +237,7 @@ impl LogKind {
     pub const fn level(self) -> &'static str {
         match self {
             Self::Created | Self::Sent | Self::Acked | Self::Succeeded => "info",
-            Self::RetryScheduled | Self::Cancelled => "warn",
+            Self::RetryScheduled => "warn",
             Self::Failed | Self::Timeout | Self::FailedFinal => "error",
         }
     }
