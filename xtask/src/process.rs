@@ -1,0 +1,81 @@
+//! Calls to other programs.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::failure::Failure;
+
+/// Prepares a call of the cargo that called this program.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments);
+    command
+}
+
+/// Runs a program to its end; its output goes where ours goes.
+pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
+    // No chore asks anybody anything: a program that would must fail, not wait.
+    let outcome = command.stdin(Stdio::null()).status();
+    let status = outcome.map_err(|error| Failure::Unstarted {
+        line: line_of(command),
+        error,
+    })?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::Ended {
+            line: line_of(command),
+            status,
+        })
+    }
+}
+
+/// Runs a program to its end and returns what it wrote to stdout.
+pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, Failure> {
+    let outcome = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let output = outcome.map_err(|error| Failure::Unstarted {
+        line: line_of(command),
+        error,
+    })?;
+    if output.status.success() {
+        Ok(output.stdout)
+    } else {
+        Err(Failure::Ended {
+            line: line_of(command),
+            status: output.status,
+        })
+    }
+}
+
+/// Says whether a program can be called, without a word on the terminal.
+pub(crate) fn answers(command: &mut Command) -> bool {
+    let silent = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    silent.status().is_ok_and(|status| status.success())
+}
+
+/// Finds the binary that a release build leaves, as a path that holds in any directory.
+pub(crate) fn release_binary() -> Result<PathBuf, Failure> {
+    let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let root = env::current_dir().map_err(Failure::Workspace)?;
+    Ok(root.join(target).join("release/muster"))
+}
+
+fn line_of(command: &Command) -> String {
+    let program = PathBuf::from(command.get_program());
+    let name = program
+        .file_name()
+        .unwrap_or(command.get_program())
+        .to_string_lossy()
+        .into_owned();
+    let arguments = command
+        .get_args()
+        .map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once(name)
+        .chain(arguments)
+        .collect::<Vec<_>>()
+        .join(" ")
+}

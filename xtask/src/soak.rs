@@ -1,0 +1,138 @@
+//! `cargo xtask soak`: the long series, for a night or before a release.
+
+use crate::failure::Failure;
+use crate::options;
+use crate::process::{self, cargo};
+use crate::stopwatch::Stopwatch;
+
+/// Runs the series that was asked for, or both.
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let series = match arguments.split_first() {
+        None => vec![Series::Kills(KILLS), Series::Seeds(SEEDS)],
+        Some((name, rest)) if name == "kills" => {
+            vec![Series::Kills(options::number(rest, "--times", KILLS)?)]
+        }
+        Some((name, rest)) if name == "seeds" => {
+            vec![Series::Seeds(options::number(rest, "--seeds", SEEDS)?)]
+        }
+        Some((name, _)) => return Err(Failure::Usage(format!("no series `{name}`\n\n{HELP}"))),
+    };
+    summarize(series.iter().map(Series::report).collect())
+}
+
+/// Closes with one line; a series that failed did not keep the next from running.
+fn summarize(reports: Vec<Report>) -> Result<(), Failure> {
+    let parts: Vec<&str> = reports.iter().map(|report| report.line.as_str()).collect();
+    let line = format!("soak: {}", parts.join("; "));
+    if reports.iter().all(|report| report.passed) {
+        println!("{line}");
+        return Ok(());
+    }
+    Err(Failure::Refused(line))
+}
+
+/// One thing done many times.
+enum Series {
+    Kills(u64),
+    Seeds(u64),
+}
+
+impl Series {
+    fn report(&self) -> Report {
+        println!("== {}", self.name());
+        let watch = Stopwatch::start();
+        let outcome = self.run();
+        if let Err(failure) = &outcome {
+            eprintln!("{failure}");
+        }
+        let passed = outcome.is_ok();
+        let verdict = if passed { "passed" } else { "FAILED" };
+        Report {
+            line: format!("{} {verdict} in {}", self.name(), watch.elapsed()),
+            passed,
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Series::Kills(times) => format!("{times} kills"),
+            Series::Seeds(seeds) => format!("{seeds} seeds"),
+        }
+    }
+
+    fn run(&self) -> Result<(), Failure> {
+        match self {
+            Series::Kills(times) => kill(*times),
+            Series::Seeds(seeds) => simulate(*seeds),
+        }
+    }
+}
+
+/// How a series went.
+struct Report {
+    line: String,
+    passed: bool,
+}
+
+fn kill(times: u64) -> Result<(), Failure> {
+    process::run(&mut cargo(&["build", "--release", "-p", "muster"]))?;
+    let mut tests = cargo(&[
+        "test",
+        "--release",
+        "-p",
+        "muster-tests",
+        "--test",
+        "kill",
+        "--",
+        "--nocapture",
+    ]);
+    process::run(
+        tests
+            .env("MUSTER_KILLS", times.to_string())
+            .env("MUSTER_BIN", process::release_binary()?),
+    )
+}
+
+fn simulate(seeds: u64) -> Result<(), Failure> {
+    let run = &["run", "--release", "-p", "muster", "--", "simulate", "--seeds"];
+    process::run(cargo(run).arg(seeds.to_string()))
+}
+
+/// What `cargo xtask soak --help` prints.
+pub(crate) const HELP: &str = "\
+usage: cargo xtask soak                     both series
+       cargo xtask soak kills [--times N]   kill -9 the server N times (200)
+       cargo xtask soak seeds [--seeds N]   simulate N seeds (100000)";
+
+const KILLS: u64 = 200;
+const SEEDS: u64 = 100_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(line: &str, passed: bool) -> Report {
+        Report {
+            line: line.into(),
+            passed,
+        }
+    }
+
+    #[test]
+    fn one_failed_series_fails_the_whole_and_the_line_names_both() {
+        let failure = summarize(vec![
+            report("2 kills FAILED", false),
+            report("9 seeds passed", true),
+        ]);
+        assert_eq!(
+            failure.unwrap_err().to_string(),
+            "soak: 2 kills FAILED; 9 seeds passed"
+        );
+        assert!(summarize(vec![report("9 seeds passed", true)]).is_ok());
+    }
+
+    #[test]
+    fn an_unknown_series_is_a_usage_error() {
+        assert!(matches!(run(&["night".into()]), Err(Failure::Usage(_))));
+    }
+}
