@@ -1,1 +1,30 @@
 //! What every request passes before a dialect sees it.
+//!
+//! A dialect hands over `pub fn routes() -> utoipa_axum::router::OpenApiRouter<Door>`. Its handlers take
+//! [`Door`] as state; who may call them is said by what they extract ([`Node`], [`Operator`] or [`Caller`]); bodies
+//! come as [`JsonBody`] and are read with [`Fields`]; whatever is refused is a [`Problem`].
+//!
+//! In `#[utoipa::path]` a handler names its security (`"node"`, `"operator"`, or `"node"`, `"operator"` and `"apikey"` as
+//! alternatives) and the responses that are its own. Those that the door gives to any request (400, 401, 403, 413,
+//! 415, 422, 500, 503) are added to every operation when the routers are put together.
+
+mod body;
+mod caller;
+mod door;
+mod fields;
+mod json;
+mod keys;
+mod metrics;
+mod params;
+mod problem;
+mod typed_fields;
+
+pub use body::JsonBody;
+pub use caller::{Caller, Node, Operator};
+pub use door::{Door, DoorSettings};
+pub use fields::{Fields, Item};
+pub use json::read_json;
+pub use keys::Keys;
+pub use metrics::Metrics;
+pub use params::{Params, PathText};
+pub use problem::Problem;

@@ -1,0 +1,72 @@
+//! What every handler is given.
+
+use crate::{Keys, Metrics, Problem};
+use muster_coordinator::Coordinator;
+use std::{sync::Arc, time::Duration};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The state of every route: the coordinator, and what the door itself needs. Cheap to clone.
+#[derive(Clone)]
+pub struct Door {
+    /// The handle to the one writer.
+    pub coordinator: Coordinator,
+    /// Where counts go; dialects may register their own.
+    pub metrics: Arc<Metrics>,
+    /// What an operator may set about the door.
+    pub settings: Arc<DoorSettings>,
+    pub(crate) keys: Arc<Keys>,
+    streams: Arc<Semaphore>,
+}
+
+/// What an operator may set about the door (section `server`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DoorSettings {
+    /// Longer bodies are refused (N6).
+    pub body_limit_bytes: usize,
+    /// Longer requests are given up; more than a long poll takes.
+    pub request_timeout: Duration,
+    /// More requests at once are turned away (I9).
+    pub requests_max: usize,
+    /// Names, beside IP addresses and `localhost`, under which callers may address us (I7).
+    pub hosts: Vec<String>,
+    /// Pages elsewhere that may call us: `https://dashboard.example` (I7).
+    pub origins: Vec<String>,
+    /// Whether `/metrics` is open to everybody (I7).
+    pub public_metrics: bool,
+}
+
+impl Door {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(coordinator: Coordinator, keys: Keys, settings: DoorSettings) -> Self {
+        Self {
+            coordinator,
+            metrics: Arc::new(Metrics::new()),
+            settings: Arc::new(settings),
+            keys: Arc::new(keys),
+            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+        }
+    }
+
+    /// The right to keep one stream open.
+    pub(crate) fn stream_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let permit = Arc::clone(&self.streams).try_acquire_owned();
+        permit.map_err(|_| Problem::busy("too many streams are open; close one and try again"))
+    }
+}
+
+impl Default for DoorSettings {
+    fn default() -> Self {
+        Self {
+            body_limit_bytes: 1_048_576,
+            request_timeout: Duration::from_mins(1),
+            requests_max: 4096,
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            public_metrics: false,
+        }
+    }
+}
+
+/// A stream outlives its request and so escapes the cap on requests; this many watchers are plenty.
+const STREAMS_MAX: usize = 1024;

@@ -1,0 +1,214 @@
+//! Reads the fields of a JSON object one by one and names the one that is wrong.
+
+use crate::Problem;
+use muster_model::{Name, Timestamp};
+use serde_json::{Map, Value};
+use std::ops::RangeInclusive;
+
+/// A JSON object whose fields are read by name. A field that is `null` counts as absent.
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    object: &'a Map<String, Value>,
+    path: String,
+}
+
+/// A value at a known place of the request.
+#[derive(Clone, Debug)]
+pub struct Item<'a> {
+    /// The value; never `null` when it came out of [`Fields`].
+    pub value: &'a Value,
+    /// Where it stands: `devices[3].device_id`.
+    pub path: String,
+}
+
+impl<'a> Fields<'a> {
+    /// Reads a whole body, which must be an object.
+    ///
+    /// # Errors
+    /// 422 when it is something else.
+    pub fn of(body: &'a Value) -> Result<Self, Problem> {
+        Item {
+            value: body,
+            path: String::new(),
+        }
+        .fields()
+    }
+
+    /// The names and values of all fields, in no order that matters.
+    #[must_use]
+    pub fn object(&self) -> &'a Map<String, Value> {
+        self.object
+    }
+
+    /// The path of a field of this object.
+    #[must_use]
+    pub fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+
+    /// The problem of a field, for rules only the caller knows; `detail` goes on after the path: "must be …".
+    #[must_use]
+    pub fn refuse(&self, key: &str, detail: &str) -> Problem {
+        Problem::unprocessable(self.path_of(key), detail)
+    }
+
+    /// A field that may be absent or `null`.
+    #[must_use]
+    pub fn optional(&self, key: &str) -> Option<Item<'a>> {
+        let value = self.object.get(key).filter(|value| !value.is_null())?;
+        Some(Item {
+            value,
+            path: self.path_of(key),
+        })
+    }
+
+    /// A field that must be there.
+    ///
+    /// # Errors
+    /// 422 when it is not.
+    pub fn required(&self, key: &str) -> Result<Item<'a>, Problem> {
+        self.optional(key).ok_or_else(|| self.refuse(key, "is missing"))
+    }
+
+    /// Refuses fields other than these, for objects whose typos would silently change what happens.
+    ///
+    /// # Errors
+    /// 422 naming the first other field.
+    pub fn only(&self, known: &[&str]) -> Result<(), Problem> {
+        match self.object.keys().find(|key| !known.contains(&key.as_str())) {
+            Some(key) => Err(self.refuse(key, &format!("is not known here; known are {}", known.join(", ")))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<'a> Item<'a> {
+    /// The value as an object.
+    ///
+    /// # Errors
+    /// 422 when it is none.
+    pub fn fields(&self) -> Result<Fields<'a>, Problem> {
+        let object = self
+            .value
+            .as_object()
+            .ok_or_else(|| self.refuse("must be an object"))?;
+        Ok(Fields {
+            object,
+            path: self.path.clone(),
+        })
+    }
+
+    /// The value as a list of at most `len_max` items.
+    ///
+    /// # Errors
+    /// 422 when it is none or longer.
+    pub fn items(&self, len_max: usize) -> Result<Vec<Item<'a>>, Problem> {
+        let array = self
+            .value
+            .as_array()
+            .ok_or_else(|| self.refuse("must be an array"))?;
+        if array.len() > len_max {
+            return Err(self.refuse(&format!("must have at most {len_max} items")));
+        }
+        let item = |(index, value)| Item {
+            value,
+            path: format!("{}[{index}]", self.path),
+        };
+        Ok(array.iter().enumerate().map(item).collect())
+    }
+
+    /// The value as text of at most `chars_max` characters, without NUL.
+    ///
+    /// # Errors
+    /// 422 when it is none.
+    pub fn text(&self, chars_max: usize) -> Result<&'a str, Problem> {
+        let text = self
+            .value
+            .as_str()
+            .ok_or_else(|| self.refuse("must be a string"))?;
+        if text.contains('\0') {
+            return Err(self.refuse("must not contain NUL"));
+        }
+        if text.chars().count() > chars_max {
+            return Err(self.refuse(&format!("must have at most {chars_max} characters")));
+        }
+        Ok(text)
+    }
+
+    /// The value as a name.
+    ///
+    /// # Errors
+    /// 422 when it is none.
+    pub fn name(&self) -> Result<Name, Problem> {
+        let text = self
+            .value
+            .as_str()
+            .ok_or_else(|| self.refuse("must be a string"))?;
+        Name::new(text).map_err(|error| self.refuse(&error.to_string()))
+    }
+
+    /// The value as an integer of a range; a number with a fraction or a text is none.
+    ///
+    /// # Errors
+    /// 422 when it is none.
+    pub fn integer_in(&self, range: RangeInclusive<i64>) -> Result<i64, Problem> {
+        let integer = self.value.as_i64().filter(|integer| range.contains(integer));
+        integer.ok_or_else(|| {
+            self.refuse(&format!(
+                "must be an integer from {} to {}",
+                range.start(),
+                range.end()
+            ))
+        })
+    }
+
+    /// The value as `true` or `false`.
+    ///
+    /// # Errors
+    /// 422 when it is neither.
+    pub fn boolean(&self) -> Result<bool, Problem> {
+        self.value
+            .as_bool()
+            .ok_or_else(|| self.refuse("must be true or false"))
+    }
+
+    /// The value as milliseconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// 422 when it is none, or after the year 9999.
+    pub fn timestamp(&self) -> Result<Timestamp, Problem> {
+        let millis = self
+            .value
+            .as_i64()
+            .filter(|millis| (0..=TIMESTAMP_MAX).contains(millis));
+        millis
+            .map(Timestamp)
+            .ok_or_else(|| self.refuse("must be a time in milliseconds since 1970"))
+    }
+
+    /// The value as one of some words.
+    ///
+    /// # Errors
+    /// 422 listing the words.
+    pub fn choice(&self, words: &[&'static str]) -> Result<&'static str, Problem> {
+        let word = self
+            .value
+            .as_str()
+            .and_then(|text| words.iter().find(|word| **word == text));
+        word.copied()
+            .ok_or_else(|| self.refuse(&format!("must be one of {}", words.join(", "))))
+    }
+
+    /// The problem of this value; `detail` goes on after the path: "must be …".
+    #[must_use]
+    pub fn refuse(&self, detail: &str) -> Problem {
+        Problem::unprocessable(self.path.clone(), detail)
+    }
+}
+
+/// The last millisecond of the year 9999.
+const TIMESTAMP_MAX: i64 = 253_402_300_799_999;

@@ -1,0 +1,114 @@
+//! Counts what happens, for `/metrics`.
+
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    registry::Registry,
+};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+/// The counts of one server. Each server has a registry of its own, so that several can live in one process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Mutex<Registry>,
+    requests: Family<RequestLabels, Counter>,
+    seconds: Family<RouteLabels, Histogram>,
+}
+
+impl Metrics {
+    /// Nothing counted yet.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("muster");
+        let requests = Family::<RequestLabels, Counter>::default();
+        registry.register(
+            "http_requests",
+            "Requests by route, method and status",
+            requests.clone(),
+        );
+        let seconds = Family::<RouteLabels, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
+        registry.register(
+            "http_request_seconds",
+            "Time until the response began, waiting included",
+            seconds.clone(),
+        );
+        Self {
+            registry: Mutex::new(registry),
+            requests,
+            seconds,
+        }
+    }
+
+    /// Lets others add counts of their own; names get the prefix `muster_`.
+    pub fn register(&self, add: impl FnOnce(&mut Registry)) {
+        add(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Everything counted so far, as OpenMetrics text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        encode(&mut text, &registry).expect("writing to a string does not fail");
+        text
+    }
+
+    /// Counts one request. The route is the template, not the path: paths are without number.
+    pub(crate) fn count_request(&self, route: &str, method: &'static str, status: u16, took: Duration) {
+        let labels = RequestLabels {
+            route: route.to_owned(),
+            method,
+            status,
+        };
+        self.requests.get_or_create(&labels).inc();
+        let labels = RouteLabels {
+            route: route.to_owned(),
+            method,
+        };
+        self.seconds.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RequestLabels {
+    route: String,
+    method: &'static str,
+    status: u16,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RouteLabels {
+    route: String,
+    method: &'static str,
+}
+
+/// From one commit (a millisecond or so) to the longest poll.
+const SECONDS: [f64; 12] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 30.0,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// I8: requests are counted by route template, method and status.
+    #[test]
+    fn requests_are_counted_by_route() {
+        let metrics = Metrics::new();
+        metrics.count_request("/api/runs/{id}", "GET", 200, Duration::from_millis(2));
+        metrics.count_request("/api/runs/{id}", "GET", 200, Duration::from_millis(2));
+        let text = metrics.text();
+        let line = "muster_http_requests_total{route=\"/api/runs/{id}\",method=\"GET\",status=\"200\"} 2";
+        assert!(text.contains(line), "{text}");
+        assert!(text.ends_with("# EOF\n"));
+    }
+}
