@@ -1,0 +1,174 @@
+//! The doors of contract N: pull, callback, and the board for operators.
+
+use crate::{
+    Board,
+    board::Heard,
+    translate::{
+        Message, PullOrder, Run, Said, WHOLE_MAX, answer_pull, answer_report, claimed_node, list_nodes,
+        order_one, phrase, read_pull, read_report,
+    },
+    wire::{Callback, CallbackAnswer, NodeList, PullAnswer, PullRequest},
+};
+use axum::{
+    Extension, Json,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use muster_coordinator::Refusal;
+use muster_door::{Door, JsonBody, Node, Operator, Params, Problem};
+use muster_model::{Command, JobId, Name, PullReply, Recorded, Reply};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+/// The routes of contract N, with a board of their own.
+#[must_use]
+pub fn routes() -> OpenApiRouter<Door> {
+    routes_with(Board::default())
+}
+
+/// The routes of contract N, with a board that others may look at too.
+#[must_use]
+pub fn routes_with(board: Board) -> OpenApiRouter<Door> {
+    OpenApiRouter::default()
+        .routes(routes!(pull, pull_one))
+        .routes(routes!(callback))
+        .routes(routes!(nodes))
+        .layer(Extension(board))
+}
+
+/// Hands a node its work.
+#[utoipa::path(
+    post, path = "/api/nodes/pull", operation_id = "pull", tag = "nodes", security(("node" = [])),
+    request_body = PullRequest,
+    responses((status = 200, description = "Work for the node, and what it must stop", body = PullAnswer<'static>))
+)]
+async fn pull(State(door): State<Door>, node: Node, JsonBody(body): JsonBody) -> Result<Response, Problem> {
+    check_claim(&door, &node, claimed_node(&body).as_ref())?;
+    serve(&door, read_pull(&body)?).await
+}
+
+/// Hands a node one job.
+#[utoipa::path(
+    get, path = "/api/nodes/pull", operation_id = "pull_one", tag = "nodes", security(("node" = [])),
+    params(
+        ("node_id" = String, Query, description = "Who asks", min_length = 1, max_length = 128),
+        ("wait_ms" = Option<u64>, Query, description = "How long to wait for work; at most 30000 count",
+            minimum = 0, maximum = 9_007_199_254_740_991_i64),
+    ),
+    responses((status = 200, description = "At most one job, and what the node must stop", body = PullAnswer<'static>))
+)]
+async fn pull_one(State(door): State<Door>, node: Node, params: Params) -> Result<Response, Problem> {
+    let worker = params.name("node_id")?;
+    check_claim(&door, &node, Some(&worker))?;
+    serve(
+        &door,
+        order_one(worker, params.opt_integer_in("wait_ms", 0..=WHOLE_MAX)?),
+    )
+    .await
+}
+
+/// Takes a node's report; a repeat of the same `event_id` changes nothing.
+#[utoipa::path(
+    post, path = "/api/nodes/callback", operation_id = "callback", tag = "nodes", security(("node" = [])),
+    request_body = Callback,
+    responses(
+        (status = 200, description = "The event is kept", body = CallbackAnswer),
+        (status = 404, description = "No such run, task or device", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The id belongs to another event, or the task to another node", body = Problem,
+            content_type = "application/problem+json"),
+    )
+)]
+async fn callback(
+    State(door): State<Door>,
+    Extension(board): Extension<Board>,
+    node: Node,
+    JsonBody(body): JsonBody,
+) -> Result<Json<CallbackAnswer>, Problem> {
+    check_claim(&door, &node, claimed_node(&body).as_ref())?;
+    take(&door, &board, &body)
+        .await
+        .map(|recorded| Json(answer_report(recorded)))
+}
+
+/// Shows each node's last heartbeat, as far as this process heard of one.
+#[utoipa::path(
+    get, path = "/api/nodes", operation_id = "nodes", tag = "nodes", security(("operator" = [])),
+    responses((status = 200, description = "The last heartbeats, by node", body = NodeList))
+)]
+async fn nodes(
+    Extension(board): Extension<Board>,
+    _: Operator,
+    params: Params,
+) -> Result<Json<NodeList>, Problem> {
+    params.only(&[])?;
+    Ok(Json(list_nodes(board.heartbeats())))
+}
+
+/// A node's own secret opens the door for that node only; for any other it is a wrong one (N3).
+fn check_claim(door: &Door, node: &Node, claimed: Option<&Name>) -> Result<(), Problem> {
+    let Some(claimed) = claimed else { return Ok(()) };
+    node.speaks_for(door, claimed)
+        .map_err(|_| Problem::unauthorized())
+}
+
+async fn serve(door: &Door, order: PullOrder) -> Result<Response, Problem> {
+    let reply = door
+        .coordinator
+        .pull(order.pull, order.wait)
+        .await
+        .map_err(refuse)?;
+    let runs = runs_of(door, &reply).await?;
+    Ok(Json(answer_pull(&reply, &runs, door.coordinator.now())).into_response())
+}
+
+async fn runs_of(door: &Door, reply: &PullReply) -> Result<BTreeMap<JobId, Run>, Problem> {
+    let announced = reply.announced.iter().map(|job| job.job);
+    let handed = reply.handouts.iter().map(|handout| handout.task.job);
+    let mut runs = BTreeMap::new();
+    for job in announced.chain(handed).collect::<BTreeSet<_>>() {
+        let payload = door.coordinator.payload(job).await.map_err(refuse)?;
+        let run = Run::new(payload, door.coordinator.settings().attempt_timeout);
+        runs.insert(job, run.map_err(|error| Problem::internal(&error))?);
+    }
+    Ok(runs)
+}
+
+async fn take(door: &Door, board: &Board, body: &Value) -> Result<Recorded, Problem> {
+    let message = Message::read(body)?;
+    match read_report(&message, door.coordinator.now())? {
+        Said::Report(report) => match door
+            .coordinator
+            .ask(Command::Report(report))
+            .await
+            .map_err(refuse)?
+        {
+            Reply::Recorded(recorded) => Ok(recorded),
+            other => Err(Problem::internal(&format_args!(
+                "a report was answered with {other:?}"
+            ))),
+        },
+        Said::Alive(worker, beat) => {
+            let heard = board.check(&message.id, message.digest);
+            if heard == Heard::Conflict {
+                return Err(phrase(&muster_model::Rejection::ReportConflict));
+            }
+            door.coordinator
+                .ask(Command::Sight {
+                    worker: worker.clone(),
+                })
+                .await
+                .map_err(refuse)?;
+            board.remember((message.id, message.digest), worker, beat);
+            Ok(if heard == Heard::Again {
+                Recorded::Duplicate
+            } else {
+                Recorded::Applied
+            })
+        }
+    }
+}
+
+fn refuse(refusal: Refusal) -> Problem {
+    Problem::of_refusal(refusal, |rejection| phrase(&rejection))
+}

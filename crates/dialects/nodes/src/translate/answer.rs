@@ -1,0 +1,195 @@
+//! Replies in the words of contract N.
+
+use crate::{
+    Heartbeat,
+    wire::{CallbackAnswer, JobOffer, LeaseOffer, NodeHeartbeat, NodeList, PullAnswer, RunOffer},
+};
+use muster_model::{Handout, JobAnnounced, JobId, JobPayload, Millis, Name, PullReply, Recorded, Timestamp};
+use serde_json::value::RawValue;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// What a node must know of a run besides what the engine told.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    workflow: Arc<JobPayload>,
+    params: Box<RawValue>,
+    timeout: Millis,
+}
+
+impl Run {
+    /// Takes a job's payload; its params are passed on letter by letter, never read.
+    ///
+    /// # Errors
+    /// When the params are not JSON, which only a damaged store can bring about.
+    pub(crate) fn new(payload: Arc<JobPayload>, attempt_timeout: Millis) -> Result<Self, serde_json::Error> {
+        let params = RawValue::from_string(payload.params.to_string())?;
+        let timeout = payload.timeout.unwrap_or(attempt_timeout);
+        Ok(Self {
+            workflow: payload,
+            params,
+            timeout,
+        })
+    }
+}
+
+/// The answer to a pull (N1). A job whose run is not among `runs` is left out: it comes again (N2).
+pub(crate) fn answer_pull<'a>(
+    reply: &PullReply,
+    runs: &'a BTreeMap<JobId, Run>,
+    now: Timestamp,
+) -> PullAnswer<'a> {
+    let announced = reply
+        .announced
+        .iter()
+        .filter_map(|job| Some(run_offer(job, runs.get(&job.job)?)));
+    let handouts = reply
+        .handouts
+        .iter()
+        .filter_map(|job| Some(job_offer(job, runs.get(&job.task.job)?)));
+    PullAnswer {
+        now: now.0,
+        runs: announced.collect(),
+        jobs: handouts.collect(),
+        finished_runs: reply.finished.iter().map(ToString::to_string).collect(),
+        stop: reply.stop.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn run_offer<'a>(announced: &JobAnnounced, run: &'a Run) -> RunOffer<'a> {
+    RunOffer {
+        run_id: announced.job.to_string(),
+        workflow_id: &run.workflow.workflow,
+        params: &run.params,
+        timeout_ms: run.timeout.0,
+        target_devices_count: announced.targets,
+        max_concurrency: announced.slots,
+    }
+}
+
+fn job_offer<'a>(handout: &Handout, run: &'a Run) -> JobOffer<'a> {
+    JobOffer {
+        task_id: handout.task.to_string(),
+        run_id: handout.task.job.to_string(),
+        device_id: handout.lane.to_string(),
+        runtime_handle: handout.handle.to_string(),
+        workflow_id: &run.workflow.workflow,
+        params: &run.params,
+        timeout_ms: run.timeout.0,
+        attempt: handout.attempt,
+        lease: LeaseOffer {
+            token: handout.fence.to_string(),
+            until: handout.until.0,
+        },
+    }
+}
+
+/// The answer to a callback (N4, N6b).
+pub(crate) fn answer_report(recorded: Recorded) -> CallbackAnswer {
+    CallbackAnswer {
+        ok: true,
+        duplicate: recorded == Recorded::Duplicate,
+        stale: recorded == Recorded::Stale,
+    }
+}
+
+/// What `GET /api/nodes` shows.
+pub(crate) fn list_nodes(heartbeats: Vec<(Name, Heartbeat)>) -> NodeList {
+    let node = |(node, beat): (Name, Heartbeat)| NodeHeartbeat {
+        node_id: node.to_string(),
+        timestamp: beat.at.0,
+        heard_at: beat.heard_at.0,
+        connected_devices_count: beat.connected,
+        running_devices_count: beat.running,
+        queue_devices_count: beat.queued,
+        vendor_ws_ok: beat.vendor_ws_ok,
+        degraded: beat.degraded,
+    };
+    NodeList {
+        nodes: heartbeats.into_iter().map(node).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_model::{Fence, TaskId};
+    use serde_json::json;
+
+    fn payload(params: &str, timeout: Option<Millis>) -> Arc<JobPayload> {
+        Arc::new(JobPayload {
+            title: None,
+            workflow: "w1".into(),
+            params: params.into(),
+            timeout,
+        })
+    }
+
+    fn name(text: &str) -> Name {
+        Name::new(text).unwrap()
+    }
+
+    /// N1: the answer has exactly the contract's fields, and the params letter by letter.
+    #[test]
+    fn a_pull_is_answered_in_the_contracts_words() {
+        let job = JobId(0x0199_0000_0000_7000_8000_0000_0000_0001);
+        let task = TaskId { job, ordinal: 7 };
+        let reply = PullReply {
+            announced: vec![JobAnnounced {
+                job,
+                targets: 100,
+                slots: 20,
+            }],
+            handouts: vec![Handout {
+                task,
+                lane: name("d1"),
+                handle: name("h1"),
+                attempt: 2,
+                fence: Fence(0xab),
+                until: Timestamp(9),
+            }],
+            finished: vec![job],
+            stop: vec![task],
+            nothing_new: false,
+        };
+        let params = r#"{"big":123456789012345678901234567890,"z":1.10,"a":null}"#;
+        let runs = BTreeMap::from([(job, Run::new(payload(params, None), Millis(1_200_000)).unwrap())]);
+        let text = serde_json::to_string(&answer_pull(&reply, &runs, Timestamp(5))).unwrap();
+        assert!(text.contains(&format!(r#""params":{params}"#)), "{text}");
+        let (run_id, task_id) = (job.to_string(), task.to_string());
+        let params: serde_json::Value = serde_json::from_str(params).unwrap();
+        let expected = json!({
+            "now": 5,
+            "runs": [{"run_id": run_id, "workflow_id": "w1", "params": params, "timeoutMs": 1_200_000,
+                "target_devices_count": 100, "max_concurrency": 20}],
+            "jobs": [{"task_id": task_id, "run_id": run_id, "device_id": "d1", "runtime_handle": "h1",
+                "workflow_id": "w1", "params": params, "timeoutMs": 1_200_000, "attempt": 2,
+                "lease": {"token": "000000000000000000000000000000ab", "until": 9}}],
+            "finished_runs": [run_id],
+            "stop": [task_id],
+        });
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            expected
+        );
+    }
+
+    #[test]
+    fn a_run_may_have_a_timeout_of_its_own() {
+        assert_eq!(
+            Run::new(payload("{}", Some(Millis(7))), Millis(9))
+                .unwrap()
+                .timeout,
+            Millis(7)
+        );
+        assert!(Run::new(payload("{", None), Millis(9)).is_err());
+    }
+
+    /// N4, N6b: the three answers to a callback.
+    #[test]
+    fn callbacks_are_answered_byte_for_byte() {
+        let text = |recorded| serde_json::to_string(&answer_report(recorded)).unwrap();
+        assert_eq!(text(Recorded::Applied), r#"{"ok":true}"#);
+        assert_eq!(text(Recorded::Duplicate), r#"{"ok":true,"duplicate":true}"#);
+        assert_eq!(text(Recorded::Stale), r#"{"ok":true,"stale":true}"#);
+    }
+}

@@ -1,0 +1,158 @@
+//! The envelope of a callback: both of its shapes become one (N4).
+
+use muster_door::{Fields, Problem};
+use muster_model::{Digest, Name, ReportId};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+/// A callback with its fields side by side, whichever shape it came in.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    /// The sender's id for it.
+    pub(crate) id: ReportId,
+    /// The same for a repeat, in either shape (N5).
+    pub(crate) digest: Digest,
+    /// All fields, unknown ones included, as JSON text with sorted keys.
+    pub(crate) text: Box<str>,
+    fields: Value,
+}
+
+impl Message {
+    /// Joins the fields beside `type` with those inside `payload`.
+    ///
+    /// A field that stands in both places must say the same in both: otherwise nobody knows what was meant.
+    pub(crate) fn read(body: &Value) -> Result<Self, Problem> {
+        let outer = Fields::of(body)?;
+        let id = read_id(&outer)?;
+        let mut joined = outer.object().clone();
+        joined.remove("payload");
+        if let Some(inner) = outer.opt_fields("payload")? {
+            join(&mut joined, inner.object())?;
+        }
+        let fields = Value::Object(joined);
+        let text = fields.to_string();
+        Ok(Self {
+            id,
+            digest: digest(&text),
+            text: text.into(),
+            fields,
+        })
+    }
+
+    /// Its fields, to be read one by one.
+    pub(crate) fn fields(&self) -> Result<Fields<'_>, Problem> {
+        Fields::of(&self.fields)
+    }
+}
+
+/// The node that a body claims to come from, as far as that can be told before it is checked.
+pub(crate) fn claimed_node(body: &Value) -> Option<Name> {
+    let node = body
+        .get("node_id")
+        .or_else(|| body.get("payload")?.get("node_id"))?;
+    Name::new(node.as_str()?).ok()
+}
+
+fn read_id(outer: &Fields<'_>) -> Result<ReportId, Problem> {
+    let text = outer.text("event_id", 128)?;
+    ReportId::new(text).map_err(|error| outer.refuse("event_id", &error.to_string()))
+}
+
+fn join(joined: &mut Map<String, Value>, inner: &Map<String, Value>) -> Result<(), Problem> {
+    for (key, value) in inner {
+        let known = joined.insert(key.clone(), value.clone());
+        if known.is_some_and(|known| known != *value) {
+            return Err(Problem::unprocessable(
+                key.clone(),
+                "says one thing beside type and another in payload",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn digest(text: &str) -> Digest {
+    let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash[..16]);
+    Digest(u128::from_be_bytes(half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// N4, N5: flat and nested are the same message, and so is any order of keys.
+    #[test]
+    fn flat_and_nested_are_the_same() {
+        let flat =
+            json!({"event_id": "e", "type": "t", "node_id": "PC-01", "timestamp": 1, "x": {"b": 1, "a": 2}});
+        let nested = json!({"type": "t", "event_id": "e", "payload": {"x": {"a": 2, "b": 1}, "timestamp": 1, "node_id": "PC-01"}});
+        let mixed = json!({"type": "t", "event_id": "e", "x": {"a": 2, "b": 1}, "timestamp": 1, "payload": {"node_id": "PC-01", "timestamp": 1}});
+        let empty = json!({"event_id": "e", "type": "t", "node_id": "PC-01", "timestamp": 1, "x": {"b": 1, "a": 2}, "payload": {}});
+        let null = json!({"event_id": "e", "type": "t", "node_id": "PC-01", "timestamp": 1, "x": {"b": 1, "a": 2}, "payload": null});
+        let first = Message::read(&flat).unwrap();
+        for other in [nested, mixed, empty, null] {
+            let other = Message::read(&other).unwrap();
+            assert_eq!(first.digest, other.digest);
+            assert_eq!(first.text, other.text);
+        }
+        let text = r#"{"event_id":"e","node_id":"PC-01","timestamp":1,"type":"t","x":{"a":2,"b":1}}"#;
+        assert_eq!(&*first.text, text);
+    }
+
+    /// N5: another value anywhere is another message.
+    #[test]
+    fn another_body_has_another_digest() {
+        let one = Message::read(&json!({"event_id": "e", "type": "t", "x": 1})).unwrap();
+        let two = Message::read(&json!({"event_id": "e", "type": "t", "x": 2})).unwrap();
+        assert_ne!(one.digest, two.digest);
+    }
+
+    /// N4: `event_id` is required, top-level, 1 to 128 characters.
+    #[test]
+    fn an_event_needs_an_id() {
+        let long = "é".repeat(128);
+        assert!(Message::read(&json!({"event_id": long})).is_ok());
+        for bad in [
+            json!({}),
+            json!({"event_id": null}),
+            json!({"event_id": ""}),
+            json!({"event_id": 7}),
+            json!({"event_id": "x".repeat(129)}),
+            json!({"event_id": "a\u{0}"}),
+            json!({"event_id": "a\nb"}),
+            json!({"payload": {"event_id": "e"}}),
+        ] {
+            assert_eq!(
+                Message::read(&bad).unwrap_err().field(),
+                Some("event_id"),
+                "{bad}"
+            );
+        }
+        assert_eq!(Message::read(&json!([])).unwrap_err().status(), 422);
+    }
+
+    /// N4: a field in both places must say the same; `payload` is an object.
+    #[test]
+    fn a_contradiction_is_refused() {
+        let twice = json!({"event_id": "e", "node_id": "PC-01", "payload": {"node_id": "PC-02"}});
+        assert_eq!(Message::read(&twice).unwrap_err().field(), Some("node_id"));
+        let hidden = json!({"event_id": "e", "payload": {"event_id": "f"}});
+        assert_eq!(Message::read(&hidden).unwrap_err().field(), Some("event_id"));
+        for bad in [json!("x"), json!([]), json!(1)] {
+            let body = json!({"event_id": "e", "payload": bad});
+            assert_eq!(Message::read(&body).unwrap_err().field(), Some("payload"));
+        }
+    }
+
+    #[test]
+    fn the_claimed_node_is_found_in_both_shapes() {
+        let node = Some(Name::new("PC-01").unwrap());
+        assert_eq!(claimed_node(&json!({"node_id": "PC-01"})), node);
+        assert_eq!(claimed_node(&json!({"payload": {"node_id": "PC-01"}})), node);
+        assert_eq!(claimed_node(&json!({"payload": 3})), None);
+        assert_eq!(claimed_node(&json!(null)), None);
+    }
+}

@@ -1,0 +1,10 @@
+//! The words of contract N, as JSON and as OpenAPI schemas.
+
+mod answer;
+mod callback;
+mod pull;
+mod value;
+
+pub use answer::{CallbackAnswer, JobOffer, LeaseOffer, NodeHeartbeat, NodeList, PullAnswer, RunOffer};
+pub use callback::Callback;
+pub use pull::{DeviceEntry, PullRequest};

@@ -1,0 +1,121 @@
+//! What nodes are answered.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+/// The answer to a callback (N4, N6b).
+#[derive(Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct CallbackAnswer {
+    /// Always true: the event is kept.
+    pub ok: bool,
+    /// The event had been taken before.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub duplicate: bool,
+    /// The event speaks of what is past: kept, without effect.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub stale: bool,
+}
+
+/// The answer to a pull (N1).
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PullAnswer<'a> {
+    /// The time here, epoch milliseconds.
+    pub now: i64,
+    /// Runs of which this answer carries the node's first job.
+    pub runs: Vec<RunOffer<'a>>,
+    /// Jobs to execute.
+    pub jobs: Vec<JobOffer<'a>>,
+    /// Runs that hold nothing more for this node.
+    pub finished_runs: Vec<String>,
+    /// Jobs to end and to report as finished.
+    pub stop: Vec<String>,
+}
+
+/// A run new to a node.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunOffer<'a> {
+    /// The run's id.
+    pub run_id: String,
+    /// What to execute.
+    pub workflow_id: &'a str,
+    /// Parameters of the workflow.
+    #[schema(value_type = Object)]
+    pub params: &'a RawValue,
+    /// How long one job may take.
+    #[serde(rename = "timeoutMs")]
+    pub timeout_ms: i64,
+    /// Devices of the run at this node, as far as known.
+    pub target_devices_count: u32,
+    /// How many may run at once here.
+    pub max_concurrency: u32,
+}
+
+/// One job for one device.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct JobOffer<'a> {
+    /// The job's id; the same over retries.
+    pub task_id: String,
+    /// Its run.
+    pub run_id: String,
+    /// The device's serial.
+    pub device_id: String,
+    /// Whatever reaches the device now.
+    pub runtime_handle: String,
+    /// What to execute.
+    pub workflow_id: &'a str,
+    /// Parameters of the workflow.
+    #[schema(value_type = Object)]
+    pub params: &'a RawValue,
+    /// How long it may take.
+    #[serde(rename = "timeoutMs")]
+    pub timeout_ms: i64,
+    /// The nth try.
+    pub attempt: u16,
+    /// The right to it.
+    pub lease: LeaseOffer,
+}
+
+/// The right to one attempt.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LeaseOffer {
+    /// Proves that a report speaks of this attempt.
+    pub token: String,
+    /// When it ends if nothing is heard, epoch milliseconds.
+    pub until: i64,
+}
+
+/// The last heartbeat of each node.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NodeList {
+    /// By name.
+    pub nodes: Vec<NodeHeartbeat>,
+}
+
+/// A node's own account of itself (N8).
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NodeHeartbeat {
+    /// Who.
+    pub node_id: String,
+    /// By the node's clock, epoch milliseconds.
+    pub timestamp: i64,
+    /// By the coordinator's clock, epoch milliseconds.
+    pub heard_at: i64,
+    /// Devices attached.
+    pub connected_devices_count: u64,
+    /// Devices with a running job.
+    pub running_devices_count: u64,
+    /// Targets not yet started.
+    pub queue_devices_count: u64,
+    /// Whether the vendor's control channel works.
+    pub vendor_ws_ok: bool,
+    /// Whether the node could not deliver its reports for a while.
+    pub degraded: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}

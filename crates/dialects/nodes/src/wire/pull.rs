@@ -1,0 +1,58 @@
+//! What a node asks with.
+
+use super::value;
+use utoipa::{
+    ToSchema,
+    openapi::{RefOr, Schema},
+};
+
+/// A node's request for work (N1).
+#[derive(Debug, ToSchema)]
+pub struct PullRequest {
+    /// Who asks.
+    #[schema(schema_with = node_id)]
+    pub node_id: String,
+    /// At most so many jobs; 0 is a mere report.
+    #[schema(schema_with = max_jobs)]
+    pub max_jobs: u32,
+    /// How long to wait for work to appear; more than 30000 counts as 30000.
+    #[schema(schema_with = wait_ms, required = false)]
+    pub wait_ms: Option<u64>,
+    /// All devices attached now; absent: no report.
+    #[schema(max_items = 10000)]
+    pub devices: Option<Vec<DeviceEntry>>,
+}
+
+/// One attached device (N1b).
+#[derive(Debug, ToSchema)]
+pub struct DeviceEntry {
+    /// The immutable serial.
+    #[schema(schema_with = node_id)]
+    pub device_id: String,
+    /// Whatever reaches it now; the serial where absent.
+    #[schema(schema_with = handle, required = false)]
+    pub runtime_handle: Option<String>,
+    /// `online` counts; everything else counts as offline.
+    #[schema(schema_with = status)]
+    pub status: String,
+}
+
+fn node_id() -> RefOr<Schema> {
+    value::schema(value::name())
+}
+
+fn handle() -> RefOr<Schema> {
+    value::schema(value::name_or_null())
+}
+
+fn max_jobs() -> RefOr<Schema> {
+    value::schema(value::between(0, 1000))
+}
+
+fn wait_ms() -> RefOr<Schema> {
+    value::schema(value::between_or_null(0, value::WHOLE_MAX))
+}
+
+fn status() -> RefOr<Schema> {
+    value::schema(value::one_of(&["online", "offline", "unauthorized", "error"]))
+}
