@@ -3,7 +3,7 @@
 use crate::{Keys, Metrics, Problem};
 use muster_coordinator::Coordinator;
 use std::{sync::Arc, time::Duration};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// The state of every route: the coordinator, and what the door itself needs. Cheap to clone.
 #[derive(Clone)]
@@ -16,6 +16,7 @@ pub struct Door {
     pub settings: Arc<DoorSettings>,
     pub(crate) keys: Arc<Keys>,
     streams: Arc<Semaphore>,
+    closing: watch::Sender<bool>,
 }
 
 /// What an operator may set about the door (section `server`).
@@ -45,7 +46,22 @@ impl Door {
             settings: Arc::new(settings),
             keys: Arc::new(keys),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            closing: watch::Sender::new(false),
         }
+    }
+
+    /// Ends all streams and reports the server as not ready; the first step of a stop.
+    pub fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    /// Waits for [`Self::close`].
+    pub(crate) async fn closed(&self) {
+        let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
     }
 
     /// The right to keep one stream open.

@@ -8,23 +8,34 @@
 //! alternatives) and the responses that are its own. Those that the door gives to any request (400, 401, 403, 413,
 //! 415, 422, 500, 503) are added to every operation when the routers are put together.
 
+mod access;
+mod assemble;
 mod body;
 mod caller;
+mod docs;
 mod door;
+mod events;
 mod fields;
+mod guard;
+mod health;
 mod json;
 mod keys;
+mod limit;
+mod listen;
 mod metrics;
+mod openapi;
 mod params;
 mod problem;
 mod typed_fields;
 
+pub use assemble::assemble;
 pub use body::JsonBody;
 pub use caller::{Caller, Node, Operator};
 pub use door::{Door, DoorSettings};
 pub use fields::{Fields, Item};
 pub use json::read_json;
 pub use keys::Keys;
+pub use listen::{DRAIN_MAX, listen};
 pub use metrics::Metrics;
 pub use params::{Params, PathText};
 pub use problem::Problem;

@@ -56,20 +56,37 @@ impl Metrics {
         text
     }
 
-    /// Counts one request. The route is the template, not the path: paths are without number.
-    pub(crate) fn count_request(&self, route: &str, method: &'static str, status: u16, took: Duration) {
-        let labels = RequestLabels {
-            route: route.to_owned(),
+    /// Counts one request.
+    pub(crate) fn count_request(&self, request: Counted<'_>) {
+        let Counted {
+            route,
             method,
             status,
-        };
-        self.requests.get_or_create(&labels).inc();
-        let labels = RouteLabels {
-            route: route.to_owned(),
-            method,
-        };
-        self.seconds.get_or_create(&labels).observe(took.as_secs_f64());
+            took,
+        } = request;
+        self.requests
+            .get_or_create(&RequestLabels {
+                route: route.to_owned(),
+                method,
+                status,
+            })
+            .inc();
+        self.seconds
+            .get_or_create(&RouteLabels {
+                route: route.to_owned(),
+                method,
+            })
+            .observe(took.as_secs_f64());
     }
+}
+
+/// One request that was answered.
+pub(crate) struct Counted<'a> {
+    /// The template, not the path: paths are without number.
+    pub(crate) route: &'a str,
+    pub(crate) method: &'static str,
+    pub(crate) status: u16,
+    pub(crate) took: Duration,
 }
 
 impl Default for Metrics {
@@ -104,8 +121,15 @@ mod tests {
     #[test]
     fn requests_are_counted_by_route() {
         let metrics = Metrics::new();
-        metrics.count_request("/api/runs/{id}", "GET", 200, Duration::from_millis(2));
-        metrics.count_request("/api/runs/{id}", "GET", 200, Duration::from_millis(2));
+        for _ in 0..2 {
+            let took = Duration::from_millis(2);
+            metrics.count_request(Counted {
+                route: "/api/runs/{id}",
+                method: "GET",
+                status: 200,
+                took,
+            });
+        }
         let text = metrics.text();
         let line = "muster_http_requests_total{route=\"/api/runs/{id}\",method=\"GET\",status=\"200\"} 2";
         assert!(text.contains(line), "{text}");

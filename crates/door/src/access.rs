@@ -1,0 +1,106 @@
+//! Gives each request an id, a line in the log and a place in the counts.
+
+use crate::{Metrics, metrics::Counted};
+use axum::{
+    extract::{MatchedPath, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, header},
+    middleware::Next,
+    response::Response,
+};
+use std::sync::Arc;
+use tokio::time::Instant;
+use tracing::Instrument;
+
+/// Follows a request from its arrival until its response begins.
+///
+/// Neither the query nor any header is logged: both may carry secrets.
+pub(crate) async fn follow(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let id = request_id(request.headers());
+    let method = method_name(request.method());
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or("unmatched", MatchedPath::as_str)
+        .to_owned();
+    let path = request.uri().path().to_owned();
+    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
+
+    let mut response = next.run(request).instrument(span.clone()).await;
+
+    let (status, took) = (response.status().as_u16(), began.elapsed());
+    metrics.count_request(Counted {
+        route: &route,
+        method,
+        status,
+        took,
+    });
+    let ms = took.as_millis();
+    span.in_scope(|| match route.as_str() {
+        // Probes come every few seconds and say nothing.
+        "/healthz" | "/readyz" | "/metrics" => tracing::debug!(method, path, status, ms, "answered"),
+        _ => tracing::info!(method, path, status, ms, "answered"),
+    });
+    finish_headers(response.headers_mut(), id);
+    response
+}
+
+fn finish_headers(headers: &mut HeaderMap, id: HeaderValue) {
+    headers.insert(REQUEST_ID, id);
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+}
+
+/// The caller's own id if it is harmless, else a new one.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let is_fine = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    let given = headers.get(REQUEST_ID);
+    let given = given.filter(|id| (1..=64).contains(&id.len()) && id.as_bytes().iter().all(is_fine));
+    given.cloned().unwrap_or_else(|| {
+        let id = format!("{:016x}", rand::random::<u64>());
+        HeaderValue::from_str(&id).expect("hexadecimal digits make a header value")
+    })
+}
+
+/// Methods are free text; as a label that would let callers fill our memory.
+fn method_name(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        _ => "OTHER",
+    }
+}
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(id: &str) -> HeaderValue {
+        let mut headers = HeaderMap::new();
+        headers.insert(REQUEST_ID, id.parse().unwrap());
+        request_id(&headers)
+    }
+
+    #[test]
+    fn a_harmless_id_is_kept_and_any_other_replaced() {
+        assert_eq!(given("Abc-1._x"), "Abc-1._x");
+        for bad in ["", "a b", "a;b", &"x".repeat(65)] {
+            let made = given(bad);
+            assert_ne!(made, bad);
+            assert_eq!(made.len(), 16);
+        }
+        assert_ne!(request_id(&HeaderMap::new()), request_id(&HeaderMap::new()));
+    }
+}

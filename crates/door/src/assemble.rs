@@ -1,0 +1,136 @@
+//! Puts the routers together and wraps them in what every request passes.
+
+use crate::{
+    Door, DoorSettings, Metrics, Problem, access, docs, events, guard, health,
+    limit::{self, Limits},
+    openapi,
+};
+use axum::{
+    Router,
+    http::{Method, Uri},
+    middleware::from_fn_with_state,
+    response::{IntoResponse, Response},
+};
+use std::{any::Any, sync::Arc};
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa_axum::router::OpenApiRouter;
+
+/// Makes one service of the dialects' routes and the door's own.
+///
+/// Outermost first, a request passes: its id, log line and count; the guard; the limits; a net for panics; the
+/// route, which asks for the token and only then reads the body.
+pub fn assemble(door: Door, dialects: OpenApiRouter<Door>) -> Router {
+    let (router, mut description) = health::routes()
+        .merge(events::routes())
+        .merge(dialects)
+        .split_for_parts();
+    openapi::complete(&mut description);
+    let router = router.merge(docs::routes(&description));
+    wrap(router, &door.settings, &door.metrics).with_state(door)
+}
+
+fn wrap<S>(router: Router<S>, settings: &Arc<DoorSettings>, metrics: &Arc<Metrics>) -> Router<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    router
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn_with_state(Limits::new(settings), limit::limit))
+        .layer(from_fn_with_state(Arc::clone(settings), guard::guard))
+        .layer(from_fn_with_state(Arc::clone(metrics), access::follow))
+}
+
+async fn not_found(uri: Uri) -> Problem {
+    Problem::not_found(format!(
+        "there is nothing at {}; /docs shows what there is",
+        uri.path()
+    ))
+}
+
+async fn method_not_allowed(method: Method) -> Problem {
+    Problem::method_not_allowed(method.as_str())
+}
+
+/// A panic is a broken invariant; its words go to the log and the caller gets a plain 500.
+#[allow(clippy::needless_pass_by_value, reason = "the layer hands it over")]
+fn panicked(payload: Box<dyn Any + Send>) -> Response {
+    let words = payload.downcast_ref::<String>().map(String::as_str);
+    let words = words
+        .or_else(|| payload.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic without words");
+    Problem::internal(&words).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::{body::Body, extract::Request, http::header, routing::get};
+    use tower::ServiceExt;
+
+    fn router(metrics: &Arc<Metrics>) -> Router {
+        let broken = || async {
+            let words: Result<(), &str> = Err("token=hunter2");
+            words.expect("broken invariant")
+        };
+        let router = Router::new()
+            .route("/things/{id}", get(|| async { "fine" }))
+            .route("/broken", get(broken));
+        wrap(router, &Arc::new(DoorSettings::default()), metrics)
+    }
+
+    async fn answer(method: &str, path: &str) -> (Response, Arc<Metrics>) {
+        let metrics = Arc::new(Metrics::new());
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "localhost")
+            .header("x-request-id", "r1");
+        let response = router(&metrics)
+            .oneshot(request.body(Body::empty()).unwrap())
+            .await
+            .unwrap();
+        (response, metrics)
+    }
+
+    /// I9: whatever goes wrong, the answer is a problem; and it carries the request's id.
+    #[tokio::test]
+    async fn every_refusal_is_a_problem() {
+        for (method, path, status) in [
+            ("GET", "/nowhere", 404),
+            ("POST", "/things/1", 405),
+            ("GET", "/broken", 500),
+        ] {
+            let (response, _) = answer(method, path).await;
+            assert_eq!(response.status(), status);
+            assert_eq!(
+                response.headers()[header::CONTENT_TYPE],
+                "application/problem+json",
+                "{path}"
+            );
+            assert_eq!(response.headers()["x-request-id"], "r1");
+            let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+            assert!(!String::from_utf8_lossy(&body).contains("hunter2"));
+        }
+        let (response, _) = answer("POST", "/things/1").await;
+        assert_eq!(response.headers()[header::ALLOW], "GET,HEAD");
+    }
+
+    /// I8: requests are counted by the template of their route.
+    #[tokio::test]
+    async fn requests_are_counted_by_template() {
+        let (_, metrics) = answer("GET", "/things/42").await;
+        assert!(
+            metrics
+                .text()
+                .contains("route=\"/things/{id}\",method=\"GET\",status=\"200\"")
+        );
+        let (_, metrics) = answer("BREW", "/nowhere/42").await;
+        assert!(
+            metrics
+                .text()
+                .contains("route=\"unmatched\",method=\"OTHER\",status=\"404\"")
+        );
+    }
+}

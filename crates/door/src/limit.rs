@@ -1,0 +1,82 @@
+//! Keeps requests from piling up: so many at once, so long each (I9).
+
+use crate::{DoorSettings, Problem};
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::sync::Semaphore;
+
+/// The limits of one server.
+#[derive(Clone)]
+pub(crate) struct Limits {
+    room: Arc<Semaphore>,
+    timeout: Duration,
+}
+
+impl Limits {
+    pub(crate) fn new(settings: &DoorSettings) -> Self {
+        Self {
+            room: Arc::new(Semaphore::new(settings.requests_max)),
+            timeout: settings.request_timeout,
+        }
+    }
+}
+
+/// Turns a request away when too many are under way, and gives it up when it takes too long.
+///
+/// Probes always come through: a busy server is alive.
+pub(crate) async fn limit(State(limits): State<Limits>, request: Request, next: Next) -> Response {
+    let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz");
+    let permit = limits.room.try_acquire();
+    if permit.is_err() && !is_probe {
+        return Problem::busy("too many requests are under way; try again").into_response();
+    }
+    let response = tokio::time::timeout(limits.timeout, next.run(request)).await;
+    response.unwrap_or_else(|_| Problem::timed_out().into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::{Router, body::Body, http::header, middleware::from_fn_with_state, routing::get};
+    use tower::ServiceExt;
+
+    fn router(requests_max: usize) -> Router {
+        let settings = DoorSettings {
+            requests_max,
+            request_timeout: Duration::from_millis(20),
+            ..DoorSettings::default()
+        };
+        Router::new()
+            .route("/slow", get(std::future::pending::<()>))
+            .route("/healthz", get(|| async {}))
+            .layer(from_fn_with_state(Limits::new(&settings), limit))
+    }
+
+    async fn response(router: Router, path: &str) -> Response {
+        router
+            .oneshot(Request::get(path).body(Body::empty()).unwrap())
+            .await
+            .unwrap()
+    }
+
+    /// I9: overload is answered with 503 and Retry-After, never queued; probes come through.
+    #[tokio::test]
+    async fn overload_is_turned_away() {
+        let full = response(router(0), "/slow").await;
+        assert_eq!(full.status(), 503);
+        assert!(full.headers().contains_key(header::RETRY_AFTER));
+        assert_eq!(response(router(0), "/healthz").await.status(), 200);
+    }
+
+    /// I9: a request that takes too long is given up with a problem.
+    #[tokio::test]
+    async fn a_slow_request_is_given_up() {
+        let slow = response(router(1), "/slow").await;
+        assert_eq!(slow.status(), 503);
+        assert_eq!(slow.headers()[header::CONTENT_TYPE], "application/problem+json");
+    }
+}
