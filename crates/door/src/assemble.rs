@@ -20,13 +20,15 @@ use utoipa_axum::router::OpenApiRouter;
 /// Outermost first, a request passes: its id, log line and count; the guard; the limits; a net for panics; the
 /// route, which asks for the token and only then reads the body.
 pub fn assemble(door: Door, dialects: OpenApiRouter<Door>) -> Router {
-    let (router, mut description) = health::routes()
-        .merge(events::routes())
-        .merge(dialects)
-        .split_for_parts();
+    let (router, mut description) = own_routes().merge(dialects).split_for_parts();
     openapi::complete(&mut description);
-    let router = router.merge(docs::routes(&description));
+    let router = router.layer(docs::describe(&description));
     wrap(router, &door.settings, &door.metrics).with_state(door)
+}
+
+/// The routes the door itself answers.
+pub(crate) fn own_routes() -> OpenApiRouter<Door> {
+    health::routes().merge(events::routes()).merge(docs::routes())
 }
 
 fn wrap<S>(router: Router<S>, settings: &Arc<DoorSettings>, metrics: &Arc<Metrics>) -> Router<S>
@@ -69,11 +71,11 @@ mod tests {
     use axum::{body::Body, extract::Request, http::header, routing::get};
     use tower::ServiceExt;
 
+    async fn broken() {
+        panic!("token=hunter2");
+    }
+
     fn router(metrics: &Arc<Metrics>) -> Router {
-        let broken = || async {
-            let words: Result<(), &str> = Err("token=hunter2");
-            words.expect("broken invariant")
-        };
         let router = Router::new()
             .route("/things/{id}", get(|| async { "fine" }))
             .route("/broken", get(broken));

@@ -2,7 +2,7 @@
 
 use crate::Door;
 use axum::{
-    Router,
+    Extension,
     body::Bytes,
     http::header,
     response::{Html, IntoResponse},
@@ -10,14 +10,13 @@ use axum::{
 };
 use std::sync::LazyLock;
 use utoipa::openapi::OpenApi;
+use utoipa_axum::{router::OpenApiRouter, routes};
 
-/// The routes `/openapi.json` and `/docs`; what they serve is fixed once the routers are put together.
-pub(crate) fn routes(openapi: &OpenApi) -> Router<Door> {
-    let description = Bytes::from(openapi.to_json().expect("the description is plain data"));
-    let description = move || async move { ([(header::CONTENT_TYPE, "application/json")], description) };
-    Router::new()
-        .route("/openapi.json", get(description))
-        .route("/docs", get(page))
+/// The routes `/openapi.json` and `/docs`; they need [`describe`] around them.
+pub(crate) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::new()
+        .routes(routes!(openapi_json))
+        .routes(routes!(docs))
         .route(
             "/docs/start.js",
             get(|| async { script(Bytes::from_static(START_JS)) }),
@@ -25,7 +24,30 @@ pub(crate) fn routes(openapi: &OpenApi) -> Router<Door> {
         .route("/docs/scalar.js", get(|| async { script(SCALAR_JS.clone()) }))
 }
 
-async fn page() -> impl IntoResponse {
+/// Hands the description, complete only once all routers are known, to the route that serves it.
+pub(crate) fn describe(openapi: &OpenApi) -> Extension<Description> {
+    Extension(Description(Bytes::from(
+        openapi.to_json().expect("the description is plain data"),
+    )))
+}
+
+/// The description as it is served.
+#[derive(Clone)]
+pub(crate) struct Description(Bytes);
+
+/// This description.
+#[utoipa::path(get, path = "/openapi.json", tag = "server", responses(
+    (status = 200, description = "An OpenAPI 3.1 document", content_type = "application/json", body = Object),
+))]
+async fn openapi_json(Extension(Description(text)): Extension<Description>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], text)
+}
+
+/// A page to read this description by.
+#[utoipa::path(get, path = "/docs", tag = "server", responses(
+    (status = 200, description = "The page", content_type = "text/html", body = String),
+))]
+async fn docs() -> impl IntoResponse {
     ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(PAGE))
 }
 

@@ -120,9 +120,7 @@ mod tests {
     use serde_json::Value;
 
     fn described() -> Value {
-        let (_, mut openapi) = crate::health::routes()
-            .merge(crate::events::routes())
-            .split_for_parts();
+        let (_, mut openapi) = crate::assemble::own_routes().split_for_parts();
         complete(&mut openapi);
         serde_json::to_value(&openapi).unwrap()
     }
