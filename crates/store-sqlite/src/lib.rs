@@ -1,1 +1,23 @@
 //! The embedded store: one SQLite file.
+//!
+//! The tables carry the names and values of contract Q and can be read with any SQL client while the
+//! server runs (`migrations/` is the schema). One connection writes, in WAL mode and with every commit
+//! synced; readers have their own. A lock file keeps a second server away. What does not belong here is
+//! any decision: the store writes what it is told.
+
+mod connection;
+mod fault;
+mod fields;
+mod id_text;
+mod load;
+mod lookup;
+mod migrate;
+mod pool;
+mod prune;
+mod reader;
+mod rows;
+mod store;
+mod words;
+mod writer;
+
+pub use store::SqliteStore;

@@ -6,9 +6,17 @@
 //! [`Reader`] (lists and history for people, on connections of their own).
 
 mod batch;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod continuity;
+mod memory;
+mod moment;
+pub mod position;
 mod query;
 
 pub use batch::{Batch, Cutoffs, FeedEntry, Loaded};
+pub use continuity::continue_feed;
+pub use memory::{Failure, MemoryStore};
 pub use query::{Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, TaskFilter, WorkerSummary};
 
 use muster_model::{

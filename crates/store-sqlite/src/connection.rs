@@ -1,0 +1,108 @@
+//! Opening the file: who may, how, and with which settings.
+
+use crate::fault::Fault;
+use muster_store::StoreError;
+use rusqlite::{Connection, OpenFlags};
+use std::{
+    fs::{DirBuilder, File, OpenOptions, TryLockError},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// A data directory that this process alone may write.
+pub(crate) struct Home {
+    database: PathBuf,
+    /// Locked as long as it is open.
+    _lock: File,
+}
+
+impl Home {
+    /// Makes the directory where it is missing and takes it.
+    pub(crate) fn take(directory: &Path) -> Result<Self, Fault> {
+        if rusqlite::version_number() < SQLITE_VERSION_MIN {
+            return Err(Fault::OldSqlite {
+                found: rusqlite::version(),
+            });
+        }
+        make_directory(directory)?;
+        let lock = lock(directory)?;
+        let database = directory.join("muster.db");
+        // SQLite would make it readable to all; the WAL beside it takes over its mode.
+        private_file(&database)?;
+        Ok(Self {
+            database,
+            _lock: lock,
+        })
+    }
+
+    /// The connection that writes.
+    pub(crate) fn writer(&self) -> Result<Connection, Fault> {
+        let connection = Connection::open_with_flags(
+            &self.database,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+        connection.execute_batch(
+            "PRAGMA journal_mode = WAL;
+             PRAGMA synchronous = FULL;
+             PRAGMA locking_mode = NORMAL;
+             PRAGMA foreign_keys = OFF;
+             PRAGMA temp_store = MEMORY;
+             PRAGMA cache_size = -65536;
+             PRAGMA wal_autocheckpoint = 4000;
+             PRAGMA journal_size_limit = 67108864;",
+        )?;
+        Ok(connection)
+    }
+
+    /// A connection that can only read.
+    pub(crate) fn reader(&self) -> Result<Connection, Fault> {
+        let connection = Connection::open_with_flags(
+            &self.database,
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+        Ok(connection)
+    }
+}
+
+fn make_directory(directory: &Path) -> Result<(), Fault> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(Fault::io("cannot create", directory))
+}
+
+fn lock(directory: &Path) -> Result<File, Fault> {
+    let path = directory.join("muster.lock");
+    let file = private_file(&path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::InUse(directory.display().to_string()).into()),
+        Err(TryLockError::Error(source)) => Err(Fault::io("cannot lock", &path)(source)),
+    }
+}
+
+fn private_file(path: &Path) -> Result<File, Fault> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(Fault::io("cannot open", path))
+}
+
+/// Earlier ones can lose data when a WAL is reset.
+const SQLITE_VERSION_MIN: i32 = 3_051_003;
+
+/// Somebody with the sqlite3 shell may hold the file for a moment.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// More than there are different statements: none is prepared twice.
+const STATEMENTS_MAX: usize = 64;

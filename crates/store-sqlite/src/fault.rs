@@ -1,0 +1,50 @@
+//! What can go wrong inside, before it is put in the words every store shares.
+
+use muster_store::StoreError;
+
+/// Why something in this crate failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// SQLite said no.
+    #[error("sqlite: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// The file system said no.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried, on which path.
+        what: String,
+        /// What came of it.
+        source: std::io::Error,
+    },
+    /// The SQLite linked in is too old.
+    #[error("sqlite {found} can corrupt a database in WAL mode; 3.51.3 or later is needed")]
+    OldSqlite {
+        /// The version linked in.
+        found: &'static str,
+    },
+    /// Said in the shared words already.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Fault {
+    /// A row holds what it cannot hold.
+    pub(crate) fn corrupt(what: impl Into<String>) -> Self {
+        Self::Store(StoreError::Corrupt(what.into()))
+    }
+
+    /// The file system said no to `what`.
+    pub(crate) fn io(what: &str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self {
+        let what = format!("{what} {}", path.display());
+        move |source| Self::Io { what, source }
+    }
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Store(error) => error,
+            other => Self::Backend(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Lists and history for people.
+
+mod counts;
+mod feed;
+mod fleet;
+mod jobs;
+
+use crate::{fault::Fault, pool::Pool, store::Shared};
+use muster_model::{
+    AlertRecord, JobId, JobRecord, LaneRecord, LogRecord, Name, TaskId, TaskRecord, Timestamp,
+    WorkerLogRecord,
+};
+use muster_store::{
+    Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError, TaskFilter, WorkerSummary,
+};
+use rusqlite::Transaction;
+use std::sync::Arc;
+
+/// Reads on connections of their own.
+pub(crate) struct SqliteReader {
+    pool: Pool,
+}
+
+impl SqliteReader {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            pool: Pool::new(shared),
+        }
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>) -> Result<T, StoreError> {
+        self.pool.read(read).map_err(StoreError::from)
+    }
+}
+
+impl Reader for SqliteReader {
+    fn jobs(&self, filter: &JobFilter, page: &Cursor) -> Result<Page<JobRecord>, StoreError> {
+        self.read(|connection| jobs::jobs(connection, filter, page))
+    }
+
+    fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError> {
+        self.read(|connection| jobs::job(connection, id))
+    }
+
+    fn job_counts(&self, id: JobId, rate_since: Timestamp) -> Result<JobCounts, StoreError> {
+        self.read(|connection| counts::job_counts(connection, id, rate_since))
+    }
+
+    fn tasks(&self, job: JobId, filter: &TaskFilter, page: &Cursor) -> Result<Page<TaskRecord>, StoreError> {
+        self.read(|connection| jobs::tasks(connection, job, filter, page))
+    }
+
+    fn task(&self, id: TaskId) -> Result<Option<TaskRecord>, StoreError> {
+        self.read(|connection| jobs::task(connection, id))
+    }
+
+    fn task_log(&self, id: TaskId) -> Result<Vec<LogRecord>, StoreError> {
+        self.read(|connection| jobs::task_log(connection, id))
+    }
+
+    fn lanes(&self, filter: &LaneFilter, page: &Cursor) -> Result<Page<LaneRecord>, StoreError> {
+        self.read(|connection| fleet::lanes(connection, filter, page))
+    }
+
+    fn lane(&self, id: &Name) -> Result<Option<LaneRecord>, StoreError> {
+        self.read(|connection| fleet::lane(connection, id))
+    }
+
+    fn workers(&self, page: &Cursor) -> Result<Page<WorkerSummary>, StoreError> {
+        self.read(|connection| counts::workers(connection, page))
+    }
+
+    fn worker(&self, id: &Name) -> Result<Option<WorkerSummary>, StoreError> {
+        self.read(|connection| counts::worker(connection, id))
+    }
+
+    fn worker_log(&self, id: &Name, limit: u32) -> Result<Vec<WorkerLogRecord>, StoreError> {
+        self.read(|connection| fleet::worker_log(connection, id, limit))
+    }
+
+    fn alerts(&self, page: &Cursor) -> Result<Page<AlertRecord>, StoreError> {
+        self.read(|connection| fleet::alerts(connection, page))
+    }
+
+    fn feed(&self, after: u64, limit: u32) -> Result<FeedPage, StoreError> {
+        self.read(|connection| feed::feed(connection, after, limit))
+    }
+}

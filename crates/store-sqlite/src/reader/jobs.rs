@@ -1,0 +1,113 @@
+//! Jobs, their tasks and what happened to them.
+
+use crate::{
+    fault::Fault,
+    id_text::{TaskRange, TaskText},
+    rows::{integer, job, list, log, one, task},
+    words,
+};
+use muster_model::{JobId, JobRecord, LogRecord, Name, TaskId, TaskRecord};
+use muster_store::{
+    Cursor, JobFilter, Page, TaskFilter,
+    position::{List, Start, parse_number, sought},
+};
+use rusqlite::{Connection, params};
+
+/// Jobs, newest first.
+pub(crate) fn jobs(
+    connection: &Connection,
+    filter: &JobFilter,
+    page: &Cursor,
+) -> Result<Page<JobRecord>, Fault> {
+    let before = match List::Jobs.start(page, parse_number) {
+        Start::Beginning => i64::MAX,
+        Start::After(seq) => integer(seq)?,
+        Start::Nowhere => {
+            return Ok(Page {
+                items: Vec::new(),
+                next: None,
+            });
+        }
+    };
+    let status = filter.status.map(words::job_status);
+    let queue = filter.queue.as_ref().map(Name::as_str);
+    // What has not ended is open: the small index finds it among any amount of history.
+    let open = if filter.status.is_some_and(|status| !status.is_ended()) {
+        "open = 1 AND"
+    } else {
+        ""
+    };
+    let sql = format!(
+        "SELECT {} FROM tasks WHERE {open} seq < ?1 AND (?2 IS NULL OR status = ?2) AND (?3 IS NULL OR queue = ?3) \
+         ORDER BY seq DESC LIMIT ?4",
+        job::COLUMNS
+    );
+    let items = list(
+        connection,
+        &sql,
+        params![before, status, queue, sought(page)],
+        job::read,
+    )?;
+    Ok(List::Jobs.page(page, items, |job| job.seq.to_string()))
+}
+
+/// One job.
+pub(crate) fn job(connection: &Connection, id: JobId) -> Result<Option<JobRecord>, Fault> {
+    let sql = format!("SELECT {} FROM tasks WHERE id = ?1", job::COLUMNS);
+    one(connection, &sql, [id.to_string()], job::read)
+}
+
+/// The tasks of a job, oldest first.
+pub(crate) fn tasks(
+    connection: &Connection,
+    job: JobId,
+    filter: &TaskFilter,
+    page: &Cursor,
+) -> Result<Page<TaskRecord>, Fault> {
+    let range = TaskRange::of(job);
+    let after = match List::Tasks.start(page, parse_ordinal) {
+        Start::Beginning => range.from,
+        Start::After(ordinal) => TaskText::new(TaskId { job, ordinal }).task().to_owned(),
+        Start::Nowhere => {
+            return Ok(Page {
+                items: Vec::new(),
+                next: None,
+            });
+        }
+    };
+    let status = filter.status.map(words::task_status);
+    let worker = filter.worker.as_ref().map(Name::as_str);
+    let sql = format!(
+        "SELECT {} FROM task_devices WHERE id > ?1 AND id < ?2 AND (?3 IS NULL OR status = ?3) \
+         AND (?4 IS NULL OR pc_id = ?4) ORDER BY id LIMIT ?5",
+        task::COLUMNS
+    );
+    let items = list(
+        connection,
+        &sql,
+        params![after, range.to, status, worker, sought(page)],
+        task::read,
+    )?;
+    Ok(List::Tasks.page(page, items, |task| task.id.ordinal.to_string()))
+}
+
+/// One task.
+pub(crate) fn task(connection: &Connection, id: TaskId) -> Result<Option<TaskRecord>, Fault> {
+    let sql = format!("SELECT {} FROM task_devices WHERE id = ?1", task::COLUMNS);
+    one(connection, &sql, [TaskText::new(id).task()], task::read)
+}
+
+/// The stations of a task, oldest first.
+pub(crate) fn task_log(connection: &Connection, id: TaskId) -> Result<Vec<LogRecord>, Fault> {
+    let sql = format!(
+        "SELECT {} FROM execution_logs WHERE task_device_id = ?1 ORDER BY seq",
+        log::COLUMNS
+    );
+    list(connection, &sql, [TaskText::new(id).task()], log::read)
+}
+
+fn parse_ordinal(text: &str) -> Option<u32> {
+    text.parse()
+        .ok()
+        .filter(|ordinal| *ordinal <= TaskId::ORDINAL_MAX)
+}

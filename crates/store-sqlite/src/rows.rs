@@ -1,0 +1,95 @@
+//! One file per table: its columns, how a record becomes a row and a row a record.
+
+pub(crate) mod alert;
+pub(crate) mod feed;
+pub(crate) mod job;
+pub(crate) mod key;
+pub(crate) mod lane;
+pub(crate) mod log;
+pub(crate) mod report;
+pub(crate) mod scope;
+pub(crate) mod secret;
+pub(crate) mod share;
+pub(crate) mod task;
+pub(crate) mod worker;
+pub(crate) mod worker_log;
+
+use crate::fault::Fault;
+use rusqlite::{Connection, Params, Row};
+
+/// Hands each row of a cached query to `take`, without collecting them.
+pub(crate) fn each(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    mut take: impl FnMut(&Row<'_>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params)?;
+    while let Some(row) = rows.next()? {
+        take(row)?;
+    }
+    Ok(())
+}
+
+/// All rows of a cached query that is known to be short.
+pub(crate) fn list<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl Fn(&Row<'_>) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let mut items = Vec::new();
+    each(connection, sql, params, |row| {
+        items.push(read(row)?);
+        Ok(())
+    })?;
+    Ok(items)
+}
+
+/// The row of a cached query that gives at most one.
+pub(crate) fn one<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl Fn(&Row<'_>) -> Result<T, Fault>,
+) -> Result<Option<T>, Fault> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params)?;
+    rows.next()?.map(read).transpose()
+}
+
+/// A count as SQLite keeps it.
+pub(crate) fn integer(count: u64) -> Result<i64, Fault> {
+    i64::try_from(count).map_err(|_| Fault::corrupt(format!("{count} is more than a column can hold")))
+}
+
+/// Keeps the last record of each key, in the order of the keys.
+///
+/// What is replaced within its own batch need not be written; rows in the order of their keys fall on
+/// neighbouring pages.
+pub(crate) fn latest<'a, T, K: Ord>(mut records: Vec<&'a T>, key: impl Fn(&T) -> K) -> Vec<&'a T> {
+    records.sort_by_key(|record| key(record));
+    let mut kept: Vec<&'a T> = Vec::with_capacity(records.len());
+    for record in records {
+        match kept.last_mut() {
+            Some(last) if key(last) == key(record) => *last = record,
+            _ => kept.push(record),
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::latest;
+
+    #[test]
+    fn the_last_of_each_key_stays() {
+        let records = [(2, 'a'), (1, 'b'), (2, 'c'), (1, 'd')];
+        assert_eq!(
+            latest(records.iter().collect(), |record| record.0),
+            [&(1, 'd'), &(2, 'c')]
+        );
+    }
+}

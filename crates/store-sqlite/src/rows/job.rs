@@ -1,0 +1,123 @@
+//! Table `tasks`: what clients submitted (Q2).
+
+use super::{integer, scope};
+use crate::{fault::Fault, fields::Fields, words};
+use muster_model::{JobId, JobPayload, JobRecord, Millis, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+/// What [`read`] expects, in its order.
+pub(crate) const COLUMNS: &str = "id, seq, queue, status, scope, max_attempts, task_count, open, created_at, started_at, \
+     completed_at, error, workflow_id, title, params, timeout_ms";
+
+/// What [`read`] expects, but for the payload.
+pub(crate) const COLUMNS_WITHOUT_PAYLOAD: &str = "id, seq, queue, status, scope, max_attempts, task_count, open, \
+     created_at, started_at, completed_at, error, NULL AS workflow_id, NULL AS title, NULL AS params, \
+     NULL AS timeout_ms";
+
+/// Writes the last state of each job, with the last payload its batch has for it.
+pub(crate) fn write(connection: &Connection, mut records: Vec<&JobRecord>) -> Result<(), Fault> {
+    records.sort_by_key(|record| record.id);
+    for group in records.chunk_by(|one, other| one.id == other.id) {
+        if let Some(last) = group.last() {
+            let payload = group.iter().rev().find_map(|record| record.payload.as_ref());
+            write_one(connection, last, payload)?;
+        }
+    }
+    raise_seq(connection, records.iter().map(|record| record.seq).max())
+}
+
+/// The largest age number given to a job so far; it outlives the job.
+pub(crate) fn largest_seq(connection: &Connection) -> Result<u64, Fault> {
+    let seq: Option<i64> = connection
+        .prepare_cached("SELECT value FROM meta WHERE key = 'job_seq'")?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    let seq = seq.ok_or_else(|| Fault::corrupt("meta job_seq: missing"))?;
+    u64::try_from(seq).map_err(|_| Fault::corrupt(format!("meta job_seq: value = {seq}")))
+}
+
+/// Makes a record of a row.
+pub(crate) fn read(row: &Row<'_>) -> Result<JobRecord, Fault> {
+    let fields = Fields::new("tasks", row);
+    Ok(JobRecord {
+        id: fields.id(0)?,
+        seq: fields.number(1)?,
+        queue: fields.name(2)?,
+        status: fields.word(3, words::parse_job_status)?,
+        scope: fields.word(4, scope::parse)?,
+        max_attempts: fields.number(5)?,
+        tasks: fields.number(6)?,
+        open: fields.flag(7)?,
+        created_at: fields.time(8)?,
+        started_at: fields.maybe_time(9)?,
+        completed_at: fields.maybe_time(10)?,
+        error: fields.maybe_text(11)?,
+        payload: if fields.is_null(12)? {
+            None
+        } else {
+            Some(read_payload(&fields)?)
+        },
+    })
+}
+
+fn read_payload(fields: &Fields<'_, '_>) -> Result<JobPayload, Fault> {
+    Ok(JobPayload {
+        workflow: fields.text(12)?.into(),
+        title: fields.maybe_text(13)?,
+        params: fields.text(14)?.into(),
+        timeout: fields.maybe_number(15)?.map(Millis),
+    })
+}
+
+fn write_one(connection: &Connection, job: &JobRecord, payload: Option<&JobPayload>) -> Result<(), Fault> {
+    let id = job.id.to_string();
+    connection.prepare_cached(UPSERT)?.execute(params![
+        id,
+        integer(job.seq)?,
+        job.queue.as_str(),
+        words::job_status(job.status),
+        scope::text(&job.scope),
+        job.max_attempts,
+        job.tasks,
+        job.open,
+        job.created_at.0,
+        moment(job.started_at),
+        moment(job.completed_at),
+        job.error.as_deref(),
+    ])?;
+    payload.map_or(Ok(()), |payload| write_payload(connection, job.id, payload))
+}
+
+/// Leaves everything else of the row as it is, as the row's own writing leaves this.
+fn write_payload(connection: &Connection, job: JobId, payload: &JobPayload) -> Result<(), Fault> {
+    connection
+        .prepare_cached(
+            "UPDATE tasks SET workflow_id = ?2, title = ?3, params = ?4, timeout_ms = ?5 WHERE id = ?1",
+        )?
+        .execute(params![
+            job.to_string(),
+            payload.workflow,
+            payload.title.as_deref(),
+            payload.params,
+            payload.timeout.map(|timeout| timeout.0),
+        ])?;
+    Ok(())
+}
+
+fn raise_seq(connection: &Connection, seq: Option<u64>) -> Result<(), Fault> {
+    if let Some(seq) = seq {
+        connection
+            .prepare_cached("UPDATE meta SET value = ?1 WHERE key = 'job_seq' AND value < ?1")?
+            .execute([integer(seq)?])?;
+    }
+    Ok(())
+}
+
+fn moment(at: Option<Timestamp>) -> Option<i64> {
+    at.map(|at| at.0)
+}
+
+const UPSERT: &str = "INSERT INTO tasks (id, seq, queue, status, scope, max_attempts, task_count, open, created_at, \
+     started_at, completed_at, error) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+     ON CONFLICT (id) DO UPDATE SET seq = ?2, queue = ?3, status = ?4, scope = ?5, max_attempts = ?6, task_count = ?7, \
+     open = ?8, created_at = ?9, started_at = ?10, completed_at = ?11, error = ?12";

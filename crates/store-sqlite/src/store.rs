@@ -1,0 +1,95 @@
+//! The store itself: one file, one writing connection, as many reading ones as are needed.
+
+use crate::{
+    connection::Home, fault::Fault, lookup::SqliteLookup, migrate::migrate, reader::SqliteReader, rows::feed,
+    writer::SqliteWriter,
+};
+use muster_store::{Reader, Store, StoreError, Term};
+use rusqlite::{Connection, TransactionBehavior};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// A store in the file `muster.db` of a data directory.
+///
+/// Anybody may read the file with SQL while it is in use; nobody else may write it.
+pub struct SqliteStore {
+    shared: Arc<Shared>,
+    reader: Arc<SqliteReader>,
+}
+
+impl SqliteStore {
+    /// Opens the store in a directory, both made where missing, and brings its tables up to date.
+    ///
+    /// # Errors
+    /// When another process has it, a newer version wrote it, or the file system says no.
+    pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        Self::try_open(directory).map_err(StoreError::from)
+    }
+
+    fn try_open(directory: &Path) -> Result<Self, Fault> {
+        let home = Home::take(directory)?;
+        let mut connection = home.writer()?;
+        migrate(&mut connection)?;
+        let shared = Arc::new(Shared {
+            connection: Mutex::new(connection),
+            home,
+        });
+        let reader = Arc::new(SqliteReader::new(Arc::clone(&shared)));
+        Ok(Self { shared, reader })
+    }
+
+    fn try_begin_term(&self) -> Result<Term, Fault> {
+        let (epoch, feed_seq, feed_at) = count_epoch(&mut self.shared.writer())?;
+        let lookup = SqliteLookup::new(Arc::clone(&self.shared))?;
+        let writer = SqliteWriter::new(Arc::clone(&self.shared), epoch, (feed_seq, feed_at));
+        Ok(Term {
+            epoch: epoch.unsigned_abs(),
+            feed_seq,
+            writer: Box::new(writer),
+            lookup: Box::new(lookup),
+        })
+    }
+}
+
+impl Store for SqliteStore {
+    fn begin_term(&self) -> Result<Term, StoreError> {
+        self.try_begin_term().map_err(StoreError::from)
+    }
+
+    fn reader(&self) -> Arc<dyn Reader> {
+        Arc::clone(&self.reader) as Arc<dyn Reader>
+    }
+}
+
+/// What all handles hold on to: while one lives, the directory stays taken.
+pub(crate) struct Shared {
+    // Before the home: the file is closed before its lock is given back.
+    connection: Mutex<Connection>,
+    home: Home,
+}
+
+impl Shared {
+    /// The one connection that writes. A panic elsewhere cannot have left it inside a transaction.
+    pub(crate) fn writer(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new connection that reads.
+    pub(crate) fn open_reader(&self) -> Result<Connection, Fault> {
+        self.home.reader()
+    }
+}
+
+fn count_epoch(connection: &mut Connection) -> Result<(i64, u64, i64), Fault> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let epoch = transaction.query_row(
+        "UPDATE meta SET value = value + 1 WHERE key = 'epoch' RETURNING value",
+        [],
+        |row| row.get(0),
+    )?;
+    let (feed_seq, feed_at) = feed::last(&transaction)?;
+    transaction.commit()?;
+    Ok((epoch, feed_seq, feed_at))
+}
