@@ -1,1 +1,29 @@
 //! The verbs of Muster: decides what commands make true, and makes it so.
+//!
+//! Pure: no clock, no randomness, no IO, no async, no serialisation. Time, random bytes and facts from
+//! the store are handed in with each command, so the same commands give the same state, always.
+//!
+//! [`Engine::execute`] is the whole of it: a command is decided (`decide/`, one file per command, with
+//! the rules of `rule/`), what it makes true is applied (`apply/`), and what follows from that is
+//! settled until nothing more follows. What changed is handed to the store by
+//! [`Engine::take_changes`]; [`Restoring`] builds the same state back from what the store kept.
+#![no_std]
+extern crate alloc;
+
+mod apply;
+mod decide;
+mod engine;
+mod explain;
+mod invariant;
+mod mutant;
+mod record;
+mod restore;
+mod rule;
+#[cfg(test)]
+mod script;
+mod state;
+
+pub use decide::Context;
+pub use engine::{Engine, Executed, Woken};
+pub use mutant::Mutant;
+pub use restore::Restoring;

@@ -1,8 +1,8 @@
 //! What can be asked of the engine.
 
 use crate::{
-    Attachment, Digest, Fence, JobId, Labels, Millis, Name, Outcome, ReportId, Scope, Step, SubmissionKey, TaskId,
-    Timestamp,
+    Attachment, Digest, Fence, JobId, Labels, Millis, Name, Outcome, ReportId, Scope, Step, SubmissionKey,
+    TaskId, Timestamp,
 };
 use alloc::{boxed::Box, vec::Vec};
 

@@ -69,7 +69,10 @@ impl JobId {
 
 impl TaskId {
     /// Never given to a task; stands for a text that is no id.
-    pub const NIL: Self = Self { job: JobId::NIL, ordinal: 0 };
+    pub const NIL: Self = Self {
+        job: JobId::NIL,
+        ordinal: 0,
+    };
 
     /// The largest ordinal: seven decimal digits, so that text order is numeric order.
     pub const ORDINAL_MAX: u32 = 9_999_999;
@@ -90,7 +93,8 @@ impl Name {
         if text.chars().count() > Self::CHARS_MAX {
             return Err(NameError::TooLong);
         }
-        let forbidden = |c: char| c.is_control() || matches!(c, '/' | '\\' | '\u{2028}' | '\u{2029}' | '\u{feff}');
+        let forbidden =
+            |c: char| c.is_control() || matches!(c, '/' | '\\' | '\u{2028}' | '\u{2029}' | '\u{feff}');
         if text.chars().any(forbidden) || text.trim() != text || text == "." || text == ".." {
             return Err(NameError::Forbidden);
         }
@@ -154,7 +158,9 @@ impl fmt::Display for NameError {
         f.write_str(match self {
             Self::Empty => "must not be empty",
             Self::TooLong => "must have at most 128 characters",
-            Self::Forbidden => "must not contain control characters, slashes or outer blanks, nor be a path component",
+            Self::Forbidden => {
+                "must not contain control characters, slashes or outer blanks, nor be a path component"
+            }
         })
     }
 }
@@ -185,7 +191,12 @@ impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let v = self.0;
         let (a, b, c) = (v >> 96, (v >> 80) & 0xffff, (v >> 64) & 0xffff);
-        write!(f, "{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", (v >> 48) & 0xffff, v & 0xffff_ffff_ffff)
+        write!(
+            f,
+            "{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}",
+            (v >> 48) & 0xffff,
+            v & 0xffff_ffff_ffff
+        )
     }
 }
 
@@ -238,7 +249,10 @@ impl FromStr for TaskId {
         if ordinal.len() != 7 || !ordinal.bytes().all(|b| b.is_ascii_digit()) {
             return Err(IdError);
         }
-        Ok(Self { job: job.parse()?, ordinal: ordinal.parse().map_err(|_| IdError)? })
+        Ok(Self {
+            job: job.parse()?,
+            ordinal: ordinal.parse().map_err(|_| IdError)?,
+        })
     }
 }
 

@@ -20,15 +20,16 @@ mod time;
 mod worker;
 
 pub use command::{
-    Command, DeviceReport, JobPayload, Pull, Report, ReportKind, RunSummary, Submission, TaskReport, TaskReportKind,
+    Command, DeviceReport, JobPayload, Pull, Report, ReportKind, RunSummary, Submission, TaskReport,
+    TaskReportKind,
 };
 pub use event::{Event, Grant, Recorded};
 pub use explanation::{Cause, Explanation, Subject};
 pub use fact::{Fact, Facts, Key};
 pub use id::{Digest, Fence, IdError, JobId, Name, NameError, ReportId, SubmissionKey, TaskId};
 pub use record::{
-    AlertKind, AlertRecord, Change, JobRecord, KeyRecord, LaneRecord, LogKind, LogRecord, ReportRecord, SecretRecord,
-    ShareCounts, ShareRecord, TaskRecord, WorkerLogRecord, WorkerRecord,
+    AlertKind, AlertRecord, Change, JobRecord, KeyRecord, LaneRecord, LogKind, LogRecord, ReportRecord,
+    SecretRecord, ShareCounts, ShareRecord, TaskRecord, WorkerLogRecord, WorkerRecord,
 };
 pub use rejection::Rejection;
 pub use reply::{Handout, JobAnnounced, PullReply, Reply};

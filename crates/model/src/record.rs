@@ -1,8 +1,8 @@
 //! What a store keeps: rows that mirror the engine's state, and rows of history.
 
 use crate::{
-    Attachment, Digest, Fence, JobId, JobPayload, JobStatus, LaneStatus, Labels, LeaseKind, Name, Recorded, ReportId,
-    Scope, SubmissionKey, TaskId, TaskStatus, Timestamp, WorkerStatus,
+    Attachment, Digest, Fence, JobId, JobPayload, JobStatus, Labels, LaneStatus, LeaseKind, Name, Recorded,
+    ReportId, Scope, SubmissionKey, TaskId, TaskStatus, Timestamp, WorkerStatus,
 };
 use alloc::{boxed::Box, vec::Vec};
 

@@ -1,0 +1,165 @@
+//! A lease comes into being, is confirmed, and is given back.
+
+use crate::{
+    Mutant,
+    state::{LaneRow, Lease, RowState, State, Task, TaskRef, Timer, WorkerIx},
+};
+use alloc::boxed::Box;
+use muster_model::{Grant, LeaseKind, LogKind, Millis, TaskId, Timestamp};
+
+/// A line for the log.
+pub(crate) struct LogEntry {
+    pub(crate) task: TaskId,
+    pub(crate) seq: u32,
+    pub(crate) attempt: u16,
+    pub(crate) kind: LogKind,
+    pub(crate) message: Option<Box<str>>,
+    pub(crate) at: Timestamp,
+}
+
+impl State {
+    pub(super) fn grant(&mut self, grant: &Grant) {
+        let (Some(task), Some(worker), Some(lane)) = (
+            self.task_ref(grant.task),
+            self.workers.ix(&grant.worker),
+            self.lanes.ix(&grant.lane),
+        ) else {
+            return;
+        };
+        self.keep_share(worker, task.job);
+        if grant.created {
+            self.create_task(task, grant);
+        }
+        self.lease_out(task, worker, grant);
+        let jobs = &self.jobs;
+        self.lanes[lane]
+            .rows
+            .retain(|row| jobs.contains_key(&row.task.job));
+        self.change_lane(lane, |lane| {
+            lane.set_row(LaneRow {
+                task,
+                state: RowState::Running,
+            });
+            lane.busy = Some(task);
+        });
+        self.log_live(task, LogKind::Sent, grant.at);
+        self.take_slot(task, worker, grant);
+    }
+
+    fn create_task(&mut self, task: TaskRef, grant: &Grant) {
+        let job = self
+            .jobs
+            .get_mut(&task.job)
+            .expect("a task is created for a job in memory");
+        job.tasks = job.tasks.max(task.ordinal);
+        job.open.insert(task.ordinal);
+        let created = Task {
+            lane: self.lanes.ix(&grant.lane).expect("the caller found it"),
+            worker: self.workers.ix(&grant.worker).expect("the caller found it"),
+            attempt: 0,
+            max_attempts: grant.max_attempts,
+            fence: grant.fence,
+            kind: grant.kind,
+            lease: None,
+            granted_at: grant.at,
+            confirmed_at: None,
+            ended_at: None,
+            timed_out: false,
+            error: None,
+            created_at: grant.at,
+            order: 0,
+            logs: 0,
+        };
+        self.tasks.insert(task, Box::new(created));
+        self.log_live(task, LogKind::Created, grant.at);
+    }
+
+    fn lease_out(&mut self, task: TaskRef, worker: WorkerIx, grant: &Grant) {
+        let until = grant.until;
+        let live = self.tasks.get_mut(&task).expect("a leased task is live");
+        live.worker = worker;
+        live.attempt = grant.attempt;
+        live.fence = grant.fence;
+        live.kind = grant.kind;
+        live.granted_at = grant.at;
+        live.confirmed_at = None;
+        live.lease = Some(Lease {
+            until,
+            timeout_at: grant.timeout_at,
+            shown_at: grant.at,
+        });
+    }
+
+    fn take_slot(&mut self, task: TaskRef, ix: WorkerIx, grant: &Grant) {
+        let first_presence = !crate::rule::liveness::holds_presence_leases(self, ix);
+        let queue = self.jobs[&task.job].queue.clone();
+        let worker = &mut self.workers[ix];
+        worker.live.insert(task);
+        worker.turn = Some(queue);
+        worker.superseded.remove(&grant.task);
+        if grant.kind == LeaseKind::Presence {
+            if first_presence {
+                worker.lease_until = grant.until;
+                self.dirty.workers.insert(ix);
+            }
+            worker.unconfirmed.insert((grant.at, task));
+            let share = worker.shares.get_mut(&task.job).expect("kept when granted");
+            if share.first.is_none() {
+                share.first = Some(grant.task);
+                self.dirty.shares.insert((ix, task.job));
+            }
+            self.arm(ix);
+        } else {
+            self.timers.set(grant.until, Timer::Claim(task));
+        }
+        self.timers.set(grant.timeout_at, Timer::Attempt(task));
+        self.dirty.tasks.insert(task);
+    }
+
+    pub(super) fn confirm(&mut self, task: TaskRef, at: Timestamp) {
+        let Some(live) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        live.confirmed_at = Some(at);
+        let (worker, shown) = (live.worker, live.lease.map(|lease| lease.shown_at));
+        if let Some(shown) = shown {
+            self.workers[worker].unconfirmed.remove(&(shown, task));
+        }
+        self.log_live(task, LogKind::Acked, at);
+        self.dirty.tasks.insert(task);
+    }
+
+    /// Gives back slot and lane of a leased task; its row waits.
+    pub(super) fn release(&mut self, task: TaskRef) {
+        let Some(live) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        let Some(lease) = live.lease.take() else { return };
+        self.order += 1;
+        live.order = self.order;
+        let (lane, worker) = (live.lane, live.worker);
+        self.timers.clear(lease.timeout_at, Timer::Attempt(task));
+        self.workers[worker].live.remove(&task);
+        self.workers[worker].unconfirmed.remove(&(lease.shown_at, task));
+        self.change_lane(lane, |lane| {
+            lane.set_row(LaneRow {
+                task,
+                state: RowState::Pending,
+            });
+            lane.busy = None;
+        });
+        if self.long_away.contains(&lane) && !self.has_bug(Mutant::GraceForgotten) {
+            self.dirty.check_skips.insert(lane);
+        }
+        self.dirty.woken.insert(worker);
+        self.dirty.tasks.insert(task);
+    }
+
+    /// The clock of an attempt; a planted bug lets that of the first go on.
+    pub(crate) fn timeout_at(&self, task: Option<&Task>, now: Timestamp) -> Timestamp {
+        let begun = task
+            .filter(|_| self.has_bug(Mutant::RetryClockNotReset))
+            .map_or(now, |task| task.created_at);
+        (begun + self.settings.attempt_timeout).max(now + Millis(1))
+    }
+}

@@ -1,0 +1,146 @@
+//! Makes events so. Nothing here refuses, and nothing here is decided.
+
+mod device;
+mod job;
+mod lease;
+mod task;
+mod worker;
+
+use crate::state::{State, Timer};
+use muster_model::{Change, Event, LogKind, LogRecord, ReportRecord};
+
+pub(crate) use lease::LogEntry;
+
+impl State {
+    /// Changes memory by one event.
+    pub(crate) fn apply(&mut self, event: &Event) {
+        match event {
+            Event::WorkerEnrolled { .. }
+            | Event::WorkerOffline { .. }
+            | Event::WorkerOnline { .. }
+            | Event::WorkerDraining { .. }
+            | Event::WorkerCapped { .. }
+            | Event::SecretRotated { .. }
+            | Event::SupplyPaused { .. }
+            | Event::SupplyResumed { .. }
+            | Event::LeasesExtended { .. }
+            | Event::ShareClosed { .. }
+            | Event::PullAnswered { .. } => self.apply_to_worker(event),
+            Event::LaneAttached { .. }
+            | Event::LaneReported { .. }
+            | Event::LaneGraceOver { .. }
+            | Event::LaneFailed { .. }
+            | Event::LaneReturned { .. }
+            | Event::LaneLabelled { .. } => self.apply_to_lane(event),
+            Event::JobSubmitted { .. }
+            | Event::JobActivated { .. }
+            | Event::JobEnded { .. }
+            | Event::JobClosed { .. } => {
+                self.apply_to_job(event);
+            }
+            Event::LeaseGranted(grant) => self.grant(grant),
+            Event::LeaseConfirmed { .. }
+            | Event::LeaseRenewed { .. }
+            | Event::TaskProgressed { .. }
+            | Event::AttemptEnded { .. }
+            | Event::TaskQueued { .. }
+            | Event::TaskForgiven { .. }
+            | Event::TaskEnded { .. }
+            | Event::TaskSkipped { .. } => self.apply_to_task(event),
+            Event::ReportRecorded { .. } => self.remember_report(event),
+            Event::AlertRaised(alert) => self.dirty.history.push(Change::Alert(alert.clone())),
+        }
+    }
+
+    fn remember_report(&mut self, event: &Event) {
+        let Event::ReportRecorded {
+            id,
+            digest,
+            worker,
+            kind,
+            task,
+            effect,
+            body,
+            at,
+        } = event
+        else {
+            return;
+        };
+        if self.has_bug(crate::Mutant::ReportForgotten) {
+            return;
+        }
+        self.recent.reports.insert(id.clone(), *digest);
+        self.dirty
+            .history
+            .push(Change::Report(alloc::boxed::Box::new(ReportRecord {
+                id: id.clone(),
+                digest: *digest,
+                worker: worker.clone(),
+                kind,
+                task: *task,
+                effect: *effect,
+                body: body.clone(),
+                at: *at,
+            })));
+    }
+
+    /// Writes a station of an attempt into the log (Q12).
+    pub(crate) fn log(&mut self, entry: LogEntry) {
+        let LogEntry {
+            task,
+            seq,
+            attempt,
+            kind,
+            message,
+            at,
+        } = entry;
+        self.dirty.history.push(Change::Log(LogRecord {
+            task,
+            seq,
+            attempt,
+            kind,
+            message,
+            at,
+        }));
+    }
+
+    /// Logs a station of a live task's attempt.
+    pub(crate) fn log_live(
+        &mut self,
+        task: crate::state::TaskRef,
+        kind: LogKind,
+        at: muster_model::Timestamp,
+    ) {
+        let id = self.task_id(task);
+        let live = self.tasks.get_mut(&task).expect("only live tasks are logged");
+        live.logs += 1;
+        let (seq, attempt) = (live.logs, live.attempt);
+        let message = matches!(kind, LogKind::Failed | LogKind::Timeout)
+            .then(|| live.error.clone())
+            .flatten();
+        self.log(LogEntry {
+            task: id,
+            seq,
+            attempt,
+            kind,
+            message,
+            at,
+        });
+    }
+
+    /// Sets the timer that judges a worker, unless an earlier one is set.
+    pub(crate) fn arm(&mut self, ix: crate::state::WorkerIx) {
+        let Some(next) = crate::rule::liveness::next_judgement(self, ix) else {
+            return;
+        };
+        let worker = &mut self.workers[ix];
+        if let Some(armed) = worker.armed {
+            if armed <= next {
+                return;
+            }
+            self.timers.clear(armed, Timer::Worker(ix));
+        }
+        worker.armed = Some(next);
+        self.timers.set(next, Timer::Worker(ix));
+    }
+}

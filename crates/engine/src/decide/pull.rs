@@ -1,0 +1,244 @@
+//! N1, N1b, N2: a worker reports its devices and asks for work.
+
+use super::{Context, Decision};
+use crate::{
+    Mutant,
+    rule::{redelivery, slot},
+    state::{LaneIx, State, TaskRef, WorkerIx},
+};
+use alloc::{collections::BTreeMap, vec::Vec};
+use muster_model::{
+    Attachment, DeviceReport, Event, Fence, Grant, Handout, JobAnnounced, LeaseKind, Millis, Name, PullReply,
+    Reply, TaskId,
+};
+
+/// What a worker's list of its devices makes true.
+///
+/// A device that another worker is driving stays there: taking it away would let two drive it.
+pub(crate) fn report_devices(
+    state: &State,
+    name: &Name,
+    devices: Vec<DeviceReport>,
+    context: &Context<'_>,
+) -> Vec<Event> {
+    let Some(worker) = state.workers.ix(name) else {
+        return Vec::new();
+    };
+    let at = context.now;
+    let mut reported = Vec::with_capacity(devices.len());
+    let mut events = Vec::new();
+    for report in devices {
+        match state.lanes.ix(&report.device) {
+            Some(ix) if state.lanes[ix].worker == worker => {
+                reported.push(ix);
+                let lane = &state.lanes[ix];
+                if lane.attachment != report.attachment || lane.handle != report.handle {
+                    let DeviceReport {
+                        device: lane,
+                        handle,
+                        attachment,
+                    } = report;
+                    events.push(Event::LaneReported {
+                        lane,
+                        handle,
+                        attachment,
+                        at,
+                    });
+                }
+            }
+            Some(ix) if state.lanes[ix].busy.is_some() => {}
+            _ => events.push(Event::LaneAttached {
+                worker: name.clone(),
+                report,
+                at,
+            }),
+        }
+    }
+    reported.sort_unstable();
+    let absent = |ix: &&LaneIx| {
+        reported.binary_search(ix).is_err() && state.lanes[**ix].attachment != Attachment::Absent
+    };
+    let gone = state.workers[worker].lanes.iter().filter(absent).map(|ix| {
+        let lane = &state.lanes[*ix];
+        let (handle, attachment) = (lane.handle.clone(), Attachment::Absent);
+        Event::LaneReported {
+            lane: lane.name.clone(),
+            handle,
+            attachment,
+            at,
+        }
+    });
+    events.extend(gone);
+    events
+}
+
+/// What a worker that asks is given.
+pub(crate) fn supply(state: &State, name: &Name, max: u32, context: &Context<'_>) -> Decision {
+    let Some(worker) = state.workers.ix(name) else {
+        return Decision::new(
+            Vec::new(),
+            Reply::Pulled(PullReply {
+                nothing_new: true,
+                ..PullReply::default()
+            }),
+        );
+    };
+    let again: Vec<TaskRef> = match state.has_bug(Mutant::RedeliveryForgotten) {
+        true => Vec::new(),
+        false => redelivery::due(state, worker, context.now)
+            .take(max as usize)
+            .collect(),
+    };
+    let more = max.saturating_sub(u32::try_from(again.len()).unwrap_or(u32::MAX));
+    let terms = Terms {
+        kind: LeaseKind::Presence,
+        lease: state.settings.lease,
+    };
+    let grants = grants(state, worker, (more, terms), context);
+    let mut reply = told(state, worker);
+    reply.announced = announced(state, worker, &again, &grants);
+    reply.handouts = again.iter().map(|task| handed_again(state, *task)).collect();
+    reply
+        .handouts
+        .extend(grants.iter().map(|grant| handed_out(state, grant)));
+    reply.nothing_new = reply.handouts.is_empty() && !state.workers[worker].news;
+    let shown = again.iter().map(|task| state.task_id(*task)).collect();
+    let mut events: Vec<Event> = grants.into_iter().map(Event::LeaseGranted).collect();
+    if !reply.nothing_new {
+        events.push(Event::PullAnswered {
+            worker: name.clone(),
+            shown,
+            at: context.now,
+        });
+    }
+    Decision::new(events, Reply::Pulled(reply))
+}
+
+/// On what terms leases are granted.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) kind: LeaseKind,
+    pub(crate) lease: Millis,
+}
+
+/// The leases that fill a worker's free slots, at most `max`.
+pub(crate) fn grants(
+    state: &State,
+    ix: WorkerIx,
+    (max, terms): (u32, Terms),
+    context: &Context<'_>,
+) -> Vec<Grant> {
+    let now = context.now;
+    let mut created: BTreeMap<u64, u32> = BTreeMap::new();
+    let mut next = |job: u64| {
+        let count = created.entry(job).or_insert(state.jobs[&job].tasks);
+        *count += 1;
+        (*count <= TaskId::ORDINAL_MAX).then_some(*count)
+    };
+    let choices = slot::choose(state, ix, max, now);
+    let grant = |(n, choice): (u64, slot::Choice)| {
+        let job = &state.jobs[&choice.job];
+        let row = state.lanes[choice.lane].row(choice.job);
+        let task = row.and_then(|row| state.tasks.get(&row.task));
+        let ordinal = match row.filter(|_| task.is_some()) {
+            Some(row) => row.task.ordinal,
+            None => next(choice.job)?,
+        };
+        Some(Grant {
+            task: TaskId { job: job.id, ordinal },
+            created: task.is_none(),
+            lane: state.lanes[choice.lane].name.clone(),
+            worker: state.workers[ix].name.clone(),
+            attempt: task.map_or(0, |task| task.attempt) + 1,
+            max_attempts: task.map_or(job.max_attempts, |task| task.max_attempts),
+            fence: Fence(context.number(n + 1)),
+            kind: terms.kind,
+            at: now,
+            until: now + terms.lease,
+            timeout_at: state.timeout_at(task.map(|task| &**task), now),
+        })
+    };
+    (0u64..).zip(choices).filter_map(grant).collect()
+}
+
+/// What there is to hear besides new work.
+fn told(state: &State, ix: WorkerIx) -> PullReply {
+    let worker = &state.workers[ix];
+    let over = worker
+        .shares
+        .values()
+        .filter(|share| share.first.is_some() && share.is_drained());
+    let stopping = worker
+        .live
+        .iter()
+        .filter(|task| state.jobs[&task.job].status.is_ended());
+    let mut stop: Vec<TaskId> = stopping.map(|task| state.task_id(*task)).collect();
+    stop.extend(worker.superseded.iter().copied());
+    PullReply {
+        finished: over.map(|share| share.job).collect(),
+        stop,
+        ..PullReply::default()
+    }
+}
+
+/// The jobs of which this answer carries the worker's first task.
+fn announced(state: &State, ix: WorkerIx, again: &[TaskRef], grants: &[Grant]) -> Vec<JobAnnounced> {
+    let shares = &state.workers[ix].shares;
+    let firsts = again.iter().filter(|task| {
+        shares
+            .get(&task.job)
+            .is_some_and(|share| share.first == Some(state.task_id(**task)))
+    });
+    let mut jobs: Vec<u64> = firsts.map(|task| task.job).collect();
+    for seq in grants
+        .iter()
+        .filter_map(|grant| state.job_ids.get(&grant.task.job))
+    {
+        let new = shares.get(seq).is_none_or(|share| share.first.is_none());
+        if new && !jobs.contains(seq) {
+            jobs.push(*seq);
+        }
+    }
+    jobs.into_iter().map(|seq| announcement(state, ix, seq)).collect()
+}
+
+fn announcement(state: &State, ix: WorkerIx, seq: u64) -> JobAnnounced {
+    let shares = &state.workers[ix].shares;
+    let targets = match shares.get(&seq) {
+        Some(share) => share.lacking + share.open_rows,
+        None => state.draw_up_share(ix, seq).lacking,
+    };
+    JobAnnounced {
+        job: state.jobs[&seq].id,
+        targets,
+        slots: slot::cap(state, ix),
+    }
+}
+
+fn handed_out(state: &State, grant: &Grant) -> Handout {
+    let lane = state
+        .lanes
+        .ix(&grant.lane)
+        .expect("a lease is granted on a known lane");
+    Handout {
+        task: grant.task,
+        lane: grant.lane.clone(),
+        handle: state.lanes[lane].handle.clone(),
+        attempt: grant.attempt,
+        fence: grant.fence,
+        until: grant.until,
+    }
+}
+
+fn handed_again(state: &State, at: TaskRef) -> Handout {
+    let task = &state.tasks[&at];
+    let lane = &state.lanes[task.lane];
+    Handout {
+        task: state.task_id(at),
+        lane: lane.name.clone(),
+        handle: lane.handle.clone(),
+        attempt: task.attempt,
+        fence: task.fence,
+        until: task.lease.map_or(task.granted_at, |lease| lease.until),
+    }
+}

@@ -1,0 +1,275 @@
+//! N4–N7, N9–N16: what a worker's report makes true, once.
+
+use super::{Context, Decided, Decision, presence::appear, submit::ended_status};
+use crate::{
+    Mutant,
+    rule::retry::{Ending, end_attempt},
+    state::{State, Task},
+};
+use alloc::{boxed::Box, format, vec::Vec};
+use muster_model::{
+    AlertKind, AlertRecord, Digest, Event, Fact, JobId, Key, Outcome, Recorded, Rejection, Reply, Report,
+    ReportKind, RunSummary, TaskId, TaskRecord, TaskReport, TaskReportKind, TaskStatus,
+};
+
+/// What the parts of a decision add up to.
+struct Effect {
+    events: Vec<Event>,
+    recorded: Recorded,
+}
+
+impl Effect {
+    fn applied(events: Vec<Event>) -> Self {
+        Self {
+            events,
+            recorded: Recorded::Applied,
+        }
+    }
+
+    fn stale() -> Self {
+        Self {
+            events: Vec::new(),
+            recorded: Recorded::Stale,
+        }
+    }
+}
+
+pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> Decided {
+    if let Some(digest) = known(state, &report, context) {
+        return match digest == report.digest {
+            true => Ok(Decision::new(Vec::new(), Reply::Recorded(Recorded::Duplicate))),
+            false => Err(Rejection::ReportConflict),
+        };
+    }
+    if report.at < context.now - state.settings.report_id_retention {
+        return Ok(Decision::new(Vec::new(), Reply::Recorded(Recorded::Stale)));
+    }
+    let (kind, task, effect) = match &report.kind {
+        ReportKind::RunStarted { job } => {
+            check_job(state, *job, context)?;
+            ("run_started", None, Effect::applied(Vec::new()))
+        }
+        ReportKind::RunFinished { job, summary } => {
+            check_job(state, *job, context)?;
+            (
+                "run_finished",
+                None,
+                run_finished(state, &report, (*job, *summary), context),
+            )
+        }
+        ReportKind::Task(task) => (
+            type_of(&task.kind),
+            Some(task.task),
+            about_task(state, &report, task, context)?,
+        ),
+    };
+    let mut events = appear(state, &report.worker, context.now);
+    events.extend(effect.events);
+    let Report {
+        id,
+        digest,
+        worker,
+        body,
+        ..
+    } = report;
+    let at = context.now;
+    events.push(Event::ReportRecorded {
+        id,
+        digest,
+        worker,
+        kind,
+        task,
+        effect: effect.recorded,
+        body,
+        at,
+    });
+    Ok(Decision::new(events, Reply::Recorded(effect.recorded)))
+}
+
+fn known(state: &State, report: &Report, context: &Context<'_>) -> Option<Digest> {
+    if let Some(digest) = state.recent.reports.get(&report.id) {
+        return Some(*digest);
+    }
+    match context.facts.get(&Key::Report(report.id.clone()))? {
+        Fact::Report(digest) => Some(*digest),
+        _ => None,
+    }
+}
+
+fn type_of(kind: &TaskReportKind) -> &'static str {
+    match kind {
+        TaskReportKind::Started => "task_started",
+        TaskReportKind::Progress(_) => "task_progress",
+        TaskReportKind::Finished { .. } => "task_finished",
+    }
+}
+
+fn check_job(state: &State, job: JobId, context: &Context<'_>) -> Result<(), Rejection> {
+    let known = state.job_ids.contains_key(&job) || ended_status(state, job, context).is_some();
+    if known { Ok(()) } else { Err(Rejection::JobUnknown) }
+}
+
+/// Compares the node's count with the rows, and lets go of the share (N8b, N14).
+fn run_finished(
+    state: &State,
+    report: &Report,
+    (job, said): (JobId, RunSummary),
+    context: &Context<'_>,
+) -> Effect {
+    let worker = state.workers.ix(&report.worker).map(|ix| &state.workers[ix]);
+    let share = worker.and_then(|worker| {
+        worker
+            .shares
+            .values()
+            .find(|share| share.job == job && share.first.is_some())
+    });
+    let Some(share) = share else {
+        return Effect::applied(Vec::new());
+    };
+    let counts = share.counts;
+    let same = said.succeeded == u64::from(counts.completed)
+        && [counts.failed, counts.failed_attempts]
+            .map(u64::from)
+            .contains(&said.failed)
+        && share.is_drained();
+    let mut events = Vec::new();
+    if !same {
+        let message = format!(
+            "{} reports {} succeeded and {} failed for run {job}; the rows say {} completed, {} failed and {} open",
+            report.worker,
+            said.succeeded,
+            said.failed,
+            counts.completed,
+            counts.failed,
+            share.open_rows + share.lacking,
+        );
+        events.push(Event::AlertRaised(AlertRecord {
+            id: context.number(0),
+            kind: AlertKind::SummaryMismatch,
+            worker: report.worker.clone(),
+            job: Some(job),
+            message: message.into(),
+            at: context.now,
+        }));
+    }
+    if share.is_drained() {
+        events.push(Event::ShareClosed {
+            worker: report.worker.clone(),
+            job,
+        });
+    }
+    Effect::applied(events)
+}
+
+fn about_task(
+    state: &State,
+    report: &Report,
+    about: &TaskReport,
+    context: &Context<'_>,
+) -> Result<Effect, Rejection> {
+    check_job(state, about.job, context)?;
+    if about.task.job != about.job {
+        return Err(Rejection::TaskUnknown);
+    }
+    if let Some(task) = state.task(about.task) {
+        check_names(
+            report,
+            about,
+            (&state.workers[task.worker].name, &state.lanes[task.lane].name),
+        )?;
+        return Ok(about_live_task(state, task, about, context));
+    }
+    let ended = ended_task(state, about.task, context).ok_or(Rejection::TaskUnknown)?;
+    check_names(report, about, (&ended.worker, &ended.lane))?;
+    Ok(about_ended_task(&ended, about))
+}
+
+fn check_names(
+    report: &Report,
+    about: &TaskReport,
+    (holder, lane): (&muster_model::Name, &muster_model::Name),
+) -> Result<(), Rejection> {
+    if about.lane != *lane {
+        return Err(Rejection::LaneUnknown);
+    }
+    if report.worker != *holder {
+        return Err(Rejection::NotHolder {
+            holder: holder.clone(),
+        });
+    }
+    Ok(())
+}
+
+/// A task that ended, from memory or from the store.
+pub(crate) fn ended_task(state: &State, id: TaskId, context: &Context<'_>) -> Option<Box<TaskRecord>> {
+    if let Some(task) = state.recent.tasks.get(&id) {
+        return Some(task.clone());
+    }
+    match context.facts.get(&Key::Task(id))? {
+        Fact::Task(task) => Some(task.clone()),
+        _ => None,
+    }
+}
+
+/// A task that ended stays ended; what belongs to the attempt that ended it is merely late (N7).
+fn about_ended_task(task: &TaskRecord, about: &TaskReport) -> Effect {
+    let same_attempt = about.attempt.is_none_or(|attempt| attempt == task.attempt)
+        && about.fence.is_none_or(|fence| fence == task.fence);
+    match about.kind {
+        TaskReportKind::Started | TaskReportKind::Progress(_) if same_attempt => Effect::applied(Vec::new()),
+        _ => Effect::stale(),
+    }
+}
+
+fn about_live_task(state: &State, task: &Task, about: &TaskReport, context: &Context<'_>) -> Effect {
+    if is_stale(task, about) && !state.has_bug(Mutant::FenceNotChecked) {
+        return Effect::stale();
+    }
+    let (id, attempt, at) = (about.task, task.attempt, context.now);
+    let mut events = Vec::new();
+    if task.lease.is_some() && task.confirmed_at.is_none() {
+        events.push(Event::LeaseConfirmed {
+            task: id,
+            attempt,
+            at,
+        });
+    }
+    match &about.kind {
+        TaskReportKind::Started => {}
+        TaskReportKind::Progress(step) => {
+            events.push(Event::TaskProgressed {
+                task: id,
+                attempt,
+                step: step.clone(),
+            });
+        }
+        TaskReportKind::Finished { outcome, result, .. } => {
+            // A task that waits again has its last attempt counted as failed already: only a late
+            // success changes anything (N15b).
+            if task.status() == TaskStatus::Running || *outcome == Outcome::Succeeded {
+                let ending = Ending {
+                    task: id,
+                    outcome: outcome.clone(),
+                    result: result.clone(),
+                    at,
+                };
+                events.extend(end_attempt(state, task, ending));
+            }
+        }
+    }
+    Effect::applied(events)
+}
+
+/// Whether a report speaks of another attempt than the last one (N6b).
+fn is_stale(task: &Task, about: &TaskReport) -> bool {
+    let other_attempt = about.attempt.is_some_and(|attempt| attempt != task.attempt);
+    let other_fence = about.fence.is_some_and(|fence| fence != task.fence);
+    let began_before = match &about.kind {
+        // Before the first attempt there was none it could speak of: a node's clock may simply be behind.
+        TaskReportKind::Finished { started_at, .. } if about.attempt.is_none() && about.fence.is_none() => {
+            task.attempt > 1 && *started_at < task.granted_at && task.lease.is_some()
+        }
+        _ => false,
+    };
+    other_attempt || other_fence || began_before
+}

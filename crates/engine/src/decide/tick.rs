@@ -1,0 +1,120 @@
+//! Q6, Q9, N2, N15, N15b, N17: what is due.
+
+use super::Context;
+use crate::{
+    Mutant,
+    rule::{
+        liveness, offline_grace, redelivery,
+        retry::{Ending, end_attempt},
+    },
+    state::{LaneIx, State, TaskRef, Timer, WorkerIx},
+};
+use alloc::vec::Vec;
+use muster_model::{Event, Outcome, Timestamp};
+
+/// Lanes looked at in one step of a job's search for lanes long away.
+const SKIPS_PER_STEP: usize = 256;
+
+/// What the next due timer makes true; `None` when none is due.
+pub(crate) fn next_due(state: &mut State, context: &Context<'_>) -> Option<Vec<Event>> {
+    let now = context.now;
+    let timer = state.timers.pop_due(now)?;
+    Some(match timer {
+        Timer::Attempt(task) => overdue(state, task, now),
+        Timer::Claim(task) => claim_over(state, task, now),
+        Timer::Worker(ix) => {
+            state.workers[ix].armed = None;
+            state.dirty.rearm.insert(ix);
+            liveness::judge(state, ix, now)
+        }
+        Timer::Redelivery(ix) => {
+            redeliver(state, ix, now);
+            Vec::new()
+        }
+        Timer::Lane(ix) => grace_over(state, ix, now),
+        Timer::Job(seq) => {
+            state.dirty.check_jobs.insert(seq);
+            Vec::new()
+        }
+        Timer::Skip(seq, from) => skip_step(state, (seq, from), now),
+    })
+}
+
+fn overdue(state: &State, at: TaskRef, now: Timestamp) -> Vec<Event> {
+    let Some(task) = state.tasks.get(&at) else {
+        return Vec::new();
+    };
+    if task.lease.is_none_or(|lease| lease.timeout_at > now) {
+        return Vec::new();
+    }
+    let ending = Ending {
+        task: state.task_id(at),
+        outcome: Outcome::TimedOut,
+        result: None,
+        at: now,
+    };
+    end_attempt(state, task, ending)
+}
+
+fn claim_over(state: &mut State, at: TaskRef, now: Timestamp) -> Vec<Event> {
+    let Some(task) = state.tasks.get(&at) else {
+        return Vec::new();
+    };
+    let Some(lease) = task.lease.filter(|_| task.kind == muster_model::LeaseKind::Claim) else {
+        return Vec::new();
+    };
+    if lease.until > now {
+        state.timers.set(lease.until, Timer::Claim(at));
+        return Vec::new();
+    }
+    let ending = Ending {
+        task: state.task_id(at),
+        outcome: Outcome::LeaseLost,
+        result: None,
+        at: now,
+    };
+    end_attempt(state, task, ending)
+}
+
+fn redeliver(state: &mut State, ix: WorkerIx, now: Timestamp) {
+    match redelivery::next_due(state, ix) {
+        Some(due) if due > now => state.timers.set(due, Timer::Redelivery(ix)),
+        Some(_) => _ = state.dirty.woken.insert(ix),
+        None => {}
+    }
+}
+
+fn grace_over(state: &State, ix: LaneIx, now: Timestamp) -> Vec<Event> {
+    let lane = &state.lanes[ix];
+    let away = lane
+        .offline_since
+        .is_some_and(|since| since + state.settings.offline_grace <= now);
+    if !away || state.has_bug(Mutant::GraceForgotten) {
+        return Vec::new();
+    }
+    Vec::from([Event::LaneGraceOver {
+        lane: lane.name.clone(),
+    }])
+}
+
+/// Skips some of the lanes that were away long before the job became active; the rest follows in steps
+/// of their own, so that no command waits for all of them.
+fn skip_step(state: &mut State, (seq, from): (u64, LaneIx), now: Timestamp) -> Vec<Event> {
+    let Some(job) = state.jobs.get(&seq).filter(|job| job.is_active()) else {
+        return Vec::new();
+    };
+    let mut events = Vec::new();
+    let mut ordinal = job.tasks;
+    let mut looked_at = state.long_away.range(from..).take(SKIPS_PER_STEP + 1);
+    for ix in looked_at.by_ref().take(SKIPS_PER_STEP) {
+        let Some(event) = offline_grace::skip(state, job, *ix, ordinal + 1, now) else {
+            continue;
+        };
+        ordinal += u32::from(matches!(event, Event::TaskSkipped { .. }));
+        events.push(event);
+    }
+    if let Some(next) = looked_at.next().copied() {
+        state.timers.set(now, Timer::Skip(seq, next));
+    }
+    events
+}

@@ -1,0 +1,349 @@
+//! The engine: one state, changed by one command after the other.
+
+use crate::{
+    decide::{
+        self, Context, Decided, Decision,
+        attempt::{self, End},
+        cancel, claim, operate, presence, pull, report, settle, submit, tick,
+    },
+    state::State,
+};
+use alloc::{vec, vec::Vec};
+use muster_model::{
+    Change, Command, Event, Explanation, JobStatus, Key, Name, Outcome, Pull, Rejection, Reply, ReportKind,
+    Settings, Subject, TaskRecord, Timestamp,
+};
+
+/// Timers followed in one command at most; the rest is due at once.
+const TIMERS_PER_TICK: usize = 1000;
+
+/// Everything live, and the rules by which it changes.
+#[derive(Clone, Debug, Default)]
+pub struct Engine {
+    pub(crate) state: State,
+}
+
+/// What became of a command.
+#[derive(Debug)]
+pub struct Executed {
+    /// What the sender is told.
+    pub result: Result<Reply, Rejection>,
+    /// What became true, in order.
+    pub events: Vec<Event>,
+}
+
+/// Whose waiting requests should be decided again.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Woken {
+    /// Everybody's.
+    pub all: bool,
+    /// Theirs.
+    pub workers: Vec<Name>,
+}
+
+impl Engine {
+    /// An engine that knows nothing yet.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            state: State {
+                settings,
+                ..State::default()
+            },
+        }
+    }
+
+    /// Switches a planted bug on.
+    #[cfg(feature = "mutants")]
+    pub fn plant(&mut self, mutant: crate::Mutant) {
+        self.state.mutant = Some(mutant);
+    }
+
+    /// What a command needs to know that memory may have forgotten.
+    #[must_use]
+    pub fn keys(&self, command: &Command) -> Vec<Key> {
+        let state = &self.state;
+        let mut keys = match command {
+            Command::Submit(submission) => submission.key.iter().cloned().map(Key::Submission).collect(),
+            Command::Cancel { job } => vec![Key::Job(*job)],
+            Command::Report(report) => {
+                let mut keys = vec![Key::Report(report.id.clone())];
+                match &report.kind {
+                    ReportKind::RunStarted { job } | ReportKind::RunFinished { job, .. } => {
+                        keys.push(Key::Job(*job))
+                    }
+                    ReportKind::Task(task) => keys.extend([Key::Job(task.job), Key::Task(task.task)]),
+                }
+                keys
+            }
+            Command::Renew { task, .. }
+            | Command::Complete { task, .. }
+            | Command::FailOrRetry { task, .. } => {
+                vec![Key::Task(*task)]
+            }
+            _ => Vec::new(),
+        };
+        keys.retain(|key| match key {
+            Key::Job(job) => !state.job_ids.contains_key(job) && !state.recent.jobs.contains_key(job),
+            Key::Task(task) => state.task(*task).is_none() && !state.recent.tasks.contains_key(task),
+            Key::Report(id) => !state.recent.reports.contains_key(id),
+            Key::Submission(key) => !state.recent.keys.contains_key(key),
+        });
+        keys
+    }
+
+    /// Decides a command, makes it so, and settles what follows.
+    pub fn execute(&mut self, command: Command, context: &Context<'_>) -> Executed {
+        let mut events = Vec::new();
+        let result = self.carry_out(command, context, &mut events);
+        Executed { result, events }
+    }
+
+    /// When the driver must next send `Tick`; an early tick decides nothing.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        self.state.timers.next()
+    }
+
+    /// The rows that changed since the last call.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        self.state.take_changes()
+    }
+
+    /// The signs of life since the last call.
+    pub fn take_sightings(&mut self) -> Vec<(Name, Timestamp)> {
+        self.state.take_sightings()
+    }
+
+    /// Whose waiting requests should be decided again since the last call.
+    pub fn take_woken(&mut self) -> Woken {
+        let all = core::mem::take(&mut self.state.dirty.woken_all);
+        let woken = core::mem::take(&mut self.state.dirty.woken);
+        if self.state.has_bug(crate::Mutant::WakeLost) {
+            return Woken::default();
+        }
+        Woken {
+            all,
+            workers: woken
+                .into_iter()
+                .map(|ix| self.state.workers[ix].name.clone())
+                .collect(),
+        }
+    }
+
+    /// Lets go of what a commit has made findable in the store.
+    pub fn forget(&mut self, committed: &[Change]) {
+        let recent = &mut self.state.recent;
+        for change in committed {
+            match change {
+                Change::Report(report) => _ = recent.reports.remove(&report.id),
+                Change::Key(key) => _ = recent.keys.remove(&key.key),
+                Change::Task(task) if task.status.is_ended() => _ = recent.tasks.remove(&task.id),
+                Change::Job(job) if !job.open => _ = recent.jobs.remove(&job.id),
+                _ => {}
+            }
+        }
+    }
+
+    /// Why something is not running (Q16); `None` when memory does not know it.
+    #[must_use]
+    pub fn explain(&self, subject: Subject, now: Timestamp) -> Option<Explanation> {
+        crate::explain::explain(&self.state, subject, now)
+    }
+
+    fn carry_out(
+        &mut self,
+        command: Command,
+        context: &Context<'_>,
+        events: &mut Vec<Event>,
+    ) -> Result<Reply, Rejection> {
+        match command {
+            Command::Pull(pull) => Ok(self.pull(pull, context, events)),
+            Command::Claim { worker, max, lease } => {
+                self.see(&worker, context, events);
+                let decision = claim::decide(&self.state, &worker, (max, lease), context);
+                self.make_so(decision, context, events);
+                Ok(Reply::Claimed(self.granted(events)))
+            }
+            Command::Tick => Ok(self.follow_timers(context, events)),
+            Command::Sweep => Ok(self.sweep(context, events)),
+            Command::Sight { worker } => {
+                self.meet(&worker, context, events);
+                Ok(Reply::Done)
+            }
+            command => self.carry_out_at_once(command, context, events),
+        }
+    }
+
+    /// Commands that are one decision.
+    fn carry_out_at_once(
+        &mut self,
+        command: Command,
+        context: &Context<'_>,
+        events: &mut Vec<Event>,
+    ) -> Result<Reply, Rejection> {
+        let (sender, row) = match &command {
+            Command::Report(report) => (Some(report.worker.clone()), None),
+            Command::Renew { worker, .. } => (Some(worker.clone()), None),
+            Command::Complete { task, .. } | Command::FailOrRetry { task, .. } => (None, Some(*task)),
+            _ => (None, None),
+        };
+        let decision = self.decide(command, context)?;
+        if let Some(sender) = sender {
+            self.see(&sender, context, events);
+        }
+        let reply = self.make_so(decision, context, events);
+        Ok(match (row, reply) {
+            (Some(task), _) => self
+                .row(task, context)
+                .map_or(Reply::Done, |row| Reply::Task(row.into())),
+            (None, Reply::Job { job, status }) => Reply::Job {
+                job,
+                status: self.job_status(job).unwrap_or(status),
+            },
+            (None, reply) => reply,
+        })
+    }
+
+    fn decide(&self, command: Command, context: &Context<'_>) -> Decided {
+        let state = &self.state;
+        match command {
+            Command::Submit(submission) => submit::decide(state, submission, context),
+            Command::Cancel { job } => cancel::decide(state, job, context),
+            Command::Report(report) => report::decide(state, *report, context),
+            Command::Renew { task, worker, lease } => claim::renew(state, task, (&worker, lease), context),
+            Command::Complete { task, worker, result } => attempt::decide(
+                state,
+                End {
+                    task,
+                    worker,
+                    outcome: Outcome::Succeeded,
+                    result,
+                },
+                context,
+            ),
+            Command::FailOrRetry { task, worker, error } => {
+                let outcome = Outcome::Failed { reason: None, error };
+                attempt::decide(
+                    state,
+                    End {
+                        task,
+                        worker,
+                        outcome,
+                        result: None,
+                    },
+                    context,
+                )
+            }
+            Command::Label { lane, labels } => operate::label(state, lane, labels, context),
+            Command::ReturnToService { lane, note } => operate::return_to_service(state, lane, note, context),
+            Command::Drain { worker } => operate::drain(state, worker, true, context),
+            Command::Resume { worker } => operate::drain(state, worker, false, context),
+            Command::SetCap { worker, cap } => operate::set_cap(state, worker, cap, context),
+            Command::RotateSecret { worker, hash } => operate::rotate_secret(state, worker, hash, context),
+            Command::Pull(_)
+            | Command::Claim { .. }
+            | Command::Tick
+            | Command::Sweep
+            | Command::Sight { .. } => Ok(Decision::done(Vec::new())),
+        }
+    }
+
+    /// A pull is three decisions: who speaks, what is attached there, and what it is given on that ground.
+    fn pull(&mut self, pull: Pull, context: &Context<'_>, events: &mut Vec<Event>) -> Reply {
+        self.meet(&pull.worker, context, events);
+        if let Some(devices) = pull.devices {
+            let reported = pull::report_devices(&self.state, &pull.worker, devices, context);
+            self.make_so(Decision::done(reported), context, events);
+        }
+        let decision = pull::supply(&self.state, &pull.worker, pull.max, context);
+        self.make_so(decision, context, events)
+    }
+
+    fn sweep(&mut self, context: &Context<'_>, events: &mut Vec<Event>) -> Reply {
+        self.follow_timers(context, events);
+        let count = |wanted: fn(&Event) -> bool| {
+            u32::try_from(events.iter().filter(|event| wanted(event)).count()).unwrap_or(u32::MAX)
+        };
+        Reply::Swept {
+            jobs: count(|event| matches!(event, Event::JobEnded { .. })),
+            tasks: count(|event| matches!(event, Event::AttemptEnded { .. })),
+        }
+    }
+
+    fn follow_timers(&mut self, context: &Context<'_>, events: &mut Vec<Event>) -> Reply {
+        for _ in 0..TIMERS_PER_TICK {
+            let Some(due) = tick::next_due(&mut self.state, context) else {
+                break;
+            };
+            self.make_so(Decision::done(due), context, events);
+            for ix in core::mem::take(&mut self.state.dirty.rearm) {
+                self.state.arm(ix);
+            }
+        }
+        self.settle(context, events);
+        Reply::Done
+    }
+
+    /// Enrols whoever speaks for the first time, and notes the sign of life.
+    fn meet(&mut self, worker: &Name, context: &Context<'_>, events: &mut Vec<Event>) {
+        let appeared = presence::appear(&self.state, worker, context.now);
+        self.make_so(Decision::done(appeared), context, events);
+        self.see(worker, context, events);
+    }
+
+    /// Notes a sign of life; not durable but for its consequences.
+    fn see(&mut self, worker: &Name, context: &Context<'_>, events: &mut Vec<Event>) {
+        let Some(ix) = self.state.workers.ix(worker) else {
+            return;
+        };
+        self.state.workers[ix].last_seen = context.now.max(self.state.workers[ix].last_seen);
+        self.state.dirty.sighted.insert(ix);
+        if !self.state.workers[ix].online {
+            let appeared = presence::appear(&self.state, worker, context.now);
+            self.make_so(Decision::done(appeared), context, events);
+        }
+    }
+
+    fn make_so(&mut self, decision: Decision, context: &Context<'_>, events: &mut Vec<Event>) -> Reply {
+        for event in &decision.events {
+            self.state.apply(event);
+        }
+        events.extend(decision.events);
+        self.settle(context, events);
+        decision.reply
+    }
+
+    fn settle(&mut self, context: &Context<'_>, events: &mut Vec<Event>) {
+        loop {
+            let follow = settle::consequences(&mut self.state, context);
+            if follow.is_empty() {
+                return;
+            }
+            for event in &follow {
+                self.state.apply(event);
+            }
+            events.extend(follow);
+        }
+    }
+
+    fn granted(&self, events: &[Event]) -> Vec<TaskRecord> {
+        let grants = events.iter().filter_map(|event| match event {
+            Event::LeaseGranted(grant) => Some(grant.task),
+            _ => None,
+        });
+        grants
+            .filter_map(|id| Some(self.state.task_record(id, self.state.task(id)?)))
+            .collect()
+    }
+
+    fn row(&self, id: muster_model::TaskId, context: &Context<'_>) -> Option<TaskRecord> {
+        let live = self.state.task(id).map(|task| self.state.task_record(id, task));
+        live.or_else(|| decide::report::ended_task(&self.state, id, context).map(|task| *task))
+    }
+
+    fn job_status(&self, job: muster_model::JobId) -> Option<JobStatus> {
+        let live = self.state.job(job).map(|job| job.status);
+        live.or_else(|| self.state.recent.jobs.get(&job).copied())
+    }
+}

@@ -1,0 +1,60 @@
+//! Planted bugs: each breaks one rule, and the checks must find every one.
+
+/// A bug that can be switched on where the feature `mutants` is compiled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutant {
+    /// A report of a dead attempt is taken for the live one (N6b).
+    FenceNotChecked,
+    /// One slot too many is believed to be free (Q3).
+    SlotFreedTwice,
+    /// The id of a report is not remembered with its effect (N5).
+    ReportForgotten,
+    /// The clock of the first attempt goes on for the second (Q9).
+    RetryClockNotReset,
+    /// A lane that is leased counts as free (Q5).
+    LaneNotExclusive,
+    /// A lane is served again by the job that served it (Q5).
+    LaneServedTwice,
+    /// The newest job becomes active (Q2).
+    YoungestFirst,
+    /// The number of attempts is not bounded (Q10).
+    RetriesForEver,
+    /// A lease never ends by silence (N15b).
+    LeaseOutlivesSilence,
+    /// Lanes long away are not closed (Q6).
+    GraceForgotten,
+    /// Cancelling frees the lanes of running tasks at once (Q7).
+    CancelFreesLanes,
+    /// A report on an ended task takes effect (invariant 12).
+    EndedTaskReopened,
+    /// Waiting requests are not looked at when work appears (invariant 13).
+    WakeLost,
+    /// A mass dropout costs attempts (N17).
+    DropoutBurnsAttempt,
+    /// A lane out of service is put back by nobody (Q11): the job that broke it goes on with it.
+    FailedLaneStaysEligible,
+    /// An unconfirmed job is forgotten instead of handed out again (N2).
+    RedeliveryForgotten,
+}
+
+impl Mutant {
+    /// All of them.
+    pub const ALL: [Self; 16] = [
+        Self::FenceNotChecked,
+        Self::SlotFreedTwice,
+        Self::ReportForgotten,
+        Self::RetryClockNotReset,
+        Self::LaneNotExclusive,
+        Self::LaneServedTwice,
+        Self::YoungestFirst,
+        Self::RetriesForEver,
+        Self::LeaseOutlivesSilence,
+        Self::GraceForgotten,
+        Self::CancelFreesLanes,
+        Self::EndedTaskReopened,
+        Self::WakeLost,
+        Self::DropoutBurnsAttempt,
+        Self::FailedLaneStaysEligible,
+        Self::RedeliveryForgotten,
+    ];
+}

@@ -1,0 +1,69 @@
+//! N17: many lanes of one living worker gone at once is a fault of the worker's site, not of the lanes.
+
+use crate::state::{RowState, State, WorkerIx};
+use alloc::{format, vec::Vec};
+use muster_model::{AlertKind, AlertRecord, Event, Timestamp};
+
+/// The smallest number of lanes that makes a share of them a mass.
+const LANES_MIN: usize = 3;
+
+/// The alert, the pause, and the attempts that do not count, if this is a mass dropout.
+pub(crate) fn judge(state: &State, ix: WorkerIx, alert: u128, now: Timestamp) -> Vec<Event> {
+    let worker = &state.workers[ix];
+    let since = now - state.settings.dropout_window;
+    let gone = worker.drops.iter().filter(|(at, _)| *at >= since).count();
+    let resting = worker.paused_until.is_some_and(|until| now < until);
+    if !worker.online || resting || !is_mass(state, gone, worker.lanes.len()) {
+        return Vec::new();
+    }
+    let message = format!(
+        "{gone} of {} devices of {} vanished at once",
+        worker.lanes.len(),
+        worker.name
+    );
+    let until = now + state.settings.dropout_pause;
+    let mut events = Vec::from([
+        Event::AlertRaised(AlertRecord {
+            id: alert,
+            kind: AlertKind::MassDropout,
+            worker: worker.name.clone(),
+            job: None,
+            message: message.into(),
+            at: now,
+        }),
+        Event::SupplyPaused {
+            worker: worker.name.clone(),
+            until,
+            at: now,
+        },
+    ]);
+    if !state.has_bug(crate::Mutant::DropoutBurnsAttempt) {
+        events.extend(burnt(state, ix, since));
+    }
+    events
+}
+
+fn is_mass(state: &State, gone: usize, lanes: usize) -> bool {
+    let settings = &state.settings;
+    gone >= settings.dropout_devices as usize
+        || (gone >= LANES_MIN && gone * 100 >= lanes * settings.dropout_percent as usize)
+}
+
+/// Attempts on the vanished lanes that failed just before the dropout was noticed: the worker often
+/// reports the failures first and the missing devices after.
+fn burnt(state: &State, ix: WorkerIx, since: Timestamp) -> impl Iterator<Item = Event> {
+    let lanes = state.workers[ix]
+        .drops
+        .iter()
+        .map(|(_, lane)| &state.lanes[*lane]);
+    let rows = lanes
+        .flat_map(|lane| &lane.rows)
+        .filter(|row| row.state == RowState::Pending);
+    let failed_since =
+        move |task: &crate::state::TaskRef| state.tasks[task].ended_at.is_some_and(|at| at >= since);
+    rows.map(|row| row.task)
+        .filter(failed_since)
+        .map(|task| Event::TaskForgiven {
+            task: state.task_id(task),
+        })
+}

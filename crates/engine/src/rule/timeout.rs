@@ -1,0 +1,46 @@
+//! Q9: an attempt may take so long and no longer, counted anew for each.
+
+use alloc::{boxed::Box, format};
+use muster_model::Millis;
+
+/// The text that says an attempt took too long, in the words of the setting.
+pub(crate) fn error_text(limit: Millis) -> Box<str> {
+    let millis = limit.0;
+    let amount = match (millis % 60_000, millis % 1000) {
+        (0, _) => plural(millis / 60_000, "minute"),
+        (_, 0) => plural(millis / 1000, "second"),
+        _ => format!("{}.{:03} seconds", millis / 1000, millis % 1000).into(),
+    };
+    format!("Task device timeout: exceeded {amount}").into()
+}
+
+fn plural(count: i64, unit: &str) -> Box<str> {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{ending}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Q9: the text follows the setting.
+    #[test]
+    fn the_text_follows_the_setting() {
+        assert_eq!(
+            &*error_text(Millis::from_secs(1200)),
+            "Task device timeout: exceeded 20 minutes"
+        );
+        assert_eq!(
+            &*error_text(Millis::from_secs(60)),
+            "Task device timeout: exceeded 1 minute"
+        );
+        assert_eq!(
+            &*error_text(Millis::from_secs(90)),
+            "Task device timeout: exceeded 90 seconds"
+        );
+        assert_eq!(
+            &*error_text(Millis(500)),
+            "Task device timeout: exceeded 0.500 seconds"
+        );
+    }
+}

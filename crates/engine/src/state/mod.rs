@@ -1,0 +1,106 @@
+//! What the engine holds in memory: everything live, and the indexes that make each question cheap.
+//!
+//! Lanes and workers are held by number, tasks by job and ordinal. A lane knows its rows in the
+//! active jobs; a worker knows, per job, which of its lanes could start now. Every change to a lane
+//! goes through [`State::change_lane`], which takes it out of all indexes and puts it back, so that no
+//! index can disagree with the lane.
+
+mod dirty;
+mod index;
+mod job;
+mod lane;
+mod recent;
+mod task;
+mod timers;
+mod worker;
+
+pub(crate) use dirty::Dirty;
+pub(crate) use job::{Job, Queue};
+pub(crate) use lane::{Lane, LaneIx, LaneRow, RowState};
+pub(crate) use recent::Recent;
+pub(crate) use task::{Lease, Task, TaskRef};
+pub(crate) use timers::{Timer, Timers};
+pub(crate) use worker::{Directory, Share, Worker, WorkerIx};
+
+use alloc::{
+    boxed::Box,
+    collections::{BTreeMap, BTreeSet},
+};
+use muster_model::{JobId, Name, Settings, TaskId};
+
+pub(crate) type Map<K, V> = hashbrown::HashMap<K, V, foldhash::fast::FixedState>;
+
+/// Everything live.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    pub(crate) settings: Settings,
+    pub(crate) workers: Directory<Worker>,
+    pub(crate) lanes: Directory<Lane>,
+    /// Open jobs by age.
+    pub(crate) jobs: BTreeMap<u64, Job>,
+    pub(crate) job_ids: Map<JobId, u64>,
+    pub(crate) job_seq: u64,
+    pub(crate) queues: BTreeMap<Name, Queue>,
+    pub(crate) tasks: Map<TaskRef, Box<Task>>,
+    pub(crate) timers: Timers,
+    /// Lanes by label, to count a scope without looking at every lane.
+    pub(crate) labelled: BTreeMap<(Name, Name), BTreeSet<LaneIx>>,
+    /// Lanes away for longer than the grace (Q6).
+    pub(crate) long_away: BTreeSet<LaneIx>,
+    /// Lanes in service.
+    pub(crate) healthy: u32,
+    /// Counts queued retries, so that they stand in line.
+    pub(crate) order: u64,
+    pub(crate) recent: Recent,
+    pub(crate) dirty: Dirty,
+    /// Switched-on bug, for proving that the checks bite.
+    #[cfg(feature = "mutants")]
+    pub(crate) mutant: Option<crate::Mutant>,
+}
+
+impl State {
+    pub(crate) fn job(&self, id: JobId) -> Option<&Job> {
+        self.jobs.get(self.job_ids.get(&id)?)
+    }
+
+    pub(crate) fn job_mut(&mut self, id: JobId) -> Option<&mut Job> {
+        self.jobs.get_mut(self.job_ids.get(&id)?)
+    }
+
+    pub(crate) fn task_ref(&self, id: TaskId) -> Option<TaskRef> {
+        Some(TaskRef {
+            job: *self.job_ids.get(&id.job)?,
+            ordinal: id.ordinal,
+        })
+    }
+
+    pub(crate) fn task(&self, id: TaskId) -> Option<&Task> {
+        self.tasks.get(&self.task_ref(id)?).map(|task| &**task)
+    }
+
+    pub(crate) fn task_id(&self, task: TaskRef) -> TaskId {
+        let job = self.jobs.get(&task.job).expect("a live task's job is in memory");
+        TaskId {
+            job: job.id,
+            ordinal: task.ordinal,
+        }
+    }
+
+    /// The job each queue serves now, in the order of the queues' names.
+    pub(crate) fn active_jobs(&self) -> impl Iterator<Item = &Job> {
+        self.queues
+            .values()
+            .filter_map(|queue| self.jobs.get(&queue.active?))
+    }
+
+    #[cfg(feature = "mutants")]
+    pub(crate) fn has_bug(&self, mutant: crate::Mutant) -> bool {
+        self.mutant == Some(mutant)
+    }
+
+    #[cfg(not(feature = "mutants"))]
+    #[allow(clippy::unused_self, reason = "same shape as with planted bugs")]
+    pub(crate) const fn has_bug(&self, _: crate::Mutant) -> bool {
+        false
+    }
+}

@@ -1,0 +1,14 @@
+//! What was decided and may not be committed yet: remembered until the store can be asked.
+
+use super::Map;
+use alloc::boxed::Box;
+use muster_model::{Digest, JobId, JobStatus, ReportId, SubmissionKey, TaskId, TaskRecord, Timestamp};
+
+/// Facts that a look-up in the store might still miss.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recent {
+    pub(crate) reports: Map<ReportId, Digest>,
+    pub(crate) keys: Map<SubmissionKey, (Digest, JobId, Timestamp)>,
+    pub(crate) tasks: Map<TaskId, Box<TaskRecord>>,
+    pub(crate) jobs: Map<JobId, JobStatus>,
+}
