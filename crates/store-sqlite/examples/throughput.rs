@@ -4,9 +4,12 @@
 #![allow(clippy::disallowed_methods, reason = "a measurement needs the real clock")]
 
 use muster_model::{
+    Attachment, Key, Labels, LaneRecord, LaneStatus, LogKind, LogRecord, Timestamp, WorkerRecord,
+    WorkerStatus,
+};
+use muster_model::{
     Change, Fence, JobId, JobRecord, JobStatus, LeaseKind, Name, Scope, TaskId, TaskRecord, TaskStatus,
 };
-use muster_model::{Key, LogKind, LogRecord, Timestamp};
 use muster_store::{Batch, Cursor, Store, Writer};
 use muster_store_sqlite::SqliteStore;
 use std::time::Instant;
@@ -34,6 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let workers: Vec<Name> = (0..500)
         .map(|n| Name::new(&format!("PC-{n:03}")))
         .collect::<Result<_, _>>()?;
+    term.writer.commit(&fleet(&workers, &lanes))?;
     let task = |ordinal: u32, status| {
         let (lane, worker) = (ordinal as usize % lanes.len(), ordinal as usize % workers.len());
         new_task(
@@ -129,6 +133,42 @@ fn succeeded(task: TaskId) -> LogRecord {
         kind: LogKind::Succeeded,
         message: None,
         at,
+    }
+}
+
+fn fleet(workers: &[Name], lanes: &[Name]) -> Batch {
+    let at = Timestamp(1_760_000_000_000);
+    let worker = |name: &Name| WorkerRecord {
+        id: name.clone(),
+        status: WorkerStatus::Online,
+        status_since: at,
+        cap: None,
+        draining: false,
+        paused_until: None,
+        lease_until: at,
+        last_seen: at,
+        created_at: at,
+    };
+    let lane = |(place, name): (usize, &Name)| LaneRecord {
+        id: name.clone(),
+        worker: workers[place % workers.len()].clone(),
+        handle: name.clone(),
+        attachment: Attachment::Online,
+        status: LaneStatus::Online,
+        failed: false,
+        labels: Labels::new(),
+        offline_since: None,
+        note: None,
+        created_at: at,
+    };
+    let workers = workers.iter().map(|name| Change::Worker(Box::new(worker(name))));
+    let lanes = lanes
+        .iter()
+        .enumerate()
+        .map(|lane_at| Change::Lane(Box::new(lane(lane_at))));
+    Batch {
+        changes: workers.chain(lanes).collect(),
+        ..Batch::default()
     }
 }
 

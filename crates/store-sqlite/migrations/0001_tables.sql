@@ -172,16 +172,27 @@ CREATE TABLE feed (
     body      TEXT NOT NULL
 ) STRICT;
 
+-- Only a run that is open has running rows, and its rows are one range of the primary key. An index
+-- on status would answer faster and cost a quarter of the rate at which rows are written.
 CREATE VIEW pc_device_summary AS
+WITH
+    running AS MATERIALIZED (
+        SELECT d.pc_id, d.device_id
+        FROM tasks t CROSS JOIN task_devices d
+        WHERE t.open = 1 AND d.id > t.id || '.' AND d.id < t.id || '/' AND d.status = 'running'
+    ),
+    busy AS MATERIALIZED (
+        SELECT pc_id, count(*) AS running_count FROM running GROUP BY pc_id
+    )
 SELECT
     p.id AS pc_id,
     p.pc_number AS pc_number,
     p.status AS pc_status,
     p.max_devices AS max_devices,
     (SELECT count(*) FROM devices d WHERE d.pc_id = p.id) AS device_count,
-    (SELECT count(*) FROM task_devices t WHERE t.pc_id = p.id AND t.status = 'running') AS running_count,
+    coalesce((SELECT b.running_count FROM busy b WHERE b.pc_id = p.id), 0) AS running_count,
     (SELECT count(*) FROM devices d WHERE d.pc_id = p.id AND d.status = 'ONLINE'
-        AND d.id NOT IN (SELECT device_id FROM task_devices WHERE status = 'running')) AS idle_count,
+        AND d.id NOT IN (SELECT r.device_id FROM running r)) AS idle_count,
     (SELECT count(*) FROM devices d WHERE d.pc_id = p.id AND d.status = 'ERROR') AS error_count,
     (SELECT count(*) FROM devices d WHERE d.pc_id = p.id AND d.status = 'OFFLINE') AS disconnected_count
 FROM pcs p;
