@@ -74,9 +74,8 @@ async fn pull_one(State(door): State<Door>, node: Node, params: Params) -> Resul
     request_body = Callback,
     responses(
         (status = 200, description = "The event is kept", body = CallbackAnswer),
-        (status = 404, description = "No such run, task or device", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "The id belongs to another event, or the task to another node", body = Problem,
-            content_type = "application/problem+json"),
+         (status = 404, description = "No such run, task or device"),
+         (status = 409, description = "The id belongs to another event, or the task to another node"),
     )
 )]
 async fn callback(

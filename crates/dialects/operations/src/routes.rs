@@ -1,0 +1,58 @@
+//! The doors of contract Q, one file per noun.
+
+mod alerts;
+mod devices;
+mod explain;
+mod nodes;
+mod pcs;
+mod rpc;
+mod runs;
+mod task_devices;
+
+use crate::{
+    translate::phrase,
+    wire::JsonText,
+};
+use muster_coordinator::Refusal;
+use muster_door::{Door, Problem};
+use muster_model::{JobId, Reply};
+use utoipa_axum::router::OpenApiRouter;
+
+/// The routes of contract Q.
+#[must_use]
+pub fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default()
+        .merge(runs::routes())
+        .merge(task_devices::routes())
+        .merge(devices::routes())
+        .merge(pcs::routes())
+        .merge(nodes::routes())
+        .merge(alerts::routes())
+        .merge(explain::routes())
+        .merge(rpc::routes())
+}
+
+/// Puts the coordinator's refusal into this contract's words.
+fn refuse(refusal: Refusal) -> Problem {
+    Problem::of_refusal(refusal, |rejection| phrase(&rejection))
+}
+
+/// A reply of another kind than the command calls for: a broken promise of the engine.
+fn unexpected(reply: &Reply) -> Problem {
+    Problem::internal(&format_args!("a command was answered with {reply:?}"))
+}
+
+/// A text of the store that is not JSON: a damaged store.
+fn damaged(error: serde_json::Error) -> Problem {
+    Problem::internal(&error)
+}
+
+/// The parameters of a run, which its rows show as `config`.
+async fn config(door: &Door, job: JobId) -> Result<JsonText, Problem> {
+    let payload = door.coordinator.payload(job).await.map_err(refuse)?;
+    JsonText::new(&payload.params).map_err(damaged)
+}
+
+#[cfg(test)]
+#[path = "routes_tests.rs"]
+mod tests;

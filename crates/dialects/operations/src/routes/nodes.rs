@@ -1,0 +1,61 @@
+//! What operators do to nodes: drain, resume, give a secret (Q15).
+
+use super::{pcs, refuse};
+use crate::wire::{NewSecret, Pc};
+use axum::{Json, extract::State};
+use muster_door::{Door, Operator, PathText, Problem};
+use muster_model::Command;
+use sha2::{Digest, Sha256};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default().routes(routes!(drain)).routes(routes!(resume)).routes(routes!(rotate_secret))
+}
+
+/// Gives a node no more work; what it has, it ends.
+#[utoipa::path(
+    post, path = "/api/nodes/{id}/drain", operation_id = "drain_node", tag = "nodes", security(("operator" = [])),
+    params(("id" = String, Path, description = "The node")),
+    responses(
+        (status = 200, description = "The node is draining", body = Pc),
+        (status = 404, description = "There is no such node"),
+    )
+)]
+async fn drain(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<Pc>, Problem> {
+    let worker = id.name("node")?;
+    door.coordinator.ask(Command::Drain { worker: worker.clone() }).await.map_err(refuse)?;
+    pcs::pc(&door, worker).await
+}
+
+/// Gives a drained node work again.
+#[utoipa::path(
+    post, path = "/api/nodes/{id}/resume", operation_id = "resume_node", tag = "nodes", security(("operator" = [])),
+    params(("id" = String, Path, description = "The node")),
+    responses(
+        (status = 200, description = "The node gets work", body = Pc),
+        (status = 404, description = "There is no such node"),
+    )
+)]
+async fn resume(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<Pc>, Problem> {
+    let worker = id.name("node")?;
+    door.coordinator.ask(Command::Resume { worker: worker.clone() }).await.map_err(refuse)?;
+    pcs::pc(&door, worker).await
+}
+
+/// Gives a node a new secret of its own, shown this once.
+#[utoipa::path(
+    post, path = "/api/nodes/{id}/secret", operation_id = "rotate_secret", tag = "nodes", security(("operator" = [])),
+    params(("id" = String, Path, description = "The node")),
+    responses(
+        (status = 200, description = "The new secret", body = NewSecret),
+        (status = 404, description = "There is no such node"),
+    )
+)]
+async fn rotate_secret(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<NewSecret>, Problem> {
+    let worker = id.name("node")?;
+    let secret = door.coordinator.new_secret();
+    let hash = Sha256::digest(secret.as_bytes()).into();
+    door.coordinator.ask(Command::RotateSecret { worker: worker.clone(), hash }).await.map_err(refuse)?;
+    let old_valid_until = door.coordinator.now() + door.coordinator.settings().secret_overlap;
+    Ok(Json(NewSecret { node_id: worker.to_string(), secret, old_valid_until: old_valid_until.0 }))
+}

@@ -1,0 +1,88 @@
+//! PCs: list, show, cap (Q13, Q3).
+
+use super::refuse;
+use crate::{
+    translate::{read_cap, show_history, show_pc},
+    wire::{Pc, PcDetail, PcList, PcPatch},
+};
+use axum::{Json, extract::State};
+use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
+use muster_model::{Command, Name};
+use muster_store::{Page, WorkerSummary};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default().routes(routes!(list)).routes(routes!(show, cap))
+}
+
+/// Lists PCs with the counts of `pc_device_summary`, by id.
+#[utoipa::path(
+    get, path = "/api/pcs", operation_id = "list_pcs", tag = "pcs", security(("operator" = [])),
+    params(
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<u32>, Query, description = "PCs per page", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "A page of PCs", body = PcList),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<Json<PcList>, Problem> {
+    params.only(&["after", "limit"])?;
+    let page = params.cursor()?;
+    let Page { items, next } = door.coordinator.read(move |store| store.workers(&page)).await.map_err(refuse)?;
+    Ok(Json(PcList { pcs: items.iter().map(|pc| overlay(&door, pc)).collect(), next }))
+}
+
+/// Shows one PC with its life, newest first.
+#[utoipa::path(
+    get, path = "/api/pcs/{id}", operation_id = "show_pc", tag = "pcs", security(("operator" = [])),
+    params(("id" = String, Path, description = "The PC")),
+    responses(
+        (status = 200, description = "The PC", body = PcDetail),
+        (status = 404, description = "There is no such PC"),
+    )
+)]
+async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<PcDetail>, Problem> {
+    let id = id.name("PC")?;
+    let found = door.coordinator.read(move |store| Ok((store.worker(&id)?, store.worker_log(&id, EVENTS_MAX)?)));
+    match found.await.map_err(refuse)? {
+        (Some(pc), log) => Ok(Json(PcDetail { pc: overlay(&door, &pc), history: show_history(&log) })),
+        (None, _) => Err(Problem::not_found("there is no such PC")),
+    }
+}
+
+/// Sets how many devices may run at once on a PC.
+#[utoipa::path(
+    patch, path = "/api/pcs/{id}", operation_id = "cap_pc", tag = "pcs", security(("operator" = [])),
+    params(("id" = String, Path, description = "The PC")),
+    request_body = PcPatch,
+    responses(
+        (status = 200, description = "The PC with its cap", body = Pc),
+        (status = 404, description = "There is no such PC"),
+    )
+)]
+async fn cap(
+    State(door): State<Door>,
+    _: Operator,
+    id: PathText,
+    JsonBody(body): JsonBody,
+) -> Result<Json<Pc>, Problem> {
+    let worker = id.name("PC")?;
+    let cap = read_cap(&body)?;
+    door.coordinator.ask(Command::SetCap { worker: worker.clone(), cap }).await.map_err(refuse)?;
+    pc(&door, worker).await
+}
+
+/// One PC as it stands now.
+pub(super) async fn pc(door: &Door, id: Name) -> Result<Json<Pc>, Problem> {
+    let pc = door.coordinator.read(move |store| store.worker(&id)).await.map_err(refuse)?;
+    pc.map(|pc| Json(overlay(door, &pc))).ok_or_else(|| Problem::not_found("there is no such PC"))
+}
+
+/// Signs of life are written down only now and then; memory knows the last one.
+fn overlay(door: &Door, pc: &WorkerSummary) -> Pc {
+    show_pc(pc, door.coordinator.last_seen(&pc.worker.id), door.coordinator.settings().slots)
+}
+
+const EVENTS_MAX: u32 = 100;

@@ -1,0 +1,183 @@
+//! The RPCs, answered the way PostgREST does (Q14).
+
+use super::{config, damaged, refuse, unexpected};
+use crate::{
+    translate::{
+        Ending, as_postgrest, read_claim, read_complete, read_fail, read_nothing, read_renew, show_task_row,
+    },
+    wire::{ClaimArgs, CompleteArgs, FailArgs, JsonText, RenewArgs, SweepArgs, Swept, TaskDeviceRow},
+};
+use axum::{
+    Json,
+    extract::State,
+    middleware::map_response,
+    response::{IntoResponse, Response},
+};
+use muster_coordinator::Refusal;
+use muster_door::{Caller, Door, JsonBody, Problem};
+use muster_model::{Command, JobId, Name, Rejection, Reply, TaskId, TaskRecord};
+use std::collections::BTreeMap;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default()
+        .routes(routes!(claim))
+        .routes(routes!(renew))
+        .routes(routes!(complete))
+        .routes(routes!(fail))
+        .routes(routes!(sweep))
+        .layer(map_response(add_members))
+}
+
+/// Hands a PC rows to run, confirmed, each under a lease to be renewed.
+#[utoipa::path(
+    post, path = "/rest/v1/rpc/claim_task_devices_for_pc", operation_id = "claim_task_devices_for_pc", tag = "rpc",
+    security(("node" = []), ("operator" = []), ("apikey" = [])),
+    request_body = ClaimArgs,
+    responses((status = 200, description = "The rows; none for an unknown PC", body = Vec<TaskDeviceRow>))
+)]
+async fn claim(
+    State(door): State<Door>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Json<Vec<TaskDeviceRow>>, Problem> {
+    let (worker, command) = read_claim(&body)?;
+    caller.speaks_for(&door, &worker)?;
+    match door.coordinator.ask(command).await {
+        Ok(Reply::Claimed(tasks)) => rows(&door, tasks).await.map(Json),
+        Ok(other) => Err(unexpected(&other)),
+        Err(Refusal::Rejected(Rejection::WorkerUnknown)) => Ok(Json(Vec::new())),
+        Err(refusal) => Err(refuse(refusal)),
+    }
+}
+
+/// Prolongs one lease; false where there is none to prolong.
+#[utoipa::path(
+    post, path = "/rest/v1/rpc/renew_task_device_lease", operation_id = "renew_task_device_lease", tag = "rpc",
+    security(("node" = []), ("operator" = []), ("apikey" = [])),
+    request_body = RenewArgs,
+    responses((status = 200, description = "Whether the lease was prolonged", body = bool))
+)]
+async fn renew(State(door): State<Door>, caller: Caller, JsonBody(body): JsonBody) -> Result<Json<bool>, Problem> {
+    let (worker, command) = read_renew(&body)?;
+    caller.speaks_for(&door, &worker)?;
+    match door.coordinator.ask(command).await {
+        Ok(Reply::Renewed(renewed)) => Ok(Json(renewed)),
+        Ok(other) => Err(unexpected(&other)),
+        Err(Refusal::Rejected(rejection)) if is_no_lease(&rejection) => Ok(Json(false)),
+        Err(refusal) => Err(refuse(refusal)),
+    }
+}
+
+/// Ends a running row well.
+#[utoipa::path(
+    post, path = "/rest/v1/rpc/complete_task_device", operation_id = "complete_task_device", tag = "rpc",
+    security(("node" = []), ("operator" = []), ("apikey" = [])),
+    request_body = CompleteArgs,
+    responses(
+        (status = 200, description = "The row as it stands now", body = TaskDeviceRow),
+        (status = 404, description = "There is no such row"),
+        (status = 409, description = "The row is not running, or another PC's"),
+    )
+)]
+async fn complete(
+    State(door): State<Door>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Json<TaskDeviceRow>, Problem> {
+    let Ending { task, worker, left } = read_complete(&body)?;
+    check_holder(&door, &caller, task, worker.as_ref()).await?;
+    end(&door, Command::Complete { task, worker, result: left }).await
+}
+
+/// Ends a running attempt badly; another follows while attempts are left.
+#[utoipa::path(
+    post, path = "/rest/v1/rpc/fail_or_retry_task_device", operation_id = "fail_or_retry_task_device", tag = "rpc",
+    security(("node" = []), ("operator" = []), ("apikey" = [])),
+    request_body = FailArgs,
+    responses(
+        (status = 200, description = "The row as it stands now", body = TaskDeviceRow),
+        (status = 404, description = "There is no such row"),
+        (status = 409, description = "The row is not running, or another PC's"),
+    )
+)]
+async fn fail(
+    State(door): State<Door>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Json<TaskDeviceRow>, Problem> {
+    let Ending { task, worker, left } = read_fail(&body)?;
+    check_holder(&door, &caller, task, worker.as_ref()).await?;
+    end(&door, Command::FailOrRetry { task, worker, error: left }).await
+}
+
+/// Ends what has taken too long.
+#[utoipa::path(
+    post, path = "/rest/v1/rpc/fn_timeout_tasks_and_task_devices", operation_id = "fn_timeout_tasks_and_task_devices",
+    tag = "rpc", security(("node" = []), ("operator" = []), ("apikey" = [])),
+    request_body = Option<SweepArgs>,
+    responses((status = 200, description = "How much ended", body = Swept))
+)]
+async fn sweep(State(door): State<Door>, _: Caller, body: Option<JsonBody>) -> Result<Json<Swept>, Problem> {
+    read_nothing(body.as_ref().map(|body| &body.0))?;
+    match door.coordinator.ask(Command::Sweep).await.map_err(refuse)? {
+        Reply::Swept { jobs, tasks } => Ok(Json(Swept { tasks: jobs, task_devices: tasks })),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// A node's own secret ends that node's rows only, also where the caller names no holder.
+async fn check_holder(door: &Door, caller: &Caller, task: TaskId, named: Option<&Name>) -> Result<(), Problem> {
+    if let Some(worker) = named {
+        return caller.speaks_for(door, worker);
+    }
+    if matches!(caller, Caller::Operator) {
+        return Ok(());
+    }
+    let row = door.coordinator.read(move |store| store.task(task)).await.map_err(refuse)?;
+    row.map_or(Ok(()), |row| caller.speaks_for(door, &row.worker))
+}
+
+async fn end(door: &Door, command: Command) -> Result<Json<TaskDeviceRow>, Problem> {
+    match door.coordinator.ask(command).await.map_err(refuse)? {
+        Reply::Task(task) => {
+            let config = config(door, task.id.job).await?;
+            show_task_row(*task, Some(config)).map(Json).map_err(damaged)
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+async fn rows(door: &Door, tasks: Vec<TaskRecord>) -> Result<Vec<TaskDeviceRow>, Problem> {
+    let mut configs = BTreeMap::<JobId, JsonText>::new();
+    for task in &tasks {
+        if !configs.contains_key(&task.id.job) {
+            configs.insert(task.id.job, config(door, task.id.job).await?);
+        }
+    }
+    let row = |task: TaskRecord| {
+        let config = configs.get(&task.id.job).cloned();
+        show_task_row(task, config)
+    };
+    tasks.into_iter().map(row).collect::<Result<_, _>>().map_err(damaged)
+}
+
+/// PostgreSQL's function would find no row to update and say false.
+fn is_no_lease(rejection: &Rejection) -> bool {
+    matches!(
+        rejection,
+        Rejection::TaskUnknown
+            | Rejection::JobUnknown
+            | Rejection::WorkerUnknown
+            | Rejection::NotHolder { .. }
+            | Rejection::TaskNotRunning { .. }
+    )
+}
+
+/// Whatever was refused, by a handler or before it, carries PostgREST's members too.
+async fn add_members(mut response: Response) -> Response {
+    match response.extensions_mut().remove::<Problem>() {
+        Some(problem) => as_postgrest(problem).into_response(),
+        None => response,
+    }
+}

@@ -1,0 +1,147 @@
+//! Runs: submit, list, show, cancel (Q15, Q7).
+
+use super::{refuse, unexpected};
+use crate::{
+    translate::{
+        Progress, RUN_WORDS, RunFilter, rate_since, read_key, read_run_status, read_submission, show_run, show_state,
+    },
+    wire::{RunDetail, RunList, RunRequest, RunState},
+};
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
+use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
+use muster_model::{Command, JobId, Reply, Scope, Timestamp};
+use muster_store::{Cursor, JobFilter, Page, Reader, StoreError};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default().routes(routes!(submit, list)).routes(routes!(show)).routes(routes!(cancel))
+}
+
+/// Takes a new run into its queue.
+#[utoipa::path(
+    post, path = "/api/runs", operation_id = "submit_run", tag = "runs", security(("operator" = [])),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Recognises a repeat for 24 hours",
+        min_length = 1, max_length = 128, pattern = "^[!-~]([ -~]*[!-~])?$")),
+    request_body = RunRequest,
+    responses(
+        (status = 201, description = "The run is in its queue", body = RunState),
+        (status = 409, description = "The Idempotency-Key was used before, for another body"),
+    )
+)]
+async fn submit(
+    State(door): State<Door>,
+    _: Operator,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody,
+) -> Result<(StatusCode, Json<RunState>), Problem> {
+    let mut submission = read_submission(&body, door.coordinator.settings().attempt_timeout)?;
+    submission.key = read_key(&headers)?;
+    let state = ask(&door, Command::Submit(Box::new(submission))).await?;
+    Ok((StatusCode::CREATED, Json(state)))
+}
+
+/// Lists runs, newest first.
+#[utoipa::path(
+    get, path = "/api/runs", operation_id = "list_runs", tag = "runs", security(("operator" = [])),
+    params(
+        ("status" = inline(Option<crate::wire::RunStatusWord>), Query, description = "Only runs that stand there"),
+        ("queue" = Option<String>, Query, description = "Only runs of this queue"),
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<u32>, Query, description = "Runs per page", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "A page of runs", body = RunList),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<Json<RunList>, Problem> {
+    params.only(&["status", "queue", "after", "limit"])?;
+    let (page, queue) = (params.cursor()?, params.opt_name("queue")?);
+    let status = match params.opt_choice("status", &RUN_WORDS)?.map(read_run_status) {
+        Some(RunFilter::None) => return Ok(Json(RunList { runs: Vec::new(), next: None })),
+        Some(RunFilter::Is(status)) => Some(status),
+        None => None,
+    };
+    let filter = JobFilter { status, queue };
+    let Page { items, next } = door.coordinator.read(move |store| store.jobs(&filter, &page)).await.map_err(refuse)?;
+    Ok(Json(RunList { runs: items.into_iter().map(show_run).collect(), next }))
+}
+
+/// Shows a run with its figures.
+#[utoipa::path(
+    get, path = "/api/runs/{id}", operation_id = "show_run", tag = "runs", security(("operator" = [])),
+    params(("id" = String, Path, description = "The run")),
+    responses(
+        (status = 200, description = "The run", body = RunDetail),
+        (status = 404, description = "There is no such run"),
+    )
+)]
+async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<RunDetail>, Problem> {
+    let (id, now) = (id.id("run")?, door.coordinator.now());
+    let progress = door.coordinator.read(move |store| progress(store, id, now)).await.map_err(refuse)?;
+    progress.map(|progress| Json(progress.show())).ok_or_else(|| Problem::not_found("there is no such run"))
+}
+
+/// Ends a run; what it has running is told to stop.
+#[utoipa::path(
+    post, path = "/api/runs/{id}/cancel", operation_id = "cancel_run", tag = "runs", security(("operator" = [])),
+    params(("id" = String, Path, description = "The run")),
+    responses(
+        (status = 200, description = "The run is cancelled", body = RunState),
+        (status = 404, description = "There is no such run"),
+        (status = 409, description = "The run had ended before"),
+    )
+)]
+async fn cancel(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<RunState>, Problem> {
+    ask(&door, Command::Cancel { job: id.id("run")? }).await.map(Json)
+}
+
+async fn ask(door: &Door, command: Command) -> Result<RunState, Problem> {
+    match door.coordinator.ask(command).await.map_err(refuse)? {
+        Reply::Job { job, status } => Ok(show_state(job, status)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn progress(store: &dyn Reader, id: JobId, now: Timestamp) -> Result<Option<Progress>, StoreError> {
+    let Some(job) = store.job(id)? else { return Ok(None) };
+    let counts = store.job_counts(id, rate_since(job.started_at, now))?;
+    let targets = targets(store, &job.scope)?;
+    Ok(Some(Progress { job, counts, targets, now }))
+}
+
+/// How many devices a scope is for, as far as that is cheap to tell.
+fn targets(store: &dyn Reader, scope: &Scope) -> Result<Option<u64>, StoreError> {
+    match scope {
+        Scope::All => devices_in_all(store).map(Some),
+        Scope::Workers(pcs) if pcs.len() <= PCS_MAX => {
+            let mut devices = 0;
+            for pc in pcs {
+                devices += store.worker(pc)?.map_or(0, |pc| pc.device_count);
+            }
+            Ok(Some(devices))
+        }
+        Scope::Devices(devices) => Ok(Some(devices.len() as u64)),
+        Scope::Workers(_) | Scope::Labels(_) => Ok(None),
+    }
+}
+
+fn devices_in_all(store: &dyn Reader) -> Result<u64, StoreError> {
+    let mut page = Cursor { after: None, limit: 1000 };
+    let mut devices = 0;
+    loop {
+        let Page { items, next } = store.workers(&page)?;
+        devices += items.iter().map(|pc| pc.device_count).sum::<u64>();
+        page.after = match next {
+            Some(next) => Some(next),
+            None => return Ok(devices),
+        };
+    }
+}
+
+/// A scope of more PCs is not worth a look at each of them.
+const PCS_MAX: usize = 100;

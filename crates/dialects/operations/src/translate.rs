@@ -1,0 +1,25 @@
+//! Rephrases contract Q as commands, and replies and records as contract Q. Pure.
+
+mod device;
+mod explain;
+mod pc;
+mod phrase;
+mod progress;
+mod rpc;
+mod run;
+mod status;
+mod submission;
+mod task_device;
+
+pub(crate) use device::{read_labels, read_note, show_device};
+pub(crate) use explain::{read_subject, show_why};
+pub(crate) use pc::{read_cap, show_alert, show_history, show_pc};
+pub(crate) use phrase::{as_postgrest, phrase};
+pub(crate) use progress::{Progress, rate_since};
+pub(crate) use rpc::{Ending, read_claim, read_complete, read_fail, read_nothing, read_renew};
+pub(crate) use run::{show_run, show_state};
+pub(crate) use status::{
+    DEVICE_WORDS, RUN_WORDS, ROW_WORDS, RunFilter, read_device_status, read_row_status, read_run_status,
+};
+pub(crate) use submission::{read_key, read_submission};
+pub(crate) use task_device::{show_station, show_task, show_task_row};

@@ -1,0 +1,159 @@
+//! How far a run is, how fast it goes, and how long it will take (Q15).
+
+use super::run::show_run;
+use crate::wire::{Counts, RunDetail};
+use muster_model::{JobRecord, JobStatus, Millis, TaskStatus, Timestamp};
+use muster_store::JobCounts;
+use std::collections::BTreeMap;
+
+/// What is known of a run's progress.
+#[derive(Clone, Debug)]
+pub(crate) struct Progress {
+    /// The run.
+    pub(crate) job: JobRecord,
+    /// Its rows.
+    pub(crate) counts: JobCounts,
+    /// How many devices it is for, where that can be told.
+    pub(crate) targets: Option<u64>,
+    /// The time.
+    pub(crate) now: Timestamp,
+}
+
+impl Progress {
+    /// The run with its figures.
+    pub(crate) fn show(self) -> RunDetail {
+        let per_pc = by_pc(&self.counts);
+        let counts = per_pc.values().fold(Counts::default(), sum);
+        let rate_per_min = self.rate_per_min();
+        let eta_ms = self.eta_ms(&counts, rate_per_min);
+        RunDetail { run: show_run(self.job), counts, per_pc, rate_per_min, eta_ms }
+    }
+
+    fn rate_per_min(&self) -> f64 {
+        let window = self.now - rate_since(self.job.started_at, self.now);
+        // A run that has just begun: a window of nothing would make any rate out of it.
+        let window = window.max(WINDOW_MIN);
+        let rate = as_f64(self.counts.ended_since) * 60_000.0 / as_f64(window.0.unsigned_abs());
+        (rate * 100.0).round() / 100.0
+    }
+
+    fn eta_ms(&self, counts: &Counts, rate_per_min: f64) -> Option<u64> {
+        if self.job.status != JobStatus::Running || rate_per_min <= 0.0 {
+            return None;
+        }
+        let rows = counts.pending + counts.running + counts.completed + counts.failed + counts.cancelled;
+        let to_come = self.targets?.saturating_sub(rows);
+        let left = as_f64(counts.pending + counts.running + to_come);
+        let eta = (left * 60_000.0 / rate_per_min).ceil();
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a finite positive number below 2^53")]
+        (eta < ETA_MAX).then_some(eta as u64)
+    }
+}
+
+/// Since when a run's speed is measured: five minutes ago or its start, whichever is later.
+pub(crate) fn rate_since(started_at: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    started_at.unwrap_or(now).max(now - WINDOW_MAX).min(now)
+}
+
+fn by_pc(counts: &JobCounts) -> BTreeMap<String, Counts> {
+    let mut per_pc = BTreeMap::<String, Counts>::new();
+    for (worker, status, rows) in &counts.per_worker {
+        let pc = per_pc.entry(worker.to_string()).or_default();
+        *match status {
+            TaskStatus::Pending => &mut pc.pending,
+            TaskStatus::Running => &mut pc.running,
+            TaskStatus::Completed => &mut pc.completed,
+            TaskStatus::Failed => &mut pc.failed,
+            TaskStatus::Cancelled => &mut pc.cancelled,
+        } += rows;
+    }
+    per_pc
+}
+
+fn sum(a: Counts, b: &Counts) -> Counts {
+    Counts {
+        pending: a.pending + b.pending,
+        running: a.running + b.running,
+        completed: a.completed + b.completed,
+        failed: a.failed + b.failed,
+        cancelled: a.cancelled + b.cancelled,
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts of rows and milliseconds stay far below 2^53")]
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+const WINDOW_MAX: Millis = Millis::from_secs(300);
+const WINDOW_MIN: Millis = Millis::from_secs(1);
+/// Later than that is as good as never, and no reader's number holds it.
+const ETA_MAX: f64 = 9_007_199_254_740_992.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_model::{JobId, Name, Scope};
+    use serde_json::json;
+
+    fn progress(started_at: Option<i64>, ended_since: u64, targets: Option<u64>) -> Progress {
+        let pc = |text: &str| Name::new(text).unwrap();
+        let per_worker = vec![
+            (pc("PC-01"), TaskStatus::Running, 2),
+            (pc("PC-01"), TaskStatus::Completed, 5),
+            (pc("PC-02"), TaskStatus::Failed, 1),
+            (pc("PC-02"), TaskStatus::Pending, 2),
+        ];
+        let job = JobRecord {
+            id: JobId(1),
+            seq: 1,
+            queue: pc("default"),
+            status: JobStatus::Running,
+            scope: Scope::All,
+            max_attempts: 3,
+            tasks: 10,
+            open: true,
+            created_at: Timestamp(1),
+            started_at: started_at.map(Timestamp),
+            completed_at: None,
+            error: None,
+            payload: None,
+        };
+        Progress { job, counts: JobCounts { per_worker, ended_since }, targets, now: Timestamp(1_000_000) }
+    }
+
+    /// Q15: counts, per PC and in all.
+    #[test]
+    fn a_run_is_counted() {
+        let shown = serde_json::to_value(progress(None, 0, None).show()).unwrap();
+        assert_eq!(shown["counts"], json!({"pending": 2, "running": 2, "completed": 5, "failed": 1, "cancelled": 0}));
+        assert_eq!(shown["per_pc"]["PC-02"], json!({"pending": 2, "running": 0, "completed": 0, "failed": 1, "cancelled": 0}));
+        assert_eq!(shown["run_id"], "00000000-0000-0000-0000-000000000001");
+        assert_eq!((&shown["status"], &shown["eta_ms"]), (&json!("running"), &json!(null)));
+    }
+
+    /// Q15: the rate is over five minutes, or since the start if that is shorter.
+    #[test]
+    fn a_rate_is_measured() {
+        let now = Timestamp(1_000_000);
+        assert_eq!(rate_since(Some(Timestamp(5)), now), Timestamp(700_000));
+        assert_eq!(rate_since(Some(Timestamp(940_000)), now), Timestamp(940_000));
+        assert_eq!(rate_since(None, now), now);
+        assert_eq!(rate_since(Some(Timestamp(2_000_000)), now), now);
+        assert!((progress(Some(5), 10, None).show().rate_per_min - 2.0).abs() < 1e-9);
+        assert!((progress(Some(940_000), 10, None).show().rate_per_min - 10.0).abs() < 1e-9);
+    }
+
+    /// Q15: the time left is told only where the number of devices is known and something moves.
+    #[test]
+    fn an_eta_is_told_where_it_can_be() {
+        // 2 pending, 2 running, 20 - 10 to come: 14 at 10 a minute.
+        assert_eq!(progress(Some(940_000), 10, Some(20)).show().eta_ms, Some(84_000));
+        assert_eq!(progress(Some(940_000), 10, Some(3)).show().eta_ms, Some(24_000));
+        assert_eq!(progress(Some(940_000), 10, None).show().eta_ms, None);
+        assert_eq!(progress(Some(940_000), 0, Some(20)).show().eta_ms, None);
+        let mut ended = progress(Some(940_000), 10, Some(20));
+        ended.job.status = JobStatus::Success;
+        assert_eq!(ended.show().eta_ms, None);
+    }
+}

@@ -1,0 +1,27 @@
+//! Runs as outsiders see them (Q15).
+
+use super::status::run_word;
+use crate::wire::{Run, RunState};
+use muster_model::{JobId, JobRecord, JobStatus};
+
+/// A run and where it stands.
+pub(crate) fn show_state(job: JobId, status: JobStatus) -> RunState {
+    RunState { run_id: job.to_string(), status: run_word(status) }
+}
+
+/// A run in a list.
+pub(crate) fn show_run(job: JobRecord) -> Run {
+    let (title, workflow) = job.payload.map(|payload| (payload.title, payload.workflow)).unwrap_or_default();
+    Run {
+        run_id: job.id.to_string(),
+        status: run_word(job.status),
+        title: title.map(Into::into),
+        workflow_id: workflow.into(),
+        queue: job.queue.to_string(),
+        max_attempts: job.max_attempts,
+        created_at: job.created_at.0,
+        started_at: job.started_at.map(|at| at.0),
+        completed_at: job.completed_at.map(|at| at.0),
+        error: job.error.map(Into::into),
+    }
+}

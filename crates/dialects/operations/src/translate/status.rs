@@ -1,0 +1,148 @@
+//! The words for where something stands (Q2, Q8).
+
+use muster_model::{Attachment, JobStatus, LaneStatus, TaskStatus, WorkerStatus};
+
+/// What a filter on a run's status asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunFilter {
+    /// Runs that stand there.
+    Is(JobStatus),
+    /// Accepted and never written (Q2): no run stands there.
+    None,
+}
+
+/// The words a filter on runs may use, synonyms included.
+pub(crate) const RUN_WORDS: [&str; 9] =
+    ["pending", "running", "claimed", "success", "completed", "failed", "cancelled", "canceled", "retrying"];
+
+/// The words a filter on rows may use, synonyms included.
+pub(crate) const ROW_WORDS: [&str; 8] =
+    ["pending", "running", "claimed", "completed", "success", "failed", "cancelled", "canceled"];
+
+/// The words a filter on devices may use.
+pub(crate) const DEVICE_WORDS: [&str; 6] = ["ONLINE", "OFFLINE", "ERROR", "online", "offline", "error"];
+
+/// Reads one of [`RUN_WORDS`].
+pub(crate) fn read_run_status(word: &str) -> RunFilter {
+    match word {
+        "pending" => RunFilter::Is(JobStatus::Pending),
+        "running" | "claimed" => RunFilter::Is(JobStatus::Running),
+        "success" | "completed" => RunFilter::Is(JobStatus::Success),
+        "failed" => RunFilter::Is(JobStatus::Failed),
+        "cancelled" | "canceled" => RunFilter::Is(JobStatus::Cancelled),
+        _ => RunFilter::None,
+    }
+}
+
+/// Reads one of [`ROW_WORDS`].
+pub(crate) fn read_row_status(word: &str) -> TaskStatus {
+    match word {
+        "pending" => TaskStatus::Pending,
+        "running" | "claimed" => TaskStatus::Running,
+        "completed" | "success" => TaskStatus::Completed,
+        "failed" => TaskStatus::Failed,
+        _ => TaskStatus::Cancelled,
+    }
+}
+
+/// Reads one of [`DEVICE_WORDS`].
+pub(crate) fn read_device_status(word: &str) -> LaneStatus {
+    match word {
+        "ONLINE" | "online" => LaneStatus::Online,
+        "OFFLINE" | "offline" => LaneStatus::Offline,
+        _ => LaneStatus::Error,
+    }
+}
+
+/// The word for a run's status.
+pub(super) const fn run_word(status: JobStatus) -> &'static str {
+    match status {
+        JobStatus::Pending => "pending",
+        JobStatus::Running => "running",
+        JobStatus::Success => "success",
+        JobStatus::Failed => "failed",
+        JobStatus::Cancelled => "cancelled",
+    }
+}
+
+/// The word for a row's status.
+pub(super) const fn row_word(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Pending => "pending",
+        TaskStatus::Running => "running",
+        TaskStatus::Completed => "completed",
+        TaskStatus::Failed => "failed",
+        TaskStatus::Cancelled => "cancelled",
+    }
+}
+
+/// The word for a device's status.
+pub(super) const fn device_word(status: LaneStatus) -> &'static str {
+    match status {
+        LaneStatus::Online => "ONLINE",
+        LaneStatus::Offline => "OFFLINE",
+        LaneStatus::Error => "ERROR",
+    }
+}
+
+/// The word for what a PC said of a device.
+pub(super) const fn attachment_word(attachment: Attachment) -> &'static str {
+    match attachment {
+        Attachment::Online => "online",
+        Attachment::Offline => "offline",
+        Attachment::Unauthorized => "unauthorized",
+        Attachment::Error => "error",
+        Attachment::Absent => "absent",
+    }
+}
+
+/// The word for a PC's status.
+pub(super) const fn pc_word(status: WorkerStatus) -> &'static str {
+    match status {
+        WorkerStatus::Online => "online",
+        WorkerStatus::Offline => "offline",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Q8: synonyms are accepted, and never written.
+    #[test]
+    fn synonyms_are_read_and_never_written() {
+        for word in RUN_WORDS {
+            if let RunFilter::Is(status) = read_run_status(word) {
+                assert!(!["completed", "claimed", "canceled"].contains(&run_word(status)));
+            }
+        }
+        for word in ROW_WORDS {
+            assert!(!["success", "claimed", "canceled"].contains(&row_word(read_row_status(word))));
+        }
+        assert_eq!(read_run_status("completed"), RunFilter::Is(JobStatus::Success));
+        assert_eq!(read_row_status("success"), TaskStatus::Completed);
+        assert_eq!(read_row_status("claimed"), TaskStatus::Running);
+        assert_eq!(read_row_status("canceled"), TaskStatus::Cancelled);
+    }
+
+    /// Q2: `retrying` is accepted in filters and matches nothing.
+    #[test]
+    fn retrying_matches_nothing() {
+        assert_eq!(read_run_status("retrying"), RunFilter::None);
+    }
+
+    /// Q8, Q2: every written word reads back as what it was written for.
+    #[test]
+    fn words_survive() {
+        use TaskStatus::{Cancelled, Completed, Failed, Pending, Running};
+        for status in [Pending, Running, Completed, Failed, Cancelled] {
+            assert_eq!(read_row_status(row_word(status)), status);
+        }
+        for status in [JobStatus::Pending, JobStatus::Running, JobStatus::Success, JobStatus::Failed, JobStatus::Cancelled] {
+            assert_eq!(read_run_status(run_word(status)), RunFilter::Is(status));
+        }
+        for status in [LaneStatus::Online, LaneStatus::Offline, LaneStatus::Error] {
+            assert_eq!(read_device_status(device_word(status)), status);
+        }
+    }
+}

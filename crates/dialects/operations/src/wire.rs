@@ -1,0 +1,26 @@
+//! The words of contract Q, as JSON and as OpenAPI schemas.
+
+mod alert;
+mod device;
+mod explain;
+mod json_text;
+mod pc;
+mod request;
+mod run;
+mod sweep;
+mod task_device;
+mod value;
+mod word;
+
+pub use alert::{Alert, AlertList};
+pub use device::{Device, DeviceList};
+pub use explain::Why;
+pub use json_text::JsonText;
+pub use pc::{NewSecret, Pc, PcDetail, PcEvent, PcList};
+pub use request::{
+    ClaimArgs, CompleteArgs, DevicePatch, DeviceReturn, FailArgs, PcPatch, RenewArgs, RunRequest, SweepArgs,
+};
+pub use run::{Counts, Run, RunDetail, RunList, RunState};
+pub use sweep::Swept;
+pub use task_device::{History, Station, TaskDevice, TaskDeviceList, TaskDeviceOf, TaskDeviceRow};
+pub use word::{DeviceStatusWord, KindWord, RowStatusWord, RunStatusWord};

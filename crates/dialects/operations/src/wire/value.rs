@@ -1,0 +1,102 @@
+//! Schemas of single values, as exact as the checks behind them.
+
+use utoipa::openapi::{
+    Object, RefOr, Schema,
+    schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type},
+};
+
+/// A name: see [`muster_model::Name`].
+pub(crate) fn name() -> ObjectBuilder {
+    string().min_length(Some(1)).max_length(Some(128)).pattern(Some(NAME_PATTERN))
+}
+
+/// A name, or nothing.
+pub(crate) fn name_or_null() -> ObjectBuilder {
+    name().schema_type(nullable(Type::String))
+}
+
+/// Some names, at least one.
+pub(crate) fn names() -> ArrayBuilder {
+    ArrayBuilder::new().items(schema(name())).min_items(Some(1)).max_items(Some(ENTRIES_MAX))
+}
+
+/// Names with names as values.
+pub(crate) fn labels(least: usize, most: usize) -> ObjectBuilder {
+    Object::builder()
+        .schema_type(Type::Object)
+        .property_names(Some(Schema::Object(name().build())))
+        .additional_properties(Some(AdditionalProperties::RefOr(schema(name()))))
+        .min_properties(Some(least))
+        .max_properties(Some(most))
+}
+
+/// A whole number within bounds, or nothing.
+pub(crate) fn between_or_null(least: i64, most: i64) -> ObjectBuilder {
+    Object::builder().schema_type(nullable(Type::Integer)).minimum(Some(least)).maximum(Some(most))
+}
+
+/// A lease in minutes, or nothing.
+pub(crate) fn minutes_or_null() -> ObjectBuilder {
+    Object::builder().schema_type(nullable(Type::Number)).exclusive_minimum(Some(0)).maximum(Some(1440))
+}
+
+/// Text without NUL.
+pub(crate) fn text(chars_max: usize) -> ObjectBuilder {
+    string().max_length(Some(chars_max)).pattern(Some(r"^[^\u0000]*$"))
+}
+
+/// Text without NUL, or nothing.
+pub(crate) fn text_or_null(chars_max: usize) -> ObjectBuilder {
+    text(chars_max).schema_type(nullable(Type::String))
+}
+
+/// Either the type or `null`.
+pub(crate) fn nullable(of: Type) -> SchemaType {
+    SchemaType::from_iter([of, Type::Null])
+}
+
+/// Anything.
+pub(crate) fn any() -> ObjectBuilder {
+    Object::builder().schema_type(SchemaType::AnyValue)
+}
+
+/// Only `null`.
+pub(crate) fn null() -> ObjectBuilder {
+    Object::builder().schema_type(Type::Null)
+}
+
+/// An object whose fields are all known.
+pub(crate) fn closed() -> ObjectBuilder {
+    let object = Object::builder().schema_type(Type::Object);
+    object.additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+}
+
+/// Adds a field that must be there.
+pub(crate) fn must(object: ObjectBuilder, field: &str, value: ObjectBuilder) -> ObjectBuilder {
+    may(object, field, value).required(field)
+}
+
+/// Adds a field that may be there.
+pub(crate) fn may(object: ObjectBuilder, field: &str, value: ObjectBuilder) -> ObjectBuilder {
+    object.property(field, schema(value))
+}
+
+/// Finishes a value's schema.
+pub(crate) fn schema(builder: ObjectBuilder) -> RefOr<Schema> {
+    RefOr::T(Schema::Object(builder.build()))
+}
+
+fn string() -> ObjectBuilder {
+    Object::builder().schema_type(Type::String)
+}
+
+/// The most entries a list or a map from outside may have.
+pub(crate) const ENTRIES_MAX: usize = 10_000;
+
+/// No control character, slash or outer blank, and no `.` or `..`.
+const NAME_PATTERN: &str = concat!(
+    r"^(?!\.{1,2}$)",
+    r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000\uFEFF/\\]",
+    r"(?:[^\u0000-\u001F\u007F-\u009F\u2028\u2029\uFEFF/\\]*",
+    r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000\uFEFF/\\])?$",
+);
