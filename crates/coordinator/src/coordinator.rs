@@ -1,13 +1,68 @@
 //! The handle through which everything outside reaches the writer.
 
-use crate::Feed;
-use muster_model::{Command, Explanation, JobId, JobPayload, Name, Pull, PullReply, Rejection, Reply, Settings, Subject, Timestamp};
-use muster_store::{Reader, StoreError};
-use std::{sync::Arc, time::Duration};
+use crate::{
+    Clock, Feed, Stats, SystemClock,
+    desk::Request,
+    driver::{self, Handle, Message},
+    entropy::random_bytes,
+    payload::Payloads,
+    secrets::Secrets,
+};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use muster_model::{
+    Cause, Command, Explanation, JobId, JobPayload, Millis, Name, Pull, PullReply, Rejection, Reply,
+    Settings, Subject, Timestamp,
+};
+use muster_store::{Reader, Store, StoreError};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+use tokio::sync::{Semaphore, oneshot};
+
+/// How a coordinator runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What the rules consult.
+    pub settings: Settings,
+    /// Requests that may wait for a decision or a commit before others are refused.
+    pub queue_length: usize,
+    /// How long ended work is kept.
+    pub history: Millis,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            queue_length: 8192,
+            history: Millis::from_secs(30 * 86_400),
+        }
+    }
+}
 
 /// A cheap, shareable handle to the running writer.
 #[derive(Clone)]
-pub struct Coordinator {}
+pub struct Coordinator {
+    shared: Arc<Shared>,
+    reader: Arc<dyn Reader>,
+    places: Arc<Semaphore>,
+    thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+}
+
+/// What the handle and the driver both hold.
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) inbox: mpsc::Sender<Message>,
+    pub(crate) feed: Feed,
+    pub(crate) secrets: Secrets,
+    pub(crate) stats: Stats,
+    payloads: Payloads,
+    sightings: Mutex<HashMap<Name, Timestamp>>,
+}
 
 /// Why a command has no reply.
 #[derive(Debug, thiserror::Error)]
@@ -27,13 +82,56 @@ pub enum Refusal {
 }
 
 impl Coordinator {
+    /// Begins a term on a store and serves it, on threads of its own, by the system's clock.
+    ///
+    /// # Errors
+    /// When the store cannot be opened for writing.
+    pub fn start(store: Arc<dyn Store>, options: Options) -> Result<Self, StoreError> {
+        Self::start_with_clock(store, options, Arc::new(SystemClock::start()))
+    }
+
+    /// As [`Self::start`], by another clock.
+    ///
+    /// # Errors
+    /// When the store cannot be opened for writing.
+    pub fn start_with_clock(
+        store: Arc<dyn Store>,
+        options: Options,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        let first = store.begin_term()?;
+        let reader = store.reader();
+        let (inbox, messages) = mpsc::channel();
+        let shared = Arc::new(Shared {
+            options,
+            clock,
+            inbox,
+            feed: Feed::new(Arc::clone(&reader)),
+            secrets: Secrets::default(),
+            stats: Stats::default(),
+            payloads: Payloads::default(),
+            sightings: Mutex::default(),
+        });
+        let driven = Arc::clone(&shared);
+        let run = move || driver::run(&*store, &driven, &messages, first);
+        let thread = thread::Builder::new().name("muster-driver".into()).spawn(run);
+        let thread = thread.map_err(|error| StoreError::Backend(error.to_string()))?;
+        let places = Arc::new(Semaphore::new(options.queue_length));
+        Ok(Self {
+            shared,
+            reader,
+            places,
+            thread: Arc::new(Mutex::new(Some(thread))),
+        })
+    }
+
     /// Has a command decided and, once that is durable, answers. Not for `Pull`: see [`Self::pull`].
     ///
     /// # Errors
     /// When it was refused, or its fate is unknown.
     pub async fn ask(&self, command: Command) -> Result<Reply, Refusal> {
-        let _ = command;
-        todo!()
+        self.note_sighting(&command);
+        self.request(command, None).await
     }
 
     /// Asks for work for a worker; waits up to `wait` for some to appear.
@@ -41,8 +139,13 @@ impl Coordinator {
     /// # Errors
     /// As [`Self::ask`].
     pub async fn pull(&self, pull: Pull, wait: Duration) -> Result<PullReply, Refusal> {
-        let _ = (pull, wait);
-        todo!()
+        let wait = Millis(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
+        let command = Command::Pull(pull);
+        self.note_sighting(&command);
+        match self.request(command, Some(self.now() + wait)).await? {
+            Reply::Pulled(reply) => Ok(reply),
+            _ => Err(Refusal::Unavailable),
+        }
     }
 
     /// Why is this not running (Q16).
@@ -50,8 +153,16 @@ impl Coordinator {
     /// # Errors
     /// `Rejected(…Unknown)` for what does not exist.
     pub async fn explain(&self, subject: Subject) -> Result<Explanation, Refusal> {
-        let _ = subject;
-        todo!()
+        let (reply, answer) = oneshot::channel();
+        let message = Message::Explain(subject.clone(), reply);
+        self.shared
+            .inbox
+            .send(message)
+            .map_err(|_| Refusal::Unavailable)?;
+        match answer.await.map_err(|_| Refusal::Unavailable)? {
+            Some(explanation) => Ok(explanation),
+            None => self.explain_ended(subject).await,
+        }
     }
 
     /// The payload of a job; remembered for the jobs asked for lately.
@@ -59,8 +170,16 @@ impl Coordinator {
     /// # Errors
     /// `Rejected(JobUnknown)` or a failed read.
     pub async fn payload(&self, job: JobId) -> Result<Arc<JobPayload>, Refusal> {
-        let _ = job;
-        todo!()
+        if let Some(payload) = self.shared.payloads.get(job) {
+            return Ok(payload);
+        }
+        let record = self.read(move |reader| reader.job(job)).await?;
+        let payload = record
+            .and_then(|record| record.payload)
+            .ok_or(Rejection::JobUnknown)?;
+        let payload = Arc::new(payload);
+        self.shared.payloads.put(job, Arc::clone(&payload));
+        Ok(payload)
     }
 
     /// Runs a read off the async threads.
@@ -71,58 +190,143 @@ impl Coordinator {
         &self,
         query: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let _ = query;
-        todo!()
+        let reader = Arc::clone(&self.reader);
+        let done = tokio::task::spawn_blocking(move || query(&*reader)).await;
+        Ok(done.map_err(|_| Refusal::Unavailable)??)
     }
 
     /// Whether `secret` is a valid secret of that worker, or of any worker when `worker` is `None`. Constant time
     /// in the secret.
     #[must_use]
     pub fn knows_secret(&self, worker: Option<&Name>, secret: &str) -> bool {
-        let _ = (worker, secret);
-        todo!()
+        self.shared.secrets.knows(worker, secret, self.now())
     }
 
     /// A fresh secret for a worker: 32 random bytes in base64url. Only its hash is ever kept.
     #[must_use]
     pub fn new_secret(&self) -> String {
-        todo!()
+        URL_SAFE_NO_PAD.encode(random_bytes())
     }
 
     /// The last sign of life of a worker that memory knows of, newer than what the store holds.
     #[must_use]
     pub fn last_seen(&self, worker: &Name) -> Option<Timestamp> {
-        let _ = worker;
-        todo!()
+        self.shared
+            .sightings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(worker)
+            .copied()
     }
 
     /// The feed, for subscribers.
     #[must_use]
     pub fn feed(&self) -> &Feed {
-        todo!()
+        &self.shared.feed
     }
 
     /// The settings in force.
     #[must_use]
     pub fn settings(&self) -> &Settings {
-        todo!()
+        &self.shared.options.settings
+    }
+
+    /// What the writer counts about itself.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.shared.stats
     }
 
     /// The time by the coordinator's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        todo!()
+        self.shared.clock.now()
     }
 
     /// Whether a term runs and its store is reachable.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        todo!()
+        self.shared.stats.is_ready()
     }
 
     /// The epoch of the running term.
     #[must_use]
     pub fn epoch(&self) -> u64 {
-        todo!()
+        self.shared.stats.epoch()
+    }
+
+    /// Stops: whoever waits is answered, what was decided is made durable, nothing more is taken.
+    pub async fn stop(&self) {
+        self.places.close();
+        self.shared.feed.close();
+        // A driver that is gone has stopped already.
+        let _ = self.shared.inbox.send(Message::Stop);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        }
+    }
+
+    async fn request(&self, command: Command, wait_until: Option<Timestamp>) -> Result<Reply, Refusal> {
+        let place = Arc::clone(&self.places)
+            .try_acquire_owned()
+            .map_err(|full| match full {
+                tokio::sync::TryAcquireError::Closed => Refusal::Unavailable,
+                tokio::sync::TryAcquireError::NoPermits => Refusal::Busy,
+            })?;
+        let (reply, answer) = oneshot::channel();
+        let request = Request {
+            command,
+            wait_until,
+            handle: Handle {
+                reply,
+                place: Some(place),
+            },
+        };
+        self.shared
+            .inbox
+            .send(Message::Request(Box::new(request)))
+            .map_err(|_| Refusal::Unavailable)?;
+        Ok(answer.await.map_err(|_| Refusal::Unavailable)??)
+    }
+
+    async fn explain_ended(&self, subject: Subject) -> Result<Explanation, Refusal> {
+        let cause = match &subject {
+            Subject::Job(id) => {
+                let id = *id;
+                let job = self.read(move |reader| reader.job(id)).await?;
+                Cause::JobEnded {
+                    status: job.ok_or(Rejection::JobUnknown)?.status,
+                }
+            }
+            Subject::Task(id) => {
+                let id = *id;
+                let task = self.read(move |reader| reader.task(id)).await?;
+                Cause::TaskEnded {
+                    status: task.ok_or(Rejection::TaskUnknown)?.status,
+                }
+            }
+            Subject::Lane(_) => return Err(Rejection::LaneUnknown.into()),
+            Subject::Worker(_) => return Err(Rejection::WorkerUnknown.into()),
+        };
+        Ok(Explanation { subject, cause })
+    }
+
+    fn note_sighting(&self, command: &Command) {
+        let worker = match command {
+            Command::Pull(pull) => &pull.worker,
+            Command::Sight { worker } | Command::Claim { worker, .. } => worker,
+            Command::Report(report) => &report.worker,
+            _ => return,
+        };
+        let mut sightings = self
+            .shared
+            .sightings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match sightings.get_mut(worker) {
+            Some(seen) => *seen = self.shared.clock.now(),
+            None => _ = sightings.insert(worker.clone(), self.shared.clock.now()),
+        }
     }
 }

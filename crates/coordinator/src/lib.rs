@@ -1,7 +1,24 @@
 //! The one writer: drives the engine, commits in groups, answers only what is durable.
+//!
+//! [`Desk`] is the whole protocol without threads or clocks: requests go in, batches come out, answers
+//! are released when their batch is durable, and requests that found nothing wait to be decided again.
+//! The driver puts threads around it; the simulated world puts its own around the same desk.
+//! [`Coordinator`] is the handle everything else holds.
 
+mod clock;
 mod coordinator;
+mod desk;
+mod driver;
+mod entropy;
 mod feed;
+mod feed_entry;
+mod parked;
+mod payload;
+mod secrets;
+mod stats;
 
-pub use coordinator::{Coordinator, Refusal};
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use coordinator::{Coordinator, Options, Refusal};
+pub use desk::{Answer, Desk, Request};
 pub use feed::{Feed, FeedError};
+pub use stats::Stats;

@@ -144,8 +144,6 @@ pub struct Pull {
     pub max: u32,
     /// All devices attached there now; `None`: no report.
     pub devices: Option<Vec<DeviceReport>>,
-    /// Whether to answer even if there is nothing to say; otherwise the request may be parked.
-    pub answer_empty: bool,
 }
 
 /// One device as its worker sees it.

@@ -1,0 +1,278 @@
+//! The write path without threads: what is decided, what is to be made durable, who may be answered.
+
+use crate::{
+    entropy::Seeds,
+    feed_entry,
+    parked::{Parked, Waiting},
+};
+use muster_engine::{Context, Engine};
+use muster_model::{
+    Command, Explanation, Facts, Key, Millis, Name, Pull, Rejection, Reply, Subject, Timestamp,
+};
+use muster_store::{Batch, FeedEntry};
+use std::sync::Arc;
+
+/// How often signs of life are written down.
+const SIGHTINGS_EVERY: Millis = Millis::from_secs(5);
+
+/// A command and the handle by which its sender is answered.
+pub struct Request<R> {
+    /// What is asked.
+    pub command: Command,
+    /// For a pull: until when it may wait for work.
+    pub wait_until: Option<Timestamp>,
+    /// By which the sender is answered.
+    pub handle: R,
+}
+
+/// An answer that may be given now.
+#[derive(Debug)]
+pub struct Answer<R> {
+    /// To whom.
+    pub handle: R,
+    /// What.
+    pub result: Result<Reply, Rejection>,
+}
+
+/// The desk of one term.
+///
+/// At most one batch is with the store at a time; everything decided meanwhile gathers in the next one.
+/// An answer is released only when the batch it was decided in, and so every batch before it, is durable.
+pub struct Desk<R> {
+    engine: Engine,
+    seeds: Seeds,
+    parked: Parked<R>,
+    feed_seq: u64,
+    entries: Vec<FeedEntry>,
+    answers: Vec<Answer<R>>,
+    committing: Option<(Arc<Batch>, Vec<Answer<R>>)>,
+    sightings_at: Timestamp,
+    /// Whether the sender behind a handle still listens.
+    listens: fn(&R) -> bool,
+    /// Told of a handle whose request waits for work from now on.
+    parks: fn(&mut R),
+}
+
+impl<R> Desk<R> {
+    /// A desk over a restored engine; `feed_seq` is the last number the feed has given out.
+    #[must_use]
+    pub fn new(engine: Engine, feed_seq: u64, seeds: Box<dyn FnMut() -> [u8; 32] + Send>) -> Self {
+        Self {
+            engine,
+            seeds,
+            parked: Parked::default(),
+            feed_seq,
+            entries: Vec::new(),
+            answers: Vec::new(),
+            committing: None,
+            sightings_at: Timestamp(0),
+            listens: |_| true,
+            parks: |_| (),
+        }
+    }
+
+    /// Lets the desk ask whether a sender still listens before it gives it work, and tell when one waits.
+    #[must_use]
+    pub fn with_senders(mut self, listens: fn(&R) -> bool, parks: fn(&mut R)) -> Self {
+        self.listens = listens;
+        self.parks = parks;
+        self
+    }
+
+    /// What must be looked up before these commands are decided.
+    pub fn keys<'a>(&self, commands: impl Iterator<Item = &'a Command>) -> Vec<Key> {
+        let mut keys: Vec<Key> = commands.flat_map(|command| self.engine.keys(command)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// Decides a request; its answer waits for the batch, or the request waits for work.
+    pub fn take(&mut self, request: Request<R>, now: Timestamp, facts: &Facts) {
+        let Request {
+            command,
+            wait_until,
+            mut handle,
+        } = request;
+        let again = match (&command, wait_until) {
+            (Command::Pull(pull), Some(until)) if until > now && pull.max > 0 => Some((
+                Pull {
+                    worker: pull.worker.clone(),
+                    max: pull.max,
+                    devices: None,
+                },
+                until,
+            )),
+            _ => None,
+        };
+        let result = self.execute(command, now, facts);
+        match (again, &result) {
+            (Some((pull, until)), Ok(Reply::Pulled(reply))) if reply.nothing_new => {
+                (self.parks)(&mut handle);
+                self.parked.park(Waiting { pull, until, handle });
+            }
+            _ => self.answers.push(Answer { handle, result }),
+        }
+        self.serve_waiting(now);
+    }
+
+    /// Does what is due: the engine's timers, and requests that have waited long enough.
+    pub fn tick(&mut self, now: Timestamp) {
+        if self
+            .engine
+            .next_deadline()
+            .is_some_and(|deadline| deadline <= now)
+        {
+            // A tick is nobody's request: what it makes true is told by the feed.
+            let _ = self.execute(Command::Tick, now, &Facts::default());
+        }
+        self.serve_waiting(now);
+        for number in self.parked.expired(now) {
+            self.answer_waiting(number, now);
+        }
+    }
+
+    /// When `tick` must next be called.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        [self.engine.next_deadline(), self.parked.next_end()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// The batch to make durable next, unless one is with the store or there is nothing to wait for.
+    /// An empty batch need not be committed, but [`Self::committed`] must be called for it as well.
+    pub fn seal(&mut self, now: Timestamp) -> Option<Arc<Batch>> {
+        if self.committing.is_some() {
+            return None;
+        }
+        let mut batch = Batch {
+            changes: self.engine.take_changes(),
+            ..Batch::default()
+        };
+        batch.feed = std::mem::take(&mut self.entries);
+        if now >= self.sightings_at + SIGHTINGS_EVERY {
+            self.sightings_at = now;
+            batch.sightings = self.engine.take_sightings();
+        }
+        if batch.is_empty() && self.answers.is_empty() {
+            return None;
+        }
+        let batch = Arc::new(batch);
+        self.committing = Some((Arc::clone(&batch), std::mem::take(&mut self.answers)));
+        Some(batch)
+    }
+
+    /// The sealed batch is durable: its answers may be given, and memory may forget what the store now tells.
+    pub fn committed(&mut self) -> Vec<Answer<R>> {
+        let Some((batch, answers)) = self.committing.take() else {
+            return Vec::new();
+        };
+        self.engine.forget(&batch.changes);
+        answers
+    }
+
+    /// Answers everybody who waits, so that the server can stop.
+    pub fn dismiss_waiting(&mut self, now: Timestamp) {
+        for number in self.parked.numbers() {
+            self.answer_waiting(number, now);
+        }
+    }
+
+    /// Why something is not running, as far as memory knows.
+    #[must_use]
+    pub fn explain(&self, subject: Subject, now: Timestamp) -> Option<Explanation> {
+        self.engine.explain(subject, now)
+    }
+
+    /// Requests that wait for work.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.parked.len()
+    }
+
+    /// Workers that wait for work.
+    pub fn waiting_workers(&self) -> impl Iterator<Item = &Name> {
+        self.parked.workers()
+    }
+
+    /// The engine, for checks.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn execute(&mut self, command: Command, now: Timestamp, facts: &Facts) -> Result<Reply, Rejection> {
+        let seed = (self.seeds)();
+        let executed = self.engine.execute(
+            command,
+            &Context {
+                now,
+                seed: &seed,
+                facts,
+            },
+        );
+        for event in &executed.events {
+            if let Some((kind, body)) = feed_entry::phrase(event) {
+                self.feed_seq += 1;
+                self.entries.push(FeedEntry {
+                    seq: self.feed_seq,
+                    kind: kind.into(),
+                    body,
+                });
+            }
+        }
+        executed.result
+    }
+
+    /// Decides again the waiting requests that the last changes concern, until nothing concerns any.
+    fn serve_waiting(&mut self, now: Timestamp) {
+        loop {
+            let woken = self.engine.take_woken();
+            let concerned = self.parked.concerned(&woken);
+            if concerned.is_empty() {
+                return;
+            }
+            for number in concerned {
+                self.retry_waiting(number, now);
+            }
+        }
+    }
+
+    fn retry_waiting(&mut self, number: u64, now: Timestamp) {
+        let Some(waiting) = self.parked.get(number) else {
+            return;
+        };
+        if !(self.listens)(&waiting.handle) {
+            self.parked.take(number);
+            return;
+        }
+        let pull = waiting.pull.clone();
+        let result = self.execute(Command::Pull(pull), now, &Facts::default());
+        if matches!(&result, Ok(Reply::Pulled(reply)) if reply.nothing_new) {
+            return;
+        }
+        if let Some(waiting) = self.parked.take(number) {
+            self.answers.push(Answer {
+                handle: waiting.handle,
+                result,
+            });
+        }
+    }
+
+    fn answer_waiting(&mut self, number: u64, now: Timestamp) {
+        let Some(waiting) = self.parked.take(number) else {
+            return;
+        };
+        let empty = Pull {
+            max: 0,
+            ..waiting.pull
+        };
+        let result = self.execute(Command::Pull(empty), now, &Facts::default());
+        self.answers.push(Answer {
+            handle: waiting.handle,
+            result,
+        });
+    }
+}
