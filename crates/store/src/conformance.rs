@@ -1,1 +1,63 @@
 //! The suite every store must pass.
+//!
+//! A store's own tests make a [`Fixture`] and call [`all`]. Each case is one small function that says in
+//! its name what must hold; each is given data of its own.
+
+mod commits;
+mod counts;
+mod desk;
+mod feed;
+mod lists;
+mod loads;
+mod lookups;
+mod pruning;
+mod records;
+mod samples;
+mod terms;
+
+use crate::Store;
+
+/// One place for data, empty at first.
+pub trait Fixture {
+    /// Opens the data: once, and again after the store opened before and all its handles were dropped.
+    fn open(&mut self) -> Box<dyn Store>;
+}
+
+/// One thing every store must do; panics where it does not.
+pub type Case = fn(&mut dyn Fixture);
+
+/// Runs every case, each on data of its own.
+///
+/// # Panics
+/// Where a store does not do what it must, after printing the name of the case.
+pub fn all(make: &dyn Fn() -> Box<dyn Fixture>) {
+    for (name, case) in cases() {
+        println!("conformance: {name}");
+        case(make().as_mut());
+    }
+}
+
+/// Every case by name.
+#[must_use]
+pub fn cases() -> Vec<(&'static str, Case)> {
+    [
+        records::CASES,
+        loads::CASES,
+        commits::CASES,
+        terms::CASES,
+        lookups::CASES,
+        feed::CASES,
+        lists::CASES,
+        counts::CASES,
+        pruning::CASES,
+    ]
+    .concat()
+}
+
+/// Names each case after its function.
+macro_rules! named {
+    ($($case:ident),* $(,)?) => {
+        pub(crate) const CASES: &[(&str, super::Case)] = &[$((stringify!($case), $case)),*];
+    };
+}
+use named;

@@ -1,0 +1,123 @@
+//! A store and its newest term, with the few gestures the cases are made of.
+
+use super::Fixture;
+use crate::{Batch, Cursor, Cutoffs, FeedEntry, Loaded, Page, Reader, Store, StoreError, Term};
+use muster_model::{Change, Fact, Key, Timestamp};
+use std::sync::Arc;
+
+pub(crate) struct Desk {
+    pub(crate) store: Box<dyn Store>,
+    pub(crate) term: Term,
+}
+
+impl Desk {
+    /// Opens the data and begins a term.
+    pub(crate) fn open(fixture: &mut dyn Fixture) -> Self {
+        let store = fixture.open();
+        let term = store.begin_term().expect("a term begins");
+        Self { store, term }
+    }
+
+    /// Closes everything and opens it again.
+    pub(crate) fn reopen(self, fixture: &mut dyn Fixture) -> Self {
+        drop(self);
+        Self::open(fixture)
+    }
+
+    pub(crate) fn reader(&self) -> Arc<dyn Reader> {
+        self.store.reader()
+    }
+
+    pub(crate) fn commit(&mut self, changes: impl IntoIterator<Item = Change>) {
+        let batch = Batch {
+            changes: changes.into_iter().collect(),
+            ..Batch::default()
+        };
+        self.try_commit(&batch).expect("the batch is kept");
+    }
+
+    pub(crate) fn try_commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        self.term.writer.commit(batch)
+    }
+
+    /// Adds entries to the feed, with rows beside them.
+    pub(crate) fn feed(&mut self, seqs: impl IntoIterator<Item = u64>, changes: Vec<Change>) {
+        let feed = seqs.into_iter().map(entry).collect();
+        self.try_commit(&Batch {
+            changes,
+            feed,
+            sightings: Vec::new(),
+        })
+        .expect("the batch is kept");
+    }
+
+    pub(crate) fn load(&mut self) -> Vec<Loaded> {
+        let mut loaded = Vec::new();
+        self.term
+            .writer
+            .load(&mut |record| loaded.push(record))
+            .expect("everything is loaded");
+        loaded
+    }
+
+    pub(crate) fn fact(&mut self, key: Key) -> Option<Fact> {
+        let facts = self
+            .term
+            .lookup
+            .facts(std::slice::from_ref(&key))
+            .expect("keys are looked up");
+        facts.get(&key).cloned()
+    }
+
+    /// Prunes until nothing more remains; answers how many calls that took.
+    pub(crate) fn prune(&mut self, cutoffs: &Cutoffs) -> usize {
+        let more = |writer: &mut dyn crate::Writer| writer.prune(cutoffs).expect("old rows are deleted");
+        1 + (0..10_000)
+            .take_while(|_| more(self.term.writer.as_mut()))
+            .count()
+    }
+}
+
+/// An entry that is known by its number, with a text that no format may stumble over.
+pub(crate) fn entry(seq: u64) -> FeedEntry {
+    FeedEntry {
+        seq,
+        kind: format!("kind_{seq}"),
+        body: format!("{{\"n\": {seq},\n \"t\": \"기기 \\u0000 '\"}}"),
+    }
+}
+
+/// Reads a whole list in pages of a size; every page but the last is full.
+pub(crate) fn read_all<T>(size: u32, read: impl Fn(&Cursor) -> Result<Page<T>, StoreError>) -> Vec<T> {
+    let mut all = Vec::new();
+    let mut cursor = Cursor {
+        after: None,
+        limit: size,
+    };
+    loop {
+        let page = read(&cursor).expect("a page is read");
+        assert!(
+            page.items.len() <= size as usize,
+            "a page has more items than asked for"
+        );
+        let next = page.next.clone();
+        assert!(
+            next.is_none() || page.items.len() == size as usize,
+            "a page before the last is not full"
+        );
+        all.extend(page.items);
+        if next.is_none() {
+            return all;
+        }
+        cursor.after = next;
+    }
+}
+
+/// Everything before a moment is old.
+pub(crate) fn before(at: i64) -> Cutoffs {
+    Cutoffs {
+        history: Timestamp(at),
+        report_ids: Timestamp(at),
+        keys: Timestamp(at),
+    }
+}
