@@ -1,0 +1,51 @@
+//! Puts a server together: the store, the coordinator on it, the dialects at the door.
+
+use crate::{
+    config::{Config, StoreChoice},
+    failure::Failure,
+    secrets::Secrets,
+};
+use muster_coordinator::Coordinator;
+use muster_door::{Door, Keys};
+use muster_store::{MemoryStore, Store, StoreError};
+use muster_store_sqlite::SqliteStore;
+use std::{os::unix::fs::DirBuilderExt, path::Path, sync::Arc};
+
+/// Makes the data directory, for its owner only, and opens the store in it.
+pub(crate) fn open_store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
+    make_directory(&config.data)?;
+    match config.store {
+        StoreChoice::Sqlite => Ok(Arc::new(SqliteStore::open(&config.data)?)),
+        StoreChoice::Memory => {
+            tracing::warn!("the store is memory: nothing is kept, everything is gone when this process ends");
+            Ok(Arc::new(MemoryStore::default()))
+        }
+    }
+}
+
+/// Starts the coordinator on a store.
+pub(crate) fn start_coordinator(store: Arc<dyn Store>, config: &Config) -> Result<Coordinator, StoreError> {
+    Coordinator::start(store, config.settings)
+}
+
+/// Builds the door and everything behind it.
+pub(crate) fn build_door(coordinator: Coordinator, secrets: &Secrets, config: &Config) -> Door {
+    let keys = Keys::new(secrets.node.reveal(), secrets.admin.reveal());
+    Door::new(coordinator, keys, config.door.clone())
+}
+
+/// All routes, each dialect's and the door's own.
+pub(crate) fn routes(door: Door) -> axum::Router {
+    muster_door::assemble(door, muster_nodes::routes().merge(muster_operations::routes()))
+}
+
+fn make_directory(path: &Path) -> Result<(), Failure> {
+    let made = std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path);
+    made.map_err(|error| Failure::Data {
+        path: path.to_owned(),
+        error,
+    })
+}

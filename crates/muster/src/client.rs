@@ -1,0 +1,255 @@
+//! Speaks to a server over HTTP on behalf of the client commands.
+
+use crate::{
+    failure::{Exit, Failure},
+    reach::{self, Reach},
+};
+use reqwest::{Method, RequestBuilder, StatusCode, Url};
+use serde_json::Value;
+use std::time::Duration;
+
+/// A server that was found, and the token for it.
+pub(crate) struct Client {
+    http: reqwest::Client,
+    server: Url,
+    token: Option<String>,
+}
+
+/// Why the server did not do as asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClientError {
+    #[error("cannot reach {server}: {cause}; is `muster serve` running? (--server, MUSTER_SERVER)")]
+    Unreachable { server: String, cause: String },
+    #[error("{server} answered what no muster server answers: {cause}")]
+    NotOurs { server: String, cause: String },
+    #[error(
+        "the server wants a token: set MUSTER_TOKEN (its own is in the file admin-token of its data directory)"
+    )]
+    Unauthorized,
+    #[error("refused: {detail}")]
+    Refused { status: StatusCode, detail: String },
+}
+
+impl ClientError {
+    /// The exit code that goes with it.
+    pub(crate) const fn exit(&self) -> Exit {
+        match self {
+            Self::Unreachable { .. } | Self::NotOurs { .. } => Exit::Unreachable,
+            Self::Unauthorized => Exit::Refused,
+            Self::Refused { status, .. } => match status.as_u16() {
+                404 => Exit::NotFound,
+                400 | 413 | 415 | 422 => Exit::Usage,
+                408 | 429 | 500..=599 => Exit::Unreachable,
+                _ => Exit::Refused,
+            },
+        }
+    }
+}
+
+impl Client {
+    /// Finds the server and the token.
+    pub(crate) fn find(reach: &Reach) -> Result<Self, Failure> {
+        let variable = |name: &str| std::env::var(name).ok();
+        let server = reach::server(reach.server.as_deref(), variable)?;
+        Ok(Self::new(server, reach::token(variable)?))
+    }
+
+    pub(crate) fn new(server: Url, token: Option<String>) -> Self {
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .connect_timeout(CONNECT_MAX)
+            .timeout(ANSWER_MAX)
+            .build();
+        Self {
+            http: http.expect("nothing in it can fail without TLS"),
+            server,
+            token,
+        }
+    }
+
+    /// Asks for something. `path` is given in pieces, so that no name can lead elsewhere.
+    pub(crate) async fn get(&self, path: &[&str], query: &[(&str, String)]) -> Result<Value, ClientError> {
+        let mut url = self.url(path);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        self.send(self.http.request(Method::GET, url)).await
+    }
+
+    /// Has something done.
+    pub(crate) async fn post(&self, path: &[&str], body: &Value) -> Result<Value, ClientError> {
+        self.send(self.http.request(Method::POST, self.url(path)).json(body))
+            .await
+    }
+
+    /// As [`Self::post`], recognised by the server when it is repeated.
+    pub(crate) async fn post_once(
+        &self,
+        path: &[&str],
+        body: &Value,
+        key: &str,
+    ) -> Result<Value, ClientError> {
+        let request = self.http.request(Method::POST, self.url(path)).json(body);
+        self.send(request.header("idempotency-key", key)).await
+    }
+
+    /// Reads a list page by page, up to `limit` items, into one document `{name: […]}`.
+    pub(crate) async fn list(&self, listing: Listing<'_>) -> Result<Value, ClientError> {
+        let mut items = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let mut page_query = listing.query.clone();
+            page_query.push(("limit", (listing.limit - items.len()).min(PAGE_MAX).to_string()));
+            page_query.extend(after.take().map(|after| ("after", after)));
+            let mut page = self.get(listing.path, &page_query).await?;
+            if let Some(Value::Array(more)) = page.get_mut(listing.name).map(Value::take) {
+                items.extend(more);
+            }
+            after = page.get("next").and_then(Value::as_str).map(str::to_owned);
+            if after.is_none() || items.len() >= listing.limit {
+                return Ok(Value::Object(
+                    [(listing.name.to_owned(), Value::Array(items))]
+                        .into_iter()
+                        .collect(),
+                ));
+            }
+        }
+    }
+
+    fn url(&self, path: &[&str]) -> Url {
+        let mut url = self.server.clone();
+        url.path_segments_mut()
+            .expect("checked to be an http address")
+            .pop_if_empty()
+            .extend(path);
+        url
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Value, ClientError> {
+        let request = match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
+        if status.is_success() && body.is_empty() {
+            return Ok(Value::Null);
+        }
+        let body: Result<Value, _> = serde_json::from_slice(&body);
+        match body {
+            Ok(body) if status.is_success() => Ok(body),
+            _ if status == StatusCode::UNAUTHORIZED => Err(ClientError::Unauthorized),
+            Ok(body) => Err(refused(status, &body)),
+            Err(error) => Err(ClientError::NotOurs {
+                server: self.server.to_string(),
+                cause: format!("{status}, {error}"),
+            }),
+        }
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> ClientError {
+        ClientError::Unreachable {
+            server: self.server.to_string(),
+            cause: root_cause(error),
+        }
+    }
+}
+
+/// A list to be read.
+pub(crate) struct Listing<'a> {
+    pub(crate) path: &'a [&'a str],
+    /// What the list is called in the answer.
+    pub(crate) name: &'a str,
+    pub(crate) query: Vec<(&'a str, String)>,
+    pub(crate) limit: usize,
+}
+
+fn refused(status: StatusCode, body: &Value) -> ClientError {
+    let detail = body
+        .get("detail")
+        .and_then(Value::as_str)
+        .unwrap_or("the server gave no reason");
+    ClientError::Refused {
+        status,
+        detail: detail.to_owned(),
+    }
+}
+
+/// The innermost error says what happened; those around it only where.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), root_cause)
+}
+
+/// A server on the same network answers at once or not at all.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// More than the server gives a request.
+const ANSWER_MAX: Duration = Duration::from_secs(70);
+
+/// The longest page the server gives.
+const PAGE_MAX: usize = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::{Json, Router, extract::Query, response::IntoResponse, routing::get};
+    use muster_door::Problem;
+    use serde_json::json;
+    use std::collections::HashMap;
+
+    async fn client(router: Router) -> Client {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Client::new(url.parse().unwrap(), Some("t".to_owned()))
+    }
+
+    async fn exit_after(problem: Problem) -> Exit {
+        let router = Router::new().fallback(move || async move { problem.into_response() });
+        client(router).await.get(&["x"], &[]).await.unwrap_err().exit()
+    }
+
+    /// I4: each kind of refusal has its exit code.
+    #[tokio::test]
+    async fn a_refusal_becomes_an_exit_code() {
+        assert_eq!(exit_after(Problem::unauthorized()).await, Exit::Refused);
+        assert_eq!(exit_after(Problem::forbidden("x")).await, Exit::Refused);
+        assert_eq!(exit_after(Problem::conflict("x")).await, Exit::Refused);
+        assert_eq!(exit_after(Problem::not_found("x")).await, Exit::NotFound);
+        assert_eq!(exit_after(Problem::unprocessable("x", "y")).await, Exit::Usage);
+        assert_eq!(exit_after(Problem::busy("x")).await, Exit::Unreachable);
+    }
+
+    /// I4: a server that is not there is 3.
+    #[tokio::test]
+    async fn no_server_is_unreachable() {
+        let error = Client::new("http://127.0.0.1:1".parse().unwrap(), None)
+            .get(&[], &[])
+            .await
+            .unwrap_err();
+        assert_eq!(error.exit(), Exit::Unreachable);
+        assert!(error.to_string().contains("muster serve"));
+    }
+
+    /// Q15: a list is read to its end, page by page; names in a path lead nowhere else.
+    #[tokio::test]
+    async fn lists_are_read_to_their_end() {
+        let page = |Query(query): Query<HashMap<String, String>>| async move {
+            match query.get("after").map(String::as_str) {
+                None => Json(json!({"runs": [1, 2], "next": "b"})),
+                Some("b") => Json(json!({"runs": [3]})),
+                Some(_) => Json(json!({})),
+            }
+        };
+        let client = client(Router::new().route("/api/runs", get(page))).await;
+        let listing = Listing {
+            path: &["api", "runs"],
+            name: "runs",
+            query: Vec::new(),
+            limit: 100,
+        };
+        assert_eq!(client.list(listing).await.unwrap(), json!({"runs": [1, 2, 3]}));
+        assert_eq!(client.url(&["api", "a/../b"]).path(), "/api/a%2F..%2Fb");
+    }
+}

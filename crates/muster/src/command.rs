@@ -1,0 +1,129 @@
+//! The commands, one file each. A new one is a variant here and a file below.
+
+mod alerts;
+mod completions;
+mod config;
+mod device;
+mod explain;
+mod node;
+mod run;
+mod serve;
+
+use crate::{
+    client::Client,
+    failure::{Exit, Failure},
+    reach::Reach,
+};
+use clap::{Parser, Subcommand};
+
+/// One control plane for fleets of workers that come and go.
+#[derive(Debug, Parser)]
+#[command(name = "muster", version, about, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the server
+    Serve(serve::Serve),
+    /// Show the settings in force and where each came from
+    Config(config::Config),
+    /// Submit, list, show, cancel and watch runs
+    Run(run::Run),
+    /// List devices and return them to service
+    Device(device::Device),
+    /// List nodes, drain and resume them, give them secrets
+    Node(node::Node),
+    /// Say why something is not running
+    Explain(explain::Explain),
+    /// List alerts, newest first
+    Alerts(alerts::Alerts),
+    /// Print completions for a shell
+    Completions(completions::Completions),
+}
+
+impl Cli {
+    /// Does what was asked.
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        match self.command {
+            Command::Serve(serve) => serve.run(),
+            Command::Config(config) => config.run(),
+            Command::Run(run) => run.run(),
+            Command::Device(device) => device.run(),
+            Command::Node(node) => node.run(),
+            Command::Explain(explain) => explain.run(),
+            Command::Alerts(alerts) => alerts.run(),
+            Command::Completions(completions) => Ok(completions.run()),
+        }
+    }
+}
+
+/// Runs a client command's conversation with the server that was found.
+fn converse(
+    reach: &Reach,
+    conversation: impl AsyncFnOnce(&Client) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let client = Client::find(reach)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(conversation(&client))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn usage_exit(line: &str) -> i32 {
+        Cli::try_parse_from(line.split(' ')).unwrap_err().exit_code()
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    /// I4: what is not understood ends with 2.
+    #[test]
+    fn a_wrong_command_is_usage() {
+        for line in [
+            "muster",
+            "muster nonsense",
+            "muster run submit",
+            "muster explain run",
+            "muster serve --nope",
+        ] {
+            assert_eq!(usage_exit(line), Exit::Usage as i32, "{line}");
+        }
+        assert_eq!(usage_exit("muster --help"), 0);
+    }
+
+    /// I1, I3, I5: the command lines of the contract are understood.
+    #[test]
+    fn the_contracts_command_lines_are_understood() {
+        for line in [
+            "muster serve --listen 127.0.0.1:0 --data d --store sqlite --config f --log-format json",
+            "muster run submit --workflow w --params {} --pcs a,b --queue q --title t --wait",
+            "muster run submit --workflow w --label k=v --label l=w --idempotency-key k",
+            "muster run list --json",
+            "muster run --server http://a:1 show r1",
+            "muster run cancel r1 --server http://a:1",
+            "muster run watch r1",
+            "muster device list --json",
+            "muster device return d1 --note fixed",
+            "muster node list",
+            "muster node drain PC-01",
+            "muster node resume PC-01",
+            "muster node secret PC-01",
+            "muster explain device d1",
+            "muster alerts --json",
+            "muster completions bash",
+            "muster config --json",
+        ] {
+            assert!(Cli::try_parse_from(line.split(' ')).is_ok(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `muster run submit|list|show|cancel|watch`.
+
+mod submit;
+mod watch;
+
+use super::converse;
+use crate::{
+    client::{Client, Listing},
+    failure::{Exit, Failure},
+    output,
+    reach::Reach,
+};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Submit a run
+    Submit(submit::Submit),
+    /// List runs, newest first
+    List(List),
+    /// Show one run and how far it is
+    Show {
+        /// Which one
+        id: String,
+    },
+    /// Cancel a run; devices at work are told to stop
+    Cancel {
+        /// Which one
+        id: String,
+    },
+    /// Wait for a run to end; ends with 1 unless it succeeded
+    Watch {
+        /// Which one
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct List {
+    /// Only with this status
+    #[arg(long)]
+    status: Option<String>,
+    /// Only of this queue
+    #[arg(long)]
+    queue: Option<String>,
+    /// At most so many
+    #[arg(long, default_value_t = 100)]
+    limit: usize,
+}
+
+impl Run {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        let Self { reach, action } = self;
+        converse(&reach, async |client| match action {
+            Action::Submit(submit) => submit.run(client, reach.json).await,
+            Action::List(list) => list.run(client, reach.json).await,
+            Action::Show { id } => show(client, &id, reach.json).await,
+            Action::Cancel { id } => cancel(client, &id, reach.json).await,
+            Action::Watch { id } => watch::watch(client, &id, reach.json).await,
+        })
+    }
+}
+
+impl List {
+    async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
+        let filters = [("status", self.status), ("queue", self.queue)];
+        let query = filters
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value?)))
+            .collect();
+        let runs = client
+            .list(Listing {
+                path: &["api", "runs"],
+                name: "runs",
+                query,
+                limit: self.limit,
+            })
+            .await?;
+        output::listing(
+            &runs,
+            "runs",
+            &["run_id", "status", "workflow_id", "queue", "title", "error"],
+            json,
+        );
+        Ok(Exit::Fine)
+    }
+}
+
+async fn show(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
+    print(&client.get(&["api", "runs", id], &[]).await?, json);
+    Ok(Exit::Fine)
+}
+
+async fn cancel(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
+    print(
+        &client.post(&["api", "runs", id, "cancel"], &json!({})).await?,
+        json,
+    );
+    Ok(Exit::Fine)
+}
+
+fn print(run: &Value, json: bool) {
+    if json {
+        output::document(run)
+    } else {
+        output::members(run)
+    }
+}

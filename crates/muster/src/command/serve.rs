@@ -1,0 +1,134 @@
+//! `muster serve`: the server (I1).
+
+use crate::{
+    assembly,
+    config::{self, Config, Flags},
+    failure::{Exit, Failure},
+    logging, output,
+    secrets::Secrets,
+};
+use clap::Args;
+use muster_coordinator::Coordinator;
+use muster_door::Door;
+use std::{path::PathBuf, time::Duration};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{Signal, SignalKind, signal},
+    sync::watch,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:7400]
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<String>,
+    /// The directory that holds the store and the secrets [default: ./muster-data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<String>,
+    /// Where state is kept: sqlite, or memory (for measuring; gone at the end) [default: sqlite]
+    #[arg(long)]
+    store: Option<String>,
+    /// A file of settings; `muster config` shows them all
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// How log lines look: text or json [default: text]
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<String>,
+}
+
+impl Serve {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        let config = Config::parse(&config::gather(self.config.as_deref(), self.flags())?)?;
+        logging::start(config.log_format);
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let served = runtime.block_on(serve(config));
+        // A read that hangs in a thread of its own must not keep the process.
+        runtime.shutdown_timeout(Duration::from_millis(500));
+        served.map(|()| Exit::Fine)
+    }
+
+    fn flags(&self) -> Flags {
+        let flags = [
+            ("server.listen", &self.listen),
+            ("server.data", &self.data),
+            ("server.store", &self.store),
+            ("server.log_format", &self.log_format),
+        ];
+        flags
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value.clone()?)))
+            .collect()
+    }
+}
+
+async fn serve(config: Config) -> Result<(), Failure> {
+    let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    // The store first: it is what a second server on the same directory fails at, before it touches anything.
+    let store = assembly::open_store(&config)?;
+    let secrets = Secrets::load(&config.data, |name| std::env::var(name).ok())?;
+    let listener = bind(&config.listen).await?;
+    let coordinator = assembly::start_coordinator(store, &config)?;
+    let door = assembly::build_door(coordinator.clone(), &secrets, &config);
+    announce(&listener)?;
+
+    let (stop, stopped) = watch::channel(false);
+    let router = assembly::routes(door.clone());
+    let listening = muster_door::listen(listener, router, wait_for(stopped));
+    let stopping = async {
+        asked_to_stop(interrupt, terminate).await;
+        stop.send_replace(true);
+        shut_down(&door, &coordinator).await;
+    };
+    tokio::join!(listening, stopping);
+    tracing::info!("stopped");
+    Ok(())
+}
+
+async fn bind(address: &str) -> Result<TcpListener, Failure> {
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|error| Failure::Listen {
+        address: address.to_owned(),
+        error,
+    })
+}
+
+/// Prints the one line that scripts wait for.
+fn announce(listener: &TcpListener) -> Result<(), Failure> {
+    let address = listener.local_addr()?;
+    output::line(&format!("listening on http://{address}"));
+    tracing::info!(%address, "listening");
+    Ok(())
+}
+
+async fn wait_for(mut stopped: watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+async fn asked_to_stop(mut interrupt: Signal, mut terminate: Signal) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    tracing::info!("stopping: finishing what is being committed");
+    // Whoever asks twice does not want to wait; any death is safe.
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        std::process::exit(0);
+    });
+}
+
+/// Ends streams and waiting pulls, so that their connections can be closed, and commits what was decided.
+async fn shut_down(door: &Door, coordinator: &Coordinator) {
+    door.close();
+    if tokio::time::timeout(STOP_MAX, coordinator.stop()).await.is_err() {
+        tracing::warn!(
+            "the coordinator did not stop in time; what was not committed was not acknowledged either"
+        );
+    }
+}
+
+/// Within the ten seconds that service managers are promised (I1).
+const STOP_MAX: Duration = Duration::from_secs(8);

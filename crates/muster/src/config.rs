@@ -1,0 +1,201 @@
+//! The settings: where they come from, and the types they are parsed into, once (I10).
+
+mod environment;
+mod layers;
+mod read;
+
+pub(crate) use layers::Layers;
+
+use layers::Origin;
+use muster_door::DoorSettings;
+use muster_model::{Millis, Settings};
+use read::Reading;
+use std::path::{Path, PathBuf};
+
+/// Everything that can be set, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Config {
+    /// HOST:PORT.
+    pub(crate) listen: String,
+    pub(crate) data: PathBuf,
+    pub(crate) store: StoreChoice,
+    pub(crate) log_format: LogFormat,
+    /// Commands that may wait for the writer.
+    pub(crate) queue_length: usize,
+    /// How long ended work is kept.
+    pub(crate) history: Millis,
+    pub(crate) door: DoorSettings,
+    pub(crate) settings: Settings,
+}
+
+/// Where state is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreChoice {
+    /// In the data directory.
+    Sqlite,
+    /// Nowhere.
+    Memory,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Why the settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    #[error("the settings in {} cannot be read: {error}", path.display())]
+    Unreadable { path: PathBuf, error: std::io::Error },
+    #[error("the settings in {} are not TOML: {message}", path.display())]
+    NotToml { path: PathBuf, message: String },
+    #[error("{origin}: there is no setting {key}{}; `muster config` shows them all", near(.suggestion))]
+    UnknownKey {
+        origin: Origin,
+        key: String,
+        suggestion: Option<String>,
+    },
+    #[error("{origin}: {key} must be {expected}, not {found}")]
+    Unfit {
+        origin: Origin,
+        key: String,
+        expected: String,
+        found: String,
+    },
+}
+
+fn near(suggestion: &Option<String>) -> String {
+    suggestion
+        .as_ref()
+        .map_or_else(String::new, |suggestion| format!("; did you mean {suggestion}?"))
+}
+
+/// What the command line says about settings: `section.key` and the text given.
+pub(crate) type Flags = Vec<(&'static str, String)>;
+
+impl Config {
+    /// Parses settled layers.
+    pub(crate) fn parse(layers: &Layers) -> Result<Self, ConfigError> {
+        let read = Reading(layers);
+        Ok(Self {
+            listen: read.address("server.listen")?,
+            data: PathBuf::from(read.text("server.data")?),
+            store: read.store("server.store")?,
+            log_format: read.log_format("server.log_format")?,
+            queue_length: read.count("server.queue_length", 1, 1_000_000)?,
+            history: read.days("retention.history_days")?,
+            door: door_settings(&read)?,
+            settings: rule_settings(&read)?,
+        })
+    }
+}
+
+/// Gathers the layers: defaults, the file, the environment, the flags.
+pub(crate) fn gather(file: Option<&Path>, flags: Flags) -> Result<Layers, ConfigError> {
+    // Names that are not UTF-8 are not ours; a value that is not would be refused by its own check.
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())));
+    let mut layers = Layers::defaults();
+    if let Some(path) = file {
+        layers.add_file(path)?;
+    }
+    layers.add_environment(variables)?;
+    layers.add_flags(flags)?;
+    Ok(layers)
+}
+
+fn door_settings(read: &Reading<'_>) -> Result<DoorSettings, ConfigError> {
+    Ok(DoorSettings {
+        body_limit_bytes: read.count("server.body_limit_bytes", 1024, 1 << 30)?,
+        request_timeout: read.duration("server.request_timeout_s", 31.0, 3600.0)?,
+        requests_max: read.count("server.max_requests", 1, 1_000_000)?,
+        hosts: read.texts("server.hosts")?,
+        origins: read.texts("server.origins")?,
+        public_metrics: read.boolean("server.public_metrics")?,
+    })
+}
+
+fn rule_settings(read: &Reading<'_>) -> Result<Settings, ConfigError> {
+    Ok(Settings {
+        slots: read.count("operations.slots", 1, 10_000)?,
+        attempt_timeout: read.seconds("operations.attempt_timeout_s", 0.1, WEEK_S)?,
+        max_attempts: read.count("operations.max_attempts", 1, 100)?,
+        offline_grace: read.seconds("operations.offline_grace_s", 0.0, WEEK_S)?,
+        offline_after: read.seconds("nodes.offline_after_s", 0.1, WEEK_S)?,
+        redeliver_after: read.seconds("nodes.redeliver_after_s", 0.1, WEEK_S)?,
+        lease: read.seconds("nodes.lease_s", 0.1, WEEK_S)?,
+        dropout_devices: read.count("nodes.dropout_devices", 1, 1_000_000)?,
+        dropout_percent: read.count("nodes.dropout_percent", 1, 100)?,
+        dropout_window: read.seconds("nodes.dropout_window_s", 0.1, WEEK_S)?,
+        dropout_pause: read.seconds("nodes.dropout_pause_s", 0.0, WEEK_S)?,
+        secret_overlap: read.seconds("nodes.secret_overlap_s", 0.0, 10.0 * WEEK_S)?,
+        report_id_retention: read.days("retention.event_id_days")?,
+        ..Settings::default()
+    })
+}
+
+const WEEK_S: f64 = 604_800.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(layers: &Layers) -> Config {
+        Config::parse(layers).unwrap()
+    }
+
+    /// I10: the pinned names have the pinned defaults.
+    #[test]
+    fn the_defaults_are_the_contracts() {
+        let config = parse(&Layers::defaults());
+        assert_eq!(config.settings, Settings::default());
+        assert_eq!(config.door, DoorSettings::default());
+        assert_eq!(config.history, Millis::from_secs(30 * 86_400));
+        assert_eq!(config.listen, "127.0.0.1:7400");
+    }
+
+    /// I10: flag over environment over file over default.
+    #[test]
+    fn the_nearer_layer_wins() {
+        let mut layers = Layers::defaults();
+        layers
+            .add_toml(
+                "[operations]\nslots = 5\nmax_attempts = 7\n[server]\nlisten = '1.1.1.1:1'",
+                "f".as_ref(),
+            )
+            .unwrap();
+        assert_eq!(
+            (
+                parse(&layers).settings.slots,
+                parse(&layers).settings.max_attempts
+            ),
+            (5, 7)
+        );
+        let variables = [
+            ("MUSTER_OPERATIONS__SLOTS", "6"),
+            ("MUSTER_SERVER__LISTEN", "2.2.2.2:2"),
+            ("MUSTER_SERVER", "x"),
+        ];
+        layers
+            .add_environment(variables.map(|(name, value)| (name.to_owned(), value.to_owned())))
+            .unwrap();
+        layers
+            .add_flags(vec![("server.listen", "3.3.3.3:3".to_owned())])
+            .unwrap();
+        let config = parse(&layers);
+        assert_eq!((config.settings.slots, config.settings.max_attempts), (6, 7));
+        assert_eq!(config.listen, "3.3.3.3:3");
+    }
+
+    /// I10: fractions of a second are allowed wherever seconds are.
+    #[test]
+    fn half_a_second_is_a_span() {
+        let mut layers = Layers::defaults();
+        layers
+            .add_toml("nodes.offline_after_s = 0.5", "f".as_ref())
+            .unwrap();
+        assert_eq!(parse(&layers).settings.offline_after, Millis(500));
+    }
+}

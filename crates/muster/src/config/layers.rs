@@ -1,0 +1,209 @@
+//! Lays one source of settings over another and remembers which one each value came from.
+
+use super::{ConfigError, Flags, environment};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+};
+use toml::{Table, Value};
+
+/// The settings as they stand, not yet checked: by `section.key`, the value and its origin.
+#[derive(Clone, Debug)]
+pub(crate) struct Layers {
+    values: BTreeMap<String, (Value, Origin)>,
+}
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Default,
+    File(PathBuf),
+    Variable(String),
+    Flag(String),
+}
+
+impl Layers {
+    /// What `default.toml` says. What is not in there cannot be set.
+    pub(crate) fn defaults() -> Self {
+        let table: Table = DEFAULTS.parse().expect("default.toml is tested to be TOML");
+        let values = flatten(table)
+            .into_iter()
+            .map(|(key, value)| (key, (value, Origin::Default)))
+            .collect();
+        Self { values }
+    }
+
+    /// Lays a file over what is there.
+    pub(crate) fn add_file(&mut self, path: &Path) -> Result<(), ConfigError> {
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|error| ConfigError::Unreadable {
+            path: path.to_owned(),
+            error,
+        })?;
+        self.add_toml(&text, path)
+    }
+
+    /// Lays the text of a file over what is there.
+    pub(crate) fn add_toml(&mut self, text: &str, path: &Path) -> Result<(), ConfigError> {
+        let table: Result<Table, _> = text.parse();
+        let table = table.map_err(|error: toml::de::Error| ConfigError::NotToml {
+            path: path.to_owned(),
+            message: error.to_string(),
+        })?;
+        for (key, value) in flatten(table) {
+            self.set(key, value, Origin::File(path.to_owned()))?;
+        }
+        Ok(())
+    }
+
+    /// Lays variables over what is there; only those with `__` in their name are settings.
+    pub(crate) fn add_environment(
+        &mut self,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<(), ConfigError> {
+        for (name, text) in variables {
+            let Some(key) = environment::key_of(&name) else {
+                continue;
+            };
+            let Some((default, _)) = self.values.get(&key) else {
+                let suggestion = self.near(&key).map(|key| environment::name_of(&key));
+                return Err(ConfigError::UnknownKey {
+                    origin: Origin::Variable(name.clone()),
+                    key,
+                    suggestion,
+                });
+            };
+            let value = environment::value_like(default, &text);
+            self.set(key, value, Origin::Variable(name))?;
+        }
+        Ok(())
+    }
+
+    /// Lays flags over what is there.
+    pub(crate) fn add_flags(&mut self, flags: Flags) -> Result<(), ConfigError> {
+        for (key, text) in flags {
+            let flag = format!("--{}", key.rsplit('.').next().unwrap_or(key).replace('_', "-"));
+            self.set(key.to_owned(), Value::String(text), Origin::Flag(flag))?;
+        }
+        Ok(())
+    }
+
+    /// All settings by name, with where each came from.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Value, &Origin)> {
+        self.values
+            .iter()
+            .map(|(key, (value, origin))| (key.as_str(), value, origin))
+    }
+
+    /// One setting; every name asked for stands in `default.toml`.
+    pub(super) fn get(&self, key: &str) -> (&Value, &Origin) {
+        let (value, origin) = self.values.get(key).expect("default.toml has every setting");
+        (value, origin)
+    }
+
+    fn set(&mut self, key: String, value: Value, origin: Origin) -> Result<(), ConfigError> {
+        match self.values.get_mut(&key) {
+            Some(entry) => *entry = (value, origin),
+            None => {
+                return Err(ConfigError::UnknownKey {
+                    suggestion: self.near(&key),
+                    origin,
+                    key,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The known name most like an unknown one, if any is much like it.
+    fn near(&self, key: &str) -> Option<String> {
+        let likeness = |known: &String| {
+            strsim::jaro_winkler(known, key).max(strsim::jaro_winkler(last(known), last(key)))
+        };
+        let scored = self.values.keys().map(|known| (likeness(known), known));
+        let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        (best.0 > 0.85).then(|| best.1.clone())
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => write!(f, "file {}", path.display()),
+            Self::Variable(name) => write!(f, "environment {name}"),
+            Self::Flag(flag) => write!(f, "flag {flag}"),
+        }
+    }
+}
+
+/// Turns sections into `section.key`; a value outside any section keeps its bare name and is unknown later.
+fn flatten(table: Table) -> Vec<(String, Value)> {
+    let mut flat = Vec::new();
+    for (section, value) in table {
+        match value {
+            Value::Table(keys) => flat.extend(
+                keys.into_iter()
+                    .map(|(key, value)| (format!("{section}.{key}"), value)),
+            ),
+            other => flat.push((section, other)),
+        }
+    }
+    flat
+}
+
+fn last(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}
+
+const DEFAULTS: &str = include_str!("../../default.toml");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// I10: a misspelt key is an error that names the near one.
+    #[test]
+    fn an_unknown_key_is_refused_with_a_suggestion() {
+        for (text, near) in [
+            ("[nodes]\nlease_ms = 1", "did you mean nodes.lease_s?"),
+            ("[operation]\nslots = 1", "did you mean operations.slots?"),
+            ("[nodes]\nslots = 1", "did you mean operations.slots?"),
+        ] {
+            let error = Layers::defaults()
+                .add_toml(text, "x.toml".as_ref())
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(near) && error.contains("file x.toml"), "{error}");
+        }
+        let error = Layers::defaults()
+            .add_toml("zzz = 1", "x.toml".as_ref())
+            .unwrap_err()
+            .to_string();
+        assert!(!error.contains("did you mean"), "{error}");
+    }
+
+    /// I10: names with `__` are settings and must be known; others are not ours to judge.
+    #[test]
+    fn an_unknown_variable_is_refused_with_a_suggestion() {
+        let add = |name: &str| Layers::defaults().add_environment([(name.to_owned(), "1".to_owned())]);
+        let error = add("MUSTER_NODES__LEASE").unwrap_err().to_string();
+        assert!(error.contains("did you mean MUSTER_NODES__LEASE_S?"), "{error}");
+        assert!(add("MUSTER_TOKEN").is_ok());
+        assert!(add("OTHER__THING").is_ok());
+    }
+
+    /// I10: every setting in `default.toml` is explained there.
+    #[test]
+    fn every_default_has_a_comment() {
+        let mut previous = "";
+        for line in DEFAULTS.lines() {
+            assert!(
+                !line.contains(" = ") || line.starts_with('#') || previous.starts_with('#'),
+                "{line}"
+            );
+            previous = line;
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Reads one setting as one type and says what it should have been when it is not.
+
+use super::{ConfigError, Layers, LogFormat, StoreChoice};
+use muster_model::Millis;
+use std::{fmt::Display, time::Duration};
+use toml::Value;
+
+/// Settled layers, read key by key.
+pub(super) struct Reading<'a>(pub(super) &'a Layers);
+
+impl Reading<'_> {
+    pub(super) fn text(&self, key: &str) -> Result<&str, ConfigError> {
+        let text = self.0.get(key).0.as_str().filter(|text| !text.is_empty());
+        text.ok_or_else(|| self.unfit(key, "a text"))
+    }
+
+    pub(super) fn texts(&self, key: &str) -> Result<Vec<String>, ConfigError> {
+        let items = self.0.get(key).0.as_array();
+        let texts = items.and_then(|items| {
+            items
+                .iter()
+                .map(|item| item.as_str().map(str::to_owned))
+                .collect()
+        });
+        texts.ok_or_else(|| self.unfit(key, "a list of texts"))
+    }
+
+    pub(super) fn boolean(&self, key: &str) -> Result<bool, ConfigError> {
+        self.0
+            .get(key)
+            .0
+            .as_bool()
+            .ok_or_else(|| self.unfit(key, "true or false"))
+    }
+
+    pub(super) fn address(&self, key: &str) -> Result<String, ConfigError> {
+        let text = self.text(key)?;
+        let port = text
+            .rsplit_once(':')
+            .filter(|(host, _)| !host.is_empty())
+            .map(|(_, port)| port);
+        let is_port = port.is_some_and(|port| port.parse::<u16>().is_ok());
+        if is_port {
+            Ok(text.to_owned())
+        } else {
+            Err(self.unfit(key, "HOST:PORT, such as 127.0.0.1:7400"))
+        }
+    }
+
+    pub(super) fn store(&self, key: &str) -> Result<StoreChoice, ConfigError> {
+        match self.text(key)? {
+            "sqlite" => Ok(StoreChoice::Sqlite),
+            "memory" => Ok(StoreChoice::Memory),
+            url if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+                // The text may hold a password: it is not repeated.
+                Err(self.unfit_as(
+                    key,
+                    "sqlite or memory; PostgreSQL is not available in this build",
+                    "postgres://…",
+                ))
+            }
+            _ => Err(self.unfit(key, "sqlite or memory")),
+        }
+    }
+
+    pub(super) fn log_format(&self, key: &str) -> Result<LogFormat, ConfigError> {
+        match self.text(key)? {
+            "text" => Ok(LogFormat::Text),
+            "json" => Ok(LogFormat::Json),
+            _ => Err(self.unfit(key, "text or json")),
+        }
+    }
+
+    /// A whole number of a range.
+    pub(super) fn count<T>(&self, key: &str, min: T, max: T) -> Result<T, ConfigError>
+    where
+        T: TryFrom<i64> + PartialOrd + Display,
+    {
+        let number = self
+            .0
+            .get(key)
+            .0
+            .as_integer()
+            .and_then(|number| T::try_from(number).ok());
+        let number = number.filter(|number| (&min..=&max).contains(&number));
+        number.ok_or_else(|| self.unfit(key, &format!("a whole number from {min} to {max}")))
+    }
+
+    /// A span given in seconds, within a range.
+    pub(super) fn seconds(&self, key: &str, min: f64, max: f64) -> Result<Millis, ConfigError> {
+        let seconds = self.number(key).filter(|seconds| (min..=max).contains(seconds));
+        let seconds = seconds.ok_or_else(|| self.unfit(key, &format!("seconds from {min} to {max}")))?;
+        Ok(millis(seconds))
+    }
+
+    /// As [`Self::seconds`], for what is measured by the runtime's clock.
+    pub(super) fn duration(&self, key: &str, min: f64, max: f64) -> Result<Duration, ConfigError> {
+        self.seconds(key, min, max)
+            .map(|span| Duration::from_millis(span.0.unsigned_abs()))
+    }
+
+    /// A span given in days: from about a minute to a hundred years.
+    pub(super) fn days(&self, key: &str) -> Result<Millis, ConfigError> {
+        let days = self.number(key).filter(|days| (0.001..=36_500.0).contains(days));
+        days.map(|days| millis(days * 86_400.0))
+            .ok_or_else(|| self.unfit(key, "days from 0.001 to 36500"))
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "the ranges end far below 2^52")]
+    fn number(&self, key: &str) -> Option<f64> {
+        match self.0.get(key).0 {
+            Value::Integer(number) => Some(*number as f64),
+            Value::Float(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    fn unfit(&self, key: &str, expected: &str) -> ConfigError {
+        self.unfit_as(key, expected, &self.0.get(key).0.to_string())
+    }
+
+    fn unfit_as(&self, key: &str, expected: &str, found: &str) -> ConfigError {
+        let origin = self.0.get(key).1.clone();
+        ConfigError::Unfit {
+            origin,
+            key: key.to_owned(),
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "the ranges end far below 2^52")]
+fn millis(seconds: f64) -> Millis {
+    Millis((seconds * 1000.0).round() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn refusal(text: &str) -> String {
+        let mut layers = Layers::defaults();
+        layers.add_toml(text, "x.toml".as_ref()).unwrap();
+        Config::parse(&layers).unwrap_err().to_string()
+    }
+
+    /// I10: a value out of range names the key, the range, and where it was set.
+    #[test]
+    fn a_value_out_of_range_names_key_and_range() {
+        let expected = "file x.toml: operations.slots must be a whole number from 1 to 10000, not 0";
+        assert_eq!(refusal("operations.slots = 0"), expected);
+        for text in [
+            "operations.slots = 1.5",
+            "operations.slots = '5'",
+            "nodes.lease_s = 0",
+            "nodes.lease_s = nan",
+            "nodes.lease_s = -1",
+            "server.public_metrics = 'yes'",
+            "server.hosts = 'a'",
+            "server.listen = 'nowhere'",
+            "server.log_format = 'xml'",
+            "retention.history_days = 0",
+        ] {
+            assert!(refusal(text).contains(text.split(' ').next().unwrap()), "{text}");
+        }
+    }
+
+    /// I1: PostgreSQL is refused in words, without repeating the password.
+    #[test]
+    fn postgres_is_not_available() {
+        let refusal = refusal("server.store = 'postgres://u:hunter2@h/db'");
+        assert!(
+            refusal.contains("not available in this build") && !refusal.contains("hunter2"),
+            "{refusal}"
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! How a command ends: what is said, and the exit code (I4).
+
+use crate::{client::ClientError, config::ConfigError, reach::ReachError, secrets::SecretError};
+use muster_store::StoreError;
+use std::{io, path::PathBuf, process::ExitCode};
+
+/// The exit codes that scripts rely on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All is well.
+    Fine = 0,
+    /// The work failed.
+    Failed = 1,
+    /// The command was not understood.
+    Usage = 2,
+    /// The server cannot be reached or cannot serve now.
+    Unreachable = 3,
+    /// The server said no: wrong token, or it does not fit the state of things.
+    Refused = 4,
+    /// There is no such thing.
+    NotFound = 5,
+}
+
+/// Why a command did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Reach(#[from] ReachError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("cannot listen on {address}: {error}; choose another with --listen")]
+    Listen { address: String, error: io::Error },
+    #[error("cannot use the data directory {}: {error}; choose another with --data", path.display())]
+    Data { path: PathBuf, error: io::Error },
+    #[error("the system refused what the command needs: {0}")]
+    System(#[from] io::Error),
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl Failure {
+    /// The exit code that goes with it.
+    pub(crate) const fn exit(&self) -> Exit {
+        match self {
+            Self::Client(error) => error.exit(),
+            Self::Reach(error) => error.exit(),
+            Self::Config(_) | Self::Secret(_) | Self::Usage(_) => Exit::Usage,
+            Self::Store(_) | Self::Listen { .. } | Self::Data { .. } | Self::System(_) => Exit::Failed,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// I1, I4: a data directory in use ends with 1, in words that say what to do.
+    #[test]
+    fn a_directory_in_use_is_a_failure_of_the_work() {
+        let failure = Failure::from(StoreError::InUse("./muster-data".to_owned()));
+        assert_eq!(failure.exit(), Exit::Failed);
+        assert!(failure.to_string().contains("choose another --data directory"));
+    }
+
+    /// I4: settings that make no sense are a matter of usage.
+    #[test]
+    fn wrong_settings_are_usage() {
+        assert_eq!(Failure::Usage(String::new()).exit(), Exit::Usage);
+        assert_eq!(Failure::from(SecretError::Same).exit() as u8, 2);
+    }
+}

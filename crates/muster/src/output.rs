@@ -1,0 +1,97 @@
+//! What commands print: one JSON document, or tables for people (I4).
+
+use comfy_table::{Cell, ContentArrangement, Table, presets};
+use serde_json::Value;
+use std::io::{self, IsTerminal, Write};
+
+/// Prints to standard output; a reader who went away is no error.
+pub(crate) fn line(text: &str) {
+    let _ = writeln!(io::stdout().lock(), "{text}");
+}
+
+/// Prints the document that `--json` promises.
+pub(crate) fn document(value: &Value) {
+    line(&serde_json::to_string_pretty(value).expect("a value has only text keys"));
+}
+
+/// Prints `rows` with the columns named; bordered on a terminal, bare in a pipe.
+pub(crate) fn table(rows: &[Value], columns: &[&str]) {
+    line(&render(rows, columns, io::stdout().is_terminal()));
+}
+
+/// Prints the members of one object, one per line.
+pub(crate) fn members(object: &Value) {
+    for (key, value) in object.as_object().into_iter().flatten() {
+        line(&format!("{key}: {}", cell(value)));
+    }
+}
+
+/// Prints a document or, without `--json`, the table of the list it holds under `name`.
+pub(crate) fn listing(whole: &Value, name: &str, columns: &[&str], json: bool) {
+    match whole.get(name).and_then(Value::as_array) {
+        Some(rows) if !json => table(rows, columns),
+        _ => document(whole),
+    }
+}
+
+fn render(rows: &[Value], columns: &[&str], is_terminal: bool) -> String {
+    let mut table = Table::new();
+    table.load_style(if is_terminal {
+        presets::UTF8_HORIZONTAL_ONLY
+    } else {
+        presets::NOTHING
+    });
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(columns.iter().map(|column| Cell::new(column.to_uppercase())));
+    for row in rows {
+        table.add_row(
+            columns
+                .iter()
+                .map(|column| Cell::new(cell(row.get(column).unwrap_or(&Value::Null)))),
+        );
+    }
+    table.trim_fmt()
+}
+
+/// A value on one line. Control characters in names and titles must not reach the terminal.
+fn cell(value: &Value) -> String {
+    let text = match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Object(members) if members.is_empty() => "-".to_owned(),
+        Value::Object(members) => {
+            let members = members
+                .iter()
+                .map(|(key, value)| format!("{key}={}", cell(value)));
+            members.collect::<Vec<_>>().join(" ")
+        }
+        other => other.to_string(),
+    };
+    text.chars()
+        .map(|char| if char.is_control() { '\u{fffd}' } else { char })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// I4: in a pipe a table is bare text; nothing in it can steer a terminal.
+    #[test]
+    fn a_table_in_a_pipe_is_bare() {
+        let rows = [
+            json!({"run_id": "r1", "title": "a\u{1b}[2Jb", "counts": {"ok": 1}}),
+            json!({"run_id": "r2"}),
+        ];
+        let text = render(&rows, &["run_id", "title", "counts"], false);
+        assert_eq!(text.lines().count(), 3);
+        assert!(text.lines().nth(1).unwrap().contains("ok=1"));
+        assert!(
+            text.lines()
+                .all(|line| !line.contains('\u{1b}') && !line.contains('─')),
+            "{text}"
+        );
+        assert!(render(&rows, &["run_id"], true).contains('─'));
+    }
+}

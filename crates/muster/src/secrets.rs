@@ -1,0 +1,166 @@
+//! The secrets of a server: from the environment, else from files it makes at its first start (I6).
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+/// A text that must not be shown; prints as `…`.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(String);
+
+/// The secrets of a server.
+#[derive(Clone, Debug)]
+pub(crate) struct Secrets {
+    /// What nodes show.
+    pub(crate) node: Secret,
+    /// What operators show.
+    pub(crate) admin: Secret,
+}
+
+/// Why there is no secret. None of these shows one.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SecretError {
+    #[error("{0} is too short: it needs at least {CHARS_MIN} characters; unset it to have one generated")]
+    TooShort(String),
+    #[error("{0} holds characters that do not fit in a header: use visible ASCII without blanks")]
+    Unprintable(String),
+    #[error(
+        "the node secret and the admin token must not be the same: a node could then do what operators do"
+    )]
+    Same,
+    #[error("{}: {error}; make it readable and writable for the server", path.display())]
+    File { path: PathBuf, error: io::Error },
+}
+
+impl Secret {
+    /// The text itself, for where it is needed.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    fn check(text: &str, origin: &str) -> Result<Self, SecretError> {
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(SecretError::Unprintable(origin.to_owned()));
+        }
+        if text.len() < CHARS_MIN {
+            return Err(SecretError::TooShort(origin.to_owned()));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("…")
+    }
+}
+
+impl Secrets {
+    /// Finds or makes the secrets. `variable` looks one up in the environment.
+    pub(crate) fn load(data: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Self, SecretError> {
+        let node = find(&variable, "NODE_AGENT_SHARED_SECRET", &data.join("node-secret"))?;
+        let admin = find(&variable, "MUSTER_ADMIN_TOKEN", &data.join("admin-token"))?;
+        if node == admin {
+            Err(SecretError::Same)
+        } else {
+            Ok(Self { node, admin })
+        }
+    }
+}
+
+fn find(variable: &impl Fn(&str) -> Option<String>, name: &str, path: &Path) -> Result<Secret, SecretError> {
+    if let Some(text) = variable(name) {
+        return Secret::check(&text, name);
+    }
+    let in_file = |error| SecretError::File {
+        path: path.to_owned(),
+        error,
+    };
+    match read(path) {
+        Ok(text) => Secret::check(text.trim_end(), &path.display().to_string()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => generate(path).map_err(in_file),
+        Err(error) => Err(in_file(error)),
+    }
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        tracing::warn!(path = %path.display(), "others can read this secret: chmod 600 it, and replace it if they did");
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn generate(path: &Path) -> io::Result<Secret> {
+    let text = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    tracing::info!(path = %path.display(), "generated a secret");
+    Ok(Secret(text))
+}
+
+/// Shorter ones can be guessed.
+const CHARS_MIN: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unset(_: &str) -> Option<String> {
+        None
+    }
+
+    /// I6: what is not set is generated once, for the owner only, and found again.
+    #[test]
+    fn missing_secrets_are_made_and_kept() {
+        let data = tempfile::tempdir().unwrap();
+        let first = Secrets::load(data.path(), unset).unwrap();
+        let again = Secrets::load(data.path(), unset).unwrap();
+        assert_eq!(
+            (first.node.reveal(), first.admin.reveal()),
+            (again.node.reveal(), again.admin.reveal())
+        );
+        assert_ne!(first.node, first.admin);
+        for (file, secret) in [("node-secret", &first.node), ("admin-token", &first.admin)] {
+            let path = data.path().join(file);
+            assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+            assert_eq!(std::fs::read_to_string(path).unwrap(), secret.reveal());
+            assert_eq!(secret.reveal().len(), 43);
+        }
+    }
+
+    /// I6: the environment comes first; what is short, blank or shared is refused; no error shows a secret.
+    #[test]
+    fn secrets_from_the_environment_are_checked() {
+        let data = tempfile::tempdir().unwrap();
+        let load = |node: &'static str, admin: &'static str| {
+            Secrets::load(data.path(), move |name| {
+                Some(if name.starts_with("NODE") { node } else { admin }.to_owned())
+            })
+        };
+        let good = load("0123456789abcdef", "fedcba9876543210").unwrap();
+        assert_eq!(good.node.reveal(), "0123456789abcdef");
+        assert!(!data.path().join("node-secret").exists());
+        for (node, admin) in [
+            ("hunter2", "fedcba9876543210"),
+            ("", "fedcba9876543210"),
+            ("hunter2 with blanks in it", "fedcba9876543210"),
+            ("hunter2-hunter2-hunter2", "hunter2-hunter2-hunter2"),
+        ] {
+            let error = load(node, admin).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+        }
+        assert_eq!(format!("{good:?}"), "Secrets { node: …, admin: … }");
+    }
+}
