@@ -1,0 +1,105 @@
+//! Batches to write and ways to see what is there.
+
+use muster_model::{
+    Change, Fence, JobId, JobRecord, JobStatus, LeaseKind, Name, Scope, TaskId, TaskRecord, TaskStatus,
+    Timestamp, WorkerRecord, WorkerStatus,
+};
+use muster_store::{Batch, Cursor, Reader, Store, TaskFilter};
+use muster_store_sqlite::SqliteStore;
+use rusqlite::Connection;
+use std::path::Path;
+
+pub(crate) const AT: Timestamp = Timestamp(1_760_000_000_000);
+
+fn job() -> JobId {
+    JobId::new(AT, 7)
+}
+
+/// A connection such as anybody could open.
+pub(crate) fn shell(directory: &Path) -> Connection {
+    Connection::open(directory.join("muster.db")).unwrap()
+}
+
+/// Opens a directory and counts the tasks there.
+pub(crate) fn tasks(directory: &Path) -> usize {
+    count(SqliteStore::open(directory).unwrap().reader().as_ref())
+}
+
+/// How many tasks there are.
+pub(crate) fn count(reader: &dyn Reader) -> usize {
+    let all = Cursor {
+        after: None,
+        limit: 2_000_000,
+    };
+    reader
+        .tasks(job(), &TaskFilter::default(), &all)
+        .unwrap()
+        .items
+        .len()
+}
+
+/// An open job and so many tasks of it.
+pub(crate) fn batch(first: u32, count: u32) -> Batch {
+    let job = Change::Job(Box::new(JobRecord {
+        id: job(),
+        seq: 1,
+        queue: Name::new("default").unwrap(),
+        status: JobStatus::Running,
+        scope: Scope::All,
+        max_attempts: 3,
+        tasks: 0,
+        open: true,
+        created_at: AT,
+        started_at: None,
+        completed_at: None,
+        error: None,
+        payload: None,
+    }));
+    let tasks = (first..first + count).map(|ordinal| Change::Task(Box::new(task(ordinal))));
+    Batch {
+        changes: std::iter::once(job).chain(tasks).collect(),
+        ..Batch::default()
+    }
+}
+
+fn task(ordinal: u32) -> TaskRecord {
+    TaskRecord {
+        id: TaskId { job: job(), ordinal },
+        worker: Name::new("PC-01").unwrap(),
+        lane: Name::new(&format!("device-{ordinal}")).unwrap(),
+        status: TaskStatus::Running,
+        attempt: 1,
+        max_attempts: 3,
+        error: None,
+        result: None,
+        fence: Fence(u128::from(ordinal)),
+        lease: LeaseKind::Presence,
+        lease_until: Some(Timestamp(AT.0 + 1)),
+        created_at: AT,
+        started_at: None,
+        confirmed_at: None,
+        timeout_at: None,
+        completed_at: None,
+        timed_out: false,
+        logs: 0,
+    }
+}
+
+/// A worker.
+pub(crate) fn worker_batch(id: &str) -> Batch {
+    let worker = WorkerRecord {
+        id: Name::new(id).unwrap(),
+        status: WorkerStatus::Online,
+        status_since: AT,
+        cap: None,
+        draining: false,
+        paused_until: None,
+        lease_until: AT,
+        last_seen: AT,
+        created_at: AT,
+    };
+    Batch {
+        changes: vec![Change::Worker(Box::new(worker))],
+        ..Batch::default()
+    }
+}
