@@ -59,10 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     report("task rows written", written, started);
-    let started = Instant::now();
-    let mut loaded = 0;
-    term.writer.load(&mut |_| loaded += 1)?;
-    report("rows loaded", loaded, started);
+    measure_load(term.writer.as_mut())?;
     let started = Instant::now();
     let keys: Vec<Key> = (1..=256)
         .map(|ordinal| Key::Task(TaskId { job, ordinal }))
@@ -78,6 +75,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     with_logs(term.writer.as_mut(), rows.min(50_000), batch, |ordinal| {
         task(ordinal, TaskStatus::Completed)
     })
+}
+
+fn measure_load(writer: &mut dyn Writer) -> Result<(), muster_store::StoreError> {
+    let started = Instant::now();
+    let mut loaded = 0;
+    writer.load(&mut |_| loaded += 1)?;
+    report("rows loaded", loaded, started);
+    Ok(())
 }
 
 /// The same with what accompanies an end in earnest: a station of the log for each task.

@@ -1,6 +1,6 @@
 //! Opening the file: who may, how, and with which settings.
 
-use crate::fault::Fault;
+use crate::{fault::Fault, migrate};
 use muster_store::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use std::{
@@ -36,13 +36,15 @@ impl Home {
         })
     }
 
-    /// The connection that writes.
+    /// The connection that writes, to a file that is ours or empty.
     pub(crate) fn writer(&self) -> Result<Connection, Fault> {
         let connection = Connection::open_with_flags(
             &self.database,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
+        // Even the mode of its journal is an alteration: first see whose it is.
+        migrate::check(&connection)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
         connection.execute_batch(
             "PRAGMA journal_mode = WAL;

@@ -22,6 +22,9 @@ pub(crate) enum Fault {
         /// The version linked in.
         found: &'static str,
     },
+    /// The file holds tables that no version of ours made.
+    #[error("muster.db holds the tables of another program")]
+    Foreign,
     /// Said in the shared words already.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -1,7 +1,7 @@
 //! What goes in and what comes out at a start.
 
 use muster_model::{
-    Change, JobRecord, LaneRecord, Name, SecretRecord, ShareRecord, TaskRecord, Timestamp, WorkerRecord,
+    Change, JobRecord, LaneRecord, Name, SecretRecord, ShareRecord, TaskId, TaskRecord, Timestamp, WorkerRecord,
 };
 
 /// What one transaction makes durable.
@@ -47,6 +47,8 @@ pub enum Loaded {
     Task(TaskRecord),
     /// A worker's part of a job.
     Share(ShareRecord),
+    /// A task that a worker must still be told to stop.
+    Stop(Name, TaskId),
     /// All secrets of a worker.
     Secrets(Name, Vec<SecretRecord>),
     /// The largest age number given to a job so far.

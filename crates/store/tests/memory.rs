@@ -1,4 +1,5 @@
 //! The store in memory does what every store must, and fails on demand.
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 use muster_model::{Change, Name, Timestamp, WorkerRecord, WorkerStatus};
 use muster_store::{
