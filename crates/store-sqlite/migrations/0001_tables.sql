@@ -115,6 +115,13 @@ CREATE TABLE pc_runs (
     PRIMARY KEY (pc_id, task_id)
 ) STRICT, WITHOUT ROWID;
 
+-- What a PC must still be told to stop.
+CREATE TABLE pc_stops (
+    pc_id          TEXT NOT NULL,
+    task_device_id TEXT NOT NULL,
+    PRIMARY KEY (pc_id, task_device_id)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE pc_secrets (
     pc_id       TEXT NOT NULL,
     place       INTEGER NOT NULL,

@@ -2,7 +2,7 @@
 
 use crate::{
     fault::Fault,
-    rows::{each, job, lane, secret, share, task, worker},
+    rows::{each, job, lane, secret, share, stop, task, worker},
 };
 use muster_model::{Name, SecretRecord};
 use muster_store::Loaded;
@@ -13,7 +13,7 @@ pub(crate) fn load(connection: &mut Connection, sink: &mut dyn FnMut(Loaded)) ->
     let transaction = connection.transaction()?;
     load_fleet(&transaction, sink)?;
     load_jobs(&transaction, sink)?;
-    load_shares(&transaction, sink)?;
+    load_shares_and_stops(&transaction, sink)?;
     load_secrets(&transaction, sink)?;
     sink(Loaded::JobSeq(job::largest_seq(&transaction)?));
     transaction.commit()?;
@@ -67,10 +67,19 @@ fn load_jobs(connection: &Connection, sink: &mut dyn FnMut(Loaded)) -> Result<()
     Ok(())
 }
 
-fn load_shares(connection: &Connection, sink: &mut dyn FnMut(Loaded)) -> Result<(), Fault> {
+fn load_shares_and_stops(connection: &Connection, sink: &mut dyn FnMut(Loaded)) -> Result<(), Fault> {
     let sql = format!("SELECT {} FROM pc_runs ORDER BY pc_id, task_id", share::COLUMNS);
     each(connection, &sql, [], |row| {
         sink(Loaded::Share(share::read(row)?));
+        Ok(())
+    })?;
+    let sql = format!(
+        "SELECT {} FROM pc_stops ORDER BY pc_id, task_device_id",
+        stop::COLUMNS
+    );
+    each(connection, &sql, [], |row| {
+        let (worker, task) = stop::read(row)?;
+        sink(Loaded::Stop(worker, task));
         Ok(())
     })
 }

@@ -10,6 +10,7 @@ pub(crate) mod report;
 pub(crate) mod scope;
 pub(crate) mod secret;
 pub(crate) mod share;
+pub(crate) mod stop;
 pub(crate) mod task;
 pub(crate) mod worker;
 pub(crate) mod worker_log;

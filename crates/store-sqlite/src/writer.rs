@@ -4,7 +4,7 @@ use crate::{
     fault::Fault,
     load,
     prune::prune,
-    rows::{alert, feed, job, key, lane, log, report, secret, share, task, worker, worker_log},
+    rows::{alert, feed, job, key, lane, log, report, secret, share, stop, task, worker, worker_log},
     store::Shared,
 };
 use muster_model::{Change, JobRecord, LaneRecord, LogRecord, ReportRecord, TaskRecord, WorkerRecord};
@@ -116,6 +116,16 @@ impl<'a> Sorted<'a> {
             Change::Worker(record) => self.workers.push(record),
             Change::Share(record) => share::write(connection, record)?,
             Change::ShareGone { worker, job } => share::delete(connection, worker, *job)?,
+            Change::Stop {
+                worker,
+                task,
+                gone: false,
+            } => stop::write(connection, worker, *task)?,
+            Change::Stop {
+                worker,
+                task,
+                gone: true,
+            } => stop::delete(connection, worker, *task)?,
             Change::Secrets(worker, secrets) => secret::write(connection, worker, secrets)?,
             Change::WorkerLog(record) => worker_log::write(connection, record)?,
             Change::Key(record) => key::write(connection, record)?,

@@ -1,7 +1,8 @@
 //! What goes in and what comes out at a start.
 
 use muster_model::{
-    Change, JobRecord, LaneRecord, Name, SecretRecord, ShareRecord, TaskId, TaskRecord, Timestamp, WorkerRecord,
+    Change, JobRecord, LaneRecord, Name, SecretRecord, ShareRecord, TaskId, TaskRecord, Timestamp,
+    WorkerRecord,
 };
 
 /// What one transaction makes durable.

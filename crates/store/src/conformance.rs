@@ -14,6 +14,7 @@ mod pruning;
 mod records;
 mod samples;
 mod terms;
+mod work;
 
 use crate::Store;
 
@@ -42,6 +43,7 @@ pub fn all(make: &dyn Fn() -> Box<dyn Fixture>) {
 pub fn cases() -> Vec<(&'static str, Case)> {
     [
         records::CASES,
+        work::CASES,
         loads::CASES,
         commits::CASES,
         terms::CASES,

@@ -21,7 +21,7 @@ fn change_moment(change: &Change) -> Option<Timestamp> {
         Change::Task(task) => Some(task_moment(task)),
         Change::Lane(lane) => Some(lane_moment(lane)),
         Change::Worker(worker) => Some(worker_moment(worker)),
-        Change::Share(_) | Change::ShareGone { .. } | Change::Secrets(..) => None,
+        Change::Share(_) | Change::ShareGone { .. } | Change::Stop { .. } | Change::Secrets(..) => None,
         Change::Log(log) => Some(log.at),
         Change::WorkerLog(log) => Some(log.at),
         Change::Report(report) => Some(report.at),

@@ -21,6 +21,7 @@ named![
     a_payload_can_be_replaced,
     a_share_that_is_gone_is_loaded_no_more,
     a_share_can_come_again,
+    a_stop_is_told_until_it_is_gone,
     secrets_are_replaced_as_a_whole,
     a_sighting_moves_last_seen_forward_only,
     a_sighting_of_a_stranger_is_nothing,
@@ -232,6 +233,55 @@ fn a_share_can_come_again(fixture: &mut dyn Fixture) {
     assert_eq!(loaded_shares(&mut desk), [share("PC-01", 1)]);
     desk.commit([gone("PC-01", 1), changed(share("PC-01", 1)), gone("PC-01", 1)]);
     assert_eq!(loaded_shares(&mut desk), []);
+}
+
+fn stop(worker: &str, ordinal: u32, gone: bool) -> Change {
+    Change::Stop {
+        worker: name(worker),
+        task: task_id(1, ordinal),
+        gone,
+    }
+}
+
+fn a_stop_is_told_until_it_is_gone(fixture: &mut dyn Fixture) {
+    let mut desk = Desk::open(fixture);
+    let stops = |desk: &mut Desk| {
+        let stops = desk.load().into_iter().filter_map(|loaded| match loaded {
+            Loaded::Stop(worker, task) => Some((worker, task)),
+            _ => None,
+        });
+        stops.collect::<Vec<_>>()
+    };
+    desk.commit([
+        stop("PC-01", 1, false),
+        stop("PC-01", 1, false),
+        stop("PC-02", 1, false),
+    ]);
+    desk.commit([
+        stop("PC-01", 2, false),
+        stop("PC-01", 3, false),
+        stop("PC-01", 3, true),
+    ]);
+    let mut desk = desk.reopen(fixture);
+    let (first, second) = (task_id(1, 1), task_id(1, 2));
+    assert_eq!(
+        stops(&mut desk),
+        [
+            (name("PC-01"), first),
+            (name("PC-01"), second),
+            (name("PC-02"), first)
+        ]
+    );
+    desk.commit([
+        stop("PC-01", 1, true),
+        stop("PC-02", 9, true),
+        stop("PC-01", 2, true),
+        stop("PC-01", 2, false),
+    ]);
+    assert_eq!(
+        stops(&mut desk),
+        [(name("PC-01"), second), (name("PC-02"), first)]
+    );
 }
 
 fn secrets_are_replaced_as_a_whole(fixture: &mut dyn Fixture) {

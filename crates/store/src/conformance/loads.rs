@@ -27,7 +27,8 @@ fn rank(loaded: &Loaded) -> Option<u8> {
         Loaded::Job(_) => Some(2),
         Loaded::Task(_) => Some(3),
         Loaded::Share(_) => Some(4),
-        Loaded::Secrets(..) => Some(5),
+        Loaded::Stop(..) => Some(5),
+        Loaded::Secrets(..) => Some(6),
         Loaded::JobSeq(_) => None,
     }
 }
@@ -40,6 +41,11 @@ fn records_are_handed_over_in_order(fixture: &mut dyn Fixture) {
     }];
     desk.commit([
         Change::Secrets(name("PC-01"), secrets),
+        Change::Stop {
+            worker: name("PC-01"),
+            task: task_id(1, 1),
+            gone: false,
+        },
         changed(share("PC-01", 1)),
         changed(task(1, 1)),
         changed(task(2, 1)),
@@ -49,7 +55,7 @@ fn records_are_handed_over_in_order(fixture: &mut dyn Fixture) {
         changed(worker("PC-01")),
     ]);
     let ranks: Vec<u8> = desk.load().iter().filter_map(rank).collect();
-    assert_eq!(ranks, [0, 1, 2, 2, 3, 3, 4, 5]);
+    assert_eq!(ranks, [0, 1, 2, 2, 3, 3, 4, 5, 6]);
 }
 
 /// The ages of the jobs and the jobs of the tasks that are loaded.

@@ -7,7 +7,7 @@ use muster_model::{
     WorkerLogRecord, WorkerRecord,
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ops::{Bound, RangeInclusive},
 };
 
@@ -24,6 +24,7 @@ pub(crate) struct Tables {
     pub(crate) alerts: BTreeMap<(Timestamp, u128), AlertRecord>,
     pub(crate) feed: Vec<(Timestamp, FeedEntry)>,
     shares: BTreeMap<(Name, JobId), ShareRecord>,
+    stops: BTreeSet<(Name, TaskId)>,
     secrets: BTreeMap<Name, Vec<SecretRecord>>,
     reports: Vec<ReportRecord>,
     report_ids: BTreeMap<ReportId, (Digest, Timestamp)>,
@@ -73,6 +74,9 @@ impl Tables {
             .cloned()
             .map(Loaded::Share)
             .for_each(&mut *sink);
+        for (worker, task) in &self.stops {
+            sink(Loaded::Stop(worker.clone(), *task));
+        }
         for (worker, secrets) in &self.secrets {
             sink(Loaded::Secrets(worker.clone(), secrets.clone()));
         }
@@ -126,6 +130,20 @@ impl Tables {
                     .insert((share.worker.clone(), share.job), share.clone());
             }
             Change::ShareGone { worker, job } => drop(self.shares.remove(&(worker.clone(), *job))),
+            Change::Stop {
+                worker,
+                task,
+                gone: false,
+            } => {
+                self.stops.insert((worker.clone(), *task));
+            }
+            Change::Stop {
+                worker,
+                task,
+                gone: true,
+            } => {
+                self.stops.remove(&(worker.clone(), *task));
+            }
             Change::Secrets(worker, secrets) if secrets.is_empty() => drop(self.secrets.remove(worker)),
             Change::Secrets(worker, secrets) => drop(self.secrets.insert(worker.clone(), secrets.clone())),
             Change::Log(log) => drop(self.logs.insert((log.task, log.seq), log.clone())),
