@@ -292,6 +292,7 @@ fn load(
         Loaded::Job(record) => engine.job(record),
         Loaded::Task(record) => engine.task(record),
         Loaded::Share(record) => engine.share(record),
+        Loaded::Stop(worker, task) => engine.stop(&worker, task),
         Loaded::Secrets(worker, secrets) => {
             shared.secrets.set(&worker, &secrets);
             engine.secrets(&worker, secrets);

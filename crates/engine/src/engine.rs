@@ -184,13 +184,12 @@ impl Engine {
     ) -> Result<Reply, Rejection> {
         let (sender, row) = match &command {
             Command::Report(report) => (Some(report.worker.clone()), None),
-            Command::Renew { worker, .. } => (Some(worker.clone()), None),
             Command::Complete { task, .. } | Command::FailOrRetry { task, .. } => (None, Some(*task)),
             _ => (None, None),
         };
         let decision = self.decide(command, context)?;
         if let Some(sender) = sender {
-            self.see(&sender, context, events);
+            self.meet(&sender, context, events);
         }
         let reply = self.make_so(decision, context, events);
         Ok(match (row, reply) {

@@ -219,3 +219,47 @@ fn worker(state: &State, name: &Name, now: Timestamp) -> Option<Cause> {
         Cause::NoWork
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::script::check;
+
+    /// Q16: the exact rule that holds something back.
+    #[test]
+    fn every_cause_is_named() {
+        check(
+            "
+
+            0s   explain node PC-01           => unknown
+            1s   pull PC-01 max=0 devices=d1,d2
+            1s   pull PC-02 max=0 devices=e1
+            2s   explain device d1            => no_work
+            2s   explain node PC-01           => no_work
+            3s   submit r1 pcs=PC-01
+            3s   submit r2
+            4s   explain run r2               => queued_behind
+            4s   explain run r1               => awaiting_pull
+            4s   explain device e1            => out_of_scope
+            5s   pull PC-01 max=1
+            6s   explain task r1/d1           => awaiting_redelivery
+            7s   started PC-01 r1/d1
+            8s   explain task r1/d1           => running
+            8s   explain run r1               => running
+            9s   finished PC-01 r1/d1 failed
+            10s  explain task r1/d1           => awaiting_retry
+            11s  drain PC-01
+            12s  explain run r1               => node_draining
+            13s  resume PC-01
+            14s  cap PC-01 1
+            15s  pull PC-01
+            16s  explain task r1/d1           => no_slot
+            17s  finished PC-01 r1/d2 ok
+            17s  started PC-01 r1/d1
+            18s  explain device d2            => already_served
+            40s  sight PC-02
+            50s  tick                         -> offline PC-01
+            51s  explain node PC-01           => node_offline
+            ",
+        );
+    }
+}

@@ -32,7 +32,11 @@ impl Engine {
     /// The first broken one, in a sentence.
     pub fn sample_invariants(&self) -> Broken {
         const LANES_MAX: usize = 20_000;
-        if self.state.lanes.len() > LANES_MAX { Ok(()) } else { self.check_invariants() }
+        if self.state.lanes.len() > LANES_MAX {
+            Ok(())
+        } else {
+            self.check_invariants()
+        }
     }
 
     /// Whether a worker that asks now would be given work (invariant 13).

@@ -144,6 +144,8 @@ pub enum Event {
         body: Box<str>,
         at: Timestamp,
     },
+    /// A worker reported the end of a task it was told to stop (N1).
+    StopEnded { worker: Name, task: TaskId },
     /// A worker ended its share of a job (N14).
     ShareClosed { worker: Name, job: JobId },
     /// A worker was answered: it knows what there is to know, and these tasks were shown to it (volatile).

@@ -26,6 +26,15 @@ pub enum Change {
         /// For this job.
         job: JobId,
     },
+    /// Table `pc_stops` (key: worker and task): the worker must be told to stop this task, or (`gone`) no longer.
+    Stop {
+        /// Whom to tell.
+        worker: Name,
+        /// What to stop.
+        task: TaskId,
+        /// The row is gone.
+        gone: bool,
+    },
     /// Table `pc_secrets`: all secrets of the worker are replaced by these.
     Secrets(Name, Vec<SecretRecord>),
     /// Table `execution_logs`.

@@ -91,12 +91,12 @@ impl State {
     }
 
     fn take_slot(&mut self, task: TaskRef, ix: WorkerIx, grant: &Grant) {
+        self.end_stop(ix, grant.task);
         let first_presence = !crate::rule::liveness::holds_presence_leases(self, ix);
         let queue = self.jobs[&task.job].queue.clone();
         let worker = &mut self.workers[ix];
         worker.live.insert(task);
         worker.turn = Some(queue);
-        worker.superseded.remove(&grant.task);
         if grant.kind == LeaseKind::Presence {
             if first_presence {
                 worker.lease_until = grant.until;

@@ -25,6 +25,7 @@ impl State {
             | Event::SupplyResumed { .. }
             | Event::LeasesExtended { .. }
             | Event::ShareClosed { .. }
+            | Event::StopEnded { .. }
             | Event::PullAnswered { .. } => self.apply_to_worker(event),
             Event::LaneAttached { .. }
             | Event::LaneReported { .. }

@@ -4,7 +4,7 @@ use super::LogEntry;
 use crate::state::{LaneRow, RowState, State, TaskRef, WorkerIx};
 use alloc::boxed::Box;
 use muster_model::{
-    Event, Fence, LeaseKind, LogKind, Name, Outcome, TaskId, TaskRecord, TaskStatus, Timestamp,
+    Change, Event, Fence, LeaseKind, LogKind, Name, Outcome, TaskId, TaskRecord, TaskStatus, Timestamp,
 };
 
 impl State {
@@ -83,7 +83,7 @@ impl State {
         if silent && was_leased && kind == LeaseKind::Presence {
             self.supersede(worker, id);
         } else {
-            self.workers[worker].superseded.remove(&id);
+            self.end_stop(worker, id);
         }
         if *outcome != Outcome::Succeeded && was_leased {
             self.count(worker, task.job, |counts| counts.failed_attempts += 1);
@@ -95,11 +95,31 @@ impl State {
         const SUPERSEDED_MAX: usize = 1000;
         let worker = &mut self.workers[ix];
         worker.superseded.insert(task);
-        if worker.superseded.len() > SUPERSEDED_MAX {
-            worker.superseded.pop_first();
-        }
         worker.news = true;
+        let surplus = (worker.superseded.len() > SUPERSEDED_MAX)
+            .then(|| worker.superseded.first().copied())
+            .flatten();
+        self.dirty.history.push(Change::Stop {
+            worker: worker.name.clone(),
+            task,
+            gone: false,
+        });
         self.dirty.woken.insert(ix);
+        if let Some(oldest) = surplus {
+            self.end_stop(ix, oldest);
+        }
+    }
+
+    /// The worker need not be told to stop this task any more.
+    pub(crate) fn end_stop(&mut self, ix: WorkerIx, task: TaskId) {
+        let worker = &mut self.workers[ix];
+        if worker.superseded.remove(&task) {
+            self.dirty.history.push(Change::Stop {
+                worker: worker.name.clone(),
+                task,
+                gone: true,
+            });
+        }
     }
 
     fn end_task(

@@ -61,6 +61,11 @@ impl State {
             }
             Event::LeasesExtended { worker, until } => self.extend_leases(worker, *until),
             Event::ShareClosed { worker, job } => self.close_share(worker, *job),
+            Event::StopEnded { worker, task } => {
+                if let Some(ix) = self.workers.ix(worker) {
+                    self.end_stop(ix, *task);
+                }
+            }
             Event::PullAnswered { worker, shown, at } => self.mark_shown(worker, shown, *at),
             _ => {}
         }

@@ -37,3 +37,33 @@ pub(crate) fn decide(state: &State, id: JobId, context: &Context<'_>) -> Decided
     });
     Ok(Decision::new(events, Reply::Job { job: id, status }))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::script::check;
+
+    /// Q7, Q15: cancelled at once; what waits ends, what runs is told to stop and holds its lane until its end, then ends cancelled.
+    #[test]
+    fn a_cancelled_run_keeps_its_lanes_until_they_end() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1,d2
+            1s  submit r1
+            1s  submit r2
+            2s  pull PC-01                    -> granted r1/d1#1; granted r1/d2#1
+            3s  finished PC-01 r1/d2 failed
+            4s  cancel r1                     -> closed r1/d2 Cancelled (adb_offline); over r1 Cancelled; active r2 => r1 Cancelled
+            4s  cancel r1                     => ! JobEnded { status: Cancelled }
+            5s  explain device d1             => stopping
+            6s  pull PC-01                    => runs=r2:2 jobs=r2/d2#1 stop=r1/d1
+            7s  restart
+            8s  pull PC-01                    => stop=r1/d1
+            9s  finished PC-01 r1/d1 ok       -> confirmed r1/d1; ended r1/d1#1 ok; closed r1/d1 Cancelled
+            10s pull PC-01                    => jobs=r2/d1#1 finished=r1
+            11s run_finished PC-01 r1 ok=0 failed=0
+            12s pull PC-01 max=0              => nothing
+            ",
+        );
+    }
+}

@@ -55,3 +55,63 @@ pub(crate) fn renew(
         Reply::Renewed(true),
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::script::check;
+
+    /// Q14: a claim is confirmed at once and renewed by itself; N2: it is not handed out again.
+    #[test]
+    fn a_claim_is_confirmed_and_renewed() {
+        check(
+            "
+
+            0s   pull PC-01 max=0 devices=d1,d2
+            1s   submit r1
+            2s   claim PC-01 max=1 lease=60s  -> granted r1/d1#1; confirmed r1/d1 => r1/d1#1
+            20s  pull PC-01 max=0             => nothing
+            40s  renew PC-01 r1/d1 lease=60s  -> renewed r1/d1 100s => true
+            41s  renew PC-02 r1/d1 lease=60s  => false
+            60s  sight PC-01
+            99s  tick
+            100s tick                         -> ended r1/d1#1 lease lost; queued r1/d1
+            101s renew PC-01 r1/d1            => false
+            ",
+        );
+    }
+
+    /// Q14: complete and fail by id; another's row or one not running is refused.
+    #[test]
+    fn rows_are_completed_and_failed_by_id() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1,d2
+            1s  submit r1 attempts=2
+            2s  claim PC-01 max=2             => r1/d1#1,r1/d2#1
+            3s  complete r1/d1 by=PC-02       => ! NotHolder PC-01
+            3s  complete r1/d1 by=PC-01       -> ended r1/d1#1 ok; closed r1/d1 Completed => r1/d1 Completed 1/2
+            4s  complete r1/d1                => ! TaskNotRunning { status: Completed }
+            5s  fail r1/d2 error=boom         -> ended r1/d2#1 failed; queued r1/d2 => r1/d2 Pending 1/2
+            6s  fail r1/d2                    => ! TaskNotRunning { status: Pending }
+            7s  claim PC-01                   => r1/d2#2
+            8s  fail r1/d2 error=boom         -> ended r1/d2#2 failed; closed r1/d2 Failed (boom); error d2; over r1 Success => r1/d2 Failed 2/2
+            ",
+        );
+    }
+
+    /// Q14: the sweep says how many rows and runs it ended.
+    #[test]
+    fn the_sweep_counts() {
+        check(
+            "
+
+            0s    pull PC-01 max=0 devices=d1
+            1s    submit r1 attempts=1
+            2s    claim PC-01 lease=1000s
+            900s  renew PC-01 r1/d1 lease=3000s
+            1202s sweep                       => jobs=1 tasks=1
+            ",
+        );
+    }
+}

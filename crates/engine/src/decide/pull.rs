@@ -242,3 +242,61 @@ fn handed_again(state: &State, at: TaskRef) -> Handout {
         until: task.lease.map_or(task.granted_at, |lease| lease.until),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::script::check;
+
+    /// N1: runs are announced with their first job, finished ones named until run_finished (N1b).
+    #[test]
+    fn runs_are_announced_once_and_finished_until_reported() {
+        check(
+            "
+
+            0s  submit r1                     -> active r1
+            1s  pull PC-01 devices=d1         => runs=r1:1 jobs=r1/d1#1
+            2s  finished PC-01 r1/d1 ok
+            3s  pull PC-01                    => finished=r1
+            4s  pull PC-01                    => finished=r1
+            5s  run_finished PC-01 r1 ok=1    -> nothing => Applied
+            6s  pull PC-01                    => nothing
+            ",
+        );
+    }
+
+    /// N1b: any pull enrols; max_jobs 0 is a mere report; a device belongs to the last report unless it has a live attempt.
+    #[test]
+    fn a_device_moves_unless_it_is_driven() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1,d2
+            1s  submit r1
+            2s  pull PC-01 max=1              => runs=r1:2 jobs=r1/d1#1
+            3s  pull PC-02 devices=d1,d2      => runs=r1:1 jobs=r1/d2#1
+            4s  pull PC-01                    => nothing
+            5s  finished PC-01 r1/d1 ok
+            6s  pull PC-02 max=0 devices=d1,d2
+            7s  finished PC-02 r1/d2 ok       -> confirmed r1/d2; ended r1/d2#1 ok; closed r1/d2 Completed; over r1 Success
+            8s  submit r2
+            9s  pull PC-02                    => runs=r2:2 jobs=r2/d1#1,r2/d2#1 finished=r1
+            ",
+        );
+    }
+
+    /// N1: no devices field is no report; absent devices become offline and come back.
+    #[test]
+    fn absent_devices_are_offline() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1,d2
+            1s  submit r1
+            2s  pull PC-01 max=0 devices=d1
+            3s  pull PC-01                    => runs=r1:2 jobs=r1/d1#1
+            4s  explain device d2             => device_offline
+            5s  pull PC-01 devices=d1,d2      => jobs=r1/d2#1
+            ",
+        );
+    }
+}

@@ -77,3 +77,25 @@ pub(crate) fn ended_status(state: &State, job: JobId, context: &Context<'_>) -> 
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::script::check;
+
+    /// Q15: a repeat with the same key answers as the first, another body is refused, after a day the key is free.
+    #[test]
+    fn a_repeated_submission_answers_as_the_first() {
+        check(
+            "
+
+            0s  submit r1 key=k               => r1 Running
+            1s  submit r1 key=k               -> nothing => r1 Running
+            2s  submit r1 key=k body=other    => ! KeyConflict
+            3s  restart
+            4s  submit r1 key=k               -> nothing => r1 Running
+            5s  cancel r1
+            2d  submit r2 key=k               => r2 Running
+            ",
+        );
+    }
+}

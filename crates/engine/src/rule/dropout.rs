@@ -67,3 +67,50 @@ fn burnt(state: &State, ix: WorkerIx, since: Timestamp) -> impl Iterator<Item = 
             task: state.task_id(task),
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::script::check;
+
+    /// N17: ten devices gone within the window raise one alert, pause the node's supply, and burn no attempt.
+    #[test]
+    fn a_mass_dropout_pauses_and_burns_nothing() {
+        check(
+            "
+
+            0s   pull PC-01 max=0 devices=d1..d12
+            1s   submit r1 attempts=1
+            2s   pull PC-01 max=11
+            3s   finished PC-01 r1/d11 ok
+            4s   pull PC-01 max=20 devices=d11,d12  -> alert mass_dropout; paused PC-01
+            5s   finished PC-01 r1/d1 failed  -> confirmed r1/d1; ended r1/d1#1 failed; forgiven r1/d1; queued r1/d1
+            6s   pull PC-01 devices=d1..d12   => nothing
+            7s   explain node PC-01           => supply_paused
+            30s  sight PC-01
+            55s  sight PC-01
+            80s  sight PC-01
+            105s sight PC-01
+            123s tick                         -> nothing
+            124s tick                         -> supplied PC-01
+            125s pull PC-01 max=2             => jobs=r1/d2#1,r1/d3#1
+            ",
+        );
+    }
+
+    /// N17: a fifth of the devices and at least three; failures reported just before count as part of it.
+    #[test]
+    fn failures_just_before_the_dropout_are_forgiven() {
+        check(
+            "
+
+            0s   pull PC-01 max=0 devices=d1..d4
+            1s   submit r1 attempts=1
+            1s   submit r2
+            2s   pull PC-01
+            3s   pull PC-01 max=0 devices=d1..d2    -> nothing
+            33s  pull PC-01 max=0 devices=d1..d4
+            40s  pull PC-01 max=0 devices=d1        -> alert mass_dropout; paused PC-01
+            ",
+        );
+    }
+}

@@ -103,3 +103,69 @@ fn in_scope(state: &State, scope: &Scope, lane: &Lane) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::script::check;
+
+    /// Q5: a lane is eligible when it is online, in service, not served by this job, and free.
+    #[test]
+    fn only_free_online_unserved_lanes_in_service_start() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1,d2:offline,d3:unauthorized,d4:error,d5
+            1s  submit r1 attempts=1
+            2s  pull PC-01                   => runs=r1:5 jobs=r1/d1#1,r1/d5#1
+            3s  pull PC-01                   => nothing
+            4s  finished PC-01 r1/d1 ok
+            5s  finished PC-01 r1/d5 failed
+            6s  pull PC-01                   => nothing
+            7s  pull PC-01 devices=d1,d2,d3:unauthorized,d4:error,d5   => jobs=r1/d2#1
+            ",
+        );
+    }
+
+    /// Q5: a lane that another queue's job holds waits for it.
+    #[test]
+    fn a_busy_lane_waits_for_its_lease() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1
+            1s  submit a queue=first
+            1s  submit b queue=second
+            2s  pull PC-01                   => runs=a:1 jobs=a/d1#1
+            3s  pull PC-01                   => nothing
+            3s  explain run b                => lane_busy
+            4s  finished PC-01 a/d1 ok
+            5s  pull PC-01                   => runs=b:1 jobs=b/d1#1 finished=a
+            ",
+        );
+    }
+
+    /// Q6: the scope is judged while the run is active: a lane that appears late joins, labels included.
+    #[test]
+    fn late_lanes_join_the_scope() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1
+            0s  pull PC-02 max=0 devices=e1
+            1s  submit r1 pcs=PC-01
+            2s  pull PC-02                   => nothing
+            3s  pull PC-01 devices=d1,d2     => runs=r1:2 jobs=r1/d1#1,r1/d2#1
+            4s  finished PC-01 r1/d1 ok      -> confirmed r1/d1; ended r1/d1#1 ok; closed r1/d1 Completed
+            5s  pull PC-01 devices=d1,d2,d3  => jobs=r1/d3#1
+            6s  finished PC-01 r1/d2 ok
+            7s  finished PC-01 r1/d3 ok      -> confirmed r1/d3; ended r1/d3#1 ok; closed r1/d3 Completed; over r1 Success
+            8s  submit r2 labels=rack:a
+            9s  label e1 rack:a
+            10s pull PC-02                   => runs=r2:1 jobs=r2/e1#1
+            11s submit r3 devices=d1
+            12s finished PC-02 r2/e1 ok      -> confirmed r2/e1; ended r2/e1#1 ok; closed r2/e1 Completed; over r2 Success; active r3
+            13s pull PC-01                   => runs=r3:1 jobs=r3/d1#1 finished=r1
+            ",
+        );
+    }
+}

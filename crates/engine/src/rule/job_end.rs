@@ -33,3 +33,44 @@ pub(crate) fn verdict(state: &State, job: &Job, now: Timestamp) -> Option<Event>
 pub(crate) fn waits_until(state: &State, job: &Job) -> Timestamp {
     job.started_at.unwrap_or(job.created_at) + state.settings.offline_grace
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::script::check;
+
+    /// Q7: a run is a success when all rows ended and one completed, failed when none did.
+    #[test]
+    fn how_a_run_ends() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1,d2
+            1s  submit r1 attempts=1
+            2s  pull PC-01
+            3s  finished PC-01 r1/d1 failed  -> confirmed r1/d1; ended r1/d1#1 failed; closed r1/d1 Failed (adb_offline); error d1
+            4s  finished PC-01 r1/d2 ok      -> confirmed r1/d2; ended r1/d2#1 ok; closed r1/d2 Completed; over r1 Success
+            5s  return d1
+            6s  submit r2 devices=d1 attempts=1
+            7s  pull PC-01
+            8s  finished PC-01 r2/d1 failed  -> confirmed r2/d1; ended r2/d1#1 failed; closed r2/d1 Failed (adb_offline); error d1; over r2 Failed (no task completed)
+            ",
+        );
+    }
+
+    /// Q6: an active run that matches no device waits for the grace, then fails.
+    #[test]
+    fn a_run_for_nobody_waits_and_fails() {
+        check(
+            "
+
+            0s   pull PC-01 max=0 devices=d1
+            1s   submit r1 pcs=PC-09         -> active r1
+            2s   explain run r1              => waiting_for_devices
+            120s tick                        -> offline PC-01
+            121s tick                        -> over r1 Failed (no eligible device)
+            200s submit r2 pcs=PC-09
+            250s pull PC-09 devices=x1       => runs=r2:1 jobs=r2/x1#1
+            ",
+        );
+    }
+}

@@ -88,3 +88,84 @@ fn lost_leases(state: &State, ix: WorkerIx, now: Timestamp) -> impl Iterator<Ite
             end_attempt(state, &state.tasks[task], ending)
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::script::check;
+
+    /// N15: thirty seconds of silence make a node offline; any pull or report is a sign of life; N16: its work stays its own.
+    #[test]
+    fn silence_is_offline_not_failure() {
+        check(
+            "
+
+            0s   pull PC-01 max=0 devices=d1
+            1s   submit r1
+            2s   pull PC-01                   -> granted r1/d1#1
+            31s  tick                         -> nothing
+            32s  tick                         -> offline PC-01
+            33s  explain device d1            => awaiting_redelivery
+            200s finished PC-01 r1/d1 ok      -> online PC-01; confirmed r1/d1; ended r1/d1#1 ok; closed r1/d1 Completed; over r1 Success
+            ",
+        );
+    }
+
+    /// N15: after a start of the server silence counts from that start.
+    #[test]
+    fn silence_counts_from_the_start() {
+        check(
+            "
+
+            0s   pull PC-01 max=0 devices=d1
+            5s   restart
+            34s  tick                         -> nothing
+            35s  tick                         -> offline PC-01
+            ",
+        );
+    }
+
+    /// N15b: the end of a lease costs a retry like a timeout; a late success counts while the row waits.
+    #[test]
+    fn a_lease_ends_with_silence_and_a_late_success_counts() {
+        check(
+            "
+
+            0s   pull PC-01 max=0 devices=d1
+            1s   submit r1
+            2s   pull PC-01                   -> granted r1/d1#1
+            3s   started PC-01 r1/d1
+            302s tick                         -> offline PC-01; extended PC-01 303s
+            303s tick                         -> ended r1/d1#1 lease lost; queued r1/d1
+            304s pull PC-01 max=0             => stop=r1/d1
+            305s finished PC-01 r1/d1 ok attempt=1 -> ended r1/d1#1 ok; closed r1/d1 Completed; over r1 Success
+            306s pull PC-01 max=0             => finished=r1
+            ",
+        );
+    }
+
+    /// N15b: signs of life carry the leases on, and that is written down.
+    #[test]
+    fn signs_of_life_prolong_the_leases() {
+        check(
+            "
+
+            0s   pull PC-01 max=0 devices=d1
+            1s   submit r1
+            2s   pull PC-01                   -> granted r1/d1#1
+            3s   started PC-01 r1/d1
+            29s  sight PC-01
+            55s  sight PC-01
+            81s  sight PC-01
+            107s sight PC-01
+            133s sight PC-01
+            151s sight PC-01
+            152s tick                         -> extended PC-01 451s
+            180s sight PC-01
+            410s tick                         -> offline PC-01; extended PC-01 480s
+            479s tick                         -> nothing
+            480s tick                         -> ended r1/d1#1 lease lost; queued r1/d1
+            530s tick                         -> closed r1/d1 Cancelled (skipped: device offline); over r1 Failed (no task completed)
+            ",
+        );
+    }
+}

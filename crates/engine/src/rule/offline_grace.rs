@@ -34,3 +34,56 @@ pub(crate) fn skip(state: &State, job: &Job, ix: LaneIx, ordinal: u32, at: Times
 pub(crate) fn skip_text() -> Box<str> {
     SKIPPED.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::script::check;
+
+    /// Q6: a device offline longer than the grace is closed as cancelled, so that one dead PC cannot hold the queue.
+    #[test]
+    fn a_dead_pc_cannot_hold_the_queue() {
+        check(
+            "
+
+            0s   pull PC-01 max=0 devices=d1,d2
+            0s   pull PC-02 max=0 devices=e1
+            1s   submit r1
+            2s   pull PC-01 max=1            -> granted r1/d1#1
+            3s   finished PC-01 r1/d1 ok     -> confirmed r1/d1; ended r1/d1#1 ok; closed r1/d1 Completed
+            33s  sight PC-01
+            33s  tick                        -> offline PC-02
+            60s  sight PC-01
+            61s  pull PC-01                  => jobs=r1/d2#1
+            80s  finished PC-01 r1/d2 ok     -> confirmed r1/d2; ended r1/d2#1 ok; closed r1/d2 Completed
+            100s sight PC-01
+            125s sight PC-01
+            152s tick                        -> nothing
+            153s tick                        -> skipped r1/e1; over r1 Success
+            ",
+        );
+    }
+
+    /// Q6: a device away long before is closed when the run becomes active; a pending row as well; a running one is not.
+    #[test]
+    fn a_device_long_away_is_closed_at_once() {
+        check(
+            "
+
+            0s   pull PC-01 max=0 devices=d1,d2,d3:offline
+            121s pull PC-01 max=0 devices=d1,d2,d3:offline
+            121s tick                        -> nothing
+            122s submit r1                   -> active r1
+            122s tick                        -> skipped r1/d3
+            123s pull PC-01                  -> granted r1/d1#1; granted r1/d2#1
+            124s finished PC-01 r1/d1 failed -> confirmed r1/d1; ended r1/d1#1 failed; queued r1/d1
+            125s pull PC-01 max=0 devices=d1:offline,d2:offline,d3:offline
+            150s sight PC-01
+            175s sight PC-01
+            200s sight PC-01
+            225s sight PC-01
+            245s tick                        -> closed r1/d1 Cancelled (skipped: device offline)
+            246s finished PC-01 r1/d2 failed -> confirmed r1/d2; ended r1/d2#1 failed; queued r1/d2; closed r1/d2 Cancelled (skipped: device offline); over r1 Failed (no task completed)
+            ",
+        );
+    }
+}

@@ -86,3 +86,53 @@ fn is_forgiven(state: &State, task: &Task, now: Timestamp) -> bool {
         .is_some_and(|until| now < until);
     resting && !state.lanes[task.lane].is_online() && !state.has_bug(Mutant::DropoutBurnsAttempt)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::script::check;
+
+    /// Q10: three attempts in all, a retry waits behind the PC's other devices; Q11: then the device is taken out of service.
+    #[test]
+    fn three_attempts_then_out_of_service() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1,d2
+            1s  submit r1
+            2s  pull PC-01 max=1             => runs=r1:2 jobs=r1/d1#1
+            3s  finished PC-01 r1/d1 failed  -> confirmed r1/d1; ended r1/d1#1 failed; queued r1/d1
+            4s  pull PC-01 max=1             => jobs=r1/d2#1
+            5s  pull PC-01 max=1             => jobs=r1/d1#2
+            6s  finished PC-01 r1/d1 failed  -> confirmed r1/d1; ended r1/d1#2 failed; queued r1/d1
+            7s  pull PC-01                   => jobs=r1/d1#3
+            8s  finished PC-01 r1/d1 failed  -> confirmed r1/d1; ended r1/d1#3 failed; closed r1/d1 Failed (adb_offline); error d1
+            9s  finished PC-01 r1/d2 ok      -> confirmed r1/d2; ended r1/d2#1 ok; closed r1/d2 Completed; over r1 Success
+            10s submit r2 devices=d1
+            11s explain device d1            => device_error
+            12s pull PC-01                   => finished=r1
+            13s return d1                    -> returned d1
+            13s return d1                    => ! LaneInService
+            14s pull PC-01                   => runs=r2:1 jobs=r2/d1#1 finished=r1
+            ",
+        );
+    }
+
+    /// Q11: the device stays out of service over a restart, until returned.
+    #[test]
+    fn out_of_service_survives_a_restart() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1
+            1s  submit r1 attempts=1
+            2s  pull PC-01
+            3s  finished PC-01 r1/d1 failed
+            4s  restart
+            5s  submit r2
+            6s  pull PC-01                   => finished=r1
+            7s  return d1
+            8s  pull PC-01                   => runs=r2:1 jobs=r2/d1#1 finished=r1
+            ",
+        );
+    }
+}

@@ -88,3 +88,76 @@ fn shares_in_turn(state: &State, ix: WorkerIx) -> Vec<(u64, Cow<'_, ShareView>)>
 }
 
 type ShareView = Share;
+
+#[cfg(test)]
+mod tests {
+    use crate::script::check;
+
+    /// Q3, Q4: a PC is filled exactly up to its slots, one row per free slot, and refilled as they free.
+    #[test]
+    fn a_pc_is_refilled_exactly_up_to_its_slots() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1..d30
+            1s  submit r1
+            2s  pull PC-01 max=19            => runs=r1:30 jobs=r1/d1#1,r1/d2#1,r1/d3#1,r1/d4#1,r1/d5#1,r1/d6#1,r1/d7#1,r1/d8#1,r1/d9#1,r1/d10#1,r1/d11#1,r1/d12#1,r1/d13#1,r1/d14#1,r1/d15#1,r1/d16#1,r1/d17#1,r1/d18#1,r1/d19#1
+            3s  pull PC-01 max=100           => jobs=r1/d20#1
+            4s  pull PC-01 max=100           => nothing
+            5s  finished PC-01 r1/d7 ok
+            5s  finished PC-01 r1/d9 ok
+            6s  pull PC-01 max=100           => jobs=r1/d21#1,r1/d22#1
+            ",
+        );
+    }
+
+    /// Q3: the cap is the PC's own where set.
+    #[test]
+    fn a_pc_may_have_a_cap_of_its_own() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1..d5
+            0s  cap PC-01 2
+            1s  submit r1
+            2s  pull PC-01 max=5             => runs=r1:5 jobs=r1/d1#1,r1/d2#1
+            3s  cap PC-01 none
+            3s  pull PC-01 max=5             => jobs=r1/d3#1,r1/d4#1,r1/d5#1
+            ",
+        );
+    }
+
+    /// Q4: rows come into being only as slots free.
+    #[test]
+    fn no_row_exists_before_its_slot() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1..d5
+            0s  cap PC-01 1
+            1s  submit r1
+            2s  pull PC-01                   -> granted r1/d1#1
+            3s  explain task r1/d1           => awaiting_redelivery
+            4s  explain device d2            => no_slot
+            ",
+        );
+    }
+
+    /// Q15: a draining PC gets nothing new and keeps what it has.
+    #[test]
+    fn a_draining_pc_gets_nothing_new() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1,d2
+            1s  submit r1
+            2s  pull PC-01 max=1             => runs=r1:2 jobs=r1/d1#1
+            3s  drain PC-01
+            4s  pull PC-01                   => nothing
+            5s  finished PC-01 r1/d1 ok      => Applied
+            6s  resume PC-01
+            7s  pull PC-01                   => jobs=r1/d2#1
+            ",
+        );
+    }
+}

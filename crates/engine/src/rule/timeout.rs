@@ -22,6 +22,7 @@ fn plural(count: i64, unit: &str) -> Box<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::check;
 
     /// Q9: the text follows the setting.
     #[test]
@@ -41,6 +42,28 @@ mod tests {
         assert_eq!(
             &*error_text(Millis(500)),
             "Task device timeout: exceeded 0.500 seconds"
+        );
+    }
+
+    /// Q9: twenty minutes after an attempt was sent it times out, costs a retry, and the clock starts anew.
+    #[test]
+    fn an_overdue_attempt_costs_a_retry() {
+        check(
+            "
+
+            0s    pull PC-01 max=0 devices=d1
+            1s    submit r1 attempts=2
+            2s    pull PC-01                  -> granted r1/d1#1
+            3s    started PC-01 r1/d1         -> confirmed r1/d1
+            1190s sight PC-01
+            1201s tick
+            1202s tick                        -> ended r1/d1#1 timeout; queued r1/d1
+            1203s pull PC-01                  -> granted r1/d1#2
+            1210s started PC-01 r1/d1 attempt=2
+            2390s sight PC-01
+            2402s tick
+            2403s tick                        -> ended r1/d1#2 timeout; closed r1/d1 Failed (Task device timeout: exceeded 20 minutes); error d1; over r1 Failed (no task completed)
+            ",
         );
     }
 }
