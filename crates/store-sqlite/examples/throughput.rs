@@ -4,11 +4,9 @@
 #![allow(clippy::disallowed_methods, reason = "a measurement needs the real clock")]
 
 use muster_model::{
-    Attachment, Key, Labels, LaneRecord, LaneStatus, LogKind, LogRecord, Timestamp, WorkerRecord,
-    WorkerStatus,
-};
-use muster_model::{
-    Change, Fence, JobId, JobRecord, JobStatus, LeaseKind, Name, Scope, TaskId, TaskRecord, TaskStatus,
+    Attachment, Change, Digest, Fence, JobId, JobRecord, JobStatus, Key, Labels, LaneRecord, LaneStatus,
+    LeaseKind, LogKind, LogRecord, Name, Recorded, ReportId, ReportRecord, Scope, TaskId, TaskRecord,
+    TaskStatus, Timestamp, WorkerRecord, WorkerStatus,
 };
 use muster_store::{Batch, Cursor, Store, Writer};
 use muster_store_sqlite::SqliteStore;
@@ -74,7 +72,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     report("pc_device_summary pages read", 1, started);
     with_logs(term.writer.as_mut(), rows.min(50_000), batch, |ordinal| {
         task(ordinal, TaskStatus::Completed)
-    })
+    })?;
+    with_reports(term.writer.as_mut(), rows.min(200_000), batch)
 }
 
 fn measure_load(writer: &mut dyn Writer) -> Result<(), muster_store::StoreError> {
@@ -127,6 +126,37 @@ fn report(what: &str, count: u32, started: Instant) {
         "{count:>8} {what} in {seconds:.3} s: {:.0}/s",
         f64::from(count) / seconds
     );
+}
+
+/// Reports with ids that sort by time.
+fn with_reports(writer: &mut dyn Writer, rows: u32, batch: u32) -> Result<(), Box<dyn std::error::Error>> {
+    let started = Instant::now();
+    for first in (1..=rows).step_by(batch as usize) {
+        let reports = (first..first + batch).map(taken).collect::<Result<Vec<_>, _>>()?;
+        let changes = reports
+            .into_iter()
+            .map(|report| Change::Report(Box::new(report)))
+            .collect();
+        writer.commit(&Batch {
+            changes,
+            ..Batch::default()
+        })?;
+    }
+    report("reports", rows, started);
+    Ok(())
+}
+
+fn taken(number: u32) -> Result<ReportRecord, muster_model::NameError> {
+    Ok(ReportRecord {
+        id: ReportId::new(&format!("01890a5d-ac96-774b-bcce-{number:012x}"))?,
+        digest: Digest(u128::from(number)),
+        worker: Name::new("PC-001")?,
+        kind: "task_finished",
+        task: None,
+        effect: Recorded::Applied,
+        body: "{\"type\":\"task_finished\"}".repeat(10).into(),
+        at: Timestamp(1_760_000_002_000),
+    })
 }
 
 fn succeeded(task: TaskId) -> LogRecord {

@@ -141,8 +141,8 @@ CREATE TABLE node_events (
     at       INTEGER NOT NULL
 ) STRICT;
 
--- What must be remembered of a report long after its body is gone. The key is the first half of the
--- SHA-256 of its id: a fixed 16 bytes for an id of up to 128 characters.
+-- What must be remembered of a report long after its body is gone. The key is 'u' and the 16 bytes of
+-- an id that is a UUID, or 't' and the text of any other.
 CREATE TABLE event_ids (
     key    BLOB PRIMARY KEY NOT NULL,
     digest BLOB NOT NULL,
@@ -197,9 +197,9 @@ SELECT
     p.status AS pc_status,
     p.max_devices AS max_devices,
     (SELECT count(*) FROM devices d WHERE d.pc_id = p.id) AS device_count,
-    coalesce((SELECT b.running_count FROM busy b WHERE b.pc_id = p.id), 0) AS running_count,
+    coalesce(b.running_count, 0) AS running_count,
     (SELECT count(*) FROM devices d WHERE d.pc_id = p.id AND d.status = 'ONLINE'
         AND d.id NOT IN (SELECT r.device_id FROM running r)) AS idle_count,
     (SELECT count(*) FROM devices d WHERE d.pc_id = p.id AND d.status = 'ERROR') AS error_count,
     (SELECT count(*) FROM devices d WHERE d.pc_id = p.id AND d.status = 'OFFLINE') AS disconnected_count
-FROM pcs p;
+FROM pcs p LEFT JOIN busy b ON b.pc_id = p.id;

@@ -1,9 +1,8 @@
 //! Tables `node_events` (the whole message) and `event_ids` (what a repeat is recognised by).
 
 use crate::{fault::Fault, fields::Fields, id_text::TaskText, words};
-use muster_model::{Digest, ReportId, ReportRecord};
+use muster_model::{Digest, JobId, ReportId, ReportRecord};
 use rusqlite::{Connection, params};
-use sha2::{Digest as _, Sha256};
 
 /// Adds reports.
 pub(crate) fn write(connection: &Connection, records: &[&ReportRecord]) -> Result<(), Fault> {
@@ -46,10 +45,39 @@ pub(crate) fn digest(connection: &Connection, id: &ReportId) -> Result<Option<Di
     )
 }
 
-/// The first half of the SHA-256: nobody finds two ids with the same.
-fn key(id: &ReportId) -> [u8; 16] {
-    let hash = Sha256::digest(id.as_str().as_bytes());
-    let mut key = [0; 16];
-    key.copy_from_slice(&hash[..16]);
-    key
+/// The id itself, a UUID as its 16 bytes.
+///
+/// Not a hash: ids that sort by time, as UUIDs of version 7 do, then fall on the same few pages, where
+/// hashes would make every report write a page of its own.
+fn key(id: &ReportId) -> Vec<u8> {
+    let text = id.as_str();
+    match text.parse::<JobId>() {
+        // Only what is written exactly so: an id in capitals is another id.
+        Ok(uuid) if uuid.to_string() == text => [b"u".as_slice(), &uuid.0.to_be_bytes()].concat(),
+        _ => [b"t".as_slice(), text.as_bytes()].concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_ids_have_different_keys() {
+        let uuid = "01890a5d-ac96-774b-bcce-b302099a8057";
+        let texts = [
+            uuid,
+            &uuid.to_uppercase(),
+            &uuid.replace('-', ""),
+            "u123456789abcdef",
+            "t",
+            "u",
+        ];
+        let keys: std::collections::BTreeSet<Vec<u8>> = texts
+            .iter()
+            .map(|text| key(&ReportId::new(text).unwrap()))
+            .collect();
+        assert_eq!(keys.len(), texts.len());
+        assert_eq!(key(&ReportId::new(uuid).unwrap()).len(), 17);
+    }
 }
