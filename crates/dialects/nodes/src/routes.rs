@@ -7,7 +7,7 @@ use crate::{
         Message, PullOrder, Run, Said, WHOLE_MAX, answer_pull, answer_report, claimed_node, list_nodes,
         order_one, phrase, read_pull, read_report,
     },
-    wire::{Callback, CallbackAnswer, NodeList, PullAnswer, PullRequest},
+    wire::{Callback, CallbackAnswer, NodeList, NodeName, PullAnswer, PullRequest},
 };
 use axum::{
     Extension, Json,
@@ -52,11 +52,14 @@ async fn pull(State(door): State<Door>, node: Node, JsonBody(body): JsonBody) ->
 #[utoipa::path(
     get, path = "/api/nodes/pull", operation_id = "pull_one", tag = "nodes", security(("node" = [])),
     params(
-        ("node_id" = String, Query, description = "Who asks", min_length = 1, max_length = 128),
+        ("node_id" = inline(NodeName), Query, description = "Who asks"),
         ("wait_ms" = Option<u64>, Query, description = "How long to wait for work; at most 30000 count",
             minimum = 0, maximum = 9_007_199_254_740_991_i64),
     ),
-    responses((status = 200, description = "At most one job, and what the node must stop", body = PullAnswer<'static>))
+    responses(
+        (status = 200, description = "At most one job, and what the node must stop", body = PullAnswer<'static>),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
 )]
 async fn pull_one(State(door): State<Door>, node: Node, params: Params) -> Result<Response, Problem> {
     let worker = params.name("node_id")?;
@@ -74,8 +77,8 @@ async fn pull_one(State(door): State<Door>, node: Node, params: Params) -> Resul
     request_body = Callback,
     responses(
         (status = 200, description = "The event is kept", body = CallbackAnswer),
-         (status = 404, description = "No such run, task or device"),
-         (status = 409, description = "The id belongs to another event, or the task to another node"),
+        (status = 404, description = "No such run, task or device"),
+        (status = 409, description = "The id belongs to another event, or the task to another node"),
     )
 )]
 async fn callback(
@@ -93,7 +96,10 @@ async fn callback(
 /// Shows each node's last heartbeat, as far as this process heard of one.
 #[utoipa::path(
     get, path = "/api/nodes", operation_id = "nodes", tag = "nodes", security(("operator" = [])),
-    responses((status = 200, description = "The last heartbeats, by node", body = NodeList))
+    responses(
+        (status = 200, description = "The last heartbeats, by node", body = NodeList),
+        (status = 422, description = "There are no parameters"),
+    )
 )]
 async fn nodes(
     Extension(board): Extension<Board>,

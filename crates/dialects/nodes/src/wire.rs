@@ -7,4 +7,4 @@ mod value;
 
 pub use answer::{CallbackAnswer, JobOffer, LeaseOffer, NodeHeartbeat, NodeList, PullAnswer, RunOffer};
 pub use callback::Callback;
-pub use pull::{DeviceEntry, PullRequest};
+pub use pull::{DeviceEntry, NodeName, PullRequest};

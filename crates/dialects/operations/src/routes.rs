@@ -9,10 +9,7 @@ mod rpc;
 mod runs;
 mod task_devices;
 
-use crate::{
-    translate::phrase,
-    wire::JsonText,
-};
+use crate::{translate::phrase, wire::JsonText};
 use muster_coordinator::Refusal;
 use muster_door::{Door, Problem};
 use muster_model::{JobId, Reply};

@@ -19,7 +19,7 @@ pub(crate) use progress::{Progress, rate_since};
 pub(crate) use rpc::{Ending, read_claim, read_complete, read_fail, read_nothing, read_renew};
 pub(crate) use run::{show_run, show_state};
 pub(crate) use status::{
-    DEVICE_WORDS, RUN_WORDS, ROW_WORDS, RunFilter, read_device_status, read_row_status, read_run_status,
+    DEVICE_WORDS, ROW_WORDS, RUN_WORDS, RunFilter, read_device_status, read_row_status, read_run_status,
 };
 pub(crate) use submission::{read_key, read_submission};
 pub(crate) use task_device::{show_station, show_task, show_task_row};

@@ -22,5 +22,5 @@ pub use request::{
 };
 pub use run::{Counts, Run, RunDetail, RunList, RunState};
 pub use sweep::Swept;
-pub use task_device::{History, Station, TaskDevice, TaskDeviceList, TaskDeviceOf, TaskDeviceRow};
-pub use word::{DeviceStatusWord, KindWord, RowStatusWord, RunStatusWord};
+pub use task_device::{ClaimedRows, History, Station, TaskDevice, TaskDeviceList};
+pub use word::{DeviceStatusWord, KindWord, NameWord, RowStatusWord, RunStatusWord};

@@ -26,12 +26,7 @@ pub(crate) fn read_pull(body: &Value) -> Result<PullOrder, Problem> {
         .transpose()?;
     let max = u32::try_from(max).unwrap_or(u32::MAX);
     Ok(PullOrder {
-        pull: Pull {
-            worker,
-            max,
-            devices,
-            answer_empty: wait.is_zero(),
-        },
+        pull: Pull { worker, max, devices },
         wait,
     })
 }
@@ -44,7 +39,6 @@ pub(crate) fn order_one(worker: Name, wait_ms: Option<i64>) -> PullOrder {
             worker,
             max: 1,
             devices: None,
-            answer_empty: wait.is_zero(),
         },
         wait,
     }
@@ -112,10 +106,7 @@ mod tests {
         ], "agent_version": "kept out of the way"});
         let order = read_pull(&body).unwrap();
         assert_eq!((order.pull.worker.as_str(), order.pull.max), ("PC-01", 20));
-        assert_eq!(
-            (order.wait, order.pull.answer_empty),
-            (Duration::from_millis(500), false)
-        );
+        assert_eq!(order.wait, Duration::from_millis(500));
         let devices = order.pull.devices.unwrap();
         assert_eq!(devices[0].handle.as_str(), "10.0.0.7:5555");
         assert_eq!(
@@ -128,7 +119,7 @@ mod tests {
     #[test]
     fn absent_devices_are_no_report() {
         let order = read_pull(&json!({"node_id": "PC-01", "max_jobs": 0, "devices": null})).unwrap();
-        assert!(order.pull.devices.is_none() && order.pull.answer_empty);
+        assert!(order.pull.devices.is_none() && order.wait.is_zero());
         let order =
             read_pull(&json!({"node_id": "PC-01", "max_jobs": 0, "devices": [], "wait_ms": 99_000_000}))
                 .unwrap();
@@ -209,6 +200,6 @@ mod tests {
         let node = Name::new("PC-01").unwrap();
         let order = order_one(node.clone(), Some(40_000));
         assert_eq!((order.pull.max, order.wait), (1, Duration::from_secs(30)));
-        assert!(order_one(node, None).pull.answer_empty);
+        assert!(order_one(node, None).wait.is_zero());
     }
 }

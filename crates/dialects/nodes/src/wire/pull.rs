@@ -2,7 +2,7 @@
 
 use super::value;
 use utoipa::{
-    ToSchema,
+    PartialSchema, ToSchema,
     openapi::{RefOr, Schema},
 };
 
@@ -22,6 +22,18 @@ pub struct PullRequest {
     #[schema(max_items = 10000)]
     pub devices: Option<Vec<DeviceEntry>>,
 }
+
+/// The name of a node, as a parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeName;
+
+impl PartialSchema for NodeName {
+    fn schema() -> RefOr<Schema> {
+        node_id()
+    }
+}
+
+impl ToSchema for NodeName {}
 
 /// One attached device (N1b).
 #[derive(Debug, ToSchema)]

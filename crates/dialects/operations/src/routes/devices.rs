@@ -3,7 +3,7 @@
 use super::refuse;
 use crate::{
     translate::{DEVICE_WORDS, read_device_status, read_labels, read_note, show_device},
-    wire::{Device, DeviceList, DevicePatch, DeviceReturn},
+    wire::{Device, DeviceList, DevicePatch, DeviceReturn, DeviceStatusWord, NameWord},
 };
 use axum::{Json, extract::State};
 use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
@@ -12,15 +12,18 @@ use muster_store::{LaneFilter, Page};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
-    OpenApiRouter::default().routes(routes!(list)).routes(routes!(show, label)).routes(routes!(put_back))
+    OpenApiRouter::default()
+        .routes(routes!(list))
+        .routes(routes!(show, label))
+        .routes(routes!(put_back))
 }
 
 /// Lists devices, by id.
 #[utoipa::path(
     get, path = "/api/devices", operation_id = "list_devices", tag = "devices", security(("operator" = [])),
     params(
-        ("pc_id" = Option<String>, Query, description = "Only devices of this PC"),
-        ("status" = inline(Option<crate::wire::DeviceStatusWord>), Query, description = "Only devices that stand there"),
+        ("pc_id" = inline(Option<NameWord>), Query, description = "Only devices of this PC"),
+        ("status" = inline(Option<DeviceStatusWord>), Query, description = "Only devices that stand there"),
         ("after" = Option<String>, Query, description = "`next` of the page before"),
         ("limit" = Option<u32>, Query, description = "Devices per page", minimum = 1, maximum = 1000),
     ),
@@ -32,10 +35,22 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
 async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<Json<DeviceList>, Problem> {
     params.only(&["pc_id", "status", "after", "limit"])?;
     let page = params.cursor()?;
-    let status = params.opt_choice("status", &DEVICE_WORDS)?.map(read_device_status);
-    let filter = LaneFilter { status, worker: params.opt_name("pc_id")? };
-    let Page { items, next } = door.coordinator.read(move |store| store.lanes(&filter, &page)).await.map_err(refuse)?;
-    Ok(Json(DeviceList { devices: items.into_iter().map(show_device).collect(), next }))
+    let status = params
+        .opt_choice("status", &DEVICE_WORDS)?
+        .map(read_device_status);
+    let filter = LaneFilter {
+        status,
+        worker: params.opt_name("pc_id")?,
+    };
+    let Page { items, next } = door
+        .coordinator
+        .read(move |store| store.lanes(&filter, &page))
+        .await
+        .map_err(refuse)?;
+    Ok(Json(DeviceList {
+        devices: items.into_iter().map(show_device).collect(),
+        next,
+    }))
 }
 
 /// Shows one device.
@@ -69,7 +84,13 @@ async fn label(
 ) -> Result<Json<Device>, Problem> {
     let lane = id.name("device")?;
     let labels = read_labels(&body)?;
-    door.coordinator.ask(Command::Label { lane: lane.clone(), labels }).await.map_err(refuse)?;
+    door.coordinator
+        .ask(Command::Label {
+            lane: lane.clone(),
+            labels,
+        })
+        .await
+        .map_err(refuse)?;
     device(&door, lane).await
 }
 
@@ -92,11 +113,22 @@ async fn put_back(
 ) -> Result<Json<Device>, Problem> {
     let lane = id.name("device")?;
     let note = read_note(body.as_ref().map(|body| &body.0))?;
-    door.coordinator.ask(Command::ReturnToService { lane: lane.clone(), note }).await.map_err(refuse)?;
+    door.coordinator
+        .ask(Command::ReturnToService {
+            lane: lane.clone(),
+            note,
+        })
+        .await
+        .map_err(refuse)?;
     device(&door, lane).await
 }
 
 async fn device(door: &Door, id: Name) -> Result<Json<Device>, Problem> {
-    let lane = door.coordinator.read(move |store| store.lane(&id)).await.map_err(refuse)?;
-    lane.map(|lane| Json(show_device(lane))).ok_or_else(|| Problem::not_found("there is no such device"))
+    let lane = door
+        .coordinator
+        .read(move |store| store.lane(&id))
+        .await
+        .map_err(refuse)?;
+    lane.map(|lane| Json(show_device(lane)))
+        .ok_or_else(|| Problem::not_found("there is no such device"))
 }

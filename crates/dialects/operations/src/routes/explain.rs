@@ -3,7 +3,7 @@
 use super::refuse;
 use crate::{
     translate::{read_subject, show_why},
-    wire::Why,
+    wire::{KindWord, Why},
 };
 use axum::{
     Json,
@@ -20,7 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
 #[utoipa::path(
     get, path = "/api/explain/{kind}/{id}", operation_id = "explain", tag = "explain", security(("operator" = [])),
     params(
-        ("kind" = inline(crate::wire::KindWord), Path, description = "What sort of thing"),
+        ("kind" = inline(KindWord), Path, description = "What sort of thing"),
         ("id" = String, Path, description = "Which one"),
     ),
     responses(

@@ -5,7 +5,9 @@ use crate::{
     translate::{
         Ending, as_postgrest, read_claim, read_complete, read_fail, read_nothing, read_renew, show_task_row,
     },
-    wire::{ClaimArgs, CompleteArgs, FailArgs, JsonText, RenewArgs, SweepArgs, Swept, TaskDeviceRow},
+    wire::{
+        ClaimArgs, ClaimedRows, CompleteArgs, FailArgs, JsonText, RenewArgs, SweepArgs, Swept, TaskDevice,
+    },
 };
 use axum::{
     Json,
@@ -34,19 +36,19 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
     post, path = "/rest/v1/rpc/claim_task_devices_for_pc", operation_id = "claim_task_devices_for_pc", tag = "rpc",
     security(("node" = []), ("operator" = []), ("apikey" = [])),
     request_body = ClaimArgs,
-    responses((status = 200, description = "The rows; none for an unknown PC", body = Vec<TaskDeviceRow>))
+    responses((status = 200, description = "The rows; none for an unknown PC", body = ClaimedRows))
 )]
 async fn claim(
     State(door): State<Door>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Json<Vec<TaskDeviceRow>>, Problem> {
+) -> Result<Json<ClaimedRows>, Problem> {
     let (worker, command) = read_claim(&body)?;
     caller.speaks_for(&door, &worker)?;
     match door.coordinator.ask(command).await {
-        Ok(Reply::Claimed(tasks)) => rows(&door, tasks).await.map(Json),
+        Ok(Reply::Claimed(tasks)) => rows(&door, tasks).await.map(ClaimedRows).map(Json),
         Ok(other) => Err(unexpected(&other)),
-        Err(Refusal::Rejected(Rejection::WorkerUnknown)) => Ok(Json(Vec::new())),
+        Err(Refusal::Rejected(Rejection::WorkerUnknown)) => Ok(Json(ClaimedRows(Vec::new()))),
         Err(refusal) => Err(refuse(refusal)),
     }
 }
@@ -58,7 +60,11 @@ async fn claim(
     request_body = RenewArgs,
     responses((status = 200, description = "Whether the lease was prolonged", body = bool))
 )]
-async fn renew(State(door): State<Door>, caller: Caller, JsonBody(body): JsonBody) -> Result<Json<bool>, Problem> {
+async fn renew(
+    State(door): State<Door>,
+    caller: Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Json<bool>, Problem> {
     let (worker, command) = read_renew(&body)?;
     caller.speaks_for(&door, &worker)?;
     match door.coordinator.ask(command).await {
@@ -75,7 +81,7 @@ async fn renew(State(door): State<Door>, caller: Caller, JsonBody(body): JsonBod
     security(("node" = []), ("operator" = []), ("apikey" = [])),
     request_body = CompleteArgs,
     responses(
-        (status = 200, description = "The row as it stands now", body = TaskDeviceRow),
+        (status = 200, description = "The row as it stands now", body = TaskDevice<String>),
         (status = 404, description = "There is no such row"),
         (status = 409, description = "The row is not running, or another PC's"),
     )
@@ -84,10 +90,18 @@ async fn complete(
     State(door): State<Door>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Json<TaskDeviceRow>, Problem> {
+) -> Result<Json<TaskDevice<String>>, Problem> {
     let Ending { task, worker, left } = read_complete(&body)?;
     check_holder(&door, &caller, task, worker.as_ref()).await?;
-    end(&door, Command::Complete { task, worker, result: left }).await
+    end(
+        &door,
+        Command::Complete {
+            task,
+            worker,
+            result: left,
+        },
+    )
+    .await
 }
 
 /// Ends a running attempt badly; another follows while attempts are left.
@@ -96,7 +110,7 @@ async fn complete(
     security(("node" = []), ("operator" = []), ("apikey" = [])),
     request_body = FailArgs,
     responses(
-        (status = 200, description = "The row as it stands now", body = TaskDeviceRow),
+        (status = 200, description = "The row as it stands now", body = TaskDevice<String>),
         (status = 404, description = "There is no such row"),
         (status = 409, description = "The row is not running, or another PC's"),
     )
@@ -105,10 +119,18 @@ async fn fail(
     State(door): State<Door>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Json<TaskDeviceRow>, Problem> {
+) -> Result<Json<TaskDevice<String>>, Problem> {
     let Ending { task, worker, left } = read_fail(&body)?;
     check_holder(&door, &caller, task, worker.as_ref()).await?;
-    end(&door, Command::FailOrRetry { task, worker, error: left }).await
+    end(
+        &door,
+        Command::FailOrRetry {
+            task,
+            worker,
+            error: left,
+        },
+    )
+    .await
 }
 
 /// Ends what has taken too long.
@@ -121,24 +143,36 @@ async fn fail(
 async fn sweep(State(door): State<Door>, _: Caller, body: Option<JsonBody>) -> Result<Json<Swept>, Problem> {
     read_nothing(body.as_ref().map(|body| &body.0))?;
     match door.coordinator.ask(Command::Sweep).await.map_err(refuse)? {
-        Reply::Swept { jobs, tasks } => Ok(Json(Swept { tasks: jobs, task_devices: tasks })),
+        Reply::Swept { jobs, tasks } => Ok(Json(Swept {
+            tasks: jobs,
+            task_devices: tasks,
+        })),
         other => Err(unexpected(&other)),
     }
 }
 
 /// A node's own secret ends that node's rows only, also where the caller names no holder.
-async fn check_holder(door: &Door, caller: &Caller, task: TaskId, named: Option<&Name>) -> Result<(), Problem> {
+async fn check_holder(
+    door: &Door,
+    caller: &Caller,
+    task: TaskId,
+    named: Option<&Name>,
+) -> Result<(), Problem> {
     if let Some(worker) = named {
         return caller.speaks_for(door, worker);
     }
     if matches!(caller, Caller::Operator) {
         return Ok(());
     }
-    let row = door.coordinator.read(move |store| store.task(task)).await.map_err(refuse)?;
+    let row = door
+        .coordinator
+        .read(move |store| store.task(task))
+        .await
+        .map_err(refuse)?;
     row.map_or(Ok(()), |row| caller.speaks_for(door, &row.worker))
 }
 
-async fn end(door: &Door, command: Command) -> Result<Json<TaskDeviceRow>, Problem> {
+async fn end(door: &Door, command: Command) -> Result<Json<TaskDevice<String>>, Problem> {
     match door.coordinator.ask(command).await.map_err(refuse)? {
         Reply::Task(task) => {
             let config = config(door, task.id.job).await?;
@@ -148,7 +182,7 @@ async fn end(door: &Door, command: Command) -> Result<Json<TaskDeviceRow>, Probl
     }
 }
 
-async fn rows(door: &Door, tasks: Vec<TaskRecord>) -> Result<Vec<TaskDeviceRow>, Problem> {
+async fn rows(door: &Door, tasks: Vec<TaskRecord>) -> Result<Vec<TaskDevice<String>>, Problem> {
     let mut configs = BTreeMap::<JobId, JsonText>::new();
     for task in &tasks {
         if !configs.contains_key(&task.id.job) {
@@ -159,7 +193,11 @@ async fn rows(door: &Door, tasks: Vec<TaskRecord>) -> Result<Vec<TaskDeviceRow>,
         let config = configs.get(&task.id.job).cloned();
         show_task_row(task, config)
     };
-    tasks.into_iter().map(row).collect::<Result<_, _>>().map_err(damaged)
+    tasks
+        .into_iter()
+        .map(row)
+        .collect::<Result<_, _>>()
+        .map_err(damaged)
 }
 
 /// PostgreSQL's function would find no row to update and say false.

@@ -3,9 +3,10 @@
 use super::{refuse, unexpected};
 use crate::{
     translate::{
-        Progress, RUN_WORDS, RunFilter, rate_since, read_key, read_run_status, read_submission, show_run, show_state,
+        Progress, RUN_WORDS, RunFilter, rate_since, read_key, read_run_status, read_submission, show_run,
+        show_state,
     },
-    wire::{RunDetail, RunList, RunRequest, RunState},
+    wire::{NameWord, RunDetail, RunList, RunRequest, RunState, RunStatusWord},
 };
 use axum::{
     Json,
@@ -18,7 +19,10 @@ use muster_store::{Cursor, JobFilter, Page, Reader, StoreError};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
-    OpenApiRouter::default().routes(routes!(submit, list)).routes(routes!(show)).routes(routes!(cancel))
+    OpenApiRouter::default()
+        .routes(routes!(submit, list))
+        .routes(routes!(show))
+        .routes(routes!(cancel))
 }
 
 /// Takes a new run into its queue.
@@ -48,8 +52,8 @@ async fn submit(
 #[utoipa::path(
     get, path = "/api/runs", operation_id = "list_runs", tag = "runs", security(("operator" = [])),
     params(
-        ("status" = inline(Option<crate::wire::RunStatusWord>), Query, description = "Only runs that stand there"),
-        ("queue" = Option<String>, Query, description = "Only runs of this queue"),
+        ("status" = inline(Option<RunStatusWord>), Query, description = "Only runs that stand there"),
+        ("queue" = inline(Option<NameWord>), Query, description = "Only runs of this queue"),
         ("after" = Option<String>, Query, description = "`next` of the page before"),
         ("limit" = Option<u32>, Query, description = "Runs per page", minimum = 1, maximum = 1000),
     ),
@@ -62,13 +66,25 @@ async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<J
     params.only(&["status", "queue", "after", "limit"])?;
     let (page, queue) = (params.cursor()?, params.opt_name("queue")?);
     let status = match params.opt_choice("status", &RUN_WORDS)?.map(read_run_status) {
-        Some(RunFilter::None) => return Ok(Json(RunList { runs: Vec::new(), next: None })),
+        Some(RunFilter::None) => {
+            return Ok(Json(RunList {
+                runs: Vec::new(),
+                next: None,
+            }));
+        }
         Some(RunFilter::Is(status)) => Some(status),
         None => None,
     };
     let filter = JobFilter { status, queue };
-    let Page { items, next } = door.coordinator.read(move |store| store.jobs(&filter, &page)).await.map_err(refuse)?;
-    Ok(Json(RunList { runs: items.into_iter().map(show_run).collect(), next }))
+    let Page { items, next } = door
+        .coordinator
+        .read(move |store| store.jobs(&filter, &page))
+        .await
+        .map_err(refuse)?;
+    Ok(Json(RunList {
+        runs: items.into_iter().map(show_run).collect(),
+        next,
+    }))
 }
 
 /// Shows a run with its figures.
@@ -82,8 +98,14 @@ async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<J
 )]
 async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<RunDetail>, Problem> {
     let (id, now) = (id.id("run")?, door.coordinator.now());
-    let progress = door.coordinator.read(move |store| progress(store, id, now)).await.map_err(refuse)?;
-    progress.map(|progress| Json(progress.show())).ok_or_else(|| Problem::not_found("there is no such run"))
+    let progress = door
+        .coordinator
+        .read(move |store| progress(store, id, now))
+        .await
+        .map_err(refuse)?;
+    progress
+        .map(|progress| Json(progress.show()))
+        .ok_or_else(|| Problem::not_found("there is no such run"))
 }
 
 /// Ends a run; what it has running is told to stop.
@@ -108,10 +130,17 @@ async fn ask(door: &Door, command: Command) -> Result<RunState, Problem> {
 }
 
 fn progress(store: &dyn Reader, id: JobId, now: Timestamp) -> Result<Option<Progress>, StoreError> {
-    let Some(job) = store.job(id)? else { return Ok(None) };
+    let Some(job) = store.job(id)? else {
+        return Ok(None);
+    };
     let counts = store.job_counts(id, rate_since(job.started_at, now))?;
     let targets = targets(store, &job.scope)?;
-    Ok(Some(Progress { job, counts, targets, now }))
+    Ok(Some(Progress {
+        job,
+        counts,
+        targets,
+        now,
+    }))
 }
 
 /// How many devices a scope is for, as far as that is cheap to tell.
@@ -131,7 +160,10 @@ fn targets(store: &dyn Reader, scope: &Scope) -> Result<Option<u64>, StoreError>
 }
 
 fn devices_in_all(store: &dyn Reader) -> Result<u64, StoreError> {
-    let mut page = Cursor { after: None, limit: 1000 };
+    let mut page = Cursor {
+        after: None,
+        limit: 1000,
+    };
     let mut devices = 0;
     loop {
         let Page { items, next } = store.workers(&page)?;

@@ -3,7 +3,7 @@
 use super::{config, damaged, refuse};
 use crate::{
     translate::{ROW_WORDS, read_row_status, show_station, show_task},
-    wire::{History, TaskDevice, TaskDeviceList},
+    wire::{History, NameWord, RowStatusWord, TaskDevice, TaskDeviceList},
 };
 use axum::{Json, extract::State};
 use muster_door::{Door, Operator, Params, PathText, Problem};
@@ -12,7 +12,10 @@ use muster_store::{Page, TaskFilter};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
-    OpenApiRouter::default().routes(routes!(list)).routes(routes!(show)).routes(routes!(history))
+    OpenApiRouter::default()
+        .routes(routes!(list))
+        .routes(routes!(show))
+        .routes(routes!(history))
 }
 
 /// Lists the rows of a run, oldest first.
@@ -21,8 +24,8 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
     security(("operator" = [])),
     params(
         ("id" = String, Path, description = "The run"),
-        ("status" = inline(Option<crate::wire::RowStatusWord>), Query, description = "Only rows that stand there"),
-        ("pc_id" = Option<String>, Query, description = "Only rows of this PC"),
+        ("status" = inline(Option<RowStatusWord>), Query, description = "Only rows that stand there"),
+        ("pc_id" = inline(Option<NameWord>), Query, description = "Only rows of this PC"),
         ("after" = Option<String>, Query, description = "`next` of the page before"),
         ("limit" = Option<u32>, Query, description = "Rows per page", minimum = 1, maximum = 1000),
     ),
@@ -42,13 +45,24 @@ async fn list(
     let job: JobId = id.id("run")?;
     let page = params.cursor()?;
     let status = params.opt_choice("status", &ROW_WORDS)?.map(read_row_status);
-    let filter = TaskFilter { status, worker: params.opt_name("pc_id")? };
+    let filter = TaskFilter {
+        status,
+        worker: params.opt_name("pc_id")?,
+    };
     // Asked for first: it says 404 where there is no such run, which an empty list would hide.
     let config = config(&door, job).await?;
-    let read = door.coordinator.read(move |store| store.tasks(job, &filter, &page)).await;
+    let read = door
+        .coordinator
+        .read(move |store| store.tasks(job, &filter, &page))
+        .await;
     let Page { items, next } = read.map_err(refuse)?;
-    let rows = items.into_iter().map(|task| show_task(task, Some(config.clone())));
-    Ok(Json(TaskDeviceList { task_devices: rows.collect::<Result<_, _>>().map_err(damaged)?, next }))
+    let rows = items
+        .into_iter()
+        .map(|task| show_task(task, Some(config.clone())));
+    Ok(Json(TaskDeviceList {
+        task_devices: rows.collect::<Result<_, _>>().map_err(damaged)?,
+        next,
+    }))
 }
 
 /// Shows one row.
@@ -56,13 +70,17 @@ async fn list(
     get, path = "/api/task_devices/{id}", operation_id = "show_task_device", tag = "runs", security(("operator" = [])),
     params(("id" = String, Path, description = "The row")),
     responses(
-        (status = 200, description = "The row", body = TaskDevice),
+        (status = 200, description = "The row", body = TaskDevice<i64>),
         (status = 404, description = "There is no such row"),
     )
 )]
-async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<TaskDevice>, Problem> {
+async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<TaskDevice<i64>>, Problem> {
     let id: TaskId = id.id("task_device")?;
-    let task = door.coordinator.read(move |store| store.task(id)).await.map_err(refuse)?;
+    let task = door
+        .coordinator
+        .read(move |store| store.task(id))
+        .await
+        .map_err(refuse)?;
     let task = task.ok_or_else(|| Problem::not_found("there is no such task_device"))?;
     let config = config(&door, id.job).await?;
     show_task(task, Some(config)).map(Json).map_err(damaged)
@@ -80,10 +98,16 @@ async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Jso
 )]
 async fn history(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<History>, Problem> {
     let id: TaskId = id.id("task_device")?;
-    let log = door.coordinator.read(move |store| store.task_log(id)).await.map_err(refuse)?;
+    let log = door
+        .coordinator
+        .read(move |store| store.task_log(id))
+        .await
+        .map_err(refuse)?;
     // Every row has at least the station that made it.
     if log.is_empty() {
         return Err(Problem::not_found("there is no such task_device"));
     }
-    Ok(Json(History { history: log.into_iter().map(show_station).collect() }))
+    Ok(Json(History {
+        history: log.into_iter().map(show_station).collect(),
+    }))
 }

@@ -15,7 +15,9 @@ pub(crate) fn read_labels(body: &Value) -> Result<Labels, Problem> {
 
 /// Reads the body of `POST /api/devices/{id}/return`, which may be empty.
 pub(crate) fn read_note(body: Option<&Value>) -> Result<Option<Box<str>>, Problem> {
-    let Some(body) = body else { return Ok(None) };
+    let Some(body) = body.filter(|body| !body.is_null()) else {
+        return Ok(None);
+    };
     let fields = Fields::of(body)?;
     fields.only(&["note"])?;
     Ok(fields.opt_text("note", NOTE_CHARS_MAX)?.map(Into::into))
@@ -25,10 +27,14 @@ pub(crate) fn read_note(body: Option<&Value>) -> Result<Option<Box<str>>, Proble
 pub(super) fn labels(fields: &Fields<'_>, entries_max: usize) -> Result<Labels, Problem> {
     if fields.object().len() > entries_max {
         let path = fields.path_of("");
-        return Err(Problem::unprocessable(path.trim_end_matches('.'), &format!("must have at most {entries_max} entries")));
+        return Err(Problem::unprocessable(
+            path.trim_end_matches('.'),
+            &format!("must have at most {entries_max} entries"),
+        ));
     }
     let label = |key: &String| {
-        let name = Name::new(key).map_err(|error| fields.refuse(key, &format!("is no label: a key {error}")))?;
+        let name =
+            Name::new(key).map_err(|error| fields.refuse(key, &format!("is no label: a key {error}")))?;
         Ok((name, fields.name(key)?))
     };
     fields.object().keys().map(label).collect()
@@ -40,7 +46,11 @@ pub(crate) fn show_device(lane: LaneRecord) -> Device {
         device_id: lane.id.to_string(),
         pc_id: lane.worker.to_string(),
         status: device_word(lane.status),
-        labels: lane.labels.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect(),
+        labels: lane
+            .labels
+            .iter()
+            .map(|(key, value)| (key.to_string(), value.to_string()))
+            .collect(),
         runtime_handle: lane.handle.to_string(),
         attachment: attachment_word(lane.attachment),
         offline_since: lane.offline_since.map(|at| at.0),
@@ -75,19 +85,35 @@ mod tests {
             (json!({"labels": {}, "label": {}}), "label"),
         ] {
             let problem = read_labels(&bad).unwrap_err();
-            assert_eq!((problem.status().as_u16(), problem.field()), (422, Some(field)), "{bad}");
+            assert_eq!(
+                (problem.status().as_u16(), problem.field()),
+                (422, Some(field)),
+                "{bad}"
+            );
         }
         let many: Map<_, _> = (0..65).map(|n| (format!("k{n}"), json!("v"))).collect();
-        assert_eq!(read_labels(&json!({"labels": many})).unwrap_err().field(), Some("labels"));
+        assert_eq!(
+            read_labels(&json!({"labels": many})).unwrap_err().field(),
+            Some("labels")
+        );
     }
 
     /// Q11: a device returns to service with a note or without.
     #[test]
     fn a_note_is_optional() {
         assert_eq!(read_note(None).unwrap(), None);
+        assert_eq!(read_note(Some(&Value::Null)).unwrap(), None);
         assert_eq!(read_note(Some(&json!({}))).unwrap(), None);
-        assert_eq!(read_note(Some(&json!({"note": "new cable"}))).unwrap().as_deref(), Some("new cable"));
-        for bad in [json!({"note": 1}), json!({"note": "x".repeat(1001)}), json!({"reason": "x"}), json!([])] {
+        assert_eq!(
+            read_note(Some(&json!({"note": "new cable"}))).unwrap().as_deref(),
+            Some("new cable")
+        );
+        for bad in [
+            json!({"note": 1}),
+            json!({"note": "x".repeat(1001)}),
+            json!({"reason": "x"}),
+            json!([]),
+        ] {
             assert_eq!(read_note(Some(&bad)).unwrap_err().status(), 422);
         }
     }

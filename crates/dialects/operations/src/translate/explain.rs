@@ -21,9 +21,23 @@ pub(crate) fn read_subject(kind: &str, id: &str) -> Option<Subject> {
 pub(crate) fn show_why(explanation: &Explanation, now: Timestamp) -> Why {
     let (kind, id) = subject(&explanation.subject);
     let (rule, code) = explanation.cause.rule_and_code();
-    let what = format!("{} {id}", if kind == "task_device" { "task device" } else { kind });
+    let what = format!(
+        "{} {id}",
+        if kind == "task_device" {
+            "task device"
+        } else {
+            kind
+        }
+    );
     let sentence = format!("The {what} {}.", predicate(&explanation.cause, now));
-    Why { kind, id, code, rule, sentence, data: data(&explanation.cause) }
+    Why {
+        kind,
+        id,
+        code,
+        rule,
+        sentence,
+        data: data(&explanation.cause),
+    }
 }
 
 fn subject(subject: &Subject) -> (&'static str, String) {
@@ -51,28 +65,53 @@ fn predicate(cause: &Cause, now: Timestamp) -> String {
         }
         Cause::LaneBusy { lane, task } => format!("waits because task device {task} holds device {lane}"),
         Cause::DeviceError { lane } => {
-            format!("is held back because device {lane} is out of service (ERROR) until an operator returns it")
+            format!(
+                "is held back because device {lane} is out of service (ERROR) until an operator returns it"
+            )
         }
-        Cause::DeviceOffline { lane, since } => format!("waits because device {lane} has been offline for {}", span(*since, now)),
-        Cause::NodeOffline { worker, since } => format!("waits because node {worker} has been silent for {}", span(*since, now)),
-        Cause::NodeDraining { worker } => format!("waits because node {worker} is draining until an operator resumes it"),
+        Cause::DeviceOffline { lane, since } => format!(
+            "waits because device {lane} has been offline for {}",
+            span(*since, now)
+        ),
+        Cause::NodeOffline { worker, since } => format!(
+            "waits because node {worker} has been silent for {}",
+            span(*since, now)
+        ),
+        Cause::NodeDraining { worker } => {
+            format!("waits because node {worker} is draining until an operator resumes it")
+        }
         Cause::SupplyPaused { worker, until } => {
-            format!("waits because supply to node {worker} rests for another {} after a mass dropout", span(now, *until))
+            format!(
+                "waits because supply to node {worker} rests for another {} after a mass dropout",
+                span(now, *until)
+            )
         }
         Cause::AwaitingRedelivery { task, at } => {
-            format!("waits because task device {task} was handed out and not confirmed; it goes out again in {}", span(now, *at))
+            format!(
+                "waits because task device {task} was handed out and not confirmed; it goes out again in {}",
+                span(now, *at)
+            )
         }
         Cause::WaitingForDevices { until } => {
-            format!("matches no device; it ends as failed in {} unless one appears", span(now, *until))
+            format!(
+                "matches no device; it ends as failed in {} unless one appears",
+                span(now, *until)
+            )
         }
         Cause::AwaitingRetry { task, attempt } => {
-            format!("waits because attempt {attempt} of task device {task} failed and its retry queues behind the PC's other devices")
+            format!(
+                "waits because attempt {attempt} of task device {task} failed and its retry queues behind the PC's other devices"
+            )
         }
         Cause::AwaitingPull { worker } => format!("is ready and waits for node {worker} to ask for work"),
         Cause::Stopping { task } => {
-            format!("is stopping: the run of task device {task} was cancelled and its node has not reported the end")
+            format!(
+                "is stopping: the run of task device {task} was cancelled and its node has not reported the end"
+            )
         }
-        Cause::AlreadyServed { lane, job } => format!("has nothing to do because run {job} has served device {lane}"),
+        Cause::AlreadyServed { lane, job } => {
+            format!("has nothing to do because run {job} has served device {lane}")
+        }
         Cause::OutOfScope { lane } => format!("has nothing to do because no active run is for device {lane}"),
         Cause::NoWork => "has nothing to do because there is no work".to_owned(),
     }
@@ -84,16 +123,24 @@ fn data(cause: &Cause) -> Map<String, Value> {
         Cause::JobEnded { status } => json!({"status": run_word(*status)}),
         Cause::TaskEnded { status } => json!({"status": row_word(*status)}),
         Cause::QueuedBehind { active, ahead } => json!({"active_run_id": active.to_string(), "ahead": ahead}),
-        Cause::NoSlot { worker, running, cap } => json!({"node_id": worker.as_str(), "running": running, "max_devices": cap}),
-        Cause::LaneBusy { lane, task } => json!({"device_id": lane.as_str(), "task_device_id": task.to_string()}),
+        Cause::NoSlot { worker, running, cap } => {
+            json!({"node_id": worker.as_str(), "running": running, "max_devices": cap})
+        }
+        Cause::LaneBusy { lane, task } => {
+            json!({"device_id": lane.as_str(), "task_device_id": task.to_string()})
+        }
         Cause::DeviceError { lane } | Cause::OutOfScope { lane } => json!({"device_id": lane.as_str()}),
         Cause::DeviceOffline { lane, since } => json!({"device_id": lane.as_str(), "since": since.0}),
         Cause::NodeOffline { worker, since } => json!({"node_id": worker.as_str(), "since": since.0}),
-        Cause::NodeDraining { worker } | Cause::AwaitingPull { worker } => json!({"node_id": worker.as_str()}),
+        Cause::NodeDraining { worker } | Cause::AwaitingPull { worker } => {
+            json!({"node_id": worker.as_str()})
+        }
         Cause::SupplyPaused { worker, until } => json!({"node_id": worker.as_str(), "until": until.0}),
         Cause::AwaitingRedelivery { task, at } => json!({"task_device_id": task.to_string(), "at": at.0}),
         Cause::WaitingForDevices { until } => json!({"until": until.0}),
-        Cause::AwaitingRetry { task, attempt } => json!({"task_device_id": task.to_string(), "attempt": attempt}),
+        Cause::AwaitingRetry { task, attempt } => {
+            json!({"task_device_id": task.to_string(), "attempt": attempt})
+        }
         Cause::Stopping { task } => json!({"task_device_id": task.to_string()}),
         Cause::AlreadyServed { lane, job } => json!({"device_id": lane.as_str(), "run_id": job.to_string()}),
         Cause::NoWork => json!({}),

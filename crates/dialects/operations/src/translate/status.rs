@@ -12,12 +12,29 @@ pub(crate) enum RunFilter {
 }
 
 /// The words a filter on runs may use, synonyms included.
-pub(crate) const RUN_WORDS: [&str; 9] =
-    ["pending", "running", "claimed", "success", "completed", "failed", "cancelled", "canceled", "retrying"];
+pub(crate) const RUN_WORDS: [&str; 9] = [
+    "pending",
+    "running",
+    "claimed",
+    "success",
+    "completed",
+    "failed",
+    "cancelled",
+    "canceled",
+    "retrying",
+];
 
 /// The words a filter on rows may use, synonyms included.
-pub(crate) const ROW_WORDS: [&str; 8] =
-    ["pending", "running", "claimed", "completed", "success", "failed", "cancelled", "canceled"];
+pub(crate) const ROW_WORDS: [&str; 8] = [
+    "pending",
+    "running",
+    "claimed",
+    "completed",
+    "success",
+    "failed",
+    "cancelled",
+    "canceled",
+];
 
 /// The words a filter on devices may use.
 pub(crate) const DEVICE_WORDS: [&str; 6] = ["ONLINE", "OFFLINE", "ERROR", "online", "offline", "error"];
@@ -138,7 +155,13 @@ mod tests {
         for status in [Pending, Running, Completed, Failed, Cancelled] {
             assert_eq!(read_row_status(row_word(status)), status);
         }
-        for status in [JobStatus::Pending, JobStatus::Running, JobStatus::Success, JobStatus::Failed, JobStatus::Cancelled] {
+        for status in [
+            JobStatus::Pending,
+            JobStatus::Running,
+            JobStatus::Success,
+            JobStatus::Failed,
+            JobStatus::Cancelled,
+        ] {
             assert_eq!(read_run_status(run_word(status)), RunFilter::Is(status));
         }
         for status in [LaneStatus::Online, LaneStatus::Offline, LaneStatus::Error] {

@@ -1,14 +1,17 @@
 //! Rows of `task_devices` and their history (Q1, Q12).
 
 use super::status::row_word;
-use crate::wire::{JsonText, Station, TaskDevice, TaskDeviceOf, TaskDeviceRow};
+use crate::wire::{JsonText, Station, TaskDevice};
 use muster_model::{LogRecord, TaskRecord, Timestamp};
 
 /// A row with times as epoch milliseconds; `config` are the run's parameters.
 ///
 /// # Errors
 /// When the row's result is not JSON, which only a damaged store can bring about.
-pub(crate) fn show_task(task: TaskRecord, config: Option<JsonText>) -> Result<TaskDevice, serde_json::Error> {
+pub(crate) fn show_task(
+    task: TaskRecord,
+    config: Option<JsonText>,
+) -> Result<TaskDevice<i64>, serde_json::Error> {
     show(task, config, |at| Some(at.0))
 }
 
@@ -16,7 +19,10 @@ pub(crate) fn show_task(task: TaskRecord, config: Option<JsonText>) -> Result<Ta
 ///
 /// # Errors
 /// As [`show_task`].
-pub(crate) fn show_task_row(task: TaskRecord, config: Option<JsonText>) -> Result<TaskDeviceRow, serde_json::Error> {
+pub(crate) fn show_task_row(
+    task: TaskRecord,
+    config: Option<JsonText>,
+) -> Result<TaskDevice<String>, serde_json::Error> {
     show(task, config, iso)
 }
 
@@ -24,8 +30,8 @@ fn show<T>(
     task: TaskRecord,
     config: Option<JsonText>,
     time: impl Fn(Timestamp) -> Option<T>,
-) -> Result<TaskDeviceOf<T>, serde_json::Error> {
-    Ok(TaskDeviceOf {
+) -> Result<TaskDevice<T>, serde_json::Error> {
+    Ok(TaskDevice {
         id: task.id.to_string(),
         task_id: task.id.job.to_string(),
         device_id: task.lane.to_string(),
@@ -96,16 +102,37 @@ mod tests {
     fn a_row_has_the_contracts_columns() {
         let config = JsonText::new(r#"{"big":123456789012345678901234567890}"#).unwrap();
         let text = serde_json::to_string(&show_task(row(), Some(config)).unwrap()).unwrap();
-        assert!(text.contains(r#""result":{"z":1.10},"config":{"big":123456789012345678901234567890}"#), "{text}");
+        assert!(
+            text.contains(r#""result":{"z":1.10},"config":{"big":123456789012345678901234567890}"#),
+            "{text}"
+        );
         assert!(!text.contains("deadbeef"));
         let shown: serde_json::Value = serde_json::from_str(&text).unwrap();
         let keys: Vec<&str> = shown.as_object().unwrap().keys().map(String::as_str).collect();
-        for key in ["id", "task_id", "pc_id", "device_id", "status", "attempt", "max_attempts", "error", "result", "config",
-            "lease_expires_at", "created_at", "started_at", "timeout_at", "completed_at"] {
+        for key in [
+            "id",
+            "task_id",
+            "pc_id",
+            "device_id",
+            "status",
+            "attempt",
+            "max_attempts",
+            "error",
+            "result",
+            "config",
+            "lease_expires_at",
+            "created_at",
+            "started_at",
+            "timeout_at",
+            "completed_at",
+        ] {
             assert!(keys.contains(&key), "{key}");
         }
         assert_eq!(shown["task_id"], "01990000-0000-7000-8000-000000000001");
-        assert_eq!((&shown["lease_expires_at"], &shown["timeout_at"]), (&json!(1_760_000_300_000_i64), &json!(null)));
+        assert_eq!(
+            (&shown["lease_expires_at"], &shown["timeout_at"]),
+            (&json!(1_760_000_300_000_i64), &json!(null))
+        );
     }
 
     /// Q14: times look as PostgREST writes them.
@@ -128,7 +155,8 @@ mod tests {
             message: Some("m".into()),
             at: Timestamp(4),
         };
-        let expected = json!({"attempt_no": 1, "event_type": "TIMEOUT", "level": "error", "message": "m", "at": 4});
+        let expected =
+            json!({"attempt_no": 1, "event_type": "TIMEOUT", "level": "error", "message": "m", "at": 4});
         assert_eq!(serde_json::to_value(show_station(entry)).unwrap(), expected);
     }
 }

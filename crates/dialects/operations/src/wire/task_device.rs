@@ -4,15 +4,9 @@ use super::JsonText;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// One unit of work on one device; times are epoch milliseconds.
-pub type TaskDevice = TaskDeviceOf<i64>;
-
-/// One unit of work on one device, as PostgREST shows it: times are ISO 8601.
-pub type TaskDeviceRow = TaskDeviceOf<String>;
-
-/// One unit of work on one device, with times in the form `T`.
+/// One unit of work on one device; its times are epoch milliseconds, or ISO 8601 texts under /rest/v1.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct TaskDeviceOf<T> {
+pub struct TaskDevice<T> {
     /// Its id; the same over retries.
     pub id: String,
     /// Its run.
@@ -30,18 +24,25 @@ pub struct TaskDeviceOf<T> {
     /// How the last attempt failed.
     pub error: Option<String>,
     /// What its PC left.
+    #[schema(value_type = JsonText, required = true)]
     pub result: Option<JsonText>,
     /// Parameters of the run.
+    #[schema(value_type = JsonText, required = true)]
     pub config: Option<JsonText>,
     /// When the live lease ends.
+    #[schema(inline)]
     pub lease_expires_at: Option<T>,
     /// When it came into being.
+    #[schema(inline)]
     pub created_at: Option<T>,
     /// When the last attempt was handed out.
+    #[schema(inline)]
     pub started_at: Option<T>,
     /// When the live attempt has taken too long.
+    #[schema(inline)]
     pub timeout_at: Option<T>,
     /// When it ended.
+    #[schema(inline)]
     pub completed_at: Option<T>,
 }
 
@@ -49,11 +50,15 @@ pub struct TaskDeviceOf<T> {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskDeviceList {
     /// This page.
-    pub task_devices: Vec<TaskDevice>,
+    pub task_devices: Vec<TaskDevice<i64>>,
     /// Give it as `after` to see the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
+
+/// The rows of a claim, as PostgREST shows them.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ClaimedRows(pub Vec<TaskDevice<String>>);
 
 /// What happened to one row, oldest first.
 #[derive(Debug, Serialize, ToSchema)]

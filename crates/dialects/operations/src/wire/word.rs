@@ -18,6 +18,10 @@ pub struct RowStatusWord;
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceStatusWord;
 
+/// A name: of a PC, a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct NameWord;
+
 /// What may be explained (Q16).
 #[derive(Clone, Copy, Debug)]
 pub struct KindWord;
@@ -46,11 +50,22 @@ impl PartialSchema for KindWord {
     }
 }
 
+impl PartialSchema for NameWord {
+    fn schema() -> RefOr<Schema> {
+        value::schema(value::name())
+    }
+}
+
 impl ToSchema for RunStatusWord {}
 impl ToSchema for RowStatusWord {}
 impl ToSchema for DeviceStatusWord {}
 impl ToSchema for KindWord {}
+impl ToSchema for NameWord {}
 
 fn one_of(words: &[&str]) -> RefOr<Schema> {
-    value::schema(Object::builder().schema_type(Type::String).enum_values(Some(words.iter().copied())))
+    value::schema(
+        Object::builder()
+            .schema_type(Type::String)
+            .enum_values(Some(words.iter().copied())),
+    )
 }
