@@ -1,6 +1,6 @@
 //! What every handler is given.
 
-use crate::{Keys, Metrics, Problem};
+use crate::{Keys, Metrics, Problem, writer_counts::WriterCounts};
 use muster_coordinator::Coordinator;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -40,9 +40,12 @@ impl Door {
     /// Puts the parts together.
     #[must_use]
     pub fn new(coordinator: Coordinator, keys: Keys, settings: DoorSettings) -> Self {
+        let metrics = Metrics::new();
+        let counts = WriterCounts(coordinator.clone());
+        metrics.register(|registry| registry.register_collector(Box::new(counts)));
         Self {
             coordinator,
-            metrics: Arc::new(Metrics::new()),
+            metrics: Arc::new(metrics),
             settings: Arc::new(settings),
             keys: Arc::new(keys),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),

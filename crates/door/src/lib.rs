@@ -27,6 +27,7 @@ mod openapi;
 mod params;
 mod problem;
 mod typed_fields;
+mod writer_counts;
 
 pub use assemble::assemble;
 pub use body::JsonBody;

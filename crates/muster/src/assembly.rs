@@ -5,7 +5,7 @@ use crate::{
     failure::Failure,
     secrets::Secrets,
 };
-use muster_coordinator::Coordinator;
+use muster_coordinator::{Coordinator, Options};
 use muster_door::{Door, Keys};
 use muster_store::{MemoryStore, Store, StoreError};
 use muster_store_sqlite::SqliteStore;
@@ -25,7 +25,20 @@ pub(crate) fn open_store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
 
 /// Starts the coordinator on a store.
 pub(crate) fn start_coordinator(store: Arc<dyn Store>, config: &Config) -> Result<Coordinator, StoreError> {
-    Coordinator::start(store, config.settings)
+    let Config {
+        settings,
+        queue_length,
+        history,
+        ..
+    } = *config;
+    Coordinator::start(
+        store,
+        Options {
+            settings,
+            queue_length,
+            history,
+        },
+    )
 }
 
 /// Builds the door and everything behind it.
