@@ -28,10 +28,7 @@ impl SystemClock {
     pub fn start() -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let millis = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
-        Self {
-            started: Instant::now(),
-            started_at: Timestamp(millis),
-        }
+        Self { started: Instant::now(), started_at: Timestamp(millis) }
     }
 }
 

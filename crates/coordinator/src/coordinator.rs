@@ -35,11 +35,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            settings: Settings::default(),
-            queue_length: 8192,
-            history: Millis::from_secs(30 * 86_400),
-        }
+        Self { settings: Settings::default(), queue_length: 8192, history: Millis::from_secs(30 * 86_400) }
     }
 }
 
@@ -117,12 +113,7 @@ impl Coordinator {
         let thread = thread::Builder::new().name("muster-driver".into()).spawn(run);
         let thread = thread.map_err(|error| StoreError::Backend(error.to_string()))?;
         let places = Arc::new(Semaphore::new(options.queue_length));
-        Ok(Self {
-            shared,
-            reader,
-            places,
-            thread: Arc::new(Mutex::new(Some(thread))),
-        })
+        Ok(Self { shared, reader, places, thread: Arc::new(Mutex::new(Some(thread))) })
     }
 
     /// Has a command decided and, once that is durable, answers. Not for `Pull`: see [`Self::pull`].
@@ -155,10 +146,7 @@ impl Coordinator {
     pub async fn explain(&self, subject: Subject) -> Result<Explanation, Refusal> {
         let (reply, answer) = oneshot::channel();
         let message = Message::Explain(subject.clone(), reply);
-        self.shared
-            .inbox
-            .send(message)
-            .map_err(|_| Refusal::Unavailable)?;
+        self.shared.inbox.send(message).map_err(|_| Refusal::Unavailable)?;
         match answer.await.map_err(|_| Refusal::Unavailable)? {
             Some(explanation) => Ok(explanation),
             None => self.explain_ended(subject).await,
@@ -174,9 +162,7 @@ impl Coordinator {
             return Ok(payload);
         }
         let record = self.read(move |reader| reader.job(job)).await?;
-        let payload = record
-            .and_then(|record| record.payload)
-            .ok_or(Rejection::JobUnknown)?;
+        let payload = record.and_then(|record| record.payload).ok_or(Rejection::JobUnknown)?;
         let payload = Arc::new(payload);
         self.shared.payloads.put(job, Arc::clone(&payload));
         Ok(payload)
@@ -211,12 +197,7 @@ impl Coordinator {
     /// The last sign of life of a worker that memory knows of, newer than what the store holds.
     #[must_use]
     pub fn last_seen(&self, worker: &Name) -> Option<Timestamp> {
-        self.shared
-            .sightings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(worker)
-            .copied()
+        self.shared.sightings.lock().unwrap_or_else(PoisonError::into_inner).get(worker).copied()
     }
 
     /// The feed, for subscribers.
@@ -268,25 +249,13 @@ impl Coordinator {
     }
 
     async fn request(&self, command: Command, wait_until: Option<Timestamp>) -> Result<Reply, Refusal> {
-        let place = Arc::clone(&self.places)
-            .try_acquire_owned()
-            .map_err(|full| match full {
-                tokio::sync::TryAcquireError::Closed => Refusal::Unavailable,
-                tokio::sync::TryAcquireError::NoPermits => Refusal::Busy,
-            })?;
+        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|full| match full {
+            tokio::sync::TryAcquireError::Closed => Refusal::Unavailable,
+            tokio::sync::TryAcquireError::NoPermits => Refusal::Busy,
+        })?;
         let (reply, answer) = oneshot::channel();
-        let request = Request {
-            command,
-            wait_until,
-            handle: Handle {
-                reply,
-                place: Some(place),
-            },
-        };
-        self.shared
-            .inbox
-            .send(Message::Request(Box::new(request)))
-            .map_err(|_| Refusal::Unavailable)?;
+        let request = Request { command, wait_until, handle: Handle { reply, place: Some(place) } };
+        self.shared.inbox.send(Message::Request(Box::new(request))).map_err(|_| Refusal::Unavailable)?;
         Ok(answer.await.map_err(|_| Refusal::Unavailable)??)
     }
 
@@ -295,16 +264,12 @@ impl Coordinator {
             Subject::Job(id) => {
                 let id = *id;
                 let job = self.read(move |reader| reader.job(id)).await?;
-                Cause::JobEnded {
-                    status: job.ok_or(Rejection::JobUnknown)?.status,
-                }
+                Cause::JobEnded { status: job.ok_or(Rejection::JobUnknown)?.status }
             }
             Subject::Task(id) => {
                 let id = *id;
                 let task = self.read(move |reader| reader.task(id)).await?;
-                Cause::TaskEnded {
-                    status: task.ok_or(Rejection::TaskUnknown)?.status,
-                }
+                Cause::TaskEnded { status: task.ok_or(Rejection::TaskUnknown)?.status }
             }
             Subject::Lane(_) => return Err(Rejection::LaneUnknown.into()),
             Subject::Worker(_) => return Err(Rejection::WorkerUnknown.into()),
@@ -319,11 +284,7 @@ impl Coordinator {
             Command::Report(report) => &report.worker,
             _ => return,
         };
-        let mut sightings = self
-            .shared
-            .sightings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut sightings = self.shared.sightings.lock().unwrap_or_else(PoisonError::into_inner);
         match sightings.get_mut(worker) {
             Some(seen) => *seen = self.shared.clock.now(),
             None => _ = sightings.insert(worker.clone(), self.shared.clock.now()),

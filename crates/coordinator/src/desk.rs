@@ -89,20 +89,11 @@ impl<R> Desk<R> {
 
     /// Decides a request; its answer waits for the batch, or the request waits for work.
     pub fn take(&mut self, request: Request<R>, now: Timestamp, facts: &Facts) {
-        let Request {
-            command,
-            wait_until,
-            mut handle,
-        } = request;
+        let Request { command, wait_until, mut handle } = request;
         let again = match (&command, wait_until) {
-            (Command::Pull(pull), Some(until)) if until > now && pull.max > 0 => Some((
-                Pull {
-                    worker: pull.worker.clone(),
-                    max: pull.max,
-                    devices: None,
-                },
-                until,
-            )),
+            (Command::Pull(pull), Some(until)) if until > now && pull.max > 0 => {
+                Some((Pull { worker: pull.worker.clone(), max: pull.max, devices: None }, until))
+            }
             _ => None,
         };
         let result = self.execute(command, now, facts);
@@ -118,11 +109,7 @@ impl<R> Desk<R> {
 
     /// Does what is due: the engine's timers, and requests that have waited long enough.
     pub fn tick(&mut self, now: Timestamp) {
-        if self
-            .engine
-            .next_deadline()
-            .is_some_and(|deadline| deadline <= now)
-        {
+        if self.engine.next_deadline().is_some_and(|deadline| deadline <= now) {
             // A tick is nobody's request: what it makes true is told by the feed.
             let _ = self.execute(Command::Tick, now, &Facts::default());
         }
@@ -135,10 +122,7 @@ impl<R> Desk<R> {
     /// When `tick` must next be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        [self.engine.next_deadline(), self.parked.next_end()]
-            .into_iter()
-            .flatten()
-            .min()
+        [self.engine.next_deadline(), self.parked.next_end()].into_iter().flatten().min()
     }
 
     /// The batch to make durable next, unless one is with the store or there is nothing to wait for.
@@ -147,10 +131,7 @@ impl<R> Desk<R> {
         if self.committing.is_some() {
             return None;
         }
-        let mut batch = Batch {
-            changes: self.engine.take_changes(),
-            ..Batch::default()
-        };
+        let mut batch = Batch { changes: self.engine.take_changes(), ..Batch::default() };
         batch.feed = std::mem::take(&mut self.entries);
         if now >= self.sightings_at + SIGHTINGS_EVERY {
             self.sightings_at = now;
@@ -205,22 +186,11 @@ impl<R> Desk<R> {
 
     fn execute(&mut self, command: Command, now: Timestamp, facts: &Facts) -> Result<Reply, Rejection> {
         let seed = (self.seeds)();
-        let executed = self.engine.execute(
-            command,
-            &Context {
-                now,
-                seed: &seed,
-                facts,
-            },
-        );
+        let executed = self.engine.execute(command, &Context { now, seed: &seed, facts });
         for event in &executed.events {
             if let Some((kind, body)) = feed_entry::phrase(event) {
                 self.feed_seq += 1;
-                self.entries.push(FeedEntry {
-                    seq: self.feed_seq,
-                    kind: kind.into(),
-                    body,
-                });
+                self.entries.push(FeedEntry { seq: self.feed_seq, kind: kind.into(), body });
             }
         }
         executed.result
@@ -254,10 +224,7 @@ impl<R> Desk<R> {
             return;
         }
         if let Some(waiting) = self.parked.take(number) {
-            self.answers.push(Answer {
-                handle: waiting.handle,
-                result,
-            });
+            self.answers.push(Answer { handle: waiting.handle, result });
         }
     }
 
@@ -265,14 +232,8 @@ impl<R> Desk<R> {
         let Some(waiting) = self.parked.take(number) else {
             return;
         };
-        let empty = Pull {
-            max: 0,
-            ..waiting.pull
-        };
+        let empty = Pull { max: 0, ..waiting.pull };
         let result = self.execute(Command::Pull(empty), now, &Facts::default());
-        self.answers.push(Answer {
-            handle: waiting.handle,
-            result,
-        });
+        self.answers.push(Answer { handle: waiting.handle, result });
     }
 }

@@ -95,36 +95,20 @@ struct TermRun<'a> {
 
 impl<'a> TermRun<'a> {
     fn begin(term: Term, shared: &'a Shared) -> Result<Self, StoreError> {
-        let Term {
-            epoch,
-            feed_seq,
-            mut writer,
-            lookup,
-        } = term;
+        let Term { epoch, feed_seq, mut writer, lookup } = term;
         let now = shared.clock.now();
         let desk = load(&mut *writer, shared, now, feed_seq)?;
         let (work, orders) = mpsc::channel();
         let outbox = shared.inbox.clone();
         let name = "muster-commit".to_owned();
-        let spawned = thread::Builder::new()
-            .name(name)
-            .spawn(move || commit_loop((epoch, writer), &orders, &outbox));
+        let spawned =
+            thread::Builder::new().name(name).spawn(move || commit_loop((epoch, writer), &orders, &outbox));
         spawned.map_err(|error| StoreError::Backend(error.to_string()))?;
         shared.feed.resume(feed_seq);
         shared.stats.begin_term(epoch);
         info!(epoch, live_in_ms = (shared.clock.now() - now).0, "a term begins");
         let (prune_at, check_at) = (now + PRUNE_EVERY, now + CHECK_EVERY);
-        Ok(Self {
-            epoch,
-            desk,
-            lookup,
-            work,
-            shared,
-            committing: None,
-            pruning: false,
-            prune_at,
-            check_at,
-        })
+        Ok(Self { epoch, desk, lookup, work, shared, committing: None, pruning: false, prune_at, check_at })
     }
 
     fn serve(&mut self, inbox: &mpsc::Receiver<Message>) -> End {
@@ -132,10 +116,7 @@ impl<'a> TermRun<'a> {
         self.desk.tick(self.shared.clock.now());
         loop {
             let first = inbox.recv_timeout(self.patience());
-            let group: Vec<Message> = first
-                .into_iter()
-                .chain(inbox.try_iter().take(GROUP_MAX))
-                .collect();
+            let group: Vec<Message> = first.into_iter().chain(inbox.try_iter().take(GROUP_MAX)).collect();
             match self.handle(group) {
                 Ok(true) => return self.finish(inbox),
                 Ok(false) => {}
@@ -221,9 +202,7 @@ impl<'a> TermRun<'a> {
     fn look_after(&mut self) {
         let now = self.shared.clock.now();
         if now >= self.prune_at && self.committing.is_none() && !self.pruning {
-            self.pruning = self
-                .order(Work::Prune(cutoffs(&self.shared.options, now)))
-                .is_ok();
+            self.pruning = self.order(Work::Prune(cutoffs(&self.shared.options, now))).is_ok();
         }
         if now >= self.check_at {
             self.check_at = now + CHECK_EVERY;
@@ -257,24 +236,13 @@ impl<'a> TermRun<'a> {
     }
 
     fn order(&self, work: Work) -> Result<(), StoreError> {
-        self.work
-            .send(work)
-            .map_err(|_| StoreError::Backend("the committing thread is gone".into()))
+        self.work.send(work).map_err(|_| StoreError::Backend("the committing thread is gone".into()))
     }
 
     fn patience(&self) -> Duration {
-        let deadlines = [
-            self.desk.next_deadline(),
-            Some(self.prune_at),
-            Some(self.check_at),
-        ];
-        let next = deadlines
-            .into_iter()
-            .flatten()
-            .min()
-            .map(|at| (at - self.shared.clock.now()).0);
-        next.map_or(IDLE, |millis| Duration::from_millis(millis.max(0).unsigned_abs()))
-            .min(IDLE)
+        let deadlines = [self.desk.next_deadline(), Some(self.prune_at), Some(self.check_at)];
+        let next = deadlines.into_iter().flatten().min().map(|at| (at - self.shared.clock.now()).0);
+        next.map_or(IDLE, |millis| Duration::from_millis(millis.max(0).unsigned_abs())).min(IDLE)
     }
 }
 
@@ -300,10 +268,7 @@ fn load(
         Loaded::JobSeq(seq) => engine.job_seq(seq),
     })?;
     let desk = Desk::new(engine.finish(), feed_seq, system_seeds());
-    Ok(desk.with_senders(
-        |handle: &Handle| !handle.reply.is_closed(),
-        |handle| handle.place = None,
-    ))
+    Ok(desk.with_senders(|handle: &Handle| !handle.reply.is_closed(), |handle| handle.place = None))
 }
 
 fn commit_loop(

@@ -38,11 +38,7 @@ pub enum FeedError {
 
 impl Feed {
     pub(crate) fn new(reader: Arc<dyn Reader>) -> Self {
-        Self {
-            recent: Mutex::default(),
-            newest: watch::channel(0).0,
-            reader,
-        }
+        Self { recent: Mutex::default(), newest: watch::channel(0).0, reader }
     }
 
     /// Waits until there is something after `seq` and gives it, oldest first, contiguous.
@@ -51,10 +47,7 @@ impl Feed {
     /// When the entries after `seq` are gone, or a read failed.
     pub async fn after(&self, seq: u64) -> Result<Vec<FeedEntry>, FeedError> {
         let mut newest = self.newest.subscribe();
-        newest
-            .wait_for(|newest| *newest > seq)
-            .await
-            .map_err(|_| FeedError::Closed)?;
+        newest.wait_for(|newest| *newest > seq).await.map_err(|_| FeedError::Closed)?;
         if *newest.borrow() == CLOSED {
             return Err(FeedError::Closed);
         }

@@ -17,34 +17,23 @@ fn about_workers(event: &Event) -> Option<(&'static str, String)> {
         Event::WorkerOffline { worker, at } => ("worker_offline", Body::at(*at).text("worker", worker)),
         Event::WorkerOnline { worker, at } => ("worker_online", Body::at(*at).text("worker", worker)),
         Event::WorkerDraining { worker, draining, at } => (
-            if *draining {
-                "worker_draining"
-            } else {
-                "worker_resumed"
-            },
+            if *draining { "worker_draining" } else { "worker_resumed" },
             Body::at(*at).text("worker", worker),
         ),
         Event::WorkerCapped { worker, cap, at } => {
             let body = Body::at(*at).text("worker", worker);
-            (
-                "worker_capped",
-                cap.iter().fold(body, |body, cap| body.raw("max_devices", cap)),
-            )
+            ("worker_capped", cap.iter().fold(body, |body, cap| body.raw("max_devices", cap)))
         }
         Event::SecretRotated { worker, at, .. } => ("secret_rotated", Body::at(*at).text("worker", worker)),
-        Event::SupplyPaused { worker, until, at } => (
-            "supply_paused",
-            Body::at(*at).text("worker", worker).raw("until", until.0),
-        ),
+        Event::SupplyPaused { worker, until, at } => {
+            ("supply_paused", Body::at(*at).text("worker", worker).raw("until", until.0))
+        }
         Event::SupplyResumed { worker, at } => ("supply_resumed", Body::at(*at).text("worker", worker)),
-        Event::ShareClosed { worker, job } => (
-            "share_closed",
-            Body::new().text("worker", worker).text("job", job),
-        ),
+        Event::ShareClosed { worker, job } => {
+            ("share_closed", Body::new().text("worker", worker).text("job", job))
+        }
         Event::AlertRaised(alert) => {
-            let body = Body::at(alert.at)
-                .text("alert", alert.kind.as_str())
-                .text("worker", &alert.worker);
+            let body = Body::at(alert.at).text("alert", alert.kind.as_str()).text("worker", &alert.worker);
             ("alert_raised", body.text("message", &alert.message))
         }
         _ => return None,
@@ -55,30 +44,17 @@ fn about_workers(event: &Event) -> Option<(&'static str, String)> {
 fn about_devices(event: &Event) -> Option<(&'static str, String)> {
     let told = match event {
         Event::LaneAttached { worker, report, at } => {
-            let body = Body::at(*at)
-                .text("device", &report.device)
-                .text("worker", worker);
-            (
-                "device_attached",
-                body.raw("online", report.attachment == muster_model::Attachment::Online),
-            )
+            let body = Body::at(*at).text("device", &report.device).text("worker", worker);
+            ("device_attached", body.raw("online", report.attachment == muster_model::Attachment::Online))
         }
-        Event::LaneReported {
-            lane, attachment, at, ..
-        } => {
+        Event::LaneReported { lane, attachment, at, .. } => {
             let online = *attachment == muster_model::Attachment::Online;
-            (
-                if online { "device_online" } else { "device_offline" },
-                Body::at(*at).text("device", lane),
-            )
+            (if online { "device_online" } else { "device_offline" }, Body::at(*at).text("device", lane))
         }
         Event::LaneFailed { lane, at } => ("device_error", Body::at(*at).text("device", lane)),
         Event::LaneReturned { lane, note, at } => {
             let body = Body::at(*at).text("device", lane);
-            (
-                "device_returned",
-                note.iter().fold(body, |body, note| body.text("note", note)),
-            )
+            ("device_returned", note.iter().fold(body, |body, note| body.text("note", note)))
         }
         Event::LaneLabelled { lane, at, .. } => ("device_labelled", Body::at(*at).text("device", lane)),
         _ => return None,
@@ -90,23 +66,12 @@ fn about_jobs(event: &Event) -> Option<(&'static str, String)> {
     let told = match event {
         Event::JobSubmitted { job, submission, at } => {
             let body = Body::at(*at).text("job", job).text("queue", &submission.queue);
-            (
-                "job_submitted",
-                body.text("workflow", &submission.payload.workflow),
-            )
+            ("job_submitted", body.text("workflow", &submission.payload.workflow))
         }
         Event::JobActivated { job, at } => ("job_active", Body::at(*at).text("job", job)),
-        Event::JobEnded {
-            job,
-            status,
-            error,
-            at,
-        } => {
+        Event::JobEnded { job, status, error, at } => {
             let body = Body::at(*at).text("job", job).text("status", job_status(*status));
-            (
-                "job_ended",
-                error.iter().fold(body, |body, error| body.text("error", error)),
-            )
+            ("job_ended", error.iter().fold(body, |body, error| body.text("error", error)))
         }
         _ => return None,
     };
@@ -116,59 +81,33 @@ fn about_jobs(event: &Event) -> Option<(&'static str, String)> {
 fn about_tasks(event: &Event) -> Option<(&'static str, String)> {
     let told = match event {
         Event::LeaseGranted(grant) => {
-            let body = Body::at(grant.at)
-                .text("task", grant.task)
-                .text("device", &grant.lane);
-            (
-                "task_leased",
-                body.text("worker", &grant.worker).raw("attempt", grant.attempt),
-            )
+            let body = Body::at(grant.at).text("task", grant.task).text("device", &grant.lane);
+            ("task_leased", body.text("worker", &grant.worker).raw("attempt", grant.attempt))
         }
-        Event::LeaseConfirmed { task, attempt, at } => (
-            "task_confirmed",
-            Body::at(*at).text("task", task).raw("attempt", attempt),
-        ),
+        Event::LeaseConfirmed { task, attempt, at } => {
+            ("task_confirmed", Body::at(*at).text("task", task).raw("attempt", attempt))
+        }
         Event::TaskProgressed { task, attempt, step } => {
             let status = match step.status {
                 muster_model::StepStatus::Running => "running",
                 muster_model::StepStatus::Done => "done",
             };
             let body = Body::at(step.at).text("task", task).raw("attempt", attempt);
-            (
-                "task_progress",
-                body.text("step", &step.name).text("status", status),
-            )
+            ("task_progress", body.text("step", &step.name).text("status", status))
         }
-        Event::AttemptEnded {
-            task,
-            attempt,
-            outcome,
-            at,
-        } => {
+        Event::AttemptEnded { task, attempt, outcome, at } => {
             let body = Body::at(*at).text("task", task).raw("attempt", attempt);
             ("attempt_ended", body.text("outcome", outcome_word(outcome)))
         }
         Event::TaskQueued { task, at } => ("task_queued", Body::at(*at).text("task", task)),
         Event::TaskForgiven { task } => ("task_forgiven", Body::new().text("task", task)),
-        Event::TaskEnded {
-            task,
-            status,
-            error,
-            at,
-            ..
-        } => {
-            let body = Body::at(*at)
-                .text("task", task)
-                .text("status", task_status(*status));
-            (
-                "task_ended",
-                error.iter().fold(body, |body, error| body.text("error", error)),
-            )
+        Event::TaskEnded { task, status, error, at, .. } => {
+            let body = Body::at(*at).text("task", task).text("status", task_status(*status));
+            ("task_ended", error.iter().fold(body, |body, error| body.text("error", error)))
         }
-        Event::TaskSkipped { task, lane, at, .. } => (
-            "task_skipped",
-            Body::at(*at).text("task", task).text("device", lane),
-        ),
+        Event::TaskSkipped { task, lane, at, .. } => {
+            ("task_skipped", Body::at(*at).text("task", task).text("device", lane))
+        }
         _ => return None,
     };
     Some(finish(told))
@@ -230,9 +169,7 @@ impl Body {
 
     fn text(self, key: &str, value: impl Display) -> Self {
         let value = value.to_string();
-        let plain = value
-            .bytes()
-            .all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
+        let plain = value.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
         match plain {
             true => self.raw(key, format_args!("\"{value}\"")),
             false => self.raw(key, serde_json::Value::String(value)),
@@ -253,14 +190,7 @@ mod tests {
     #[test]
     fn a_body_is_json_whatever_the_names() {
         let worker = Name::new("PC \"01\"").expect("a name");
-        let (kind, body) = phrase(&Event::WorkerOnline {
-            worker,
-            at: Timestamp(7),
-        })
-        .expect("told");
-        assert_eq!(
-            (kind, body.as_str()),
-            ("worker_online", r#"{"at":7,"worker":"PC \"01\""}"#)
-        );
+        let (kind, body) = phrase(&Event::WorkerOnline { worker, at: Timestamp(7) }).expect("told");
+        assert_eq!((kind, body.as_str()), ("worker_online", r#"{"at":7,"worker":"PC \"01\""}"#));
     }
 }

@@ -21,22 +21,14 @@ pub(crate) struct Parked<R> {
 
 impl<R> Default for Parked<R> {
     fn default() -> Self {
-        Self {
-            by_worker: BTreeMap::new(),
-            by_end: BTreeSet::new(),
-            requests: BTreeMap::new(),
-            next: 0,
-        }
+        Self { by_worker: BTreeMap::new(), by_end: BTreeSet::new(), requests: BTreeMap::new(), next: 0 }
     }
 }
 
 impl<R> Parked<R> {
     pub(crate) fn park(&mut self, waiting: Waiting<R>) {
         self.next += 1;
-        self.by_worker
-            .entry(waiting.pull.worker.clone())
-            .or_default()
-            .push_back(self.next);
+        self.by_worker.entry(waiting.pull.worker.clone()).or_default().push_back(self.next);
         self.by_end.insert((waiting.until, self.next));
         self.requests.insert(self.next, waiting);
     }
@@ -46,13 +38,8 @@ impl<R> Parked<R> {
         if woken.all {
             return self.requests.keys().copied().collect();
         }
-        let mut numbers: Vec<u64> = woken
-            .workers
-            .iter()
-            .filter_map(|worker| self.by_worker.get(worker))
-            .flatten()
-            .copied()
-            .collect();
+        let mut numbers: Vec<u64> =
+            woken.workers.iter().filter_map(|worker| self.by_worker.get(worker)).flatten().copied().collect();
         numbers.sort_unstable();
         numbers
     }
@@ -75,11 +62,7 @@ impl<R> Parked<R> {
 
     /// The requests whose wait is over.
     pub(crate) fn expired(&self, now: Timestamp) -> Vec<u64> {
-        self.by_end
-            .iter()
-            .take_while(|(end, _)| *end <= now)
-            .map(|(_, number)| *number)
-            .collect()
+        self.by_end.iter().take_while(|(end, _)| *end <= now).map(|(_, number)| *number).collect()
     }
 
     pub(crate) fn next_end(&self) -> Option<Timestamp> {

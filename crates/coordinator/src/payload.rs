@@ -13,12 +13,7 @@ pub(crate) struct Payloads(Mutex<(HashMap<JobId, Arc<JobPayload>>, VecDeque<JobI
 
 impl Payloads {
     pub(crate) fn get(&self, job: JobId) -> Option<Arc<JobPayload>> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .0
-            .get(&job)
-            .cloned()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.get(&job).cloned()
     }
 
     pub(crate) fn put(&self, job: JobId, payload: Arc<JobPayload>) {

@@ -13,10 +13,7 @@ pub(crate) struct Secrets(RwLock<HashMap<Name, Vec<SecretRecord>>>);
 
 impl Secrets {
     pub(crate) fn set(&self, worker: &Name, secrets: &[SecretRecord]) {
-        self.0
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(worker.clone(), secrets.to_vec());
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(worker.clone(), secrets.to_vec());
     }
 
     pub(crate) fn clear(&self) {
@@ -35,10 +32,7 @@ impl Secrets {
             Some(worker) => secrets
                 .get(worker)
                 .is_some_and(|known| known.iter().fold(false, |any, one| any | matches(one))),
-            None => secrets
-                .values()
-                .flatten()
-                .fold(false, |any, known| any | matches(known)),
+            None => secrets.values().flatten().fold(false, |any, known| any | matches(known)),
         }
     }
 }

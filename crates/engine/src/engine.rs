@@ -45,12 +45,7 @@ impl Engine {
     /// An engine that knows nothing yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self {
-            state: State {
-                settings,
-                ..State::default()
-            },
-        }
+        Self { state: State { settings, ..State::default() } }
     }
 
     /// Switches a planted bug on.
@@ -122,13 +117,7 @@ impl Engine {
         if self.state.has_bug(crate::Mutant::WakeLost) {
             return Woken::default();
         }
-        Woken {
-            all,
-            workers: woken
-                .into_iter()
-                .map(|ix| self.state.workers[ix].name.clone())
-                .collect(),
-        }
+        Woken { all, workers: woken.into_iter().map(|ix| self.state.workers[ix].name.clone()).collect() }
     }
 
     /// Lets go of what a commit has made findable in the store.
@@ -193,13 +182,10 @@ impl Engine {
         }
         let reply = self.make_so(decision, context, events);
         Ok(match (row, reply) {
-            (Some(task), _) => self
-                .row(task, context)
-                .map_or(Reply::Done, |row| Reply::Task(row.into())),
-            (None, Reply::Job { job, status }) => Reply::Job {
-                job,
-                status: self.job_status(job).unwrap_or(status),
-            },
+            (Some(task), _) => self.row(task, context).map_or(Reply::Done, |row| Reply::Task(row.into())),
+            (None, Reply::Job { job, status }) => {
+                Reply::Job { job, status: self.job_status(job).unwrap_or(status) }
+            }
             (None, reply) => reply,
         })
     }
@@ -211,28 +197,12 @@ impl Engine {
             Command::Cancel { job } => cancel::decide(state, job, context),
             Command::Report(report) => report::decide(state, *report, context),
             Command::Renew { task, worker, lease } => claim::renew(state, task, (&worker, lease), context),
-            Command::Complete { task, worker, result } => attempt::decide(
-                state,
-                End {
-                    task,
-                    worker,
-                    outcome: Outcome::Succeeded,
-                    result,
-                },
-                context,
-            ),
+            Command::Complete { task, worker, result } => {
+                attempt::decide(state, End { task, worker, outcome: Outcome::Succeeded, result }, context)
+            }
             Command::FailOrRetry { task, worker, error } => {
                 let outcome = Outcome::Failed { reason: None, error };
-                attempt::decide(
-                    state,
-                    End {
-                        task,
-                        worker,
-                        outcome,
-                        result: None,
-                    },
-                    context,
-                )
+                attempt::decide(state, End { task, worker, outcome, result: None }, context)
             }
             Command::Label { lane, labels } => operate::label(state, lane, labels, context),
             Command::ReturnToService { lane, note } => operate::return_to_service(state, lane, note, context),
@@ -331,9 +301,7 @@ impl Engine {
             Event::LeaseGranted(grant) => Some(grant.task),
             _ => None,
         });
-        grants
-            .filter_map(|id| Some(self.state.task_record(id, self.state.task(id)?)))
-            .collect()
+        grants.filter_map(|id| Some(self.state.task_record(id, self.state.task(id)?))).collect()
     }
 
     fn row(&self, id: muster_model::TaskId, context: &Context<'_>) -> Option<TaskRecord> {

@@ -19,11 +19,7 @@ pub(crate) fn explain(state: &State, subject: Subject, now: Timestamp) -> Option
 
 fn job(state: &State, id: JobId, now: Timestamp) -> Option<Cause> {
     let Some(job) = state.job(id) else {
-        return state
-            .recent
-            .jobs
-            .get(&id)
-            .map(|status| Cause::JobEnded { status: *status });
+        return state.recent.jobs.get(&id).map(|status| Cause::JobEnded { status: *status });
     };
     if job.status.is_ended() {
         return Some(Cause::JobEnded { status: job.status });
@@ -32,33 +28,18 @@ fn job(state: &State, id: JobId, now: Timestamp) -> Option<Cause> {
         let queue = &state.queues[&job.queue];
         let ahead = queue.waiting.range(..job.seq).count() + usize::from(queue.active.is_some());
         let active = queue.active.map_or(job.id, |seq| state.jobs[&seq].id);
-        return Some(Cause::QueuedBehind {
-            active,
-            ahead: u32::try_from(ahead).unwrap_or(u32::MAX),
-        });
+        return Some(Cause::QueuedBehind { active, ahead: u32::try_from(ahead).unwrap_or(u32::MAX) });
     }
-    let open = job.open.iter().map(|ordinal| TaskRef {
-        job: job.seq,
-        ordinal: *ordinal,
-    });
-    let leases = open
-        .clone()
-        .filter(|task| state.tasks[task].lease.is_some())
-        .count();
+    let open = job.open.iter().map(|ordinal| TaskRef { job: job.seq, ordinal: *ordinal });
+    let leases = open.clone().filter(|task| state.tasks[task].lease.is_some()).count();
     if leases > 0 {
-        return Some(Cause::Running {
-            leases: u32::try_from(leases).unwrap_or(u32::MAX),
-        });
+        return Some(Cause::Running { leases: u32::try_from(leases).unwrap_or(u32::MAX) });
     }
     if job.tasks == 0 && job.lacking == 0 {
-        return Some(Cause::WaitingForDevices {
-            until: job_end::waits_until(state, job),
-        });
+        return Some(Cause::WaitingForDevices { until: job_end::waits_until(state, job) });
     }
     let first_open = open.map(|task| state.tasks[&task].lane).next();
-    first_open
-        .or_else(|| first_target(state, job))
-        .map(|ix| lane_for(state, job, &state.lanes[ix], now))
+    first_open.or_else(|| first_target(state, job)).map(|ix| lane_for(state, job, &state.lanes[ix], now))
 }
 
 /// A target without a row; only the shares of the workers are looked at, each of which is small.
@@ -72,11 +53,7 @@ fn first_target(state: &State, job: &Job) -> Option<crate::state::LaneIx> {
 
 fn task(state: &State, id: TaskId, now: Timestamp) -> Option<Cause> {
     let Some(live) = state.task(id) else {
-        return state
-            .recent
-            .tasks
-            .get(&id)
-            .map(|task| Cause::TaskEnded { status: task.status });
+        return state.recent.tasks.get(&id).map(|task| Cause::TaskEnded { status: task.status });
     };
     let job = state.job(id.job)?;
     if let Some(lease) = live.lease {
@@ -92,10 +69,7 @@ fn task(state: &State, id: TaskId, now: Timestamp) -> Option<Cause> {
         return Some(Cause::Running { leases: 1 });
     }
     match lane_for(state, job, &state.lanes[live.lane], now) {
-        Cause::AwaitingPull { .. } => Some(Cause::AwaitingRetry {
-            task: id,
-            attempt: live.attempt,
-        }),
+        Cause::AwaitingPull { .. } => Some(Cause::AwaitingRetry { task: id, attempt: live.attempt }),
         cause => Some(cause),
     }
 }
@@ -120,11 +94,9 @@ fn lane(state: &State, name: &Name, now: Timestamp) -> Option<Cause> {
         return Some(lane_for(state, job, lane, now));
     }
     let served = active.find(|job| lane.row(job.seq).is_some());
-    Some(served.map_or(Cause::OutOfScope { lane: name.clone() }, |job| {
-        Cause::AlreadyServed {
-            lane: name.clone(),
-            job: job.id,
-        }
+    Some(served.map_or(Cause::OutOfScope { lane: name.clone() }, |job| Cause::AlreadyServed {
+        lane: name.clone(),
+        job: job.id,
     }))
 }
 
@@ -134,90 +106,57 @@ fn lane_for(state: &State, job: &Job, lane: &Lane, now: Timestamp) -> Cause {
         return cause;
     }
     if let Some(busy) = lane.busy {
-        return Cause::LaneBusy {
-            lane: lane.name.clone(),
-            task: state.task_id(busy),
-        };
+        return Cause::LaneBusy { lane: lane.name.clone(), task: state.task_id(busy) };
     }
     if let Some(cause) = unsupplied(state, lane.worker, now) {
         return cause;
     }
     match lane.row(job.seq) {
-        Some(row) if row.state == RowState::Pending => Cause::AwaitingRetry {
-            task: state.task_id(row.task),
-            attempt: state.tasks[&row.task].attempt,
-        },
-        _ => Cause::AwaitingPull {
-            worker: state.workers[lane.worker].name.clone(),
-        },
+        Some(row) if row.state == RowState::Pending => {
+            Cause::AwaitingRetry { task: state.task_id(row.task), attempt: state.tasks[&row.task].attempt }
+        }
+        _ => Cause::AwaitingPull { worker: state.workers[lane.worker].name.clone() },
     }
 }
 
 fn unusable(state: &State, lane: &Lane) -> Option<Cause> {
     let worker = &state.workers[lane.worker];
     if lane.failed {
-        return Some(Cause::DeviceError {
-            lane: lane.name.clone(),
-        });
+        return Some(Cause::DeviceError { lane: lane.name.clone() });
     }
     if !worker.online {
-        return Some(Cause::NodeOffline {
-            worker: worker.name.clone(),
-            since: worker.status_since,
-        });
+        return Some(Cause::NodeOffline { worker: worker.name.clone(), since: worker.status_since });
     }
-    lane.offline_since.map(|since| Cause::DeviceOffline {
-        lane: lane.name.clone(),
-        since,
-    })
+    lane.offline_since.map(|since| Cause::DeviceOffline { lane: lane.name.clone(), since })
 }
 
 fn unsupplied(state: &State, ix: WorkerIx, now: Timestamp) -> Option<Cause> {
     let worker = &state.workers[ix];
     let name = || worker.name.clone();
-    let (running, cap) = (
-        u32::try_from(worker.live.len()).unwrap_or(u32::MAX),
-        slot::cap(state, ix),
-    );
+    let (running, cap) = (u32::try_from(worker.live.len()).unwrap_or(u32::MAX), slot::cap(state, ix));
     if worker.draining {
         return Some(Cause::NodeDraining { worker: name() });
     }
     if let Some(until) = worker.paused_until.filter(|until| *until > now) {
-        return Some(Cause::SupplyPaused {
-            worker: name(),
-            until,
-        });
+        return Some(Cause::SupplyPaused { worker: name(), until });
     }
-    (running >= cap).then(|| Cause::NoSlot {
-        worker: name(),
-        running,
-        cap,
-    })
+    (running >= cap).then(|| Cause::NoSlot { worker: name(), running, cap })
 }
 
 fn worker(state: &State, name: &Name, now: Timestamp) -> Option<Cause> {
     let ix = state.workers.ix(name)?;
     let worker = &state.workers[ix];
     if !worker.online {
-        return Some(Cause::NodeOffline {
-            worker: name.clone(),
-            since: worker.status_since,
-        });
+        return Some(Cause::NodeOffline { worker: name.clone(), since: worker.status_since });
     }
     if let Some(cause) = unsupplied(state, ix, now) {
         return Some(cause);
     }
     if !worker.live.is_empty() {
-        return Some(Cause::Running {
-            leases: u32::try_from(worker.live.len()).unwrap_or(u32::MAX),
-        });
+        return Some(Cause::Running { leases: u32::try_from(worker.live.len()).unwrap_or(u32::MAX) });
     }
     let has_work = !slot::choose(state, ix, 1, now).is_empty();
-    Some(if has_work {
-        Cause::AwaitingPull { worker: name.clone() }
-    } else {
-        Cause::NoWork
-    })
+    Some(if has_work { Cause::AwaitingPull { worker: name.clone() } } else { Cause::NoWork })
 }
 
 #[cfg(test)]

@@ -18,39 +18,18 @@ impl State {
         };
         let dirty = core::mem::replace(&mut self.dirty, fresh);
         let mut changes = dirty.history;
-        changes.extend(
-            dirty
-                .workers
-                .iter()
-                .map(|ix| Change::Worker(Box::new(self.worker_record(*ix)))),
-        );
-        changes.extend(
-            dirty
-                .lanes
-                .iter()
-                .map(|ix| Change::Lane(Box::new(self.lane_record(*ix)))),
-        );
+        changes.extend(dirty.workers.iter().map(|ix| Change::Worker(Box::new(self.worker_record(*ix)))));
+        changes.extend(dirty.lanes.iter().map(|ix| Change::Lane(Box::new(self.lane_record(*ix)))));
         let jobs = dirty.jobs.iter().filter_map(|seq| self.jobs.get(seq));
         changes.extend(jobs.map(|job| Change::Job(Box::new(self.job_record(job)))));
-        let tasks = dirty
-            .tasks
-            .iter()
-            .filter_map(|task| Some((task, self.tasks.get(task)?)));
+        let tasks = dirty.tasks.iter().filter_map(|task| Some((task, self.tasks.get(task)?)));
         changes.extend(
             tasks.map(|(at, task)| Change::Task(Box::new(self.task_record(self.task_id(*at), task)))),
         );
+        changes
+            .extend(dirty.ended.iter().filter_map(|id| self.recent.tasks.get(id).cloned().map(Change::Task)));
         changes.extend(
-            dirty
-                .ended
-                .iter()
-                .filter_map(|id| self.recent.tasks.get(id).cloned().map(Change::Task)),
-        );
-        changes.extend(
-            dirty
-                .shares
-                .iter()
-                .filter_map(|(ix, seq)| self.share_record(*ix, *seq))
-                .map(Change::Share),
+            dirty.shares.iter().filter_map(|(ix, seq)| self.share_record(*ix, *seq)).map(Change::Share),
         );
         changes
     }
@@ -128,11 +107,7 @@ impl State {
         let worker = &self.workers[ix];
         WorkerRecord {
             id: worker.name.clone(),
-            status: if worker.online {
-                WorkerStatus::Online
-            } else {
-                WorkerStatus::Offline
-            },
+            status: if worker.online { WorkerStatus::Online } else { WorkerStatus::Offline },
             status_since: worker.status_since,
             cap: worker.cap,
             draining: worker.draining,

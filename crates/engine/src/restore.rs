@@ -32,17 +32,8 @@ impl Restoring {
     /// Begins; silence counts from `now` (N15).
     #[must_use]
     pub fn new(settings: Settings, now: Timestamp) -> Self {
-        let state = State {
-            settings,
-            ..State::default()
-        };
-        Self {
-            state,
-            now,
-            served: BTreeMap::new(),
-            counts: BTreeMap::new(),
-            shares: Vec::new(),
-        }
+        let state = State { settings, ..State::default() };
+        Self { state, now, served: BTreeMap::new(), counts: BTreeMap::new(), shares: Vec::new() }
     }
 
     /// Switches a planted bug on.
@@ -87,9 +78,7 @@ impl Restoring {
         }));
         self.state.add_to_indexes(ix);
         if let Some(since) = record.offline_since {
-            self.state
-                .timers
-                .set(since + self.state.settings.offline_grace, Timer::Lane(ix));
+            self.state.timers.set(since + self.state.settings.offline_grace, Timer::Lane(ix));
         }
     }
 
@@ -205,12 +194,7 @@ impl Restoring {
                 let live = self.state.workers[ix].live.iter().filter(|task| task.job == seq);
                 share.open_rows = u32::try_from(live.count()).unwrap_or(u32::MAX);
             }
-            self.state
-                .jobs
-                .get_mut(&seq)
-                .expect("its number is known")
-                .shared_by
-                .insert(ix);
+            self.state.jobs.get_mut(&seq).expect("its number is known").shared_by.insert(ix);
         }
         let key = seq.unwrap_or_else(|| self.free_key(ix));
         self.state.workers[ix].shares.insert(key, share);
@@ -219,9 +203,7 @@ impl Restoring {
     /// A key below every age number still to be given, for the share of a job that has left memory.
     fn free_key(&self, ix: WorkerIx) -> u64 {
         let shares = &self.state.workers[ix].shares;
-        (0..)
-            .find(|key| !shares.contains_key(key) && !self.state.jobs.contains_key(key))
-            .unwrap_or(0)
+        (0..).find(|key| !shares.contains_key(key) && !self.state.jobs.contains_key(key)).unwrap_or(0)
     }
 
     fn count(&mut self, record: &TaskRecord, task: TaskRef, worker: WorkerIx) {
@@ -266,10 +248,7 @@ impl Restoring {
                 LeaseKind::Claim => state.timers.set(lease.until, Timer::Claim(at)),
                 LeaseKind::Presence if record.confirmed_at.is_none() => {
                     state.workers[worker].unconfirmed.insert((self.now, at));
-                    state.timers.set(
-                        self.now + state.settings.redeliver_after,
-                        Timer::Redelivery(worker),
-                    );
+                    state.timers.set(self.now + state.settings.redeliver_after, Timer::Redelivery(worker));
                 }
                 LeaseKind::Presence => {}
             }

@@ -17,102 +17,50 @@ pub enum Event {
     /// A silent worker spoke again.
     WorkerOnline { worker: Name, at: Timestamp },
     /// A worker gets no more work (`true`) or work again (`false`).
-    WorkerDraining {
-        worker: Name,
-        draining: bool,
-        at: Timestamp,
-    },
+    WorkerDraining { worker: Name, draining: bool, at: Timestamp },
     /// A worker's own cap was set or lifted.
-    WorkerCapped {
-        worker: Name,
-        cap: Option<u32>,
-        at: Timestamp,
-    },
+    WorkerCapped { worker: Name, cap: Option<u32>, at: Timestamp },
     /// A worker has a new secret; the one before dies at `old_until`.
-    SecretRotated {
-        worker: Name,
-        hash: [u8; 32],
-        old_until: Timestamp,
-        at: Timestamp,
-    },
+    SecretRotated { worker: Name, hash: [u8; 32], old_until: Timestamp, at: Timestamp },
     /// Supply to a worker rests (N17).
-    SupplyPaused {
-        worker: Name,
-        until: Timestamp,
-        at: Timestamp,
-    },
+    SupplyPaused { worker: Name, until: Timestamp, at: Timestamp },
     /// A pause is over.
     SupplyResumed { worker: Name, at: Timestamp },
     /// All presence leases of a worker were prolonged by its signs of life (N15b).
     LeasesExtended { worker: Name, until: Timestamp },
 
     /// A device was seen for the first time, or at another worker than before.
-    LaneAttached {
-        worker: Name,
-        report: DeviceReport,
-        at: Timestamp,
-    },
+    LaneAttached { worker: Name, report: DeviceReport, at: Timestamp },
     /// A device's condition or handle changed at its worker.
-    LaneReported {
-        lane: Name,
-        handle: Name,
-        attachment: Attachment,
-        at: Timestamp,
-    },
+    LaneReported { lane: Name, handle: Name, attachment: Attachment, at: Timestamp },
     /// A device has been away longer than the grace (Q6).
     LaneGraceOver { lane: Name },
     /// A device was taken out of service (Q11).
     LaneFailed { lane: Name, at: Timestamp },
     /// A device was put back into service (Q11).
-    LaneReturned {
-        lane: Name,
-        note: Option<Box<str>>,
-        at: Timestamp,
-    },
+    LaneReturned { lane: Name, note: Option<Box<str>>, at: Timestamp },
     /// A device's labels were replaced.
-    LaneLabelled {
-        lane: Name,
-        labels: Labels,
-        at: Timestamp,
-    },
+    LaneLabelled { lane: Name, labels: Labels, at: Timestamp },
 
     /// A job entered its queue.
-    JobSubmitted {
-        job: JobId,
-        submission: Box<Submission>,
-        at: Timestamp,
-    },
+    JobSubmitted { job: JobId, submission: Box<Submission>, at: Timestamp },
     /// A job became the one its queue serves (Q2).
     JobActivated { job: JobId, at: Timestamp },
     /// A job ended (Q7).
-    JobEnded {
-        job: JobId,
-        status: JobStatus,
-        error: Option<Box<str>>,
-        at: Timestamp,
-    },
+    JobEnded { job: JobId, status: JobStatus, error: Option<Box<str>>, at: Timestamp },
     /// The last running task of an ended job ended: nothing of it is live.
     JobClosed { job: JobId },
 
     /// A task was leased; with `created`, it came into being for it (Q4).
     LeaseGranted(Grant),
     /// The worker began (N10).
-    LeaseConfirmed {
-        task: TaskId,
-        attempt: u16,
-        at: Timestamp,
-    },
+    LeaseConfirmed { task: TaskId, attempt: u16, at: Timestamp },
     /// One claim was prolonged (Q14).
     LeaseRenewed { task: TaskId, until: Timestamp },
     /// The worker told how far it is (N11).
     TaskProgressed { task: TaskId, attempt: u16, step: Step },
     /// An attempt ended. What follows from it is said by the next event on the task.
-    AttemptEnded {
-        task: TaskId,
-        attempt: u16,
-        outcome: Outcome,
-        at: Timestamp,
-    },
+    AttemptEnded { task: TaskId, attempt: u16, outcome: Outcome, at: Timestamp },
     /// The task waits for another attempt (Q10).
     TaskQueued { task: TaskId, at: Timestamp },
     /// The last attempt of the task does not count: it may have one more (N17).
@@ -126,12 +74,7 @@ pub enum Event {
         at: Timestamp,
     },
     /// A task came into being only to be closed: its device is long away (Q6).
-    TaskSkipped {
-        task: TaskId,
-        lane: Name,
-        worker: Name,
-        at: Timestamp,
-    },
+    TaskSkipped { task: TaskId, lane: Name, worker: Name, at: Timestamp },
 
     /// A report was taken, with this effect.
     ReportRecorded {
@@ -149,11 +92,7 @@ pub enum Event {
     /// A worker ended its share of a job (N14).
     ShareClosed { worker: Name, job: JobId },
     /// A worker was answered: it knows what there is to know, and these tasks were shown to it (volatile).
-    PullAnswered {
-        worker: Name,
-        shown: Vec<TaskId>,
-        at: Timestamp,
-    },
+    PullAnswered { worker: Name, shown: Vec<TaskId>, at: Timestamp },
     /// People should look.
     AlertRaised(AlertRecord),
 }

@@ -69,10 +69,7 @@ impl JobId {
 
 impl TaskId {
     /// Never given to a task; stands for a text that is no id.
-    pub const NIL: Self = Self {
-        job: JobId::NIL,
-        ordinal: 0,
-    };
+    pub const NIL: Self = Self { job: JobId::NIL, ordinal: 0 };
 
     /// The largest ordinal: seven decimal digits, so that text order is numeric order.
     pub const ORDINAL_MAX: u32 = 9_999_999;
@@ -191,12 +188,7 @@ impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let v = self.0;
         let (a, b, c) = (v >> 96, (v >> 80) & 0xffff, (v >> 64) & 0xffff);
-        write!(
-            f,
-            "{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}",
-            (v >> 48) & 0xffff,
-            v & 0xffff_ffff_ffff
-        )
+        write!(f, "{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", (v >> 48) & 0xffff, v & 0xffff_ffff_ffff)
     }
 }
 
@@ -249,10 +241,7 @@ impl FromStr for TaskId {
         if ordinal.len() != 7 || !ordinal.bytes().all(|b| b.is_ascii_digit()) {
             return Err(IdError);
         }
-        Ok(Self {
-            job: job.parse()?,
-            ordinal: ordinal.parse().map_err(|_| IdError)?,
-        })
+        Ok(Self { job: job.parse()?, ordinal: ordinal.parse().map_err(|_| IdError)? })
     }
 }
 

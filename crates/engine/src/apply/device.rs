@@ -8,12 +8,7 @@ impl State {
     pub(super) fn apply_to_lane(&mut self, event: &Event) {
         match event {
             Event::LaneAttached { worker, report, at } => self.attach(worker, report, *at),
-            Event::LaneReported {
-                lane,
-                handle,
-                attachment,
-                at,
-            } => {
+            Event::LaneReported { lane, handle, attachment, at } => {
                 let Some(ix) = self.lanes.ix(lane) else { return };
                 self.lanes[ix].handle = handle.clone();
                 self.lanes[ix].attachment = *attachment;
@@ -56,8 +51,7 @@ impl State {
         self.change_lane(ix, |lane| lane.offline_since = (!usable).then_some(at));
         match since {
             Some(since) => {
-                self.timers
-                    .clear(since + self.settings.offline_grace, Timer::Lane(ix));
+                self.timers.clear(since + self.settings.offline_grace, Timer::Lane(ix));
                 self.long_away.remove(&ix);
             }
             None => self.timers.set(at + self.settings.offline_grace, Timer::Lane(ix)),
@@ -113,9 +107,7 @@ impl State {
         let was_usable = self.lanes[ix].is_online();
         let since = at - self.settings.dropout_window;
         let worker = &mut self.workers[worker_ix];
-        worker
-            .drops
-            .retain(|(dropped, lane)| *dropped >= since && *lane != ix);
+        worker.drops.retain(|(dropped, lane)| *dropped >= since && *lane != ix);
         if was_usable && !usable {
             worker.drops.push((at, ix));
             self.dirty.check_drops.insert(worker_ix);

@@ -13,12 +13,7 @@ impl State {
         match event {
             Event::JobSubmitted { job, submission, at } => self.enqueue(*job, submission, *at),
             Event::JobActivated { job, at } => self.activate(*job, *at),
-            Event::JobEnded {
-                job,
-                status,
-                error,
-                at,
-            } => self.end_job((*job, *status, *at), error.clone()),
+            Event::JobEnded { job, status, error, at } => self.end_job((*job, *status, *at), error.clone()),
             Event::JobClosed { job } => self.close_job(*job),
             _ => {}
         }
@@ -52,12 +47,7 @@ impl State {
         if let Some(key) = &submission.key {
             let (key, digest) = (key.clone(), submission.digest);
             self.recent.keys.insert(key.clone(), (digest, id, at));
-            self.dirty.history.push(Change::Key(KeyRecord {
-                key,
-                digest,
-                job: id,
-                at,
-            }));
+            self.dirty.history.push(Change::Key(KeyRecord { key, digest, job: id, at }));
         }
         self.dirty.check_queues = true;
     }
@@ -139,8 +129,7 @@ impl State {
         self.recent.jobs.insert(id, job.status);
         self.dirty.jobs.remove(&seq);
         self.dirty.history.push(Change::Job(Box::new(record)));
-        self.timers
-            .clear(job_end::waits_until(self, &job), Timer::Job(seq));
+        self.timers.clear(job_end::waits_until(self, &job), Timer::Job(seq));
         for ix in &job.shared_by {
             let shares = &mut self.workers[*ix].shares;
             if shares.get(&seq).is_some_and(|share| share.first.is_none()) {
@@ -148,10 +137,7 @@ impl State {
                 self.dirty.shares.remove(&(*ix, seq));
             }
         }
-        if self
-            .queues
-            .get(&job.queue)
-            .is_some_and(|queue| queue.active.is_none() && queue.waiting.is_empty())
+        if self.queues.get(&job.queue).is_some_and(|queue| queue.active.is_none() && queue.waiting.is_empty())
         {
             self.queues.remove(&job.queue);
         }

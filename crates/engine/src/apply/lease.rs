@@ -19,11 +19,9 @@ pub(crate) struct LogEntry {
 
 impl State {
     pub(super) fn grant(&mut self, grant: &Grant) {
-        let (Some(task), Some(worker), Some(lane)) = (
-            self.task_ref(grant.task),
-            self.workers.ix(&grant.worker),
-            self.lanes.ix(&grant.lane),
-        ) else {
+        let (Some(task), Some(worker), Some(lane)) =
+            (self.task_ref(grant.task), self.workers.ix(&grant.worker), self.lanes.ix(&grant.lane))
+        else {
             return;
         };
         self.keep_share(worker, task.job);
@@ -32,14 +30,9 @@ impl State {
         }
         self.lease_out(task, worker, grant);
         let jobs = &self.jobs;
-        self.lanes[lane]
-            .rows
-            .retain(|row| jobs.contains_key(&row.task.job));
+        self.lanes[lane].rows.retain(|row| jobs.contains_key(&row.task.job));
         self.change_lane(lane, |lane| {
-            lane.set_row(LaneRow {
-                task,
-                state: RowState::Running,
-            });
+            lane.set_row(LaneRow { task, state: RowState::Running });
             lane.busy = Some(task);
         });
         self.log_live(task, LogKind::Sent, grant.at);
@@ -47,10 +40,7 @@ impl State {
     }
 
     fn create_task(&mut self, task: TaskRef, grant: &Grant) {
-        let job = self
-            .jobs
-            .get_mut(&task.job)
-            .expect("a task is created for a job in memory");
+        let job = self.jobs.get_mut(&task.job).expect("a task is created for a job in memory");
         job.tasks = job.tasks.max(task.ordinal);
         job.open.insert(task.ordinal);
         let created = Task {
@@ -83,11 +73,7 @@ impl State {
         live.kind = grant.kind;
         live.granted_at = grant.at;
         live.confirmed_at = None;
-        live.lease = Some(Lease {
-            until,
-            timeout_at: grant.timeout_at,
-            shown_at: grant.at,
-        });
+        live.lease = Some(Lease { until, timeout_at: grant.timeout_at, shown_at: grant.at });
     }
 
     fn take_slot(&mut self, task: TaskRef, ix: WorkerIx, grant: &Grant) {
@@ -142,10 +128,7 @@ impl State {
         self.workers[worker].live.remove(&task);
         self.workers[worker].unconfirmed.remove(&(lease.shown_at, task));
         self.change_lane(lane, |lane| {
-            lane.set_row(LaneRow {
-                task,
-                state: RowState::Pending,
-            });
+            lane.set_row(LaneRow { task, state: RowState::Pending });
             lane.busy = None;
         });
         if self.long_away.contains(&lane) && !self.has_bug(Mutant::GraceForgotten) {
@@ -157,9 +140,8 @@ impl State {
 
     /// The clock of an attempt; a planted bug lets that of the first go on.
     pub(crate) fn timeout_at(&self, task: Option<&Task>, now: Timestamp) -> Timestamp {
-        let begun = task
-            .filter(|_| self.has_bug(Mutant::RetryClockNotReset))
-            .map_or(now, |task| task.created_at);
+        let begun =
+            task.filter(|_| self.has_bug(Mutant::RetryClockNotReset)).map_or(now, |task| task.created_at);
         (begun + self.settings.attempt_timeout).max(now + Millis(1))
     }
 }

@@ -54,55 +54,29 @@ impl State {
     }
 
     fn remember_report(&mut self, event: &Event) {
-        let Event::ReportRecorded {
-            id,
-            digest,
-            worker,
-            kind,
-            task,
-            effect,
-            body,
-            at,
-        } = event
-        else {
+        let Event::ReportRecorded { id, digest, worker, kind, task, effect, body, at } = event else {
             return;
         };
         if self.has_bug(crate::Mutant::ReportForgotten) {
             return;
         }
         self.recent.reports.insert(id.clone(), *digest);
-        self.dirty
-            .history
-            .push(Change::Report(alloc::boxed::Box::new(ReportRecord {
-                id: id.clone(),
-                digest: *digest,
-                worker: worker.clone(),
-                kind,
-                task: *task,
-                effect: *effect,
-                body: body.clone(),
-                at: *at,
-            })));
+        self.dirty.history.push(Change::Report(alloc::boxed::Box::new(ReportRecord {
+            id: id.clone(),
+            digest: *digest,
+            worker: worker.clone(),
+            kind,
+            task: *task,
+            effect: *effect,
+            body: body.clone(),
+            at: *at,
+        })));
     }
 
     /// Writes a station of an attempt into the log (Q12).
     pub(crate) fn log(&mut self, entry: LogEntry) {
-        let LogEntry {
-            task,
-            seq,
-            attempt,
-            kind,
-            message,
-            at,
-        } = entry;
-        self.dirty.history.push(Change::Log(LogRecord {
-            task,
-            seq,
-            attempt,
-            kind,
-            message,
-            at,
-        }));
+        let LogEntry { task, seq, attempt, kind, message, at } = entry;
+        self.dirty.history.push(Change::Log(LogRecord { task, seq, attempt, kind, message, at }));
     }
 
     /// Logs a station of a live task's attempt.
@@ -116,17 +90,9 @@ impl State {
         let live = self.tasks.get_mut(&task).expect("only live tasks are logged");
         live.logs += 1;
         let (seq, attempt) = (live.logs, live.attempt);
-        let message = matches!(kind, LogKind::Failed | LogKind::Timeout)
-            .then(|| live.error.clone())
-            .flatten();
-        self.log(LogEntry {
-            task: id,
-            seq,
-            attempt,
-            kind,
-            message,
-            at,
-        });
+        let message =
+            matches!(kind, LogKind::Failed | LogKind::Timeout).then(|| live.error.clone()).flatten();
+        self.log(LogEntry { task: id, seq, attempt, kind, message, at });
     }
 
     /// Sets the timer that judges a worker, unless an earlier one is set.

@@ -16,9 +16,7 @@ impl State {
                 }
             }
             Event::LeaseRenewed { task, until } => self.renew(*task, *until),
-            Event::AttemptEnded {
-                task, outcome, at, ..
-            } => self.end_attempt(*task, outcome, *at),
+            Event::AttemptEnded { task, outcome, at, .. } => self.end_attempt(*task, outcome, *at),
             Event::TaskQueued { task, at } => {
                 if let Some(task) = self.task_ref(*task) {
                     self.log_live(task, LogKind::RetryScheduled, *at);
@@ -33,21 +31,10 @@ impl State {
                 live.max_attempts = live.max_attempts.saturating_add(1);
                 self.dirty.tasks.insert(task);
             }
-            Event::TaskEnded {
-                task,
-                status,
-                error,
-                result,
-                at,
-            } => {
+            Event::TaskEnded { task, status, error, result, at } => {
                 self.end_task((*task, *status, *at), error.clone(), result.clone());
             }
-            Event::TaskSkipped {
-                task,
-                lane,
-                worker,
-                at,
-            } => self.skip_task(*task, (lane, worker), *at),
+            Event::TaskSkipped { task, lane, worker, at } => self.skip_task(*task, (lane, worker), *at),
             _ => {}
         }
     }
@@ -96,14 +83,9 @@ impl State {
         let worker = &mut self.workers[ix];
         worker.superseded.insert(task);
         worker.news = true;
-        let surplus = (worker.superseded.len() > SUPERSEDED_MAX)
-            .then(|| worker.superseded.first().copied())
-            .flatten();
-        self.dirty.history.push(Change::Stop {
-            worker: worker.name.clone(),
-            task,
-            gone: false,
-        });
+        let surplus =
+            (worker.superseded.len() > SUPERSEDED_MAX).then(|| worker.superseded.first().copied()).flatten();
+        self.dirty.history.push(Change::Stop { worker: worker.name.clone(), task, gone: false });
         self.dirty.woken.insert(ix);
         if let Some(oldest) = surplus {
             self.end_stop(ix, oldest);
@@ -114,11 +96,7 @@ impl State {
     pub(crate) fn end_stop(&mut self, ix: WorkerIx, task: TaskId) {
         let worker = &mut self.workers[ix];
         if worker.superseded.remove(&task) {
-            self.dirty.history.push(Change::Stop {
-                worker: worker.name.clone(),
-                task,
-                gone: true,
-            });
+            self.dirty.history.push(Change::Stop { worker: worker.name.clone(), task, gone: true });
         }
     }
 
@@ -135,19 +113,9 @@ impl State {
         }
         let Some(live) = self.tasks.get(&task) else { return };
         let (lane, worker) = (live.lane, live.worker);
-        let record = TaskRecord {
-            status,
-            error,
-            result,
-            completed_at: Some(at),
-            ..self.task_record(id, live)
-        };
-        self.change_lane(lane, |lane| {
-            lane.set_row(LaneRow {
-                task,
-                state: RowState::Ended,
-            })
-        });
+        let record =
+            TaskRecord { status, error, result, completed_at: Some(at), ..self.task_record(id, live) };
+        self.change_lane(lane, |lane| lane.set_row(LaneRow { task, state: RowState::Ended }));
         self.tasks.remove(&task);
         self.dirty.tasks.remove(&task);
         self.remember_ended(task, record);
@@ -176,20 +144,8 @@ impl State {
         if let Some(job) = self.jobs.get_mut(&task.job) {
             job.tasks = job.tasks.max(id.ordinal);
         }
-        self.change_lane(ix, |lane| {
-            lane.set_row(LaneRow {
-                task,
-                state: RowState::Ended,
-            })
-        });
-        self.log(LogEntry {
-            task: id,
-            seq: 1,
-            attempt: 0,
-            kind: LogKind::Created,
-            message: None,
-            at,
-        });
+        self.change_lane(ix, |lane| lane.set_row(LaneRow { task, state: RowState::Ended }));
+        self.log(LogEntry { task: id, seq: 1, attempt: 0, kind: LogKind::Created, message: None, at });
         let max_attempts = self.jobs.get(&task.job).map_or(0, |job| job.max_attempts);
         self.remember_ended(
             task,

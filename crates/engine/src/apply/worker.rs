@@ -24,40 +24,14 @@ impl State {
                 self.change_worker(worker, ("capped", *at), |worker| worker.cap = *cap);
             }
             Event::SupplyPaused { worker, until, at } => {
-                self.change_worker(worker, ("paused", *at), |worker| {
-                    worker.paused_until = Some(*until)
-                });
+                self.change_worker(worker, ("paused", *at), |worker| worker.paused_until = Some(*until));
             }
             Event::SupplyResumed { worker, at } => self.change_worker(worker, ("supplied", *at), |worker| {
                 worker.paused_until = None;
                 worker.drops.clear();
             }),
-            Event::SecretRotated {
-                worker,
-                hash,
-                old_until,
-                at,
-            } => {
-                let secret = SecretRecord {
-                    hash: *hash,
-                    valid_until: None,
-                };
-                self.change_worker(worker, ("secret_rotated", *at), |worker| {
-                    worker
-                        .secrets
-                        .retain(|old| old.valid_until.is_none_or(|until| until > *at));
-                    for old in &mut worker.secrets {
-                        old.valid_until =
-                            Some(old.valid_until.map_or(*old_until, |until| until.min(*old_until)));
-                    }
-                    worker.secrets.push(secret);
-                });
-                let secrets = self
-                    .workers
-                    .ix(worker)
-                    .map(|ix| self.workers[ix].secrets.clone())
-                    .unwrap_or_default();
-                self.dirty.history.push(Change::Secrets(worker.clone(), secrets));
+            Event::SecretRotated { worker, hash, old_until, at } => {
+                self.rotate_secret(worker, (*hash, *old_until), *at);
             }
             Event::LeasesExtended { worker, until } => self.extend_leases(worker, *until),
             Event::ShareClosed { worker, job } => self.close_share(worker, *job),
@@ -84,12 +58,22 @@ impl State {
         self.arm(ix);
     }
 
+    fn rotate_secret(&mut self, name: &Name, (hash, old_until): ([u8; 32], Timestamp), at: Timestamp) {
+        self.change_worker(name, ("secret_rotated", at), |worker| {
+            worker.secrets.retain(|old| old.valid_until.is_none_or(|until| until > at));
+            for old in &mut worker.secrets {
+                old.valid_until = Some(old.valid_until.map_or(old_until, |until| until.min(old_until)));
+            }
+            worker.secrets.push(SecretRecord { hash, valid_until: None });
+        });
+        let secrets = self.workers.ix(name).map(|ix| self.workers[ix].secrets.clone()).unwrap_or_default();
+        self.dirty.history.push(Change::Secrets(name.clone(), secrets));
+    }
+
     fn note_worker(&mut self, ix: WorkerIx, kind: &'static str, at: Timestamp) {
         let worker = self.workers[ix].name.clone();
         self.dirty.workers.insert(ix);
-        self.dirty
-            .history
-            .push(Change::WorkerLog(WorkerLogRecord { worker, kind, at }));
+        self.dirty.history.push(Change::WorkerLog(WorkerLogRecord { worker, kind, at }));
     }
 
     fn set_online(&mut self, name: &Name, online: bool, at: Timestamp) {
@@ -114,10 +98,7 @@ impl State {
         self.dirty.workers.insert(ix);
         let live: Vec<TaskRef> = self.workers[ix].live.iter().copied().collect();
         for task in live {
-            let Some(leased) = self
-                .tasks
-                .get_mut(&task)
-                .filter(|task| task.kind == LeaseKind::Presence)
+            let Some(leased) = self.tasks.get_mut(&task).filter(|task| task.kind == LeaseKind::Presence)
             else {
                 continue;
             };
@@ -134,12 +115,7 @@ impl State {
     fn close_share(&mut self, name: &Name, job: JobId) {
         let Some(ix) = self.workers.ix(name) else { return };
         let worker = &mut self.workers[ix];
-        let Some(seq) = worker
-            .shares
-            .iter()
-            .find(|(_, share)| share.job == job)
-            .map(|(seq, _)| *seq)
-        else {
+        let Some(seq) = worker.shares.iter().find(|(_, share)| share.job == job).map(|(seq, _)| *seq) else {
             return;
         };
         if self.jobs.contains_key(&seq) {
@@ -150,10 +126,7 @@ impl State {
             worker.shares.remove(&seq);
         }
         self.dirty.shares.remove(&(ix, seq));
-        self.dirty.history.push(Change::ShareGone {
-            worker: name.clone(),
-            job,
-        });
+        self.dirty.history.push(Change::ShareGone { worker: name.clone(), job });
     }
 
     fn mark_shown(&mut self, name: &Name, shown: &[TaskId], at: Timestamp) {

@@ -19,44 +19,22 @@ pub(crate) struct End {
 
 /// Ends the live attempt of a task; the reply is filled in afterwards.
 pub(crate) fn decide(state: &State, end: End, context: &Context<'_>) -> Decided {
-    let End {
-        task: id,
-        worker,
-        outcome,
-        result,
-    } = end;
+    let End { task: id, worker, outcome, result } = end;
     let Some(task) = state.task(id) else {
         let ended = super::report::ended_task(state, id, context).ok_or(Rejection::TaskUnknown)?;
         return Err(Rejection::TaskNotRunning { status: ended.status });
     };
     let holder = &state.workers[task.worker].name;
     if worker.is_some_and(|worker| worker != *holder) {
-        return Err(Rejection::NotHolder {
-            holder: holder.clone(),
-        });
+        return Err(Rejection::NotHolder { holder: holder.clone() });
     }
     if task.lease.is_none() {
-        return Err(Rejection::TaskNotRunning {
-            status: task.status(),
-        });
+        return Err(Rejection::TaskNotRunning { status: task.status() });
     }
     let mut events = Vec::new();
     if task.confirmed_at.is_none() {
-        events.push(Event::LeaseConfirmed {
-            task: id,
-            attempt: task.attempt,
-            at: context.now,
-        });
+        events.push(Event::LeaseConfirmed { task: id, attempt: task.attempt, at: context.now });
     }
-    events.extend(end_attempt(
-        state,
-        task,
-        Ending {
-            task: id,
-            outcome,
-            result,
-            at: context.now,
-        },
-    ));
+    events.extend(end_attempt(state, task, Ending { task: id, outcome, result, at: context.now }));
     Ok(Decision::new(events, Reply::Done))
 }

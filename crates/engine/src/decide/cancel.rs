@@ -14,10 +14,7 @@ pub(crate) fn decide(state: &State, id: JobId, context: &Context<'_>) -> Decided
         return Err(Rejection::JobEnded { status: job.status });
     }
     let (status, at) = (JobStatus::Cancelled, context.now);
-    let open = job.open.iter().map(|ordinal| TaskRef {
-        job: job.seq,
-        ordinal: *ordinal,
-    });
+    let open = job.open.iter().map(|ordinal| TaskRef { job: job.seq, ordinal: *ordinal });
     let waits = |task: &TaskRef| {
         state.tasks[task].status() == TaskStatus::Pending || state.has_bug(Mutant::CancelFreesLanes)
     };
@@ -29,12 +26,7 @@ pub(crate) fn decide(state: &State, id: JobId, context: &Context<'_>) -> Decided
         at,
     };
     let mut events: Vec<Event> = open.filter(waits).map(close).collect();
-    events.push(Event::JobEnded {
-        job: id,
-        status,
-        error: None,
-        at,
-    });
+    events.push(Event::JobEnded { job: id, status, error: None, at });
     Ok(Decision::new(events, Reply::Job { job: id, status }))
 }
 

@@ -18,10 +18,7 @@ pub(crate) fn decide(
     let Some(ix) = state.workers.ix(worker) else {
         return Decision::new(Vec::new(), Reply::Claimed(Vec::new()));
     };
-    let terms = Terms {
-        kind: LeaseKind::Claim,
-        lease,
-    };
+    let terms = Terms { kind: LeaseKind::Claim, lease };
     let mut events = Vec::new();
     for grant in grants(state, ix, (max, terms), context) {
         let (task, attempt, at) = (grant.task, grant.attempt, grant.at);
@@ -38,9 +35,8 @@ pub(crate) fn renew(
     (worker, lease): (&Name, Millis),
     context: &Context<'_>,
 ) -> Decided {
-    let leased = state
-        .task(id)
-        .filter(|task| task.lease.is_some() && state.workers[task.worker].name == *worker);
+    let leased =
+        state.task(id).filter(|task| task.lease.is_some() && state.workers[task.worker].name == *worker);
     let Some(task) = leased else {
         let known = state.task(id).is_some() || super::report::ended_task(state, id, context).is_some();
         return if known {
@@ -50,10 +46,7 @@ pub(crate) fn renew(
         };
     };
     let until = (context.now + lease).max(task.lease.map_or(context.now, |lease| lease.until));
-    Ok(Decision::new(
-        Vec::from([Event::LeaseRenewed { task: id, until }]),
-        Reply::Renewed(true),
-    ))
+    Ok(Decision::new(Vec::from([Event::LeaseRenewed { task: id, until }]), Reply::Renewed(true)))
 }
 
 #[cfg(test)]

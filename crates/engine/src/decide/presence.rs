@@ -7,14 +7,8 @@ use muster_model::{Event, Name, Timestamp};
 /// What a sign of life makes true.
 pub(crate) fn appear(state: &State, worker: &Name, at: Timestamp) -> Vec<Event> {
     match state.workers.ix(worker) {
-        None => vec![Event::WorkerEnrolled {
-            worker: worker.clone(),
-            at,
-        }],
-        Some(ix) if !state.workers[ix].online => vec![Event::WorkerOnline {
-            worker: worker.clone(),
-            at,
-        }],
+        None => vec![Event::WorkerEnrolled { worker: worker.clone(), at }],
+        Some(ix) if !state.workers[ix].online => vec![Event::WorkerOnline { worker: worker.clone(), at }],
         Some(_) => Vec::new(),
     }
 }

@@ -33,25 +33,12 @@ pub(crate) fn report_devices(
                 reported.push(ix);
                 let lane = &state.lanes[ix];
                 if lane.attachment != report.attachment || lane.handle != report.handle {
-                    let DeviceReport {
-                        device: lane,
-                        handle,
-                        attachment,
-                    } = report;
-                    events.push(Event::LaneReported {
-                        lane,
-                        handle,
-                        attachment,
-                        at,
-                    });
+                    let DeviceReport { device: lane, handle, attachment } = report;
+                    events.push(Event::LaneReported { lane, handle, attachment, at });
                 }
             }
             Some(ix) if state.lanes[ix].busy.is_some() => {}
-            _ => events.push(Event::LaneAttached {
-                worker: name.clone(),
-                report,
-                at,
-            }),
+            _ => events.push(Event::LaneAttached { worker: name.clone(), report, at }),
         }
     }
     reported.sort_unstable();
@@ -61,12 +48,7 @@ pub(crate) fn report_devices(
     let gone = state.workers[worker].lanes.iter().filter(absent).map(|ix| {
         let lane = &state.lanes[*ix];
         let (handle, attachment) = (lane.handle.clone(), Attachment::Absent);
-        Event::LaneReported {
-            lane: lane.name.clone(),
-            handle,
-            attachment,
-            at,
-        }
+        Event::LaneReported { lane: lane.name.clone(), handle, attachment, at }
     });
     events.extend(gone);
     events
@@ -77,39 +59,25 @@ pub(crate) fn supply(state: &State, name: &Name, max: u32, context: &Context<'_>
     let Some(worker) = state.workers.ix(name) else {
         return Decision::new(
             Vec::new(),
-            Reply::Pulled(PullReply {
-                nothing_new: true,
-                ..PullReply::default()
-            }),
+            Reply::Pulled(PullReply { nothing_new: true, ..PullReply::default() }),
         );
     };
     let again: Vec<TaskRef> = match state.has_bug(Mutant::RedeliveryForgotten) {
         true => Vec::new(),
-        false => redelivery::due(state, worker, context.now)
-            .take(max as usize)
-            .collect(),
+        false => redelivery::due(state, worker, context.now).take(max as usize).collect(),
     };
     let more = max.saturating_sub(u32::try_from(again.len()).unwrap_or(u32::MAX));
-    let terms = Terms {
-        kind: LeaseKind::Presence,
-        lease: state.settings.lease,
-    };
+    let terms = Terms { kind: LeaseKind::Presence, lease: state.settings.lease };
     let grants = grants(state, worker, (more, terms), context);
     let mut reply = told(state, worker);
     reply.announced = announced(state, worker, &again, &grants);
     reply.handouts = again.iter().map(|task| handed_again(state, *task)).collect();
-    reply
-        .handouts
-        .extend(grants.iter().map(|grant| handed_out(state, grant)));
+    reply.handouts.extend(grants.iter().map(|grant| handed_out(state, grant)));
     reply.nothing_new = reply.handouts.is_empty() && !state.workers[worker].news;
     let shown = again.iter().map(|task| state.task_id(*task)).collect();
     let mut events: Vec<Event> = grants.into_iter().map(Event::LeaseGranted).collect();
     if !reply.nothing_new {
-        events.push(Event::PullAnswered {
-            worker: name.clone(),
-            shown,
-            at: context.now,
-        });
+        events.push(Event::PullAnswered { worker: name.clone(), shown, at: context.now });
     }
     Decision::new(events, Reply::Pulled(reply))
 }
@@ -164,36 +132,21 @@ pub(crate) fn grants(
 /// What there is to hear besides new work.
 fn told(state: &State, ix: WorkerIx) -> PullReply {
     let worker = &state.workers[ix];
-    let over = worker
-        .shares
-        .values()
-        .filter(|share| share.first.is_some() && share.is_drained());
-    let stopping = worker
-        .live
-        .iter()
-        .filter(|task| state.jobs[&task.job].status.is_ended());
+    let over = worker.shares.values().filter(|share| share.first.is_some() && share.is_drained());
+    let stopping = worker.live.iter().filter(|task| state.jobs[&task.job].status.is_ended());
     let mut stop: Vec<TaskId> = stopping.map(|task| state.task_id(*task)).collect();
     stop.extend(worker.superseded.iter().copied());
-    PullReply {
-        finished: over.map(|share| share.job).collect(),
-        stop,
-        ..PullReply::default()
-    }
+    PullReply { finished: over.map(|share| share.job).collect(), stop, ..PullReply::default() }
 }
 
 /// The jobs of which this answer carries the worker's first task.
 fn announced(state: &State, ix: WorkerIx, again: &[TaskRef], grants: &[Grant]) -> Vec<JobAnnounced> {
     let shares = &state.workers[ix].shares;
-    let firsts = again.iter().filter(|task| {
-        shares
-            .get(&task.job)
-            .is_some_and(|share| share.first == Some(state.task_id(**task)))
-    });
-    let mut jobs: Vec<u64> = firsts.map(|task| task.job).collect();
-    for seq in grants
+    let firsts = again
         .iter()
-        .filter_map(|grant| state.job_ids.get(&grant.task.job))
-    {
+        .filter(|task| shares.get(&task.job).is_some_and(|share| share.first == Some(state.task_id(**task))));
+    let mut jobs: Vec<u64> = firsts.map(|task| task.job).collect();
+    for seq in grants.iter().filter_map(|grant| state.job_ids.get(&grant.task.job)) {
         let new = shares.get(seq).is_none_or(|share| share.first.is_none());
         if new && !jobs.contains(seq) {
             jobs.push(*seq);
@@ -208,18 +161,11 @@ fn announcement(state: &State, ix: WorkerIx, seq: u64) -> JobAnnounced {
         Some(share) => share.lacking + share.open_rows,
         None => state.draw_up_share(ix, seq).lacking,
     };
-    JobAnnounced {
-        job: state.jobs[&seq].id,
-        targets,
-        slots: slot::cap(state, ix),
-    }
+    JobAnnounced { job: state.jobs[&seq].id, targets, slots: slot::cap(state, ix) }
 }
 
 fn handed_out(state: &State, grant: &Grant) -> Handout {
-    let lane = state
-        .lanes
-        .ix(&grant.lane)
-        .expect("a lease is granted on a known lane");
+    let lane = state.lanes.ix(&grant.lane).expect("a lease is granted on a known lane");
     Handout {
         task: grant.task,
         lane: grant.lane.clone(),

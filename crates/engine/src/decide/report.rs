@@ -20,17 +20,11 @@ struct Effect {
 
 impl Effect {
     fn applied(events: Vec<Event>) -> Self {
-        Self {
-            events,
-            recorded: Recorded::Applied,
-        }
+        Self { events, recorded: Recorded::Applied }
     }
 
     fn stale() -> Self {
-        Self {
-            events: Vec::new(),
-            recorded: Recorded::Stale,
-        }
+        Self { events: Vec::new(), recorded: Recorded::Stale }
     }
 }
 
@@ -51,57 +45,29 @@ pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> De
         }
         ReportKind::RunFinished { job, summary } => {
             check_job(state, *job, context)?;
-            (
-                "run_finished",
-                None,
-                run_finished(state, &report, (*job, *summary), context),
-            )
+            ("run_finished", None, run_finished(state, &report, (*job, *summary), context))
         }
-        ReportKind::Task(task) => (
-            type_of(&task.kind),
-            Some(task.task),
-            about_task(state, &report, task, context)?,
-        ),
+        ReportKind::Task(task) => {
+            (type_of(&task.kind), Some(task.task), about_task(state, &report, task, context)?)
+        }
     };
     let mut events = effect.events;
     events.extend(stop_ended(state, &report));
-    let Report {
-        id,
-        digest,
-        worker,
-        body,
-        ..
-    } = report;
+    let Report { id, digest, worker, body, .. } = report;
     let at = context.now;
-    events.push(Event::ReportRecorded {
-        id,
-        digest,
-        worker,
-        kind,
-        task,
-        effect: effect.recorded,
-        body,
-        at,
-    });
+    events.push(Event::ReportRecorded { id, digest, worker, kind, task, effect: effect.recorded, body, at });
     Ok(Decision::new(events, Reply::Recorded(effect.recorded)))
 }
 
 /// The end of what a worker was told to stop, whatever it says of the attempt.
 fn stop_ended(state: &State, report: &Report) -> Option<Event> {
-    let ReportKind::Task(TaskReport {
-        task,
-        kind: TaskReportKind::Finished { .. },
-        ..
-    }) = &report.kind
+    let ReportKind::Task(TaskReport { task, kind: TaskReportKind::Finished { .. }, .. }) = &report.kind
     else {
         return None;
     };
     let ix = state.workers.ix(&report.worker)?;
     let told = state.workers[ix].superseded.contains(task);
-    told.then(|| Event::StopEnded {
-        worker: report.worker.clone(),
-        task: *task,
-    })
+    told.then(|| Event::StopEnded { worker: report.worker.clone(), task: *task })
 }
 
 fn known(state: &State, report: &Report, context: &Context<'_>) -> Option<Digest> {
@@ -135,20 +101,14 @@ fn run_finished(
     context: &Context<'_>,
 ) -> Effect {
     let worker = state.workers.ix(&report.worker).map(|ix| &state.workers[ix]);
-    let share = worker.and_then(|worker| {
-        worker
-            .shares
-            .values()
-            .find(|share| share.job == job && share.first.is_some())
-    });
+    let share = worker
+        .and_then(|worker| worker.shares.values().find(|share| share.job == job && share.first.is_some()));
     let Some(share) = share else {
         return Effect::applied(Vec::new());
     };
     let counts = share.counts;
     let same = said.succeeded == u64::from(counts.completed)
-        && [counts.failed, counts.failed_attempts]
-            .map(u64::from)
-            .contains(&said.failed)
+        && [counts.failed, counts.failed_attempts].map(u64::from).contains(&said.failed)
         && share.is_drained();
     let mut events = Vec::new();
     if !same {
@@ -171,10 +131,7 @@ fn run_finished(
         }));
     }
     if share.is_drained() {
-        events.push(Event::ShareClosed {
-            worker: report.worker.clone(),
-            job,
-        });
+        events.push(Event::ShareClosed { worker: report.worker.clone(), job });
     }
     Effect::applied(events)
 }
@@ -190,11 +147,7 @@ fn about_task(
         return Err(Rejection::TaskUnknown);
     }
     if let Some(task) = state.task(about.task) {
-        check_names(
-            report,
-            about,
-            (&state.workers[task.worker].name, &state.lanes[task.lane].name),
-        )?;
+        check_names(report, about, (&state.workers[task.worker].name, &state.lanes[task.lane].name))?;
         return Ok(about_live_task(state, task, about, context));
     }
     let ended = ended_task(state, about.task, context).ok_or(Rejection::TaskUnknown)?;
@@ -211,9 +164,7 @@ fn check_names(
         return Err(Rejection::LaneUnknown);
     }
     if report.worker != *holder {
-        return Err(Rejection::NotHolder {
-            holder: holder.clone(),
-        });
+        return Err(Rejection::NotHolder { holder: holder.clone() });
     }
     Ok(())
 }
@@ -246,31 +197,18 @@ fn about_live_task(state: &State, task: &Task, about: &TaskReport, context: &Con
     let (id, attempt, at) = (about.task, task.attempt, context.now);
     let mut events = Vec::new();
     if task.lease.is_some() && task.confirmed_at.is_none() {
-        events.push(Event::LeaseConfirmed {
-            task: id,
-            attempt,
-            at,
-        });
+        events.push(Event::LeaseConfirmed { task: id, attempt, at });
     }
     match &about.kind {
         TaskReportKind::Started => {}
         TaskReportKind::Progress(step) => {
-            events.push(Event::TaskProgressed {
-                task: id,
-                attempt,
-                step: step.clone(),
-            });
+            events.push(Event::TaskProgressed { task: id, attempt, step: step.clone() });
         }
         TaskReportKind::Finished { outcome, result, .. } => {
             // A task that waits again has its last attempt counted as failed already: only a late
             // success changes anything (N15b).
             if task.status() == TaskStatus::Running || *outcome == Outcome::Succeeded {
-                let ending = Ending {
-                    task: id,
-                    outcome: outcome.clone(),
-                    result: result.clone(),
-                    at,
-                };
+                let ending = Ending { task: id, outcome: outcome.clone(), result: result.clone(), at };
                 events.extend(end_attempt(state, task, ending));
             }
         }

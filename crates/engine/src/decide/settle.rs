@@ -18,7 +18,7 @@ pub(crate) fn consequences(state: &mut State, context: &Context<'_>) -> Vec<Even
         for (n, lane) in skips.iter().enumerate() {
             let active = state.active_jobs();
             events.extend(
-                active.filter_map(|job| offline_grace::skip(state, job, *lane, job.tasks + 1, context.now)),
+                active.filter_map(|job| offline_grace::skip(state, job, (*lane, job.tasks + 1), context.now)),
             );
             if !events.is_empty() {
                 // A skip may take an ordinal: the rest is decided on what this one made true.
@@ -29,12 +29,7 @@ pub(crate) fn consequences(state: &mut State, context: &Context<'_>) -> Vec<Even
         }
     }
     for (n, worker) in (1u64..).zip(drops) {
-        events.extend(dropout::judge(
-            state,
-            worker,
-            context.number(u64::MAX - n),
-            context.now,
-        ));
+        events.extend(dropout::judge(state, worker, context.number(u64::MAX - n), context.now));
     }
     let jobs = core::mem::take(&mut state.dirty.check_jobs);
     let over = jobs.iter().filter_map(|seq| state.jobs.get(seq));

@@ -11,18 +11,8 @@ pub(crate) fn decide(state: &State, submission: Box<Submission>, context: &Conte
         return Ok(Decision::new(Vec::new(), Reply::Job { job, status }));
     }
     let job = JobId::new(context.now, context.number(0));
-    let reply = Reply::Job {
-        job,
-        status: JobStatus::Pending,
-    };
-    Ok(Decision::new(
-        vec![Event::JobSubmitted {
-            job,
-            submission,
-            at: context.now,
-        }],
-        reply,
-    ))
+    let reply = Reply::Job { job, status: JobStatus::Pending };
+    Ok(Decision::new(vec![Event::JobSubmitted { job, submission, at: context.now }], reply))
 }
 
 /// The job that the same key made before, unless that was too long ago.
@@ -31,10 +21,7 @@ fn earlier(
     submission: &Submission,
     context: &Context<'_>,
 ) -> Result<Option<JobId>, Rejection> {
-    let Some((digest, job, at)) = submission
-        .key
-        .as_ref()
-        .and_then(|key| known_key(state, key, context))
+    let Some((digest, job, at)) = submission.key.as_ref().and_then(|key| known_key(state, key, context))
     else {
         return Ok(None);
     };
@@ -63,8 +50,7 @@ fn known_key(
 
 fn status_of(state: &State, job: JobId, context: &Context<'_>) -> JobStatus {
     let live = state.job(job).map(|job| job.status);
-    live.or_else(|| ended_status(state, job, context))
-        .unwrap_or(JobStatus::Pending)
+    live.or_else(|| ended_status(state, job, context)).unwrap_or(JobStatus::Pending)
 }
 
 /// How a job that has left memory ended.

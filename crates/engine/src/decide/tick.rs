@@ -47,12 +47,7 @@ fn overdue(state: &State, at: TaskRef, now: Timestamp) -> Vec<Event> {
     if task.lease.is_none_or(|lease| lease.timeout_at > now) {
         return Vec::new();
     }
-    let ending = Ending {
-        task: state.task_id(at),
-        outcome: Outcome::TimedOut,
-        result: None,
-        at: now,
-    };
+    let ending = Ending { task: state.task_id(at), outcome: Outcome::TimedOut, result: None, at: now };
     end_attempt(state, task, ending)
 }
 
@@ -67,12 +62,7 @@ fn claim_over(state: &mut State, at: TaskRef, now: Timestamp) -> Vec<Event> {
         state.timers.set(lease.until, Timer::Claim(at));
         return Vec::new();
     }
-    let ending = Ending {
-        task: state.task_id(at),
-        outcome: Outcome::LeaseLost,
-        result: None,
-        at: now,
-    };
+    let ending = Ending { task: state.task_id(at), outcome: Outcome::LeaseLost, result: None, at: now };
     end_attempt(state, task, ending)
 }
 
@@ -86,15 +76,11 @@ fn redeliver(state: &mut State, ix: WorkerIx, now: Timestamp) {
 
 fn grace_over(state: &State, ix: LaneIx, now: Timestamp) -> Vec<Event> {
     let lane = &state.lanes[ix];
-    let away = lane
-        .offline_since
-        .is_some_and(|since| since + state.settings.offline_grace <= now);
+    let away = lane.offline_since.is_some_and(|since| since + state.settings.offline_grace <= now);
     if !away || state.has_bug(Mutant::GraceForgotten) {
         return Vec::new();
     }
-    Vec::from([Event::LaneGraceOver {
-        lane: lane.name.clone(),
-    }])
+    Vec::from([Event::LaneGraceOver { lane: lane.name.clone() }])
 }
 
 /// Skips some of the lanes that were away long before the job became active; the rest follows in steps
@@ -107,7 +93,7 @@ fn skip_step(state: &mut State, (seq, from): (u64, LaneIx), now: Timestamp) -> V
     let mut ordinal = job.tasks;
     let mut looked_at = state.long_away.range(from..).take(SKIPS_PER_STEP + 1);
     for ix in looked_at.by_ref().take(SKIPS_PER_STEP) {
-        let Some(event) = offline_grace::skip(state, job, *ix, ordinal + 1, now) else {
+        let Some(event) = offline_grace::skip(state, job, (*ix, ordinal + 1), now) else {
             continue;
         };
         ordinal += u32::from(matches!(event, Event::TaskSkipped { .. }));

@@ -17,10 +17,7 @@ pub(crate) fn activations(state: &State, now: Timestamp) -> impl Iterator<Item =
         .queues
         .values()
         .filter_map(next)
-        .map(move |seq| Event::JobActivated {
-            job: state.jobs[&seq].id,
-            at: now,
-        })
+        .map(move |seq| Event::JobActivated { job: state.jobs[&seq].id, at: now })
 }
 
 #[cfg(test)]

@@ -16,11 +16,7 @@ pub(crate) fn judge(state: &State, ix: WorkerIx, alert: u128, now: Timestamp) ->
     if !worker.online || resting || !is_mass(state, gone, worker.lanes.len()) {
         return Vec::new();
     }
-    let message = format!(
-        "{gone} of {} devices of {} vanished at once",
-        worker.lanes.len(),
-        worker.name
-    );
+    let message = format!("{gone} of {} devices of {} vanished at once", worker.lanes.len(), worker.name);
     let until = now + state.settings.dropout_pause;
     let mut events = Vec::from([
         Event::AlertRaised(AlertRecord {
@@ -31,11 +27,7 @@ pub(crate) fn judge(state: &State, ix: WorkerIx, alert: u128, now: Timestamp) ->
             message: message.into(),
             at: now,
         }),
-        Event::SupplyPaused {
-            worker: worker.name.clone(),
-            until,
-            at: now,
-        },
+        Event::SupplyPaused { worker: worker.name.clone(), until, at: now },
     ]);
     if !state.has_bug(crate::Mutant::DropoutBurnsAttempt) {
         events.extend(burnt(state, ix, since));
@@ -52,20 +44,13 @@ fn is_mass(state: &State, gone: usize, lanes: usize) -> bool {
 /// Attempts on the vanished lanes that failed just before the dropout was noticed: the worker often
 /// reports the failures first and the missing devices after.
 fn burnt(state: &State, ix: WorkerIx, since: Timestamp) -> impl Iterator<Item = Event> {
-    let lanes = state.workers[ix]
-        .drops
-        .iter()
-        .map(|(_, lane)| &state.lanes[*lane]);
-    let rows = lanes
-        .flat_map(|lane| &lane.rows)
-        .filter(|row| row.state == RowState::Pending);
+    let lanes = state.workers[ix].drops.iter().map(|(_, lane)| &state.lanes[*lane]);
+    let rows = lanes.flat_map(|lane| &lane.rows).filter(|row| row.state == RowState::Pending);
     let failed_since =
         move |task: &crate::state::TaskRef| state.tasks[task].ended_at.is_some_and(|at| at >= since);
     rows.map(|row| row.task)
         .filter(failed_since)
-        .map(|task| Event::TaskForgiven {
-            task: state.task_id(task),
-        })
+        .map(|task| Event::TaskForgiven { task: state.task_id(task) })
 }
 
 #[cfg(test)]

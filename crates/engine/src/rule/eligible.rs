@@ -31,23 +31,13 @@ pub(crate) fn standing(state: &State, job: &Job, ix: LaneIx) -> Standing {
     match row {
         None => {
             let lacking = is_target(state, job, lane);
-            Standing {
-                lacking,
-                open: false,
-                waiting: (lacking && free).then_some(0),
-            }
+            Standing { lacking, open: false, waiting: (lacking && free).then_some(0) }
         }
         Some(row) => match row.state {
-            RowState::Pending => Standing {
-                lacking: false,
-                open: true,
-                waiting: free.then(|| state.tasks[&row.task].order),
-            },
-            RowState::Running => Standing {
-                lacking: false,
-                open: true,
-                waiting: None,
-            },
+            RowState::Pending => {
+                Standing { lacking: false, open: true, waiting: free.then(|| state.tasks[&row.task].order) }
+            }
+            RowState::Running => Standing { lacking: false, open: true, waiting: None },
             RowState::Ended => Standing::default(),
         },
     }
@@ -77,16 +67,10 @@ pub(crate) fn count_targets(state: &State, job: &Job) -> u32 {
             lanes.filter(|ix| !state.lanes[*ix].failed).count()
         }
         Scope::Labels(labels) => {
-            let lists = labels
-                .iter()
-                .map(|(key, value)| state.labelled.get(&(key.clone(), value.clone())));
-            let shortest = lists
-                .min_by_key(|list| list.map_or(0, |lanes| lanes.len()))
-                .flatten();
+            let lists = labels.iter().map(|(key, value)| state.labelled.get(&(key.clone(), value.clone())));
+            let shortest = lists.min_by_key(|list| list.map_or(0, |lanes| lanes.len())).flatten();
             let lanes = shortest.into_iter().flatten();
-            lanes
-                .filter(|ix| is_target(state, job, &state.lanes[**ix]))
-                .count()
+            lanes.filter(|ix| is_target(state, job, &state.lanes[**ix])).count()
         }
     };
     u32::try_from(count).expect("fewer than 2^32 lanes")

@@ -21,12 +21,7 @@ pub(crate) fn verdict(state: &State, job: &Job, now: Timestamp) -> Option<Event>
         (_, 0) => (JobStatus::Failed, Some("no task completed".into())),
         _ => (JobStatus::Success, None),
     };
-    Some(Event::JobEnded {
-        job: job.id,
-        status,
-        error,
-        at: now,
-    })
+    Some(Event::JobEnded { job: job.id, status, error, at: now })
 }
 
 /// Until when an active job waits for a first device.

@@ -13,16 +13,10 @@ pub(crate) fn judge(state: &State, ix: WorkerIx, now: Timestamp) -> Vec<Event> {
     let mut events = Vec::new();
     let worker = &state.workers[ix];
     if worker.online && now >= worker.last_seen + state.settings.offline_after {
-        events.push(Event::WorkerOffline {
-            worker: worker.name.clone(),
-            at: now,
-        });
+        events.push(Event::WorkerOffline { worker: worker.name.clone(), at: now });
     }
     if worker.paused_until.is_some_and(|until| until <= now) {
-        events.push(Event::SupplyResumed {
-            worker: worker.name.clone(),
-            at: now,
-        });
+        events.push(Event::SupplyResumed { worker: worker.name.clone(), at: now });
     }
     if !holds_presence_leases(state, ix) {
         return events;
@@ -33,10 +27,7 @@ pub(crate) fn judge(state: &State, ix: WorkerIx, now: Timestamp) -> Vec<Event> {
             events.extend(lost_leases(state, ix, now));
         }
     } else if prolonged > worker.lease_until && now >= renewal_at(state, ix) {
-        events.push(Event::LeasesExtended {
-            worker: worker.name.clone(),
-            until: prolonged,
-        });
+        events.push(Event::LeasesExtended { worker: worker.name.clone(), until: prolonged });
     }
     events
 }
@@ -44,16 +35,10 @@ pub(crate) fn judge(state: &State, ix: WorkerIx, now: Timestamp) -> Vec<Event> {
 /// When a worker must next be judged.
 pub(crate) fn next_judgement(state: &State, ix: WorkerIx) -> Option<Timestamp> {
     let worker = &state.workers[ix];
-    let silence = worker
-        .online
-        .then_some(worker.last_seen + state.settings.offline_after);
+    let silence = worker.online.then_some(worker.last_seen + state.settings.offline_after);
     let leases = holds_presence_leases(state, ix).then(|| {
         let prolonged = worker.last_seen + state.settings.lease;
-        if prolonged > worker.lease_until {
-            renewal_at(state, ix)
-        } else {
-            prolonged
-        }
+        if prolonged > worker.lease_until { renewal_at(state, ix) } else { prolonged }
     });
     [silence, leases, worker.paused_until].into_iter().flatten().min()
 }
@@ -66,27 +51,16 @@ fn renewal_at(state: &State, ix: WorkerIx) -> Timestamp {
 
 /// Whether any live lease of the worker hangs on its signs of life.
 pub(crate) fn holds_presence_leases(state: &State, ix: WorkerIx) -> bool {
-    state.workers[ix]
-        .live
-        .iter()
-        .any(|task| state.tasks[task].kind == LeaseKind::Presence)
+    state.workers[ix].live.iter().any(|task| state.tasks[task].kind == LeaseKind::Presence)
 }
 
 fn lost_leases(state: &State, ix: WorkerIx, now: Timestamp) -> impl Iterator<Item = Event> {
     let presence = move |task: &&crate::state::TaskRef| state.tasks[*task].kind == LeaseKind::Presence;
-    state.workers[ix]
-        .live
-        .iter()
-        .filter(presence)
-        .flat_map(move |task| {
-            let ending = Ending {
-                task: state.task_id(*task),
-                outcome: Outcome::LeaseLost,
-                result: None,
-                at: now,
-            };
-            end_attempt(state, &state.tasks[task], ending)
-        })
+    state.workers[ix].live.iter().filter(presence).flat_map(move |task| {
+        let ending =
+            Ending { task: state.task_id(*task), outcome: Outcome::LeaseLost, result: None, at: now };
+        end_attempt(state, &state.tasks[task], ending)
+    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ use muster_model::{Event, TaskId, TaskStatus, Timestamp};
 const SKIPPED: &str = "skipped: device offline";
 
 /// The event that closes a lane long away in a job, unless it runs, has ended, or was no target.
-pub(crate) fn skip(state: &State, job: &Job, ix: LaneIx, ordinal: u32, at: Timestamp) -> Option<Event> {
+///
+/// A task that comes into being only for this takes the ordinal given.
+pub(crate) fn skip(state: &State, job: &Job, (ix, ordinal): (LaneIx, u32), at: Timestamp) -> Option<Event> {
     let lane = &state.lanes[ix];
     if !job.is_active() || !state.long_away.contains(&ix) {
         return None;

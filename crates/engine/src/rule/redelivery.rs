@@ -7,9 +7,7 @@ use muster_model::Timestamp;
 pub(crate) fn due(state: &State, ix: WorkerIx, now: Timestamp) -> impl Iterator<Item = TaskRef> {
     let shown_before = now - state.settings.redeliver_after;
     let unconfirmed = state.workers[ix].unconfirmed.iter();
-    unconfirmed
-        .take_while(move |(shown, _)| *shown <= shown_before)
-        .map(|(_, task)| *task)
+    unconfirmed.take_while(move |(shown, _)| *shown <= shown_before).map(|(_, task)| *task)
 }
 
 /// When the next one is due.

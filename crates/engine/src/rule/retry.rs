@@ -20,27 +20,11 @@ pub(crate) struct Ending {
 /// The end of an attempt and what follows: done, once more, or failed for good with its lane taken
 /// out of service.
 pub(crate) fn end_attempt(state: &State, task: &Task, ending: Ending) -> Vec<Event> {
-    let Ending {
-        task: id,
-        outcome,
-        result,
-        at,
-    } = ending;
+    let Ending { task: id, outcome, result, at } = ending;
     let error = error_text(state, &outcome);
     let succeeded = outcome == Outcome::Succeeded;
-    let mut events = vec![Event::AttemptEnded {
-        task: id,
-        attempt: task.attempt,
-        outcome,
-        at,
-    }];
-    let ended = |status, error| Event::TaskEnded {
-        task: id,
-        status,
-        error,
-        result,
-        at,
-    };
+    let mut events = vec![Event::AttemptEnded { task: id, attempt: task.attempt, outcome, at }];
+    let ended = |status, error| Event::TaskEnded { task: id, status, error, result, at };
     let stopping = state.job(id.job).is_some_and(|job| job.status.is_ended());
     if stopping {
         events.push(ended(TaskStatus::Cancelled, error));
@@ -53,10 +37,7 @@ pub(crate) fn end_attempt(state: &State, task: &Task, ending: Ending) -> Vec<Eve
         events.push(Event::TaskQueued { task: id, at });
     } else {
         events.push(ended(TaskStatus::Failed, error));
-        events.push(Event::LaneFailed {
-            lane: state.lanes[task.lane].name.clone(),
-            at,
-        });
+        events.push(Event::LaneFailed { lane: state.lanes[task.lane].name.clone(), at });
     }
     events
 }
@@ -68,22 +49,16 @@ pub(crate) fn error_text(state: &State, outcome: &Outcome) -> Option<Box<str>> {
         Outcome::TimedOut => Some(timeout::error_text(state.settings.attempt_timeout)),
         Outcome::LeaseLost => Some("Task device lease expired: its holder fell silent".into()),
         Outcome::Failed { reason: None, error } => Some(error.clone().unwrap_or_else(|| "unknown".into())),
-        Outcome::Failed {
-            reason: Some(reason),
-            error: None,
-        } => Some(reason.as_str().into()),
-        Outcome::Failed {
-            reason: Some(reason),
-            error: Some(error),
-        } => Some(format!("{}: {error}", reason.as_str()).into()),
+        Outcome::Failed { reason: Some(reason), error: None } => Some(reason.as_str().into()),
+        Outcome::Failed { reason: Some(reason), error: Some(error) } => {
+            Some(format!("{}: {error}", reason.as_str()).into())
+        }
     }
 }
 
 /// A lane that is away while its worker's supply rests after a mass dropout costs no attempt (N17).
 fn is_forgiven(state: &State, task: &Task, now: Timestamp) -> bool {
-    let resting = state.workers[task.worker]
-        .paused_until
-        .is_some_and(|until| now < until);
+    let resting = state.workers[task.worker].paused_until.is_some_and(|until| now < until);
     resting && !state.lanes[task.lane].is_online() && !state.has_bug(Mutant::DropoutBurnsAttempt)
 }
 

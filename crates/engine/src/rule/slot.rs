@@ -17,11 +17,7 @@ pub(crate) struct Choice {
 /// Live leases a worker may hold.
 pub(crate) fn cap(state: &State, worker: WorkerIx) -> u32 {
     let cap = state.workers[worker].cap.unwrap_or(state.settings.slots);
-    if state.has_bug(Mutant::SlotFreedTwice) {
-        cap + 1
-    } else {
-        cap
-    }
+    if state.has_bug(Mutant::SlotFreedTwice) { cap + 1 } else { cap }
 }
 
 /// Whether a worker may be given new work at all.
@@ -40,10 +36,7 @@ pub(crate) fn choose(state: &State, ix: WorkerIx, max: u32, now: Timestamp) -> V
         return Vec::new();
     }
     let shares = shares_in_turn(state, ix);
-    let mut lines: Vec<_> = shares
-        .iter()
-        .map(|(job, share)| (*job, share.waiting.iter()))
-        .collect();
+    let mut lines: Vec<_> = shares.iter().map(|(job, share)| (*job, share.waiting.iter())).collect();
     let mut taken = BTreeSet::new();
     let mut chosen = Vec::new();
     let mut turn = 0;
@@ -53,10 +46,7 @@ pub(crate) fn choose(state: &State, ix: WorkerIx, max: u32, now: Timestamp) -> V
         match line.find(|(_, lane)| !taken.contains(lane)) {
             Some((_, lane)) => {
                 taken.insert(*lane);
-                chosen.push(Choice {
-                    job: *job,
-                    lane: *lane,
-                });
+                chosen.push(Choice { job: *job, lane: *lane });
                 turn = place + 1;
             }
             None => {
@@ -71,11 +61,8 @@ pub(crate) fn choose(state: &State, ix: WorkerIx, max: u32, now: Timestamp) -> V
 /// The worker's shares of the active jobs, beginning after the queue it was last served from.
 fn shares_in_turn(state: &State, ix: WorkerIx) -> Vec<(u64, Cow<'_, ShareView>)> {
     let worker = &state.workers[ix];
-    let mut jobs: Vec<_> = state
-        .queues
-        .iter()
-        .filter_map(|(name, queue)| Some((name, queue.active?)))
-        .collect();
+    let mut jobs: Vec<_> =
+        state.queues.iter().filter_map(|(name, queue)| Some((name, queue.active?))).collect();
     if let Some(last) = &worker.turn {
         let after = jobs.partition_point(|(name, _)| *name <= last);
         jobs.rotate_left(after);

@@ -27,22 +27,10 @@ mod tests {
     /// Q9: the text follows the setting.
     #[test]
     fn the_text_follows_the_setting() {
-        assert_eq!(
-            &*error_text(Millis::from_secs(1200)),
-            "Task device timeout: exceeded 20 minutes"
-        );
-        assert_eq!(
-            &*error_text(Millis::from_secs(60)),
-            "Task device timeout: exceeded 1 minute"
-        );
-        assert_eq!(
-            &*error_text(Millis::from_secs(90)),
-            "Task device timeout: exceeded 90 seconds"
-        );
-        assert_eq!(
-            &*error_text(Millis(500)),
-            "Task device timeout: exceeded 0.500 seconds"
-        );
+        assert_eq!(&*error_text(Millis::from_secs(1200)), "Task device timeout: exceeded 20 minutes");
+        assert_eq!(&*error_text(Millis::from_secs(60)), "Task device timeout: exceeded 1 minute");
+        assert_eq!(&*error_text(Millis::from_secs(90)), "Task device timeout: exceeded 90 seconds");
+        assert_eq!(&*error_text(Millis(500)), "Task device timeout: exceeded 0.500 seconds");
     }
 
     /// Q9: twenty minutes after an attempt was sent it times out, costs a retry, and the clock starts anew.

@@ -25,11 +25,7 @@ pub(crate) fn check(script: &str) {
 /// Runs a script.
 pub(crate) fn check_with(settings: Settings, script: &str) {
     let mut stage = Stage::new(settings);
-    for line in script
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with("//"))
-    {
+    for line in script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")) {
         stage.play(line);
     }
 }
@@ -70,12 +66,10 @@ impl Stage {
     }
 
     fn play(&mut self, line: &str) {
-        let (rest, reply) = line
-            .split_once("=>")
-            .map_or((line, None), |(rest, reply)| (rest, Some(reply.trim())));
-        let (rest, events) = rest
-            .split_once("->")
-            .map_or((rest, None), |(rest, events)| (rest, Some(events.trim())));
+        let (rest, reply) =
+            line.split_once("=>").map_or((line, None), |(rest, reply)| (rest, Some(reply.trim())));
+        let (rest, events) =
+            rest.split_once("->").map_or((rest, None), |(rest, events)| (rest, Some(events.trim())));
         let mut words = rest.split_whitespace();
         self.now = parse::time(words.next().expect("a line begins with a time"));
         let words: Vec<&str> = words.collect();
@@ -89,9 +83,7 @@ impl Stage {
         if let Some(expected) = reply {
             assert_eq!(answered, expected, "reply of `{line}`");
         }
-        self.engine
-            .check_invariants()
-            .unwrap_or_else(|broken| panic!("after `{line}`: {broken}"));
+        self.engine.check_invariants().unwrap_or_else(|broken| panic!("after `{line}`: {broken}"));
     }
 
     fn run(&mut self, words: &[&str]) -> (String, String) {
@@ -123,14 +115,7 @@ impl Stage {
         }
         self.seeds = self.seeds.wrapping_add(1);
         let seed = [self.seeds; 32];
-        let executed = self.engine.execute(
-            command,
-            &Context {
-                now: self.now,
-                seed: &seed,
-                facts: &facts,
-            },
-        );
+        let executed = self.engine.execute(command, &Context { now: self.now, seed: &seed, facts: &facts });
         let changes = self.engine.take_changes();
         self.engine.forget(&changes);
         self.rows.keep(changes);
@@ -172,9 +157,7 @@ impl Stage {
             }
         }
         self.engine = restoring.finish();
-        self.engine
-            .check_invariants()
-            .expect("a restored engine is sound");
+        self.engine.check_invariants().expect("a restored engine is sound");
     }
 
     fn explain(&self, words: &[&str]) -> String {
@@ -203,8 +186,7 @@ impl Rows {
                 }
                 Change::Task(record) => {
                     if record.status.is_ended() {
-                        self.facts
-                            .insert(Key::Task(record.id), Fact::Task(record.clone()));
+                        self.facts.insert(Key::Task(record.id), Fact::Task(record.clone()));
                     }
                     alloc::format!("4 {}", record.id)
                 }
@@ -223,8 +205,7 @@ impl Rows {
                 }
                 Change::Secrets(worker, _) => alloc::format!("7 {worker}"),
                 Change::Report(record) => {
-                    self.facts
-                        .insert(Key::Report(record.id.clone()), Fact::Report(record.digest));
+                    self.facts.insert(Key::Report(record.id.clone()), Fact::Report(record.digest));
                     continue;
                 }
                 Change::Key(record) => {
@@ -241,9 +222,7 @@ impl Rows {
 
 /// A digest that stands for a body.
 pub(crate) fn digest(text: &str) -> Digest {
-    Digest(text.bytes().fold(7, |sum: u128, byte| {
-        sum.wrapping_mul(31).wrapping_add(u128::from(byte))
-    }))
+    Digest(text.bytes().fold(7, |sum: u128, byte| sum.wrapping_mul(31).wrapping_add(u128::from(byte))))
 }
 
 pub(crate) fn millis(text: &str) -> Millis {

@@ -57,14 +57,10 @@ impl Stage {
                 devices: options.get("devices").map(devices),
             }),
             "submit" => Command::Submit(Box::new(submission(words[1], &options))),
-            "cancel" => Command::Cancel {
-                job: self.jobs[words[1]],
-            },
+            "cancel" => Command::Cancel { job: self.jobs[words[1]] },
             "tick" => Command::Tick,
             "sweep" => Command::Sweep,
-            "sight" => Command::Sight {
-                worker: name(words[1]),
-            },
+            "sight" => Command::Sight { worker: name(words[1]) },
             "claim" => Command::Claim {
                 worker: name(words[1]),
                 max: options.number("max").unwrap_or(1),
@@ -85,45 +81,22 @@ impl Stage {
                 worker: options.get("by").map(name),
                 error: options.get("error").map(Into::into),
             },
-            "drain" => Command::Drain {
-                worker: name(words[1]),
-            },
-            "resume" => Command::Resume {
-                worker: name(words[1]),
-            },
-            "cap" => Command::SetCap {
-                worker: name(words[1]),
-                cap: words[2].parse().ok(),
-            },
-            "return" => Command::ReturnToService {
-                lane: name(words[1]),
-                note: Some("looked at".into()),
-            },
-            "label" => Command::Label {
-                lane: name(words[1]),
-                labels: pairs(words[2]),
-            },
-            "secret" => Command::RotateSecret {
-                worker: name(words[1]),
-                hash: [7; 32],
-            },
+            "drain" => Command::Drain { worker: name(words[1]) },
+            "resume" => Command::Resume { worker: name(words[1]) },
+            "cap" => Command::SetCap { worker: name(words[1]), cap: words[2].parse().ok() },
+            "return" => Command::ReturnToService { lane: name(words[1]), note: Some("looked at".into()) },
+            "label" => Command::Label { lane: name(words[1]), labels: pairs(words[2]) },
+            "secret" => Command::RotateSecret { worker: name(words[1]), hash: [7; 32] },
             _ => Command::Report(Box::new(self.report(words, &options))),
         }
     }
 
     fn report(&mut self, words: &[&str], options: &Options<'_>) -> Report {
         self.reports += 1;
-        let id = options
-            .get("id")
-            .map_or_else(|| format!("e{}", self.reports), ToString::to_string);
+        let id = options.get("id").map_or_else(|| format!("e{}", self.reports), ToString::to_string);
         let kind = match words[0] {
-            "run_started" => ReportKind::RunStarted {
-                job: self.jobs[words[2]],
-            },
-            "run_finished" => ReportKind::RunFinished {
-                job: self.jobs[words[2]],
-                summary: summary(options),
-            },
+            "run_started" => ReportKind::RunStarted { job: self.jobs[words[2]] },
+            "run_finished" => ReportKind::RunFinished { job: self.jobs[words[2]], summary: summary(options) },
             _ => ReportKind::Task(self.task_report(words, options)),
         };
         let at = options.get("at").map_or(self.now, time);
@@ -139,21 +112,12 @@ impl Stage {
     }
 
     fn task_report(&self, words: &[&str], options: &Options<'_>) -> TaskReport {
-        let task = self
-            .tasks
-            .get(words[2])
-            .copied()
-            .unwrap_or(muster_model::TaskId::NIL);
+        let task = self.tasks.get(words[2]).copied().unwrap_or(muster_model::TaskId::NIL);
         let (run, device) = words[2].split_once('/').expect("run/device");
-        let attempt = options
-            .number("attempt")
-            .map(|attempt| u16::try_from(attempt).expect("small"));
+        let attempt = options.number("attempt").map(|attempt| u16::try_from(attempt).expect("small"));
         let fence = options.number("fence").map(|attempt| {
             let attempt = u16::try_from(attempt).expect("small");
-            self.fences
-                .get(&(task, attempt))
-                .copied()
-                .unwrap_or(muster_model::Fence(1))
+            self.fences.get(&(task, attempt)).copied().unwrap_or(muster_model::Fence(1))
         });
         TaskReport {
             job: self
@@ -173,18 +137,11 @@ impl Stage {
         let (at, status) = (self.now, StepStatus::Running);
         match words[0] {
             "started" => TaskReportKind::Started,
-            "progress" => TaskReportKind::Progress(Step {
-                name: name("PREFLIGHT"),
-                status,
-                at,
-            }),
+            "progress" => TaskReportKind::Progress(Step { name: name("PREFLIGHT"), status, at }),
             "finished" => TaskReportKind::Finished {
                 outcome: match words[3] {
                     "ok" => Outcome::Succeeded,
-                    _ => Outcome::Failed {
-                        reason: Some(FailureReason::AdbOffline),
-                        error: None,
-                    },
+                    _ => Outcome::Failed { reason: Some(FailureReason::AdbOffline), error: None },
                 },
                 started_at: options.get("began").map_or(self.now, time),
                 result: None,
@@ -196,11 +153,7 @@ impl Stage {
 
 fn summary(options: &Options<'_>) -> RunSummary {
     let count = |key| options.number(key).unwrap_or(0).into();
-    RunSummary {
-        succeeded: count("ok"),
-        failed: count("failed"),
-        timeout: count("timeout"),
-    }
+    RunSummary { succeeded: count("ok"), failed: count("failed"), timeout: count("timeout") }
 }
 
 fn devices(list: &str) -> Vec<DeviceReport> {
@@ -216,21 +169,13 @@ fn device(text: &str) -> Vec<DeviceReport> {
         Some((text, "unauthorized")) => (text, Attachment::Unauthorized),
         Some((text, _)) => (text, Attachment::Error),
     };
-    let one = |device: &str| DeviceReport {
-        device: name(device),
-        handle: name(device),
-        attachment,
-    };
+    let one = |device: &str| DeviceReport { device: name(device), handle: name(device), attachment };
     let Some((from, to)) = text.split_once("..") else {
         return Vec::from([one(text)]);
     };
-    let digits = from
-        .find(|c: char| c.is_ascii_digit())
-        .expect("a range has numbers");
+    let digits = from.find(|c: char| c.is_ascii_digit()).expect("a range has numbers");
     let number = |text: &str| text[digits..].parse::<u32>().expect("a number");
-    (number(from)..=number(to))
-        .map(|n| one(&format!("{}{n}", &from[..digits])))
-        .collect()
+    (number(from)..=number(to)).map(|n| one(&format!("{}{n}", &from[..digits]))).collect()
 }
 
 fn submission(run: &str, options: &Options<'_>) -> Submission {
@@ -242,15 +187,11 @@ fn submission(run: &str, options: &Options<'_>) -> Submission {
         _ => Scope::All,
     };
     Submission {
-        key: options
-            .get("key")
-            .map(|key| SubmissionKey::new(key).expect("a key")),
+        key: options.get("key").map(|key| SubmissionKey::new(key).expect("a key")),
         digest: digest(options.get("body").unwrap_or("body")),
         queue: name(options.get("queue").unwrap_or("default")),
         scope,
-        max_attempts: options
-            .number("attempts")
-            .map(|attempts| u16::try_from(attempts).expect("small")),
+        max_attempts: options.number("attempts").map(|attempts| u16::try_from(attempts).expect("small")),
         payload: JobPayload {
             title: Some(run.into()),
             workflow: "w".into(),

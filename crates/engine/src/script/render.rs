@@ -20,15 +20,8 @@ impl Stage {
     }
 
     pub(super) fn render_events(&self, events: &[Event]) -> String {
-        let told: Vec<String> = events
-            .iter()
-            .filter_map(|event| self.render_event(event))
-            .collect();
-        if told.is_empty() {
-            "nothing".into()
-        } else {
-            told.join("; ")
-        }
+        let told: Vec<String> = events.iter().filter_map(|event| self.render_event(event)).collect();
+        if told.is_empty() { "nothing".into() } else { told.join("; ") }
     }
 
     fn render_event(&self, event: &Event) -> Option<String> {
@@ -41,12 +34,8 @@ impl Stage {
             Event::LaneFailed { lane, .. } => format!("error {lane}"),
             Event::LaneReturned { lane, .. } => format!("returned {lane}"),
             Event::JobActivated { job, .. } => format!("active {}", self.job_name(*job)),
-            Event::JobEnded {
-                job, status, error, ..
-            } => {
-                let error = error
-                    .as_ref()
-                    .map_or_else(String::new, |error| format!(" ({error})"));
+            Event::JobEnded { job, status, error, .. } => {
+                let error = error.as_ref().map_or_else(String::new, |error| format!(" ({error})"));
                 format!("over {} {status:?}{error}", self.job_name(*job))
             }
             Event::LeaseGranted(grant) => format!("granted {}#{}", self.task_name(grant.task), grant.attempt),
@@ -55,22 +44,13 @@ impl Stage {
                 format!("renewed {} {}s", self.task_name(*task), until.0 / 1000)
             }
             Event::TaskProgressed { task, .. } => format!("progress {}", self.task_name(*task)),
-            Event::AttemptEnded {
-                task,
-                attempt,
-                outcome,
-                ..
-            } => {
+            Event::AttemptEnded { task, attempt, outcome, .. } => {
                 format!("ended {}#{attempt} {}", self.task_name(*task), word(outcome))
             }
             Event::TaskQueued { task, .. } => format!("queued {}", self.task_name(*task)),
             Event::TaskForgiven { task } => format!("forgiven {}", self.task_name(*task)),
-            Event::TaskEnded {
-                task, status, error, ..
-            } => {
-                let error = error
-                    .as_ref()
-                    .map_or_else(String::new, |error| format!(" ({error})"));
+            Event::TaskEnded { task, status, error, .. } => {
+                let error = error.as_ref().map_or_else(String::new, |error| format!(" ({error})"));
                 format!("closed {} {status:?}{error}", self.task_name(*task))
             }
             Event::TaskSkipped { task, .. } => format!("skipped {}", self.task_name(*task)),
@@ -99,45 +79,21 @@ impl Stage {
     }
 
     fn render_row(&self, row: &TaskRecord) -> String {
-        format!(
-            "{} {:?} {}/{}",
-            self.task_name(row.id),
-            row.status,
-            row.attempt,
-            row.max_attempts
-        )
+        format!("{} {:?} {}/{}", self.task_name(row.id), row.status, row.attempt, row.max_attempts)
     }
 
     fn render_pull(&self, reply: &PullReply) -> String {
-        let jobs = reply
-            .handouts
-            .iter()
-            .map(|job| format!("{}#{}", self.task_name(job.task), job.attempt));
-        let runs = reply
-            .announced
-            .iter()
-            .map(|run| format!("{}:{}", self.job_name(run.job), run.targets));
+        let jobs = reply.handouts.iter().map(|job| format!("{}#{}", self.task_name(job.task), job.attempt));
+        let runs = reply.announced.iter().map(|run| format!("{}:{}", self.job_name(run.job), run.targets));
         let parts: [(&str, Vec<String>); 4] = [
             ("runs", runs.collect()),
             ("jobs", jobs.collect()),
-            (
-                "finished",
-                reply.finished.iter().map(|job| self.job_name(*job)).collect(),
-            ),
-            (
-                "stop",
-                reply.stop.iter().map(|task| self.task_name(*task)).collect(),
-            ),
+            ("finished", reply.finished.iter().map(|job| self.job_name(*job)).collect()),
+            ("stop", reply.stop.iter().map(|task| self.task_name(*task)).collect()),
         ];
         let told = parts.iter().filter(|(_, items)| !items.is_empty());
-        let text: Vec<String> = told
-            .map(|(part, items)| format!("{part}={}", items.join(",")))
-            .collect();
-        if text.is_empty() {
-            "nothing".into()
-        } else {
-            text.join(" ")
-        }
+        let text: Vec<String> = told.map(|(part, items)| format!("{part}={}", items.join(","))).collect();
+        if text.is_empty() { "nothing".into() } else { text.join(" ") }
     }
 }
 

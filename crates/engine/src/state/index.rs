@@ -35,10 +35,7 @@ impl State {
         if let Some(job) = self.jobs.get_mut(&seq) {
             job.shared_by.insert(worker);
         }
-        self.workers[worker]
-            .shares
-            .get_mut(&seq)
-            .expect("it was put there just now")
+        self.workers[worker].shares.get_mut(&seq).expect("it was put there just now")
     }
 
     fn tally(&mut self, ix: LaneIx, sign: Sign) {
@@ -70,15 +67,8 @@ impl State {
     fn tally_ended_jobs(&mut self, ix: LaneIx, sign: Sign) {
         let lane = &self.lanes[ix];
         let worker = &mut self.workers[lane.worker];
-        for row in lane
-            .rows
-            .iter()
-            .filter(|row| row.state == super::RowState::Running)
-        {
-            let ended = self
-                .jobs
-                .get(&row.task.job)
-                .is_some_and(|job| job.status.is_ended());
+        for row in lane.rows.iter().filter(|row| row.state == super::RowState::Running) {
+            let ended = self.jobs.get(&row.task.job).is_some_and(|job| job.status.is_ended());
             if let Some(share) = worker.shares.get_mut(&row.task.job).filter(|_| ended) {
                 sign.add(&mut share.open_rows);
             }
@@ -133,9 +123,7 @@ impl Sign {
     fn add(self, count: &mut u32) {
         *count = match self {
             Self::Plus => *count + 1,
-            Self::Minus => count
-                .checked_sub(1)
-                .expect("what is taken down was put up before"),
+            Self::Minus => count.checked_sub(1).expect("what is taken down was put up before"),
         };
     }
 }
@@ -153,10 +141,7 @@ mod smallest {
 
     impl Seqs {
         pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
-            self.few[..self.len]
-                .iter()
-                .copied()
-                .chain(self.more.iter().copied())
+            self.few[..self.len].iter().copied().chain(self.more.iter().copied())
         }
     }
 

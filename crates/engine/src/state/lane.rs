@@ -50,15 +50,17 @@ impl Lane {
     pub(crate) fn set_row(&mut self, row: LaneRow) {
         match self.rows.iter_mut().find(|known| known.task.job == row.task.job) {
             Some(known) => *known = row,
-            None => self.rows.push(row),
+            None => {
+                // One row is the rule: room for four would double what a lane costs.
+                self.rows.reserve_exact(1);
+                self.rows.push(row);
+            }
         }
     }
 
     /// Whether its latest row is the one with this ordinal.
     pub(crate) fn row_is(&self, ordinal: u32) -> bool {
-        self.rows
-            .last()
-            .is_some_and(|row| row.task.ordinal == ordinal && row.state == RowState::Ended)
+        self.rows.last().is_some_and(|row| row.task.ordinal == ordinal && row.state == RowState::Ended)
     }
 
     pub(crate) fn is_online(&self) -> bool {

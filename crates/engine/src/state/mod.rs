@@ -68,10 +68,7 @@ impl State {
     }
 
     pub(crate) fn task_ref(&self, id: TaskId) -> Option<TaskRef> {
-        Some(TaskRef {
-            job: *self.job_ids.get(&id.job)?,
-            ordinal: id.ordinal,
-        })
+        Some(TaskRef { job: *self.job_ids.get(&id.job)?, ordinal: id.ordinal })
     }
 
     pub(crate) fn task(&self, id: TaskId) -> Option<&Task> {
@@ -80,17 +77,12 @@ impl State {
 
     pub(crate) fn task_id(&self, task: TaskRef) -> TaskId {
         let job = self.jobs.get(&task.job).expect("a live task's job is in memory");
-        TaskId {
-            job: job.id,
-            ordinal: task.ordinal,
-        }
+        TaskId { job: job.id, ordinal: task.ordinal }
     }
 
     /// The job each queue serves now, in the order of the queues' names.
     pub(crate) fn active_jobs(&self) -> impl Iterator<Item = &Job> {
-        self.queues
-            .values()
-            .filter_map(|queue| self.jobs.get(&queue.active?))
+        self.queues.values().filter_map(|queue| self.jobs.get(&queue.active?))
     }
 
     #[cfg(feature = "mutants")]

@@ -47,10 +47,6 @@ pub(crate) struct Lease {
 
 impl Task {
     pub(crate) fn status(&self) -> TaskStatus {
-        if self.lease.is_some() {
-            TaskStatus::Running
-        } else {
-            TaskStatus::Pending
-        }
+        if self.lease.is_some() { TaskStatus::Running } else { TaskStatus::Pending }
     }
 }

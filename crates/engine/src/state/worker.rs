@@ -134,20 +134,14 @@ impl Named for super::Lane {
 
 impl<T> Default for Directory<T> {
     fn default() -> Self {
-        Self {
-            items: Vec::new(),
-            index: HashTable::new(),
-            hasher: foldhash::fast::FixedState::default(),
-        }
+        Self { items: Vec::new(), index: HashTable::new(), hasher: foldhash::fast::FixedState::default() }
     }
 }
 
 impl<T: Named> Directory<T> {
     pub(crate) fn find(&self, name: &Name) -> Option<u32> {
         let hash = self.hasher.hash_one(name.as_str());
-        self.index
-            .find(hash, |number| self.items[*number as usize].name() == name)
-            .copied()
+        self.index.find(hash, |number| self.items[*number as usize].name() == name).copied()
     }
 
     pub(crate) fn add(&mut self, item: T) -> u32 {
@@ -155,9 +149,7 @@ impl<T: Named> Directory<T> {
         let hash = self.hasher.hash_one(item.name().as_str());
         self.items.push(item);
         let (items, hasher) = (&self.items, &self.hasher);
-        self.index.insert_unique(hash, number, |n| {
-            hasher.hash_one(items[*n as usize].name().as_str())
-        });
+        self.index.insert_unique(hash, number, |n| hasher.hash_one(items[*n as usize].name().as_str()));
         number
     }
 

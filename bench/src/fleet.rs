@@ -1,0 +1,110 @@
+//! A fleet for measuring: workers of a hundred devices each, and what they send.
+
+use muster_engine::{Context, Engine, Executed};
+use muster_model::{
+    Attachment, Command, DeviceReport, Digest, Facts, Handout, JobPayload, Name, Outcome, Pull, Reply,
+    Report, ReportId, ReportKind, Scope, Settings, Submission, TaskReport, TaskReportKind, Timestamp,
+};
+
+/// Devices of one worker.
+pub(crate) const DEVICES_PER_WORKER: u32 = 100;
+
+/// An engine with its fleet.
+pub(crate) struct Fleet {
+    pub(crate) engine: Engine,
+    pub(crate) workers: Vec<Name>,
+    pub(crate) now: Timestamp,
+    facts: Facts,
+    seed: u64,
+    reports: u64,
+}
+
+impl Fleet {
+    /// A fleet that has reported its devices and has no work.
+    pub(crate) fn enrolled(devices: u32) -> Self {
+        let workers = (0..devices / DEVICES_PER_WORKER).map(|n| name(&format!("PC-{n:05}"))).collect();
+        let engine = Engine::new(Settings::default());
+        let mut fleet =
+            Self { engine, workers, now: Timestamp(1_000), facts: Facts::default(), seed: 1, reports: 0 };
+        for n in 0..fleet.workers.len() {
+            let device = |d: u32| {
+                let device = name(&format!("serial-{n:05}-{d:03}"));
+                DeviceReport { handle: device.clone(), device, attachment: Attachment::Online }
+            };
+            let devices = Some((0..DEVICES_PER_WORKER).map(device).collect());
+            fleet.execute(Command::Pull(Pull { worker: fleet.workers[n].clone(), max: 0, devices }));
+        }
+        fleet.settle();
+        fleet
+    }
+
+    /// A job for every device.
+    pub(crate) fn submit(&mut self) {
+        let payload = JobPayload { title: None, workflow: "w".into(), params: "{}".into(), timeout: None };
+        let submission = Submission {
+            key: None,
+            digest: Digest(0),
+            queue: name("default"),
+            scope: Scope::All,
+            max_attempts: None,
+            payload,
+        };
+        self.execute(Command::Submit(Box::new(submission)));
+    }
+
+    /// A worker asks for work.
+    pub(crate) fn pull(&mut self, worker: usize, max: u32) -> Vec<Handout> {
+        let worker = self.workers[worker].clone();
+        match self.execute(Command::Pull(Pull { worker, max, devices: None })).result {
+            Ok(Reply::Pulled(reply)) => reply.handouts,
+            _ => Vec::new(),
+        }
+    }
+
+    /// A worker reports the end of a task.
+    pub(crate) fn finish(&mut self, worker: usize, task: &Handout) {
+        self.reports += 1;
+        let kind = TaskReportKind::Finished {
+            outcome: Outcome::Succeeded,
+            started_at: self.now,
+            result: Some(r#"{"timings":{"startedAt":1,"endedAt":2}}"#.into()),
+        };
+        let report = Report {
+            id: ReportId::new(&format!("e-{}", self.reports)).expect("short"),
+            digest: Digest(u128::from(self.reports)),
+            worker: self.workers[worker].clone(),
+            at: self.now,
+            body: "{}".into(),
+            kind: ReportKind::Task(TaskReport {
+                job: task.task.job,
+                task: task.task,
+                lane: task.lane.clone(),
+                attempt: Some(task.attempt),
+                fence: Some(task.fence),
+                kind,
+            }),
+        };
+        self.execute(Command::Report(Box::new(report)));
+    }
+
+    /// What a commit would take and let memory forget.
+    pub(crate) fn settle(&mut self) -> usize {
+        let changes = self.engine.take_changes();
+        self.engine.take_woken();
+        self.engine.take_sightings();
+        self.engine.forget(&changes);
+        changes.len()
+    }
+
+    fn execute(&mut self, command: Command) -> Executed {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&self.seed.to_le_bytes());
+        seed[8..16].copy_from_slice(&self.seed.rotate_left(17).to_le_bytes());
+        self.engine.execute(command, &Context { now: self.now, seed: &seed, facts: &self.facts })
+    }
+}
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::new(text).expect("a name")
+}
