@@ -51,11 +51,7 @@ impl Board {
     /// Each node's last heartbeat, by name.
     #[must_use]
     pub fn heartbeats(&self) -> Vec<(Name, Heartbeat)> {
-        self.memory()
-            .last
-            .iter()
-            .map(|(node, beat)| (node.clone(), beat.clone()))
-            .collect()
+        self.memory().last.iter().map(|(node, beat)| (node.clone(), beat.clone())).collect()
     }
 
     /// The last heartbeat of one node.
@@ -106,11 +102,8 @@ impl Memory {
     fn remember_beat(&mut self, node: Name, beat: Heartbeat) {
         self.last.insert(node, beat);
         if self.last.len() > NODES_MAX {
-            let stalest = self
-                .last
-                .iter()
-                .min_by_key(|(_, beat)| beat.heard_at)
-                .map(|(node, _)| node.clone());
+            let stalest =
+                self.last.iter().min_by_key(|(_, beat)| beat.heard_at).map(|(node, _)| node.clone());
             stalest.and_then(|node| self.last.remove(&node));
         }
     }
@@ -125,15 +118,7 @@ mod tests {
 
     fn beat(at: i64) -> Heartbeat {
         let (at, heard_at) = (Timestamp(0), Timestamp(at));
-        Heartbeat {
-            at,
-            heard_at,
-            connected: 1,
-            running: 0,
-            queued: 0,
-            vendor_ws_ok: true,
-            degraded: false,
-        }
+        Heartbeat { at, heard_at, connected: 1, running: 0, queued: 0, vendor_ws_ok: true, degraded: false }
     }
 
     fn id(n: usize) -> ReportId {
@@ -156,11 +141,7 @@ mod tests {
     fn memory_is_bounded() {
         let board = Board::default();
         for n in 0..IDS_MAX + 5 {
-            board.remember(
-                (id(n), Digest(0)),
-                Name::new(&format!("n{n}")).unwrap(),
-                beat(n as i64),
-            );
+            board.remember((id(n), Digest(0)), Name::new(&format!("n{n}")).unwrap(), beat(n as i64));
         }
         assert_eq!(board.memory().ids.len(), IDS_MAX);
         assert_eq!(board.heartbeats().len(), NODES_MAX);

@@ -64,11 +64,7 @@ async fn pull(State(door): State<Door>, node: Node, JsonBody(body): JsonBody) ->
 async fn pull_one(State(door): State<Door>, node: Node, params: Params) -> Result<Response, Problem> {
     let worker = params.name("node_id")?;
     check_claim(&door, &node, Some(&worker))?;
-    serve(
-        &door,
-        order_one(worker, params.opt_integer_in("wait_ms", 0..=WHOLE_MAX)?),
-    )
-    .await
+    serve(&door, order_one(worker, params.opt_integer_in("wait_ms", 0..=WHOLE_MAX)?)).await
 }
 
 /// Takes a node's report; a repeat of the same `event_id` changes nothing.
@@ -88,9 +84,7 @@ async fn callback(
     JsonBody(body): JsonBody,
 ) -> Result<Json<CallbackAnswer>, Problem> {
     check_claim(&door, &node, claimed_node(&body).as_ref())?;
-    take(&door, &board, &body)
-        .await
-        .map(|recorded| Json(answer_report(recorded)))
+    take(&door, &board, &body).await.map(|recorded| Json(answer_report(recorded)))
 }
 
 /// Shows each node's last heartbeat, as far as this process heard of one.
@@ -113,16 +107,11 @@ async fn nodes(
 /// A node's own secret opens the door for that node only; for any other it is a wrong one (N3).
 fn check_claim(door: &Door, node: &Node, claimed: Option<&Name>) -> Result<(), Problem> {
     let Some(claimed) = claimed else { return Ok(()) };
-    node.speaks_for(door, claimed)
-        .map_err(|_| Problem::unauthorized())
+    node.speaks_for(door, claimed).map_err(|_| Problem::unauthorized())
 }
 
 async fn serve(door: &Door, order: PullOrder) -> Result<Response, Problem> {
-    let reply = door
-        .coordinator
-        .pull(order.pull, order.wait)
-        .await
-        .map_err(refuse)?;
+    let reply = door.coordinator.pull(order.pull, order.wait).await.map_err(refuse)?;
     let runs = runs_of(door, &reply).await?;
     Ok(Json(answer_pull(&reply, &runs, door.coordinator.now())).into_response())
 }
@@ -142,34 +131,18 @@ async fn runs_of(door: &Door, reply: &PullReply) -> Result<BTreeMap<JobId, Run>,
 async fn take(door: &Door, board: &Board, body: &Value) -> Result<Recorded, Problem> {
     let message = Message::read(body)?;
     match read_report(&message, door.coordinator.now())? {
-        Said::Report(report) => match door
-            .coordinator
-            .ask(Command::Report(report))
-            .await
-            .map_err(refuse)?
-        {
+        Said::Report(report) => match door.coordinator.ask(Command::Report(report)).await.map_err(refuse)? {
             Reply::Recorded(recorded) => Ok(recorded),
-            other => Err(Problem::internal(&format_args!(
-                "a report was answered with {other:?}"
-            ))),
+            other => Err(Problem::internal(&format_args!("a report was answered with {other:?}"))),
         },
         Said::Alive(worker, beat) => {
             let heard = board.check(&message.id, message.digest);
             if heard == Heard::Conflict {
                 return Err(phrase(&muster_model::Rejection::ReportConflict));
             }
-            door.coordinator
-                .ask(Command::Sight {
-                    worker: worker.clone(),
-                })
-                .await
-                .map_err(refuse)?;
+            door.coordinator.ask(Command::Sight { worker: worker.clone() }).await.map_err(refuse)?;
             board.remember((message.id, message.digest), worker, beat);
-            Ok(if heard == Heard::Again {
-                Recorded::Duplicate
-            } else {
-                Recorded::Applied
-            })
+            Ok(if heard == Heard::Again { Recorded::Duplicate } else { Recorded::Applied })
         }
     }
 }

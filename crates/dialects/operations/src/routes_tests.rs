@@ -19,10 +19,7 @@ fn operations(document: &Value) -> Vec<(String, Value)> {
 /// Q14, Q15, Q16: every route of the contract is described.
 #[test]
 fn every_route_is_described() {
-    let found: Vec<String> = operations(&described())
-        .into_iter()
-        .map(|(route, _)| route)
-        .collect();
+    let found: Vec<String> = operations(&described()).into_iter().map(|(route, _)| route).collect();
     for route in [
         "post /api/runs",
         "get /api/runs",
@@ -60,24 +57,11 @@ fn every_operation_is_complete() {
     let document = described();
     let mut ids = std::collections::BTreeSet::new();
     for (route, operation) in operations(&document) {
-        assert!(
-            operation["security"]
-                .as_array()
-                .is_some_and(|needs| !needs.is_empty()),
-            "{route}"
-        );
-        assert!(
-            ids.insert(operation["operationId"].as_str().unwrap().to_owned()),
-            "{route}"
-        );
+        assert!(operation["security"].as_array().is_some_and(|needs| !needs.is_empty()), "{route}");
+        assert!(ids.insert(operation["operationId"].as_str().unwrap().to_owned()), "{route}");
         let responses = operation["responses"].as_object().unwrap();
         assert!(responses.keys().any(|status| status.starts_with('2')), "{route}");
-        assert!(
-            responses
-                .values()
-                .all(|response| response["description"].is_string()),
-            "{route}"
-        );
+        assert!(responses.values().all(|response| response["description"].is_string()), "{route}");
     }
 }
 
@@ -86,11 +70,7 @@ fn every_operation_is_complete() {
 fn every_reference_leads_somewhere() {
     let document = described();
     let schemas = document["components"]["schemas"].as_object().unwrap();
-    for part in document
-        .to_string()
-        .split("\"$ref\":\"#/components/schemas/")
-        .skip(1)
-    {
+    for part in document.to_string().split("\"$ref\":\"#/components/schemas/").skip(1) {
         let name = part.split('"').next().unwrap();
         assert!(schemas.contains_key(name), "{name}");
     }

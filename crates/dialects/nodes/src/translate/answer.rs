@@ -24,11 +24,7 @@ impl Run {
     pub(crate) fn new(payload: Arc<JobPayload>, attempt_timeout: Millis) -> Result<Self, serde_json::Error> {
         let params = RawValue::from_string(payload.params.to_string())?;
         let timeout = payload.timeout.unwrap_or(attempt_timeout);
-        Ok(Self {
-            workflow: payload,
-            params,
-            timeout,
-        })
+        Ok(Self { workflow: payload, params, timeout })
     }
 }
 
@@ -38,14 +34,8 @@ pub(crate) fn answer_pull<'a>(
     runs: &'a BTreeMap<JobId, Run>,
     now: Timestamp,
 ) -> PullAnswer<'a> {
-    let announced = reply
-        .announced
-        .iter()
-        .filter_map(|job| Some(run_offer(job, runs.get(&job.job)?)));
-    let handouts = reply
-        .handouts
-        .iter()
-        .filter_map(|job| Some(job_offer(job, runs.get(&job.task.job)?)));
+    let announced = reply.announced.iter().filter_map(|job| Some(run_offer(job, runs.get(&job.job)?)));
+    let handouts = reply.handouts.iter().filter_map(|job| Some(job_offer(job, runs.get(&job.task.job)?)));
     PullAnswer {
         now: now.0,
         runs: announced.collect(),
@@ -76,10 +66,7 @@ fn job_offer<'a>(handout: &Handout, run: &'a Run) -> JobOffer<'a> {
         params: &run.params,
         timeout_ms: run.timeout.0,
         attempt: handout.attempt,
-        lease: LeaseOffer {
-            token: handout.fence.to_string(),
-            until: handout.until.0,
-        },
+        lease: LeaseOffer { token: handout.fence.to_string(), until: handout.until.0 },
     }
 }
 
@@ -104,9 +91,7 @@ pub(crate) fn list_nodes(heartbeats: Vec<(Name, Heartbeat)>) -> NodeList {
         vendor_ws_ok: beat.vendor_ws_ok,
         degraded: beat.degraded,
     };
-    NodeList {
-        nodes: heartbeats.into_iter().map(node).collect(),
-    }
+    NodeList { nodes: heartbeats.into_iter().map(node).collect() }
 }
 
 #[cfg(test)]
@@ -116,12 +101,7 @@ mod tests {
     use serde_json::json;
 
     fn payload(params: &str, timeout: Option<Millis>) -> Arc<JobPayload> {
-        Arc::new(JobPayload {
-            title: None,
-            workflow: "w1".into(),
-            params: params.into(),
-            timeout,
-        })
+        Arc::new(JobPayload { title: None, workflow: "w1".into(), params: params.into(), timeout })
     }
 
     fn name(text: &str) -> Name {
@@ -134,11 +114,7 @@ mod tests {
         let job = JobId(0x0199_0000_0000_7000_8000_0000_0000_0001);
         let task = TaskId { job, ordinal: 7 };
         let reply = PullReply {
-            announced: vec![JobAnnounced {
-                job,
-                targets: 100,
-                slots: 20,
-            }],
+            announced: vec![JobAnnounced { job, targets: 100, slots: 20 }],
             handouts: vec![Handout {
                 task,
                 lane: name("d1"),
@@ -167,20 +143,12 @@ mod tests {
             "finished_runs": [run_id],
             "stop": [task_id],
         });
-        assert_eq!(
-            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
-            expected
-        );
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), expected);
     }
 
     #[test]
     fn a_run_may_have_a_timeout_of_its_own() {
-        assert_eq!(
-            Run::new(payload("{}", Some(Millis(7))), Millis(9))
-                .unwrap()
-                .timeout,
-            Millis(7)
-        );
+        assert_eq!(Run::new(payload("{}", Some(Millis(7))), Millis(9)).unwrap().timeout, Millis(7));
         assert!(Run::new(payload("{", None), Millis(9)).is_err());
     }
 

@@ -31,12 +31,7 @@ impl Message {
         }
         let fields = Value::Object(joined);
         let text = fields.to_string();
-        Ok(Self {
-            id,
-            digest: digest(&text),
-            text: text.into(),
-            fields,
-        })
+        Ok(Self { id, digest: digest(&text), text: text.into(), fields })
     }
 
     /// Its fields, to be read one by one.
@@ -47,9 +42,7 @@ impl Message {
 
 /// The node that a body claims to come from, as far as that can be told before it is checked.
 pub(crate) fn claimed_node(body: &Value) -> Option<Name> {
-    let node = body
-        .get("node_id")
-        .or_else(|| body.get("payload")?.get("node_id"))?;
+    let node = body.get("node_id").or_else(|| body.get("payload")?.get("node_id"))?;
     Name::new(node.as_str()?).ok()
 }
 
@@ -125,11 +118,7 @@ mod tests {
             json!({"event_id": "a\nb"}),
             json!({"payload": {"event_id": "e"}}),
         ] {
-            assert_eq!(
-                Message::read(&bad).unwrap_err().field(),
-                Some("event_id"),
-                "{bad}"
-            );
+            assert_eq!(Message::read(&bad).unwrap_err().field(), Some("event_id"), "{bad}");
         }
         assert_eq!(Message::read(&json!([])).unwrap_err().status(), 422);
     }

@@ -31,11 +31,7 @@ mod tests {
     #[test]
     fn refusals_have_the_contracts_status() {
         let holder = Name::new("PC-02").unwrap();
-        for unknown in [
-            Rejection::JobUnknown,
-            Rejection::TaskUnknown,
-            Rejection::LaneUnknown,
-        ] {
+        for unknown in [Rejection::JobUnknown, Rejection::TaskUnknown, Rejection::LaneUnknown] {
             assert_eq!(phrase(&unknown).status(), 404);
         }
         assert_eq!(phrase(&Rejection::ReportConflict).status(), 409);

@@ -20,28 +20,15 @@ pub(crate) fn read_pull(body: &Value) -> Result<PullOrder, Problem> {
     let worker = fields.name("node_id")?;
     let max = fields.integer_in("max_jobs", 0..=JOBS_MAX)?;
     let wait = wait(fields.opt_integer_in("wait_ms", 0..=WHOLE_MAX)?);
-    let devices = fields
-        .opt_items("devices", DEVICES_MAX)?
-        .map(|items| devices(&items))
-        .transpose()?;
+    let devices = fields.opt_items("devices", DEVICES_MAX)?.map(|items| devices(&items)).transpose()?;
     let max = u32::try_from(max).unwrap_or(u32::MAX);
-    Ok(PullOrder {
-        pull: Pull { worker, max, devices },
-        wait,
-    })
+    Ok(PullOrder { pull: Pull { worker, max, devices }, wait })
 }
 
 /// Makes the order of `GET /api/nodes/pull`: one job, no report of devices.
 pub(crate) fn order_one(worker: Name, wait_ms: Option<i64>) -> PullOrder {
     let wait = wait(wait_ms);
-    PullOrder {
-        pull: Pull {
-            worker,
-            max: 1,
-            devices: None,
-        },
-        wait,
-    }
+    PullOrder { pull: Pull { worker, max: 1, devices: None }, wait }
 }
 
 fn devices(items: &[Item<'_>]) -> Result<Vec<DeviceReport>, Problem> {
@@ -60,20 +47,14 @@ fn devices(items: &[Item<'_>]) -> Result<Vec<DeviceReport>, Problem> {
 
 fn device(fields: &Fields<'_>) -> Result<DeviceReport, Problem> {
     let device = fields.name("device_id")?;
-    let handle = fields
-        .opt_name("runtime_handle")?
-        .unwrap_or_else(|| device.clone());
+    let handle = fields.opt_name("runtime_handle")?.unwrap_or_else(|| device.clone());
     let attachment = match fields.choice("status", &["online", "offline", "unauthorized", "error"])? {
         "online" => Attachment::Online,
         "offline" => Attachment::Offline,
         "unauthorized" => Attachment::Unauthorized,
         _ => Attachment::Error,
     };
-    Ok(DeviceReport {
-        device,
-        handle,
-        attachment,
-    })
+    Ok(DeviceReport { device, handle, attachment })
 }
 
 fn wait(asked_ms: Option<i64>) -> Duration {
@@ -109,10 +90,7 @@ mod tests {
         assert_eq!(order.wait, Duration::from_millis(500));
         let devices = order.pull.devices.unwrap();
         assert_eq!(devices[0].handle.as_str(), "10.0.0.7:5555");
-        assert_eq!(
-            (devices[1].handle.as_str(), devices[1].attachment),
-            ("b", Attachment::Unauthorized)
-        );
+        assert_eq!((devices[1].handle.as_str(), devices[1].attachment), ("b", Attachment::Unauthorized));
     }
 
     /// N1b: no `devices` is no report, an empty list says that none is attached; `wait_ms` is clamped.
@@ -123,29 +101,18 @@ mod tests {
         let order =
             read_pull(&json!({"node_id": "PC-01", "max_jobs": 0, "devices": [], "wait_ms": 99_000_000}))
                 .unwrap();
-        assert_eq!(
-            (order.pull.devices, order.wait),
-            (Some(Vec::new()), Duration::from_secs(30))
-        );
+        assert_eq!((order.pull.devices, order.wait), (Some(Vec::new()), Duration::from_secs(30)));
     }
 
     /// N1b: each word for a device's condition is kept as it is.
     #[test]
     fn every_status_is_understood() {
         let words = ["online", "offline", "unauthorized", "error"];
-        let kinds = [
-            Attachment::Online,
-            Attachment::Offline,
-            Attachment::Unauthorized,
-            Attachment::Error,
-        ];
+        let kinds = [Attachment::Online, Attachment::Offline, Attachment::Unauthorized, Attachment::Error];
         for (word, kind) in words.into_iter().zip(kinds) {
             let body =
                 json!({"node_id": "n", "max_jobs": 1, "devices": [{"device_id": "d", "status": word}]});
-            assert_eq!(
-                read_pull(&body).unwrap().pull.devices.unwrap()[0].attachment,
-                kind
-            );
+            assert_eq!(read_pull(&body).unwrap().pull.devices.unwrap()[0].attachment, kind);
         }
     }
 
@@ -159,25 +126,13 @@ mod tests {
             assert_eq!(blamed(&json!({"node_id": "n", "max_jobs": max})), "max_jobs");
         }
         for wait in [json!(-1), json!("5"), json!(true)] {
-            assert_eq!(
-                blamed(&json!({"node_id": "n", "max_jobs": 1, "wait_ms": wait})),
-                "wait_ms"
-            );
+            assert_eq!(blamed(&json!({"node_id": "n", "max_jobs": 1, "wait_ms": wait})), "wait_ms");
         }
-        assert_eq!(
-            blamed(&json!({"node_id": "n", "max_jobs": 1, "devices": {}})),
-            "devices"
-        );
+        assert_eq!(blamed(&json!({"node_id": "n", "max_jobs": 1, "devices": {}})), "devices");
         assert_eq!(blamed(&device(json!(7))), "devices[0]");
-        assert_eq!(
-            blamed(&device(json!({"status": "online"}))),
-            "devices[0].device_id"
-        );
+        assert_eq!(blamed(&device(json!({"status": "online"}))), "devices[0].device_id");
         assert_eq!(blamed(&device(json!({"device_id": "d"}))), "devices[0].status");
-        assert_eq!(
-            blamed(&device(json!({"device_id": "d", "status": "ONLINE"}))),
-            "devices[0].status"
-        );
+        assert_eq!(blamed(&device(json!({"device_id": "d", "status": "ONLINE"}))), "devices[0].status");
         let handle = json!({"device_id": "d", "status": "online", "runtime_handle": ""});
         assert_eq!(blamed(&device(handle)), "devices[0].runtime_handle");
     }
@@ -186,10 +141,7 @@ mod tests {
     fn a_report_is_bounded_and_free_of_doubles() {
         let entry = |n: usize| json!({"device_id": format!("d{n}"), "status": "online"});
         let many: Vec<_> = (0..=DEVICES_MAX).map(entry).collect();
-        assert_eq!(
-            blamed(&json!({"node_id": "n", "max_jobs": 1, "devices": many})),
-            "devices"
-        );
+        assert_eq!(blamed(&json!({"node_id": "n", "max_jobs": 1, "devices": many})), "devices");
         let twice = json!({"node_id": "n", "max_jobs": 1, "devices": [entry(1), entry(2), entry(1)]});
         assert_eq!(blamed(&twice), "devices[2].device_id");
     }

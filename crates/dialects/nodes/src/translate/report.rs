@@ -78,10 +78,7 @@ fn task(fields: &Fields<'_>, kind: TaskReportKind) -> Result<ReportKind, Problem
     let token = fields.opt_text("lease_token", TEXT_CHARS_MAX)?;
     Ok(ReportKind::Task(TaskReport {
         job: job(fields)?,
-        task: fields
-            .text("task_id", TEXT_CHARS_MAX)?
-            .parse()
-            .unwrap_or(TaskId::NIL),
+        task: fields.text("task_id", TEXT_CHARS_MAX)?.parse().unwrap_or(TaskId::NIL),
         lane: fields.name("device_id")?,
         attempt: attempt.and_then(|attempt| u16::try_from(attempt).ok()),
         fence: token.map(|token| token.parse().unwrap_or(Fence(0))),
@@ -116,11 +113,7 @@ fn task_finished(fields: &Fields<'_>) -> Result<TaskReportKind, Problem> {
     timings.timestamp("endedAt")?;
     check_artifact(fields)?;
     let outcome = outcome(fields)?;
-    Ok(TaskReportKind::Finished {
-        outcome,
-        started_at,
-        result: Some(result(fields)),
-    })
+    Ok(TaskReportKind::Finished { outcome, started_at, result: Some(result(fields)) })
 }
 
 fn outcome(fields: &Fields<'_>) -> Result<Outcome, Problem> {
@@ -131,10 +124,7 @@ fn outcome(fields: &Fields<'_>) -> Result<Outcome, Problem> {
     }
     let reason = failure_reason(fields)?;
     match (status, reason) {
-        ("failed", Some(_)) => Ok(Outcome::Failed {
-            reason,
-            error: error.map(Into::into),
-        }),
+        ("failed", Some(_)) => Ok(Outcome::Failed { reason, error: error.map(Into::into) }),
         ("failed", None) => {
             Err(fields.refuse("failure_reason", "is missing; a failed task names its reason"))
         }
@@ -146,11 +136,7 @@ fn outcome(fields: &Fields<'_>) -> Result<Outcome, Problem> {
 fn failure_reason(fields: &Fields<'_>) -> Result<Option<FailureReason>, Problem> {
     let words = FailureReason::ALL.map(FailureReason::as_str);
     let word = fields.opt_choice("failure_reason", &words)?;
-    Ok(word.and_then(|word| {
-        FailureReason::ALL
-            .into_iter()
-            .find(|reason| reason.as_str() == word)
-    }))
+    Ok(word.and_then(|word| FailureReason::ALL.into_iter().find(|reason| reason.as_str() == word)))
 }
 
 fn check_artifact(fields: &Fields<'_>) -> Result<(), Problem> {
@@ -165,32 +151,21 @@ fn check_artifact(fields: &Fields<'_>) -> Result<(), Problem> {
 /// What stays with the task: everything about how it went that is not the error text.
 fn result(fields: &Fields<'_>) -> Box<str> {
     let kept = ["artifact", "failure_reason", "timings"];
-    let told = kept
-        .iter()
-        .filter_map(|key| Some(((*key).to_owned(), fields.optional(key)?.value.clone())));
+    let told = kept.iter().filter_map(|key| Some(((*key).to_owned(), fields.optional(key)?.value.clone())));
     Value::Object(told.collect::<Map<_, _>>()).to_string().into()
 }
 
 /// A text that is no id of ours names a run that does not exist: 404, not 422 (N6).
 fn job(fields: &Fields<'_>) -> Result<JobId, Problem> {
-    Ok(fields
-        .text("run_id", TEXT_CHARS_MAX)?
-        .parse()
-        .unwrap_or(JobId::NIL))
+    Ok(fields.text("run_id", TEXT_CHARS_MAX)?.parse().unwrap_or(JobId::NIL))
 }
 
 fn count(fields: &Fields<'_>, key: &str) -> Result<u64, Problem> {
     fields.integer_in(key, 0..=WHOLE_MAX).map(i64::unsigned_abs)
 }
 
-const KINDS: [&str; 6] = [
-    "node_heartbeat",
-    "run_started",
-    "task_started",
-    "task_progress",
-    "task_finished",
-    "run_finished",
-];
+const KINDS: [&str; 6] =
+    ["node_heartbeat", "run_started", "task_started", "task_progress", "task_finished", "run_finished"];
 const TEXT_CHARS_MAX: usize = 4096;
 const STEP_CHARS_MAX: usize = 64;
 const ERROR_BYTES_MAX: usize = 8192;

@@ -46,12 +46,8 @@ fn events() -> [(&'static str, Fields); 7] {
 
 /// The event's fields beside `type`; a `payload` may be there but says nothing.
 fn flat(kind: &str, fields: ObjectBuilder) -> Object {
-    let nothing = Object::builder()
-        .schema_type(nullable(Type::Object))
-        .max_properties(Some(0));
-    envelope(kind, fields)
-        .property("payload", schema(nothing))
-        .build()
+    let nothing = Object::builder().schema_type(nullable(Type::Object)).max_properties(Some(0));
+    envelope(kind, fields).property("payload", schema(nothing)).build()
 }
 
 /// The event's fields inside `payload`.
@@ -67,16 +63,8 @@ fn heartbeat() -> ObjectBuilder {
     let fields = must(event(), "connected_devices_count", whole());
     let fields = must(fields, "running_devices_count", whole());
     let fields = must(fields, "queue_devices_count", whole());
-    let fields = must(
-        fields,
-        "vendor_ws_ok",
-        Object::builder().schema_type(Type::Boolean),
-    );
-    may(
-        fields,
-        "degraded",
-        Object::builder().schema_type(nullable(Type::Boolean)),
-    )
+    let fields = must(fields, "vendor_ws_ok", Object::builder().schema_type(Type::Boolean));
+    may(fields, "degraded", Object::builder().schema_type(nullable(Type::Boolean)))
 }
 
 fn run_started() -> ObjectBuilder {
@@ -100,65 +88,38 @@ fn task_progress() -> ObjectBuilder {
     let fields = must(
         task(),
         "step",
-        text()
-            .min_length(Some(1))
-            .max_length(Some(64))
-            .pattern(Some("^[A-Z0-9_]{1,64}$")),
+        text().min_length(Some(1)).max_length(Some(64)).pattern(Some("^[A-Z0-9_]{1,64}$")),
     );
     must(fields, "status", one_of(&["running", "done"]))
 }
 
 fn task_succeeded() -> ObjectBuilder {
-    let fields = must(
-        finished(),
-        "status",
-        one_of(&["succeeded", "success", "completed"]),
-    );
+    let fields = must(finished(), "status", one_of(&["succeeded", "success", "completed"]));
     may(fields, "failure_reason", null())
 }
 
 fn task_failed() -> ObjectBuilder {
     let reasons = FailureReason::ALL.map(FailureReason::as_str);
-    must(
-        must(finished(), "status", one_of(&["failed"])),
-        "failure_reason",
-        one_of(&reasons),
-    )
+    must(must(finished(), "status", one_of(&["failed"])), "failure_reason", one_of(&reasons))
 }
 
 fn finished() -> ObjectBuilder {
-    let timings = must(
-        must(Object::builder(), "startedAt", timestamp()),
-        "endedAt",
-        timestamp(),
-    );
+    let timings = must(must(Object::builder(), "startedAt", timestamp()), "endedAt", timestamp());
     let artifact = Object::builder().schema_type(nullable(Type::Object));
     let artifact = must(must(artifact, "kind", text()), "storage_path", text());
     let artifact = must(artifact, "public_url", text());
     let fields = must(must(task(), "runtime_handle", text()), "timings", timings);
-    may(
-        may(fields, "artifact", artifact),
-        "error_message",
-        text_or_null().max_length(Some(8192)),
-    )
+    may(may(fields, "artifact", artifact), "error_message", text_or_null().max_length(Some(8192)))
 }
 
 fn task() -> ObjectBuilder {
     let fields = must(must(event(), "run_id", text()), "task_id", text());
-    let fields = may(
-        must(fields, "device_id", name()),
-        "attempt",
-        between_or_null(1, 65_535),
-    );
+    let fields = may(must(fields, "device_id", name()), "attempt", between_or_null(1, 65_535));
     may(fields, "lease_token", text_or_null())
 }
 
 fn event() -> ObjectBuilder {
-    must(
-        must(Object::builder(), "node_id", name()),
-        "timestamp",
-        timestamp(),
-    )
+    must(must(Object::builder(), "node_id", name()), "timestamp", timestamp())
 }
 
 fn must(fields: ObjectBuilder, field: &str, value: ObjectBuilder) -> ObjectBuilder {

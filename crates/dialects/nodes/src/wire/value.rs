@@ -7,10 +7,7 @@ use utoipa::openapi::{
 
 /// A name: see [`muster_model::Name`].
 pub(crate) fn name() -> ObjectBuilder {
-    string()
-        .min_length(Some(1))
-        .max_length(Some(128))
-        .pattern(Some(NAME_PATTERN))
+    string().min_length(Some(1)).max_length(Some(128)).pattern(Some(NAME_PATTERN))
 }
 
 /// A name, or nothing.
@@ -20,10 +17,7 @@ pub(crate) fn name_or_null() -> ObjectBuilder {
 
 /// A report's id: see [`muster_model::ReportId`].
 pub(crate) fn event_id() -> ObjectBuilder {
-    string()
-        .min_length(Some(1))
-        .max_length(Some(128))
-        .pattern(Some(r"^[^\u0000-\u001F\u007F-\u009F]+$"))
+    string().min_length(Some(1)).max_length(Some(128)).pattern(Some(r"^[^\u0000-\u001F\u007F-\u009F]+$"))
 }
 
 /// A whole number that every JSON reader holds exactly.
@@ -33,10 +27,7 @@ pub(crate) fn whole() -> ObjectBuilder {
 
 /// A whole number within bounds.
 pub(crate) fn between(least: i64, most: i64) -> ObjectBuilder {
-    Object::builder()
-        .schema_type(Type::Integer)
-        .minimum(Some(least))
-        .maximum(Some(most))
+    Object::builder().schema_type(Type::Integer).minimum(Some(least)).maximum(Some(most))
 }
 
 /// A whole number within bounds, or nothing.

@@ -26,13 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
 async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<Json<AlertList>, Problem> {
     params.only(&["after", "limit"])?;
     let page = params.cursor()?;
-    let Page { items, next } = door
-        .coordinator
-        .read(move |store| store.alerts(&page))
-        .await
-        .map_err(refuse)?;
-    Ok(Json(AlertList {
-        alerts: items.into_iter().map(show_alert).collect(),
-        next,
-    }))
+    let Page { items, next } =
+        door.coordinator.read(move |store| store.alerts(&page)).await.map_err(refuse)?;
+    Ok(Json(AlertList { alerts: items.into_iter().map(show_alert).collect(), next }))
 }

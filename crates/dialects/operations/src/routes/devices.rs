@@ -12,10 +12,7 @@ use muster_store::{LaneFilter, Page};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
-    OpenApiRouter::default()
-        .routes(routes!(list))
-        .routes(routes!(show, label))
-        .routes(routes!(put_back))
+    OpenApiRouter::default().routes(routes!(list)).routes(routes!(show, label)).routes(routes!(put_back))
 }
 
 /// Lists devices, by id.
@@ -35,22 +32,11 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
 async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<Json<DeviceList>, Problem> {
     params.only(&["pc_id", "status", "after", "limit"])?;
     let page = params.cursor()?;
-    let status = params
-        .opt_choice("status", &DEVICE_WORDS)?
-        .map(read_device_status);
-    let filter = LaneFilter {
-        status,
-        worker: params.opt_name("pc_id")?,
-    };
-    let Page { items, next } = door
-        .coordinator
-        .read(move |store| store.lanes(&filter, &page))
-        .await
-        .map_err(refuse)?;
-    Ok(Json(DeviceList {
-        devices: items.into_iter().map(show_device).collect(),
-        next,
-    }))
+    let status = params.opt_choice("status", &DEVICE_WORDS)?.map(read_device_status);
+    let filter = LaneFilter { status, worker: params.opt_name("pc_id")? };
+    let Page { items, next } =
+        door.coordinator.read(move |store| store.lanes(&filter, &page)).await.map_err(refuse)?;
+    Ok(Json(DeviceList { devices: items.into_iter().map(show_device).collect(), next }))
 }
 
 /// Shows one device.
@@ -84,13 +70,7 @@ async fn label(
 ) -> Result<Json<Device>, Problem> {
     let lane = id.name("device")?;
     let labels = read_labels(&body)?;
-    door.coordinator
-        .ask(Command::Label {
-            lane: lane.clone(),
-            labels,
-        })
-        .await
-        .map_err(refuse)?;
+    door.coordinator.ask(Command::Label { lane: lane.clone(), labels }).await.map_err(refuse)?;
     device(&door, lane).await
 }
 
@@ -113,22 +93,11 @@ async fn put_back(
 ) -> Result<Json<Device>, Problem> {
     let lane = id.name("device")?;
     let note = read_note(body.as_ref().map(|body| &body.0))?;
-    door.coordinator
-        .ask(Command::ReturnToService {
-            lane: lane.clone(),
-            note,
-        })
-        .await
-        .map_err(refuse)?;
+    door.coordinator.ask(Command::ReturnToService { lane: lane.clone(), note }).await.map_err(refuse)?;
     device(&door, lane).await
 }
 
 async fn device(door: &Door, id: Name) -> Result<Json<Device>, Problem> {
-    let lane = door
-        .coordinator
-        .read(move |store| store.lane(&id))
-        .await
-        .map_err(refuse)?;
-    lane.map(|lane| Json(show_device(lane)))
-        .ok_or_else(|| Problem::not_found("there is no such device"))
+    let lane = door.coordinator.read(move |store| store.lane(&id)).await.map_err(refuse)?;
+    lane.map(|lane| Json(show_device(lane))).ok_or_else(|| Problem::not_found("there is no such device"))
 }

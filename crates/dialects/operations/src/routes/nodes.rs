@@ -9,10 +9,7 @@ use sha2::{Digest, Sha256};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
-    OpenApiRouter::default()
-        .routes(routes!(drain))
-        .routes(routes!(resume))
-        .routes(routes!(rotate_secret))
+    OpenApiRouter::default().routes(routes!(drain)).routes(routes!(resume)).routes(routes!(rotate_secret))
 }
 
 /// Gives a node no more work; what it has, it ends.
@@ -26,12 +23,7 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
 )]
 async fn drain(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<Pc>, Problem> {
     let worker = id.name("node")?;
-    door.coordinator
-        .ask(Command::Drain {
-            worker: worker.clone(),
-        })
-        .await
-        .map_err(refuse)?;
+    door.coordinator.ask(Command::Drain { worker: worker.clone() }).await.map_err(refuse)?;
     pcs::pc(&door, worker).await
 }
 
@@ -46,12 +38,7 @@ async fn drain(State(door): State<Door>, _: Operator, id: PathText) -> Result<Js
 )]
 async fn resume(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<Pc>, Problem> {
     let worker = id.name("node")?;
-    door.coordinator
-        .ask(Command::Resume {
-            worker: worker.clone(),
-        })
-        .await
-        .map_err(refuse)?;
+    door.coordinator.ask(Command::Resume { worker: worker.clone() }).await.map_err(refuse)?;
     pcs::pc(&door, worker).await
 }
 
@@ -72,17 +59,7 @@ async fn rotate_secret(
     let worker = id.name("node")?;
     let secret = door.coordinator.new_secret();
     let hash = Sha256::digest(secret.as_bytes()).into();
-    door.coordinator
-        .ask(Command::RotateSecret {
-            worker: worker.clone(),
-            hash,
-        })
-        .await
-        .map_err(refuse)?;
+    door.coordinator.ask(Command::RotateSecret { worker: worker.clone(), hash }).await.map_err(refuse)?;
     let old_valid_until = door.coordinator.now() + door.coordinator.settings().secret_overlap;
-    Ok(Json(NewSecret {
-        node_id: worker.to_string(),
-        secret,
-        old_valid_until: old_valid_until.0,
-    }))
+    Ok(Json(NewSecret { node_id: worker.to_string(), secret, old_valid_until: old_valid_until.0 }))
 }

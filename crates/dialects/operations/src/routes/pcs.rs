@@ -12,9 +12,7 @@ use muster_store::{Page, WorkerSummary};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
-    OpenApiRouter::default()
-        .routes(routes!(list))
-        .routes(routes!(show, cap))
+    OpenApiRouter::default().routes(routes!(list)).routes(routes!(show, cap))
 }
 
 /// Lists PCs with the counts of `pc_device_summary`, by id.
@@ -32,15 +30,9 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
 async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<Json<PcList>, Problem> {
     params.only(&["after", "limit"])?;
     let page = params.cursor()?;
-    let Page { items, next } = door
-        .coordinator
-        .read(move |store| store.workers(&page))
-        .await
-        .map_err(refuse)?;
-    Ok(Json(PcList {
-        pcs: items.iter().map(|pc| overlay(&door, pc)).collect(),
-        next,
-    }))
+    let Page { items, next } =
+        door.coordinator.read(move |store| store.workers(&page)).await.map_err(refuse)?;
+    Ok(Json(PcList { pcs: items.iter().map(|pc| overlay(&door, pc)).collect(), next }))
 }
 
 /// Shows one PC with its life, newest first.
@@ -54,14 +46,10 @@ async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<J
 )]
 async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<PcDetail>, Problem> {
     let id = id.name("PC")?;
-    let found = door
-        .coordinator
-        .read(move |store| Ok((store.worker(&id)?, store.worker_log(&id, EVENTS_MAX)?)));
+    let found =
+        door.coordinator.read(move |store| Ok((store.worker(&id)?, store.worker_log(&id, EVENTS_MAX)?)));
     match found.await.map_err(refuse)? {
-        (Some(pc), log) => Ok(Json(PcDetail {
-            pc: overlay(&door, &pc),
-            history: show_history(&log),
-        })),
+        (Some(pc), log) => Ok(Json(PcDetail { pc: overlay(&door, &pc), history: show_history(&log) })),
         (None, _) => Err(Problem::not_found("there is no such PC")),
     }
 }
@@ -84,34 +72,19 @@ async fn cap(
 ) -> Result<Json<Pc>, Problem> {
     let worker = id.name("PC")?;
     let cap = read_cap(&body)?;
-    door.coordinator
-        .ask(Command::SetCap {
-            worker: worker.clone(),
-            cap,
-        })
-        .await
-        .map_err(refuse)?;
+    door.coordinator.ask(Command::SetCap { worker: worker.clone(), cap }).await.map_err(refuse)?;
     pc(&door, worker).await
 }
 
 /// One PC as it stands now.
 pub(super) async fn pc(door: &Door, id: Name) -> Result<Json<Pc>, Problem> {
-    let pc = door
-        .coordinator
-        .read(move |store| store.worker(&id))
-        .await
-        .map_err(refuse)?;
-    pc.map(|pc| Json(overlay(door, &pc)))
-        .ok_or_else(|| Problem::not_found("there is no such PC"))
+    let pc = door.coordinator.read(move |store| store.worker(&id)).await.map_err(refuse)?;
+    pc.map(|pc| Json(overlay(door, &pc))).ok_or_else(|| Problem::not_found("there is no such PC"))
 }
 
 /// Signs of life are written down only now and then; memory knows the last one.
 fn overlay(door: &Door, pc: &WorkerSummary) -> Pc {
-    show_pc(
-        pc,
-        door.coordinator.last_seen(&pc.worker.id),
-        door.coordinator.settings().slots,
-    )
+    show_pc(pc, door.coordinator.last_seen(&pc.worker.id), door.coordinator.settings().slots)
 }
 
 const EVENTS_MAX: u32 = 100;

@@ -18,7 +18,7 @@ use axum::{
 use muster_coordinator::Refusal;
 use muster_door::{Caller, Door, JsonBody, Problem};
 use muster_model::{Command, JobId, Name, Rejection, Reply, TaskId, TaskRecord};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
@@ -93,15 +93,7 @@ async fn complete(
 ) -> Result<Json<TaskDevice<String>>, Problem> {
     let Ending { task, worker, left } = read_complete(&body)?;
     check_holder(&door, &caller, task, worker.as_ref()).await?;
-    end(
-        &door,
-        Command::Complete {
-            task,
-            worker,
-            result: left,
-        },
-    )
-    .await
+    end(&door, Command::Complete { task, worker, result: left }).await
 }
 
 /// Ends a running attempt badly; another follows while attempts are left.
@@ -122,15 +114,7 @@ async fn fail(
 ) -> Result<Json<TaskDevice<String>>, Problem> {
     let Ending { task, worker, left } = read_fail(&body)?;
     check_holder(&door, &caller, task, worker.as_ref()).await?;
-    end(
-        &door,
-        Command::FailOrRetry {
-            task,
-            worker,
-            error: left,
-        },
-    )
-    .await
+    end(&door, Command::FailOrRetry { task, worker, error: left }).await
 }
 
 /// Ends what has taken too long.
@@ -143,10 +127,7 @@ async fn fail(
 async fn sweep(State(door): State<Door>, _: Caller, body: Option<JsonBody>) -> Result<Json<Swept>, Problem> {
     read_nothing(body.as_ref().map(|body| &body.0))?;
     match door.coordinator.ask(Command::Sweep).await.map_err(refuse)? {
-        Reply::Swept { jobs, tasks } => Ok(Json(Swept {
-            tasks: jobs,
-            task_devices: tasks,
-        })),
+        Reply::Swept { jobs, tasks } => Ok(Json(Swept { tasks: jobs, task_devices: tasks })),
         other => Err(unexpected(&other)),
     }
 }
@@ -164,11 +145,7 @@ async fn check_holder(
     if matches!(caller, Caller::Operator) {
         return Ok(());
     }
-    let row = door
-        .coordinator
-        .read(move |store| store.task(task))
-        .await
-        .map_err(refuse)?;
+    let row = door.coordinator.read(move |store| store.task(task)).await.map_err(refuse)?;
     row.map_or(Ok(()), |row| caller.speaks_for(door, &row.worker))
 }
 
@@ -184,20 +161,14 @@ async fn end(door: &Door, command: Command) -> Result<Json<TaskDevice<String>>, 
 
 async fn rows(door: &Door, tasks: Vec<TaskRecord>) -> Result<Vec<TaskDevice<String>>, Problem> {
     let mut configs = BTreeMap::<JobId, JsonText>::new();
-    for task in &tasks {
-        if !configs.contains_key(&task.id.job) {
-            configs.insert(task.id.job, config(door, task.id.job).await?);
-        }
+    for job in tasks.iter().map(|task| task.id.job).collect::<BTreeSet<_>>() {
+        configs.insert(job, config(door, job).await?);
     }
     let row = |task: TaskRecord| {
         let config = configs.get(&task.id.job).cloned();
         show_task_row(task, config)
     };
-    tasks
-        .into_iter()
-        .map(row)
-        .collect::<Result<_, _>>()
-        .map_err(damaged)
+    tasks.into_iter().map(row).collect::<Result<_, _>>().map_err(damaged)
 }
 
 /// PostgreSQL's function would find no row to update and say false.

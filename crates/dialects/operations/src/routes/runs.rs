@@ -19,10 +19,7 @@ use muster_store::{Cursor, JobFilter, Page, Reader, StoreError};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
-    OpenApiRouter::default()
-        .routes(routes!(submit, list))
-        .routes(routes!(show))
-        .routes(routes!(cancel))
+    OpenApiRouter::default().routes(routes!(submit, list)).routes(routes!(show)).routes(routes!(cancel))
 }
 
 /// Takes a new run into its queue.
@@ -67,24 +64,15 @@ async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<J
     let (page, queue) = (params.cursor()?, params.opt_name("queue")?);
     let status = match params.opt_choice("status", &RUN_WORDS)?.map(read_run_status) {
         Some(RunFilter::None) => {
-            return Ok(Json(RunList {
-                runs: Vec::new(),
-                next: None,
-            }));
+            return Ok(Json(RunList { runs: Vec::new(), next: None }));
         }
         Some(RunFilter::Is(status)) => Some(status),
         None => None,
     };
     let filter = JobFilter { status, queue };
-    let Page { items, next } = door
-        .coordinator
-        .read(move |store| store.jobs(&filter, &page))
-        .await
-        .map_err(refuse)?;
-    Ok(Json(RunList {
-        runs: items.into_iter().map(show_run).collect(),
-        next,
-    }))
+    let Page { items, next } =
+        door.coordinator.read(move |store| store.jobs(&filter, &page)).await.map_err(refuse)?;
+    Ok(Json(RunList { runs: items.into_iter().map(show_run).collect(), next }))
 }
 
 /// Shows a run with its figures.
@@ -98,14 +86,8 @@ async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<J
 )]
 async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<RunDetail>, Problem> {
     let (id, now) = (id.id("run")?, door.coordinator.now());
-    let progress = door
-        .coordinator
-        .read(move |store| progress(store, id, now))
-        .await
-        .map_err(refuse)?;
-    progress
-        .map(|progress| Json(progress.show()))
-        .ok_or_else(|| Problem::not_found("there is no such run"))
+    let progress = door.coordinator.read(move |store| progress(store, id, now)).await.map_err(refuse)?;
+    progress.map(|progress| Json(progress.show())).ok_or_else(|| Problem::not_found("there is no such run"))
 }
 
 /// Ends a run; what it has running is told to stop.
@@ -135,12 +117,7 @@ fn progress(store: &dyn Reader, id: JobId, now: Timestamp) -> Result<Option<Prog
     };
     let counts = store.job_counts(id, rate_since(job.started_at, now))?;
     let targets = targets(store, &job.scope)?;
-    Ok(Some(Progress {
-        job,
-        counts,
-        targets,
-        now,
-    }))
+    Ok(Some(Progress { job, counts, targets, now }))
 }
 
 /// How many devices a scope is for, as far as that is cheap to tell.
@@ -160,10 +137,7 @@ fn targets(store: &dyn Reader, scope: &Scope) -> Result<Option<u64>, StoreError>
 }
 
 fn devices_in_all(store: &dyn Reader) -> Result<u64, StoreError> {
-    let mut page = Cursor {
-        after: None,
-        limit: 1000,
-    };
+    let mut page = Cursor { after: None, limit: 1000 };
     let mut devices = 0;
     loop {
         let Page { items, next } = store.workers(&page)?;

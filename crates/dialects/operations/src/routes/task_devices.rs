@@ -8,14 +8,11 @@ use crate::{
 use axum::{Json, extract::State};
 use muster_door::{Door, Operator, Params, PathText, Problem};
 use muster_model::{JobId, TaskId};
-use muster_store::{Page, TaskFilter};
+use muster_store::{Page, Reader, TaskFilter};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
-    OpenApiRouter::default()
-        .routes(routes!(list))
-        .routes(routes!(show))
-        .routes(routes!(history))
+    OpenApiRouter::default().routes(routes!(list)).routes(routes!(show)).routes(routes!(history))
 }
 
 /// Lists the rows of a run, oldest first.
@@ -45,24 +42,13 @@ async fn list(
     let job: JobId = id.id("run")?;
     let page = params.cursor()?;
     let status = params.opt_choice("status", &ROW_WORDS)?.map(read_row_status);
-    let filter = TaskFilter {
-        status,
-        worker: params.opt_name("pc_id")?,
-    };
+    let filter = TaskFilter { status, worker: params.opt_name("pc_id")? };
     // Asked for first: it says 404 where there is no such run, which an empty list would hide.
     let config = config(&door, job).await?;
-    let read = door
-        .coordinator
-        .read(move |store| store.tasks(job, &filter, &page))
-        .await;
+    let read = door.coordinator.read(move |store| store.tasks(job, &filter, &page)).await;
     let Page { items, next } = read.map_err(refuse)?;
-    let rows = items
-        .into_iter()
-        .map(|task| show_task(task, Some(config.clone())));
-    Ok(Json(TaskDeviceList {
-        task_devices: rows.collect::<Result<_, _>>().map_err(damaged)?,
-        next,
-    }))
+    let rows = items.into_iter().map(|task| show_task(task, Some(config.clone())));
+    Ok(Json(TaskDeviceList { task_devices: rows.collect::<Result<_, _>>().map_err(damaged)?, next }))
 }
 
 /// Shows one row.
@@ -76,11 +62,7 @@ async fn list(
 )]
 async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<TaskDevice<i64>>, Problem> {
     let id: TaskId = id.id("task_device")?;
-    let task = door
-        .coordinator
-        .read(move |store| store.task(id))
-        .await
-        .map_err(refuse)?;
+    let task = door.coordinator.read(move |store| store.task(id)).await.map_err(refuse)?;
     let task = task.ok_or_else(|| Problem::not_found("there is no such task_device"))?;
     let config = config(&door, id.job).await?;
     show_task(task, Some(config)).map(Json).map_err(damaged)
@@ -98,16 +80,9 @@ async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Jso
 )]
 async fn history(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<History>, Problem> {
     let id: TaskId = id.id("task_device")?;
-    let log = door
-        .coordinator
-        .read(move |store| store.task_log(id))
-        .await
-        .map_err(refuse)?;
-    // Every row has at least the station that made it.
-    if log.is_empty() {
-        return Err(Problem::not_found("there is no such task_device"));
+    let read = move |store: &dyn Reader| Ok((store.task(id)?, store.task_log(id)?));
+    match door.coordinator.read(read).await.map_err(refuse)? {
+        (Some(_), log) => Ok(Json(History { history: log.into_iter().map(show_station).collect() })),
+        (None, _) => Err(Problem::not_found("there is no such task_device")),
     }
-    Ok(Json(History {
-        history: log.into_iter().map(show_station).collect(),
-    }))
 }

@@ -46,11 +46,7 @@ pub(crate) fn show_device(lane: LaneRecord) -> Device {
         device_id: lane.id.to_string(),
         pc_id: lane.worker.to_string(),
         status: device_word(lane.status),
-        labels: lane
-            .labels
-            .iter()
-            .map(|(key, value)| (key.to_string(), value.to_string()))
-            .collect(),
+        labels: lane.labels.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect(),
         runtime_handle: lane.handle.to_string(),
         attachment: attachment_word(lane.attachment),
         offline_since: lane.offline_since.map(|at| at.0),
@@ -85,17 +81,10 @@ mod tests {
             (json!({"labels": {}, "label": {}}), "label"),
         ] {
             let problem = read_labels(&bad).unwrap_err();
-            assert_eq!(
-                (problem.status().as_u16(), problem.field()),
-                (422, Some(field)),
-                "{bad}"
-            );
+            assert_eq!((problem.status().as_u16(), problem.field()), (422, Some(field)), "{bad}");
         }
         let many: Map<_, _> = (0..65).map(|n| (format!("k{n}"), json!("v"))).collect();
-        assert_eq!(
-            read_labels(&json!({"labels": many})).unwrap_err().field(),
-            Some("labels")
-        );
+        assert_eq!(read_labels(&json!({"labels": many})).unwrap_err().field(), Some("labels"));
     }
 
     /// Q11: a device returns to service with a note or without.
@@ -104,16 +93,9 @@ mod tests {
         assert_eq!(read_note(None).unwrap(), None);
         assert_eq!(read_note(Some(&Value::Null)).unwrap(), None);
         assert_eq!(read_note(Some(&json!({}))).unwrap(), None);
-        assert_eq!(
-            read_note(Some(&json!({"note": "new cable"}))).unwrap().as_deref(),
-            Some("new cable")
-        );
-        for bad in [
-            json!({"note": 1}),
-            json!({"note": "x".repeat(1001)}),
-            json!({"reason": "x"}),
-            json!([]),
-        ] {
+        assert_eq!(read_note(Some(&json!({"note": "new cable"}))).unwrap().as_deref(), Some("new cable"));
+        for bad in [json!({"note": 1}), json!({"note": "x".repeat(1001)}), json!({"reason": "x"}), json!([])]
+        {
             assert_eq!(read_note(Some(&bad)).unwrap_err().status(), 422);
         }
     }

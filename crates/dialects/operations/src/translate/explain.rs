@@ -21,23 +21,9 @@ pub(crate) fn read_subject(kind: &str, id: &str) -> Option<Subject> {
 pub(crate) fn show_why(explanation: &Explanation, now: Timestamp) -> Why {
     let (kind, id) = subject(&explanation.subject);
     let (rule, code) = explanation.cause.rule_and_code();
-    let what = format!(
-        "{} {id}",
-        if kind == "task_device" {
-            "task device"
-        } else {
-            kind
-        }
-    );
+    let what = format!("{} {id}", if kind == "task_device" { "task device" } else { kind });
     let sentence = format!("The {what} {}.", predicate(&explanation.cause, now));
-    Why {
-        kind,
-        id,
-        code,
-        rule,
-        sentence,
-        data: data(&explanation.cause),
-    }
+    Why { kind, id, code, rule, sentence, data: data(&explanation.cause) }
 }
 
 fn subject(subject: &Subject) -> (&'static str, String) {
@@ -69,14 +55,12 @@ fn predicate(cause: &Cause, now: Timestamp) -> String {
                 "is held back because device {lane} is out of service (ERROR) until an operator returns it"
             )
         }
-        Cause::DeviceOffline { lane, since } => format!(
-            "waits because device {lane} has been offline for {}",
-            span(*since, now)
-        ),
-        Cause::NodeOffline { worker, since } => format!(
-            "waits because node {worker} has been silent for {}",
-            span(*since, now)
-        ),
+        Cause::DeviceOffline { lane, since } => {
+            format!("waits because device {lane} has been offline for {}", span(*since, now))
+        }
+        Cause::NodeOffline { worker, since } => {
+            format!("waits because node {worker} has been silent for {}", span(*since, now))
+        }
         Cause::NodeDraining { worker } => {
             format!("waits because node {worker} is draining until an operator resumes it")
         }
@@ -93,10 +77,7 @@ fn predicate(cause: &Cause, now: Timestamp) -> String {
             )
         }
         Cause::WaitingForDevices { until } => {
-            format!(
-                "matches no device; it ends as failed in {} unless one appears",
-                span(now, *until)
-            )
+            format!("matches no device; it ends as failed in {} unless one appears", span(now, *until))
         }
         Cause::AwaitingRetry { task, attempt } => {
             format!(

@@ -31,9 +31,7 @@ pub(crate) fn show_pc(pc: &WorkerSummary, last_seen: Option<Timestamp>, slots: u
         idle_count: pc.idle_count,
         error_count: pc.error_count,
         disconnected_count: pc.disconnected_count,
-        last_seen_at: last_seen
-            .map_or(worker.last_seen, |seen| seen.max(worker.last_seen))
-            .0,
+        last_seen_at: last_seen.map_or(worker.last_seen, |seen| seen.max(worker.last_seen)).0,
         status_since: worker.status_since.0,
         draining: worker.draining,
         paused_until: worker.paused_until.map(|until| until.0),
@@ -43,12 +41,7 @@ pub(crate) fn show_pc(pc: &WorkerSummary, last_seen: Option<Timestamp>, slots: u
 
 /// A PC's life.
 pub(crate) fn show_history(log: &[WorkerLogRecord]) -> Vec<PcEvent> {
-    log.iter()
-        .map(|entry| PcEvent {
-            event_type: entry.kind,
-            at: entry.at.0,
-        })
-        .collect()
+    log.iter().map(|entry| PcEvent { event_type: entry.kind, at: entry.at.0 }).collect()
 }
 
 /// An alert as outsiders see it.
@@ -99,10 +92,7 @@ mod tests {
         let expected = json!({"pc_id": "PC-01", "pc_number": "PC-01", "pc_status": "online", "max_devices": 20,
             "device_count": 9, "running_count": 4, "idle_count": 3, "error_count": 1, "disconnected_count": 1,
             "last_seen_at": 8, "status_since": 2, "draining": false, "paused_until": null, "created_at": 1});
-        assert_eq!(
-            serde_json::to_value(show_pc(&summary(None), Some(Timestamp(8)), 20)).unwrap(),
-            expected
-        );
+        assert_eq!(serde_json::to_value(show_pc(&summary(None), Some(Timestamp(8)), 20)).unwrap(), expected);
         assert_eq!(show_pc(&summary(Some(5)), None, 20).max_devices, 5);
         assert_eq!(show_pc(&summary(None), Some(Timestamp(3)), 20).last_seen_at, 5);
     }
@@ -120,12 +110,7 @@ mod tests {
         ] {
             assert_eq!(read_cap(&bad).unwrap_err().field(), Some("max_devices"));
         }
-        assert_eq!(
-            read_cap(&json!({"max_devices": 5, "cap": 5}))
-                .unwrap_err()
-                .field(),
-            Some("cap")
-        );
+        assert_eq!(read_cap(&json!({"max_devices": 5, "cap": 5})).unwrap_err().field(), Some("cap"));
     }
 
     /// N17: an alert names its PC and says what happened.

@@ -14,10 +14,9 @@ pub(crate) fn phrase(rejection: &Rejection) -> Problem {
         Rejection::LaneUnknown => Problem::not_found("there is no such device"),
         Rejection::WorkerUnknown => Problem::not_found("there is no such PC"),
         Rejection::NotHolder { holder } => Problem::conflict(format!("the task_device is held by {holder}")),
-        Rejection::TaskNotRunning { status } => Problem::conflict(format!(
-            "the task_device is not running; it is {}",
-            row_word(*status)
-        )),
+        Rejection::TaskNotRunning { status } => {
+            Problem::conflict(format!("the task_device is not running; it is {}", row_word(*status)))
+        }
         Rejection::JobEnded { status } => {
             Problem::conflict(format!("the run has ended; it is {}", run_word(*status)))
         }
@@ -44,9 +43,7 @@ pub(crate) fn as_postgrest(problem: Problem) -> Problem {
     let message = problem.detail().to_owned();
     let details = problem.field().map(|field| format!("field: {field}"));
     let problem = problem.with("code", code).with("message", message);
-    problem
-        .with("details", details.map_or(Value::Null, Value::from))
-        .with("hint", Value::Null)
+    problem.with("details", details.map_or(Value::Null, Value::from)).with("hint", Value::Null)
 }
 
 #[cfg(test)]
@@ -58,30 +55,17 @@ mod tests {
     /// Q14, Q15: what is unknown is 404, what does not fit the state 409, in words that name it.
     #[test]
     fn refusals_have_the_contracts_status() {
-        for unknown in [
-            Rejection::JobUnknown,
-            Rejection::TaskUnknown,
-            Rejection::LaneUnknown,
-            Rejection::WorkerUnknown,
-        ] {
+        for unknown in
+            [Rejection::JobUnknown, Rejection::TaskUnknown, Rejection::LaneUnknown, Rejection::WorkerUnknown]
+        {
             assert_eq!(phrase(&unknown).status(), 404);
         }
         let holder = Name::new("PC-02").unwrap();
         for (rejection, word) in [
             (Rejection::KeyConflict, "Idempotency-Key"),
             (Rejection::NotHolder { holder }, "PC-02"),
-            (
-                Rejection::TaskNotRunning {
-                    status: TaskStatus::Completed,
-                },
-                "completed",
-            ),
-            (
-                Rejection::JobEnded {
-                    status: JobStatus::Success,
-                },
-                "success",
-            ),
+            (Rejection::TaskNotRunning { status: TaskStatus::Completed }, "completed"),
+            (Rejection::JobEnded { status: JobStatus::Success }, "success"),
             (Rejection::LaneInService, "in service"),
         ] {
             let problem = phrase(&rejection);
@@ -94,18 +78,13 @@ mod tests {
     #[tokio::test]
     async fn a_problem_carries_postgrests_members() {
         let problem = as_postgrest(Problem::unprocessable("max_to_claim", "must be an integer"));
-        let body = axum::body::to_bytes(problem.into_response().into_body(), 10_000)
-            .await
-            .unwrap();
+        let body = axum::body::to_bytes(problem.into_response().into_body(), 10_000).await.unwrap();
         let shown: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(
             (&shown["code"], &shown["message"]),
             (&"22023".into(), &"max_to_claim must be an integer".into())
         );
-        assert_eq!(
-            (&shown["details"], &shown["hint"]),
-            (&"field: max_to_claim".into(), &Value::Null)
-        );
+        assert_eq!((&shown["details"], &shown["hint"]), (&"field: max_to_claim".into(), &Value::Null));
         assert_eq!(shown["status"], 422);
         assert!(shown["type"].is_string() && shown["title"].is_string() && shown["detail"].is_string());
     }

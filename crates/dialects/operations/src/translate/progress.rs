@@ -26,13 +26,7 @@ impl Progress {
         let counts = per_pc.values().fold(Counts::default(), sum);
         let rate_per_min = self.rate_per_min();
         let eta_ms = self.eta_ms(&counts, rate_per_min);
-        RunDetail {
-            run: show_run(self.job),
-            counts,
-            per_pc,
-            rate_per_min,
-            eta_ms,
-        }
+        RunDetail { run: show_run(self.job), counts, per_pc, rate_per_min, eta_ms }
     }
 
     fn rate_per_min(&self) -> f64 {
@@ -90,10 +84,7 @@ fn sum(a: Counts, b: &Counts) -> Counts {
     }
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "counts of rows and milliseconds stay far below 2^53"
-)]
+#[allow(clippy::cast_precision_loss, reason = "counts of rows and milliseconds stay far below 2^53")]
 fn as_f64(count: u64) -> f64 {
     count as f64
 }
@@ -132,15 +123,7 @@ mod tests {
             error: None,
             payload: None,
         };
-        Progress {
-            job,
-            counts: JobCounts {
-                per_worker,
-                ended_since,
-            },
-            targets,
-            now: Timestamp(1_000_000),
-        }
+        Progress { job, counts: JobCounts { per_worker, ended_since }, targets, now: Timestamp(1_000_000) }
     }
 
     /// Q15: counts, per PC and in all.
@@ -156,10 +139,7 @@ mod tests {
             json!({"pending": 2, "running": 0, "completed": 0, "failed": 1, "cancelled": 0})
         );
         assert_eq!(shown["run_id"], "00000000-0000-0000-0000-000000000001");
-        assert_eq!(
-            (&shown["status"], &shown["eta_ms"]),
-            (&json!("running"), &json!(null))
-        );
+        assert_eq!((&shown["status"], &shown["eta_ms"]), (&json!("running"), &json!(null)));
     }
 
     /// Q15: the rate is over five minutes, or since the start if that is shorter.

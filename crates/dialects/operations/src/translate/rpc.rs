@@ -28,14 +28,7 @@ pub(crate) fn read_claim(body: &Value) -> Result<(Name, Command), Problem> {
     };
     let max = args.opt_integer_in("max_to_claim", 0..=CLAIMS_MAX)?.unwrap_or(1);
     let max = u32::try_from(max).unwrap_or(u32::MAX);
-    Ok((
-        worker.clone(),
-        Command::Claim {
-            worker,
-            max,
-            lease: lease(&args)?,
-        },
-    ))
+    Ok((worker.clone(), Command::Claim { worker, max, lease: lease(&args)? }))
 }
 
 /// Reads the arguments of `renew_task_device_lease`.
@@ -43,14 +36,7 @@ pub(crate) fn read_renew(body: &Value) -> Result<(Name, Command), Problem> {
     let args = Fields::of(body)?;
     args.only(&["task_device_id", "runner_pc_id", "lease_minutes"])?;
     let (task, worker) = (row(&args, "task_device_id")?, args.name("runner_pc_id")?);
-    Ok((
-        worker.clone(),
-        Command::Renew {
-            task,
-            worker,
-            lease: lease(&args)?,
-        },
-    ))
+    Ok((worker.clone(), Command::Renew { task, worker, lease: lease(&args)? }))
 }
 
 /// Reads the arguments of `complete_task_device`.
@@ -60,9 +46,7 @@ pub(crate) fn read_complete(body: &Value) -> Result<Ending, Problem> {
     Ok(Ending {
         task: row(&args, "p_task_device_id")?,
         worker: args.opt_name("runner_pc_id")?,
-        left: args
-            .optional("p_result")
-            .map(|result| result.value.to_string().into()),
+        left: args.optional("p_result").map(|result| result.value.to_string().into()),
     })
 }
 
@@ -79,8 +63,7 @@ pub(crate) fn read_fail(body: &Value) -> Result<Ending, Problem> {
 
 /// Reads the arguments of a function that takes none.
 pub(crate) fn read_nothing(body: Option<&Value>) -> Result<(), Problem> {
-    body.filter(|body| !body.is_null())
-        .map_or(Ok(()), |body| Fields::of(body)?.only(&[]))
+    body.filter(|body| !body.is_null()).map_or(Ok(()), |body| Fields::of(body)?.only(&[]))
 }
 
 /// A text that is no id of ours names no row, which is for the engine to say.
@@ -92,10 +75,7 @@ fn lease(args: &Fields<'_>) -> Result<Millis, Problem> {
     let Some(item) = args.optional("lease_minutes") else {
         return Ok(LEASE_DEFAULT);
     };
-    let minutes = item
-        .value
-        .as_f64()
-        .filter(|minutes| *minutes > 0.0 && *minutes <= MINUTES_MAX);
+    let minutes = item.value.as_f64().filter(|minutes| *minutes > 0.0 && *minutes <= MINUTES_MAX);
     let minutes =
         minutes.ok_or_else(|| item.refuse("must be a number of minutes, more than 0 and at most 1440"))?;
     #[allow(clippy::cast_possible_truncation, reason = "at most a day of milliseconds")]
@@ -131,16 +111,10 @@ mod tests {
     /// Q14: a claim names its PC by name or id; one row for five minutes unless told otherwise.
     #[test]
     fn a_claim_is_understood() {
-        assert_eq!(
-            claim(&json!({"runner_pc_name": "PC-01"})),
-            ("PC-01".to_owned(), 1, 300_000)
-        );
+        assert_eq!(claim(&json!({"runner_pc_name": "PC-01"})), ("PC-01".to_owned(), 1, 300_000));
         let body = json!({"runner_pc_id": "PC-01", "runner_pc_name": null, "max_to_claim": 20, "lease_minutes": 0.5});
         assert_eq!(claim(&body), ("PC-01".to_owned(), 20, 30_000));
-        assert_eq!(
-            claim(&json!({"runner_pc_id": "a", "runner_pc_name": "a", "max_to_claim": 0})).1,
-            0
-        );
+        assert_eq!(claim(&json!({"runner_pc_id": "a", "runner_pc_name": "a", "max_to_claim": 0})).1, 0);
         assert_eq!(claim(&json!({"runner_pc_id": "a", "lease_minutes": 1e-9})).2, 1);
     }
 
@@ -148,18 +122,9 @@ mod tests {
     #[test]
     fn a_wrong_claim_is_refused() {
         assert_eq!(blamed(read_claim(&json!({}))), "runner_pc_name");
-        assert_eq!(
-            blamed(read_claim(&json!({"runner_pc_name": "a", "runner_pc_id": "b"}))),
-            "runner_pc_id"
-        );
-        assert_eq!(
-            blamed(read_claim(&json!({"runner_pc_name": ""}))),
-            "runner_pc_name"
-        );
-        assert_eq!(
-            blamed(read_claim(&json!({"runner_pc_name": "a", "max": 1}))),
-            "max"
-        );
+        assert_eq!(blamed(read_claim(&json!({"runner_pc_name": "a", "runner_pc_id": "b"}))), "runner_pc_id");
+        assert_eq!(blamed(read_claim(&json!({"runner_pc_name": ""}))), "runner_pc_name");
+        assert_eq!(blamed(read_claim(&json!({"runner_pc_name": "a", "max": 1}))), "max");
         for bad in [json!(-1), json!(1001), json!("1"), json!(1.5)] {
             assert_eq!(
                 blamed(read_claim(&json!({"runner_pc_name": "a", "max_to_claim": bad}))),
@@ -178,21 +143,10 @@ mod tests {
     #[test]
     fn a_renewal_is_understood() {
         let body = json!({"task_device_id": ROW, "runner_pc_id": "PC-01", "lease_minutes": 10});
-        let Command::Renew { task, worker, lease } = read_renew(&body).unwrap().1 else {
-            panic!("another")
-        };
-        assert_eq!(
-            (task.to_string().as_str(), worker.as_str(), lease.0),
-            (ROW, "PC-01", 600_000)
-        );
-        assert_eq!(
-            blamed(read_renew(&json!({"task_device_id": ROW}))),
-            "runner_pc_id"
-        );
-        assert_eq!(
-            blamed(read_renew(&json!({"runner_pc_id": "a"}))),
-            "task_device_id"
-        );
+        let Command::Renew { task, worker, lease } = read_renew(&body).unwrap().1 else { panic!("another") };
+        assert_eq!((task.to_string().as_str(), worker.as_str(), lease.0), (ROW, "PC-01", 600_000));
+        assert_eq!(blamed(read_renew(&json!({"task_device_id": ROW}))), "runner_pc_id");
+        assert_eq!(blamed(read_renew(&json!({"runner_pc_id": "a"}))), "task_device_id");
     }
 
     /// Q14: a row is completed with any JSON, failed with a text, by its holder where that is said.
@@ -210,18 +164,9 @@ mod tests {
         assert_eq!(done.worker.unwrap().as_str(), "PC-01");
         let failed = read_fail(&json!({"p_task_device_id": ROW, "p_error": "no screen"})).unwrap();
         assert_eq!(failed.left.as_deref(), Some("no screen"));
-        assert_eq!(
-            blamed(read_fail(&json!({"p_task_device_id": ROW, "p_error": 5}))),
-            "p_error"
-        );
-        assert_eq!(
-            blamed(read_fail(&json!({"p_task_device_id": 5}))),
-            "p_task_device_id"
-        );
-        assert_eq!(
-            blamed(read_complete(&json!({"p_task_device_id": ROW, "p_results": 1}))),
-            "p_results"
-        );
+        assert_eq!(blamed(read_fail(&json!({"p_task_device_id": ROW, "p_error": 5}))), "p_error");
+        assert_eq!(blamed(read_fail(&json!({"p_task_device_id": 5}))), "p_task_device_id");
+        assert_eq!(blamed(read_complete(&json!({"p_task_device_id": ROW, "p_results": 1}))), "p_results");
     }
 
     /// Q14: the sweep takes no arguments, given as `{}` or not at all.

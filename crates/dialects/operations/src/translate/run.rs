@@ -6,18 +6,12 @@ use muster_model::{JobId, JobRecord, JobStatus};
 
 /// A run and where it stands.
 pub(crate) fn show_state(job: JobId, status: JobStatus) -> RunState {
-    RunState {
-        run_id: job.to_string(),
-        status: run_word(status),
-    }
+    RunState { run_id: job.to_string(), status: run_word(status) }
 }
 
 /// A run in a list.
 pub(crate) fn show_run(job: JobRecord) -> Run {
-    let (title, workflow) = job
-        .payload
-        .map(|payload| (payload.title, payload.workflow))
-        .unwrap_or_default();
+    let (title, workflow) = job.payload.map(|payload| (payload.title, payload.workflow)).unwrap_or_default();
     Run {
         run_id: job.id.to_string(),
         status: run_word(job.status),

@@ -12,29 +12,12 @@ pub(crate) enum RunFilter {
 }
 
 /// The words a filter on runs may use, synonyms included.
-pub(crate) const RUN_WORDS: [&str; 9] = [
-    "pending",
-    "running",
-    "claimed",
-    "success",
-    "completed",
-    "failed",
-    "cancelled",
-    "canceled",
-    "retrying",
-];
+pub(crate) const RUN_WORDS: [&str; 9] =
+    ["pending", "running", "claimed", "success", "completed", "failed", "cancelled", "canceled", "retrying"];
 
 /// The words a filter on rows may use, synonyms included.
-pub(crate) const ROW_WORDS: [&str; 8] = [
-    "pending",
-    "running",
-    "claimed",
-    "completed",
-    "success",
-    "failed",
-    "cancelled",
-    "canceled",
-];
+pub(crate) const ROW_WORDS: [&str; 8] =
+    ["pending", "running", "claimed", "completed", "success", "failed", "cancelled", "canceled"];
 
 /// The words a filter on devices may use.
 pub(crate) const DEVICE_WORDS: [&str; 6] = ["ONLINE", "OFFLINE", "ERROR", "online", "offline", "error"];

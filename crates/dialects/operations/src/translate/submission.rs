@@ -10,15 +10,7 @@ use std::collections::BTreeSet;
 /// Reads the body of `POST /api/runs`. A field that is not known is refused: a typo must not pass silently.
 pub(crate) fn read_submission(body: &Value, attempt_timeout: Millis) -> Result<Submission, Problem> {
     let fields = Fields::of(body)?;
-    fields.only(&[
-        "workflow_id",
-        "params",
-        "scope",
-        "queue",
-        "timeoutMs",
-        "max_attempts",
-        "title",
-    ])?;
+    fields.only(&["workflow_id", "params", "scope", "queue", "timeoutMs", "max_attempts", "title"])?;
     let max_attempts = fields.opt_integer_in("max_attempts", 1..=100)?;
     Ok(Submission {
         key: None,
@@ -30,9 +22,7 @@ pub(crate) fn read_submission(body: &Value, attempt_timeout: Millis) -> Result<S
             title: fields.opt_text("title", TITLE_CHARS_MAX)?.map(Into::into),
             workflow: fields.name("workflow_id")?.as_str().into(),
             params: params(&fields)?,
-            timeout: fields
-                .opt_integer_in("timeoutMs", 1..=attempt_timeout.0)?
-                .map(Millis),
+            timeout: fields.opt_integer_in("timeoutMs", 1..=attempt_timeout.0)?.map(Millis),
         },
     })
 }
@@ -46,9 +36,7 @@ pub(crate) fn read_key(headers: &HeaderMap) -> Result<Option<SubmissionKey>, Pro
     if values.next().is_some() {
         return Err(Problem::unprocessable(KEY_HEADER, "stands twice in the request"));
     }
-    let text = value
-        .to_str()
-        .map_err(|_| Problem::unprocessable(KEY_HEADER, "must be printable ASCII"))?;
+    let text = value.to_str().map_err(|_| Problem::unprocessable(KEY_HEADER, "must be printable ASCII"))?;
     let key =
         SubmissionKey::new(text).map_err(|error| Problem::unprocessable(KEY_HEADER, &error.to_string()))?;
     Ok(Some(key))
@@ -134,16 +122,9 @@ mod tests {
                 "max_attempts": null, "title": null}),
         ] {
             let run = read(&body).unwrap();
-            assert_eq!(
-                (run.queue.as_str(), &run.scope, run.max_attempts),
-                ("default", &Scope::All, None)
-            );
-            let payload = JobPayload {
-                title: None,
-                workflow: "w1".into(),
-                params: "{}".into(),
-                timeout: None,
-            };
+            assert_eq!((run.queue.as_str(), &run.scope, run.max_attempts), ("default", &Scope::All, None));
+            let payload =
+                JobPayload { title: None, workflow: "w1".into(), params: "{}".into(), timeout: None };
             assert_eq!(run.payload, payload);
         }
     }
@@ -162,17 +143,9 @@ mod tests {
             (run.payload.title.as_deref(), run.payload.timeout),
             (Some("Nightly"), Some(Millis(180_000)))
         );
-        let labels = read(&with("scope", json!({"labels": {"rack": "7"}})))
-            .unwrap()
-            .scope;
-        assert_eq!(
-            labels,
-            Scope::Labels([(Name::new("rack").unwrap(), Name::new("7").unwrap())].into())
-        );
-        assert!(matches!(
-            read(&with("scope", json!({"devices": ["d"]}))).unwrap().scope,
-            Scope::Devices(_)
-        ));
+        let labels = read(&with("scope", json!({"labels": {"rack": "7"}}))).unwrap().scope;
+        assert_eq!(labels, Scope::Labels([(Name::new("rack").unwrap(), Name::new("7").unwrap())].into()));
+        assert!(matches!(read(&with("scope", json!({"devices": ["d"]}))).unwrap().scope, Scope::Devices(_)));
     }
 
     /// Q15: a typo is refused by name instead of silently doing something else.
@@ -185,34 +158,18 @@ mod tests {
     /// Q15: a scope says exactly one thing, and says it.
     #[test]
     fn a_scope_has_one_key() {
-        for bad in [
-            json!({}),
-            json!({"pcs": ["a"], "devices": ["b"]}),
-            json!([]),
-            json!("all"),
-        ] {
+        for bad in [json!({}), json!({"pcs": ["a"], "devices": ["b"]}), json!([]), json!("all")] {
             assert_eq!(blamed(&with("scope", bad)), "scope");
         }
         for key in ["pcs", "devices"] {
             let path = format!("scope.{key}");
-            for bad in [
-                json!([]),
-                json!(null),
-                json!("a"),
-                json!(vec!["d"; ENTRIES_MAX + 1]),
-            ] {
+            for bad in [json!([]), json!(null), json!("a"), json!(vec!["d"; ENTRIES_MAX + 1])] {
                 assert_eq!(blamed(&with("scope", json!({key: bad}))), path);
             }
-            assert_eq!(
-                blamed(&with("scope", json!({key: ["ok", "../x"]}))),
-                format!("{path}[1]")
-            );
+            assert_eq!(blamed(&with("scope", json!({key: ["ok", "../x"]}))), format!("{path}[1]"));
         }
         assert_eq!(blamed(&with("scope", json!({"labels": {}}))), "scope.labels");
-        assert_eq!(
-            blamed(&with("scope", json!({"labels": {"a": 1}}))),
-            "scope.labels.a"
-        );
+        assert_eq!(blamed(&with("scope", json!({"labels": {"a": 1}}))), "scope.labels.a");
     }
 
     /// Q15: `timeoutMs` is at most the attempt timeout; other figures have bounds too.
@@ -230,13 +187,7 @@ mod tests {
     /// Q15: texts are texts, and not endless.
     #[test]
     fn texts_are_checked() {
-        for bad in [
-            json!(""),
-            json!("a/b"),
-            json!(7),
-            json!("x".repeat(129)),
-            json!(null),
-        ] {
+        for bad in [json!(""), json!("a/b"), json!(7), json!("x".repeat(129)), json!(null)] {
             assert_eq!(blamed(&json!({"workflow_id": bad})), "workflow_id");
         }
         assert_eq!(blamed(&with("title", json!("x".repeat(201)))), "title");
@@ -268,13 +219,7 @@ mod tests {
         };
         assert_eq!(read(&[]).unwrap(), None);
         assert_eq!(read(&[b"order 7"]).unwrap().unwrap().as_str(), "order 7");
-        for bad in [
-            &[b"" as &[u8]] as &[&[u8]],
-            &[b"a\tb"],
-            &[b"\xff"],
-            &[&[b'x'; 129]],
-            &[b"a", b"a"],
-        ] {
+        for bad in [&[b"" as &[u8]] as &[&[u8]], &[b"a\tb"], &[b"\xff"], &[&[b'x'; 129]], &[b"a", b"a"]] {
             assert_eq!(read(bad).unwrap_err().field(), Some(KEY_HEADER));
         }
     }

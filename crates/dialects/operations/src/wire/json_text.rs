@@ -30,9 +30,7 @@ impl Serialize for JsonText {
 
 impl PartialSchema for JsonText {
     fn schema() -> RefOr<Schema> {
-        RefOr::T(Schema::Object(
-            Object::builder().schema_type(SchemaType::AnyValue).build(),
-        ))
+        RefOr::T(Schema::Object(Object::builder().schema_type(SchemaType::AnyValue).build()))
     }
 }
 

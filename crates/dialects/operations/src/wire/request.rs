@@ -52,11 +52,7 @@ pub struct SweepArgs;
 impl PartialSchema for RunRequest {
     fn schema() -> RefOr<Schema> {
         let run = must(closed(), "workflow_id", name());
-        let run = may(
-            run,
-            "params",
-            Object::builder().schema_type(nullable(Type::Object)),
-        );
+        let run = may(run, "params", Object::builder().schema_type(nullable(Type::Object)));
         let run = may(run.property("scope", scope()), "queue", name_or_null());
         // The default of operations.attempt_timeout_s; a server with another setting takes less or more.
         let run = may(run, "timeoutMs", between_or_null(1, 1_200_000));
@@ -97,11 +93,7 @@ impl PartialSchema for ClaimArgs {
 
 impl PartialSchema for RenewArgs {
     fn schema() -> RefOr<Schema> {
-        let args = must(
-            must(closed(), "task_device_id", text(4096)),
-            "runner_pc_id",
-            name(),
-        );
+        let args = must(must(closed(), "task_device_id", text(4096)), "runner_pc_id", name());
         schema(may(args, "lease_minutes", minutes_or_null()))
     }
 }
@@ -116,11 +108,7 @@ impl PartialSchema for CompleteArgs {
 impl PartialSchema for FailArgs {
     fn schema() -> RefOr<Schema> {
         let args = must(closed(), "p_task_device_id", text(4096));
-        schema(may(
-            may(args, "p_error", text_or_null(8192)),
-            "runner_pc_id",
-            name_or_null(),
-        ))
+        schema(may(may(args, "p_error", text_or_null(8192)), "runner_pc_id", name_or_null()))
     }
 }
 
@@ -146,17 +134,10 @@ fn scope() -> RefOr<Schema> {
         let names = RefOr::T(Schema::Array(names().build()));
         closed().property(key, names).required(key)
     };
-    one_of([
-        list("pcs"),
-        list("devices"),
-        must(closed(), "labels", labels(1, ENTRIES_MAX)),
-        null(),
-    ])
+    one_of([list("pcs"), list("devices"), must(closed(), "labels", labels(1, ENTRIES_MAX)), null()])
 }
 
 fn one_of<const N: usize>(ways: [ObjectBuilder; N]) -> RefOr<Schema> {
-    let ways = ways
-        .into_iter()
-        .fold(OneOfBuilder::new(), |all, way| all.item(way.build()));
+    let ways = ways.into_iter().fold(OneOfBuilder::new(), |all, way| all.item(way.build()));
     RefOr::T(Schema::OneOf(ways.build()))
 }

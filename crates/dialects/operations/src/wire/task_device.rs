@@ -72,7 +72,7 @@ pub struct History {
 pub struct Station {
     /// Of which attempt; 0 before the first.
     pub attempt_no: u16,
-    /// `CREATED`, `SENT`, `ACKED`, `SUCCEEDED`, `FAILED`, `TIMEOUT`, `RETRY_SCHEDULED`, `FAILED_FINAL` or `CANCELLED`.
+    /// `CREATED`, `SENT`, `ACKED`, `SUCCEEDED`, `FAILED`, `TIMEOUT`, `RETRY_SCHEDULED` or `FAILED_FINAL`.
     pub event_type: &'static str,
     /// `info`, `warn` or `error`.
     pub level: &'static str,

@@ -7,10 +7,7 @@ use utoipa::openapi::{
 
 /// A name: see [`muster_model::Name`].
 pub(crate) fn name() -> ObjectBuilder {
-    string()
-        .min_length(Some(1))
-        .max_length(Some(128))
-        .pattern(Some(NAME_PATTERN))
+    string().min_length(Some(1)).max_length(Some(128)).pattern(Some(NAME_PATTERN))
 }
 
 /// A name, or nothing.
@@ -20,10 +17,7 @@ pub(crate) fn name_or_null() -> ObjectBuilder {
 
 /// Some names, at least one.
 pub(crate) fn names() -> ArrayBuilder {
-    ArrayBuilder::new()
-        .items(schema(name()))
-        .min_items(Some(1))
-        .max_items(Some(ENTRIES_MAX))
+    ArrayBuilder::new().items(schema(name())).min_items(Some(1)).max_items(Some(ENTRIES_MAX))
 }
 
 /// Names with names as values.
@@ -38,25 +32,17 @@ pub(crate) fn labels(least: usize, most: usize) -> ObjectBuilder {
 
 /// A whole number within bounds, or nothing.
 pub(crate) fn between_or_null(least: i64, most: i64) -> ObjectBuilder {
-    Object::builder()
-        .schema_type(nullable(Type::Integer))
-        .minimum(Some(least))
-        .maximum(Some(most))
+    Object::builder().schema_type(nullable(Type::Integer)).minimum(Some(least)).maximum(Some(most))
 }
 
 /// A lease in minutes, or nothing.
 pub(crate) fn minutes_or_null() -> ObjectBuilder {
-    Object::builder()
-        .schema_type(nullable(Type::Number))
-        .exclusive_minimum(Some(0))
-        .maximum(Some(1440))
+    Object::builder().schema_type(nullable(Type::Number)).exclusive_minimum(Some(0)).maximum(Some(1440))
 }
 
 /// Text without NUL.
 pub(crate) fn text(chars_max: usize) -> ObjectBuilder {
-    string()
-        .max_length(Some(chars_max))
-        .pattern(Some(r"^[^\u0000]*$"))
+    string().max_length(Some(chars_max)).pattern(Some(r"^[^\u0000]*$"))
 }
 
 /// Text without NUL, or nothing.

@@ -63,9 +63,5 @@ impl ToSchema for KindWord {}
 impl ToSchema for NameWord {}
 
 fn one_of(words: &[&str]) -> RefOr<Schema> {
-    value::schema(
-        Object::builder()
-            .schema_type(Type::String)
-            .enum_values(Some(words.iter().copied())),
-    )
+    value::schema(Object::builder().schema_type(Type::String).enum_values(Some(words.iter().copied())))
 }
