@@ -25,20 +25,8 @@ pub(crate) fn open_store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
 
 /// Starts the coordinator on a store.
 pub(crate) fn start_coordinator(store: Arc<dyn Store>, config: &Config) -> Result<Coordinator, StoreError> {
-    let Config {
-        settings,
-        queue_length,
-        history,
-        ..
-    } = *config;
-    Coordinator::start(
-        store,
-        Options {
-            settings,
-            queue_length,
-            history,
-        },
-    )
+    let Config { settings, queue_length, history, .. } = *config;
+    Coordinator::start(store, Options { settings, queue_length, history })
 }
 
 /// Builds the door and everything behind it.
@@ -53,12 +41,6 @@ pub(crate) fn routes(door: Door) -> axum::Router {
 }
 
 fn make_directory(path: &Path) -> Result<(), Failure> {
-    let made = std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path);
-    made.map_err(|error| Failure::Data {
-        path: path.to_owned(),
-        error,
-    })
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| Failure::Data { path: path.to_owned(), error })
 }

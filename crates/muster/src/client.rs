@@ -55,16 +55,9 @@ impl Client {
     }
 
     pub(crate) fn new(server: Url, token: Option<String>) -> Self {
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .connect_timeout(CONNECT_MAX)
-            .timeout(ANSWER_MAX)
-            .build();
-        Self {
-            http: http.expect("nothing in it can fail without TLS"),
-            server,
-            token,
-        }
+        let http =
+            reqwest::Client::builder().no_proxy().connect_timeout(CONNECT_MAX).timeout(ANSWER_MAX).build();
+        Self { http: http.expect("nothing in it can fail without TLS"), server, token }
     }
 
     /// Asks for something. `path` is given in pieces, so that no name can lead elsewhere.
@@ -78,8 +71,7 @@ impl Client {
 
     /// Has something done.
     pub(crate) async fn post(&self, path: &[&str], body: &Value) -> Result<Value, ClientError> {
-        self.send(self.http.request(Method::POST, self.url(path)).json(body))
-            .await
+        self.send(self.http.request(Method::POST, self.url(path)).json(body)).await
     }
 
     /// As [`Self::post`], recognised by the server when it is repeated.
@@ -108,9 +100,7 @@ impl Client {
             after = page.get("next").and_then(Value::as_str).map(str::to_owned);
             if after.is_none() || items.len() >= listing.limit {
                 return Ok(Value::Object(
-                    [(listing.name.to_owned(), Value::Array(items))]
-                        .into_iter()
-                        .collect(),
+                    [(listing.name.to_owned(), Value::Array(items))].into_iter().collect(),
                 ));
             }
         }
@@ -118,10 +108,7 @@ impl Client {
 
     fn url(&self, path: &[&str]) -> Url {
         let mut url = self.server.clone();
-        url.path_segments_mut()
-            .expect("checked to be an http address")
-            .pop_if_empty()
-            .extend(path);
+        url.path_segments_mut().expect("checked to be an http address").pop_if_empty().extend(path);
         url
     }
 
@@ -149,10 +136,7 @@ impl Client {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> ClientError {
-        ClientError::Unreachable {
-            server: self.server.to_string(),
-            cause: root_cause(error),
-        }
+        ClientError::Unreachable { server: self.server.to_string(), cause: root_cause(error) }
     }
 }
 
@@ -166,14 +150,8 @@ pub(crate) struct Listing<'a> {
 }
 
 fn refused(status: StatusCode, body: &Value) -> ClientError {
-    let detail = body
-        .get("detail")
-        .and_then(Value::as_str)
-        .unwrap_or("the server gave no reason");
-    ClientError::Refused {
-        status,
-        detail: detail.to_owned(),
-    }
+    let detail = body.get("detail").and_then(Value::as_str).unwrap_or("the server gave no reason");
+    ClientError::Refused { status, detail: detail.to_owned() }
 }
 
 /// The innermost error says what happened; those around it only where.
@@ -224,10 +202,7 @@ mod tests {
     /// I4: a server that is not there is 3.
     #[tokio::test]
     async fn no_server_is_unreachable() {
-        let error = Client::new("http://127.0.0.1:1".parse().unwrap(), None)
-            .get(&[], &[])
-            .await
-            .unwrap_err();
+        let error = Client::new("http://127.0.0.1:1".parse().unwrap(), None).get(&[], &[]).await.unwrap_err();
         assert_eq!(error.exit(), Exit::Unreachable);
         assert!(error.to_string().contains("muster serve"));
     }
@@ -243,12 +218,7 @@ mod tests {
             }
         };
         let client = client(Router::new().route("/api/runs", get(page))).await;
-        let listing = Listing {
-            path: &["api", "runs"],
-            name: "runs",
-            query: Vec::new(),
-            limit: 100,
-        };
+        let listing = Listing { path: &["api", "runs"], name: "runs", query: Vec::new(), limit: 100 };
         assert_eq!(client.list(listing).await.unwrap(), json!({"runs": [1, 2, 3]}));
         assert_eq!(client.url(&["api", "a/../b"]).path(), "/api/a%2F..%2Fb");
     }

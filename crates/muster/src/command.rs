@@ -66,9 +66,7 @@ fn converse(
     conversation: impl AsyncFnOnce(&Client) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
     let client = Client::find(reach)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(conversation(&client))
 }
 
@@ -89,13 +87,9 @@ mod tests {
     /// I4: what is not understood ends with 2.
     #[test]
     fn a_wrong_command_is_usage() {
-        for line in [
-            "muster",
-            "muster nonsense",
-            "muster run submit",
-            "muster explain run",
-            "muster serve --nope",
-        ] {
+        for line in
+            ["muster", "muster nonsense", "muster run submit", "muster explain run", "muster serve --nope"]
+        {
             assert_eq!(usage_exit(line), Exit::Usage as i32, "{line}");
         }
         assert_eq!(usage_exit("muster --help"), 0);

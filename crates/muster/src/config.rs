@@ -52,24 +52,13 @@ pub(crate) enum ConfigError {
     #[error("the settings in {} are not TOML: {message}", path.display())]
     NotToml { path: PathBuf, message: String },
     #[error("{origin}: there is no setting {key}{}; `muster config` shows them all", near(.suggestion))]
-    UnknownKey {
-        origin: Origin,
-        key: String,
-        suggestion: Option<String>,
-    },
+    UnknownKey { origin: Origin, key: String, suggestion: Option<String> },
     #[error("{origin}: {key} must be {expected}, not {found}")]
-    Unfit {
-        origin: Origin,
-        key: String,
-        expected: String,
-        found: String,
-    },
+    Unfit { origin: Origin, key: String, expected: String, found: String },
 }
 
 fn near(suggestion: &Option<String>) -> String {
-    suggestion
-        .as_ref()
-        .map_or_else(String::new, |suggestion| format!("; did you mean {suggestion}?"))
+    suggestion.as_ref().map_or_else(String::new, |suggestion| format!("; did you mean {suggestion}?"))
 }
 
 /// What the command line says about settings: `section.key` and the text given.
@@ -166,24 +155,14 @@ mod tests {
                 "f".as_ref(),
             )
             .unwrap();
-        assert_eq!(
-            (
-                parse(&layers).settings.slots,
-                parse(&layers).settings.max_attempts
-            ),
-            (5, 7)
-        );
+        assert_eq!((parse(&layers).settings.slots, parse(&layers).settings.max_attempts), (5, 7));
         let variables = [
             ("MUSTER_OPERATIONS__SLOTS", "6"),
             ("MUSTER_SERVER__LISTEN", "2.2.2.2:2"),
             ("MUSTER_SERVER", "x"),
         ];
-        layers
-            .add_environment(variables.map(|(name, value)| (name.to_owned(), value.to_owned())))
-            .unwrap();
-        layers
-            .add_flags(vec![("server.listen", "3.3.3.3:3".to_owned())])
-            .unwrap();
+        layers.add_environment(variables.map(|(name, value)| (name.to_owned(), value.to_owned()))).unwrap();
+        layers.add_flags(vec![("server.listen", "3.3.3.3:3".to_owned())]).unwrap();
         let config = parse(&layers);
         assert_eq!((config.settings.slots, config.settings.max_attempts), (6, 7));
         assert_eq!(config.listen, "3.3.3.3:3");
@@ -193,9 +172,7 @@ mod tests {
     #[test]
     fn half_a_second_is_a_span() {
         let mut layers = Layers::defaults();
-        layers
-            .add_toml("nodes.offline_after_s = 0.5", "f".as_ref())
-            .unwrap();
+        layers.add_toml("nodes.offline_after_s = 0.5", "f".as_ref()).unwrap();
         assert_eq!(parse(&layers).settings.offline_after, Millis(500));
     }
 }

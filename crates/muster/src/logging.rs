@@ -10,10 +10,7 @@ pub(crate) fn start(format: LogFormat) {
         .with_env_var("MUSTER_LOG")
         .try_from_env()
         .unwrap_or_else(|_| EnvFilter::new("info"));
-    let lines = fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(is_colourful());
+    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(is_colourful());
     match format {
         LogFormat::Text => lines.init(),
         LogFormat::Json => lines.json().flatten_event(true).init(),

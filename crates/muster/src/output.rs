@@ -36,19 +36,11 @@ pub(crate) fn listing(whole: &Value, name: &str, columns: &[&str], json: bool) {
 
 fn render(rows: &[Value], columns: &[&str], is_terminal: bool) -> String {
     let mut table = Table::new();
-    table.load_style(if is_terminal {
-        presets::UTF8_HORIZONTAL_ONLY
-    } else {
-        presets::NOTHING
-    });
+    table.load_style(if is_terminal { presets::UTF8_HORIZONTAL_ONLY } else { presets::NOTHING });
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(columns.iter().map(|column| Cell::new(column.to_uppercase())));
     for row in rows {
-        table.add_row(
-            columns
-                .iter()
-                .map(|column| Cell::new(cell(row.get(column).unwrap_or(&Value::Null)))),
-        );
+        table.add_row(columns.iter().map(|column| Cell::new(cell(row.get(column).unwrap_or(&Value::Null)))));
     }
     table.trim_fmt()
 }
@@ -60,16 +52,12 @@ fn cell(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Object(members) if members.is_empty() => "-".to_owned(),
         Value::Object(members) => {
-            let members = members
-                .iter()
-                .map(|(key, value)| format!("{key}={}", cell(value)));
+            let members = members.iter().map(|(key, value)| format!("{key}={}", cell(value)));
             members.collect::<Vec<_>>().join(" ")
         }
         other => other.to_string(),
     };
-    text.chars()
-        .map(|char| if char.is_control() { '\u{fffd}' } else { char })
-        .collect()
+    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
 }
 
 #[cfg(test)]
@@ -80,18 +68,12 @@ mod tests {
     /// I4: in a pipe a table is bare text; nothing in it can steer a terminal.
     #[test]
     fn a_table_in_a_pipe_is_bare() {
-        let rows = [
-            json!({"run_id": "r1", "title": "a\u{1b}[2Jb", "counts": {"ok": 1}}),
-            json!({"run_id": "r2"}),
-        ];
+        let rows =
+            [json!({"run_id": "r1", "title": "a\u{1b}[2Jb", "counts": {"ok": 1}}), json!({"run_id": "r2"})];
         let text = render(&rows, &["run_id", "title", "counts"], false);
         assert_eq!(text.lines().count(), 3);
         assert!(text.lines().nth(1).unwrap().contains("ok=1"));
-        assert!(
-            text.lines()
-                .all(|line| !line.contains('\u{1b}') && !line.contains('─')),
-            "{text}"
-        );
+        assert!(text.lines().all(|line| !line.contains('\u{1b}') && !line.contains('─')), "{text}");
         assert!(render(&rows, &["run_id"], true).contains('─'));
     }
 }

@@ -45,13 +45,9 @@ pub(crate) fn server(
     flag: Option<&str>,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<reqwest::Url, ReachError> {
-    let text = flag
-        .map(str::to_owned)
-        .or_else(|| set(&variable, "MUSTER_SERVER"));
+    let text = flag.map(str::to_owned).or_else(|| set(&variable, "MUSTER_SERVER"));
     let text = text.unwrap_or_else(|| DEFAULT_SERVER.to_owned());
-    let url = reqwest::Url::parse(&text)
-        .ok()
-        .filter(|url| url.scheme() == "http" && url.has_host());
+    let url = reqwest::Url::parse(&text).ok().filter(|url| url.scheme() == "http" && url.has_host());
     url.ok_or(ReachError::Address(text))
 }
 
@@ -60,26 +56,18 @@ pub(crate) fn token(variable: impl Fn(&str) -> Option<String>) -> Result<Option<
     if let Some(token) = set(&variable, "MUSTER_TOKEN") {
         return Ok(Some(token));
     }
-    let in_file = login_file(&variable)
-        .map(|path| read(&path))
-        .transpose()?
-        .flatten();
+    let in_file = login_file(&variable).map(|path| read(&path)).transpose()?.flatten();
     Ok(in_file.or_else(|| set(&variable, "MUSTER_ADMIN_TOKEN")))
 }
 
 fn login_file(variable: &impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let home = || set(variable, "HOME").map(|home| Path::new(&home).join(".config"));
-    let config = set(variable, "XDG_CONFIG_HOME")
-        .map(PathBuf::from)
-        .or_else(home)?;
+    let config = set(variable, "XDG_CONFIG_HOME").map(PathBuf::from).or_else(home)?;
     Some(config.join("muster/token"))
 }
 
 fn read(path: &Path) -> Result<Option<String>, ReachError> {
-    let unreadable = |error| ReachError::Token {
-        path: path.to_owned(),
-        error,
-    };
+    let unreadable = |error| ReachError::Token { path: path.to_owned(), error };
     match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(error)),
@@ -104,33 +92,18 @@ mod tests {
     use super::*;
 
     fn variables<'a>(pairs: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<String> + 'a {
-        move |name| {
-            pairs
-                .iter()
-                .find(|(known, _)| *known == name)
-                .map(|(_, value)| (*value).to_owned())
-        }
+        move |name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     }
 
     /// I5: flag, then MUSTER_SERVER, then this machine.
     #[test]
     fn the_server_is_found_in_order() {
         let set = [("MUSTER_SERVER", "http://b:1")];
-        assert_eq!(
-            server(Some("http://a:1"), variables(&set)).unwrap().as_str(),
-            "http://a:1/"
-        );
+        assert_eq!(server(Some("http://a:1"), variables(&set)).unwrap().as_str(), "http://a:1/");
         assert_eq!(server(None, variables(&set)).unwrap().as_str(), "http://b:1/");
-        assert_eq!(
-            server(None, variables(&[])).unwrap().as_str(),
-            "http://127.0.0.1:7400/"
-        );
+        assert_eq!(server(None, variables(&[])).unwrap().as_str(), "http://127.0.0.1:7400/");
         for wrong in ["127.0.0.1:7400", "ftp://a", "x"] {
-            assert_eq!(
-                server(Some(wrong), variables(&[])).unwrap_err().exit(),
-                Exit::Usage,
-                "{wrong}"
-            );
+            assert_eq!(server(Some(wrong), variables(&[])).unwrap_err().exit(), Exit::Usage, "{wrong}");
         }
     }
 

@@ -64,11 +64,7 @@ impl Secrets {
     pub(crate) fn load(data: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Self, SecretError> {
         let node = find(&variable, "NODE_AGENT_SHARED_SECRET", &data.join("node-secret"))?;
         let admin = find(&variable, "MUSTER_ADMIN_TOKEN", &data.join("admin-token"))?;
-        if node == admin {
-            Err(SecretError::Same)
-        } else {
-            Ok(Self { node, admin })
-        }
+        if node == admin { Err(SecretError::Same) } else { Ok(Self { node, admin }) }
     }
 }
 
@@ -76,10 +72,7 @@ fn find(variable: &impl Fn(&str) -> Option<String>, name: &str, path: &Path) -> 
     if let Some(text) = variable(name) {
         return Secret::check(&text, name);
     }
-    let in_file = |error| SecretError::File {
-        path: path.to_owned(),
-        error,
-    };
+    let in_file = |error| SecretError::File { path: path.to_owned(), error };
     match read(path) {
         Ok(text) => Secret::check(text.trim_end(), &path.display().to_string()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => generate(path).map_err(in_file),
@@ -99,11 +92,7 @@ fn read(path: &Path) -> io::Result<String> {
 
 fn generate(path: &Path) -> io::Result<Secret> {
     let text = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     tracing::info!(path = %path.display(), "generated a secret");
@@ -127,10 +116,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let first = Secrets::load(data.path(), unset).unwrap();
         let again = Secrets::load(data.path(), unset).unwrap();
-        assert_eq!(
-            (first.node.reveal(), first.admin.reveal()),
-            (again.node.reveal(), again.admin.reveal())
-        );
+        assert_eq!((first.node.reveal(), first.admin.reveal()), (again.node.reveal(), again.admin.reveal()));
         assert_ne!(first.node, first.admin);
         for (file, secret) in [("node-secret", &first.node), ("admin-token", &first.admin)] {
             let path = data.path().join(file);

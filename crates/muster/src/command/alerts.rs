@@ -21,12 +21,8 @@ pub(crate) struct Alerts {
 impl Alerts {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         converse(&self.reach, async |client| {
-            let listing = Listing {
-                path: &["api", "alerts"],
-                name: "alerts",
-                query: Vec::new(),
-                limit: self.limit,
-            };
+            let listing =
+                Listing { path: &["api", "alerts"], name: "alerts", query: Vec::new(), limit: self.limit };
             let alerts = client.list(listing).await?;
             output::listing(
                 &alerts,

@@ -34,10 +34,7 @@ impl Config {
 
 fn document(layers: &Layers) -> Value {
     let settings = layers.iter().map(|(key, value, origin)| {
-        (
-            key.to_owned(),
-            json!({"value": json_of(value), "from": origin.to_string()}),
-        )
+        (key.to_owned(), json!({"value": json_of(value), "from": origin.to_string()}))
     });
     Value::Object(settings.collect::<Map<_, _>>())
 }
@@ -70,18 +67,13 @@ mod tests {
     #[test]
     fn each_value_says_where_it_came_from() {
         let mut layers = Layers::defaults();
-        layers
-            .add_environment([("MUSTER_NODES__LEASE_S".to_owned(), "0.5".to_owned())])
-            .unwrap();
+        layers.add_environment([("MUSTER_NODES__LEASE_S".to_owned(), "0.5".to_owned())]).unwrap();
         let document = document(&layers);
         assert_eq!(
             document["nodes.lease_s"],
             json!({"value": 0.5, "from": "environment MUSTER_NODES__LEASE_S"})
         );
-        assert_eq!(
-            document["operations.slots"],
-            json!({"value": 20, "from": "default"})
-        );
+        assert_eq!(document["operations.slots"], json!({"value": 20, "from": "default"}));
         assert_eq!(rows(&layers).len(), document.as_object().unwrap().len());
     }
 }

@@ -60,24 +60,9 @@ async fn list(
     limit: usize,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let query = filters
-        .into_iter()
-        .filter_map(|(key, value)| Some((key, value?)))
-        .collect();
-    let devices = client
-        .list(Listing {
-            path: &["api", "devices"],
-            name: "devices",
-            query,
-            limit,
-        })
-        .await?;
-    output::listing(
-        &devices,
-        "devices",
-        &["device_id", "pc_id", "status", "runtime_handle", "labels"],
-        json,
-    );
+    let query = filters.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    let devices = client.list(Listing { path: &["api", "devices"], name: "devices", query, limit }).await?;
+    output::listing(&devices, "devices", &["device_id", "pc_id", "status", "runtime_handle", "labels"], json);
     Ok(Exit::Fine)
 }
 
@@ -87,9 +72,7 @@ async fn return_to_service(
     note: Option<String>,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let answer = client
-        .post(&["api", "devices", id, "return"], &json!({"note": note}))
-        .await?;
+    let answer = client.post(&["api", "devices", id, "return"], &json!({"note": note})).await?;
     if json {
         output::document(&answer);
     } else {

@@ -34,9 +34,7 @@ impl Explain {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let kind = self.kind.to_possible_value().expect("no kind is hidden");
         converse(&self.reach, async |client| {
-            let why = client
-                .get(&["api", "explain", kind.get_name(), &self.id], &[])
-                .await?;
+            let why = client.get(&["api", "explain", kind.get_name(), &self.id], &[]).await?;
             match why.get("sentence").and_then(Value::as_str) {
                 Some(sentence) if !self.reach.json => output::line(&with_rule(sentence, &why)),
                 _ => output::document(&why),
@@ -49,9 +47,5 @@ impl Explain {
 fn with_rule(sentence: &str, why: &Value) -> String {
     let rule = why.get("rule").and_then(Value::as_str).unwrap_or_default();
     let sentence = sentence.replace(char::is_control, "\u{fffd}");
-    if rule.is_empty() {
-        sentence
-    } else {
-        format!("{sentence} ({rule})")
-    }
+    if rule.is_empty() { sentence } else { format!("{sentence} ({rule})") }
 }

@@ -59,12 +59,7 @@ impl Node {
 }
 
 async fn list(client: &Client, limit: usize, json: bool) -> Result<(), Failure> {
-    let listing = Listing {
-        path: &["api", "pcs"],
-        name: "pcs",
-        query: Vec::new(),
-        limit,
-    };
+    let listing = Listing { path: &["api", "pcs"], name: "pcs", query: Vec::new(), limit };
     output::listing(&client.list(listing).await?, "pcs", &COLUMNS, json);
     Ok(())
 }

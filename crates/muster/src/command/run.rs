@@ -73,24 +73,10 @@ impl Run {
 impl List {
     async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
         let filters = [("status", self.status), ("queue", self.queue)];
-        let query = filters
-            .into_iter()
-            .filter_map(|(key, value)| Some((key, value?)))
-            .collect();
-        let runs = client
-            .list(Listing {
-                path: &["api", "runs"],
-                name: "runs",
-                query,
-                limit: self.limit,
-            })
-            .await?;
-        output::listing(
-            &runs,
-            "runs",
-            &["run_id", "status", "workflow_id", "queue", "title", "error"],
-            json,
-        );
+        let query = filters.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+        let runs =
+            client.list(Listing { path: &["api", "runs"], name: "runs", query, limit: self.limit }).await?;
+        output::listing(&runs, "runs", &["run_id", "status", "workflow_id", "queue", "title", "error"], json);
         Ok(Exit::Fine)
     }
 }
@@ -101,17 +87,10 @@ async fn show(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
 }
 
 async fn cancel(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
-    print(
-        &client.post(&["api", "runs", id, "cancel"], &json!({})).await?,
-        json,
-    );
+    print(&client.post(&["api", "runs", id, "cancel"], &json!({})).await?, json);
     Ok(Exit::Fine)
 }
 
 fn print(run: &Value, json: bool) {
-    if json {
-        output::document(run)
-    } else {
-        output::members(run)
-    }
+    if json { output::document(run) } else { output::members(run) }
 }

@@ -54,10 +54,7 @@ impl Serve {
             ("server.store", &self.store),
             ("server.log_format", &self.log_format),
         ];
-        flags
-            .into_iter()
-            .filter_map(|(key, value)| Some((key, value.clone()?)))
-            .collect()
+        flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect()
     }
 }
 
@@ -86,10 +83,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
 
 async fn bind(address: &str) -> Result<TcpListener, Failure> {
     let bound = TcpListener::bind(address).await;
-    bound.map_err(|error| Failure::Listen {
-        address: address.to_owned(),
-        error,
-    })
+    bound.map_err(|error| Failure::Listen { address: address.to_owned(), error })
 }
 
 /// Prints the one line that scripts wait for.

@@ -27,20 +27,14 @@ impl Layers {
     /// What `default.toml` says. What is not in there cannot be set.
     pub(crate) fn defaults() -> Self {
         let table: Table = DEFAULTS.parse().expect("default.toml is tested to be TOML");
-        let values = flatten(table)
-            .into_iter()
-            .map(|(key, value)| (key, (value, Origin::Default)))
-            .collect();
+        let values = flatten(table).into_iter().map(|(key, value)| (key, (value, Origin::Default))).collect();
         Self { values }
     }
 
     /// Lays a file over what is there.
     pub(crate) fn add_file(&mut self, path: &Path) -> Result<(), ConfigError> {
         let text = std::fs::read_to_string(path);
-        let text = text.map_err(|error| ConfigError::Unreadable {
-            path: path.to_owned(),
-            error,
-        })?;
+        let text = text.map_err(|error| ConfigError::Unreadable { path: path.to_owned(), error })?;
         self.add_toml(&text, path)
     }
 
@@ -91,9 +85,7 @@ impl Layers {
 
     /// All settings by name, with where each came from.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Value, &Origin)> {
-        self.values
-            .iter()
-            .map(|(key, (value, origin))| (key.as_str(), value, origin))
+        self.values.iter().map(|(key, (value, origin))| (key.as_str(), value, origin))
     }
 
     /// One setting; every name asked for stands in `default.toml`.
@@ -106,11 +98,7 @@ impl Layers {
         match self.values.get_mut(&key) {
             Some(entry) => *entry = (value, origin),
             None => {
-                return Err(ConfigError::UnknownKey {
-                    suggestion: self.near(&key),
-                    origin,
-                    key,
-                });
+                return Err(ConfigError::UnknownKey { suggestion: self.near(&key), origin, key });
             }
         }
         Ok(())
@@ -143,10 +131,9 @@ fn flatten(table: Table) -> Vec<(String, Value)> {
     let mut flat = Vec::new();
     for (section, value) in table {
         match value {
-            Value::Table(keys) => flat.extend(
-                keys.into_iter()
-                    .map(|(key, value)| (format!("{section}.{key}"), value)),
-            ),
+            Value::Table(keys) => {
+                flat.extend(keys.into_iter().map(|(key, value)| (format!("{section}.{key}"), value)))
+            }
             other => flat.push((section, other)),
         }
     }
@@ -171,16 +158,10 @@ mod tests {
             ("[operation]\nslots = 1", "did you mean operations.slots?"),
             ("[nodes]\nslots = 1", "did you mean operations.slots?"),
         ] {
-            let error = Layers::defaults()
-                .add_toml(text, "x.toml".as_ref())
-                .unwrap_err()
-                .to_string();
+            let error = Layers::defaults().add_toml(text, "x.toml".as_ref()).unwrap_err().to_string();
             assert!(error.contains(near) && error.contains("file x.toml"), "{error}");
         }
-        let error = Layers::defaults()
-            .add_toml("zzz = 1", "x.toml".as_ref())
-            .unwrap_err()
-            .to_string();
+        let error = Layers::defaults().add_toml("zzz = 1", "x.toml".as_ref()).unwrap_err().to_string();
         assert!(!error.contains("did you mean"), "{error}");
     }
 
@@ -199,10 +180,7 @@ mod tests {
     fn every_default_has_a_comment() {
         let mut previous = "";
         for line in DEFAULTS.lines() {
-            assert!(
-                !line.contains(" = ") || line.starts_with('#') || previous.starts_with('#'),
-                "{line}"
-            );
+            assert!(!line.contains(" = ") || line.starts_with('#') || previous.starts_with('#'), "{line}");
             previous = line;
         }
     }

@@ -16,35 +16,20 @@ impl Reading<'_> {
 
     pub(super) fn texts(&self, key: &str) -> Result<Vec<String>, ConfigError> {
         let items = self.0.get(key).0.as_array();
-        let texts = items.and_then(|items| {
-            items
-                .iter()
-                .map(|item| item.as_str().map(str::to_owned))
-                .collect()
-        });
+        let texts =
+            items.and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
         texts.ok_or_else(|| self.unfit(key, "a list of texts"))
     }
 
     pub(super) fn boolean(&self, key: &str) -> Result<bool, ConfigError> {
-        self.0
-            .get(key)
-            .0
-            .as_bool()
-            .ok_or_else(|| self.unfit(key, "true or false"))
+        self.0.get(key).0.as_bool().ok_or_else(|| self.unfit(key, "true or false"))
     }
 
     pub(super) fn address(&self, key: &str) -> Result<String, ConfigError> {
         let text = self.text(key)?;
-        let port = text
-            .rsplit_once(':')
-            .filter(|(host, _)| !host.is_empty())
-            .map(|(_, port)| port);
+        let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
         let is_port = port.is_some_and(|port| port.parse::<u16>().is_ok());
-        if is_port {
-            Ok(text.to_owned())
-        } else {
-            Err(self.unfit(key, "HOST:PORT, such as 127.0.0.1:7400"))
-        }
+        if is_port { Ok(text.to_owned()) } else { Err(self.unfit(key, "HOST:PORT, such as 127.0.0.1:7400")) }
     }
 
     pub(super) fn store(&self, key: &str) -> Result<StoreChoice, ConfigError> {
@@ -76,12 +61,7 @@ impl Reading<'_> {
     where
         T: TryFrom<i64> + PartialOrd + Display,
     {
-        let number = self
-            .0
-            .get(key)
-            .0
-            .as_integer()
-            .and_then(|number| T::try_from(number).ok());
+        let number = self.0.get(key).0.as_integer().and_then(|number| T::try_from(number).ok());
         let number = number.filter(|number| (&min..=&max).contains(&number));
         number.ok_or_else(|| self.unfit(key, &format!("a whole number from {min} to {max}")))
     }
@@ -95,15 +75,13 @@ impl Reading<'_> {
 
     /// As [`Self::seconds`], for what is measured by the runtime's clock.
     pub(super) fn duration(&self, key: &str, min: f64, max: f64) -> Result<Duration, ConfigError> {
-        self.seconds(key, min, max)
-            .map(|span| Duration::from_millis(span.0.unsigned_abs()))
+        self.seconds(key, min, max).map(|span| Duration::from_millis(span.0.unsigned_abs()))
     }
 
     /// A span given in days: from about a minute to a hundred years.
     pub(super) fn days(&self, key: &str) -> Result<Millis, ConfigError> {
         let days = self.number(key).filter(|days| (0.001..=36_500.0).contains(days));
-        days.map(|days| millis(days * 86_400.0))
-            .ok_or_else(|| self.unfit(key, "days from 0.001 to 36500"))
+        days.map(|days| millis(days * 86_400.0)).ok_or_else(|| self.unfit(key, "days from 0.001 to 36500"))
     }
 
     #[allow(clippy::cast_precision_loss, reason = "the ranges end far below 2^52")]
@@ -171,9 +149,6 @@ mod tests {
     #[test]
     fn postgres_is_not_available() {
         let refusal = refusal("server.store = 'postgres://u:hunter2@h/db'");
-        assert!(
-            refusal.contains("not available in this build") && !refusal.contains("hunter2"),
-            "{refusal}"
-        );
+        assert!(refusal.contains("not available in this build") && !refusal.contains("hunter2"), "{refusal}");
     }
 }

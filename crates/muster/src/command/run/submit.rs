@@ -20,12 +20,7 @@ pub(crate) struct Submit {
     #[arg(long, value_delimiter = ',', value_name = "PC,…", conflicts_with_all = ["devices", "label"])]
     pcs: Vec<String>,
     /// Only on these devices
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "DEVICE,…",
-        conflicts_with = "label"
-    )]
+    #[arg(long, value_delimiter = ',', value_name = "DEVICE,…", conflicts_with = "label")]
     devices: Vec<String>,
     /// Only on devices with this label; may be repeated, all must match
     #[arg(long, value_name = "KEY=VALUE")]
@@ -78,9 +73,7 @@ impl Submit {
             ("timeoutMs", self.timeout_ms.map(|millis| json!(millis))),
             ("max_attempts", self.max_attempts.map(|attempts| json!(attempts))),
         ];
-        let given = members
-            .into_iter()
-            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        let given = members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
         Ok(Value::Object(given.collect()))
     }
 
@@ -130,9 +123,7 @@ mod tests {
     }
 
     fn body(arguments: &[&str]) -> Result<Value, Failure> {
-        let line = ["submit", "--workflow", "w"]
-            .into_iter()
-            .chain(arguments.iter().copied());
+        let line = ["submit", "--workflow", "w"].into_iter().chain(arguments.iter().copied());
         Line::try_parse_from(line).unwrap().submit.body()
     }
 
@@ -140,27 +131,13 @@ mod tests {
     #[test]
     fn a_submission_speaks_the_contract() {
         assert_eq!(body(&[]).unwrap(), json!({"workflow_id": "w", "params": {}}));
-        assert_eq!(
-            body(&["--pcs", "a,b"]).unwrap()["scope"],
-            json!({"pcs": ["a", "b"]})
-        );
-        assert_eq!(
-            body(&["--devices", "d"]).unwrap()["scope"],
-            json!({"devices": ["d"]})
-        );
+        assert_eq!(body(&["--pcs", "a,b"]).unwrap()["scope"], json!({"pcs": ["a", "b"]}));
+        assert_eq!(body(&["--devices", "d"]).unwrap()["scope"], json!({"devices": ["d"]}));
         let labels = body(&["--label", "k=v", "--label", "l=w=x"]).unwrap();
         assert_eq!(labels["scope"], json!({"labels": {"k": "v", "l": "w=x"}}));
-        let all = body(&[
-            "--params",
-            r#"{"a":1}"#,
-            "--timeout-ms",
-            "5",
-            "--max-attempts",
-            "2",
-            "--title",
-            "t",
-        ])
-        .unwrap();
+        let all =
+            body(&["--params", r#"{"a":1}"#, "--timeout-ms", "5", "--max-attempts", "2", "--title", "t"])
+                .unwrap();
         let expected =
             json!({"workflow_id": "w", "params": {"a": 1}, "timeoutMs": 5, "max_attempts": 2, "title": "t"});
         assert_eq!(all, expected);
@@ -169,11 +146,7 @@ mod tests {
     /// I4: what is wrong on the command line is a matter of usage.
     #[test]
     fn wrong_arguments_are_usage() {
-        for wrong in [
-            ["--params", "{"],
-            ["--params", "@/nonexistent"],
-            ["--label", "novalue"],
-        ] {
+        for wrong in [["--params", "{"], ["--params", "@/nonexistent"], ["--label", "novalue"]] {
             assert_eq!(body(&wrong).unwrap_err().exit(), Exit::Usage, "{wrong:?}");
         }
         assert!(Line::try_parse_from(["submit", "--workflow", "w", "--pcs", "a", "--devices", "b"]).is_err());

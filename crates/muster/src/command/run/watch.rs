@@ -35,28 +35,16 @@ fn end_of(status: &str) -> Option<Exit> {
 }
 
 fn show(bar: &ProgressBar, run: &Value, status: &str) {
-    let count = |name: &str| {
-        run.pointer(&format!("/counts/{name}"))
-            .and_then(Value::as_u64)
-            .unwrap_or(0)
-    };
+    let count = |name: &str| run.pointer(&format!("/counts/{name}")).and_then(Value::as_u64).unwrap_or(0);
     let ended = count("completed") + count("failed") + count("cancelled");
     bar.set_length(ended + count("pending") + count("running"));
     bar.set_position(ended);
-    bar.set_message(format!(
-        "{status}, {} running, {} failed",
-        count("running"),
-        count("failed")
-    ));
+    bar.set_message(format!("{status}, {} running, {} failed", count("running"), count("failed")));
 }
 
 fn progress_bar() -> ProgressBar {
     let is_shown = std::io::stderr().is_terminal();
-    let target = if is_shown {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
+    let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}").expect("the template is fixed");
     ProgressBar::with_draw_target(Some(0), target).with_style(style)
 }
