@@ -180,10 +180,11 @@ impl Engine {
         if let Some(sender) = sender {
             self.meet(&sender, context, events);
         }
+        let changed = !decision.events.is_empty();
         let reply = self.make_so(decision, context, events);
         Ok(match (row, reply) {
             (Some(task), _) => self.row(task, context).map_or(Reply::Done, |row| Reply::Task(row.into())),
-            (None, Reply::Job { job, status }) => {
+            (None, Reply::Job { job, status }) if changed => {
                 Reply::Job { job, status: self.job_status(job).unwrap_or(status) }
             }
             (None, reply) => reply,

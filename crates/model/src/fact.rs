@@ -1,6 +1,6 @@
 //! What memory has forgotten and a decision needs: looked up in the store before it is decided.
 
-use crate::{Digest, JobId, JobStatus, ReportId, SubmissionKey, TaskId, TaskRecord, Timestamp};
+use crate::{Digest, JobId, JobStatus, KeyRecord, ReportId, SubmissionKey, TaskId, TaskRecord};
 use alloc::{boxed::Box, collections::BTreeMap};
 
 /// What to look up.
@@ -25,8 +25,8 @@ pub enum Fact {
     Task(Box<TaskRecord>),
     /// The job, ended and closed.
     Job(JobStatus),
-    /// A submission with this content made this job, at this time.
-    Submission(Digest, JobId, Timestamp),
+    /// What came of the submission.
+    Submission(KeyRecord),
 }
 
 /// The facts found for a group of commands; what is absent does not exist in the store.

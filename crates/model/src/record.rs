@@ -310,6 +310,8 @@ pub struct KeyRecord {
     pub digest: Digest,
     /// The job it made.
     pub job: JobId,
+    /// What the sender was told of it: a repeat is told the same.
+    pub status: JobStatus,
     /// When.
     pub at: Timestamp,
 }

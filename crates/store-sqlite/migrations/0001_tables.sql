@@ -155,6 +155,7 @@ CREATE TABLE idempotency_keys (
     key     TEXT PRIMARY KEY NOT NULL,
     digest  BLOB NOT NULL,
     task_id TEXT NOT NULL,
+    status  TEXT NOT NULL,
     at      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 

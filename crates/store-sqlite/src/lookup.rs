@@ -54,7 +54,7 @@ fn find(connection: &Connection, key: &Key) -> Result<Option<Fact>, Fault> {
         Key::Task(id) => ended_task(connection, *id)?.map(|task| Fact::Task(Box::new(task))),
         Key::Job(id) => closed_job(connection, *id)?.map(Fact::Job),
         Key::Submission(key) => {
-            key::find(connection, key)?.map(|(digest, job, at)| Fact::Submission(digest, job, at))
+            key::find(connection, key)?.map(Fact::Submission)
         }
     })
 }

@@ -45,9 +45,12 @@ impl State {
         self.dirty.history.push(Change::Job(Box::new(record)));
         self.add_job(job);
         if let Some(key) = &submission.key {
-            let (key, digest) = (key.clone(), submission.digest);
-            self.recent.keys.insert(key.clone(), (digest, id, at));
-            self.dirty.history.push(Change::Key(KeyRecord { key, digest, job: id, at }));
+            let alone = self.queues[&submission.queue].active.is_none()
+                && self.queues[&submission.queue].waiting.len() == 1;
+            let status = if alone { JobStatus::Running } else { JobStatus::Pending };
+            let record = KeyRecord { key: key.clone(), digest: submission.digest, job: id, status, at };
+            self.recent.keys.insert(key.clone(), record.clone());
+            self.dirty.history.push(Change::Key(record));
         }
         self.dirty.check_queues = true;
     }

@@ -46,7 +46,7 @@ impl State {
         let created = Task {
             lane: self.lanes.ix(&grant.lane).expect("the caller found it"),
             worker: self.workers.ix(&grant.worker).expect("the caller found it"),
-            attempt: 0,
+            attempt: grant.attempt,
             max_attempts: grant.max_attempts,
             fence: grant.fence,
             kind: grant.kind,

@@ -3,11 +3,12 @@
 use super::{Context, Decided, Decision};
 use crate::state::State;
 use alloc::{boxed::Box, vec, vec::Vec};
-use muster_model::{Event, Fact, JobId, JobStatus, Key, Rejection, Reply, Submission, SubmissionKey};
+use muster_model::{
+    Event, Fact, JobId, JobStatus, Key, KeyRecord, Rejection, Reply, Submission, SubmissionKey,
+};
 
 pub(crate) fn decide(state: &State, submission: Box<Submission>, context: &Context<'_>) -> Decided {
-    if let Some(job) = earlier(state, &submission, context)? {
-        let status = status_of(state, job, context);
+    if let Some(KeyRecord { job, status, .. }) = earlier(state, &submission, context)? {
         return Ok(Decision::new(Vec::new(), Reply::Job { job, status }));
     }
     let job = JobId::new(context.now, context.number(0));
@@ -15,42 +16,27 @@ pub(crate) fn decide(state: &State, submission: Box<Submission>, context: &Conte
     Ok(Decision::new(vec![Event::JobSubmitted { job, submission, at: context.now }], reply))
 }
 
-/// The job that the same key made before, unless that was too long ago.
+/// What the same key made before, unless that was too long ago.
 fn earlier(
     state: &State,
     submission: &Submission,
     context: &Context<'_>,
-) -> Result<Option<JobId>, Rejection> {
-    let Some((digest, job, at)) = submission.key.as_ref().and_then(|key| known_key(state, key, context))
-    else {
-        return Ok(None);
-    };
-    if context.now >= at + state.settings.key_retention {
-        return Ok(None);
+) -> Result<Option<KeyRecord>, Rejection> {
+    let known = submission.key.as_ref().and_then(|key| known_key(state, key, context));
+    match known.filter(|known| context.now < known.at + state.settings.key_retention) {
+        Some(known) if known.digest != submission.digest => Err(Rejection::KeyConflict),
+        known => Ok(known),
     }
-    if digest != submission.digest {
-        return Err(Rejection::KeyConflict);
-    }
-    Ok(Some(job))
 }
 
-fn known_key(
-    state: &State,
-    key: &SubmissionKey,
-    context: &Context<'_>,
-) -> Option<(muster_model::Digest, JobId, muster_model::Timestamp)> {
+fn known_key(state: &State, key: &SubmissionKey, context: &Context<'_>) -> Option<KeyRecord> {
     if let Some(recent) = state.recent.keys.get(key) {
-        return Some(*recent);
+        return Some(recent.clone());
     }
     match context.facts.get(&Key::Submission(key.clone()))? {
-        Fact::Submission(digest, job, at) => Some((*digest, *job, *at)),
+        Fact::Submission(record) => Some(record.clone()),
         _ => None,
     }
-}
-
-fn status_of(state: &State, job: JobId, context: &Context<'_>) -> JobStatus {
-    let live = state.job(job).map(|job| job.status);
-    live.or_else(|| ended_status(state, job, context)).unwrap_or(JobStatus::Pending)
 }
 
 /// How a job that has left memory ended.
@@ -80,6 +66,7 @@ mod tests {
             3s  restart
             4s  submit r1 key=k               -> nothing => r1 Running
             5s  cancel r1
+            6s  submit r1 key=k               -> nothing => r1 Running
             2d  submit r2 key=k               => r2 Running
             ",
         );

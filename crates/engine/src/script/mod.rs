@@ -209,8 +209,7 @@ impl Rows {
                     continue;
                 }
                 Change::Key(record) => {
-                    let fact = Fact::Submission(record.digest, record.job, record.at);
-                    self.facts.insert(Key::Submission(record.key.clone()), fact);
+                    self.facts.insert(Key::Submission(record.key.clone()), Fact::Submission(record.clone()));
                     continue;
                 }
                 Change::Log(_) | Change::WorkerLog(_) | Change::Alert(_) => continue,

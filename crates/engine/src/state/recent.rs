@@ -2,13 +2,13 @@
 
 use super::Map;
 use alloc::boxed::Box;
-use muster_model::{Digest, JobId, JobStatus, ReportId, SubmissionKey, TaskId, TaskRecord, Timestamp};
+use muster_model::{Digest, JobId, JobStatus, KeyRecord, ReportId, SubmissionKey, TaskId, TaskRecord};
 
 /// Facts that a look-up in the store might still miss.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recent {
     pub(crate) reports: Map<ReportId, Digest>,
-    pub(crate) keys: Map<SubmissionKey, (Digest, JobId, Timestamp)>,
+    pub(crate) keys: Map<SubmissionKey, KeyRecord>,
     pub(crate) tasks: Map<TaskId, Box<TaskRecord>>,
     pub(crate) jobs: Map<JobId, JobStatus>,
 }

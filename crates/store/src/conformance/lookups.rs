@@ -83,7 +83,7 @@ fn a_submission_is_known_by_its_key(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     desk.commit([changed(key("열쇠 1", 5))]);
     let mut desk = desk.reopen(fixture);
-    let found = Fact::Submission(Digest(u128::MAX), job_id(1), Timestamp(5));
+    let found = Fact::Submission(key("열쇠 1", 5));
     assert_eq!(desk.fact(Key::Submission(submission_key("열쇠 1"))), Some(found));
     assert_eq!(desk.fact(Key::Submission(submission_key("열쇠 2"))), None);
 }

@@ -180,6 +180,7 @@ pub(crate) fn key(text: &str, at: i64) -> KeyRecord {
         key: submission_key(text),
         digest: Digest(u128::MAX),
         job: job_id(1),
+        status: JobStatus::Pending,
         at: Timestamp(at),
     }
 }

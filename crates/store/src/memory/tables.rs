@@ -99,7 +99,7 @@ impl Tables {
             Key::Submission(key) => self
                 .keys
                 .get(key)
-                .map(|found| Fact::Submission(found.digest, found.job, found.at)),
+                .map(|found| Fact::Submission(found.clone())),
         }
     }
 
