@@ -18,23 +18,14 @@ pub(crate) async fn follow(State(metrics): State<Arc<Metrics>>, request: Request
     let began = Instant::now();
     let id = request_id(request.headers());
     let method = method_name(request.method());
-    let route = request
-        .extensions()
-        .get::<MatchedPath>()
-        .map_or("unmatched", MatchedPath::as_str)
-        .to_owned();
+    let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
     let path = request.uri().path().to_owned();
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
 
     let mut response = next.run(request).instrument(span.clone()).await;
 
     let (status, took) = (response.status().as_u16(), began.elapsed());
-    metrics.count_request(Counted {
-        route: &route,
-        method,
-        status,
-        took,
-    });
+    metrics.count_request(Counted { route: &route, method, status, took });
     let ms = took.as_millis();
     span.in_scope(|| match route.as_str() {
         // Probes come every few seconds and say nothing.
@@ -47,13 +38,8 @@ pub(crate) async fn follow(State(metrics): State<Arc<Metrics>>, request: Request
 
 fn finish_headers(headers: &mut HeaderMap, id: HeaderValue) {
     headers.insert(REQUEST_ID, id);
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    headers
-        .entry(header::CACHE_CONTROL)
-        .or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
 /// The caller's own id if it is harmless, else a new one.

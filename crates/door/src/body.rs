@@ -27,11 +27,7 @@ impl OptionalFromRequest<Door> for JsonBody {
     async fn from_request(request: Request, door: &Door) -> Result<Option<Self>, Problem> {
         let limit = door.settings.body_limit_bytes;
         let bytes = read_bytes(request, limit).await?;
-        if bytes.is_empty() {
-            Ok(None)
-        } else {
-            read_json(&bytes, limit).map(|value| Some(Self(value)))
-        }
+        if bytes.is_empty() { Ok(None) } else { read_json(&bytes, limit).map(|value| Some(Self(value))) }
     }
 }
 
@@ -40,12 +36,10 @@ async fn read_bytes(mut request: Request, limit_bytes: usize) -> Result<Bytes, P
         return Err(Problem::unsupported_media_type("application/json"));
     }
     DefaultBodyLimit::max(limit_bytes).apply(&mut request);
-    Bytes::from_request(request, &())
-        .await
-        .map_err(|rejection| match rejection.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => Problem::too_large(limit_bytes),
-            _ => Problem::bad_request("the body broke off"),
-        })
+    Bytes::from_request(request, &()).await.map_err(|rejection| match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Problem::too_large(limit_bytes),
+        _ => Problem::bad_request("the body broke off"),
+    })
 }
 
 /// A missing type is taken for JSON: small clients leave it out, and there is nothing else it could be.
@@ -53,14 +47,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return true;
     };
-    let essence = value
-        .to_str()
-        .unwrap_or_default()
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
+    let essence =
+        value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
@@ -71,25 +59,15 @@ mod tests {
 
     async fn status(content_type: &str, body: &'static str) -> Result<Bytes, u16> {
         let mut request = Request::new(Body::from(body));
-        request
-            .headers_mut()
-            .insert(header::CONTENT_TYPE, content_type.parse().unwrap());
-        read_bytes(request, 4)
-            .await
-            .map_err(|problem| problem.status().as_u16())
+        request.headers_mut().insert(header::CONTENT_TYPE, content_type.parse().unwrap());
+        read_bytes(request, 4).await.map_err(|problem| problem.status().as_u16())
     }
 
     /// I9, N6: a body that is too long or of another type is refused.
     #[tokio::test]
     async fn a_body_is_json_and_short() {
-        assert_eq!(
-            status("application/json; charset=utf-8", "{}").await,
-            Ok(Bytes::from("{}"))
-        );
-        assert_eq!(
-            status("application/vnd.pgrst.object+json", "{}").await,
-            Ok(Bytes::from("{}"))
-        );
+        assert_eq!(status("application/json; charset=utf-8", "{}").await, Ok(Bytes::from("{}")));
+        assert_eq!(status("application/vnd.pgrst.object+json", "{}").await, Ok(Bytes::from("{}")));
         assert_eq!(status("text/plain", "{}").await, Err(415));
         assert_eq!(status("application/x-www-form-urlencoded", "{}").await, Err(415));
         assert_eq!(status("application/json", "12345").await, Err(413));

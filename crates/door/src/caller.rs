@@ -64,19 +64,13 @@ impl Node {
     }
 
     pub(crate) fn own(secret: &str) -> Self {
-        Self {
-            own: Some(Arc::from(secret)),
-        }
+        Self { own: Some(Arc::from(secret)) }
     }
 }
 
 impl std::fmt::Debug for Node {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.own.is_some() {
-            "Node(own)"
-        } else {
-            "Node(shared)"
-        })
+        f.write_str(if self.own.is_some() { "Node(own)" } else { "Node(shared)" })
     }
 }
 
@@ -86,9 +80,9 @@ impl FromRequestParts<Door> for Node {
     async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
         match identify(door, bearer(&parts.headers))? {
             Caller::Node(node) => Ok(node),
-            Caller::Operator => Err(Problem::forbidden(
-                "this is for nodes; an operator's token does not open it",
-            )),
+            Caller::Operator => {
+                Err(Problem::forbidden("this is for nodes; an operator's token does not open it"))
+            }
         }
     }
 }
@@ -99,9 +93,9 @@ impl FromRequestParts<Door> for Operator {
     async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
         match identify(door, bearer(&parts.headers))? {
             Caller::Operator => Ok(Self),
-            Caller::Node(_) => Err(Problem::forbidden(
-                "this is for operators; a node's secret does not open it",
-            )),
+            Caller::Node(_) => {
+                Err(Problem::forbidden("this is for operators; a node's secret does not open it"))
+            }
         }
     }
 }
@@ -122,11 +116,7 @@ fn identify(door: &Door, token: Option<&str>) -> Result<Caller, Problem> {
 
 /// PostgREST's clients send `apikey`, mostly beside a bearer token; where both are given the latter counts.
 fn bearer_or_apikey(headers: &HeaderMap) -> Option<&str> {
-    if headers.contains_key(header::AUTHORIZATION) {
-        bearer(headers)
-    } else {
-        only(headers, "apikey")
-    }
+    if headers.contains_key(header::AUTHORIZATION) { bearer(headers) } else { only(headers, "apikey") }
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -160,13 +150,7 @@ mod tests {
         assert_eq!(bearer(&headers(&[("authorization", "bearer abc")])), Some("abc"));
         assert_eq!(bearer(&headers(&[("authorization", "Basic abc")])), None);
         assert_eq!(bearer(&headers(&[("authorization", "abc")])), None);
-        assert_eq!(
-            bearer(&headers(&[
-                ("authorization", "Bearer a"),
-                ("authorization", "Bearer a")
-            ])),
-            None
-        );
+        assert_eq!(bearer(&headers(&[("authorization", "Bearer a"), ("authorization", "Bearer a")])), None);
         assert_eq!(bearer(&headers(&[("apikey", "abc")])), None);
     }
 
@@ -178,10 +162,7 @@ mod tests {
             bearer_or_apikey(&headers(&[("apikey", "abc"), ("authorization", "Bearer x")])),
             Some("x")
         );
-        assert_eq!(
-            bearer_or_apikey(&headers(&[("apikey", "a"), ("apikey", "a")])),
-            None
-        );
+        assert_eq!(bearer_or_apikey(&headers(&[("apikey", "a"), ("apikey", "a")])), None);
         assert_eq!(bearer_or_apikey(&headers(&[])), None);
     }
 }

@@ -17,18 +17,13 @@ pub(crate) fn routes() -> OpenApiRouter<Door> {
     OpenApiRouter::new()
         .routes(routes!(openapi_json))
         .routes(routes!(docs))
-        .route(
-            "/docs/start.js",
-            get(|| async { script(Bytes::from_static(START_JS)) }),
-        )
+        .route("/docs/start.js", get(|| async { script(Bytes::from_static(START_JS)) }))
         .route("/docs/scalar.js", get(|| async { script(SCALAR_JS.clone()) }))
 }
 
 /// Hands the description, complete only once all routers are known, to the route that serves it.
 pub(crate) fn describe(openapi: &OpenApi) -> Extension<Description> {
-    Extension(Description(Bytes::from(
-        openapi.to_json().expect("the description is plain data"),
-    )))
+    Extension(Description(Bytes::from(openapi.to_json().expect("the description is plain data"))))
 }
 
 /// The description as it is served.
@@ -53,10 +48,7 @@ async fn docs() -> impl IntoResponse {
 
 fn script(text: Bytes) -> impl IntoResponse {
     (
-        [
-            (header::CONTENT_TYPE, "text/javascript; charset=utf-8"),
-            (header::CACHE_CONTROL, "max-age=3600"),
-        ],
+        [(header::CONTENT_TYPE, "text/javascript; charset=utf-8"), (header::CACHE_CONTROL, "max-age=3600")],
         text,
     )
 }

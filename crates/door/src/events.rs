@@ -39,13 +39,7 @@ async fn events(
     params: Params,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let permit = door.stream_permit()?;
-    let mut watcher = Watcher {
-        seq: 0,
-        pending: VecDeque::new(),
-        over: false,
-        door,
-        _permit: permit,
-    };
+    let mut watcher = Watcher { seq: 0, pending: VecDeque::new(), over: false, door, _permit: permit };
     watcher.seq = match start(&headers, &params)? {
         Some(seq) => watcher.resume(seq).await?,
         None => watcher.door.coordinator.feed().newest(),
@@ -63,9 +57,7 @@ fn start(headers: &HeaderMap, params: &Params) -> Result<Option<u64>, Problem> {
             None => return Ok(None),
         },
     };
-    text.parse()
-        .map(Some)
-        .map_err(|_| Problem::unprocessable(field, "must be the number of an event"))
+    text.parse().map(Some).map_err(|_| Problem::unprocessable(field, "must be the number of an event"))
 }
 
 /// One subscriber and how far it is.
@@ -82,18 +74,10 @@ impl Watcher {
     async fn resume(&mut self, seq: u64) -> Result<u64, Problem> {
         let newest = self.door.coordinator.feed().newest();
         if seq > newest {
-            return Err(Problem::gone(format!(
-                "there is no event {seq} yet; the newest is {newest}"
-            )));
+            return Err(Problem::gone(format!("there is no event {seq} yet; the newest is {newest}")));
         }
         if seq < newest {
-            let entries = self
-                .door
-                .coordinator
-                .feed()
-                .after(seq)
-                .await
-                .map_err(|error| refusal(&error))?;
+            let entries = self.door.coordinator.feed().after(seq).await.map_err(|error| refusal(&error))?;
             self.pending.extend(entries);
         }
         Ok(seq)
@@ -121,18 +105,13 @@ impl Watcher {
         }
         let entry = self.pending.pop_front()?;
         self.seq = entry.seq;
-        let event = Event::default()
-            .id(entry.seq.to_string())
-            .event(entry.kind)
-            .data(entry.body);
+        let event = Event::default().id(entry.seq.to_string()).event(entry.kind).data(entry.body);
         Some((Ok(event), self))
     }
 }
 
 fn gone(oldest: u64) -> Event {
-    Event::default()
-        .event("gone")
-        .data(format!("{{\"oldest\":{oldest}}}"))
+    Event::default().event("gone").data(format!("{{\"oldest\":{oldest}}}"))
 }
 
 fn refusal(error: &FeedError) -> Problem {
@@ -157,9 +136,8 @@ mod tests {
     use axum::extract::FromRequestParts;
 
     async fn from(query: &str, last_event_id: Option<&str>) -> Result<Option<u64>, Problem> {
-        let request = axum::http::Request::get(format!("http://localhost/api/events?{query}"))
-            .body(())
-            .unwrap();
+        let request =
+            axum::http::Request::get(format!("http://localhost/api/events?{query}")).body(()).unwrap();
         let (mut parts, ()) = request.into_parts();
         if let Some(id) = last_event_id {
             parts.headers.insert("last-event-id", id.parse().unwrap());

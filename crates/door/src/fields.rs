@@ -27,11 +27,7 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// 422 when it is something else.
     pub fn of(body: &'a Value) -> Result<Self, Problem> {
-        Item {
-            value: body,
-            path: String::new(),
-        }
-        .fields()
+        Item { value: body, path: String::new() }.fields()
     }
 
     /// The names and values of all fields, in no order that matters.
@@ -43,11 +39,7 @@ impl<'a> Fields<'a> {
     /// The path of a field of this object.
     #[must_use]
     pub fn path_of(&self, key: &str) -> String {
-        if self.path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.path)
-        }
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     /// The problem of a field, for rules only the caller knows; `detail` goes on after the path: "must be …".
@@ -60,10 +52,7 @@ impl<'a> Fields<'a> {
     #[must_use]
     pub fn optional(&self, key: &str) -> Option<Item<'a>> {
         let value = self.object.get(key).filter(|value| !value.is_null())?;
-        Some(Item {
-            value,
-            path: self.path_of(key),
-        })
+        Some(Item { value, path: self.path_of(key) })
     }
 
     /// A field that must be there.
@@ -92,14 +81,8 @@ impl<'a> Item<'a> {
     /// # Errors
     /// 422 when it is none.
     pub fn fields(&self) -> Result<Fields<'a>, Problem> {
-        let object = self
-            .value
-            .as_object()
-            .ok_or_else(|| self.refuse("must be an object"))?;
-        Ok(Fields {
-            object,
-            path: self.path.clone(),
-        })
+        let object = self.value.as_object().ok_or_else(|| self.refuse("must be an object"))?;
+        Ok(Fields { object, path: self.path.clone() })
     }
 
     /// The value as a list of at most `len_max` items.
@@ -107,17 +90,11 @@ impl<'a> Item<'a> {
     /// # Errors
     /// 422 when it is none or longer.
     pub fn items(&self, len_max: usize) -> Result<Vec<Item<'a>>, Problem> {
-        let array = self
-            .value
-            .as_array()
-            .ok_or_else(|| self.refuse("must be an array"))?;
+        let array = self.value.as_array().ok_or_else(|| self.refuse("must be an array"))?;
         if array.len() > len_max {
             return Err(self.refuse(&format!("must have at most {len_max} items")));
         }
-        let item = |(index, value)| Item {
-            value,
-            path: format!("{}[{index}]", self.path),
-        };
+        let item = |(index, value)| Item { value, path: format!("{}[{index}]", self.path) };
         Ok(array.iter().enumerate().map(item).collect())
     }
 
@@ -126,10 +103,7 @@ impl<'a> Item<'a> {
     /// # Errors
     /// 422 when it is none.
     pub fn text(&self, chars_max: usize) -> Result<&'a str, Problem> {
-        let text = self
-            .value
-            .as_str()
-            .ok_or_else(|| self.refuse("must be a string"))?;
+        let text = self.value.as_str().ok_or_else(|| self.refuse("must be a string"))?;
         if text.contains('\0') {
             return Err(self.refuse("must not contain NUL"));
         }
@@ -144,10 +118,7 @@ impl<'a> Item<'a> {
     /// # Errors
     /// 422 when it is none.
     pub fn name(&self) -> Result<Name, Problem> {
-        let text = self
-            .value
-            .as_str()
-            .ok_or_else(|| self.refuse("must be a string"))?;
+        let text = self.value.as_str().ok_or_else(|| self.refuse("must be a string"))?;
         Name::new(text).map_err(|error| self.refuse(&error.to_string()))
     }
 
@@ -158,11 +129,7 @@ impl<'a> Item<'a> {
     pub fn integer_in(&self, range: RangeInclusive<i64>) -> Result<i64, Problem> {
         let integer = self.value.as_i64().filter(|integer| range.contains(integer));
         integer.ok_or_else(|| {
-            self.refuse(&format!(
-                "must be an integer from {} to {}",
-                range.start(),
-                range.end()
-            ))
+            self.refuse(&format!("must be an integer from {} to {}", range.start(), range.end()))
         })
     }
 
@@ -171,9 +138,7 @@ impl<'a> Item<'a> {
     /// # Errors
     /// 422 when it is neither.
     pub fn boolean(&self) -> Result<bool, Problem> {
-        self.value
-            .as_bool()
-            .ok_or_else(|| self.refuse("must be true or false"))
+        self.value.as_bool().ok_or_else(|| self.refuse("must be true or false"))
     }
 
     /// The value as milliseconds since the Unix epoch.
@@ -181,13 +146,8 @@ impl<'a> Item<'a> {
     /// # Errors
     /// 422 when it is none, or after the year 9999.
     pub fn timestamp(&self) -> Result<Timestamp, Problem> {
-        let millis = self
-            .value
-            .as_i64()
-            .filter(|millis| (0..=TIMESTAMP_MAX).contains(millis));
-        millis
-            .map(Timestamp)
-            .ok_or_else(|| self.refuse("must be a time in milliseconds since 1970"))
+        let millis = self.value.as_i64().filter(|millis| (0..=TIMESTAMP_MAX).contains(millis));
+        millis.map(Timestamp).ok_or_else(|| self.refuse("must be a time in milliseconds since 1970"))
     }
 
     /// The value as one of some words.
@@ -195,12 +155,8 @@ impl<'a> Item<'a> {
     /// # Errors
     /// 422 listing the words.
     pub fn choice(&self, words: &[&'static str]) -> Result<&'static str, Problem> {
-        let word = self
-            .value
-            .as_str()
-            .and_then(|text| words.iter().find(|word| **word == text));
-        word.copied()
-            .ok_or_else(|| self.refuse(&format!("must be one of {}", words.join(", "))))
+        let word = self.value.as_str().and_then(|text| words.iter().find(|word| **word == text));
+        word.copied().ok_or_else(|| self.refuse(&format!("must be one of {}", words.join(", "))))
     }
 
     /// The problem of this value; `detail` goes on after the path: "must be …".

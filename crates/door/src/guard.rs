@@ -27,16 +27,10 @@ pub(crate) async fn guard(
 fn check(settings: &DoorSettings, request: &Request) -> Result<(), Problem> {
     let Some(host) = host_of(request)? else {
         // Before HTTP/1.1 there was no Host; no browser speaks that.
-        return if request.headers().contains_key(header::ORIGIN) {
-            Err(foreign_origin())
-        } else {
-            Ok(())
-        };
+        return if request.headers().contains_key(header::ORIGIN) { Err(foreign_origin()) } else { Ok(()) };
     };
     if !is_ours(settings, &host) {
-        return Err(Problem::forbidden(
-            "this server is not known by that name; name it in server.hosts",
-        ));
+        return Err(Problem::forbidden("this server is not known by that name; name it in server.hosts"));
     }
     check_origin(settings, request.headers(), &host)
 }
@@ -46,22 +40,15 @@ fn host_of(request: &Request) -> Result<Option<Authority>, Problem> {
     let mut values = request.headers().get_all(header::HOST).iter();
     let Some(value) = values.next() else {
         let may_lack = request.version() < Version::HTTP_11;
-        return if may_lack {
-            Ok(None)
-        } else {
-            Err(Problem::bad_request("the header Host is missing"))
-        };
+        return if may_lack { Ok(None) } else { Err(Problem::bad_request("the header Host is missing")) };
     };
-    let host = value
-        .to_str()
-        .ok()
-        .and_then(|text| text.parse::<Authority>().ok());
+    let host = value.to_str().ok().and_then(|text| text.parse::<Authority>().ok());
     let host = host.filter(|host| values.next().is_none() && !host.as_str().contains('@'));
     let host = host.ok_or_else(|| Problem::bad_request("the header Host must name one host"))?;
     match request.uri().authority() {
-        Some(target) if target != &host => Err(Problem::bad_request(
-            "the header Host is not the one of the address",
-        )),
+        Some(target) if target != &host => {
+            Err(Problem::bad_request("the header Host is not the one of the address"))
+        }
         _ => Ok(Some(host)),
     }
 }
@@ -69,11 +56,7 @@ fn host_of(request: &Request) -> Result<Option<Authority>, Problem> {
 /// An address cannot be rebound to another machine; a name can, so it must be known.
 fn is_ours(settings: &DoorSettings, host: &Authority) -> bool {
     let name = host.host();
-    let is_address = name
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse::<IpAddr>()
-        .is_ok();
+    let is_address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
     let is_listed =
         |listed: &String| listed.eq_ignore_ascii_case(name) || listed.eq_ignore_ascii_case(host.as_str());
     is_address || name.eq_ignore_ascii_case("localhost") || settings.hosts.iter().any(is_listed)
@@ -85,10 +68,7 @@ fn check_origin(settings: &DoorSettings, headers: &HeaderMap, host: &Authority) 
         return Ok(());
     };
     let origin = value.to_str().unwrap_or_default();
-    let is_listed = settings
-        .origins
-        .iter()
-        .any(|listed| listed.eq_ignore_ascii_case(origin));
+    let is_listed = settings.origins.iter().any(|listed| listed.eq_ignore_ascii_case(origin));
     let is_allowed = values.next().is_none() && (is_listed || is_same(origin, host));
     if is_allowed { Ok(()) } else { Err(foreign_origin()) }
 }
@@ -103,10 +83,7 @@ fn is_same(origin: &str, host: &Authority) -> bool {
         _ => return false,
     };
     let same_port = origin.port_u16().unwrap_or(default_port) == host.port_u16().unwrap_or(default_port);
-    same_port
-        && origin
-            .host()
-            .is_some_and(|name| name.eq_ignore_ascii_case(host.host()))
+    same_port && origin.host().is_some_and(|name| name.eq_ignore_ascii_case(host.host()))
 }
 
 fn foreign_origin() -> Problem {
@@ -135,22 +112,14 @@ mod tests {
     /// I7: names that DNS could point here are refused unless listed.
     #[test]
     fn only_our_own_names_are_answered() {
-        for ours in [
-            "127.0.0.1:7400",
-            "localhost:7400",
-            "[::1]:7400",
-            "10.0.0.7",
-            "LOCALHOST",
-            "muster.example:7400",
-        ] {
+        for ours in
+            ["127.0.0.1:7400", "localhost:7400", "[::1]:7400", "10.0.0.7", "LOCALHOST", "muster.example:7400"]
+        {
             assert_eq!(status(&[("host", ours)]), 200, "{ours}");
         }
-        for other in [
-            "evil.example",
-            "localhost.evil.example",
-            "127.0.0.1.evil.example:7400",
-            "muster.example.evil",
-        ] {
+        for other in
+            ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:7400", "muster.example.evil"]
+        {
             assert_eq!(status(&[("host", other)]), 403, "{other}");
         }
         for broken in [
@@ -179,28 +148,15 @@ mod tests {
         ] {
             assert_eq!(from(other), 403, "{other}");
         }
-        assert_eq!(
-            status(&[("host", "10.0.0.7"), ("origin", "http://10.0.0.7")]),
-            200
-        );
-        assert_eq!(
-            status(&[("host", "10.0.0.7"), ("origin", "http://10.0.0.7:8080")]),
-            403
-        );
-        let twice = [
-            ("host", "localhost"),
-            ("origin", "http://localhost"),
-            ("origin", "http://localhost"),
-        ];
+        assert_eq!(status(&[("host", "10.0.0.7"), ("origin", "http://10.0.0.7")]), 200);
+        assert_eq!(status(&[("host", "10.0.0.7"), ("origin", "http://10.0.0.7:8080")]), 403);
+        let twice = [("host", "localhost"), ("origin", "http://localhost"), ("origin", "http://localhost")];
         assert_eq!(status(&twice), 403);
     }
 
     /// I7: a fetch without Origin is judged by Host alone, whatever its `sec-fetch-mode`.
     #[test]
     fn other_fetch_headers_do_not_matter() {
-        assert_eq!(
-            status(&[("host", "localhost:7400"), ("sec-fetch-mode", "cors")]),
-            200
-        );
+        assert_eq!(status(&[("host", "localhost:7400"), ("sec-fetch-mode", "cors")]), 200);
     }
 }

@@ -9,10 +9,7 @@ use axum::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(crate) fn routes() -> OpenApiRouter<Door> {
-    OpenApiRouter::new()
-        .routes(routes!(healthz))
-        .routes(routes!(readyz))
-        .routes(routes!(metrics))
+    OpenApiRouter::new().routes(routes!(healthz)).routes(routes!(readyz)).routes(routes!(metrics))
 }
 
 /// Says that the process lives.
@@ -28,11 +25,7 @@ async fn healthz() -> &'static str {
 ))]
 async fn readyz(State(door): State<Door>) -> Result<&'static str, Problem> {
     let is_ready = !door.is_closing() && door.coordinator.is_ready();
-    if is_ready {
-        Ok("ready\n")
-    } else {
-        Err(Problem::busy("not ready: starting, restarting or stopping"))
-    }
+    if is_ready { Ok("ready\n") } else { Err(Problem::busy("not ready: starting, restarting or stopping")) }
 }
 
 /// Counts of what happened, in OpenMetrics text.
@@ -42,10 +35,7 @@ async fn readyz(State(door): State<Door>) -> Result<&'static str, Problem> {
 ))]
 async fn metrics(_: Scraper, State(door): State<Door>) -> impl IntoResponse {
     (
-        [(
-            header::CONTENT_TYPE,
-            "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        )],
+        [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")],
         door.metrics.text(),
     )
 }

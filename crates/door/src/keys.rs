@@ -14,10 +14,7 @@ impl Keys {
     /// Takes the shared node secret and the admin token.
     #[must_use]
     pub fn new(node_secret: &str, admin_token: &str) -> Self {
-        Self {
-            node: hash(node_secret),
-            admin: hash(admin_token),
-        }
+        Self { node: hash(node_secret), admin: hash(admin_token) }
     }
 
     /// Says whose token this is; `is_own` tells whether it is a secret of some single node.

@@ -12,6 +12,7 @@ mod access;
 mod assemble;
 mod body;
 mod caller;
+mod cors;
 mod docs;
 mod door;
 mod events;
@@ -26,6 +27,7 @@ mod metrics;
 mod openapi;
 mod params;
 mod problem;
+mod problem_kinds;
 mod typed_fields;
 mod writer_counts;
 

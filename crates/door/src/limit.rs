@@ -18,10 +18,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     pub(crate) fn new(settings: &DoorSettings) -> Self {
-        Self {
-            room: Arc::new(Semaphore::new(settings.requests_max)),
-            timeout: settings.request_timeout,
-        }
+        Self { room: Arc::new(Semaphore::new(settings.requests_max)), timeout: settings.request_timeout }
     }
 }
 
@@ -57,10 +54,7 @@ mod tests {
     }
 
     async fn response(router: Router, path: &str) -> Response {
-        router
-            .oneshot(Request::get(path).body(Body::empty()).unwrap())
-            .await
-            .unwrap()
+        router.oneshot(Request::get(path).body(Body::empty()).unwrap()).await.unwrap()
     }
 
     /// I9: overload is answered with 503 and Retry-After, never queued; probes come through.

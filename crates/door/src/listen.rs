@@ -31,10 +31,7 @@ pub async fn listen(listener: TcpListener, router: Router, stop: impl Future<Out
         }
     }
     drop(listener);
-    if tokio::time::timeout(DRAIN_MAX, graceful.shutdown())
-        .await
-        .is_err()
-    {
+    if tokio::time::timeout(DRAIN_MAX, graceful.shutdown()).await.is_err() {
         tracing::warn!("some requests did not end in time and were cut off");
     }
 }

@@ -24,22 +24,14 @@ impl Metrics {
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("muster");
         let requests = Family::<RequestLabels, Counter>::default();
-        registry.register(
-            "http_requests",
-            "Requests by route, method and status",
-            requests.clone(),
-        );
+        registry.register("http_requests", "Requests by route, method and status", requests.clone());
         let seconds = Family::<RouteLabels, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
         registry.register(
             "http_request_seconds",
             "Time until the response began, waiting included",
             seconds.clone(),
         );
-        Self {
-            registry: Mutex::new(registry),
-            requests,
-            seconds,
-        }
+        Self { registry: Mutex::new(registry), requests, seconds }
     }
 
     /// Lets others add counts of their own; names get the prefix `muster_`.
@@ -58,24 +50,10 @@ impl Metrics {
 
     /// Counts one request.
     pub(crate) fn count_request(&self, request: Counted<'_>) {
-        let Counted {
-            route,
-            method,
-            status,
-            took,
-        } = request;
-        self.requests
-            .get_or_create(&RequestLabels {
-                route: route.to_owned(),
-                method,
-                status,
-            })
-            .inc();
+        let Counted { route, method, status, took } = request;
+        self.requests.get_or_create(&RequestLabels { route: route.to_owned(), method, status }).inc();
         self.seconds
-            .get_or_create(&RouteLabels {
-                route: route.to_owned(),
-                method,
-            })
+            .get_or_create(&RouteLabels { route: route.to_owned(), method })
             .observe(took.as_secs_f64());
     }
 }
@@ -109,9 +87,7 @@ struct RouteLabels {
 }
 
 /// From one commit (a millisecond or so) to the longest poll.
-const SECONDS: [f64; 12] = [
-    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 30.0,
-];
+const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 30.0];
 
 #[cfg(test)]
 mod tests {
@@ -123,12 +99,7 @@ mod tests {
         let metrics = Metrics::new();
         for _ in 0..2 {
             let took = Duration::from_millis(2);
-            metrics.count_request(Counted {
-                route: "/api/runs/{id}",
-                method: "GET",
-                status: 200,
-                took,
-            });
+            metrics.count_request(Counted { route: "/api/runs/{id}", method: "GET", status: 200, took });
         }
         let text = metrics.text();
         let line = "muster_http_requests_total{route=\"/api/runs/{id}\",method=\"GET\",status=\"200\"} 2";

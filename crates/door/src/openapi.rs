@@ -17,10 +17,8 @@ pub(crate) fn complete(openapi: &mut OpenApi) {
     let components = openapi.components.get_or_insert_default();
     components.schemas.insert("Problem".to_owned(), Problem::schema());
     for (name, description) in BEARERS {
-        let scheme = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .description(Some(*description))
-            .build();
+        let scheme =
+            HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(*description)).build();
         components.add_security_scheme(*name, SecurityScheme::Http(scheme));
     }
     let apikey = ApiKeyValue::with_description(
@@ -34,20 +32,8 @@ pub(crate) fn complete(openapi: &mut OpenApi) {
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    let PathItem {
-        get,
-        put,
-        post,
-        delete,
-        options,
-        head,
-        patch,
-        trace,
-        ..
-    } = item;
-    [get, put, post, delete, options, head, patch, trace]
-        .into_iter()
-        .flatten()
+    let PathItem { get, put, post, delete, options, head, patch, trace, .. } = item;
+    [get, put, post, delete, options, head, patch, trace].into_iter().flatten()
 }
 
 fn complete_operation(operation: &mut Operation) {
@@ -59,11 +45,7 @@ fn complete_operation(operation: &mut Operation) {
         .chain(WITH_BODY.iter().filter(|_| has_body));
     for (status, description) in common {
         let response = || RefOr::T(Response::new(*description));
-        operation
-            .responses
-            .responses
-            .entry((*status).to_owned())
-            .or_insert_with(response);
+        operation.responses.responses.entry((*status).to_owned()).or_insert_with(response);
     }
     for (status, response) in &mut operation.responses.responses {
         match response {
@@ -80,27 +62,15 @@ fn problem_content() -> RefOr<Content> {
 }
 
 const BEARERS: &[(&str, &str)] = &[
-    (
-        "node",
-        "The shared node secret, or a node's own: opens pull, callback and the RPCs",
-    ),
-    (
-        "operator",
-        "The admin token: opens everything but pull and callback",
-    ),
+    ("node", "The shared node secret, or a node's own: opens pull, callback and the RPCs"),
+    ("operator", "The admin token: opens everything but pull and callback"),
 ];
 
 const ANYWHERE: &[(&str, &str)] = &[
     ("400", "The request cannot be understood"),
-    (
-        "403",
-        "Not allowed: a foreign Host or Origin, or a token of another kind",
-    ),
+    ("403", "Not allowed: a foreign Host or Origin, or a token of another kind"),
     ("500", "Something broke inside the server"),
-    (
-        "503",
-        "Not possible at the moment; Retry-After says when to come again",
-    ),
+    ("503", "Not possible at the moment; Retry-After says when to come again"),
 ];
 
 const SECURED: &[(&str, &str)] = &[("401", "The token is missing or wrong")];
@@ -108,10 +78,7 @@ const SECURED: &[(&str, &str)] = &[("401", "The token is missing or wrong")];
 const WITH_BODY: &[(&str, &str)] = &[
     ("413", "The body is too long"),
     ("415", "The body is not application/json"),
-    (
-        "422",
-        "A field is missing or has a value it cannot have; `field` names it",
-    ),
+    ("422", "A field is missing or has a value it cannot have; `field` names it"),
 ];
 
 #[cfg(test)]
@@ -135,10 +102,7 @@ mod tests {
                 let responses = operation["responses"].as_object().unwrap();
                 assert!(responses.contains_key("503"), "{path}");
                 for (status, response) in responses {
-                    assert!(
-                        !response["description"].as_str().unwrap().is_empty(),
-                        "{path} {status}"
-                    );
+                    assert!(!response["description"].as_str().unwrap().is_empty(), "{path} {status}");
                     let is_problem = response["content"]["application/problem+json"].is_object();
                     assert_eq!(is_problem, status.starts_with(['4', '5']), "{path} {status}");
                 }
@@ -150,14 +114,8 @@ mod tests {
     #[test]
     fn tokens_are_described() {
         let document = described();
-        assert_eq!(
-            document["components"]["securitySchemes"]["node"]["scheme"],
-            "bearer"
-        );
-        assert_eq!(
-            document["components"]["securitySchemes"]["apikey"]["in"],
-            "header"
-        );
+        assert_eq!(document["components"]["securitySchemes"]["node"]["scheme"], "bearer");
+        assert_eq!(document["components"]["securitySchemes"]["apikey"]["in"], "header");
         assert!(document["paths"]["/api/events"]["get"]["responses"]["401"].is_object());
         assert!(document["components"]["schemas"]["Problem"]["properties"]["type"].is_object());
     }

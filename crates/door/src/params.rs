@@ -33,16 +33,12 @@ impl Params {
     /// A parameter's text.
     #[must_use]
     pub fn opt_text(&self, key: &str) -> Option<&str> {
-        self.0
-            .get(key)
-            .map(String::as_str)
-            .filter(|text| !text.is_empty())
+        self.0.get(key).map(String::as_str).filter(|text| !text.is_empty())
     }
 
     /// A parameter that must be there.
     pub fn text(&self, key: &str) -> Result<&str, Problem> {
-        self.opt_text(key)
-            .ok_or_else(|| Problem::unprocessable(key, "is missing"))
+        self.opt_text(key).ok_or_else(|| Problem::unprocessable(key, "is missing"))
     }
 
     /// A name.
@@ -62,9 +58,7 @@ impl Params {
         };
         let integer = text.parse().ok().filter(|integer| range.contains(integer));
         let detail = || format!("must be an integer from {} to {}", range.start(), range.end());
-        integer
-            .map(Some)
-            .ok_or_else(|| Problem::unprocessable(key, &detail()))
+        integer.map(Some).ok_or_else(|| Problem::unprocessable(key, &detail()))
     }
 
     /// One of some words, if any.
@@ -74,18 +68,14 @@ impl Params {
         };
         let word = words.iter().find(|word| **word == text).copied();
         let detail = || format!("must be one of {}", words.join(", "));
-        word.map(Some)
-            .ok_or_else(|| Problem::unprocessable(key, &detail()))
+        word.map(Some).ok_or_else(|| Problem::unprocessable(key, &detail()))
     }
 
     /// Where a page of a list begins (`after`) and how long it may be (`limit`, 1 to 1000, else 100).
     pub fn cursor(&self) -> Result<Cursor, Problem> {
         let limit = self.opt_integer_in("limit", 1..=1000)?.unwrap_or(100);
         let limit = u32::try_from(limit).expect("checked to be at most 1000");
-        Ok(Cursor {
-            after: self.opt_text("after").map(str::to_owned),
-            limit,
-        })
+        Ok(Cursor { after: self.opt_text("after").map(str::to_owned), limit })
     }
 }
 
@@ -95,9 +85,7 @@ impl PathText {
     /// # Errors
     /// 404 saying that there is no such `what`.
     pub fn id<T: FromStr>(&self, what: &str) -> Result<T, Problem> {
-        self.0
-            .parse()
-            .map_err(|_| Problem::not_found(format!("there is no such {what}")))
+        self.0.parse().map_err(|_| Problem::not_found(format!("there is no such {what}")))
     }
 
     /// The text as a name.
@@ -130,8 +118,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathText {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let text = Path::<String>::from_request_parts(parts, state).await;
-        text.map(|Path(text)| Self(text))
-            .map_err(|_| Problem::not_found("there is no such path"))
+        text.map(|Path(text)| Self(text)).map_err(|_| Problem::not_found("there is no such path"))
     }
 }
 
@@ -149,24 +136,11 @@ mod tests {
     #[tokio::test]
     async fn a_query_is_read_by_name() {
         let read = params("limit=7&after=a%2Fb&status=&pc=PC-01").await.unwrap();
-        assert_eq!(
-            read.cursor().unwrap(),
-            Cursor {
-                after: Some("a/b".to_owned()),
-                limit: 7
-            }
-        );
+        assert_eq!(read.cursor().unwrap(), Cursor { after: Some("a/b".to_owned()), limit: 7 });
         assert_eq!(read.opt_choice("status", &["x"]).unwrap(), None);
         assert_eq!(read.name("pc").unwrap().as_str(), "PC-01");
-        assert_eq!(
-            read.only(&["limit", "after", "status"]).unwrap_err().field(),
-            Some("pc")
-        );
-        for (query, field) in [
-            ("limit=0", "limit"),
-            ("limit=x", "limit"),
-            ("limit=1&limit=1", "limit"),
-        ] {
+        assert_eq!(read.only(&["limit", "after", "status"]).unwrap_err().field(), Some("pc"));
+        for (query, field) in [("limit=0", "limit"), ("limit=x", "limit"), ("limit=1&limit=1", "limit")] {
             let problem = match params(query).await {
                 Ok(read) => read.cursor().unwrap_err(),
                 Err(problem) => problem,

@@ -4,8 +4,6 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use muster_coordinator::Refusal;
-use muster_model::Rejection;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -59,193 +57,6 @@ impl Problem {
         }))
     }
 
-    /// 400: the request breaks HTTP's own rules or cannot be read.
-    #[must_use]
-    pub fn bad_request(detail: impl Into<String>) -> Self {
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            "bad-request",
-            "The request cannot be understood",
-            detail,
-        )
-    }
-
-    /// 400: the body is not JSON as we take it.
-    #[must_use]
-    pub fn bad_json(detail: impl Into<String>) -> Self {
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            "bad-json",
-            "The body is not valid JSON",
-            detail,
-        )
-    }
-
-    /// 401: no token, or a wrong one.
-    #[must_use]
-    pub fn unauthorized() -> Self {
-        let detail = "give a valid token in the header Authorization: Bearer <token>";
-        Self::new(
-            StatusCode::UNAUTHORIZED,
-            "unauthorized",
-            "A valid token is needed",
-            detail,
-        )
-        .header(
-            header::WWW_AUTHENTICATE,
-            HeaderValue::from_static("Bearer realm=\"muster\""),
-        )
-    }
-
-    /// 403: we know the caller, and this is not for them.
-    #[must_use]
-    pub fn forbidden(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::FORBIDDEN, "forbidden", "This is not allowed", detail)
-    }
-
-    /// 404: no such thing.
-    #[must_use]
-    pub fn not_found(detail: impl Into<String>) -> Self {
-        Self::new(
-            StatusCode::NOT_FOUND,
-            "not-found",
-            "There is no such thing",
-            detail,
-        )
-    }
-
-    /// 405: the route exists, the method does not.
-    #[must_use]
-    pub fn method_not_allowed(method: &str) -> Self {
-        let detail = format!("{method} is not possible here; see the header Allow");
-        Self::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "method-not-allowed",
-            "The method is not possible here",
-            detail,
-        )
-    }
-
-    /// 409: the request does not fit the state of things.
-    #[must_use]
-    pub fn conflict(detail: impl Into<String>) -> Self {
-        Self::new(
-            StatusCode::CONFLICT,
-            "conflict",
-            "The request does not fit the current state",
-            detail,
-        )
-    }
-
-    /// 410: it was there once.
-    #[must_use]
-    pub fn gone(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::GONE, "gone", "This is no longer kept", detail)
-    }
-
-    /// 413: the body is too long.
-    #[must_use]
-    pub fn too_large(limit_bytes: usize) -> Self {
-        let detail = format!("the body may have at most {limit_bytes} bytes");
-        Self::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "too-large",
-            "The body is too long",
-            detail,
-        )
-    }
-
-    /// 415: the body is of a type we do not read.
-    #[must_use]
-    pub fn unsupported_media_type(expected: &str) -> Self {
-        let detail = format!("the body must be {expected}; say so in the header Content-Type");
-        Self::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "unsupported-media-type",
-            "The body's type is not read here",
-            detail,
-        )
-    }
-
-    /// 422: a field has a value it cannot have. `detail` goes on where the field's path ends: "must be …".
-    #[must_use]
-    pub fn unprocessable(field: impl Into<String>, detail: &str) -> Self {
-        let field = field.into();
-        let subject = if field.is_empty() { "the body" } else { &field };
-        let detail = format!("{subject} {detail}");
-        let title = "A field has a value it cannot have";
-        let mut problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", title, detail);
-        problem.0.field = Some(field);
-        problem
-    }
-
-    /// 429: this caller asks too often.
-    #[must_use]
-    pub fn too_many(retry_after_s: u32) -> Self {
-        let detail = format!("try again in {retry_after_s} s");
-        Self::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            "too-many",
-            "Too many requests",
-            detail,
-        )
-        .retry_after(retry_after_s)
-    }
-
-    /// 503: we cannot do it now; the same request may work in a moment.
-    #[must_use]
-    pub fn busy(detail: impl Into<String>) -> Self {
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "busy",
-            "Not possible at the moment",
-            detail,
-        )
-        .retry_after(RETRY_AFTER_S)
-    }
-
-    /// 503: the request took longer than `server.request_timeout_s`.
-    #[must_use]
-    pub fn timed_out() -> Self {
-        let detail = "the request took too long; whether it took effect is unknown";
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "timed-out",
-            "The request took too long",
-            detail,
-        )
-        .retry_after(RETRY_AFTER_S)
-    }
-
-    /// 500: our fault. What happened goes to the log, never to the caller.
-    #[must_use]
-    pub fn internal(error: &dyn std::fmt::Display) -> Self {
-        tracing::error!(%error, "a request failed inside");
-        let detail = "the server's log says more; quote the header x-request-id";
-        Self::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "internal",
-            "Something broke inside the server",
-            detail,
-        )
-    }
-
-    /// The problem that a refusal of the coordinator makes; `phrase` has the dialect's words for a rejection.
-    #[must_use]
-    pub fn of_refusal(refusal: Refusal, phrase: impl FnOnce(Rejection) -> Self) -> Self {
-        match refusal {
-            Refusal::Rejected(rejection) => phrase(rejection),
-            Refusal::Busy => Self::busy("too many requests wait; try again"),
-            Refusal::Unavailable => {
-                Self::busy("the coordinator is restarting; whether it took effect is unknown")
-            }
-            Refusal::Store(error) => {
-                tracing::error!(%error, "the store failed a read");
-                Self::busy("the store cannot be read at the moment")
-            }
-        }
-    }
-
     /// Adds a member of a dialect's own.
     #[must_use]
     pub fn with(mut self, member: &str, value: impl Into<Value>) -> Self {
@@ -277,7 +88,13 @@ impl Problem {
         self.0.field.as_deref()
     }
 
-    fn header(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
+    /// Names the field that is to blame.
+    pub(crate) fn blaming(mut self, field: String) -> Self {
+        self.0.field = Some(field);
+        self
+    }
+
+    pub(crate) fn header(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
         self.0.header = Some((name, value));
         self
     }
@@ -305,13 +122,7 @@ impl utoipa::ToSchema for Problem {}
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{} {}: {}",
-            self.0.status.as_u16(),
-            self.0.title,
-            self.0.detail
-        )
+        write!(f, "{} {}: {}", self.0.status.as_u16(), self.0.title, self.0.detail)
     }
 }
 
@@ -325,12 +136,10 @@ fn status_as_number<S: serde::Serializer>(status: &StatusCode, to: S) -> Result<
 /// The media type of a problem.
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 
-/// Long enough for a restart of the term, short enough not to be noticed.
-const RETRY_AFTER_S: u32 = 1;
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use muster_coordinator::Refusal;
 
     async fn body_of(response: Response) -> Value {
         let bytes = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
@@ -342,10 +151,7 @@ mod tests {
     async fn a_problem_names_the_field() {
         let response = Problem::unprocessable("devices[3].device_id", "is missing").into_response();
         assert_eq!(response.status(), 422);
-        assert_eq!(
-            response.headers()[header::CONTENT_TYPE],
-            "application/problem+json"
-        );
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
         let body = body_of(response).await;
         assert_eq!(body["type"], "urn:muster:problem:unprocessable");
         assert_eq!(body["status"], 422);
@@ -357,11 +163,9 @@ mod tests {
     /// I9: overload says when to come again.
     #[test]
     fn overload_says_when_to_come_again() {
-        for problem in [
-            Problem::busy("x"),
-            Problem::too_many(1),
-            Problem::of_refusal(Refusal::Busy, |_| unreachable!()),
-        ] {
+        for problem in
+            [Problem::busy("x"), Problem::too_many(1), Problem::of_refusal(Refusal::Busy, |_| unreachable!())]
+        {
             assert_eq!(problem.into_response().headers()[header::RETRY_AFTER], "1");
         }
     }
@@ -376,9 +180,7 @@ mod tests {
     /// Q14: a dialect can add members of its own.
     #[tokio::test]
     async fn members_can_be_added() {
-        let problem = Problem::not_found("no such row")
-            .with("code", "PGRST116")
-            .with("hint", Value::Null);
+        let problem = Problem::not_found("no such row").with("code", "PGRST116").with("hint", Value::Null);
         let body = body_of(problem.into_response()).await;
         assert_eq!(body["code"], "PGRST116");
         assert_eq!(body["hint"], Value::Null);

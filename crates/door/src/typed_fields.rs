@@ -105,18 +105,9 @@ mod tests {
         let body = json!({"devices": [{"device_id": "a"}, {"device_id": 7}], "lease": {"token": null}});
         let fields = Fields::of(&body).unwrap();
         let devices = fields.items("devices", 2).unwrap();
-        assert_eq!(
-            devices[0].fields().unwrap().name("device_id").unwrap().as_str(),
-            "a"
-        );
-        assert_eq!(
-            blamed(devices[1].fields().unwrap().name("device_id")),
-            "devices[1].device_id"
-        );
-        assert_eq!(
-            blamed(fields.fields("lease").unwrap().text("token", 9)),
-            "lease.token"
-        );
+        assert_eq!(devices[0].fields().unwrap().name("device_id").unwrap().as_str(), "a");
+        assert_eq!(blamed(devices[1].fields().unwrap().name("device_id")), "devices[1].device_id");
+        assert_eq!(blamed(fields.fields("lease").unwrap().text("token", 9)), "lease.token");
         assert_eq!(blamed(fields.items("devices", 1)), "devices");
         assert_eq!(blamed(Fields::of(&json!([]))), "");
     }

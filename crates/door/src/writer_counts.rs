@@ -39,21 +39,11 @@ const COUNTERS: [Count; 5] = [
     ("batches", "Batches made durable", Stats::batches),
     ("rows", "Rows made durable", Stats::rows),
     ("terms", "Terms begun", Stats::terms),
-    (
-        "broken_invariants",
-        "Times a sampled invariant did not hold",
-        Stats::broken_invariants,
-    ),
+    ("broken_invariants", "Times a sampled invariant did not hold", Stats::broken_invariants),
 ];
 
 const GAUGES: [Count; 3] = [
-    (
-        "waiting_pulls",
-        "Pulls that wait for work now",
-        Stats::waiting_pulls,
-    ),
+    ("waiting_pulls", "Pulls that wait for work now", Stats::waiting_pulls),
     ("epoch", "The epoch of the running term", Stats::epoch),
-    ("ready", "Whether a term runs: 1 or 0", |stats| {
-        u64::from(stats.is_ready())
-    }),
+    ("ready", "Whether a term runs: 1 or 0", |stats| u64::from(stats.is_ready())),
 ];

@@ -101,7 +101,7 @@ fn door_settings(read: &Reading<'_>) -> Result<DoorSettings, ConfigError> {
         request_timeout: read.duration("server.request_timeout_s", 31.0, 3600.0)?,
         requests_max: read.count("server.max_requests", 1, 1_000_000)?,
         hosts: read.texts("server.hosts")?,
-        origins: read.texts("server.origins")?,
+        origins: read.origins("server.origins")?,
         public_metrics: read.boolean("server.public_metrics")?,
     })
 }

@@ -10,6 +10,7 @@ use crate::{
 use clap::Args;
 use muster_coordinator::Coordinator;
 use muster_door::Door;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{path::PathBuf, time::Duration};
 use tokio::{
     net::TcpListener,
@@ -40,6 +41,7 @@ impl Serve {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let config = Config::parse(&config::gather(self.config.as_deref(), self.flags())?)?;
         logging::start(config.log_format);
+        raise_open_files();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let served = runtime.block_on(serve(config));
         // A read that hangs in a thread of its own must not keep the process.
@@ -55,6 +57,15 @@ impl Serve {
             ("server.log_format", &self.log_format),
         ];
         flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect()
+    }
+}
+
+/// Takes as many open files as the system gives: each waiting node is one, and common defaults end at 1024.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::debug!(%error, "the number of open files stays as it is");
     }
 }
 

@@ -21,6 +21,17 @@ impl Reading<'_> {
         texts.ok_or_else(|| self.unfit(key, "a list of texts"))
     }
 
+    /// Origins of pages, as browsers write them: scheme and host, no path.
+    pub(super) fn origins(&self, key: &str) -> Result<Vec<String>, ConfigError> {
+        let origins = self.texts(key)?;
+        let is_origin = |text: &String| {
+            let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+            host.is_some_and(|host| !host.is_empty() && !host.contains(['/', ' ', '*']))
+        };
+        let expected = "a list of origins such as https://dashboard.example, without a path";
+        if origins.iter().all(is_origin) { Ok(origins) } else { Err(self.unfit(key, expected)) }
+    }
+
     pub(super) fn boolean(&self, key: &str) -> Result<bool, ConfigError> {
         self.0.get(key).0.as_bool().ok_or_else(|| self.unfit(key, "true or false"))
     }
@@ -137,6 +148,8 @@ mod tests {
             "nodes.lease_s = -1",
             "server.public_metrics = 'yes'",
             "server.hosts = 'a'",
+            "server.origins = ['dashboard.example']",
+            "server.origins = ['https://dashboard.example/']",
             "server.listen = 'nowhere'",
             "server.log_format = 'xml'",
             "retention.history_days = 0",

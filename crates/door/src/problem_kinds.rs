@@ -1,0 +1,143 @@
+//! The kinds of problem, one constructor each, by status.
+
+use crate::Problem;
+use axum::http::{HeaderValue, StatusCode, header};
+use muster_coordinator::Refusal;
+use muster_model::Rejection;
+
+impl Problem {
+    /// 400: the request breaks HTTP's own rules or cannot be read.
+    #[must_use]
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad-request", "The request cannot be understood", detail)
+    }
+
+    /// 400: the body is not JSON as we take it.
+    #[must_use]
+    pub fn bad_json(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad-json", "The body is not valid JSON", detail)
+    }
+
+    /// 401: no token, or a wrong one.
+    #[must_use]
+    pub fn unauthorized() -> Self {
+        let detail = "give a valid token in the header Authorization: Bearer <token>";
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "A valid token is needed", detail)
+            .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"muster\""))
+    }
+
+    /// 403: we know the caller, and this is not for them.
+    #[must_use]
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", "This is not allowed", detail)
+    }
+
+    /// 404: no such thing.
+    #[must_use]
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", "There is no such thing", detail)
+    }
+
+    /// 405: the route exists, the method does not.
+    #[must_use]
+    pub fn method_not_allowed(method: &str) -> Self {
+        let detail = format!("{method} is not possible here; see the header Allow");
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method-not-allowed",
+            "The method is not possible here",
+            detail,
+        )
+    }
+
+    /// 409: the request does not fit the state of things.
+    #[must_use]
+    pub fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "conflict", "The request does not fit the current state", detail)
+    }
+
+    /// 410: it was there once.
+    #[must_use]
+    pub fn gone(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::GONE, "gone", "This is no longer kept", detail)
+    }
+
+    /// 413: the body is too long.
+    #[must_use]
+    pub fn too_large(limit_bytes: usize) -> Self {
+        let detail = format!("the body may have at most {limit_bytes} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The body is too long", detail)
+    }
+
+    /// 415: the body is of a type we do not read.
+    #[must_use]
+    pub fn unsupported_media_type(expected: &str) -> Self {
+        let detail = format!("the body must be {expected}; say so in the header Content-Type");
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "unsupported-media-type",
+            "The body's type is not read here",
+            detail,
+        )
+    }
+
+    /// 422: a field has a value it cannot have. `detail` goes on where the field's path ends: "must be …".
+    #[must_use]
+    pub fn unprocessable(field: impl Into<String>, detail: &str) -> Self {
+        let field = field.into();
+        let subject = if field.is_empty() { "the body" } else { &field };
+        let detail = format!("{subject} {detail}");
+        let title = "A field has a value it cannot have";
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", title, detail).blaming(field)
+    }
+
+    /// 429: this caller asks too often.
+    #[must_use]
+    pub fn too_many(retry_after_s: u32) -> Self {
+        let detail = format!("try again in {retry_after_s} s");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many", "Too many requests", detail)
+            .retry_after(retry_after_s)
+    }
+
+    /// 503: we cannot do it now; the same request may work in a moment.
+    #[must_use]
+    pub fn busy(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "Not possible at the moment", detail)
+            .retry_after(RETRY_AFTER_S)
+    }
+
+    /// 503: the request took longer than `server.request_timeout_s`.
+    #[must_use]
+    pub fn timed_out() -> Self {
+        let detail = "the request took too long; whether it took effect is unknown";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "timed-out", "The request took too long", detail)
+            .retry_after(RETRY_AFTER_S)
+    }
+
+    /// 500: our fault. What happened goes to the log, never to the caller.
+    #[must_use]
+    pub fn internal(error: &dyn std::fmt::Display) -> Self {
+        tracing::error!(%error, "a request failed inside");
+        let detail = "the server's log says more; quote the header x-request-id";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "Something broke inside the server", detail)
+    }
+
+    /// The problem that a refusal of the coordinator makes; `phrase` has the dialect's words for a rejection.
+    #[must_use]
+    pub fn of_refusal(refusal: Refusal, phrase: impl FnOnce(Rejection) -> Self) -> Self {
+        match refusal {
+            Refusal::Rejected(rejection) => phrase(rejection),
+            Refusal::Busy => Self::busy("too many requests wait; try again"),
+            Refusal::Unavailable => {
+                Self::busy("the coordinator is restarting; whether it took effect is unknown")
+            }
+            Refusal::Store(error) => {
+                tracing::error!(%error, "the store failed a read");
+                Self::busy("the store cannot be read at the moment")
+            }
+        }
+    }
+}
+
+/// Long enough for a restart of the term, short enough not to be noticed.
+const RETRY_AFTER_S: u32 = 1;
