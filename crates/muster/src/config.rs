@@ -58,7 +58,7 @@ pub(crate) enum ConfigError {
 }
 
 fn near(suggestion: &Option<String>) -> String {
-    suggestion.as_ref().map_or_else(String::new, |suggestion| format!("; did you mean {suggestion}?"))
+    suggestion.as_ref().map_or_else(String::new, |suggestion| format!(" (did you mean {suggestion}?)"))
 }
 
 /// What the command line says about settings: `section.key` and the text given.
