@@ -12,10 +12,7 @@ pub fn continue_feed(last: u64, entries: &[FeedEntry]) -> Result<u64, StoreError
         if entry.seq == last + 1 {
             Ok(entry.seq)
         } else {
-            Err(StoreError::Corrupt(format!(
-                "feed {}: does not follow {last}",
-                entry.seq
-            )))
+            Err(StoreError::Corrupt(format!("feed {}: does not follow {last}", entry.seq)))
         }
     })
 }

@@ -37,12 +37,7 @@ impl MemoryStore {
     #[must_use]
     pub fn snapshot(&self) -> Self {
         let tables = Arc::clone(&self.lock().tables);
-        Self {
-            shared: Arc::new(Mutex::new(Shared {
-                tables,
-                failure: None,
-            })),
-        }
+        Self { shared: Arc::new(Mutex::new(Shared { tables, failure: None })) }
     }
 
     /// Makes the next commit fail.
@@ -63,10 +58,7 @@ impl Store for MemoryStore {
         Ok(Term {
             epoch: tables.epoch,
             feed_seq: tables.feed_seq(),
-            writer: Box::new(MemoryWriter {
-                store: self.clone(),
-                epoch: tables.epoch,
-            }),
+            writer: Box::new(MemoryWriter { store: self.clone(), epoch: tables.epoch }),
             lookup: Box::new(MemoryLookup { store: self.clone() }),
         })
     }
@@ -91,11 +83,7 @@ impl MemoryWriter {
     /// The data, if this term is still the newest.
     fn current(&self) -> Result<MutexGuard<'_, Shared>, StoreError> {
         let shared = self.store.lock();
-        if shared.tables.epoch == self.epoch {
-            Ok(shared)
-        } else {
-            Err(StoreError::Superseded)
-        }
+        if shared.tables.epoch == self.epoch { Ok(shared) } else { Err(StoreError::Superseded) }
     }
 }
 

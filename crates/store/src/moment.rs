@@ -35,10 +35,7 @@ fn job_moment(job: &JobRecord) -> Timestamp {
 }
 
 fn task_moment(task: &TaskRecord) -> Timestamp {
-    latest(
-        task.created_at,
-        [task.started_at, task.confirmed_at, task.completed_at],
-    )
+    latest(task.created_at, [task.started_at, task.confirmed_at, task.completed_at])
 }
 
 fn lane_moment(lane: &LaneRecord) -> Timestamp {
@@ -46,10 +43,7 @@ fn lane_moment(lane: &LaneRecord) -> Timestamp {
 }
 
 fn worker_moment(worker: &WorkerRecord) -> Timestamp {
-    latest(
-        worker.created_at,
-        [Some(worker.status_since), Some(worker.last_seen)],
-    )
+    latest(worker.created_at, [Some(worker.status_since), Some(worker.last_seen)])
 }
 
 fn latest<const N: usize>(first: Timestamp, others: [Option<Timestamp>; N]) -> Timestamp {

@@ -35,10 +35,7 @@ impl List {
         let Some(text) = &cursor.after else {
             return Start::Beginning;
         };
-        let key = text
-            .strip_prefix(self.mark())
-            .and_then(|rest| rest.strip_prefix(':'))
-            .and_then(parse);
+        let key = text.strip_prefix(self.mark()).and_then(|rest| rest.strip_prefix(':')).and_then(parse);
         key.map_or(Start::Nowhere, Start::After)
     }
 
@@ -47,10 +44,7 @@ impl List {
         let limit = usize::try_from(cursor.limit.max(1)).unwrap_or(usize::MAX);
         let more = items.len() > limit;
         items.truncate(limit);
-        let next = items
-            .last()
-            .filter(|_| more)
-            .map(|last| format!("{}:{}", self.mark(), key(last)));
+        let next = items.last().filter(|_| more).map(|last| format!("{}:{}", self.mark(), key(last)));
         Page { items, next }
     }
 
@@ -87,9 +81,7 @@ pub fn parse_alert_key(text: &str) -> Option<(i64, u128)> {
 /// Reads a number that counts up from 1 and fits every store.
 #[must_use]
 pub fn parse_number(text: &str) -> Option<u64> {
-    text.parse::<i64>()
-        .ok()
-        .and_then(|number| u64::try_from(number).ok())
+    text.parse::<i64>().ok().and_then(|number| u64::try_from(number).ok())
 }
 
 #[cfg(test)]
@@ -97,10 +89,7 @@ mod tests {
     use super::*;
 
     fn cursor(after: Option<&str>, limit: u32) -> Cursor {
-        Cursor {
-            after: after.map(str::to_owned),
-            limit,
-        }
+        Cursor { after: after.map(str::to_owned), limit }
     }
 
     #[test]
@@ -113,31 +102,13 @@ mod tests {
 
     #[test]
     fn the_last_page_has_no_next() {
-        assert_eq!(
-            List::Jobs
-                .page(&cursor(None, 3), vec![3, 2, 1], u64::to_string)
-                .next,
-            None
-        );
+        assert_eq!(List::Jobs.page(&cursor(None, 3), vec![3, 2, 1], u64::to_string).next, None);
     }
 
     #[test]
     fn a_cursor_of_another_list_leads_nowhere() {
-        for text in [
-            "",
-            "7",
-            "tasks:7",
-            "jobs7",
-            "jobs:",
-            "jobs:x",
-            "jobs:-1",
-            "jobs:99999999999999999999",
-        ] {
-            assert_eq!(
-                List::Jobs.start(&cursor(Some(text), 1), parse_number),
-                Start::Nowhere,
-                "{text}"
-            );
+        for text in ["", "7", "tasks:7", "jobs7", "jobs:", "jobs:x", "jobs:-1", "jobs:99999999999999999999"] {
+            assert_eq!(List::Jobs.start(&cursor(Some(text), 1), parse_number), Start::Nowhere, "{text}");
         }
     }
 }

@@ -33,22 +33,11 @@ fn batch(id: &str) -> Batch {
         last_seen: at,
         created_at: at,
     };
-    Batch {
-        changes: vec![Change::Worker(Box::new(worker))],
-        ..Batch::default()
-    }
+    Batch { changes: vec![Change::Worker(Box::new(worker))], ..Batch::default() }
 }
 
 fn count(store: &MemoryStore) -> usize {
-    store
-        .reader()
-        .workers(&Cursor {
-            after: None,
-            limit: 100,
-        })
-        .unwrap()
-        .items
-        .len()
+    store.reader().workers(&Cursor { after: None, limit: 100 }).unwrap().items.len()
 }
 
 #[test]
@@ -72,11 +61,5 @@ fn a_snapshot_goes_its_own_way() {
     let snapshot = store.snapshot();
     store.begin_term().unwrap().writer.commit(&batch("b")).unwrap();
     assert_eq!((count(&store), count(&snapshot)), (2, 1));
-    assert_eq!(
-        (
-            store.begin_term().unwrap().epoch,
-            snapshot.begin_term().unwrap().epoch
-        ),
-        (3, 2)
-    );
+    assert_eq!((store.begin_term().unwrap().epoch, snapshot.begin_term().unwrap().epoch), (3, 2));
 }

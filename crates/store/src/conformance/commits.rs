@@ -39,45 +39,16 @@ fn a_later_row_replaces_an_earlier_one_of_its_batch(fixture: &mut dyn Fixture) {
         changed(worker("PC-01")),
         changed(job(1)),
         changed(ended_task(1, 2, 5)),
-        changed(LaneRecord {
-            failed: true,
-            ..lane("a", "PC-02")
-        }),
-        changed(WorkerRecord {
-            draining: true,
-            ..worker("PC-01")
-        }),
+        changed(LaneRecord { failed: true, ..lane("a", "PC-02") }),
+        changed(WorkerRecord { draining: true, ..worker("PC-01") }),
         changed(closed_job(1, 6)),
-        changed(TaskRecord {
-            attempt: 2,
-            ..task(1, 1)
-        }),
+        changed(TaskRecord { attempt: 2, ..task(1, 1) }),
     ]);
     let reader = desk.reader();
-    assert_eq!(
-        reader.task(task_id(1, 2)).expect("it is read"),
-        Some(ended_task(1, 2, 5))
-    );
-    assert_eq!(
-        reader
-            .task(task_id(1, 1))
-            .expect("it is read")
-            .map(|task| task.attempt),
-        Some(2)
-    );
-    assert_eq!(
-        reader
-            .lane(&name("a"))
-            .expect("it is read")
-            .map(|lane| lane.worker),
-        Some(name("PC-02"))
-    );
-    assert!(
-        reader
-            .worker_record(&name("PC-01"))
-            .expect("it is read")
-            .is_some_and(|worker| worker.draining)
-    );
+    assert_eq!(reader.task(task_id(1, 2)).expect("it is read"), Some(ended_task(1, 2, 5)));
+    assert_eq!(reader.task(task_id(1, 1)).expect("it is read").map(|task| task.attempt), Some(2));
+    assert_eq!(reader.lane(&name("a")).expect("it is read").map(|lane| lane.worker), Some(name("PC-02")));
+    assert!(reader.worker_record(&name("PC-01")).expect("it is read").is_some_and(|worker| worker.draining));
     assert_eq!(reader.job(job_id(1)).expect("it is read"), Some(closed_job(1, 6)));
 }
 
@@ -85,115 +56,49 @@ fn a_later_batch_replaces_rows(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     desk.commit([changed(task(1, 1)), changed(job(1))]);
     desk.commit([changed(ended_task(1, 1, 5)), changed(closed_job(1, 6))]);
-    assert_eq!(
-        desk.reader().task(task_id(1, 1)).expect("it is read"),
-        Some(ended_task(1, 1, 5))
-    );
-    assert_eq!(
-        desk.reader().job(job_id(1)).expect("it is read"),
-        Some(closed_job(1, 6))
-    );
+    assert_eq!(desk.reader().task(task_id(1, 1)).expect("it is read"), Some(ended_task(1, 1, 5)));
+    assert_eq!(desk.reader().job(job_id(1)).expect("it is read"), Some(closed_job(1, 6)));
 }
 
 fn a_row_can_lose_what_it_had(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     let at = Some(Timestamp(9));
     desk.commit([
-        changed(TaskRecord {
-            error: Some("x".into()),
-            lease_until: at,
-            timeout_at: at,
-            ..task(1, 1)
-        }),
-        changed(LaneRecord {
-            offline_since: at,
-            note: Some("x".into()),
-            ..lane("a", "PC-01")
-        }),
-        changed(WorkerRecord {
-            cap: Some(3),
-            paused_until: at,
-            ..worker("PC-01")
-        }),
+        changed(TaskRecord { error: Some("x".into()), lease_until: at, timeout_at: at, ..task(1, 1) }),
+        changed(LaneRecord { offline_since: at, note: Some("x".into()), ..lane("a", "PC-01") }),
+        changed(WorkerRecord { cap: Some(3), paused_until: at, ..worker("PC-01") }),
     ]);
-    desk.commit([
-        changed(task(1, 1)),
-        changed(lane("a", "PC-01")),
-        changed(worker("PC-01")),
-    ]);
-    assert_eq!(
-        desk.reader().task(task_id(1, 1)).expect("it is read"),
-        Some(task(1, 1))
-    );
-    assert_eq!(
-        desk.reader().lane(&name("a")).expect("it is read"),
-        Some(lane("a", "PC-01"))
-    );
-    assert_eq!(
-        desk.reader().worker_record(&name("PC-01")).expect("it is read"),
-        Some(worker("PC-01"))
-    );
+    desk.commit([changed(task(1, 1)), changed(lane("a", "PC-01")), changed(worker("PC-01"))]);
+    assert_eq!(desk.reader().task(task_id(1, 1)).expect("it is read"), Some(task(1, 1)));
+    assert_eq!(desk.reader().lane(&name("a")).expect("it is read"), Some(lane("a", "PC-01")));
+    assert_eq!(desk.reader().worker_record(&name("PC-01")).expect("it is read"), Some(worker("PC-01")));
 }
 
 fn without_payload(status: JobStatus) -> Change {
-    changed(JobRecord {
-        payload: None,
-        status,
-        ..job(1)
-    })
+    changed(JobRecord { payload: None, status, ..job(1) })
 }
 
 fn read_job(desk: &Desk) -> JobRecord {
-    desk.reader()
-        .job(job_id(1))
-        .expect("it is read")
-        .expect("it is there")
+    desk.reader().job(job_id(1)).expect("it is read").expect("it is there")
 }
 
 fn no_payload_leaves_the_payload(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     desk.commit([changed(job(1))]);
     desk.commit([without_payload(JobStatus::Pending)]);
-    assert_eq!(
-        read_job(&desk),
-        JobRecord {
-            status: JobStatus::Pending,
-            ..job(1)
-        }
-    );
+    assert_eq!(read_job(&desk), JobRecord { status: JobStatus::Pending, ..job(1) });
 }
 
 fn no_payload_leaves_the_payload_of_its_own_batch(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    desk.commit([
-        changed(job(1)),
-        without_payload(JobStatus::Pending),
-        without_payload(JobStatus::Failed),
-    ]);
-    assert_eq!(
-        read_job(&desk),
-        JobRecord {
-            status: JobStatus::Failed,
-            ..job(1)
-        }
-    );
+    desk.commit([changed(job(1)), without_payload(JobStatus::Pending), without_payload(JobStatus::Failed)]);
+    assert_eq!(read_job(&desk), JobRecord { status: JobStatus::Failed, ..job(1) });
 }
 
 fn a_payload_can_be_replaced(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    let other = JobPayload {
-        title: None,
-        workflow: "other".into(),
-        timeout: None,
-        ..payload()
-    };
-    desk.commit([
-        changed(job(1)),
-        changed(JobRecord {
-            payload: Some(other.clone()),
-            ..job(1)
-        }),
-    ]);
+    let other = JobPayload { title: None, workflow: "other".into(), timeout: None, ..payload() };
+    desk.commit([changed(job(1)), changed(JobRecord { payload: Some(other.clone()), ..job(1) })]);
     assert_eq!(read_job(&desk).payload, Some(other));
 }
 
@@ -206,41 +111,26 @@ fn loaded_shares(desk: &mut Desk) -> Vec<ShareRecord> {
 }
 
 fn gone(worker: &str, job: u64) -> Change {
-    Change::ShareGone {
-        worker: name(worker),
-        job: job_id(job),
-    }
+    Change::ShareGone { worker: name(worker), job: job_id(job) }
 }
 
 fn a_share_that_is_gone_is_loaded_no_more(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    desk.commit([
-        changed(share("PC-01", 1)),
-        changed(share("PC-01", 2)),
-        changed(share("PC-02", 1)),
-    ]);
+    desk.commit([changed(share("PC-01", 1)), changed(share("PC-01", 2)), changed(share("PC-02", 1))]);
     desk.commit([gone("PC-01", 1), gone("PC-03", 1)]);
     assert_eq!(loaded_shares(&mut desk), [share("PC-01", 2), share("PC-02", 1)]);
 }
 
 fn a_share_can_come_again(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    desk.commit([
-        changed(share("PC-01", 1)),
-        gone("PC-01", 1),
-        changed(share("PC-01", 1)),
-    ]);
+    desk.commit([changed(share("PC-01", 1)), gone("PC-01", 1), changed(share("PC-01", 1))]);
     assert_eq!(loaded_shares(&mut desk), [share("PC-01", 1)]);
     desk.commit([gone("PC-01", 1), changed(share("PC-01", 1)), gone("PC-01", 1)]);
     assert_eq!(loaded_shares(&mut desk), []);
 }
 
 fn stop(worker: &str, ordinal: u32, gone: bool) -> Change {
-    Change::Stop {
-        worker: name(worker),
-        task: task_id(1, ordinal),
-        gone,
-    }
+    Change::Stop { worker: name(worker), task: task_id(1, ordinal), gone }
 }
 
 fn a_stop_is_told_until_it_is_gone(fixture: &mut dyn Fixture) {
@@ -252,44 +142,23 @@ fn a_stop_is_told_until_it_is_gone(fixture: &mut dyn Fixture) {
         });
         stops.collect::<Vec<_>>()
     };
-    desk.commit([
-        stop("PC-01", 1, false),
-        stop("PC-01", 1, false),
-        stop("PC-02", 1, false),
-    ]);
-    desk.commit([
-        stop("PC-01", 2, false),
-        stop("PC-01", 3, false),
-        stop("PC-01", 3, true),
-    ]);
+    desk.commit([stop("PC-01", 1, false), stop("PC-01", 1, false), stop("PC-02", 1, false)]);
+    desk.commit([stop("PC-01", 2, false), stop("PC-01", 3, false), stop("PC-01", 3, true)]);
     let mut desk = desk.reopen(fixture);
     let (first, second) = (task_id(1, 1), task_id(1, 2));
-    assert_eq!(
-        stops(&mut desk),
-        [
-            (name("PC-01"), first),
-            (name("PC-01"), second),
-            (name("PC-02"), first)
-        ]
-    );
+    assert_eq!(stops(&mut desk), [(name("PC-01"), first), (name("PC-01"), second), (name("PC-02"), first)]);
     desk.commit([
         stop("PC-01", 1, true),
         stop("PC-02", 9, true),
         stop("PC-01", 2, true),
         stop("PC-01", 2, false),
     ]);
-    assert_eq!(
-        stops(&mut desk),
-        [(name("PC-01"), second), (name("PC-02"), first)]
-    );
+    assert_eq!(stops(&mut desk), [(name("PC-01"), second), (name("PC-02"), first)]);
 }
 
 fn secrets_are_replaced_as_a_whole(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    let secret = |byte| SecretRecord {
-        hash: [byte; 32],
-        valid_until: None,
-    };
+    let secret = |byte| SecretRecord { hash: [byte; 32], valid_until: None };
     let count = |desk: &mut Desk| {
         let secrets = desk.load().into_iter().filter_map(|loaded| match loaded {
             Loaded::Secrets(worker, secrets) => Some((worker, secrets)),
@@ -306,24 +175,13 @@ fn secrets_are_replaced_as_a_whole(fixture: &mut dyn Fixture) {
 
 fn sight(desk: &mut Desk, worker: &str, at: i64, changes: Vec<Change>) -> Option<i64> {
     let sightings = vec![(name(worker), Timestamp(at))];
-    desk.try_commit(&Batch {
-        changes,
-        feed: vec![],
-        sightings,
-    })
-    .expect("the batch is kept");
-    desk.reader()
-        .worker_record(&name(worker))
-        .expect("it is read")
-        .map(|worker| worker.last_seen.0)
+    desk.try_commit(&Batch { changes, feed: vec![], sightings }).expect("the batch is kept");
+    desk.reader().worker_record(&name(worker)).expect("it is read").map(|worker| worker.last_seen.0)
 }
 
 fn a_sighting_moves_last_seen_forward_only(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    assert_eq!(
-        sight(&mut desk, "PC-01", 5_000, vec![changed(worker("PC-01"))]),
-        Some(5_000)
-    );
+    assert_eq!(sight(&mut desk, "PC-01", 5_000, vec![changed(worker("PC-01"))]), Some(5_000));
     assert_eq!(sight(&mut desk, "PC-01", 7_000, vec![]), Some(7_000));
     assert_eq!(sight(&mut desk, "PC-01", 6_000, vec![]), Some(7_000));
 }
@@ -357,11 +215,7 @@ fn a_batch_that_cannot_be_kept_leaves_no_trace(fixture: &mut dyn Fixture) {
         changed(key("k1", 5)),
     ];
     // A feed with a hole in it is refused.
-    let batch = Batch {
-        changes,
-        feed: vec![entry(1), entry(3)],
-        sightings: vec![],
-    };
+    let batch = Batch { changes, feed: vec![entry(1), entry(3)], sightings: vec![] };
     assert!(desk.try_commit(&batch).is_err());
     let mut desk = desk.reopen(fixture);
     assert_eq!(desk.load().len(), 1, "only the job number is loaded");

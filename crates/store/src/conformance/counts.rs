@@ -16,31 +16,15 @@ named![
 ];
 
 fn summary(desk: &Desk, id: &str) -> WorkerSummary {
-    desk.reader()
-        .worker(&name(id))
-        .expect("it is read")
-        .expect("it is there")
+    desk.reader().worker(&name(id)).expect("it is read").expect("it is there")
 }
 
 /// Devices, running, idle, error, disconnected.
 fn counts(desk: &Desk, id: &str) -> [u64; 5] {
     let one = summary(desk, id);
-    let all = desk
-        .reader()
-        .workers(&Cursor {
-            after: None,
-            limit: 100,
-        })
-        .expect("they are read")
-        .items;
+    let all = desk.reader().workers(&Cursor { after: None, limit: 100 }).expect("they are read").items;
     assert!(all.contains(&one), "the list and the single answer are alike");
-    [
-        one.device_count,
-        one.running_count,
-        one.idle_count,
-        one.error_count,
-        one.disconnected_count,
-    ]
+    [one.device_count, one.running_count, one.idle_count, one.error_count, one.disconnected_count]
 }
 
 fn a_worker_without_devices_counts_nothing(fixture: &mut dyn Fixture) {
@@ -51,10 +35,7 @@ fn a_worker_without_devices_counts_nothing(fixture: &mut dyn Fixture) {
 }
 
 fn in_status(id: &str, status: LaneStatus) -> LaneRecord {
-    LaneRecord {
-        status,
-        ..lane(id, "PC-01")
-    }
+    LaneRecord { status, ..lane(id, "PC-01") }
 }
 
 /// Q13
@@ -62,14 +43,8 @@ fn devices_are_counted_by_what_they_are(fixture: &mut dyn Fixture) {
     use LaneStatus::{Error, Offline, Online};
     let mut desk = Desk::open(fixture);
     desk.commit(["PC-01", "PC-02"].map(|id| changed(worker(id))));
-    let statuses = [
-        ("a", Online),
-        ("b", Online),
-        ("c", Online),
-        ("d", Error),
-        ("e", Offline),
-        ("f", Offline),
-    ];
+    let statuses =
+        [("a", Online), ("b", Online), ("c", Online), ("d", Error), ("e", Offline), ("f", Offline)];
     desk.commit(statuses.map(|(id, status)| changed(in_status(id, status))));
     desk.commit([changed(lane("g", "PC-02"))]);
     assert_eq!(counts(&desk, "PC-01"), [6, 0, 3, 1, 2]);
@@ -79,11 +54,7 @@ fn devices_are_counted_by_what_they_are(fixture: &mut dyn Fixture) {
 /// A fleet of one worker with three devices, and an open job.
 fn fleet(fixture: &mut dyn Fixture) -> Desk {
     let mut desk = Desk::open(fixture);
-    desk.commit([
-        changed(worker("PC-01")),
-        changed(worker("PC-02")),
-        changed(job(1)),
-    ]);
+    desk.commit([changed(worker("PC-01")), changed(worker("PC-02")), changed(job(1))]);
     desk.commit(["device-1", "device-2", "device-3"].map(|id| changed(lane(id, "PC-01"))));
     desk
 }
@@ -91,31 +62,17 @@ fn fleet(fixture: &mut dyn Fixture) -> Desk {
 /// Q13
 fn a_running_task_makes_its_device_busy(fixture: &mut dyn Fixture) {
     let mut desk = fleet(fixture);
-    let pending = TaskRecord {
-        status: TaskStatus::Pending,
-        ..task(1, 2)
-    };
-    desk.commit([
-        changed(task(1, 1)),
-        changed(pending),
-        changed(ended_task(1, 3, 5)),
-    ]);
+    let pending = TaskRecord { status: TaskStatus::Pending, ..task(1, 2) };
+    desk.commit([changed(task(1, 1)), changed(pending), changed(ended_task(1, 3, 5))]);
     assert_eq!(counts(&desk, "PC-01"), [3, 1, 2, 0, 0]);
-    desk.commit([
-        changed(ended_task(1, 1, 6)),
-        changed(task(1, 2)),
-        changed(task(1, 3)),
-    ]);
+    desk.commit([changed(ended_task(1, 1, 6)), changed(task(1, 2)), changed(task(1, 3))]);
     assert_eq!(counts(&desk, "PC-01"), [3, 2, 1, 0, 0]);
 }
 
 /// Q7: the lane stays taken until its end.
 fn a_cancelled_job_still_has_running_tasks(fixture: &mut dyn Fixture) {
     let mut desk = fleet(fixture);
-    let cancelled = JobRecord {
-        open: true,
-        ..closed_job(1, 5)
-    };
+    let cancelled = JobRecord { open: true, ..closed_job(1, 5) };
     desk.commit([changed(task(1, 1)), changed(cancelled)]);
     assert_eq!(counts(&desk, "PC-01"), [3, 1, 2, 0, 0]);
     desk.commit([changed(ended_task(1, 1, 6)), changed(closed_job(1, 5))]);
@@ -125,28 +82,18 @@ fn a_cancelled_job_still_has_running_tasks(fixture: &mut dyn Fixture) {
 fn a_device_that_moved_counts_where_it_is(fixture: &mut dyn Fixture) {
     let mut desk = fleet(fixture);
     desk.commit([changed(task(1, 1)), changed(lane("device-1", "PC-02"))]);
-    assert_eq!(
-        counts(&desk, "PC-01"),
-        [2, 1, 2, 0, 0],
-        "its task still runs there"
-    );
+    assert_eq!(counts(&desk, "PC-01"), [2, 1, 2, 0, 0], "its task still runs there");
     assert_eq!(counts(&desk, "PC-02"), [1, 0, 0, 0, 0], "it is not idle");
 }
 
 fn at_worker(worker: &str, task: TaskRecord) -> TaskRecord {
-    TaskRecord {
-        worker: name(worker),
-        ..task
-    }
+    TaskRecord { worker: name(worker), ..task }
 }
 
 fn tasks_are_counted_by_worker_and_status(fixture: &mut dyn Fixture) {
     use TaskStatus::{Completed, Pending, Running};
     let mut desk = Desk::open(fixture);
-    let pending = TaskRecord {
-        status: Pending,
-        ..task(1, 6)
-    };
+    let pending = TaskRecord { status: Pending, ..task(1, 6) };
     desk.commit([
         changed(at_worker("PC-02", ended_task(1, 1, 5))),
         changed(at_worker("PC-02", ended_task(1, 2, 5))),
@@ -156,47 +103,23 @@ fn tasks_are_counted_by_worker_and_status(fixture: &mut dyn Fixture) {
         changed(at_worker("PC-01", pending)),
         changed(at_worker("PC-01", task(2, 1))),
     ]);
-    let counts = desk
-        .reader()
-        .job_counts(job_id(1), Timestamp(0))
-        .expect("they are counted");
-    let expected = [
-        ("PC-01", Pending, 1),
-        ("PC-01", Running, 2),
-        ("PC-01", Completed, 1),
-        ("PC-02", Completed, 2),
-    ];
-    assert_eq!(
-        counts.per_worker,
-        expected.map(|(worker, status, count)| (name(worker), status, count))
-    );
+    let counts = desk.reader().job_counts(job_id(1), Timestamp(0)).expect("they are counted");
+    let expected =
+        [("PC-01", Pending, 1), ("PC-01", Running, 2), ("PC-01", Completed, 1), ("PC-02", Completed, 2)];
+    assert_eq!(counts.per_worker, expected.map(|(worker, status, count)| (name(worker), status, count)));
 }
 
 fn ends_are_counted_from_a_moment_on(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    desk.commit(
-        [
-            task(1, 1),
-            ended_task(1, 2, 10),
-            ended_task(1, 3, 20),
-            ended_task(1, 4, 30),
-        ]
-        .map(changed),
-    );
+    desk.commit([task(1, 1), ended_task(1, 2, 10), ended_task(1, 3, 20), ended_task(1, 4, 30)].map(changed));
     for (since, expected) in [(0, 3), (10, 3), (11, 2), (30, 1), (31, 0)] {
-        let counts = desk
-            .reader()
-            .job_counts(job_id(1), Timestamp(since))
-            .expect("they are counted");
+        let counts = desk.reader().job_counts(job_id(1), Timestamp(since)).expect("they are counted");
         assert_eq!(counts.ended_since, expected, "since {since}");
     }
 }
 
 fn a_job_without_tasks_counts_nothing(fixture: &mut dyn Fixture) {
     let desk = Desk::open(fixture);
-    let counts = desk
-        .reader()
-        .job_counts(job_id(1), Timestamp(0))
-        .expect("they are counted");
+    let counts = desk.reader().job_counts(job_id(1), Timestamp(0)).expect("they are counted");
     assert_eq!(counts, JobCounts::default());
 }

@@ -29,10 +29,7 @@ impl Desk {
     }
 
     pub(crate) fn commit(&mut self, changes: impl IntoIterator<Item = Change>) {
-        let batch = Batch {
-            changes: changes.into_iter().collect(),
-            ..Batch::default()
-        };
+        let batch = Batch { changes: changes.into_iter().collect(), ..Batch::default() };
         self.try_commit(&batch).expect("the batch is kept");
     }
 
@@ -43,38 +40,24 @@ impl Desk {
     /// Adds entries to the feed, with rows beside them.
     pub(crate) fn feed(&mut self, seqs: impl IntoIterator<Item = u64>, changes: Vec<Change>) {
         let feed = seqs.into_iter().map(entry).collect();
-        self.try_commit(&Batch {
-            changes,
-            feed,
-            sightings: Vec::new(),
-        })
-        .expect("the batch is kept");
+        self.try_commit(&Batch { changes, feed, sightings: Vec::new() }).expect("the batch is kept");
     }
 
     pub(crate) fn load(&mut self) -> Vec<Loaded> {
         let mut loaded = Vec::new();
-        self.term
-            .writer
-            .load(&mut |record| loaded.push(record))
-            .expect("everything is loaded");
+        self.term.writer.load(&mut |record| loaded.push(record)).expect("everything is loaded");
         loaded
     }
 
     pub(crate) fn fact(&mut self, key: Key) -> Option<Fact> {
-        let facts = self
-            .term
-            .lookup
-            .facts(std::slice::from_ref(&key))
-            .expect("keys are looked up");
+        let facts = self.term.lookup.facts(std::slice::from_ref(&key)).expect("keys are looked up");
         facts.get(&key).cloned()
     }
 
     /// Prunes until nothing more remains; answers how many calls that took.
     pub(crate) fn prune(&mut self, cutoffs: &Cutoffs) -> usize {
         let more = |writer: &mut dyn crate::Writer| writer.prune(cutoffs).expect("old rows are deleted");
-        1 + (0..10_000)
-            .take_while(|_| more(self.term.writer.as_mut()))
-            .count()
+        1 + (0..10_000).take_while(|_| more(self.term.writer.as_mut())).count()
     }
 }
 
@@ -90,22 +73,14 @@ pub(crate) fn entry(seq: u64) -> FeedEntry {
 /// Reads a whole list in pages of a size; every page but the last is full.
 pub(crate) fn read_all<T>(size: u32, read: impl Fn(&Cursor) -> Result<Page<T>, StoreError>) -> Vec<T> {
     let mut all = Vec::new();
-    let mut cursor = Cursor {
-        after: None,
-        limit: size,
-    };
+    let mut cursor = Cursor { after: None, limit: size };
     loop {
         let page = read(&cursor).expect("a page is read");
-        assert!(
-            page.items.len() <= size as usize,
-            "a page has more items than asked for"
-        );
+        assert!(page.items.len() <= size as usize, "a page has more items than asked for");
         let next = page.next.clone();
-        assert!(
-            next.is_none() || page.items.len() == size as usize,
-            "a page before the last is not full"
-        );
+        assert!(next.is_none() || page.items.len() == size as usize, "a page before the last is not full");
         all.extend(page.items);
+        assert!(all.len() < 100_000, "the pages never end");
         if next.is_none() {
             return all;
         }
@@ -115,9 +90,5 @@ pub(crate) fn read_all<T>(size: u32, read: impl Fn(&Cursor) -> Result<Page<T>, S
 
 /// Everything before a moment is old.
 pub(crate) fn before(at: i64) -> Cutoffs {
-    Cutoffs {
-        history: Timestamp(at),
-        report_ids: Timestamp(at),
-        keys: Timestamp(at),
-    }
+    Cutoffs { history: Timestamp(at), report_ids: Timestamp(at), keys: Timestamp(at) }
 }

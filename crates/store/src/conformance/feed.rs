@@ -30,13 +30,7 @@ fn entries(seqs: impl IntoIterator<Item = u64>) -> Vec<FeedEntry> {
 
 fn an_empty_feed_begins_at_one(fixture: &mut dyn Fixture) {
     let desk = Desk::open(fixture);
-    assert_eq!(
-        read(&desk, 0, 10),
-        FeedPage {
-            entries: vec![],
-            oldest: 1
-        }
-    );
+    assert_eq!(read(&desk, 0, 10), FeedPage { entries: vec![], oldest: 1 });
     assert_eq!(read(&desk, u64::MAX, 10).entries, []);
 }
 
@@ -54,13 +48,7 @@ fn the_feed_is_read_from_every_position(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     fill(&mut desk);
     for after in 0..=29 {
-        assert_eq!(
-            read(&desk, after, 1_000),
-            FeedPage {
-                entries: entries(after + 1..=28),
-                oldest: 1
-            }
-        );
+        assert_eq!(read(&desk, after, 1_000), FeedPage { entries: entries(after + 1..=28), oldest: 1 });
     }
 }
 
@@ -90,10 +78,7 @@ fn the_feed_survives_a_restart(fixture: &mut dyn Fixture) {
 }
 
 fn refused(desk: &mut Desk, seqs: &[u64]) -> bool {
-    let batch = Batch {
-        feed: entries(seqs.iter().copied()),
-        ..Batch::default()
-    };
+    let batch = Batch { feed: entries(seqs.iter().copied()), ..Batch::default() };
     matches!(desk.try_commit(&batch), Err(StoreError::Corrupt(_)))
 }
 
@@ -146,11 +131,5 @@ fn a_feed_out_of_order_in_time_loses_no_middle(fixture: &mut dyn Fixture) {
         desk.feed([seq], vec![changed(alert(1, at))]);
     }
     desk.prune(&before(100));
-    assert_eq!(
-        read(&desk, 0, 10),
-        FeedPage {
-            entries: entries(2..=4),
-            oldest: 2
-        }
-    );
+    assert_eq!(read(&desk, 0, 10), FeedPage { entries: entries(2..=4), oldest: 2 });
 }

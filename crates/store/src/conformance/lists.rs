@@ -31,49 +31,22 @@ const SIZES: [u32; 5] = [1, 2, 3, 7, 100];
 fn jobs_come_newest_first_in_pages(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     // Ids sort against the ages here.
-    desk.commit((1..=7).map(|seq| {
-        changed(JobRecord {
-            seq,
-            ..job(100 - seq)
-        })
-    }));
+    desk.commit((1..=7).map(|seq| changed(JobRecord { seq, ..job(100 - seq) })));
     let reader = desk.reader();
     for size in SIZES {
         let jobs = read_all(size, |page| reader.jobs(&JobFilter::default(), page));
-        assert_eq!(
-            jobs.iter().map(|job| job.seq).collect::<Vec<_>>(),
-            [7, 6, 5, 4, 3, 2, 1]
-        );
+        assert_eq!(jobs.iter().map(|job| job.seq).collect::<Vec<_>>(), [7, 6, 5, 4, 3, 2, 1]);
     }
 }
 
 fn jobs_are_filtered(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    let night = |seq| JobRecord {
-        queue: name("night"),
-        ..job(seq)
-    };
-    let pending = |seq| JobRecord {
-        status: JobStatus::Pending,
-        ..job(seq)
-    };
-    desk.commit(
-        [
-            job(1),
-            night(2),
-            pending(3),
-            closed_job(4, 5),
-            night(5),
-            closed_job(6, 5),
-        ]
-        .map(changed),
-    );
+    let night = |seq| JobRecord { queue: name("night"), ..job(seq) };
+    let pending = |seq| JobRecord { status: JobStatus::Pending, ..job(seq) };
+    desk.commit([job(1), night(2), pending(3), closed_job(4, 5), night(5), closed_job(6, 5)].map(changed));
     let reader = desk.reader();
     let seqs = |status, queue: Option<&str>| -> Vec<u64> {
-        let filter = JobFilter {
-            status,
-            queue: queue.map(name),
-        };
+        let filter = JobFilter { status, queue: queue.map(name) };
         let jobs = read_all(1, |page| reader.jobs(&filter, page));
         jobs.iter().map(|job| job.seq).collect()
     };
@@ -89,13 +62,7 @@ fn jobs_are_filtered(fixture: &mut dyn Fixture) {
 fn jobs_are_listed_with_their_payload(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     desk.commit([changed(job(1))]);
-    let page = desk.reader().jobs(
-        &JobFilter::default(),
-        &Cursor {
-            after: None,
-            limit: 5,
-        },
-    );
+    let page = desk.reader().jobs(&JobFilter::default(), &Cursor { after: None, limit: 5 });
     assert_eq!(page.expect("they are read").items, [job(1)]);
 }
 
@@ -105,35 +72,19 @@ fn tasks_come_oldest_first_in_pages(fixture: &mut dyn Fixture) {
     let reader = desk.reader();
     for size in SIZES {
         let tasks = read_all(size, |page| reader.tasks(job_id(1), &TaskFilter::default(), page));
-        assert_eq!(
-            tasks,
-            (1..=12).map(|ordinal| task(1, ordinal)).collect::<Vec<_>>()
-        );
+        assert_eq!(tasks, (1..=12).map(|ordinal| task(1, ordinal)).collect::<Vec<_>>());
     }
 }
 
 fn tasks_are_filtered(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    let elsewhere = |ordinal| TaskRecord {
-        worker: name("PC-02"),
-        ..task(1, ordinal)
-    };
+    let elsewhere = |ordinal| TaskRecord { worker: name("PC-02"), ..task(1, ordinal) };
     desk.commit(
-        [
-            task(1, 1),
-            ended_task(1, 2, 5),
-            elsewhere(3),
-            ended_task(1, 4, 5),
-            elsewhere(5),
-        ]
-        .map(changed),
+        [task(1, 1), ended_task(1, 2, 5), elsewhere(3), ended_task(1, 4, 5), elsewhere(5)].map(changed),
     );
     let reader = desk.reader();
     let ordinals = |status, worker: Option<&str>| -> Vec<u32> {
-        let filter = TaskFilter {
-            status,
-            worker: worker.map(name),
-        };
+        let filter = TaskFilter { status, worker: worker.map(name) };
         let tasks = read_all(1, |page| reader.tasks(job_id(1), &filter, page));
         tasks.iter().map(|task| task.id.ordinal).collect()
     };
@@ -168,31 +119,16 @@ fn lanes_come_by_name_in_pages(fixture: &mut dyn Fixture) {
 
 fn lanes_are_filtered(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    let offline = |id, worker| LaneRecord {
-        status: LaneStatus::Offline,
-        ..lane(id, worker)
-    };
+    let offline = |id, worker| LaneRecord { status: LaneStatus::Offline, ..lane(id, worker) };
     desk.commit(
-        [
-            lane("a", "PC-01"),
-            offline("b", "PC-01"),
-            lane("c", "PC-02"),
-            offline("d", "PC-02"),
-        ]
-        .map(changed),
+        [lane("a", "PC-01"), offline("b", "PC-01"), lane("c", "PC-02"), offline("d", "PC-02")].map(changed),
     );
     // A device that moved is found where it is now.
     desk.commit([changed(lane("c", "PC-01"))]);
     let reader = desk.reader();
     let ids = |status, worker: Option<&str>| -> Vec<Name> {
-        let filter = LaneFilter {
-            status,
-            worker: worker.map(name),
-        };
-        read_all(1, |page| reader.lanes(&filter, page))
-            .into_iter()
-            .map(|lane| lane.id)
-            .collect()
+        let filter = LaneFilter { status, worker: worker.map(name) };
+        read_all(1, |page| reader.lanes(&filter, page)).into_iter().map(|lane| lane.id).collect()
     };
     assert_eq!(ids(Some(LaneStatus::Online), None), ["a", "c"].map(name));
     assert_eq!(ids(None, Some("PC-01")), ["a", "b", "c"].map(name));
@@ -206,27 +142,14 @@ fn workers_come_by_name_in_pages(fixture: &mut dyn Fixture) {
     let reader = desk.reader();
     for size in SIZES {
         let workers = read_all(size, |page| reader.workers(page));
-        assert_eq!(
-            workers
-                .into_iter()
-                .map(|summary| summary.worker)
-                .collect::<Vec<_>>(),
-            NAMES.map(worker)
-        );
+        assert_eq!(workers.into_iter().map(|summary| summary.worker).collect::<Vec<_>>(), NAMES.map(worker));
     }
 }
 
 fn alerts_come_newest_first_in_pages(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     // Several of one moment, and ids that sort against the moments.
-    let alerts = [
-        alert(9, 1),
-        alert(5, 2),
-        alert(6, 2),
-        alert(7, 2),
-        alert(u128::MAX, 3),
-        alert(0, 4),
-    ];
+    let alerts = [alert(9, 1), alert(5, 2), alert(6, 2), alert(7, 2), alert(u128::MAX, 3), alert(0, 4)];
     desk.commit(alerts.clone().map(changed));
     let reader = desk.reader();
     for size in SIZES {
@@ -247,15 +170,10 @@ fn filled(fixture: &mut dyn Fixture) -> Desk {
 
 /// How many items each list has at a cursor, and how many of them say that more follow.
 fn found(desk: &Desk, after: &str) -> [(usize, bool); 5] {
-    let page = &Cursor {
-        after: Some(after.to_owned()),
-        limit: 2,
-    };
+    let page = &Cursor { after: Some(after.to_owned()), limit: 2 };
     let reader = desk.reader();
     let jobs = reader.jobs(&JobFilter::default(), page).expect("they are read");
-    let tasks = reader
-        .tasks(job_id(1), &TaskFilter::default(), page)
-        .expect("they are read");
+    let tasks = reader.tasks(job_id(1), &TaskFilter::default(), page).expect("they are read");
     let lanes = reader.lanes(&LaneFilter::default(), page).expect("they are read");
     let workers = reader.workers(page).expect("they are read");
     let alerts = reader.alerts(page).expect("they are read");
@@ -271,43 +189,21 @@ fn found(desk: &Desk, after: &str) -> [(usize, bool); 5] {
 fn a_cursor_nobody_gave_is_an_empty_page(fixture: &mut dyn Fixture) {
     let desk = filled(fixture);
     let long = "9".repeat(10_000);
-    for garbage in [
-        "",
-        "0",
-        "-1",
-        "a",
-        "기기",
-        "' OR 1=1 --",
-        "\0",
-        "1.1",
-        ":",
-        "99999999999999999999",
-        &long,
-    ] {
+    for garbage in
+        ["", "0", "-1", "a", "기기", "' OR 1=1 --", "\0", "1.1", ":", "99999999999999999999", &long]
+    {
         assert_eq!(found(&desk, garbage), [(0, false); 5], "{garbage}");
     }
 }
 
 fn a_cursor_of_another_list_is_an_empty_page(fixture: &mut dyn Fixture) {
     let desk = filled(fixture);
-    let page = Cursor {
-        after: None,
-        limit: 1,
-    };
+    let page = Cursor { after: None, limit: 1 };
     let reader = desk.reader();
     let nexts = [
-        reader
-            .jobs(&JobFilter::default(), &page)
-            .expect("they are read")
-            .next,
-        reader
-            .tasks(job_id(1), &TaskFilter::default(), &page)
-            .expect("they are read")
-            .next,
-        reader
-            .lanes(&LaneFilter::default(), &page)
-            .expect("they are read")
-            .next,
+        reader.jobs(&JobFilter::default(), &page).expect("they are read").next,
+        reader.tasks(job_id(1), &TaskFilter::default(), &page).expect("they are read").next,
+        reader.lanes(&LaneFilter::default(), &page).expect("they are read").next,
         reader.workers(&page).expect("they are read").next,
         reader.alerts(&page).expect("they are read").next,
     ];
@@ -320,32 +216,17 @@ fn a_cursor_of_another_list_is_an_empty_page(fixture: &mut dyn Fixture) {
 
 fn a_page_holds_at_least_one_item(fixture: &mut dyn Fixture) {
     let desk = filled(fixture);
-    let page = desk
-        .reader()
-        .workers(&Cursor {
-            after: None,
-            limit: 0,
-        })
-        .expect("they are read");
+    let page = desk.reader().workers(&Cursor { after: None, limit: 0 }).expect("they are read");
     assert_eq!((page.items.len(), page.next.is_some()), (1, true));
-    let page = desk
-        .reader()
-        .workers(&Cursor {
-            after: None,
-            limit: u32::MAX,
-        })
-        .expect("they are read");
+    let page = desk.reader().workers(&Cursor { after: None, limit: u32::MAX }).expect("they are read");
     assert_eq!((page.items.len(), page.next.is_some()), (3, false));
 }
 
 fn an_item_that_comes_later_disturbs_no_page(fixture: &mut dyn Fixture) {
     let mut desk = filled(fixture);
     let reader = desk.reader();
-    let jobs = |after| {
-        reader
-            .jobs(&JobFilter::default(), &Cursor { after, limit: 2 })
-            .expect("they are read")
-    };
+    let jobs =
+        |after| reader.jobs(&JobFilter::default(), &Cursor { after, limit: 2 }).expect("they are read");
     let first = jobs(None);
     desk.commit([changed(job(4))]);
     assert_eq!(jobs(first.next).items, [job(1)]);

@@ -35,17 +35,10 @@ fn rank(loaded: &Loaded) -> Option<u8> {
 
 fn records_are_handed_over_in_order(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    let secrets = vec![SecretRecord {
-        hash: [1; 32],
-        valid_until: None,
-    }];
+    let secrets = vec![SecretRecord { hash: [1; 32], valid_until: None }];
     desk.commit([
         Change::Secrets(name("PC-01"), secrets),
-        Change::Stop {
-            worker: name("PC-01"),
-            task: task_id(1, 1),
-            gone: false,
-        },
+        Change::Stop { worker: name("PC-01"), task: task_id(1, 1), gone: false },
         changed(share("PC-01", 1)),
         changed(task(1, 1)),
         changed(task(2, 1)),
@@ -82,11 +75,7 @@ fn open_jobs_come_oldest_first(fixture: &mut dyn Fixture) {
 
 fn closed_jobs_and_their_tasks_are_not_loaded(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    desk.commit([
-        changed(closed_job(1, 5)),
-        changed(job(2)),
-        changed(closed_job(3, 5)),
-    ]);
+    desk.commit([changed(closed_job(1, 5)), changed(job(2)), changed(closed_job(3, 5))]);
     desk.commit((1..=3).flat_map(|job| [changed(ended_task(job, 1, 5)), changed(ended_task(job, 2, 5))]));
     let id = job_id(2).0;
     assert_eq!(jobs_and_tasks(&mut desk), (vec![2], vec![(id, 1), (id, 2)]));
@@ -99,10 +88,7 @@ fn ended_tasks_of_open_jobs_are_loaded(fixture: &mut dyn Fixture) {
         Loaded::Task(task) => Some(task.status),
         _ => None,
     });
-    assert_eq!(
-        statuses.collect::<Vec<_>>(),
-        [TaskStatus::Running, TaskStatus::Completed]
-    );
+    assert_eq!(statuses.collect::<Vec<_>>(), [TaskStatus::Running, TaskStatus::Completed]);
 }
 
 fn a_job_that_closes_is_loaded_no_more(fixture: &mut dyn Fixture) {

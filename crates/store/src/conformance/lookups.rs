@@ -24,11 +24,7 @@ fn a_task_is_a_fact_once_it_ended(fixture: &mut dyn Fixture) {
         assert_eq!(desk.fact(key()), None, "{status:?}");
     }
     for status in [TaskStatus::Completed, TaskStatus::Failed, TaskStatus::Cancelled] {
-        let ended = TaskRecord {
-            status,
-            result: Some("{}".into()),
-            ..ended_task(1, 1, 5)
-        };
+        let ended = TaskRecord { status, result: Some("{}".into()), ..ended_task(1, 1, 5) };
         desk.commit([changed(ended.clone())]);
         assert_eq!(desk.fact(key()), Some(Fact::Task(Box::new(ended))));
     }
@@ -37,16 +33,10 @@ fn a_task_is_a_fact_once_it_ended(fixture: &mut dyn Fixture) {
 fn a_job_is_a_fact_once_it_closed(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     let key = || Key::Job(job_id(1));
-    desk.commit([changed(JobRecord {
-        status: JobStatus::Cancelled,
-        ..job(1)
-    })]);
+    desk.commit([changed(JobRecord { status: JobStatus::Cancelled, ..job(1) })]);
     assert_eq!(desk.fact(key()), None, "it ended, but a task of it may be live");
     for status in [JobStatus::Success, JobStatus::Failed, JobStatus::Cancelled] {
-        desk.commit([changed(JobRecord {
-            status,
-            ..closed_job(1, 5)
-        })]);
+        desk.commit([changed(JobRecord { status, ..closed_job(1, 5) })]);
         assert_eq!(desk.fact(key()), Some(Fact::Job(status)));
     }
 }
@@ -61,14 +51,8 @@ fn a_report_is_known_by_its_id(fixture: &mut dyn Fixture) {
     };
     desk.commit([changed(report("evt-1", 5)), changed(stale)]);
     let mut desk = desk.reopen(fixture);
-    assert_eq!(
-        desk.fact(Key::Report(report_id("evt-1"))),
-        Some(Fact::Report(Digest(7)))
-    );
-    assert_eq!(
-        desk.fact(Key::Report(report_id(&"기".repeat(128)))),
-        Some(Fact::Report(Digest(u128::MAX)))
-    );
+    assert_eq!(desk.fact(Key::Report(report_id("evt-1"))), Some(Fact::Report(Digest(7))));
+    assert_eq!(desk.fact(Key::Report(report_id(&"기".repeat(128)))), Some(Fact::Report(Digest(u128::MAX))));
 }
 
 fn report_ids_differ_in_every_character(fixture: &mut dyn Fixture) {
@@ -91,19 +75,9 @@ fn a_submission_is_known_by_its_key(fixture: &mut dyn Fixture) {
 fn many_keys_are_looked_up_at_once(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     desk.commit((1..=1_000).map(|ordinal| changed(ended_task(1, ordinal, 5))));
-    desk.commit([
-        changed(report("r", 5)),
-        changed(key("k", 5)),
-        changed(closed_job(2, 5)),
-    ]);
-    let mut keys: Vec<Key> = (1..=2_000)
-        .map(|ordinal| Key::Task(task_id(1, ordinal)))
-        .collect();
-    keys.extend([
-        Key::Report(report_id("r")),
-        Key::Submission(submission_key("k")),
-        Key::Job(job_id(2)),
-    ]);
+    desk.commit([changed(report("r", 5)), changed(key("k", 5)), changed(closed_job(2, 5))]);
+    let mut keys: Vec<Key> = (1..=2_000).map(|ordinal| Key::Task(task_id(1, ordinal))).collect();
+    keys.extend([Key::Report(report_id("r")), Key::Submission(submission_key("k")), Key::Job(job_id(2))]);
     let facts = desk.term.lookup.facts(&keys).expect("keys are looked up");
     assert_eq!(keys.iter().filter(|key| facts.get(key).is_some()).count(), 1_003);
 }

@@ -35,18 +35,9 @@ fn an_old_closed_job_goes_with_its_tasks_and_logs(fixture: &mut dyn Fixture) {
         assert_eq!(reader.job(job_id(number)).expect("it is read").is_some(), kept);
         assert_eq!(desk.fact(Key::Job(job_id(number))).is_some(), kept);
         for ordinal in 1..=3 {
+            assert_eq!(reader.task(task_id(number, ordinal)).expect("it is read").is_some(), kept);
             assert_eq!(
-                reader
-                    .task(task_id(number, ordinal))
-                    .expect("it is read")
-                    .is_some(),
-                kept
-            );
-            assert_eq!(
-                reader
-                    .task_log(task_id(number, ordinal))
-                    .expect("it is read")
-                    .len(),
+                reader.task_log(task_id(number, ordinal)).expect("it is read").len(),
                 usize::from(kept)
             );
         }
@@ -56,21 +47,10 @@ fn an_old_closed_job_goes_with_its_tasks_and_logs(fixture: &mut dyn Fixture) {
 fn young_and_open_jobs_stay(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     // Old by its end, but a task of it may still be live.
-    let open = muster_model::JobRecord {
-        open: true,
-        ..closed_job(1, 5)
-    };
-    desk.commit([
-        changed(open),
-        changed(task(1, 1)),
-        changed(job(2)),
-        changed(closed_job(3, 5_000)),
-    ]);
+    let open = muster_model::JobRecord { open: true, ..closed_job(1, 5) };
+    desk.commit([changed(open), changed(task(1, 1)), changed(job(2)), changed(closed_job(3, 5_000))]);
     desk.prune(&before(1_000));
-    assert_eq!(
-        read_all(10, |page| desk.reader().jobs(&JobFilter::default(), page)).len(),
-        3
-    );
+    assert_eq!(read_all(10, |page| desk.reader().jobs(&JobFilter::default(), page)).len(), 3);
     assert!(desk.reader().task(task_id(1, 1)).expect("it is read").is_some());
 }
 
@@ -88,13 +68,7 @@ fn the_cutoff_itself_is_young(fixture: &mut dyn Fixture) {
 fn one_call_deletes_a_bounded_amount(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     desk.commit((1..=2_000).map(|number| changed(closed_job(number, 5))));
-    assert!(
-        desk.term
-            .writer
-            .prune(&before(1_000))
-            .expect("old rows are deleted"),
-        "more remains"
-    );
+    assert!(desk.term.writer.prune(&before(1_000)).expect("old rows are deleted"), "more remains");
     let count = |desk: &Desk| read_all(500, |page| desk.reader().jobs(&JobFilter::default(), page)).len();
     let left = count(&desk);
     assert!(left > 0 && left < 2_000, "{left}");
@@ -107,20 +81,11 @@ fn a_job_with_many_tasks_goes_whole(fixture: &mut dyn Fixture) {
     desk.commit([changed(closed_job(1, 5)), changed(closed_job(2, 5_000))]);
     desk.commit((1..=1_500).flat_map(|ordinal| {
         let logged = log(task_id(1, ordinal), 1, LogKind::Created);
-        [
-            changed(ended_task(1, ordinal, 5)),
-            changed(ended_task(2, ordinal, 5)),
-            changed(logged),
-        ]
+        [changed(ended_task(1, ordinal, 5)), changed(ended_task(2, ordinal, 5)), changed(logged)]
     }));
     desk.prune(&before(1_000));
     let reader = desk.reader();
-    let count = |job| {
-        read_all(500, |page| {
-            reader.tasks(job_id(job), &TaskFilter::default(), page)
-        })
-        .len()
-    };
+    let count = |job| read_all(500, |page| reader.tasks(job_id(job), &TaskFilter::default(), page)).len();
     assert_eq!((count(1), count(2)), (0, 1_500));
     assert_eq!(reader.job(job_id(1)).expect("it is read"), None);
     assert_eq!(reader.task_log(task_id(1, 1_500)).expect("it is read"), []);
@@ -129,45 +94,26 @@ fn a_job_with_many_tasks_goes_whole(fixture: &mut dyn Fixture) {
 fn report_ids_and_keys_have_cutoffs_of_their_own(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     for at in [10, 20, 30] {
-        desk.commit([
-            changed(report(&format!("r{at}"), at)),
-            changed(key(&format!("k{at}"), at)),
-        ]);
+        desk.commit([changed(report(&format!("r{at}"), at)), changed(key(&format!("k{at}"), at))]);
     }
-    desk.prune(&Cutoffs {
-        history: Timestamp(1_000),
-        report_ids: Timestamp(15),
-        keys: Timestamp(25),
-    });
+    desk.prune(&Cutoffs { history: Timestamp(1_000), report_ids: Timestamp(15), keys: Timestamp(25) });
     let report = |desk: &mut Desk, id| desk.fact(Key::Report(report_id(id))).is_some();
-    assert_eq!(
-        ["r10", "r20", "r30"].map(|id| report(&mut desk, id)),
-        [false, true, true]
-    );
+    assert_eq!(["r10", "r20", "r30"].map(|id| report(&mut desk, id)), [false, true, true]);
     let key = |desk: &mut Desk, id| desk.fact(Key::Submission(submission_key(id))).is_some();
-    assert_eq!(
-        ["k10", "k20", "k30"].map(|id| key(&mut desk, id)),
-        [false, false, true]
-    );
+    assert_eq!(["k10", "k20", "k30"].map(|id| key(&mut desk, id)), [false, false, true]);
 }
 
 fn old_worker_logs_and_alerts_go(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     for at in 1i64..=4 {
         let id = u128::from(at.unsigned_abs());
-        desk.commit([
-            changed(worker_log("PC-01", "online", at * 100)),
-            changed(alert(id, at * 100)),
-        ]);
+        desk.commit([changed(worker_log("PC-01", "online", at * 100)), changed(alert(id, at * 100))]);
     }
     desk.prune(&before(300));
     let logs = desk.reader().worker_log(&name("PC-01"), 100).expect("it is read");
     assert_eq!(logs.iter().map(|log| log.at.0).collect::<Vec<_>>(), [400, 300]);
     let alerts = read_all(10, |page| desk.reader().alerts(page));
-    assert_eq!(
-        alerts.iter().map(|alert| alert.at.0).collect::<Vec<_>>(),
-        [400, 300]
-    );
+    assert_eq!(alerts.iter().map(|alert| alert.at.0).collect::<Vec<_>>(), [400, 300]);
 }
 
 fn the_largest_job_number_outlives_its_job(fixture: &mut dyn Fixture) {

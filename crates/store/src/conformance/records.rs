@@ -42,10 +42,7 @@ fn a_worker_comes_back_whole(fixture: &mut dyn Fixture) {
     });
     assert_eq!(loaded.collect::<Vec<_>>(), written);
     for worker in written {
-        assert_eq!(
-            desk.reader().worker_record(&worker.id).expect("it is read"),
-            Some(worker)
-        );
+        assert_eq!(desk.reader().worker_record(&worker.id).expect("it is read"), Some(worker));
     }
 }
 
@@ -62,11 +59,8 @@ fn a_lane_comes_back_whole(fixture: &mut dyn Fixture) {
         note: Some("new cable\n'ok'".into()),
         ..lane(&format!("lane-{place}"), "PC-01")
     };
-    let mut written: Vec<LaneRecord> = [Online, Offline, Unauthorized, Error, Absent]
-        .into_iter()
-        .enumerate()
-        .map(variant)
-        .collect();
+    let mut written: Vec<LaneRecord> =
+        [Online, Offline, Unauthorized, Error, Absent].into_iter().enumerate().map(variant).collect();
     written.push(lane("plain", "PC-02"));
     desk.commit(written.iter().cloned().map(changed));
     let mut desk = desk.reopen(fixture);
@@ -82,19 +76,8 @@ fn a_lane_comes_back_whole(fixture: &mut dyn Fixture) {
 
 fn a_share_comes_back_whole(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    let counts = ShareCounts {
-        completed: 1,
-        failed: u32::MAX,
-        failed_attempts: 3,
-    };
-    let written = [
-        share("PC-01", 1),
-        ShareRecord {
-            finished: true,
-            counts,
-            ..share("PC-02", 1)
-        },
-    ];
+    let counts = ShareCounts { completed: 1, failed: u32::MAX, failed_attempts: 3 };
+    let written = [share("PC-01", 1), ShareRecord { finished: true, counts, ..share("PC-02", 1) }];
     desk.commit(written.clone().map(changed));
     let mut desk = desk.reopen(fixture);
     let loaded = desk.load().into_iter().filter_map(|loaded| match loaded {
@@ -106,10 +89,7 @@ fn a_share_comes_back_whole(fixture: &mut dyn Fixture) {
 
 fn secrets_come_back_in_their_order(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    let secret = |byte: u8, valid_until| SecretRecord {
-        hash: [byte; 32],
-        valid_until,
-    };
+    let secret = |byte: u8, valid_until| SecretRecord { hash: [byte; 32], valid_until };
     let first = vec![secret(9, None), secret(0, LATE), secret(255, Some(Timestamp(0)))];
     let second = vec![secret(1, None)];
     desk.commit([
@@ -121,25 +101,13 @@ fn secrets_come_back_in_their_order(fixture: &mut dyn Fixture) {
         Loaded::Secrets(worker, secrets) => Some((worker, secrets)),
         _ => None,
     });
-    assert_eq!(
-        loaded.collect::<Vec<_>>(),
-        [(name("PC-01"), first), (name("PC-02"), second)]
-    );
+    assert_eq!(loaded.collect::<Vec<_>>(), [(name("PC-01"), first), (name("PC-02"), second)]);
 }
 
 fn every_station_of_a_task_comes_back(fixture: &mut dyn Fixture) {
     use LogKind::{Acked, Created, Failed, FailedFinal, RetryScheduled, Sent, Succeeded, Timeout};
     let mut desk = Desk::open(fixture);
-    let kinds = [
-        Created,
-        Sent,
-        Acked,
-        Succeeded,
-        Failed,
-        Timeout,
-        RetryScheduled,
-        FailedFinal,
-    ];
+    let kinds = [Created, Sent, Acked, Succeeded, Failed, Timeout, RetryScheduled, FailedFinal];
     let variant = |(seq, kind)| LogRecord {
         attempt: u16::MAX,
         message: Some("연결 끊김".into()),
@@ -152,10 +120,7 @@ fn every_station_of_a_task_comes_back(fixture: &mut dyn Fixture) {
     let neighbour = log(task_id(1, 2), 1, Created);
     desk.commit(written.iter().rev().cloned().chain([neighbour]).map(changed));
     let desk = desk.reopen(fixture);
-    assert_eq!(
-        desk.reader().task_log(task_id(1, 1)).expect("it is read"),
-        written
-    );
+    assert_eq!(desk.reader().task_log(task_id(1, 1)).expect("it is read"), written);
 }
 
 fn every_kind_of_worker_log_comes_back(fixture: &mut dyn Fixture) {
@@ -171,24 +136,12 @@ fn every_kind_of_worker_log_comes_back(fixture: &mut dyn Fixture) {
         "capped",
         "secret_rotated",
     ];
-    let written: Vec<_> = (1..)
-        .zip(kinds)
-        .map(|(at, kind)| worker_log("PC-01", kind, at))
-        .collect();
-    desk.commit(
-        written
-            .iter()
-            .cloned()
-            .chain([worker_log("PC-02", "online", 3)])
-            .map(changed),
-    );
+    let written: Vec<_> = (1..).zip(kinds).map(|(at, kind)| worker_log("PC-01", kind, at)).collect();
+    desk.commit(written.iter().cloned().chain([worker_log("PC-02", "online", 3)]).map(changed));
     let desk = desk.reopen(fixture);
     let read = desk.reader().worker_log(&name("PC-01"), 100).expect("it is read");
     assert_eq!(read, written.iter().rev().cloned().collect::<Vec<_>>());
-    assert_eq!(
-        desk.reader().worker_log(&name("PC-01"), 2).expect("it is read"),
-        read[..2]
-    );
+    assert_eq!(desk.reader().worker_log(&name("PC-01"), 2).expect("it is read"), read[..2]);
 }
 
 fn an_alert_comes_back_whole(fixture: &mut dyn Fixture) {
@@ -202,13 +155,7 @@ fn an_alert_comes_back_whole(fixture: &mut dyn Fixture) {
     };
     desk.commit([changed(alert(1, 1)), changed(mismatch.clone())]);
     let desk = desk.reopen(fixture);
-    let page = desk
-        .reader()
-        .alerts(&Cursor {
-            after: None,
-            limit: 9,
-        })
-        .expect("they are read");
+    let page = desk.reader().alerts(&Cursor { after: None, limit: 9 }).expect("they are read");
     assert_eq!(page.items, [mismatch, alert(1, 1)]);
 }
 

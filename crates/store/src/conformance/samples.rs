@@ -16,10 +16,7 @@ pub(crate) fn job_id(number: u64) -> JobId {
 }
 
 pub(crate) fn task_id(job: u64, ordinal: u32) -> TaskId {
-    TaskId {
-        job: job_id(job),
-        ordinal,
-    }
+    TaskId { job: job_id(job), ordinal }
 }
 
 pub(crate) fn payload() -> JobPayload {
@@ -52,15 +49,8 @@ pub(crate) fn job(number: u64) -> JobRecord {
 
 /// A job that ended at a moment.
 pub(crate) fn closed_job(number: u64, at: i64) -> JobRecord {
-    let ended = JobRecord {
-        status: JobStatus::Success,
-        open: false,
-        ..job(number)
-    };
-    JobRecord {
-        completed_at: Some(Timestamp(at)),
-        ..ended
-    }
+    let ended = JobRecord { status: JobStatus::Success, open: false, ..job(number) };
+    JobRecord { completed_at: Some(Timestamp(at)), ..ended }
 }
 
 pub(crate) fn task(job: u64, ordinal: u32) -> TaskRecord {
@@ -89,11 +79,7 @@ pub(crate) fn task(job: u64, ordinal: u32) -> TaskRecord {
 /// A task that ended at a moment.
 pub(crate) fn ended_task(job: u64, ordinal: u32, at: i64) -> TaskRecord {
     let running = task(job, ordinal);
-    TaskRecord {
-        status: TaskStatus::Completed,
-        completed_at: Some(Timestamp(at)),
-        ..running
-    }
+    TaskRecord { status: TaskStatus::Completed, completed_at: Some(Timestamp(at)), ..running }
 }
 
 pub(crate) fn lane(id: &str, worker: &str) -> LaneRecord {
@@ -136,22 +122,11 @@ pub(crate) fn share(worker: &str, job: u64) -> ShareRecord {
 }
 
 pub(crate) fn log(task: TaskId, seq: u32, kind: LogKind) -> LogRecord {
-    LogRecord {
-        task,
-        seq,
-        attempt: 1,
-        kind,
-        message: None,
-        at: Timestamp(1_000),
-    }
+    LogRecord { task, seq, attempt: 1, kind, message: None, at: Timestamp(1_000) }
 }
 
 pub(crate) fn worker_log(worker: &str, kind: &'static str, at: i64) -> WorkerLogRecord {
-    WorkerLogRecord {
-        worker: name(worker),
-        kind,
-        at: Timestamp(at),
-    }
+    WorkerLogRecord { worker: name(worker), kind, at: Timestamp(at) }
 }
 
 pub(crate) fn report_id(text: &str) -> ReportId {

@@ -33,10 +33,7 @@ fn the_epoch_counts_up_over_restarts(fixture: &mut dyn Fixture) {
 fn an_older_term_cannot_commit(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     let mut newer = desk.store.begin_term().expect("a term begins");
-    let batch = Batch {
-        changes: vec![changed(job(1))],
-        ..Batch::default()
-    };
+    let batch = Batch { changes: vec![changed(job(1))], ..Batch::default() };
     assert!(matches!(desk.try_commit(&batch), Err(StoreError::Superseded)));
     assert_eq!(desk.reader().job(job_id(1)).expect("it is read"), None);
     newer.writer.commit(&batch).expect("the newest term writes");
@@ -47,10 +44,7 @@ fn an_older_term_cannot_prune(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     desk.commit([changed(closed_job(1, 5))]);
     let _newer = desk.store.begin_term().expect("a term begins");
-    assert!(matches!(
-        desk.term.writer.prune(&before(100)),
-        Err(StoreError::Superseded)
-    ));
+    assert!(matches!(desk.term.writer.prune(&before(100)), Err(StoreError::Superseded)));
     assert!(desk.reader().job(job_id(1)).expect("it is read").is_some());
 }
 
@@ -73,8 +67,5 @@ fn a_term_is_told_how_far_the_feed_is(fixture: &mut dyn Fixture) {
 fn an_empty_batch_of_an_older_term_is_refused_too(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     let _newer = desk.store.begin_term().expect("a term begins");
-    assert!(matches!(
-        desk.try_commit(&Batch::default()),
-        Err(StoreError::Superseded)
-    ));
+    assert!(matches!(desk.try_commit(&Batch::default()), Err(StoreError::Superseded)));
 }

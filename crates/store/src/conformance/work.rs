@@ -51,17 +51,11 @@ fn every_scope_comes_back(fixture: &mut dyn Fixture) {
         Scope::Labels([(name("model"), name("S24"))].into()),
         Scope::Workers([].into()),
     ];
-    let written: Vec<JobRecord> = (1..)
-        .zip(scopes)
-        .map(|(seq, scope)| JobRecord { scope, ..job(seq) })
-        .collect();
+    let written: Vec<JobRecord> =
+        (1..).zip(scopes).map(|(seq, scope)| JobRecord { scope, ..job(seq) }).collect();
     desk.commit(written.iter().cloned().map(changed));
     for job in written {
-        let read = desk
-            .reader()
-            .job(job.id)
-            .expect("it is read")
-            .expect("it is there");
+        let read = desk.reader().job(job.id).expect("it is read").expect("it is there");
         assert_eq!(read.scope, job.scope);
     }
 }
@@ -73,32 +67,14 @@ fn a_job_is_loaded_without_its_payload(fixture: &mut dyn Fixture) {
         Loaded::Job(job) => Some(job),
         _ => None,
     });
-    assert_eq!(
-        loaded,
-        Some(JobRecord {
-            payload: None,
-            ..job(1)
-        })
-    );
+    assert_eq!(loaded, Some(JobRecord { payload: None, ..job(1) }));
 }
 
 fn a_payload_may_lack_what_it_can_lack(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    let bare = JobPayload {
-        title: None,
-        workflow: "".into(),
-        params: "".into(),
-        timeout: None,
-    };
-    desk.commit([changed(JobRecord {
-        payload: Some(bare.clone()),
-        ..job(1)
-    })]);
-    let read = desk
-        .reader()
-        .job(job_id(1))
-        .expect("it is read")
-        .expect("it is there");
+    let bare = JobPayload { title: None, workflow: "".into(), params: "".into(), timeout: None };
+    desk.commit([changed(JobRecord { payload: Some(bare.clone()), ..job(1) })]);
+    let read = desk.reader().job(job_id(1)).expect("it is read").expect("it is there");
     assert_eq!(read.payload, Some(bare));
 }
 
@@ -128,9 +104,7 @@ fn a_task_comes_back_whole(fixture: &mut dyn Fixture) {
     use TaskStatus::{Cancelled, Completed, Failed, Pending, Running};
     let mut desk = Desk::open(fixture);
     let statuses = [Pending, Running, Completed, Failed, Cancelled];
-    let full = (1..)
-        .zip(statuses)
-        .map(|(ordinal, status)| full_task(ordinal, status));
+    let full = (1..).zip(statuses).map(|(ordinal, status)| full_task(ordinal, status));
     let written: Vec<TaskRecord> = full.chain([task(1, 6)]).collect();
     desk.commit(written.iter().cloned().map(changed));
     let desk = desk.reopen(fixture);
@@ -147,22 +121,13 @@ fn a_task_is_loaded_without_its_result(fixture: &mut dyn Fixture) {
         Loaded::Task(task) => Some(task),
         _ => None,
     });
-    assert_eq!(
-        loaded,
-        Some(TaskRecord {
-            result: None,
-            ..full_task(1, TaskStatus::Completed)
-        })
-    );
+    assert_eq!(loaded, Some(TaskRecord { result: None, ..full_task(1, TaskStatus::Completed) }));
 }
 
 fn a_large_text_comes_back(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     let large: Box<str> = "기기".repeat(500_000).into();
-    let written = TaskRecord {
-        result: Some(large),
-        ..ended_task(1, 1, 5)
-    };
+    let written = TaskRecord { result: Some(large), ..ended_task(1, 1, 5) };
     desk.commit([changed(written.clone())]);
     assert_eq!(desk.reader().task(written.id).expect("it is read"), Some(written));
 }
@@ -171,19 +136,8 @@ fn the_largest_ordinal_comes_back(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     let ordinals = [1, 9, 10, 99, 100, TaskId::ORDINAL_MAX];
     desk.commit(ordinals.map(|ordinal| changed(task(1, ordinal))));
-    let page = desk.reader().tasks(
-        job_id(1),
-        &crate::TaskFilter::default(),
-        &Cursor {
-            after: None,
-            limit: 9,
-        },
-    );
-    let read: Vec<u32> = page
-        .expect("they are read")
-        .items
-        .iter()
-        .map(|task| task.id.ordinal)
-        .collect();
+    let page =
+        desk.reader().tasks(job_id(1), &crate::TaskFilter::default(), &Cursor { after: None, limit: 9 });
+    let read: Vec<u32> = page.expect("they are read").items.iter().map(|task| task.id.ordinal).collect();
     assert_eq!(read, ordinals);
 }

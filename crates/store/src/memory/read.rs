@@ -55,14 +55,9 @@ impl Reader for MemoryReader {
             *per_worker.entry((task.worker.clone(), task.status)).or_default() += 1;
             ended_since += u64::from(task.completed_at.is_some_and(|at| at >= rate_since));
         }
-        let per_worker = per_worker
-            .into_iter()
-            .map(|((worker, status), count)| (worker, status, count))
-            .collect();
-        Ok(JobCounts {
-            per_worker,
-            ended_since,
-        })
+        let per_worker =
+            per_worker.into_iter().map(|((worker, status), count)| (worker, status, count)).collect();
+        Ok(JobCounts { per_worker, ended_since })
     }
 
     fn tasks(&self, job: JobId, filter: &TaskFilter, page: &Cursor) -> Result<Page<TaskRecord>, StoreError> {
@@ -82,12 +77,7 @@ impl Reader for MemoryReader {
     }
 
     fn task_log(&self, id: TaskId) -> Result<Vec<LogRecord>, StoreError> {
-        Ok(self
-            .tables()
-            .logs
-            .range((id, 0)..=(id, u32::MAX))
-            .map(|(_, log)| log.clone())
-            .collect())
+        Ok(self.tables().logs.range((id, 0)..=(id, u32::MAX)).map(|(_, log)| log.clone()).collect())
     }
 
     fn lanes(&self, filter: &LaneFilter, page: &Cursor) -> Result<Page<LaneRecord>, StoreError> {
@@ -97,9 +87,7 @@ impl Reader for MemoryReader {
                 && filter.worker.as_ref().is_none_or(|worker| *worker == lane.worker)
         };
         let start = List::Lanes.start(page, |text| Name::new(text).ok());
-        let items = following(start, tables.lanes.values().filter(wanted), |lane, after| {
-            lane.id > *after
-        });
+        let items = following(start, tables.lanes.values().filter(wanted), |lane, after| lane.id > *after);
         Ok(List::Lanes.page(page, take(items, page), |lane| lane.id.to_string()))
     }
 
@@ -111,22 +99,13 @@ impl Reader for MemoryReader {
         let tables = self.tables();
         let start = List::Workers.start(page, |text| Name::new(text).ok());
         let found = following(start, tables.workers.values(), |worker, after| worker.id > *after);
-        let items = take(found, page)
-            .into_iter()
-            .map(|worker| summary(&tables, worker))
-            .collect();
-        Ok(List::Workers.page(page, items, |summary: &WorkerSummary| {
-            summary.worker.id.to_string()
-        }))
+        let items = take(found, page).into_iter().map(|worker| summary(&tables, worker)).collect();
+        Ok(List::Workers.page(page, items, |summary: &WorkerSummary| summary.worker.id.to_string()))
     }
 
     fn worker(&self, id: &Name) -> Result<Option<WorkerSummary>, StoreError> {
         let tables = self.tables();
-        Ok(tables
-            .workers
-            .get(id)
-            .cloned()
-            .map(|worker| summary(&tables, worker)))
+        Ok(tables.workers.get(id).cloned().map(|worker| summary(&tables, worker)))
     }
 
     fn worker_log(&self, id: &Name, limit: u32) -> Result<Vec<WorkerLogRecord>, StoreError> {
@@ -148,10 +127,7 @@ impl Reader for MemoryReader {
         let oldest = tables.feed.first().map_or(1, |(_, entry)| entry.seq);
         let skipped = usize::try_from(after.saturating_add(1).saturating_sub(oldest)).unwrap_or(usize::MAX);
         let entries = tables.feed.iter().skip(skipped).take(limit as usize);
-        Ok(FeedPage {
-            entries: entries.map(|(_, entry)| entry.clone()).collect(),
-            oldest,
-        })
+        Ok(FeedPage { entries: entries.map(|(_, entry)| entry.clone()).collect(), oldest })
     }
 }
 
@@ -174,18 +150,9 @@ fn take<'a, T: Clone + 'a>(items: impl Iterator<Item = &'a T>, page: &Cursor) ->
 }
 
 fn summary(tables: &Tables, worker: WorkerRecord) -> WorkerSummary {
-    let running = || {
-        tables
-            .tasks
-            .values()
-            .filter(|task| task.status == TaskStatus::Running)
-    };
+    let running = || tables.tasks.values().filter(|task| task.status == TaskStatus::Running);
     let busy: BTreeSet<&Name> = running().map(|task| &task.lane).collect();
-    let lanes: Vec<&LaneRecord> = tables
-        .lanes
-        .values()
-        .filter(|lane| lane.worker == worker.id)
-        .collect();
+    let lanes: Vec<&LaneRecord> = tables.lanes.values().filter(|lane| lane.worker == worker.id).collect();
     let count = |status| lanes.iter().filter(|lane| lane.status == status).count() as u64;
     let idle = |lane: &&&LaneRecord| lane.status == LaneStatus::Online && !busy.contains(&lane.id);
     WorkerSummary {

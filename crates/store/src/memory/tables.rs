@@ -45,35 +45,17 @@ impl Tables {
 
     /// Hands over everything that is live.
     pub(crate) fn load(&self, sink: &mut dyn FnMut(Loaded)) {
-        self.workers
-            .values()
-            .cloned()
-            .map(Loaded::Worker)
-            .for_each(&mut *sink);
-        self.lanes
-            .values()
-            .cloned()
-            .map(Loaded::Lane)
-            .for_each(&mut *sink);
+        self.workers.values().cloned().map(Loaded::Worker).for_each(&mut *sink);
+        self.lanes.values().cloned().map(Loaded::Lane).for_each(&mut *sink);
         let mut open: Vec<&JobRecord> = self.jobs.values().filter(|job| job.open).collect();
         open.sort_by_key(|job| job.seq);
         for job in &open {
-            sink(Loaded::Job(JobRecord {
-                payload: None,
-                ..(*job).clone()
-            }));
+            sink(Loaded::Job(JobRecord { payload: None, ..(*job).clone() }));
         }
         for task in open.iter().flat_map(|job| self.tasks_of(job.id)) {
-            sink(Loaded::Task(TaskRecord {
-                result: None,
-                ..task.clone()
-            }));
+            sink(Loaded::Task(TaskRecord { result: None, ..task.clone() }));
         }
-        self.shares
-            .values()
-            .cloned()
-            .map(Loaded::Share)
-            .for_each(&mut *sink);
+        self.shares.values().cloned().map(Loaded::Share).for_each(&mut *sink);
         for (worker, task) in &self.stops {
             sink(Loaded::Stop(worker.clone(), *task));
         }
@@ -91,15 +73,8 @@ impl Tables {
                 let ended = self.tasks.get(id).filter(|task| task.status.is_ended());
                 ended.map(|task| Fact::Task(Box::new(task.clone())))
             }
-            Key::Job(id) => self
-                .jobs
-                .get(id)
-                .filter(|job| !job.open)
-                .map(|job| Fact::Job(job.status)),
-            Key::Submission(key) => self
-                .keys
-                .get(key)
-                .map(|found| Fact::Submission(found.clone())),
+            Key::Job(id) => self.jobs.get(id).filter(|job| !job.open).map(|job| Fact::Job(job.status)),
+            Key::Submission(key) => self.keys.get(key).map(|found| Fact::Submission(found.clone())),
         }
     }
 
@@ -115,8 +90,7 @@ impl Tables {
         }
         let before = self.feed.last().map_or(Timestamp(0), |(at, _)| *at);
         let at = batch.moment().unwrap_or(before);
-        self.feed
-            .extend(batch.feed.iter().map(|entry| (at, entry.clone())));
+        self.feed.extend(batch.feed.iter().map(|entry| (at, entry.clone())));
     }
 
     fn write_change(&mut self, change: &Change) {
@@ -126,22 +100,13 @@ impl Tables {
             Change::Lane(lane) => drop(self.lanes.insert(lane.id.clone(), (**lane).clone())),
             Change::Worker(worker) => drop(self.workers.insert(worker.id.clone(), (**worker).clone())),
             Change::Share(share) => {
-                self.shares
-                    .insert((share.worker.clone(), share.job), share.clone());
+                self.shares.insert((share.worker.clone(), share.job), share.clone());
             }
             Change::ShareGone { worker, job } => drop(self.shares.remove(&(worker.clone(), *job))),
-            Change::Stop {
-                worker,
-                task,
-                gone: false,
-            } => {
+            Change::Stop { worker, task, gone: false } => {
                 self.stops.insert((worker.clone(), *task));
             }
-            Change::Stop {
-                worker,
-                task,
-                gone: true,
-            } => {
+            Change::Stop { worker, task, gone: true } => {
                 self.stops.remove(&(worker.clone(), *task));
             }
             Change::Secrets(worker, secrets) if secrets.is_empty() => drop(self.secrets.remove(worker)),
@@ -158,18 +123,11 @@ impl Tables {
         self.job_seq = self.job_seq.max(job.seq);
         let old = self.jobs.remove(&job.id).and_then(|old| old.payload);
         let payload = job.payload.clone().or(old);
-        self.jobs.insert(
-            job.id,
-            JobRecord {
-                payload,
-                ..job.clone()
-            },
-        );
+        self.jobs.insert(job.id, JobRecord { payload, ..job.clone() });
     }
 
     fn write_report(&mut self, report: &ReportRecord) {
-        self.report_ids
-            .insert(report.id.clone(), (report.digest, report.at));
+        self.report_ids.insert(report.id.clone(), (report.digest, report.at));
         self.reports.push(report.clone());
     }
 
@@ -187,13 +145,7 @@ impl Tables {
         self.keys.retain(|_, key| key.at >= cutoffs.keys);
         self.prune_feed(cutoffs.history);
         let old = |job: &&JobRecord| !job.open && job.completed_at.is_some_and(|at| at < cutoffs.history);
-        let jobs: Vec<JobId> = self
-            .jobs
-            .values()
-            .filter(old)
-            .map(|job| job.id)
-            .take(JOBS_MAX)
-            .collect();
+        let jobs: Vec<JobId> = self.jobs.values().filter(old).map(|job| job.id).take(JOBS_MAX).collect();
         for job in &jobs {
             self.prune_job(*job);
         }
@@ -202,21 +154,14 @@ impl Tables {
 
     /// Deletes from the front only: the feed has no gaps. The newest entry says how far it was numbered.
     fn prune_feed(&mut self, cutoff: Timestamp) {
-        let young = self
-            .feed
-            .iter()
-            .position(|(at, _)| *at >= cutoff)
-            .unwrap_or(self.feed.len());
+        let young = self.feed.iter().position(|(at, _)| *at >= cutoff).unwrap_or(self.feed.len());
         self.feed.drain(..young.min(self.feed.len().saturating_sub(1)));
     }
 
     fn prune_job(&mut self, job: JobId) {
         self.jobs.remove(&job);
         let range = tasks_of(job);
-        let logs = (
-            Bound::Included((*range.start(), 0)),
-            Bound::Included((*range.end(), u32::MAX)),
-        );
+        let logs = (Bound::Included((*range.start(), 0)), Bound::Included((*range.end(), u32::MAX)));
         let logs: Vec<_> = self.logs.range(logs).map(|(key, _)| *key).collect();
         logs.iter().for_each(|key| drop(self.logs.remove(key)));
         let tasks: Vec<_> = self.tasks.range(range).map(|(id, _)| *id).collect();
@@ -225,10 +170,7 @@ impl Tables {
 }
 
 fn tasks_of(job: JobId) -> RangeInclusive<TaskId> {
-    TaskId { job, ordinal: 0 }..=TaskId {
-        job,
-        ordinal: u32::MAX,
-    }
+    TaskId { job, ordinal: 0 }..=TaskId { job, ordinal: u32::MAX }
 }
 
 /// How many jobs one call deletes.
