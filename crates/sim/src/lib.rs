@@ -1,1 +1,26 @@
 //! A deterministic world in which the engine lives, crashes and is checked.
+//!
+//! One number decides everything: the fleet, the network, the clients, every fault and its moment.
+//! The desk, the engine and the rules are the real ones; clock, threads, disk and wire are played. After
+//! every step the invariants are checked, and a ledger that shares no code with the engine compares what
+//! was promised with what is durable. At last the faults stop, and every run must end.
+
+mod agenda;
+mod checker;
+mod client;
+mod coordinator;
+mod coverage;
+mod dice;
+mod fault;
+mod network;
+mod node;
+mod plan;
+mod planted;
+mod scenario;
+mod scene;
+mod trace;
+mod world;
+
+pub use coverage::Coverage;
+pub use planted::Planted;
+pub use scenario::{Failure, STEPS, Scenario, Summary, run};

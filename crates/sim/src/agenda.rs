@@ -1,0 +1,54 @@
+//! What will happen when.
+
+use crate::{client, fault::Fault, network::Ticket, node};
+use muster_model::{Rejection, Reply, Timestamp};
+use std::collections::BTreeMap;
+
+/// One thing that happens in the world.
+#[derive(Clone, Debug)]
+pub(crate) enum Happening {
+    /// A request reaches the coordinator.
+    Arrives(Ticket),
+    /// An answer reaches whoever asked.
+    Returns(Ticket, Result<Reply, Rejection>),
+    /// The coordinator looks at its inbox.
+    Serve { life: u32 },
+    /// The store has made the batch durable, or failed to.
+    Durable { life: u32 },
+    /// The coordinator hears that its batch is durable.
+    Heard { life: u32 },
+    /// The coordinator's next deadline.
+    Wake { life: u32 },
+    /// The coordinator begins its next life.
+    Start,
+    /// A node does something; one that has crashed meanwhile does not.
+    Node {
+        node: usize,
+        incarnation: u32,
+        chore: node::Chore,
+    },
+    /// A client or operator does something.
+    Client(client::Chore),
+    /// Something goes wrong, or right again.
+    Fault(Fault),
+}
+
+/// All of them, soonest first; of two at the same moment the one planned first.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    entries: BTreeMap<(Timestamp, u64), Happening>,
+    next: u64,
+}
+
+impl Agenda {
+    pub(crate) fn plan(&mut self, at: Timestamp, happening: Happening) {
+        self.next += 1;
+        self.entries.insert((at, self.next), happening);
+    }
+
+    pub(crate) fn next(&mut self) -> Option<(Timestamp, Happening)> {
+        self.entries
+            .pop_first()
+            .map(|((at, _), happening)| (at, happening))
+    }
+}

@@ -1,0 +1,175 @@
+//! A ledger of what was promised and what is durable, independent of the engine.
+//!
+//! It reads what the store is told, what leaves the coordinator, and when whom was heard of; from these
+//! alone it knows what must hold.
+
+mod answer;
+mod feed;
+mod grant;
+mod history;
+mod mirror;
+mod queue;
+mod restored;
+mod row;
+mod timing;
+
+use crate::{client::Fleet, scene::Scene};
+use history::Histories;
+use mirror::{Before, Mirror};
+use muster_model::{Change, Fence, Name, Report, ReportId, ReportKind, Settings, TaskReport, TaskStatus, Timestamp};
+use muster_store::Batch;
+use std::collections::BTreeMap;
+
+/// Something that does not hold.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    pub(crate) check: &'static str,
+    pub(crate) detail: String,
+}
+
+impl Broken {
+    pub(crate) fn new(check: &'static str, detail: String) -> Self {
+        Self { check, detail }
+    }
+}
+
+/// Whether it holds.
+pub(crate) type Verdict = Result<(), Broken>;
+
+/// Says what is broken.
+pub(crate) fn broken(check: &'static str, detail: impl FnOnce() -> String) -> Verdict {
+    Err(Broken::new(check, detail()))
+}
+
+/// Holds when it is true.
+fn ensure(holds: bool, check: &'static str, detail: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { broken(check, detail) }
+}
+
+/// The ledger.
+pub(crate) struct Checker {
+    settings: Settings,
+    mirror: Mirror,
+    histories: Histories,
+    /// When the coordinator heard of each worker, oldest first.
+    heard: BTreeMap<Name, Vec<Timestamp>>,
+    up_since: Timestamp,
+    /// When a job was last handed out, by task.
+    shown: BTreeMap<muster_model::TaskId, Timestamp>,
+    /// What each report said of the attempt it speaks of.
+    spoken: BTreeMap<ReportId, Spoken>,
+    told: u64,
+}
+
+/// The attempt and the fence a report names, where it does.
+struct Spoken {
+    attempt: Option<u16>,
+    fence: Option<Fence>,
+}
+
+impl Checker {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            mirror: Mirror::default(),
+            histories: Histories::default(),
+            heard: BTreeMap::new(),
+            up_since: Timestamp(0),
+            shown: BTreeMap::new(),
+            spoken: BTreeMap::new(),
+            told: 0,
+        }
+    }
+
+    /// A new life begins: silence counts from now (N15).
+    pub(crate) fn life_begins(&mut self, now: Timestamp) {
+        self.up_since = now;
+        for heard in self.heard.values_mut() {
+            heard.push(now);
+        }
+        for shown in self.shown.values_mut() {
+            *shown = now;
+        }
+    }
+
+    /// The coordinator takes a message of a worker.
+    pub(crate) fn heard_of(&mut self, worker: &Name, now: Timestamp) {
+        match self.heard.get_mut(worker) {
+            Some(heard) => heard.push(now),
+            None => drop(self.heard.insert(worker.clone(), vec![now])),
+        }
+    }
+
+    /// The coordinator takes a report; what it says is compared with what it does.
+    pub(crate) fn spoke(&mut self, report: &Report) {
+        if let ReportKind::Task(TaskReport { attempt, fence, .. }) = &report.kind {
+            let (attempt, fence) = (*attempt, *fence);
+            self.spoken.entry(report.id.clone()).or_insert(Spoken { attempt, fence });
+        }
+    }
+
+    /// A batch has become durable.
+    pub(crate) fn durable(&mut self, batch: &Batch, scene: &mut Scene) -> Verdict {
+        let mut before = Before::default();
+        for change in &batch.changes {
+            self.mirror.write(change, &mut before)?;
+        }
+        for change in &batch.changes {
+            if let Change::Log(log) = change {
+                self.check_timeout(log, &before)?;
+                self.histories.write(log, &self.mirror, scene)?;
+            }
+        }
+        for id in before.tasks.keys() {
+            let row = &self.mirror.tasks[id];
+            row::check(row, before.tasks[id].as_ref(), &self.settings)?;
+            self.histories.agree(row)?;
+        }
+        self.check_grants(batch, &before, scene)?;
+        self.check_reports(batch, scene)?;
+        self.check_offline(&before, scene)?;
+        queue::check(&self.mirror, &before, scene)?;
+        self.feed_is_durable(batch)
+    }
+
+    /// Looks at what must not last, after every step.
+    pub(crate) fn after_step(&self, now: Timestamp, is_up: bool) -> Verdict {
+        if is_up { self.check_overdue(now) } else { Ok(()) }
+    }
+
+    /// Whether no run is open, no row live and no lane held.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.mirror.running.is_empty() && self.mirror.jobs.values().all(|job| !job.open)
+    }
+
+    /// The last look, once all is quiet.
+    pub(crate) fn at_rest(&self) -> Verdict {
+        let live = self.mirror.tasks.values().find(|task| !task.status.is_ended());
+        ensure(live.is_none(), "live_row_at_rest", || format!("{live:?}"))?;
+        self.histories.lanes_are_free()
+    }
+
+    /// What keeps the ledger from being quiet.
+    pub(crate) fn unrest(&self) -> String {
+        let jobs: Vec<_> = self.mirror.jobs.values().filter(|job| job.open).collect();
+        let rows = self.mirror.tasks.values().filter(|task| !task.status.is_ended());
+        let rows: Vec<_> = rows.map(|task| (task.id, &task.lane, task.status)).collect();
+        format!("open jobs {jobs:?}, live rows {rows:?}")
+    }
+
+    /// What operators see.
+    pub(crate) fn fleet(&self) -> Fleet<'_> {
+        let failed = self.mirror.lanes.values().filter(|lane| lane.failed);
+        Fleet {
+            workers: self.mirror.workers.keys().collect(),
+            lanes: self.mirror.lanes.keys().collect(),
+            failed: failed.map(|lane| &lane.id).collect(),
+            running: self.mirror.running.iter().copied().collect(),
+        }
+    }
+
+    fn running(&self) -> impl Iterator<Item = &muster_model::TaskRecord> {
+        let rows = self.mirror.running.iter().filter_map(|id| self.mirror.tasks.get(id));
+        rows.filter(|row| row.status == TaskStatus::Running)
+    }
+}

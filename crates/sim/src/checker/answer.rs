@@ -1,0 +1,159 @@
+//! Invariants 4 and 5: what leaves the coordinator is durable, and a report takes effect once.
+
+use super::{Checker, Verdict, broken, ensure};
+use crate::{network::Ticket, scene::Scene};
+use muster_model::{
+    Change, Command, Handout, JobStatus, LogKind, Millis, Name, Outcome, Pull, PullReply, Recorded, Rejection, Reply,
+    Report, ReportKind, ReportRecord, Submission, TaskId, TaskReport, TaskReportKind, TaskStatus, Timestamp,
+};
+use muster_store::Batch;
+
+type Answered = Result<Reply, Rejection>;
+
+impl Checker {
+    /// An answer leaves.
+    pub(crate) fn answered(&mut self, ticket: &Ticket, result: &Answered, scene: &mut Scene) -> Verdict {
+        match (&*ticket.command, result) {
+            (Command::Submit(submission), Ok(Reply::Job { job, .. })) => self.check_submitted(submission, *job),
+            (Command::Cancel { job }, Ok(_)) => {
+                let status = self.mirror.jobs.get(job).map(|job| job.status);
+                ensure(status == Some(JobStatus::Cancelled), "cancel_not_durable", || format!("{job}: {status:?}"))
+            }
+            (Command::Pull(pull), Ok(Reply::Pulled(reply))) => self.check_pulled(pull, reply, scene),
+            (Command::Report(report), result) => self.check_recorded(report, result, scene),
+            (Command::Claim { worker, .. }, Ok(Reply::Claimed(rows))) => {
+                rows.iter().try_for_each(|row| self.check_leased(row.id, worker, row.attempt))
+            }
+            (Command::Renew { task, worker, .. }, Ok(Reply::Renewed(true))) => self.check_renewed(*task, worker),
+            (Command::Complete { .. } | Command::FailOrRetry { .. }, Ok(Reply::Task(row))) => {
+                let durable = self.mirror.tasks.get(&row.id);
+                let same = durable.is_some_and(|durable| durable.attempt >= row.attempt && durable.logs >= row.logs);
+                ensure(same, "end_not_durable", || format!("{row:?} told, {durable:?} durable"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// N5, N6b: a report has effect on the attempt it speaks of, or none.
+    pub(super) fn check_reports(&mut self, batch: &Batch, scene: &mut Scene) -> Verdict {
+        for change in &batch.changes {
+            let Change::Report(report) = change else { continue };
+            scene.count(match report.effect {
+                Recorded::Stale => "report stale",
+                _ => "report applied",
+            });
+            self.check_effect(report, batch)?;
+        }
+        Ok(())
+    }
+
+    fn check_submitted(&self, submission: &Submission, job: muster_model::JobId) -> Verdict {
+        ensure(self.mirror.jobs.contains_key(&job), "submission_not_durable", || format!("{job}"))?;
+        let Some(key) = &submission.key else { return Ok(()) };
+        let made = self.mirror.keys.get(key);
+        ensure(made == Some(&job), "key_not_durable", || format!("{key:?} answered {job}, made {made:?}"))
+    }
+
+    fn check_pulled(&mut self, pull: &Pull, reply: &PullReply, scene: &mut Scene) -> Verdict {
+        ensure(reply.handouts.len() <= pull.max as usize, "more_jobs_than_asked", || format!("{reply:?}"))?;
+        for Handout { task, attempt, .. } in &reply.handouts {
+            self.check_leased(*task, &pull.worker, *attempt)?;
+        }
+        if reply.handouts.len() < pull.max as usize {
+            self.check_redelivered(&pull.worker, reply, scene.now)?;
+        }
+        for handout in &reply.handouts {
+            self.shown.insert(handout.task, scene.now);
+        }
+        Ok(())
+    }
+
+    /// N2: what was handed out and never confirmed is handed out again.
+    fn check_redelivered(&self, worker: &Name, reply: &PullReply, now: Timestamp) -> Verdict {
+        let due = |at: Timestamp| at.max(self.up_since) + self.settings.redeliver_after + SLACK < now;
+        let forgotten = self.running().find(|row| {
+            row.worker == *worker
+                && row.lease == muster_model::LeaseKind::Presence
+                && row.confirmed_at.is_none()
+                && due(self.shown.get(&row.id).copied().unwrap_or(row.created_at).max(row.started_at.unwrap_or(now)))
+                && reply.handouts.iter().all(|handout| handout.task != row.id)
+        });
+        ensure(forgotten.is_none(), "redelivery_forgotten", || format!("{forgotten:?} at {now:?}"))
+    }
+
+    fn check_leased(&self, task: TaskId, worker: &Name, attempt: u16) -> Verdict {
+        let row = self.mirror.tasks.get(&task);
+        let durable = row.is_some_and(|row| {
+            row.attempt > attempt || (row.attempt == attempt && row.worker == *worker)
+        });
+        ensure(durable, "lease_not_durable", || format!("{task} attempt {attempt} to {worker}: {row:?}"))
+    }
+
+    fn check_renewed(&self, task: TaskId, worker: &Name) -> Verdict {
+        let row = self.mirror.tasks.get(&task);
+        let strange = row.filter(|row| row.status == TaskStatus::Running && row.worker != *worker);
+        ensure(strange.is_none(), "stranger_renews", || format!("{worker} renewed {strange:?}"))
+    }
+
+    fn check_recorded(&self, report: &Report, result: &Answered, scene: &mut Scene) -> Verdict {
+        let known = self.mirror.reports.get(&report.id);
+        let same = known.filter(|(digest, _)| *digest == report.digest);
+        let right = match result {
+            Ok(Reply::Recorded(Recorded::Duplicate)) => {
+                scene.count("report duplicate");
+                same.is_some()
+            }
+            Ok(Reply::Recorded(effect)) => same.is_some_and(|(_, durable)| durable == effect),
+            Err(Rejection::ReportConflict) => known.is_some() && same.is_none(),
+            // What was handed out is known for ever: nothing is deleted in this world.
+            Err(Rejection::NotHolder { .. }) => {
+                scene.count("report of another's row");
+                true
+            }
+            Err(_) | Ok(_) => false,
+        };
+        ensure(right, "report_not_durable", || format!("{report:?} answered {result:?}, durable {known:?}"))?;
+        match (&report.kind, result) {
+            (ReportKind::Task(task), Ok(Reply::Recorded(Recorded::Applied))) => self.check_outcome(task),
+            _ => Ok(()),
+        }
+    }
+
+    /// A success that was acknowledged is in the row, for good.
+    fn check_outcome(&self, about: &TaskReport) -> Verdict {
+        let TaskReportKind::Finished { outcome, .. } = &about.kind else {
+            return Ok(());
+        };
+        let row = &self.mirror.tasks[&about.task];
+        let kept = match outcome {
+            Outcome::Succeeded => matches!(row.status, TaskStatus::Completed | TaskStatus::Cancelled),
+            _ => row.status != TaskStatus::Running || about.attempt.is_none_or(|attempt| row.attempt > attempt),
+        };
+        let whose = about.attempt.is_none_or(|attempt| attempt == row.attempt || *outcome != Outcome::Succeeded);
+        ensure(kept && whose, "outcome_lost", || format!("{about:?} was acknowledged, the row is {row:?}"))
+    }
+
+    fn check_effect(&mut self, report: &ReportRecord, batch: &Batch) -> Verdict {
+        let Some(task) = report.task else { return Ok(()) };
+        let Some(sent) = self.spoken.get(&report.id) else {
+            return broken("report_from_nobody", || format!("{report:?}"));
+        };
+        let Some(attempt) = sent.attempt else { return Ok(()) };
+        if report.effect == Recorded::Stale {
+            let row = &self.mirror.tasks[&task];
+            let live = row.status == TaskStatus::Running && row.attempt == attempt && Some(row.fence) == sent.fence;
+            return ensure(!live, "live_report_taken_for_stale", || format!("{report:?} of {row:?}"));
+        }
+        let moved = batch.changes.iter().find(|change| match change {
+            Change::Log(log) => {
+                let by_report = matches!(log.kind, LogKind::Acked | LogKind::Succeeded | LogKind::Failed);
+                log.task == task && log.at == report.at && by_report && log.attempt != attempt
+            }
+            _ => false,
+        });
+        ensure(moved.is_none(), "fence_not_checked", || format!("{report:?} of attempt {attempt}: {moved:?}"))
+    }
+}
+
+/// What a decision, its commit and its way out may take.
+const SLACK: Millis = Millis(3_000);

@@ -1,0 +1,28 @@
+//! The feed: numbered without gap or repeat over all lives, and never ahead of the store.
+
+use super::{Checker, Verdict, ensure};
+use muster_store::{Batch, FeedEntry};
+
+impl Checker {
+    /// A batch's part of the feed is durable with it.
+    pub(super) fn feed_is_durable(&mut self, batch: &Batch) -> Verdict {
+        for entry in &batch.feed {
+            let last = self.mirror.feed;
+            ensure(entry.seq == last + 1, "feed_numbers", || format!("{} after {last}", entry.seq))?;
+            self.mirror.feed = entry.seq;
+        }
+        Ok(())
+    }
+
+    /// Subscribers are told; one that was away reads from the store what it missed.
+    pub(crate) fn told(&mut self, entries: &[FeedEntry]) -> Verdict {
+        for entry in entries {
+            ensure(entry.seq <= self.mirror.feed, "feed_ahead_of_store", || {
+                format!("{} was told, {} is durable", entry.seq, self.mirror.feed)
+            })?;
+            ensure(entry.seq > self.told, "feed_repeats", || format!("{} was told twice", entry.seq))?;
+            self.told = entry.seq;
+        }
+        Ok(())
+    }
+}

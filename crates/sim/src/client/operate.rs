@@ -1,0 +1,81 @@
+//! What operators do while the world runs.
+
+use super::{Clients, Fleet, label};
+use crate::{network::Sender, scene::Scene};
+use muster_model::{Command, Millis, Name};
+
+impl Clients {
+    /// Does one thing, drawn by chance.
+    pub(super) fn operate(&mut self, scene: &mut Scene, fleet: &Fleet<'_>) {
+        let worker = scene.dice.pick(&fleet.workers).map(|name| (*name).clone());
+        let lane = scene.dice.pick(&fleet.lanes).map(|name| (*name).clone());
+        let command = match (scene.dice.below(20), worker, lane) {
+            (0..5, ..) => return_one(scene, fleet),
+            (5..8, ..) => return self.cancel_one(scene),
+            (8..10, Some(worker), _) => Some(drain(scene, worker)),
+            (10..12, Some(worker), _) => Some(cap(scene, worker)),
+            (12..15, _, Some(lane)) => {
+                let labels = label(scene);
+                Some(Command::Label { lane, labels })
+            }
+            (15, Some(worker), _) => {
+                let hash = scene.dice.bytes();
+                Some(Command::RotateSecret { worker, hash })
+            }
+            (16, ..) => Some(Command::Sweep),
+            (17, Some(worker), _) => meddle(scene, fleet, worker),
+            _ => None,
+        };
+        if let Some(command) = command {
+            scene.ask(Sender::Client, command, None);
+        }
+    }
+
+    /// Lifts whatever would keep runs from ending once the faults have stopped.
+    pub(crate) fn put_in_order(&self, scene: &mut Scene, fleet: &Fleet<'_>) {
+        for worker in &fleet.workers {
+            let worker = (*worker).clone();
+            let cap = None;
+            scene.ask(Sender::Client, Command::Resume { worker: worker.clone() }, None);
+            scene.ask(Sender::Client, Command::SetCap { worker, cap }, None);
+        }
+    }
+
+    fn cancel_one(&mut self, scene: &mut Scene) {
+        if let Some(job) = scene.dice.pick(&self.jobs).copied() {
+            self.cancel(job, scene);
+        }
+    }
+}
+
+fn return_one(scene: &mut Scene, fleet: &Fleet<'_>) -> Option<Command> {
+    let lane = (*scene.dice.pick(&fleet.failed)?).clone();
+    scene.count("return asked");
+    let note = Some(format!("well again, {}", scene.now.0).into());
+    Some(Command::ReturnToService { lane, note })
+}
+
+fn drain(scene: &mut Scene, worker: Name) -> Command {
+    match scene.dice.chance(400) {
+        true => Command::Drain { worker },
+        false => Command::Resume { worker },
+    }
+}
+
+fn cap(scene: &mut Scene, worker: Name) -> Command {
+    let cap = scene.dice.chance(700).then(|| scene.dice.between(0, 4));
+    Command::SetCap {
+        worker,
+        cap: cap.and_then(|cap| u32::try_from(cap).ok()),
+    }
+}
+
+/// Somebody tries to prolong a row that is not theirs.
+fn meddle(scene: &mut Scene, fleet: &Fleet<'_>, worker: Name) -> Option<Command> {
+    let task = *scene.dice.pick(&fleet.running)?;
+    Some(Command::Renew {
+        task,
+        worker,
+        lease: Millis(600_000),
+    })
+}

@@ -1,0 +1,192 @@
+//! The coordinator's lives: the real desk and engine, with time, threads and disk played.
+
+mod life;
+
+pub(crate) use life::Life;
+
+use crate::{
+    agenda::Happening,
+    checker::{Checker, Verdict, broken},
+    network::Ticket,
+    planted::Planted,
+    scene::Scene,
+};
+use muster_model::{Command, Name};
+use muster_store::{Batch, Failure, MemoryStore, Writer};
+use std::sync::Arc;
+
+/// The server, which may be down.
+pub(crate) struct Coordinator {
+    store: MemoryStore,
+    lives: u32,
+    life: Option<Life>,
+    /// A writer of an earlier life and the batch it never got through.
+    zombie: Option<(Box<dyn Writer>, Arc<Batch>)>,
+    planted: Option<Planted>,
+}
+
+/// How a life ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ending {
+    /// Power is gone; a batch with the store is kept or lost by chance.
+    Crash,
+    /// A stop as on a signal: who waits is answered, what was decided is kept.
+    Stop,
+}
+
+impl Coordinator {
+    pub(crate) fn new(planted: Option<Planted>) -> Self {
+        Self {
+            store: MemoryStore::new(),
+            lives: 0,
+            life: None,
+            zombie: None,
+            planted,
+        }
+    }
+
+    pub(crate) fn life(&self) -> Option<&Life> {
+        self.life.as_ref()
+    }
+
+    /// Begins the next life on what the store kept.
+    pub(crate) fn start(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if self.life.is_some() {
+            return Ok(());
+        }
+        self.lives += 1;
+        scene.count("coordinator started");
+        scene.note(|| format!("coordinator: life {} begins", self.lives));
+        let mut life = Life::begin(&self.store, self.lives, (scene, self.planted))?;
+        checker.life_begins(scene.now);
+        self.defy_the_dead()?;
+        life.look_round(scene, checker)?;
+        self.life = Some(life);
+        Ok(())
+    }
+
+    /// A request reaches the server; there may be nobody.
+    pub(crate) fn arrives(&mut self, ticket: Ticket, scene: &mut Scene) {
+        match &mut self.life {
+            Some(life) => life.receive(ticket, scene),
+            None => scene.count("request found nobody"),
+        }
+    }
+
+    pub(crate) fn serve(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        match self.current(life) {
+            Some(life) => life.serve(scene, checker),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn wake(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        match self.current(life) {
+            Some(life) => life.wake(scene, checker),
+            None => Ok(()),
+        }
+    }
+
+    /// The moment at which the store has the batch, or says that it failed.
+    pub(crate) fn durable(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let fails = !scene.calm && scene.dice.chance(scene.plan.commit_fails);
+        let failure = fails.then(|| *scene.dice.pick(&[Failure::Before, Failure::After]).expect("two"));
+        if let Some(failure) = failure {
+            self.store.fail_next(failure);
+        }
+        let Some(life) = self.current(life) else {
+            return Ok(());
+        };
+        match (life.commit()?, failure) {
+            (batch, None) => {
+                checker.durable(&batch, scene)?;
+                scene.within(0, 10, Happening::Heard { life: life.number });
+                Ok(())
+            }
+            (batch, Some(failure)) => {
+                if failure == Failure::After {
+                    checker.durable(&batch, scene)?;
+                    scene.count("commit failed, yet kept");
+                } else {
+                    scene.count("commit failed");
+                }
+                scene.note(|| format!("coordinator: the commit failed ({failure:?}), the term ends"));
+                self.life = None;
+                scene.within(500, 1_500, Happening::Start);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn heard(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        match self.current(life) {
+            Some(life) => {
+                life.heard(scene, checker)?;
+                life.look_round(scene, checker)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the life, and plans the next.
+    pub(crate) fn end(&mut self, ending: Ending, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let Some(mut life) = self.life.take() else {
+            return Ok(());
+        };
+        match ending {
+            Ending::Crash => self.crash(life, scene, checker)?,
+            Ending::Stop => {
+                scene.count("coordinator stopped");
+                scene.note(|| "coordinator: stops".into());
+                life.stop(scene, checker)?;
+            }
+        }
+        let long = scene.dice.chance(100);
+        scene.within(50, if long { 60_000 } else { 5_000 }, Happening::Start);
+        Ok(())
+    }
+
+    fn crash(&mut self, mut life: Life, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        scene.count("coordinator crashed");
+        if !life.is_committing() {
+            scene.note(|| "coordinator: crashes".into());
+        } else if scene.dice.chance(500) {
+            scene.count("crash in a commit, all kept");
+            scene.note(|| "coordinator: crashes in a commit; all of it is kept".into());
+            let batch = life.commit()?;
+            checker.durable(&batch, scene)?;
+        } else {
+            scene.count("crash in a commit, nothing kept");
+            scene.note(|| "coordinator: crashes in a commit; nothing of it is kept".into());
+            self.zombie = life.into_zombie();
+        }
+        Ok(())
+    }
+
+    /// Invariant 10: what an earlier life still tries to write is refused.
+    fn defy_the_dead(&mut self) -> Verdict {
+        let Some((mut writer, batch)) = self.zombie.take() else {
+            return Ok(());
+        };
+        match writer.commit(&batch) {
+            Ok(()) => broken("older_term_writes", || "a writer of an earlier life committed".into()),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn current(&mut self, number: u32) -> Option<&mut Life> {
+        self.life.as_mut().filter(|life| life.number == number)
+    }
+}
+
+/// Whose sign of life a command is, if it is anybody's (N15).
+pub(crate) fn speaker(command: &Command) -> Option<&Name> {
+    match command {
+        Command::Pull(pull) => Some(&pull.worker),
+        Command::Sight { worker } | Command::Claim { worker, .. } | Command::Renew { worker, .. } => {
+            Some(worker)
+        }
+        Command::Report(report) => Some(&report.worker),
+        _ => None,
+    }
+}

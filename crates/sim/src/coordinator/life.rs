@@ -1,0 +1,271 @@
+//! One life: a desk over a restored engine, and the batch that is with the store.
+
+use super::speaker;
+use crate::{
+    agenda::Happening,
+    checker::{Broken, Checker, Verdict, broken},
+    network::Ticket,
+    planted::Planted,
+    scene::Scene,
+};
+use muster_coordinator::{Desk, Request};
+use muster_engine::{Engine, Restoring};
+use muster_model::{Change, Command, Settings, Timestamp};
+use muster_store::{Batch, Loaded, Lookup, MemoryStore, Store, StoreError, Writer};
+use std::sync::Arc;
+
+/// One life of the coordinator.
+pub(crate) struct Life {
+    pub(crate) number: u32,
+    pub(crate) ticked_at: Timestamp,
+    desk: Desk<Ticket>,
+    writer: Box<dyn Writer>,
+    lookup: Box<dyn Lookup>,
+    inbox: Vec<Ticket>,
+    committing: Option<Committing>,
+    wakes_at: Option<Timestamp>,
+    planted: Option<Planted>,
+}
+
+/// The batch with the store, and what memory held when it was sealed.
+struct Committing {
+    batch: Arc<Batch>,
+    rows: Option<Vec<Change>>,
+    durable: bool,
+}
+
+impl Life {
+    /// Loads what the store kept, as the driver does.
+    pub(crate) fn begin(
+        store: &MemoryStore,
+        number: u32,
+        (scene, planted): (&mut Scene, Option<Planted>),
+    ) -> Result<Self, Broken> {
+        let mut term = store.begin_term().map_err(store_broke)?;
+        let engine = load(&mut *term.writer, (scene.plan.settings, planted), scene.now)?;
+        let reused = u64::from(planted == Some(Planted::FeedNumberReused) && number > 1);
+        let mut seeds = scene.dice.fork();
+        let desk = Desk::new(
+            engine,
+            term.feed_seq.saturating_sub(reused),
+            Box::new(move || seeds.bytes()),
+        );
+        Ok(Self {
+            number,
+            ticked_at: scene.now,
+            desk: desk.with_senders(|ticket: &Ticket| !ticket.broken.get(), |_| ()),
+            writer: term.writer,
+            lookup: term.lookup,
+            inbox: Vec::new(),
+            committing: None,
+            wakes_at: None,
+            planted,
+        })
+    }
+
+    pub(crate) fn is_committing(&self) -> bool {
+        self.committing.as_ref().is_some_and(|committing| !committing.durable)
+    }
+
+    /// Whether nothing is under way here.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.committing.is_none() && self.inbox.is_empty()
+    }
+
+    /// What the store would hand to a life that began now, as an engine.
+    pub(crate) fn loader(&mut self) -> impl FnMut(Settings, Timestamp) -> Result<Engine, Broken> + '_ {
+        let planted = self.planted;
+        move |settings, now| load(&mut *self.writer, (settings, planted), now)
+    }
+
+    /// Puts a request into the inbox; a group of them is decided together.
+    pub(crate) fn receive(&mut self, ticket: Ticket, scene: &mut Scene) {
+        if self.inbox.is_empty() {
+            scene.within(0, 3, Happening::Serve { life: self.number });
+        }
+        self.inbox.push(ticket);
+    }
+
+    pub(crate) fn serve(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let group = std::mem::take(&mut self.inbox);
+        let keys = self.desk.keys(group.iter().map(|ticket| &*ticket.command));
+        let facts = self.lookup.facts(&keys).map_err(store_broke)?;
+        for ticket in group {
+            if let Some(worker) = speaker(&ticket.command) {
+                checker.heard_of(worker, scene.now);
+            }
+            if let Command::Report(report) = &*ticket.command {
+                checker.spoke(report);
+            }
+            let request = Request {
+                command: (*ticket.command).clone(),
+                wait_until: ticket.wait.map(|wait| scene.now + wait),
+                handle: ticket,
+            };
+            self.desk.take(request, scene.now, &facts);
+        }
+        self.look_round(scene, checker)
+    }
+
+    pub(crate) fn wake(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if self.wakes_at.is_some_and(|at| at <= scene.now) {
+            self.wakes_at = None;
+            return self.look_round(scene, checker);
+        }
+        Ok(())
+    }
+
+    /// What the driver does after every group: the timers, the next batch; and then the checks.
+    pub(crate) fn look_round(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        self.desk.tick(scene.now);
+        self.ticked_at = scene.now;
+        self.hand_over(scene, checker)?;
+        self.check()?;
+        let Some(next) = self.desk.next_deadline() else {
+            return Ok(());
+        };
+        if next <= scene.now {
+            return broken("timer_spins", || format!("{next:?} is still due after a tick at {:?}", scene.now));
+        }
+        if self.wakes_at.is_none_or(|at| next < at) {
+            self.wakes_at = Some(next);
+            scene.agenda.plan(next, Happening::Wake { life: self.number });
+        }
+        Ok(())
+    }
+
+    fn hand_over(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if self.committing.is_some() {
+            return Ok(());
+        }
+        let Some(batch) = self.desk.seal(scene.now) else {
+            return Ok(());
+        };
+        if batch.is_empty() {
+            return self.release(scene, checker);
+        }
+        let sampled = scene.dice.chance(ROWS_PER_MILLE);
+        self.committing = Some(Committing {
+            batch: Arc::clone(&batch),
+            rows: sampled.then(|| self.desk.engine().live_rows()),
+            durable: false,
+        });
+        if self.planted == Some(Planted::FeedBeforeCommit) {
+            checker.told(&batch.feed)?;
+        }
+        if self.planted == Some(Planted::AnswersBeforeCommit) {
+            self.release(scene, checker)?;
+        }
+        let slow = scene.dice.chance(50);
+        scene.within(1, if slow { 600 } else { 15 }, Happening::Durable { life: self.number });
+        Ok(())
+    }
+
+    /// Has the store make the batch durable; a failure that was planned is the caller's.
+    pub(crate) fn commit(&mut self) -> Result<Arc<Batch>, Broken> {
+        let committing = self.committing.as_mut().expect("a batch is with the store");
+        let batch = Arc::clone(&committing.batch);
+        match self.writer.commit(&batch) {
+            Ok(()) => committing.durable = true,
+            Err(StoreError::Backend(_)) => {}
+            Err(error) => return Err(store_broke(error)),
+        }
+        Ok(batch)
+    }
+
+    /// The store says that the batch is durable: the feed is told and the answers leave.
+    pub(crate) fn heard(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let Some(committing) = self.committing.take() else {
+            return Ok(());
+        };
+        if let Some(rows) = committing.rows {
+            checker.rows_are(&rows, &mut self.loader(), scene)?;
+        }
+        if self.planted != Some(Planted::FeedBeforeCommit) {
+            checker.told(&committing.batch.feed)?;
+        }
+        self.release(scene, checker)
+    }
+
+    /// Stops in order: whoever waits is answered, what was decided is made durable.
+    pub(crate) fn stop(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        self.finish_commit(scene, checker)?;
+        self.desk.dismiss_waiting(scene.now);
+        self.hand_over(scene, checker)?;
+        self.finish_commit(scene, checker)
+    }
+
+    /// What is left of a life whose batch never reached the store.
+    pub(crate) fn into_zombie(self) -> Option<(Box<dyn Writer>, Arc<Batch>)> {
+        Some((self.writer, self.committing?.batch))
+    }
+
+    fn finish_commit(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if self.is_committing() {
+            let batch = self.commit()?;
+            checker.durable(&batch, scene)?;
+        }
+        self.heard(scene, checker)
+    }
+
+    fn release(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        for answer in self.desk.committed() {
+            checker.answered(&answer.handle, &answer.result, scene)?;
+            scene.answer(answer.handle, answer.result);
+        }
+        Ok(())
+    }
+
+    /// The engine's own invariants, and that nobody waits while there is work for them.
+    fn check(&self) -> Verdict {
+        let engine = self.desk.engine();
+        engine
+            .check_invariants()
+            .or_else(|broke| broken("engine_invariant", || broke))?;
+        for worker in self.desk.waiting_workers() {
+            if engine.has_supply_for(worker, self.ticked_at) {
+                return broken("waits_beside_work", || format!("{worker} waits while work for it does"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn load(
+    writer: &mut dyn Writer,
+    (settings, planted): (Settings, Option<Planted>),
+    now: Timestamp,
+) -> Result<Engine, Broken> {
+    let mut engine = Restoring::new(settings, now);
+    plant(&mut engine, planted);
+    writer
+        .load(&mut |loaded| match loaded {
+            Loaded::Worker(record) => engine.worker(record),
+            Loaded::Lane(record) => engine.lane(record),
+            Loaded::Job(record) => engine.job(record),
+            Loaded::Task(record) => engine.task(record),
+            Loaded::Share(record) => engine.share(record),
+            Loaded::Stop(worker, task) => engine.stop(&worker, task),
+            Loaded::Secrets(worker, secrets) => engine.secrets(&worker, secrets),
+            Loaded::JobSeq(seq) => engine.job_seq(seq),
+        })
+        .map_err(store_broke)?;
+    Ok(engine.finish())
+}
+
+#[cfg(feature = "mutants")]
+fn plant(engine: &mut Restoring, planted: Option<Planted>) {
+    if let Some(Planted::Engine(mutant)) = planted {
+        engine.plant(mutant);
+    }
+}
+
+#[cfg(not(feature = "mutants"))]
+fn plant(_: &mut Restoring, _: Option<Planted>) {}
+
+fn store_broke(error: StoreError) -> Broken {
+    Broken::new("store", error.to_string())
+}
+
+/// In a thousand: commits after which everything live is compared with the store.
+const ROWS_PER_MILLE: u32 = 250;

@@ -1,0 +1,158 @@
+//! What goes wrong, and when it goes right again.
+
+use crate::{
+    agenda::Happening,
+    checker::Verdict,
+    coordinator::Ending,
+    node::Attached,
+    plan::name,
+    world::World,
+};
+use muster_model::{Attachment, Name};
+
+/// One fault, or its end.
+#[derive(Clone, Debug)]
+pub(crate) enum Fault {
+    /// Draw the next fault.
+    Draw,
+    /// The network of a node is whole again.
+    Heal(usize),
+    /// A crashed node starts again.
+    Restart(usize),
+    /// A device comes back, perhaps at another node.
+    Replug(usize, Name, Attached),
+    /// A device is well again.
+    Settle(usize, Name),
+}
+
+impl World {
+    pub(crate) fn go_wrong(&mut self, fault: Fault) -> Verdict {
+        match fault {
+            Fault::Draw if self.scene.calm => Ok(()),
+            Fault::Draw => {
+                let pause = self.scene.plan.fault_every.0;
+                self.scene.within(pause / 4, pause * 2, Happening::Fault(Fault::Draw));
+                self.draw_fault()
+            }
+            Fault::Heal(node) => {
+                self.scene.note(|| format!("network: node {node} is reachable again"));
+                self.scene.network.set_cut(node, false);
+                Ok(())
+            }
+            Fault::Restart(node) => {
+                if !self.nodes[node].up {
+                    self.scene.note(|| format!("node {node}: starts again"));
+                    self.nodes[node].begin(&mut self.scene);
+                }
+                Ok(())
+            }
+            Fault::Replug(node, device, attached) => {
+                self.scene.note(|| format!("node {node}: {device} is plugged in"));
+                self.nodes[node].plug(device, attached, &mut self.scene);
+                Ok(())
+            }
+            Fault::Settle(node, device) => {
+                self.nodes[node].disturb(&device, Attachment::Online, &mut self.scene);
+                Ok(())
+            }
+        }
+    }
+
+    fn draw_fault(&mut self) -> Verdict {
+        let node = self.scene.dice.below(self.nodes.len());
+        match self.scene.dice.below(20) {
+            0..4 => return self.end_coordinator(Ending::Crash),
+            4 => return self.end_coordinator(Ending::Stop),
+            5..8 => self.cut(node),
+            8..11 => self.crash_node(node),
+            11..14 => self.unplug_one(node),
+            14..16 => self.move_one(node),
+            16..18 => self.disturb_one(node),
+            _ => self.drop_hub(node),
+        }
+        Ok(())
+    }
+
+    fn end_coordinator(&mut self, ending: Ending) -> Verdict {
+        self.coordinator.end(ending, &mut self.scene, &mut self.checker)
+    }
+
+    fn cut(&mut self, node: usize) {
+        self.scene.count("partition");
+        self.scene.note(|| format!("network: node {node} is cut off"));
+        self.scene.network.set_cut(node, true);
+        self.scene.within(2_000, 90_000, Happening::Fault(Fault::Heal(node)));
+    }
+
+    fn crash_node(&mut self, node: usize) {
+        if !self.nodes[node].up {
+            return;
+        }
+        self.scene.note(|| format!("node {node}: crashes"));
+        self.nodes[node].crash(&mut self.scene);
+        self.scene.within(500, 60_000, Happening::Fault(Fault::Restart(node)));
+    }
+
+    /// A device vanishes; some never come back.
+    fn unplug_one(&mut self, node: usize) {
+        let Some((device, attached)) = self.take_device(node) else {
+            return;
+        };
+        self.scene.count("device vanished");
+        self.scene.note(|| format!("node {node}: {device} is gone"));
+        if self.scene.dice.chance(700) {
+            let back = Fault::Replug(node, device, attached);
+            self.scene.within(1_000, 90_000, Happening::Fault(back));
+        }
+    }
+
+    fn move_one(&mut self, node: usize) {
+        let Some((device, attached)) = self.take_device(node) else {
+            return;
+        };
+        let to = (node + 1) % self.nodes.len();
+        self.scene.count("device moved");
+        self.scene.note(|| format!("node {node}: {device} moves to node {to}"));
+        let handle = name(&format!("{device}@{to}"));
+        let there = Fault::Replug(to, device, Attached { handle, ..attached });
+        self.scene.within(100, 5_000, Happening::Fault(there));
+    }
+
+    fn disturb_one(&mut self, node: usize) {
+        let devices: Vec<Name> = self.nodes[node].devices.keys().cloned().collect();
+        let bad = [Attachment::Offline, Attachment::Unauthorized, Attachment::Error];
+        let (Some(device), Some(bad)) = (
+            self.scene.dice.pick(&devices).cloned(),
+            self.scene.dice.pick(&bad).copied(),
+        ) else {
+            return;
+        };
+        self.scene.count("device disturbed");
+        self.nodes[node].disturb(&device, bad, &mut self.scene);
+        self.scene.within(1_000, 60_000, Happening::Fault(Fault::Settle(node, device)));
+    }
+
+    /// A hub loses power: most devices of a node vanish at once (N17).
+    fn drop_hub(&mut self, node: usize) {
+        self.scene.count("hub dropped");
+        self.scene.note(|| format!("node {node}: a hub loses power"));
+        let back_after = self.scene.dice.between(2_000, 90_000);
+        let devices: Vec<Name> = self.nodes[node].devices.keys().cloned().collect();
+        for device in devices {
+            if self.scene.dice.chance(150) {
+                continue;
+            }
+            if let Some(attached) = self.nodes[node].unplug(&device, &mut self.scene) {
+                let back = Fault::Replug(node, device, attached);
+                self.scene.within(back_after, back_after + 2_000, Happening::Fault(back));
+            }
+        }
+    }
+
+    fn take_device(&mut self, node: usize) -> Option<(Name, Attached)> {
+        let devices: Vec<Name> = self.nodes[node].devices.keys().cloned().collect();
+        let device = self.scene.dice.pick(&devices)?.clone();
+        let attached = self.nodes[node].unplug(&device, &mut self.scene)?;
+        Some((device, attached))
+    }
+}

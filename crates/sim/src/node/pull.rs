@@ -1,0 +1,87 @@
+//! N1, N9, N14: asking for work, and what an answer means to a node.
+
+use super::{Chore, Node, PATIENCE_MS, Style};
+use crate::{plan::WAIT_MAX, scene::Scene};
+use muster_model::{Command, JobId, Millis, Pull, PullReply, Rejection, Reply, ReportKind, RunSummary};
+
+/// A node's own count of its share of a job.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) succeeded: u64,
+    pub(super) failed: u64,
+    /// Its end stands in the spool.
+    pub(super) closing: bool,
+}
+
+impl Node {
+    pub(super) fn pull(&mut self, scene: &mut Scene) {
+        if self.pulling.is_some() {
+            return;
+        }
+        let held = u32::try_from(self.running.len() + self.line.len()).unwrap_or(u32::MAX);
+        let max = match self.style {
+            Style::Rpc => 0,
+            Style::Agent | Style::Foreign => self.slots.saturating_sub(held),
+        };
+        let reports = self.style != Style::Foreign || scene.dice.chance(700);
+        let wait = (max > 0 && scene.dice.chance(700))
+            .then(|| Millis(scene.dice.between(1_000, WAIT_MAX.0)));
+        let pull = Pull {
+            worker: self.name.clone(),
+            max,
+            devices: reports.then(|| self.report_of_devices()),
+        };
+        let ticket = self.ask(scene, Command::Pull(pull), wait);
+        let waits = wait.map_or(0, |wait| wait.0);
+        let patience = (waits + PATIENCE_MS.0, waits + PATIENCE_MS.1);
+        self.plan(scene, patience, Chore::GiveUp(ticket.exchange));
+        self.pulling = Some(ticket);
+    }
+
+    pub(super) fn pulled(&mut self, result: Result<Reply, Rejection>, scene: &mut Scene) {
+        if let Ok(Reply::Pulled(reply)) = result {
+            self.follow(&reply, scene);
+        }
+        let full = self.running.len() + self.line.len() >= self.slots as usize;
+        let pause = match (full, self.style) {
+            (true, _) | (_, Style::Rpc) => (1_000, 6_000),
+            (false, _) => (20, 1_500),
+        };
+        self.plan(scene, pause, Chore::Pull);
+    }
+
+    fn follow(&mut self, reply: &PullReply, scene: &mut Scene) {
+        for task in &reply.stop {
+            scene.count("told to stop");
+            self.abandon(*task, scene);
+        }
+        for announced in &reply.announced {
+            let new = !self.shares.get(&announced.job).is_some_and(|share| !share.closing);
+            if new {
+                self.shares.insert(announced.job, Tally::default());
+                self.spool(ReportKind::RunStarted { job: announced.job }, scene);
+            }
+        }
+        for handout in &reply.handouts {
+            self.take(handout, scene);
+        }
+        for job in &reply.finished {
+            self.close_share(*job, scene);
+        }
+    }
+
+    /// Says once that a job has nothing more here; a share it never heard of is closed as well.
+    fn close_share(&mut self, job: JobId, scene: &mut Scene) {
+        let share = self.shares.entry(job).or_default();
+        if share.closing {
+            return;
+        }
+        share.closing = true;
+        let summary = RunSummary {
+            succeeded: share.succeeded,
+            failed: share.failed,
+            timeout: 0,
+        };
+        self.spool(ReportKind::RunFinished { job, summary }, scene);
+    }
+}

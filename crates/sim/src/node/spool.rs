@@ -1,0 +1,151 @@
+//! N19: every report is written down first, then sent until somebody takes it.
+
+use super::{Chore, Node, PATIENCE_MS, Style, execute::Work};
+use crate::{plan::name, scene::Scene};
+use muster_model::{
+    Command, Digest, FailureReason, Millis, Outcome, Report, ReportId, ReportKind, Step, StepStatus, TaskReport,
+    TaskReportKind,
+};
+
+/// A report that has not been taken.
+#[derive(Debug)]
+pub(super) struct Spooled {
+    pub(super) report: Box<Report>,
+    /// The exchange it is in.
+    pub(super) exchange: Option<u64>,
+}
+
+impl Node {
+    /// Appends a report and sends it.
+    pub(super) fn spool(&mut self, kind: ReportKind, scene: &mut Scene) {
+        let number = self.number();
+        let id = format!("{}-{number}", self.name);
+        let report = Report {
+            id: ReportId::new(&id).expect("a plain id"),
+            digest: Digest(u128::from(number)),
+            worker: self.name.clone(),
+            at: scene.now + self.skew,
+            body: "{}".into(),
+            kind,
+        };
+        self.spool.push_back(Spooled {
+            report: Box::new(report),
+            exchange: None,
+        });
+        if self.up {
+            self.pump(scene);
+        }
+    }
+
+    pub(super) fn spool_started(&mut self, work: &Work, scene: &mut Scene) {
+        if self.style == Style::Rpc {
+            return;
+        }
+        // A third party may leave the start out: the end counts as both (N7).
+        if self.style == Style::Agent || scene.dice.chance(800) {
+            self.spool_about(work, TaskReportKind::Started, scene);
+        }
+        if scene.dice.chance(300) {
+            let step = Step {
+                name: name("PREFLIGHT"),
+                status: StepStatus::Running,
+                at: scene.now + self.skew,
+            };
+            self.spool_about(work, TaskReportKind::Progress(step), scene);
+        }
+    }
+
+    pub(super) fn spool_finished(&mut self, work: &Work, scene: &mut Scene) {
+        self.spool_end(work, "gone wrong", scene);
+    }
+
+    /// A task that a crash interrupted is reported after the restart (N22b).
+    pub(super) fn spool_interrupted(&mut self, work: &Work, scene: &mut Scene) {
+        let work = Work {
+            fails: true,
+            ..work.clone()
+        };
+        self.spool_end(&work, "agent restarted", scene);
+    }
+
+    /// Sends what may be sent now: an agent one at a time, in order; others all at once.
+    pub(super) fn pump(&mut self, scene: &mut Scene) {
+        let at_once = match self.style {
+            Style::Agent => 1,
+            Style::Foreign | Style::Rpc => usize::MAX,
+        };
+        let unsent: Vec<usize> = (0..self.spool.len().min(at_once))
+            .filter(|place| self.spool[*place].exchange.is_none())
+            .collect();
+        for place in unsent {
+            let report = self.spool[place].report.clone();
+            let ticket = self.ask(scene, Command::Report(report), None);
+            self.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
+            self.spool[place].exchange = Some(ticket.exchange);
+        }
+    }
+
+    /// A report was taken, or refused for good: either way it is not sent again.
+    pub(super) fn report_answered(&mut self, exchange: u64, refused: bool, scene: &mut Scene) {
+        let sent = |entry: &Spooled| entry.exchange == Some(exchange);
+        let Some(place) = self.spool.iter().position(sent) else {
+            return;
+        };
+        let Some(entry) = self.spool.remove(place) else {
+            return;
+        };
+        if refused {
+            scene.count("report set aside");
+        } else if self.style == Style::Foreign && !scene.calm && scene.dice.chance(30) {
+            self.reuse_id(&entry.report, scene);
+        }
+        self.pump(scene);
+    }
+
+    /// A faulty node uses an id twice, for another content (N5).
+    fn reuse_id(&self, report: &Report, scene: &mut Scene) {
+        scene.count("report id reused");
+        let other = Report {
+            digest: Digest(u128::MAX),
+            ..report.clone()
+        };
+        self.ask(scene, Command::Report(Box::new(other)), None);
+    }
+
+    fn spool_end(&mut self, work: &Work, error: &str, scene: &mut Scene) {
+        let share = self.shares.entry(work.task.job).or_default();
+        let outcome = if work.fails {
+            share.failed += 1;
+            Outcome::Failed {
+                reason: scene.dice.pick(&FailureReason::ALL).copied(),
+                error: Some(error.into()),
+            }
+        } else {
+            share.succeeded += 1;
+            Outcome::Succeeded
+        };
+        let kind = TaskReportKind::Finished {
+            outcome,
+            started_at: work.began + self.skew,
+            result: None,
+        };
+        self.spool_about(work, kind, scene);
+    }
+
+    fn spool_about(&mut self, work: &Work, kind: TaskReportKind, scene: &mut Scene) {
+        let told = self.style == Style::Agent || scene.dice.chance(500);
+        if !told {
+            // Without a fence only the clock tells attempts apart: the world gives such nodes a true one.
+            self.skew = Millis(0);
+        }
+        let report = TaskReport {
+            job: work.task.job,
+            task: work.task,
+            lane: work.device.clone(),
+            attempt: told.then_some(work.attempt),
+            fence: told.then_some(work.fence),
+            kind,
+        };
+        self.spool(ReportKind::Task(report), scene);
+    }
+}

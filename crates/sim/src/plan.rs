@@ -1,0 +1,86 @@
+//! How large a world is and how fast its rules run: drawn once, at the beginning.
+
+use crate::dice::Dice;
+use muster_model::{Millis, Name, Settings, Timestamp};
+
+/// When every world begins.
+pub(crate) const BEGINNING: Timestamp = Timestamp(1_760_000_000_000);
+/// The longest a pull may wait (N1).
+pub(crate) const WAIT_MAX: Millis = Millis::from_secs(30);
+/// The queues that clients use.
+pub(crate) const QUEUES: [&str; 3] = ["default", "night", "urgent"];
+/// The labels that operators put on devices.
+pub(crate) const LABELS: [(&str, &str); 3] = [("rack", "a"), ("rack", "b"), ("model", "x")];
+
+/// The figures of one world.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) settings: Settings,
+    pub(crate) nodes: usize,
+    pub(crate) devices_per_node: usize,
+    /// How many jobs clients submit at most.
+    pub(crate) jobs: usize,
+    pub(crate) queues: usize,
+    /// In a thousand: messages lost, doubled, slow.
+    pub(crate) lost: u32,
+    pub(crate) doubled: u32,
+    pub(crate) slow: u32,
+    /// In a thousand: commits that fail.
+    pub(crate) commit_fails: u32,
+    /// The mean pause between two faults.
+    pub(crate) fault_every: Millis,
+}
+
+impl Plan {
+    pub(crate) fn draw(dice: &mut Dice) -> Self {
+        let rough = dice.chance(600);
+        Self {
+            settings: settings(dice),
+            nodes: 2 + dice.below(3),
+            devices_per_node: 3 + dice.below(6),
+            jobs: 2 + dice.below(6),
+            queues: 1 + dice.below(QUEUES.len()),
+            lost: if rough { 80 } else { 5 },
+            doubled: if rough { 80 } else { 5 },
+            slow: if rough { 100 } else { 10 },
+            commit_fails: if dice.chance(500) { 15 } else { 0 },
+            fault_every: Millis(dice.between(1_000, 12_000)),
+        }
+    }
+
+    /// The nth node's name.
+    pub(crate) fn node_name(node: usize) -> Name {
+        name(&format!("PC-{:02}", node + 1))
+    }
+}
+
+/// The contracts' figures in some worlds; in most, shorter ones, so that every limit is met.
+fn settings(dice: &mut Dice) -> Settings {
+    if dice.chance(150) {
+        return Settings {
+            slots: 1 + u32::try_from(dice.below(20)).unwrap_or(0),
+            ..Settings::default()
+        };
+    }
+    let mut secs = |low: i64, high: i64| Millis(dice.between(low * 1000, high * 1000));
+    Settings {
+        offline_grace: secs(8, 60),
+        offline_after: secs(5, 30),
+        redeliver_after: secs(2, 10),
+        lease: secs(15, 60),
+        attempt_timeout: secs(15, 90),
+        dropout_window: secs(5, 30),
+        dropout_pause: secs(10, 60),
+        secret_overlap: secs(5, 60),
+        slots: u32::try_from(dice.between(1, 6)).unwrap_or(1),
+        max_attempts: u16::try_from(dice.between(1, 3)).unwrap_or(1),
+        dropout_devices: u32::try_from(dice.between(3, 10)).unwrap_or(3),
+        dropout_percent: u32::try_from(dice.between(20, 80)).unwrap_or(20),
+        ..Settings::default()
+    }
+}
+
+/// A name that is known to be one.
+pub(crate) fn name(text: &str) -> Name {
+    Name::new(text).expect("the world uses plain names only")
+}

@@ -1,0 +1,59 @@
+//! What everybody in a world shares: the time, the dice, the agenda and the wire.
+
+use crate::{
+    agenda::{Agenda, Happening},
+    coverage::Coverage,
+    dice::Dice,
+    network::Network,
+    plan::{BEGINNING, Plan},
+    trace::Trace,
+};
+use muster_model::{Millis, Timestamp};
+
+/// The shared part of a world.
+pub(crate) struct Scene {
+    pub(crate) now: Timestamp,
+    pub(crate) dice: Dice,
+    pub(crate) agenda: Agenda,
+    pub(crate) network: Network,
+    pub(crate) coverage: Coverage,
+    pub(crate) trace: Trace,
+    pub(crate) plan: Plan,
+    /// The faults have stopped; what is left must come to its end.
+    pub(crate) calm: bool,
+}
+
+impl Scene {
+    pub(crate) fn new(seed: u64, keep_trace: bool) -> Self {
+        let mut dice = Dice::new(seed);
+        let plan = Plan::draw(&mut dice);
+        Self {
+            now: BEGINNING,
+            network: Network::new(plan.nodes),
+            dice,
+            agenda: Agenda::default(),
+            coverage: Coverage::default(),
+            trace: Trace::new(keep_trace),
+            plan,
+            calm: false,
+        }
+    }
+
+    pub(crate) fn after(&mut self, span: Millis, happening: Happening) {
+        self.agenda.plan(self.now + span, happening);
+    }
+
+    /// Plans something for a moment between two spans from now.
+    pub(crate) fn within(&mut self, low: i64, high: i64, happening: Happening) {
+        let span = Millis(self.dice.between(low, high));
+        self.after(span, happening);
+    }
+
+    pub(crate) fn count(&mut self, what: &'static str) {
+        self.coverage.count(what);
+    }
+
+    pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
+        self.trace.note(self.now, line);
+    }
+}
