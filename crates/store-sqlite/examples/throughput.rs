@@ -14,35 +14,23 @@ use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let number = |place: usize, default: u32| {
-        std::env::args()
-            .nth(place)
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(default)
+        std::env::args().nth(place).and_then(|text| text.parse().ok()).unwrap_or(default)
     };
     let (rows, batch) = (number(1, 200_000), number(2, 256));
     let directory = tempfile::tempdir_in(".")?;
     let store = SqliteStore::open(directory.path())?;
     let mut term = store.begin_term()?;
     let job = JobId::new(Timestamp(1_760_000_000_000), 7);
-    term.writer.commit(&Batch {
-        changes: vec![Change::Job(Box::new(open_job(job)?))],
-        ..Batch::default()
-    })?;
+    term.writer
+        .commit(&Batch { changes: vec![Change::Job(Box::new(open_job(job)?))], ..Batch::default() })?;
 
-    let lanes: Vec<Name> = (0..10_000)
-        .map(|n| Name::new(&format!("R58N30{n:05}")))
-        .collect::<Result<_, _>>()?;
-    let workers: Vec<Name> = (0..500)
-        .map(|n| Name::new(&format!("PC-{n:03}")))
-        .collect::<Result<_, _>>()?;
+    let lanes: Vec<Name> =
+        (0..10_000).map(|n| Name::new(&format!("R58N30{n:05}"))).collect::<Result<_, _>>()?;
+    let workers: Vec<Name> = (0..500).map(|n| Name::new(&format!("PC-{n:03}"))).collect::<Result<_, _>>()?;
     term.writer.commit(&fleet(&workers, &lanes))?;
     let task = |ordinal: u32, status| {
         let (lane, worker) = (ordinal as usize % lanes.len(), ordinal as usize % workers.len());
-        new_task(
-            TaskId { job, ordinal },
-            (lanes[lane].clone(), workers[worker].clone()),
-            status,
-        )
+        new_task(TaskId { job, ordinal }, (lanes[lane].clone(), workers[worker].clone()), status)
     };
     let started = Instant::now();
     let mut written = 0u32;
@@ -59,20 +47,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     report("task rows written", written, started);
     measure_load(term.writer.as_mut())?;
     let started = Instant::now();
-    let keys: Vec<Key> = (1..=256)
-        .map(|ordinal| Key::Task(TaskId { job, ordinal }))
-        .collect();
+    let keys: Vec<Key> = (1..=256).map(|ordinal| Key::Task(TaskId { job, ordinal })).collect();
     term.lookup.facts(&keys)?;
     report("tasks looked up", 256, started);
     let started = Instant::now();
-    store.reader().workers(&Cursor {
-        after: None,
-        limit: 500,
-    })?;
+    store.reader().workers(&Cursor { after: None, limit: 500 })?;
     report("pc_device_summary pages read", 1, started);
-    with_logs(term.writer.as_mut(), rows.min(50_000), batch, |ordinal| {
-        task(ordinal, TaskStatus::Completed)
-    })?;
+    with_logs(term.writer.as_mut(), rows.min(50_000), batch, |ordinal| task(ordinal, TaskStatus::Completed))?;
     with_reports(term.writer.as_mut(), rows.min(200_000), batch)
 }
 
@@ -95,37 +76,21 @@ fn with_logs(
     for first in (1..=rows).step_by(batch as usize) {
         let tasks: Vec<TaskRecord> = (first..first + batch).map(&task).collect();
         let logs: Vec<Change> = tasks.iter().map(|task| Change::Log(succeeded(task.id))).collect();
-        let changes = tasks
-            .into_iter()
-            .map(|task| Change::Task(Box::new(task)))
-            .chain(logs)
-            .collect();
-        writer.commit(&Batch {
-            changes,
-            ..Batch::default()
-        })?;
+        let changes = tasks.into_iter().map(|task| Change::Task(Box::new(task))).chain(logs).collect();
+        writer.commit(&Batch { changes, ..Batch::default() })?;
     }
     report("ends with a log row each", rows, started);
     Ok(())
 }
 
 fn commit(writer: &mut dyn Writer, tasks: Vec<TaskRecord>) -> Result<(), muster_store::StoreError> {
-    let changes = tasks
-        .into_iter()
-        .map(|task| Change::Task(Box::new(task)))
-        .collect();
-    writer.commit(&Batch {
-        changes,
-        ..Batch::default()
-    })
+    let changes = tasks.into_iter().map(|task| Change::Task(Box::new(task))).collect();
+    writer.commit(&Batch { changes, ..Batch::default() })
 }
 
 fn report(what: &str, count: u32, started: Instant) {
     let seconds = started.elapsed().as_secs_f64();
-    println!(
-        "{count:>8} {what} in {seconds:.3} s: {:.0}/s",
-        f64::from(count) / seconds
-    );
+    println!("{count:>8} {what} in {seconds:.3} s: {:.0}/s", f64::from(count) / seconds);
 }
 
 /// Reports with ids that sort by time.
@@ -133,14 +98,8 @@ fn with_reports(writer: &mut dyn Writer, rows: u32, batch: u32) -> Result<(), Bo
     let started = Instant::now();
     for first in (1..=rows).step_by(batch as usize) {
         let reports = (first..first + batch).map(taken).collect::<Result<Vec<_>, _>>()?;
-        let changes = reports
-            .into_iter()
-            .map(|report| Change::Report(Box::new(report)))
-            .collect();
-        writer.commit(&Batch {
-            changes,
-            ..Batch::default()
-        })?;
+        let changes = reports.into_iter().map(|report| Change::Report(Box::new(report))).collect();
+        writer.commit(&Batch { changes, ..Batch::default() })?;
     }
     report("reports", rows, started);
     Ok(())
@@ -161,14 +120,7 @@ fn taken(number: u32) -> Result<ReportRecord, muster_model::NameError> {
 
 fn succeeded(task: TaskId) -> LogRecord {
     let at = Timestamp(1_760_000_002_000);
-    LogRecord {
-        task,
-        seq: 4,
-        attempt: 1,
-        kind: LogKind::Succeeded,
-        message: None,
-        at,
-    }
+    LogRecord { task, seq: 4, attempt: 1, kind: LogKind::Succeeded, message: None, at }
 }
 
 fn fleet(workers: &[Name], lanes: &[Name]) -> Batch {
@@ -197,14 +149,8 @@ fn fleet(workers: &[Name], lanes: &[Name]) -> Batch {
         created_at: at,
     };
     let workers = workers.iter().map(|name| Change::Worker(Box::new(worker(name))));
-    let lanes = lanes
-        .iter()
-        .enumerate()
-        .map(|lane_at| Change::Lane(Box::new(lane(lane_at))));
-    Batch {
-        changes: workers.chain(lanes).collect(),
-        ..Batch::default()
-    }
+    let lanes = lanes.iter().enumerate().map(|lane_at| Change::Lane(Box::new(lane(lane_at))));
+    Batch { changes: workers.chain(lanes).collect(), ..Batch::default() }
 }
 
 fn open_job(id: JobId) -> Result<JobRecord, muster_model::NameError> {

@@ -21,19 +21,14 @@ impl Home {
     /// Makes the directory where it is missing and takes it.
     pub(crate) fn take(directory: &Path) -> Result<Self, Fault> {
         if rusqlite::version_number() < SQLITE_VERSION_MIN {
-            return Err(Fault::OldSqlite {
-                found: rusqlite::version(),
-            });
+            return Err(Fault::OldSqlite { found: rusqlite::version() });
         }
         make_directory(directory)?;
         let lock = lock(directory)?;
         let database = directory.join("muster.db");
         // SQLite would make it readable to all; the WAL beside it takes over its mode.
         private_file(&database)?;
-        Ok(Self {
-            database,
-            _lock: lock,
-        })
+        Ok(Self { database, _lock: lock })
     }
 
     /// The connection that writes, to a file that is ours or empty.

@@ -26,11 +26,7 @@ impl<'row, 'statement> Fields<'row, 'statement> {
 
     /// A text that may be missing.
     pub(crate) fn maybe_text(&self, column: usize) -> Result<Option<Box<str>>, Fault> {
-        if self.is_null(column)? {
-            Ok(None)
-        } else {
-            Ok(Some(self.text(column)?.into()))
-        }
+        if self.is_null(column)? { Ok(None) } else { Ok(Some(self.text(column)?.into())) }
     }
 
     /// A whole number that fits its type.
@@ -43,11 +39,7 @@ impl<'row, 'statement> Fields<'row, 'statement> {
 
     /// A whole number that may be missing.
     pub(crate) fn maybe_number<T: TryFrom<i64>>(&self, column: usize) -> Result<Option<T>, Fault> {
-        if self.is_null(column)? {
-            Ok(None)
-        } else {
-            self.number(column).map(Some)
-        }
+        if self.is_null(column)? { Ok(None) } else { self.number(column).map(Some) }
     }
 
     /// Yes or no.
@@ -111,10 +103,7 @@ fn show(value: ValueRef<'_>) -> String {
         ValueRef::Null => "NULL".to_owned(),
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(number) => number.to_string(),
-        ValueRef::Text(bytes) => String::from_utf8_lossy(bytes)
-            .chars()
-            .take(SHOWN_CHARS_MAX)
-            .collect(),
+        ValueRef::Text(bytes) => String::from_utf8_lossy(bytes).chars().take(SHOWN_CHARS_MAX).collect(),
         ValueRef::Blob(bytes) => format!("{} bytes", bytes.len()),
     }
 }

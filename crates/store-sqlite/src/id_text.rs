@@ -66,10 +66,7 @@ impl From<Fence> for HexText {
 impl TaskRange {
     pub(crate) fn of(job: JobId) -> Self {
         // '/' follows '.' in ASCII.
-        Self {
-            from: format!("{job}."),
-            to: format!("{job}/"),
-        }
+        Self { from: format!("{job}."), to: format!("{job}/") }
     }
 }
 
@@ -108,10 +105,7 @@ mod tests {
 
     #[test]
     fn the_text_is_the_one_the_model_writes() {
-        let job = JobId::new(
-            Timestamp(1_760_000_000_000),
-            0x0123_4567_89ab_cdef_0123_4567_89ab_cdef,
-        );
+        let job = JobId::new(Timestamp(1_760_000_000_000), 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
         for ordinal in [1, 42, TaskId::ORDINAL_MAX] {
             let id = TaskId { job, ordinal };
             let text = TaskText::new(id);

@@ -21,40 +21,25 @@ pub(crate) fn load(connection: &mut Connection, sink: &mut dyn FnMut(Loaded)) ->
 }
 
 fn load_fleet(connection: &Connection, sink: &mut dyn FnMut(Loaded)) -> Result<(), Fault> {
-    each(
-        connection,
-        &format!("SELECT {} FROM pcs ORDER BY id", worker::COLUMNS),
-        [],
-        |row| {
-            sink(Loaded::Worker(worker::read(row)?));
-            Ok(())
-        },
-    )?;
-    each(
-        connection,
-        &format!("SELECT {} FROM devices ORDER BY id", lane::COLUMNS),
-        [],
-        |row| {
-            sink(Loaded::Lane(lane::read(row)?));
-            Ok(())
-        },
-    )
+    each(connection, &format!("SELECT {} FROM pcs ORDER BY id", worker::COLUMNS), [], |row| {
+        sink(Loaded::Worker(worker::read(row)?));
+        Ok(())
+    })?;
+    each(connection, &format!("SELECT {} FROM devices ORDER BY id", lane::COLUMNS), [], |row| {
+        sink(Loaded::Lane(lane::read(row)?));
+        Ok(())
+    })
 }
 
 fn load_jobs(connection: &Connection, sink: &mut dyn FnMut(Loaded)) -> Result<(), Fault> {
     let columns = job::COLUMNS_WITHOUT_PAYLOAD;
     let mut ids = Vec::new();
-    each(
-        connection,
-        &format!("SELECT {columns} FROM tasks WHERE open = 1 ORDER BY seq"),
-        [],
-        |row| {
-            let job = job::read(row)?;
-            ids.push(job.id);
-            sink(Loaded::Job(job));
-            Ok(())
-        },
-    )?;
+    each(connection, &format!("SELECT {columns} FROM tasks WHERE open = 1 ORDER BY seq"), [], |row| {
+        let job = job::read(row)?;
+        ids.push(job.id);
+        sink(Loaded::Job(job));
+        Ok(())
+    })?;
     let columns = task::COLUMNS_WITHOUT_RESULT;
     let sql = format!("SELECT {columns} FROM task_devices WHERE id >= ?1 AND id < ?2 ORDER BY id");
     for id in ids {
@@ -73,10 +58,7 @@ fn load_shares_and_stops(connection: &Connection, sink: &mut dyn FnMut(Loaded)) 
         sink(Loaded::Share(share::read(row)?));
         Ok(())
     })?;
-    let sql = format!(
-        "SELECT {} FROM pc_stops ORDER BY pc_id, task_device_id",
-        stop::COLUMNS
-    );
+    let sql = format!("SELECT {} FROM pc_stops ORDER BY pc_id, task_device_id", stop::COLUMNS);
     each(connection, &sql, [], |row| {
         let (worker, task) = stop::read(row)?;
         sink(Loaded::Stop(worker, task));

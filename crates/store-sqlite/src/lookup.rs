@@ -22,10 +22,7 @@ pub(crate) struct SqliteLookup {
 
 impl SqliteLookup {
     pub(crate) fn new(shared: Arc<Shared>) -> Result<Self, Fault> {
-        Ok(Self {
-            connection: shared.open_reader()?,
-            _shared: shared,
-        })
+        Ok(Self { connection: shared.open_reader()?, _shared: shared })
     }
 
     fn try_facts(&mut self, keys: &[Key]) -> Result<Facts, Fault> {
@@ -53,9 +50,7 @@ fn find(connection: &Connection, key: &Key) -> Result<Option<Fact>, Fault> {
         Key::Report(id) => report::digest(connection, id)?.map(Fact::Report),
         Key::Task(id) => ended_task(connection, *id)?.map(|task| Fact::Task(Box::new(task))),
         Key::Job(id) => closed_job(connection, *id)?.map(Fact::Job),
-        Key::Submission(key) => {
-            key::find(connection, key)?.map(Fact::Submission)
-        }
+        Key::Submission(key) => key::find(connection, key)?.map(Fact::Submission),
     })
 }
 
@@ -67,7 +62,5 @@ fn ended_task(connection: &Connection, id: TaskId) -> Result<Option<TaskRecord>,
 
 fn closed_job(connection: &Connection, id: JobId) -> Result<Option<JobStatus>, Fault> {
     let sql = "SELECT id, status FROM tasks WHERE id = ?1 AND open = 0";
-    one(connection, sql, [id.to_string()], |row| {
-        Fields::new("tasks", row).word(1, words::parse_job_status)
-    })
+    one(connection, sql, [id.to_string()], |row| Fields::new("tasks", row).word(1, words::parse_job_status))
 }

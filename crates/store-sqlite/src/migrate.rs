@@ -11,11 +11,7 @@ pub(crate) fn check(connection: &Connection) -> Result<(), Fault> {
         return Err(StoreError::TooNew { found, known }.into());
     }
     let objects: u32 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if found == 0 && objects > 0 {
-        Err(Fault::Foreign)
-    } else {
-        Ok(())
-    }
+    if found == 0 && objects > 0 { Err(Fault::Foreign) } else { Ok(()) }
 }
 
 /// Applies what is missing, each step in a transaction of its own.

@@ -13,10 +13,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self {
-            idle: Mutex::default(),
-            shared,
-        }
+        Self { idle: Mutex::default(), shared }
     }
 
     /// Reads in a transaction of its own: all of it sees one state.

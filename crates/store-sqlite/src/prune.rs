@@ -16,9 +16,7 @@ pub(crate) fn prune(connection: &Connection, cutoffs: &Cutoffs) -> Result<bool, 
         (OLD_EVENT_IDS, cutoffs.report_ids),
         (OLD_KEYS, cutoffs.keys),
     ] {
-        let deleted = connection
-            .prepare_cached(sql)?
-            .execute(params![cutoff.0, ROWS_MAX])?;
+        let deleted = connection.prepare_cached(sql)?.execute(params![cutoff.0, ROWS_MAX])?;
         more |= deleted >= ROWS_MAX as usize;
     }
     Ok(more)
@@ -33,9 +31,7 @@ fn prune_jobs(connection: &Connection, cutoff: Timestamp) -> Result<bool, Fault>
         };
         let deleted = prune_tasks(connection, job, left)?;
         if deleted < left {
-            connection
-                .prepare_cached("DELETE FROM tasks WHERE id = ?1")?
-                .execute([job.to_string()])?;
+            connection.prepare_cached("DELETE FROM tasks WHERE id = ?1")?.execute([job.to_string()])?;
         }
         left = left.saturating_sub(deleted + 1);
     }

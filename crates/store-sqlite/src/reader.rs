@@ -23,9 +23,7 @@ pub(crate) struct SqliteReader {
 
 impl SqliteReader {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self {
-            pool: Pool::new(shared),
-        }
+        Self { pool: Pool::new(shared) }
     }
 
     fn read<T>(&self, read: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>) -> Result<T, StoreError> {

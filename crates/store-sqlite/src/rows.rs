@@ -88,9 +88,6 @@ mod tests {
     #[test]
     fn the_last_of_each_key_stays() {
         let records = [(2, 'a'), (1, 'b'), (2, 'c'), (1, 'd')];
-        assert_eq!(
-            latest(records.iter().collect(), |record| record.0),
-            [&(1, 'd'), &(2, 'c')]
-        );
+        assert_eq!(latest(records.iter().collect(), |record| record.0), [&(1, 'd'), &(2, 'c')]);
     }
 }

@@ -32,10 +32,7 @@ impl SqliteStore {
         let home = Home::take(directory)?;
         let mut connection = home.writer()?;
         migrate(&mut connection)?;
-        let shared = Arc::new(Shared {
-            connection: Mutex::new(connection),
-            home,
-        });
+        let shared = Arc::new(Shared { connection: Mutex::new(connection), home });
         let reader = Arc::new(SqliteReader::new(Arc::clone(&shared)));
         Ok(Self { shared, reader })
     }
@@ -44,12 +41,7 @@ impl SqliteStore {
         let (epoch, feed_seq, feed_at) = count_epoch(&mut self.shared.writer())?;
         let lookup = SqliteLookup::new(Arc::clone(&self.shared))?;
         let writer = SqliteWriter::new(Arc::clone(&self.shared), epoch, (feed_seq, feed_at));
-        Ok(Term {
-            epoch: epoch.unsigned_abs(),
-            feed_seq,
-            writer: Box::new(writer),
-            lookup: Box::new(lookup),
-        })
+        Ok(Term { epoch: epoch.unsigned_abs(), feed_seq, writer: Box::new(writer), lookup: Box::new(lookup) })
     }
 }
 

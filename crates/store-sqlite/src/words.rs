@@ -18,9 +18,7 @@ pub(crate) const fn job_status(status: JobStatus) -> &'static str {
 /// `tasks.status`, read.
 pub(crate) fn parse_job_status(word: &str) -> Option<JobStatus> {
     use JobStatus::{Cancelled, Failed, Pending, Running, Success};
-    [Pending, Running, Success, Failed, Cancelled]
-        .into_iter()
-        .find(|status| job_status(*status) == word)
+    [Pending, Running, Success, Failed, Cancelled].into_iter().find(|status| job_status(*status) == word)
 }
 
 /// `task_devices.status`.
@@ -37,9 +35,7 @@ pub(crate) const fn task_status(status: TaskStatus) -> &'static str {
 /// `task_devices.status`, read.
 pub(crate) fn parse_task_status(word: &str) -> Option<TaskStatus> {
     use TaskStatus::{Cancelled, Completed, Failed, Pending, Running};
-    [Completed, Running, Pending, Failed, Cancelled]
-        .into_iter()
-        .find(|status| task_status(*status) == word)
+    [Completed, Running, Pending, Failed, Cancelled].into_iter().find(|status| task_status(*status) == word)
 }
 
 /// `task_devices.lease_kind`.
@@ -52,9 +48,7 @@ pub(crate) const fn lease_kind(kind: LeaseKind) -> &'static str {
 
 /// `task_devices.lease_kind`, read.
 pub(crate) fn parse_lease_kind(word: &str) -> Option<LeaseKind> {
-    [LeaseKind::Presence, LeaseKind::Claim]
-        .into_iter()
-        .find(|kind| lease_kind(*kind) == word)
+    [LeaseKind::Presence, LeaseKind::Claim].into_iter().find(|kind| lease_kind(*kind) == word)
 }
 
 /// `devices.status`.
@@ -87,9 +81,7 @@ pub(crate) const fn attachment(attachment: Attachment) -> &'static str {
 /// `devices.attachment`, read.
 pub(crate) fn parse_attachment(word: &str) -> Option<Attachment> {
     use Attachment::{Absent, Error, Offline, Online, Unauthorized};
-    [Online, Offline, Unauthorized, Error, Absent]
-        .into_iter()
-        .find(|kind| attachment(*kind) == word)
+    [Online, Offline, Unauthorized, Error, Absent].into_iter().find(|kind| attachment(*kind) == word)
 }
 
 /// `pcs.status`.
@@ -102,26 +94,15 @@ pub(crate) const fn worker_status(status: WorkerStatus) -> &'static str {
 
 /// `pcs.status`, read.
 pub(crate) fn parse_worker_status(word: &str) -> Option<WorkerStatus> {
-    [WorkerStatus::Online, WorkerStatus::Offline]
-        .into_iter()
-        .find(|status| worker_status(*status) == word)
+    [WorkerStatus::Online, WorkerStatus::Offline].into_iter().find(|status| worker_status(*status) == word)
 }
 
 /// `execution_logs.event_type`, read.
 pub(crate) fn parse_log_kind(word: &str) -> Option<LogKind> {
     use LogKind::{Acked, Created, Failed, FailedFinal, RetryScheduled, Sent, Succeeded, Timeout};
-    [
-        Created,
-        Sent,
-        Acked,
-        Succeeded,
-        Failed,
-        Timeout,
-        RetryScheduled,
-        FailedFinal,
-    ]
-    .into_iter()
-    .find(|kind| kind.as_str() == word)
+    [Created, Sent, Acked, Succeeded, Failed, Timeout, RetryScheduled, FailedFinal]
+        .into_iter()
+        .find(|kind| kind.as_str() == word)
 }
 
 /// `pc_logs.event_type`, read: the word the model uses for it.
@@ -142,9 +123,7 @@ pub(crate) fn parse_worker_log_kind(word: &str) -> Option<&'static str> {
 
 /// `alerts.kind`, read.
 pub(crate) fn parse_alert_kind(word: &str) -> Option<AlertKind> {
-    [AlertKind::MassDropout, AlertKind::SummaryMismatch]
-        .into_iter()
-        .find(|kind| kind.as_str() == word)
+    [AlertKind::MassDropout, AlertKind::SummaryMismatch].into_iter().find(|kind| kind.as_str() == word)
 }
 
 /// `node_events.effect`.

@@ -23,12 +23,7 @@ pub(crate) struct SqliteWriter {
 
 impl SqliteWriter {
     pub(crate) fn new(shared: Arc<Shared>, epoch: i64, (feed_seq, moment): (u64, i64)) -> Self {
-        Self {
-            shared,
-            epoch,
-            feed_seq,
-            moment,
-        }
+        Self { shared, epoch, feed_seq, moment }
     }
 
     fn try_commit(&mut self, batch: &Batch) -> Result<(), Fault> {
@@ -71,11 +66,7 @@ fn begin(connection: &mut Connection, epoch: i64) -> Result<Transaction<'_>, Fau
     let current: i64 = transaction
         .prepare_cached("SELECT value FROM meta WHERE key = 'epoch'")?
         .query_row([], |row| row.get(0))?;
-    if current == epoch {
-        Ok(transaction)
-    } else {
-        Err(StoreError::Superseded.into())
-    }
+    if current == epoch { Ok(transaction) } else { Err(StoreError::Superseded.into()) }
 }
 
 fn write(connection: &Connection, batch: &Batch, moment: i64) -> Result<(), Fault> {
@@ -116,16 +107,8 @@ impl<'a> Sorted<'a> {
             Change::Worker(record) => self.workers.push(record),
             Change::Share(record) => share::write(connection, record)?,
             Change::ShareGone { worker, job } => share::delete(connection, worker, *job)?,
-            Change::Stop {
-                worker,
-                task,
-                gone: false,
-            } => stop::write(connection, worker, *task)?,
-            Change::Stop {
-                worker,
-                task,
-                gone: true,
-            } => stop::delete(connection, worker, *task)?,
+            Change::Stop { worker, task, gone: false } => stop::write(connection, worker, *task)?,
+            Change::Stop { worker, task, gone: true } => stop::delete(connection, worker, *task)?,
             Change::Secrets(worker, secrets) => secret::write(connection, worker, secrets)?,
             Change::WorkerLog(record) => worker_log::write(connection, record)?,
             Change::Key(record) => key::write(connection, record)?,

@@ -57,11 +57,8 @@ fn the_file_is_in_wal_mode_and_says_its_version() {
     let directory = tempfile::tempdir().unwrap();
     let _store = SqliteStore::open(directory.path()).unwrap();
     let shell = shell(directory.path());
-    let pragma = |name| {
-        shell
-            .pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0))
-            .unwrap()
-    };
+    let pragma =
+        |name| shell.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0)).unwrap();
     assert_eq!(pragma("journal_mode"), "wal".to_owned().into());
     assert_eq!(pragma("user_version"), 1.into());
 }
@@ -70,16 +67,10 @@ fn the_file_is_in_wal_mode_and_says_its_version() {
 fn a_newer_schema_is_refused_and_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     drop(SqliteStore::open(directory.path()).unwrap());
-    shell(directory.path())
-        .pragma_update(None, "user_version", 99)
-        .unwrap();
-    assert!(matches!(
-        refusal(directory.path()),
-        StoreError::TooNew { found: 99, known: 1 }
-    ));
-    let version: u32 = shell(directory.path())
-        .pragma_query_value(None, "user_version", |row| row.get(0))
-        .unwrap();
+    shell(directory.path()).pragma_update(None, "user_version", 99).unwrap();
+    assert!(matches!(refusal(directory.path()), StoreError::TooNew { found: 99, known: 1 }));
+    let version: u32 =
+        shell(directory.path()).pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
     assert_eq!(version, 99);
 }
 
@@ -88,16 +79,9 @@ fn a_newer_schema_is_refused_and_left_alone() {
 fn plain_sql_reads_the_summary_while_somebody_writes() {
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path()).unwrap();
-    store
-        .begin_term()
-        .unwrap()
-        .writer
-        .commit(&worker_batch("PC-01"))
-        .unwrap();
+    store.begin_term().unwrap().writer.commit(&worker_batch("PC-01")).unwrap();
     let writing = shell(directory.path());
-    writing
-        .execute_batch("BEGIN IMMEDIATE; UPDATE pcs SET status = 'offline';")
-        .unwrap();
+    writing.execute_batch("BEGIN IMMEDIATE; UPDATE pcs SET status = 'offline';").unwrap();
     let sql = "SELECT pc_id, pc_number, pc_status, max_devices, device_count, running_count, idle_count, error_count, \
                disconnected_count FROM pc_device_summary";
     let row = shell(directory.path())
@@ -117,10 +101,7 @@ fn plain_sql_finds_a_task_by_its_columns() {
                AND attempt < max_attempts AND error IS NULL AND result IS NULL AND config IS NULL \
                AND lease_expires_at > created_at AND started_at IS NULL AND completed_at IS NULL AND timeout_at IS NULL \
                AND pc_id = 'PC-01' AND device_id = 'device-2'";
-    assert_eq!(
-        shell(directory.path()).query_row(sql, [], |row| row.get(0)),
-        Ok(1)
-    );
+    assert_eq!(shell(directory.path()).query_row(sql, [], |row| row.get(0)), Ok(1));
 }
 
 #[test]
@@ -164,31 +145,11 @@ fn a_torn_log_loses_whole_batches_only() {
 #[test]
 fn a_value_that_makes_no_sense_is_named() {
     let cases = [
-        (
-            "UPDATE tasks SET status = 'sleeping'",
-            "tasks",
-            "status = sleeping",
-        ),
-        (
-            "UPDATE tasks SET scope = '{\"rooms\":[]}'",
-            "tasks",
-            "scope = {\"rooms\":[]}",
-        ),
-        (
-            "UPDATE task_devices SET attempt = 70000",
-            "task_devices",
-            "attempt = 70000",
-        ),
-        (
-            "UPDATE task_devices SET lease_token = 'x'",
-            "task_devices",
-            "lease_token = x",
-        ),
-        (
-            "UPDATE task_devices SET pc_id = 'a/b'",
-            "task_devices",
-            "pc_id = a/b",
-        ),
+        ("UPDATE tasks SET status = 'sleeping'", "tasks", "status = sleeping"),
+        ("UPDATE tasks SET scope = '{\"rooms\":[]}'", "tasks", "scope = {\"rooms\":[]}"),
+        ("UPDATE task_devices SET attempt = 70000", "task_devices", "attempt = 70000"),
+        ("UPDATE task_devices SET lease_token = 'x'", "task_devices", "lease_token = x"),
+        ("UPDATE task_devices SET pc_id = 'a/b'", "task_devices", "pc_id = a/b"),
         ("UPDATE pcs SET draining = 2", "pcs PC-01", "draining = 2"),
     ];
     for (sql, table, place) in cases {
@@ -214,15 +175,10 @@ fn a_failed_batch_leaves_nothing_behind() {
     let refuse = "CREATE TRIGGER full BEFORE INSERT ON pcs BEGIN SELECT RAISE(ABORT, 'no more'); END";
     shell(directory.path()).execute_batch(refuse).unwrap();
     let changes = [batch(1, 10).changes, worker_batch("PC-01").changes].concat();
-    let failed = term.writer.commit(&Batch {
-        changes,
-        ..Batch::default()
-    });
+    let failed = term.writer.commit(&Batch { changes, ..Batch::default() });
     assert!(matches!(failed, Err(StoreError::Backend(what)) if what.contains("no more")));
     assert_eq!(scene::count(store.reader().as_ref()), 0);
-    shell(directory.path())
-        .execute_batch("DROP TRIGGER full")
-        .unwrap();
+    shell(directory.path()).execute_batch("DROP TRIGGER full").unwrap();
     term.writer.commit(&batch(1, 10)).unwrap();
     assert_eq!(scene::count(store.reader().as_ref()), 10);
 }
@@ -230,11 +186,7 @@ fn a_failed_batch_leaves_nothing_behind() {
 #[test]
 fn what_is_no_database_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(
-        directory.path().join("muster.db"),
-        "not a database, ".repeat(1000),
-    )
-    .unwrap();
+    fs::write(directory.path().join("muster.db"), "not a database, ".repeat(1000)).unwrap();
     assert!(matches!(refusal(directory.path()), StoreError::Backend(_)));
 
     let directory = tempfile::tempdir().unwrap();
@@ -262,22 +214,14 @@ fn a_directory_that_cannot_be_written_is_an_error() {
 fn a_full_disk_is_an_error_and_costs_nothing_that_was_kept() {
     let directory = tempfile::tempdir().unwrap();
     let output = std::process::Command::new("sh")
-        .args([
-            "-c",
-            "trap '' XFSZ; ulimit -f 2048; exec \"$0\" --exact --ignored --nocapture fill_the_disk",
-        ])
+        .args(["-c", "trap '' XFSZ; ulimit -f 2048; exec \"$0\" --exact --ignored --nocapture fill_the_disk"])
         .arg(std::env::current_exe().unwrap())
         .env("MUSTER_TEST_DIRECTORY", directory.path())
         .output()
         .unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{said}");
-    let kept = said
-        .lines()
-        .find_map(|line| line.strip_prefix("kept "))
-        .unwrap()
-        .parse::<usize>()
-        .unwrap();
+    let kept = said.lines().find_map(|line| line.strip_prefix("kept ")).unwrap().parse::<usize>().unwrap();
     assert!(kept > 0);
     assert_eq!(tasks(directory.path()), kept);
 }
@@ -305,9 +249,7 @@ fn fill_the_disk() {
 fn a_database_of_somebody_else_is_not_altered() {
     let directory = tempfile::tempdir().unwrap();
     let foreign = Connection::open(directory.path().join("muster.db")).unwrap();
-    foreign
-        .execute_batch("CREATE TABLE tasks (id INTEGER); INSERT INTO tasks VALUES (1)")
-        .unwrap();
+    foreign.execute_batch("CREATE TABLE tasks (id INTEGER); INSERT INTO tasks VALUES (1)").unwrap();
     drop(foreign);
     let before = fs::read(directory.path().join("muster.db")).unwrap();
     assert!(

@@ -24,25 +24,18 @@ pub(crate) fn job_counts(connection: &Connection, id: JobId, since: Timestamp) -
     each(connection, sql, params![range.from, range.to, since.0], |row| {
         let fields = Fields::new("task_devices", row);
         let status = fields.word(1, words::parse_task_status)?;
-        counts
-            .per_worker
-            .push((fields.name(0)?, status, fields.number(2)?));
+        counts.per_worker.push((fields.name(0)?, status, fields.number(2)?));
         counts.ended_since += fields.number::<u64>(3)?;
         Ok(())
     })?;
-    counts
-        .per_worker
-        .sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
+    counts.per_worker.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
     Ok(counts)
 }
 
 /// Workers with their counts, by name.
 pub(crate) fn workers(connection: &Connection, page: &Cursor) -> Result<Page<WorkerSummary>, Fault> {
     let Some(after) = name_start(List::Workers, page) else {
-        return Ok(Page {
-            items: Vec::new(),
-            next: None,
-        });
+        return Ok(Page { items: Vec::new(), next: None });
     };
     let sql = format!("{} WHERE p.id > ?1 ORDER BY p.id LIMIT ?2", select());
     let items = list(connection, &sql, params![after, sought(page)], read)?;
@@ -51,20 +44,12 @@ pub(crate) fn workers(connection: &Connection, page: &Cursor) -> Result<Page<Wor
 
 /// One worker with its counts.
 pub(crate) fn worker(connection: &Connection, id: &Name) -> Result<Option<WorkerSummary>, Fault> {
-    one(
-        connection,
-        &format!("{} WHERE p.id = ?1", select()),
-        [id.as_str()],
-        read,
-    )
+    one(connection, &format!("{} WHERE p.id = ?1", select()), [id.as_str()], read)
 }
 
 /// The view is joined, not repeated: people and programs see the same counts.
 fn select() -> String {
-    let columns: Vec<String> = worker::COLUMNS
-        .split(", ")
-        .map(|column| format!("p.{column}"))
-        .collect();
+    let columns: Vec<String> = worker::COLUMNS.split(", ").map(|column| format!("p.{column}")).collect();
     format!(
         "SELECT {}, s.device_count, s.running_count, s.idle_count, s.error_count, s.disconnected_count \
          FROM pcs p JOIN pc_device_summary s ON s.pc_id = p.id",

@@ -20,29 +20,17 @@ pub(crate) fn lanes(
     page: &Cursor,
 ) -> Result<Page<LaneRecord>, Fault> {
     let Some(after) = name_start(List::Lanes, page) else {
-        return Ok(Page {
-            items: Vec::new(),
-            next: None,
-        });
+        return Ok(Page { items: Vec::new(), next: None });
     };
     let status = filter.status.map(words::lane_status);
     let worker = filter.worker.as_ref().map(Name::as_str);
     // The index knows the devices of a worker in the order of their names.
-    let of_worker = if worker.is_some() {
-        "pc_id = ?3"
-    } else {
-        "?3 IS NULL"
-    };
+    let of_worker = if worker.is_some() { "pc_id = ?3" } else { "?3 IS NULL" };
     let sql = format!(
         "SELECT {} FROM devices WHERE id > ?1 AND (?2 IS NULL OR status = ?2) AND {of_worker} ORDER BY id LIMIT ?4",
         lane::COLUMNS
     );
-    let items = list(
-        connection,
-        &sql,
-        params![after, status, worker, sought(page)],
-        lane::read,
-    )?;
+    let items = list(connection, &sql, params![after, status, worker, sought(page)], lane::read)?;
     Ok(List::Lanes.page(page, items, |lane| lane.id.to_string()))
 }
 
@@ -58,10 +46,8 @@ pub(crate) fn worker_log(
     id: &Name,
     limit: u32,
 ) -> Result<Vec<WorkerLogRecord>, Fault> {
-    let sql = format!(
-        "SELECT {} FROM pc_logs WHERE pc_id = ?1 ORDER BY id DESC LIMIT ?2",
-        worker_log::COLUMNS
-    );
+    let sql =
+        format!("SELECT {} FROM pc_logs WHERE pc_id = ?1 ORDER BY id DESC LIMIT ?2", worker_log::COLUMNS);
     list(connection, &sql, params![id.as_str(), limit], worker_log::read)
 }
 
@@ -71,22 +57,14 @@ pub(crate) fn alerts(connection: &Connection, page: &Cursor) -> Result<Page<Aler
         Start::Beginning => (i64::MAX, u128::MAX),
         Start::After(key) => key,
         Start::Nowhere => {
-            return Ok(Page {
-                items: Vec::new(),
-                next: None,
-            });
+            return Ok(Page { items: Vec::new(), next: None });
         }
     };
     let sql = format!(
         "SELECT {} FROM alerts WHERE at <= ?1 AND (at < ?1 OR id < ?2) ORDER BY at DESC, id DESC LIMIT ?3",
         alert::COLUMNS
     );
-    let items = list(
-        connection,
-        &sql,
-        params![at, HexText::new(id).as_str(), sought(page)],
-        alert::read,
-    )?;
+    let items = list(connection, &sql, params![at, HexText::new(id).as_str(), sought(page)], alert::read)?;
     Ok(List::Alerts.page(page, items, |alert| alert_key(alert.at.0, alert.id)))
 }
 

@@ -23,31 +23,19 @@ pub(crate) fn jobs(
         Start::Beginning => i64::MAX,
         Start::After(seq) => integer(seq)?,
         Start::Nowhere => {
-            return Ok(Page {
-                items: Vec::new(),
-                next: None,
-            });
+            return Ok(Page { items: Vec::new(), next: None });
         }
     };
     let status = filter.status.map(words::job_status);
     let queue = filter.queue.as_ref().map(Name::as_str);
     // What has not ended is open: the small index finds it among any amount of history.
-    let open = if filter.status.is_some_and(|status| !status.is_ended()) {
-        "open = 1 AND"
-    } else {
-        ""
-    };
+    let open = if filter.status.is_some_and(|status| !status.is_ended()) { "open = 1 AND" } else { "" };
     let sql = format!(
         "SELECT {} FROM tasks WHERE {open} seq < ?1 AND (?2 IS NULL OR status = ?2) AND (?3 IS NULL OR queue = ?3) \
          ORDER BY seq DESC LIMIT ?4",
         job::COLUMNS
     );
-    let items = list(
-        connection,
-        &sql,
-        params![before, status, queue, sought(page)],
-        job::read,
-    )?;
+    let items = list(connection, &sql, params![before, status, queue, sought(page)], job::read)?;
     Ok(List::Jobs.page(page, items, |job| job.seq.to_string()))
 }
 
@@ -69,10 +57,7 @@ pub(crate) fn tasks(
         Start::Beginning => range.from,
         Start::After(ordinal) => TaskText::new(TaskId { job, ordinal }).task().to_owned(),
         Start::Nowhere => {
-            return Ok(Page {
-                items: Vec::new(),
-                next: None,
-            });
+            return Ok(Page { items: Vec::new(), next: None });
         }
     };
     let status = filter.status.map(words::task_status);
@@ -82,12 +67,7 @@ pub(crate) fn tasks(
          AND (?4 IS NULL OR pc_id = ?4) ORDER BY id LIMIT ?5",
         task::COLUMNS
     );
-    let items = list(
-        connection,
-        &sql,
-        params![after, range.to, status, worker, sought(page)],
-        task::read,
-    )?;
+    let items = list(connection, &sql, params![after, range.to, status, worker, sought(page)], task::read)?;
     Ok(List::Tasks.page(page, items, |task| task.id.ordinal.to_string()))
 }
 
@@ -99,15 +79,10 @@ pub(crate) fn task(connection: &Connection, id: TaskId) -> Result<Option<TaskRec
 
 /// The stations of a task, oldest first.
 pub(crate) fn task_log(connection: &Connection, id: TaskId) -> Result<Vec<LogRecord>, Fault> {
-    let sql = format!(
-        "SELECT {} FROM execution_logs WHERE task_device_id = ?1 ORDER BY seq",
-        log::COLUMNS
-    );
+    let sql = format!("SELECT {} FROM execution_logs WHERE task_device_id = ?1 ORDER BY seq", log::COLUMNS);
     list(connection, &sql, [TaskText::new(id).task()], log::read)
 }
 
 fn parse_ordinal(text: &str) -> Option<u32> {
-    text.parse()
-        .ok()
-        .filter(|ordinal| *ordinal <= TaskId::ORDINAL_MAX)
+    text.parse().ok().filter(|ordinal| *ordinal <= TaskId::ORDINAL_MAX)
 }

@@ -36,11 +36,7 @@ pub(crate) fn read(row: &Row<'_>) -> Result<AlertRecord, Fault> {
         id: fields.word(0, parse_hex)?,
         kind: fields.word(1, words::parse_alert_kind)?,
         worker: fields.name(2)?,
-        job: if fields.is_null(3)? {
-            None
-        } else {
-            Some(fields.id(3)?)
-        },
+        job: if fields.is_null(3)? { None } else { Some(fields.id(3)?) },
         message: fields.text(4)?.into(),
         at: fields.time(5)?,
     })

@@ -30,11 +30,7 @@ impl Run {
                 .ok_or_else(|| Fault::corrupt(format!("feed {}: body of entry {seq}", self.first_seq)))?;
             rest = tail;
             if seq > after {
-                entries.push(FeedEntry {
-                    seq,
-                    kind: kind.to_owned(),
-                    body: body.to_owned(),
-                });
+                entries.push(FeedEntry { seq, kind: kind.to_owned(), body: body.to_owned() });
             }
         }
         Ok(entries)
@@ -56,23 +52,14 @@ pub(crate) fn write(connection: &Connection, entries: &[FeedEntry], at: i64) -> 
     }
     connection
         .prepare_cached("INSERT INTO feed (first_seq, count, at, body) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![
-            super::integer(first.seq)?,
-            super::integer(entries.len() as u64)?,
-            at,
-            body
-        ])?;
+        .execute(params![super::integer(first.seq)?, super::integer(entries.len() as u64)?, at, body])?;
     Ok(())
 }
 
 /// Makes a run of a row.
 pub(crate) fn read(row: &Row<'_>) -> Result<Run, Fault> {
     let fields = Fields::new("feed", row);
-    Ok(Run {
-        first_seq: fields.number(0)?,
-        count: fields.number(1)?,
-        body: fields.text(2)?.to_owned(),
-    })
+    Ok(Run { first_seq: fields.number(0)?, count: fields.number(1)?, body: fields.text(2)?.to_owned() })
 }
 
 /// The last number given out, and when; pruning keeps the row that says so.

@@ -52,11 +52,7 @@ pub(crate) fn read(row: &Row<'_>) -> Result<JobRecord, Fault> {
         started_at: fields.maybe_time(9)?,
         completed_at: fields.maybe_time(10)?,
         error: fields.maybe_text(11)?,
-        payload: if fields.is_null(12)? {
-            None
-        } else {
-            Some(read_payload(&fields)?)
-        },
+        payload: if fields.is_null(12)? { None } else { Some(read_payload(&fields)?) },
     })
 }
 

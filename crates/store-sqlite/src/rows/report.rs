@@ -22,27 +22,16 @@ pub(crate) fn write(connection: &Connection, records: &[&ReportRecord]) -> Resul
             report.body,
             report.at.0,
         ])?;
-        id.execute(params![
-            key(&report.id),
-            report.digest.0.to_be_bytes(),
-            report.at.0
-        ])?;
+        id.execute(params![key(&report.id), report.digest.0.to_be_bytes(), report.at.0])?;
     }
     Ok(())
 }
 
 /// The digest of the report that had this id.
 pub(crate) fn digest(connection: &Connection, id: &ReportId) -> Result<Option<Digest>, Fault> {
-    super::one(
-        connection,
-        "SELECT key, digest FROM event_ids WHERE key = ?1",
-        [key(id)],
-        |row| {
-            Ok(Digest(u128::from_be_bytes(
-                Fields::new("event_ids", row).bytes(1)?,
-            )))
-        },
-    )
+    super::one(connection, "SELECT key, digest FROM event_ids WHERE key = ?1", [key(id)], |row| {
+        Ok(Digest(u128::from_be_bytes(Fields::new("event_ids", row).bytes(1)?)))
+    })
 }
 
 /// The id itself, a UUID as its 16 bytes.
@@ -65,18 +54,9 @@ mod tests {
     #[test]
     fn different_ids_have_different_keys() {
         let uuid = "01890a5d-ac96-774b-bcce-b302099a8057";
-        let texts = [
-            uuid,
-            &uuid.to_uppercase(),
-            &uuid.replace('-', ""),
-            "u123456789abcdef",
-            "t",
-            "u",
-        ];
-        let keys: std::collections::BTreeSet<Vec<u8>> = texts
-            .iter()
-            .map(|text| key(&ReportId::new(text).unwrap()))
-            .collect();
+        let texts = [uuid, &uuid.to_uppercase(), &uuid.replace('-', ""), "u123456789abcdef", "t", "u"];
+        let keys: std::collections::BTreeSet<Vec<u8>> =
+            texts.iter().map(|text| key(&ReportId::new(text).unwrap())).collect();
         assert_eq!(keys.len(), texts.len());
         assert_eq!(key(&ReportId::new(uuid).unwrap()).len(), 17);
     }

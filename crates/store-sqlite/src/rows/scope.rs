@@ -45,9 +45,7 @@ fn list(names: &BTreeSet<Name>) -> Value {
 }
 
 fn labels_value(labels: &Labels) -> Value {
-    let pairs = labels
-        .iter()
-        .map(|(key, value)| (key.as_str().to_owned(), Value::from(value.as_str())));
+    let pairs = labels.iter().map(|(key, value)| (key.as_str().to_owned(), Value::from(value.as_str())));
     Value::Object(pairs.collect())
 }
 
@@ -56,11 +54,7 @@ fn names(value: &Value) -> Option<BTreeSet<Name>> {
 }
 
 fn labels(value: &Value) -> Option<Labels> {
-    value
-        .as_object()?
-        .iter()
-        .map(|(key, value)| Some((Name::new(key).ok()?, name(value)?)))
-        .collect()
+    value.as_object()?.iter().map(|(key, value)| Some((Name::new(key).ok()?, name(value)?))).collect()
 }
 
 fn name(value: &Value) -> Option<Name> {
@@ -76,15 +70,9 @@ mod tests {
         let name = |text| Name::new(text).unwrap();
         let scopes = [
             (Scope::All, r#"{"all":true}"#),
-            (
-                Scope::Workers([name("PC-01"), name("기기 7")].into()),
-                r#"{"pcs":["PC-01","기기 7"]}"#,
-            ),
+            (Scope::Workers([name("PC-01"), name("기기 7")].into()), r#"{"pcs":["PC-01","기기 7"]}"#),
             (Scope::Devices([name("\"q\"")].into()), r#"{"devices":["\"q\""]}"#),
-            (
-                Scope::Labels([(name("model"), name("S24"))].into()),
-                r#"{"labels":{"model":"S24"}}"#,
-            ),
+            (Scope::Labels([(name("model"), name("S24"))].into()), r#"{"labels":{"model":"S24"}}"#),
         ];
         for (scope, expected) in scopes {
             assert_eq!(text(&scope), expected);
@@ -94,14 +82,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_no_scope() {
-        for nonsense in [
-            "",
-            "[]",
-            "{}",
-            r#"{"pcs":"x"}"#,
-            r#"{"pcs":["a/b"]}"#,
-            r#"{"rooms":[]}"#,
-        ] {
+        for nonsense in ["", "[]", "{}", r#"{"pcs":"x"}"#, r#"{"pcs":["a/b"]}"#, r#"{"rooms":[]}"#] {
             assert_eq!(parse(nonsense), None, "{nonsense}");
         }
     }

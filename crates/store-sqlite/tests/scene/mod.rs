@@ -27,15 +27,8 @@ pub(crate) fn tasks(directory: &Path) -> usize {
 
 /// How many tasks there are.
 pub(crate) fn count(reader: &dyn Reader) -> usize {
-    let all = Cursor {
-        after: None,
-        limit: 2_000_000,
-    };
-    reader
-        .tasks(job(), &TaskFilter::default(), &all)
-        .unwrap()
-        .items
-        .len()
+    let all = Cursor { after: None, limit: 2_000_000 };
+    reader.tasks(job(), &TaskFilter::default(), &all).unwrap().items.len()
 }
 
 /// An open job and so many tasks of it.
@@ -56,10 +49,7 @@ pub(crate) fn batch(first: u32, count: u32) -> Batch {
         payload: None,
     }));
     let tasks = (first..first + count).map(|ordinal| Change::Task(Box::new(task(ordinal))));
-    Batch {
-        changes: std::iter::once(job).chain(tasks).collect(),
-        ..Batch::default()
-    }
+    Batch { changes: std::iter::once(job).chain(tasks).collect(), ..Batch::default() }
 }
 
 fn task(ordinal: u32) -> TaskRecord {
@@ -98,8 +88,5 @@ pub(crate) fn worker_batch(id: &str) -> Batch {
         last_seen: AT,
         created_at: AT,
     };
-    Batch {
-        changes: vec![Change::Worker(Box::new(worker))],
-        ..Batch::default()
-    }
+    Batch { changes: vec![Change::Worker(Box::new(worker))], ..Batch::default() }
 }

@@ -1,9 +1,7 @@
 //! What memory has forgotten is found by its key, and only when it is past.
 
 use super::{Fixture, desk::Desk, named, samples::*};
-use muster_model::{
-    Digest, Fact, JobRecord, JobStatus, Key, Recorded, ReportRecord, TaskRecord, TaskStatus, Timestamp,
-};
+use muster_model::{Digest, Fact, JobRecord, JobStatus, Key, Recorded, ReportRecord, TaskRecord, TaskStatus};
 
 named![
     a_task_is_a_fact_once_it_ended,
