@@ -51,15 +51,22 @@ fn read_id(outer: &Fields<'_>) -> Result<ReportId, Problem> {
     ReportId::new(text).map_err(|error| outer.refuse("event_id", &error.to_string()))
 }
 
+/// Unknown fields are kept, not refused (N6): where one says two things, the inner one stays inside `payload`.
 fn join(joined: &mut Map<String, Value>, inner: &Map<String, Value>) -> Result<(), Problem> {
+    let mut left = Map::new();
     for (key, value) in inner {
-        let known = joined.insert(key.clone(), value.clone());
-        if known.is_some_and(|known| known != *value) {
-            return Err(Problem::unprocessable(
-                key.clone(),
-                "says one thing beside type and another in payload",
-            ));
+        match joined.get(key) {
+            Some(known) if known == value => {}
+            Some(_) if KNOWN.contains(&key.as_str()) => {
+                let detail = "says one thing beside type and another in payload";
+                return Err(Problem::unprocessable(key.clone(), detail));
+            }
+            Some(_) => drop(left.insert(key.clone(), value.clone())),
+            None => drop(joined.insert(key.clone(), value.clone())),
         }
+    }
+    if !left.is_empty() {
+        joined.insert("payload".to_owned(), Value::Object(left));
     }
     Ok(())
 }
@@ -70,6 +77,37 @@ fn digest(text: &str) -> Digest {
     half.copy_from_slice(&hash[..16]);
     Digest(u128::from_be_bytes(half))
 }
+
+/// Every field that some event gives a meaning to.
+const KNOWN: [&str; 27] = [
+    "event_id",
+    "type",
+    "node_id",
+    "timestamp",
+    "connected_devices_count",
+    "running_devices_count",
+    "queue_devices_count",
+    "vendor_ws_ok",
+    "degraded",
+    "run_id",
+    "target_devices_count",
+    "max_concurrency",
+    "summary",
+    "task_id",
+    "device_id",
+    "runtime_handle",
+    "workflow_id",
+    "timeoutMs",
+    "attempt",
+    "lease_token",
+    "step",
+    "status",
+    "failure_reason",
+    "timings",
+    "artifact",
+    "error_message",
+    "payload",
+];
 
 #[cfg(test)]
 mod tests {
@@ -134,6 +172,14 @@ mod tests {
             let body = json!({"event_id": "e", "payload": bad});
             assert_eq!(Message::read(&body).unwrap_err().field(), Some("payload"));
         }
+    }
+
+    /// N6: an unknown field that says two things is kept in both places.
+    #[test]
+    fn an_unknown_contradiction_is_kept() {
+        let body = json!({"event_id": "e", "x": 1, "payload": {"x": 2, "y": 3}});
+        let text = Message::read(&body).unwrap().text;
+        assert_eq!(&*text, r#"{"event_id":"e","payload":{"x":2},"x":1,"y":3}"#);
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use super::value;
 use utoipa::{
     PartialSchema, ToSchema,
-    openapi::{RefOr, Schema},
+    openapi::{
+        RefOr, Schema,
+        schema::{ArrayBuilder, Type},
+    },
 };
 
 /// A node's request for work (N1).
@@ -19,7 +22,7 @@ pub struct PullRequest {
     #[schema(schema_with = wait_ms, required = false)]
     pub wait_ms: Option<u64>,
     /// All devices attached now; absent: no report.
-    #[schema(max_items = 10000)]
+    #[schema(schema_with = devices, required = false)]
     pub devices: Option<Vec<DeviceEntry>>,
 }
 
@@ -47,6 +50,12 @@ pub struct DeviceEntry {
     /// `online` counts; everything else counts as offline.
     #[schema(schema_with = status)]
     pub status: String,
+}
+
+/// No device stands twice in a report; that the ids differ is more than a schema can say.
+fn devices() -> RefOr<Schema> {
+    let entries = ArrayBuilder::new().items(DeviceEntry::schema()).max_items(Some(10_000)).unique_items(true);
+    RefOr::T(Schema::Array(entries.schema_type(value::nullable(Type::Array)).build()))
 }
 
 fn node_id() -> RefOr<Schema> {

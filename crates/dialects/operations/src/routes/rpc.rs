@@ -58,7 +58,7 @@ async fn claim(
     post, path = "/rest/v1/rpc/renew_task_device_lease", operation_id = "renew_task_device_lease", tag = "rpc",
     security(("node" = []), ("operator" = []), ("apikey" = [])),
     request_body = RenewArgs,
-    responses((status = 200, description = "Whether the lease was prolonged", body = bool))
+    responses((status = 200, description = "Whether the lease was prolonged", body = bool, content_type = "application/json"))
 )]
 async fn renew(
     State(door): State<Door>,
