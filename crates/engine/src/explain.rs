@@ -30,16 +30,18 @@ fn job(state: &State, id: JobId, now: Timestamp) -> Option<Cause> {
         let active = queue.active.map_or(job.id, |seq| state.jobs[&seq].id);
         return Some(Cause::QueuedBehind { active, ahead: u32::try_from(ahead).unwrap_or(u32::MAX) });
     }
-    let open = job.open.iter().map(|ordinal| TaskRef { job: job.seq, ordinal: *ordinal });
-    let leases = open.clone().filter(|task| state.tasks[task].lease.is_some()).count();
-    if leases > 0 {
-        return Some(Cause::Running { leases: u32::try_from(leases).unwrap_or(u32::MAX) });
+    let waiting = u32::try_from(job.pending.len()).unwrap_or(u32::MAX);
+    if job.open > waiting {
+        return Some(Cause::Running { leases: job.open - waiting });
     }
     if job.tasks == 0 && job.lacking == 0 {
         return Some(Cause::WaitingForDevices { until: job_end::waits_until(state, job) });
     }
-    let first_open = open.map(|task| state.tasks[&task].lane).next();
-    first_open.or_else(|| first_target(state, job)).map(|ix| lane_for(state, job, &state.lanes[ix], now))
+    let first_waiting = job.pending.first().map(|ordinal| TaskRef { job: job.seq, ordinal: *ordinal });
+    first_waiting
+        .map(|task| state.tasks[&task].lane)
+        .or_else(|| first_target(state, job))
+        .map(|ix| lane_for(state, job, &state.lanes[ix], now))
 }
 
 /// A target without a row; only the shares of the workers are looked at, each of which is small.

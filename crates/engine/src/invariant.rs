@@ -122,11 +122,11 @@ fn invariant_one_row_per_lane_and_job(state: &State) -> Broken {
         if row.is_none_or(|row| row.task != *at || row.state != expected) {
             return Err(format!("{at:?} is {expected:?}, its lane says {row:?}"));
         }
-        if !state.jobs[&at.job].open.contains(&at.ordinal) {
-            return Err(format!("{at:?} is live, its job does not count it"));
+        if state.jobs[&at.job].pending.contains(&at.ordinal) != task.lease.is_none() {
+            return Err(format!("{at:?} is {expected:?}, its job believes otherwise"));
         }
     }
-    let open: usize = state.jobs.values().map(|job| job.open.len()).sum();
+    let open: usize = state.jobs.values().map(|job| job.open as usize).sum();
     if open == state.tasks.len() {
         Ok(())
     } else {

@@ -5,7 +5,9 @@
 use crate::{
     Engine,
     rule::eligible,
-    state::{Job, Lane, LaneIx, LaneRow, Lease, RowState, State, Task, TaskRef, Timer, Worker, WorkerIx},
+    state::{
+        Job, Lane, LaneIx, LaneRow, Lease, RowState, Rows, State, Task, TaskRef, Timer, Worker, WorkerIx,
+    },
 };
 use alloc::{
     boxed::Box,
@@ -71,7 +73,7 @@ impl Restoring {
             failed: record.failed,
             busy: None,
             offline_since: record.offline_since,
-            rows: Vec::new(),
+            rows: Rows::default(),
             labels: (!record.labels.is_empty()).then(|| Box::new(record.labels)),
             note: record.note,
             created_at: record.created_at,
@@ -98,7 +100,8 @@ impl Restoring {
             error: record.error,
             tasks: record.tasks,
             completed: 0,
-            open: BTreeSet::new(),
+            open: 0,
+            pending: BTreeSet::new(),
             lacking: 0,
             shared_by: BTreeSet::new(),
             closed: false,
@@ -227,7 +230,10 @@ impl Restoring {
             }
         }
         if !record.status.is_ended() {
-            job.open.insert(task.ordinal);
+            job.open += 1;
+        }
+        if record.status == TaskStatus::Pending {
+            job.pending.insert(task.ordinal);
         }
     }
 
@@ -240,17 +246,12 @@ impl Restoring {
             timeout_at: record.timeout_at.unwrap_or(self.now),
             shown_at: self.now,
         });
-        if let Some(lease) = lease {
+        if leased {
             state.lanes[lane].busy = Some(at);
             state.workers[worker].live.insert(at);
-            state.timers.set(lease.timeout_at, Timer::Attempt(at));
-            match record.lease {
-                LeaseKind::Claim => state.timers.set(lease.until, Timer::Claim(at)),
-                LeaseKind::Presence if record.confirmed_at.is_none() => {
-                    state.workers[worker].unconfirmed.insert((self.now, at));
-                    state.timers.set(self.now + state.settings.redeliver_after, Timer::Redelivery(worker));
-                }
-                LeaseKind::Presence => {}
+            if record.lease == LeaseKind::Presence && record.confirmed_at.is_none() {
+                state.workers[worker].unconfirmed.insert((self.now, at));
+                state.timers.set(self.now + state.settings.redeliver_after, Timer::Redelivery(worker));
             }
         }
         let task = Task {
@@ -271,5 +272,8 @@ impl Restoring {
             logs: record.logs,
         };
         state.tasks.insert(at, Box::new(task));
+        if leased {
+            state.note_due(worker, at);
+        }
     }
 }

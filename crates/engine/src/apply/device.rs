@@ -1,7 +1,7 @@
 //! Events in the life of a device.
 
-use crate::state::{Lane, LaneIx, State, Timer, WorkerIx};
-use alloc::{boxed::Box, vec::Vec};
+use crate::state::{Lane, LaneIx, Rows, State, Timer, WorkerIx};
+use alloc::boxed::Box;
 use muster_model::{Attachment, DeviceReport, Event, Name, Timestamp};
 
 impl State {
@@ -91,7 +91,7 @@ impl State {
             failed: false,
             busy: None,
             offline_since: Some(at),
-            rows: Vec::new(),
+            rows: Rows::default(),
             labels: None,
             note: None,
             created_at: at,

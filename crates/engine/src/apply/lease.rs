@@ -2,7 +2,7 @@
 
 use crate::{
     Mutant,
-    state::{LaneRow, Lease, RowState, State, Task, TaskRef, Timer, WorkerIx},
+    state::{LaneRow, Lease, RowState, State, Task, TaskRef, WorkerIx},
 };
 use alloc::boxed::Box;
 use muster_model::{Grant, LeaseKind, LogKind, Millis, TaskId, Timestamp};
@@ -42,7 +42,7 @@ impl State {
     fn create_task(&mut self, task: TaskRef, grant: &Grant) {
         let job = self.jobs.get_mut(&task.job).expect("a task is created for a job in memory");
         job.tasks = job.tasks.max(task.ordinal);
-        job.open.insert(task.ordinal);
+        job.open += 1;
         let created = Task {
             lane: self.lanes.ix(&grant.lane).expect("the caller found it"),
             worker: self.workers.ix(&grant.worker).expect("the caller found it"),
@@ -74,6 +74,7 @@ impl State {
         live.granted_at = grant.at;
         live.confirmed_at = None;
         live.lease = Some(Lease { until, timeout_at: grant.timeout_at, shown_at: grant.at });
+        self.jobs.get_mut(&task.job).expect("a live task's job is in memory").pending.remove(&task.ordinal);
     }
 
     fn take_slot(&mut self, task: TaskRef, ix: WorkerIx, grant: &Grant) {
@@ -94,12 +95,17 @@ impl State {
                 share.first = Some(grant.task);
                 self.dirty.shares.insert((ix, task.job));
             }
-            self.arm(ix);
-        } else {
-            self.timers.set(grant.until, Timer::Claim(task));
         }
-        self.timers.set(grant.timeout_at, Timer::Attempt(task));
+        self.note_due(ix, task);
+        self.arm(ix);
         self.dirty.tasks.insert(task);
+    }
+
+    /// Remembers the earliest moment at which a lease of the worker may have to end.
+    pub(crate) fn note_due(&mut self, ix: WorkerIx, task: TaskRef) {
+        let due = crate::rule::liveness::due(&self.tasks[&task]);
+        let worker = &mut self.workers[ix];
+        worker.lease_due = [worker.lease_due, due].into_iter().flatten().min();
     }
 
     pub(super) fn confirm(&mut self, task: TaskRef, at: Timestamp) {
@@ -124,7 +130,7 @@ impl State {
         self.order += 1;
         live.order = self.order;
         let (lane, worker) = (live.lane, live.worker);
-        self.timers.clear(lease.timeout_at, Timer::Attempt(task));
+        self.jobs.get_mut(&task.job).expect("a live task's job is in memory").pending.insert(task.ordinal);
         self.workers[worker].live.remove(&task);
         self.workers[worker].unconfirmed.remove(&(lease.shown_at, task));
         self.change_lane(lane, |lane| {

@@ -118,6 +118,10 @@ impl State {
         self.change_lane(lane, |lane| lane.set_row(LaneRow { task, state: RowState::Ended }));
         self.tasks.remove(&task);
         self.dirty.tasks.remove(&task);
+        if let Some(job) = self.jobs.get_mut(&task.job) {
+            job.open -= 1;
+            job.pending.remove(&task.ordinal);
+        }
         self.remember_ended(task, record);
         self.count(worker, task.job, |counts| match status {
             TaskStatus::Completed => counts.completed += 1,
@@ -129,7 +133,6 @@ impl State {
 
     fn remember_ended(&mut self, task: TaskRef, record: TaskRecord) {
         if let Some(job) = self.jobs.get_mut(&task.job) {
-            job.open.remove(&task.ordinal);
             job.completed += u32::from(record.status == TaskStatus::Completed);
         }
         self.dirty.check_jobs.insert(task.job);

@@ -14,10 +14,10 @@ pub(crate) fn decide(state: &State, id: JobId, context: &Context<'_>) -> Decided
         return Err(Rejection::JobEnded { status: job.status });
     }
     let (status, at) = (JobStatus::Cancelled, context.now);
-    let open = job.open.iter().map(|ordinal| TaskRef { job: job.seq, ordinal: *ordinal });
-    let waits = |task: &TaskRef| {
-        state.tasks[task].status() == TaskStatus::Pending || state.has_bug(Mutant::CancelFreesLanes)
-    };
+    let waiting = job.pending.iter().map(|ordinal| TaskRef { job: job.seq, ordinal: *ordinal });
+    let running =
+        job.shared_by.iter().flat_map(|ix| &state.workers[*ix].live).filter(|task| task.job == job.seq);
+    let running = running.copied().filter(|_| state.has_bug(Mutant::CancelFreesLanes));
     let close = |task: TaskRef| Event::TaskEnded {
         task: state.task_id(task),
         status: TaskStatus::Cancelled,
@@ -25,7 +25,7 @@ pub(crate) fn decide(state: &State, id: JobId, context: &Context<'_>) -> Decided
         result: None,
         at,
     };
-    let mut events: Vec<Event> = open.filter(waits).map(close).collect();
+    let mut events: Vec<Event> = waiting.chain(running).map(close).collect();
     events.push(Event::JobEnded { job: id, status, error: None, at });
     Ok(Decision::new(events, Reply::Job { job: id, status }))
 }

@@ -3,14 +3,11 @@
 use super::Context;
 use crate::{
     Mutant,
-    rule::{
-        liveness, offline_grace, redelivery,
-        retry::{Ending, end_attempt},
-    },
-    state::{LaneIx, State, TaskRef, Timer, WorkerIx},
+    rule::{liveness, offline_grace, redelivery},
+    state::{LaneIx, State, Timer, WorkerIx},
 };
 use alloc::vec::Vec;
-use muster_model::{Event, Outcome, Timestamp};
+use muster_model::{Event, Timestamp};
 
 /// Lanes looked at in one step of a job's search for lanes long away.
 const SKIPS_PER_STEP: usize = 256;
@@ -20,10 +17,9 @@ pub(crate) fn next_due(state: &mut State, context: &Context<'_>) -> Option<Vec<E
     let now = context.now;
     let timer = state.timers.pop_due(now)?;
     Some(match timer {
-        Timer::Attempt(task) => overdue(state, task, now),
-        Timer::Claim(task) => claim_over(state, task, now),
         Timer::Worker(ix) => {
             state.workers[ix].armed = None;
+            state.workers[ix].lease_due = liveness::earliest_due(state, ix);
             state.dirty.rearm.insert(ix);
             liveness::judge(state, ix, now)
         }
@@ -38,32 +34,6 @@ pub(crate) fn next_due(state: &mut State, context: &Context<'_>) -> Option<Vec<E
         }
         Timer::Skip(seq, from) => skip_step(state, (seq, from), now),
     })
-}
-
-fn overdue(state: &State, at: TaskRef, now: Timestamp) -> Vec<Event> {
-    let Some(task) = state.tasks.get(&at) else {
-        return Vec::new();
-    };
-    if task.lease.is_none_or(|lease| lease.timeout_at > now) {
-        return Vec::new();
-    }
-    let ending = Ending { task: state.task_id(at), outcome: Outcome::TimedOut, result: None, at: now };
-    end_attempt(state, task, ending)
-}
-
-fn claim_over(state: &mut State, at: TaskRef, now: Timestamp) -> Vec<Event> {
-    let Some(task) = state.tasks.get(&at) else {
-        return Vec::new();
-    };
-    let Some(lease) = task.lease.filter(|_| task.kind == muster_model::LeaseKind::Claim) else {
-        return Vec::new();
-    };
-    if lease.until > now {
-        state.timers.set(lease.until, Timer::Claim(at));
-        return Vec::new();
-    }
-    let ending = Ending { task: state.task_id(at), outcome: Outcome::LeaseLost, result: None, at: now };
-    end_attempt(state, task, ending)
 }
 
 fn redeliver(state: &mut State, ix: WorkerIx, now: Timestamp) {

@@ -45,7 +45,7 @@ fn is_mass(state: &State, gone: usize, lanes: usize) -> bool {
 /// reports the failures first and the missing devices after.
 fn burnt(state: &State, ix: WorkerIx, since: Timestamp) -> impl Iterator<Item = Event> {
     let lanes = state.workers[ix].drops.iter().map(|(_, lane)| &state.lanes[*lane]);
-    let rows = lanes.flat_map(|lane| &lane.rows).filter(|row| row.state == RowState::Pending);
+    let rows = lanes.flat_map(|lane| lane.rows.iter()).filter(|row| row.state == RowState::Pending);
     let failed_since =
         move |task: &crate::state::TaskRef| state.tasks[task].ended_at.is_some_and(|at| at >= since);
     rows.map(|row| row.task)

@@ -9,10 +9,10 @@ use muster_model::{Event, JobStatus, Timestamp};
 /// tasks is over when all of them ended and no target lacks one.
 pub(crate) fn verdict(state: &State, job: &Job, now: Timestamp) -> Option<Event> {
     if job.status.is_ended() {
-        let done = job.open.is_empty() && !job.closed;
+        let done = job.open == 0 && !job.closed;
         return done.then_some(Event::JobClosed { job: job.id });
     }
-    if !job.is_active() || job.lacking > 0 || !job.open.is_empty() {
+    if !job.is_active() || job.lacking > 0 || job.open > 0 {
         return None;
     }
     let (status, error) = match (job.tasks, job.completed) {

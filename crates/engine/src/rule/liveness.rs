@@ -3,7 +3,7 @@
 use crate::{
     Mutant,
     rule::retry::{Ending, end_attempt},
-    state::{State, WorkerIx},
+    state::{State, Task, WorkerIx},
 };
 use alloc::vec::Vec;
 use muster_model::{Event, LeaseKind, Outcome, Timestamp};
@@ -18,15 +18,10 @@ pub(crate) fn judge(state: &State, ix: WorkerIx, now: Timestamp) -> Vec<Event> {
     if worker.paused_until.is_some_and(|until| until <= now) {
         events.push(Event::SupplyResumed { worker: worker.name.clone(), at: now });
     }
-    if !holds_presence_leases(state, ix) {
-        return events;
-    }
+    events.extend(ended_leases(state, ix, now));
     let prolonged = worker.last_seen + state.settings.lease;
-    if prolonged <= now {
-        if !state.has_bug(Mutant::LeaseOutlivesSilence) {
-            events.extend(lost_leases(state, ix, now));
-        }
-    } else if prolonged > worker.lease_until && now >= renewal_at(state, ix) {
+    let due = prolonged > worker.lease_until && now >= renewal_at(state, ix) && prolonged > now;
+    if due && holds_presence_leases(state, ix) {
         events.push(Event::LeasesExtended { worker: worker.name.clone(), until: prolonged });
     }
     events
@@ -40,7 +35,7 @@ pub(crate) fn next_judgement(state: &State, ix: WorkerIx) -> Option<Timestamp> {
         let prolonged = worker.last_seen + state.settings.lease;
         if prolonged > worker.lease_until { renewal_at(state, ix) } else { prolonged }
     });
-    [silence, leases, worker.paused_until].into_iter().flatten().min()
+    [silence, leases, worker.lease_due, worker.paused_until].into_iter().flatten().min()
 }
 
 /// Leases are written anew when half their time is over: often enough to be true, seldom enough to
@@ -54,13 +49,44 @@ pub(crate) fn holds_presence_leases(state: &State, ix: WorkerIx) -> bool {
     state.workers[ix].live.iter().any(|task| state.tasks[task].kind == LeaseKind::Presence)
 }
 
-fn lost_leases(state: &State, ix: WorkerIx, now: Timestamp) -> impl Iterator<Item = Event> {
-    let presence = move |task: &&crate::state::TaskRef| state.tasks[*task].kind == LeaseKind::Presence;
-    state.workers[ix].live.iter().filter(presence).flat_map(move |task| {
-        let ending =
-            Ending { task: state.task_id(*task), outcome: Outcome::LeaseLost, result: None, at: now };
-        end_attempt(state, &state.tasks[task], ending)
-    })
+/// When a lease must end by itself, whatever is heard of its worker: a claim also by its own term.
+pub(crate) fn due(task: &Task) -> Option<Timestamp> {
+    let lease = task.lease?;
+    Some(if task.kind == LeaseKind::Claim { lease.timeout_at.min(lease.until) } else { lease.timeout_at })
+}
+
+/// The earliest of them over all leases of a worker.
+pub(crate) fn earliest_due(state: &State, ix: WorkerIx) -> Option<Timestamp> {
+    state.workers[ix].live.iter().filter_map(|task| due(&state.tasks[task])).min()
+}
+
+/// The leases of a worker that end now: too long under way (Q9), a claim not renewed (Q14), or nothing heard (N15b).
+fn ended_leases(state: &State, ix: WorkerIx, now: Timestamp) -> impl Iterator<Item = Event> {
+    let worker = &state.workers[ix];
+    let silent =
+        worker.last_seen + state.settings.lease <= now && !state.has_bug(Mutant::LeaseOutlivesSilence);
+    let ended = move |task: &Task| {
+        let lease = task.lease?;
+        match task.kind {
+            _ if lease.timeout_at <= now => Some(Outcome::TimedOut),
+            LeaseKind::Claim if lease.until <= now => Some(Outcome::LeaseLost),
+            LeaseKind::Presence if silent => Some(Outcome::LeaseLost),
+            _ => None,
+        }
+    };
+    worker
+        .live
+        .iter()
+        .filter_map(move |at| {
+            let task = &state.tasks[at];
+            let outcome = ended(task)?;
+            Some(end_attempt(
+                state,
+                task,
+                Ending { task: state.task_id(*at), outcome, result: None, at: now },
+            ))
+        })
+        .flatten()
 }
 
 #[cfg(test)]

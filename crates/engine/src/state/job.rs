@@ -21,8 +21,10 @@ pub(crate) struct Job {
     pub(crate) tasks: u32,
     /// Tasks that completed.
     pub(crate) completed: u32,
-    /// Ordinals of tasks that have not ended.
-    pub(crate) open: BTreeSet<u32>,
+    /// Tasks that have not ended.
+    pub(crate) open: u32,
+    /// Those of them that wait for another attempt.
+    pub(crate) pending: BTreeSet<u32>,
     /// Targets without a row; only while active.
     pub(crate) lacking: u32,
     /// Workers that hold a share of it.

@@ -22,10 +22,40 @@ pub(crate) struct Lane {
     /// Since when it is not usable; `None` exactly while it is.
     pub(crate) offline_since: Option<Timestamp>,
     /// Its rows in active jobs (and, until the next one comes, in jobs before them).
-    pub(crate) rows: Vec<LaneRow>,
+    pub(crate) rows: Rows,
     pub(crate) labels: Option<Box<Labels>>,
     pub(crate) note: Option<Box<str>>,
     pub(crate) created_at: Timestamp,
+}
+
+/// The rows of a lane, the first of them without a place on the heap: one is the rule.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rows {
+    first: Option<LaneRow>,
+    more: Vec<LaneRow>,
+}
+
+impl Rows {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &LaneRow> {
+        self.first.iter().chain(&self.more)
+    }
+
+    pub(crate) fn retain(&mut self, keep: impl Fn(&LaneRow) -> bool) {
+        self.more.retain(|row| keep(row));
+        if self.first.as_ref().is_some_and(|row| !keep(row)) {
+            self.first = self.more.pop();
+        }
+    }
+
+    fn set(&mut self, row: LaneRow) {
+        match self.first.iter_mut().chain(&mut self.more).find(|known| known.task.job == row.task.job) {
+            Some(known) => *known = row,
+            None => match self.first {
+                None => self.first = Some(row),
+                Some(_) => self.more.push(row),
+            },
+        }
+    }
 }
 
 /// What a job has done on a lane.
@@ -48,19 +78,12 @@ impl Lane {
     }
 
     pub(crate) fn set_row(&mut self, row: LaneRow) {
-        match self.rows.iter_mut().find(|known| known.task.job == row.task.job) {
-            Some(known) => *known = row,
-            None => {
-                // One row is the rule: room for four would double what a lane costs.
-                self.rows.reserve_exact(1);
-                self.rows.push(row);
-            }
-        }
+        self.rows.set(row);
     }
 
     /// Whether its latest row is the one with this ordinal.
     pub(crate) fn row_is(&self, ordinal: u32) -> bool {
-        self.rows.last().is_some_and(|row| row.task.ordinal == ordinal && row.state == RowState::Ended)
+        self.rows.iter().any(|row| row.task.ordinal == ordinal && row.state == RowState::Ended)
     }
 
     pub(crate) fn is_online(&self) -> bool {

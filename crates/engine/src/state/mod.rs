@@ -16,7 +16,7 @@ mod worker;
 
 pub(crate) use dirty::Dirty;
 pub(crate) use job::{Job, Queue};
-pub(crate) use lane::{Lane, LaneIx, LaneRow, RowState};
+pub(crate) use lane::{Lane, LaneIx, LaneRow, RowState, Rows};
 pub(crate) use recent::Recent;
 pub(crate) use task::{Lease, Task, TaskRef};
 pub(crate) use timers::{Timer, Timers};

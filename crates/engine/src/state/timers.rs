@@ -1,17 +1,13 @@
 //! What is due when. A timer is a hint: whoever it wakes looks at the state before it decides.
 
-use super::{LaneIx, TaskRef, WorkerIx};
+use super::{LaneIx, WorkerIx};
 use alloc::collections::BTreeSet;
 use muster_model::Timestamp;
 
 /// What to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
-    /// Has this attempt taken too long (Q9)?
-    Attempt(TaskRef),
-    /// Has this claim run out (Q14)?
-    Claim(TaskRef),
-    /// Is this worker silent (N15), its leases due (N15b), its pause over (N17)?
+    /// Is this worker silent (N15), a lease of it due (Q9, Q14, N15b), its pause over (N17)?
     Worker(WorkerIx),
     /// May this job hand out again to this worker (N2)?
     Redelivery(WorkerIx),

@@ -26,6 +26,8 @@ pub(crate) struct Worker {
     pub(crate) paused_until: Option<Timestamp>,
     /// The earliest end of its presence leases as written down; signs of life carry them further (N15b).
     pub(crate) lease_until: Timestamp,
+    /// No lease of it can time out, and no claim run out, before.
+    pub(crate) lease_due: Option<Timestamp>,
     /// When the timer that judges it rings.
     pub(crate) armed: Option<Timestamp>,
     pub(crate) lanes: BTreeSet<LaneIx>,
@@ -92,6 +94,7 @@ impl Worker {
             draining: false,
             paused_until: None,
             lease_until: at,
+            lease_due: None,
             armed: None,
             lanes: BTreeSet::new(),
             healthy: 0,
