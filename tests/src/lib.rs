@@ -1,1 +1,26 @@
 //! End to end: the real binary, kill -9 included.
+//!
+//! What the tests share: a server on a directory of its own ([`Server`]), callers that speak plain HTTP
+//! ([`Client`]), a node that exists only here ([`FakeNode`]), the tables as any SQL client sees them
+//! ([`Database`]), and chance that can be repeated ([`Dice`]). Nothing here knows a crate of the server: the
+//! binary and what it writes are all there is.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::missing_panics_doc, reason = "a test that cannot go on has failed")]
+
+mod client;
+mod clock;
+mod database;
+mod dice;
+mod event;
+mod node;
+mod server;
+mod stream;
+
+pub use client::{Address, Answer, Client, Request, percent_encode};
+pub use clock::{now_ms, until};
+pub use database::Database;
+pub use dice::Dice;
+pub use event::{Event, FAILURE_REASONS};
+pub use node::FakeNode;
+pub use server::{Server, binary, muster_command};
+pub use stream::{EventStream, FeedEvent};

@@ -1,0 +1,307 @@
+//! A caller: plain HTTP/1.1 over one connection per request, so that nothing stands between test and server.
+
+use crate::EventStream;
+use serde_json::Value;
+use std::{
+    fmt::Write as _,
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpStream},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+/// Where the server listens now; all who hold it learn of a restart.
+#[derive(Clone, Debug)]
+pub struct Address(Arc<Mutex<SocketAddr>>);
+
+/// Somebody who calls the server, with or without a token.
+#[derive(Clone, Debug)]
+pub struct Client {
+    address: Address,
+    token: Option<String>,
+}
+
+/// One request, as it goes over the wire.
+#[derive(Clone, Debug)]
+pub struct Request {
+    method: String,
+    target: String,
+    headers: Vec<(String, String)>,
+    body: Option<Vec<u8>>,
+}
+
+/// One whole answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// Names in lower case, in the order in which they came.
+    pub headers: Vec<(String, String)>,
+    /// The body, as it is.
+    pub body: Vec<u8>,
+}
+
+impl Address {
+    pub(crate) fn new(at: SocketAddr) -> Self {
+        Self(Arc::new(Mutex::new(at)))
+    }
+
+    pub(crate) fn set(&self, at: SocketAddr) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = at;
+    }
+
+    /// The address itself.
+    #[must_use]
+    pub fn get(&self) -> SocketAddr {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Client {
+    pub(crate) fn new(address: Address, token: Option<String>) -> Self {
+        Self { address, token }
+    }
+
+    /// The same caller with another token.
+    #[must_use]
+    pub fn with_token(&self, token: &str) -> Self {
+        Self { address: self.address.clone(), token: Some(token.to_owned()) }
+    }
+
+    /// Asks for a page.
+    #[must_use]
+    pub fn get(&self, target: &str) -> Answer {
+        self.send(Request::new("GET", target))
+    }
+
+    /// Sends JSON.
+    #[must_use]
+    pub fn post(&self, target: &str, body: &Value) -> Answer {
+        self.send(Request::new("POST", target).json(body))
+    }
+
+    /// Sends a change.
+    #[must_use]
+    pub fn patch(&self, target: &str, body: &Value) -> Answer {
+        self.send(Request::new("PATCH", target).json(body))
+    }
+
+    /// Sends a request that must be answered.
+    #[must_use]
+    pub fn send(&self, request: Request) -> Answer {
+        let said = format!("{} {:.200}", request.method, request.target);
+        self.try_send(request).unwrap_or_else(|error| panic!("{said}: {error}"))
+    }
+
+    /// Sends a request to a server that may die meanwhile.
+    ///
+    /// # Errors
+    /// When there is no whole answer.
+    pub fn try_send(&self, request: Request) -> io::Result<Answer> {
+        let mut connection = self.connect()?;
+        // A server that refuses need not read on; what it said is still there to be read.
+        let written = connection.write_all(&self.bytes(&request));
+        let mut answer = Vec::new();
+        match connection.read_to_end(&mut answer) {
+            Ok(_) => {}
+            Err(_) if !answer.is_empty() => {}
+            Err(error) => return Err(written.err().unwrap_or(error)),
+        }
+        parse(&answer)
+    }
+
+    /// Sends bytes as they are and reads whatever comes back.
+    ///
+    /// # Errors
+    /// When nothing does.
+    pub fn send_bytes(&self, bytes: &[u8]) -> io::Result<Answer> {
+        let mut connection = self.connect()?;
+        let _ = connection.write_all(bytes);
+        let mut answer = Vec::new();
+        let _ = connection.read_to_end(&mut answer);
+        parse(&answer)
+    }
+
+    /// Opens a stream of events.
+    ///
+    /// # Errors
+    /// When it is not opened with 200.
+    pub fn stream(&self, request: Request) -> io::Result<EventStream> {
+        let mut connection = self.connect()?;
+        connection.write_all(&self.bytes(&request))?;
+        EventStream::open(connection)
+    }
+
+    /// Where the server is, as a URL.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address.get())
+    }
+
+    fn connect(&self) -> io::Result<TcpStream> {
+        let connection = TcpStream::connect_timeout(&self.address.get(), PATIENCE)?;
+        connection.set_read_timeout(Some(PATIENCE))?;
+        connection.set_write_timeout(Some(PATIENCE))?;
+        connection.set_nodelay(true)?;
+        Ok(connection)
+    }
+
+    fn bytes(&self, request: &Request) -> Vec<u8> {
+        let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.target);
+        let has = |name: &str| request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+        for (name, value) in &request.headers {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        if !has("host") {
+            let _ = write!(head, "host: {}\r\n", self.address.get());
+        }
+        if let Some(token) = self.token.as_ref().filter(|_| !has("authorization") && !has("apikey")) {
+            let _ = write!(head, "authorization: Bearer {token}\r\n");
+        }
+        if let Some(body) = &request.body {
+            let _ = write!(head, "content-length: {}\r\n", body.len());
+        }
+        head.push_str("connection: close\r\n\r\n");
+        let mut bytes = head.into_bytes();
+        bytes.extend_from_slice(request.body.as_deref().unwrap_or_default());
+        bytes
+    }
+}
+
+impl Request {
+    /// A request without a body.
+    #[must_use]
+    pub fn new(method: &str, target: &str) -> Self {
+        Self { method: method.to_owned(), target: target.to_owned(), headers: Vec::new(), body: None }
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Gives it a body of JSON.
+    #[must_use]
+    pub fn json(self, body: &Value) -> Self {
+        self.header("content-type", "application/json").bytes(body.to_string().into_bytes())
+    }
+
+    /// Gives it a body, of no type.
+    #[must_use]
+    pub fn bytes(mut self, body: Vec<u8>) -> Self {
+        self.body = Some(body);
+        self
+    }
+}
+
+impl Answer {
+    /// A header's value.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body as JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{} is no JSON ({error}): {}", self.status, self.text()))
+    }
+
+    /// The body as JSON, of an answer with this status.
+    ///
+    /// # Panics
+    /// When the status is another.
+    #[must_use]
+    pub fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text());
+        self.json()
+    }
+
+    /// The body of a refusal, which must be a problem with this status (I9).
+    ///
+    /// # Panics
+    /// When it is not.
+    #[must_use]
+    pub fn problem(&self, status: u16) -> Value {
+        let body = self.expect(status);
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{body}");
+        assert_eq!(body["status"], status, "{body}");
+        for key in ["type", "title", "detail"] {
+            assert!(body[key].is_string(), "{key} in {body}");
+        }
+        body
+    }
+}
+
+/// Encodes everything but letters, digits and `-._~`, for a part of a path or query.
+#[must_use]
+pub fn percent_encode(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
+            _ => {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+    }
+    encoded
+}
+
+/// Splits a status line and headers off; `None` where they are not whole.
+pub(crate) fn parse_head(bytes: &[u8]) -> Option<(Answer, usize)> {
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
+    let text = String::from_utf8_lossy(&bytes[..end]);
+    let mut lines = text.split("\r\n");
+    let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+    let header = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.to_ascii_lowercase(), value.trim().to_owned()))
+    };
+    let headers = lines.filter_map(header).collect();
+    Some((Answer { status, headers, body: Vec::new() }, end + 4))
+}
+
+fn parse(bytes: &[u8]) -> io::Result<Answer> {
+    let (mut answer, start) = parse_head(bytes).ok_or_else(broken_off)?;
+    let rest = &bytes[start..];
+    answer.body = if answer.header("transfer-encoding") == Some("chunked") {
+        join_chunks(rest)?
+    } else {
+        let length = answer.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+        // Half an answer is none: whoever sent it may have died before it meant it.
+        rest.get(..length).ok_or_else(broken_off)?.to_vec()
+    };
+    Ok(answer)
+}
+
+fn join_chunks(mut rest: &[u8]) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let end = rest.windows(2).position(|window| window == b"\r\n").ok_or_else(broken_off)?;
+        let size = std::str::from_utf8(&rest[..end]).ok();
+        let size =
+            size.and_then(|size| usize::from_str_radix(size.trim(), 16).ok()).ok_or_else(broken_off)?;
+        if size == 0 {
+            return Ok(body);
+        }
+        body.extend_from_slice(rest.get(end + 2..end + 2 + size).ok_or_else(broken_off)?);
+        rest = rest.get(end + 4 + size..).ok_or_else(broken_off)?;
+    }
+}
+
+fn broken_off() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the answer broke off")
+}
+
+/// Longer than any answer takes, a waiting pull of 30 s included.
+const PATIENCE: Duration = Duration::from_secs(60);

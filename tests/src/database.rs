@@ -1,0 +1,72 @@
+//! The tables, as any SQL client sees them while the server runs.
+
+use rusqlite::{Connection, OpenFlags, types::ValueRef};
+use std::{path::Path, time::Duration};
+
+/// A connection that can only read.
+#[derive(Debug)]
+pub struct Database(Connection);
+
+impl Database {
+    pub(crate) fn open(path: &Path) -> Self {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).unwrap();
+        connection.busy_timeout(Duration::from_secs(30)).unwrap();
+        Self(connection)
+    }
+
+    /// The rows of a query, each column as text; NULL is `NULL`.
+    #[must_use]
+    pub fn rows(&self, sql: &str) -> Vec<Vec<String>> {
+        let mut statement = self.0.prepare(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let columns = statement.column_count();
+        let row = |row: &rusqlite::Row<'_>| (0..columns).map(|n| row.get_ref(n).map(text_of)).collect();
+        statement.query_map([], row).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+
+    /// The first column of a query.
+    #[must_use]
+    pub fn column(&self, sql: &str) -> Vec<String> {
+        self.rows(sql).into_iter().map(|mut row| row.remove(0)).collect()
+    }
+
+    /// The one number a query finds.
+    #[must_use]
+    pub fn count(&self, sql: &str) -> i64 {
+        self.0.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    /// The names of a table's or view's columns.
+    #[must_use]
+    pub fn columns_of(&self, table: &str) -> Vec<String> {
+        self.column(&format!("SELECT name FROM pragma_table_info('{table}')"))
+    }
+
+    /// Everything in every table but these, as text, to be compared.
+    #[must_use]
+    pub fn dump(&self, without: &[&str]) -> Vec<String> {
+        let tables = self.column("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name");
+        let mut dump = Vec::new();
+        for table in tables.iter().filter(|table| !without.contains(&table.as_str())) {
+            let columns = self.columns_of(table);
+            let lasting = columns.iter().filter(|column| !VOLATILE.contains(&column.as_str()));
+            let lasting = lasting.cloned().collect::<Vec<_>>().join(", ");
+            let rows = self.rows(&format!("SELECT {lasting} FROM {table} ORDER BY 1, 2"));
+            dump.extend(rows.into_iter().map(|row| format!("{table}: {}", row.join(" | "))));
+        }
+        dump
+    }
+}
+
+fn text_of(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => "NULL".to_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        ValueRef::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+/// Signs of life are written down now and then; nothing else depends on them.
+const VOLATILE: [&str; 2] = ["last_seen_at", "lease_until"];

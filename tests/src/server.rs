@@ -1,0 +1,255 @@
+//! The real binary, started as a service manager would.
+
+use crate::{Address, Client, Database};
+use serde_json::Value;
+use std::{
+    fs::{File, OpenOptions},
+    io::{BufRead, BufReader},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::Duration,
+};
+use tempfile::TempDir;
+
+/// A server on a directory of its own; ended with the value.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    directory: TempDir,
+    settings: Vec<(String, String)>,
+    address: Address,
+}
+
+impl Server {
+    /// Starts one with the default settings.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// Starts one with settings, such as `("MUSTER_NODES__LEASE_S", "0.5")`.
+    #[must_use]
+    pub fn with(settings: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let settings: Vec<_> = settings.iter().map(owned).collect();
+        let mut child = spawn(directory.path(), &settings);
+        let address = Address::new(wait_for_line(&mut child, directory.path()));
+        Self { child, directory, settings, address }
+    }
+
+    /// Ends it as no process can prevent.
+    pub fn kill9(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it anew on the same directory, at another port.
+    pub fn restart(&mut self) {
+        assert!(self.child.try_wait().unwrap().is_some(), "it still runs");
+        self.child = spawn(self.directory.path(), &self.settings);
+        let at = wait_for_line(&mut self.child, self.directory.path());
+        self.address.set(at);
+    }
+
+    /// Starts it anew and ends it again so much later, ready or not.
+    pub fn restart_cut_short(&mut self, after: Duration) {
+        self.child = spawn(self.directory.path(), &self.settings);
+        thread::sleep(after);
+        self.kill9();
+    }
+
+    /// Changes a setting from the next start on.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.settings.retain(|(known, _)| known != name);
+        self.settings.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Asks it to end and waits until it has.
+    pub fn terminate(&mut self) -> ExitStatus {
+        self.signal("TERM");
+        self.child.wait().unwrap()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Whether it has ended, and how.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The data directory.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// A caller without a token.
+    #[must_use]
+    pub fn anonymous(&self) -> Client {
+        Client::new(self.address.clone(), None)
+    }
+
+    /// A caller with every operator right.
+    #[must_use]
+    pub fn admin(&self) -> Client {
+        self.anonymous().with_token(&self.admin_token())
+    }
+
+    /// A caller with the secret that nodes share.
+    #[must_use]
+    pub fn node(&self) -> Client {
+        self.anonymous().with_token(&self.node_secret())
+    }
+
+    /// The operators' token.
+    #[must_use]
+    pub fn admin_token(&self) -> String {
+        std::fs::read_to_string(self.data().join("admin-token")).unwrap()
+    }
+
+    /// The nodes' secret.
+    #[must_use]
+    pub fn node_secret(&self) -> String {
+        std::fs::read_to_string(self.data().join("node-secret")).unwrap()
+    }
+
+    /// Everything it logged, over all its starts.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(log_path(self.directory.path())).unwrap()
+    }
+
+    /// The tables, open for reading while it runs.
+    #[must_use]
+    pub fn database(&self) -> Database {
+        Database::open(&self.data().join("muster.db"))
+    }
+
+    /// Submits a run and says its id.
+    #[must_use]
+    pub fn submit(&self, run: &Value) -> String {
+        let answer = self.admin().post("/api/runs", run).expect(201);
+        answer["run_id"].as_str().unwrap().to_owned()
+    }
+
+    /// One run as operators see it.
+    #[must_use]
+    pub fn run(&self, id: &str) -> Value {
+        self.admin().get(&format!("/api/runs/{id}")).expect(200)
+    }
+
+    /// The rows of a run as operators see them.
+    #[must_use]
+    pub fn rows(&self, run: &str) -> Vec<Value> {
+        let answer = self.admin().get(&format!("/api/runs/{run}/task_devices?limit=1000")).expect(200);
+        answer["task_devices"].as_array().unwrap().clone()
+    }
+
+    /// One PC as operators see it.
+    #[must_use]
+    pub fn pc(&self, id: &str) -> Value {
+        self.admin().get(&format!("/api/pcs/{id}")).expect(200)
+    }
+
+    /// One device as operators see it.
+    #[must_use]
+    pub fn device(&self, id: &str) -> Value {
+        self.admin().get(&format!("/api/devices/{id}")).expect(200)
+    }
+
+    /// What was entered of a row, as (attempt, type).
+    #[must_use]
+    pub fn history(&self, row: &str) -> Vec<(u64, String)> {
+        let answer = self.admin().get(&format!("/api/task_devices/{row}/history")).expect(200);
+        let station = |station: &Value| {
+            (station["attempt_no"].as_u64().unwrap(), station["event_type"].as_str().unwrap().to_owned())
+        };
+        answer["history"].as_array().unwrap().iter().map(station).collect()
+    }
+
+    /// Why something is not running: the code.
+    #[must_use]
+    pub fn why(&self, kind: &str, id: &str) -> String {
+        let answer = self.admin().get(&format!("/api/explain/{kind}/{id}")).expect(200);
+        answer["code"].as_str().unwrap().to_owned()
+    }
+
+    /// The alerts, newest first.
+    #[must_use]
+    pub fn alerts(&self) -> Vec<Value> {
+        self.admin().get("/api/alerts").expect(200)["alerts"].as_array().unwrap().clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if thread::panicking() {
+            let log = self.log();
+            let from = log.char_indices().rev().nth(4000).map_or(0, |(at, _)| at);
+            eprintln!("the end of the server's log:\n{}", &log[from..]);
+        } else {
+            assert!(!self.log().contains("panicked at"), "{}", self.log());
+        }
+    }
+}
+
+/// The binary under test: `MUSTER_BIN`, else the one built beside this test.
+#[must_use]
+pub fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os("MUSTER_BIN") {
+        return path.into();
+    }
+    let test = std::env::current_exe().unwrap();
+    let path = test.ancestors().nth(2).unwrap().join("muster");
+    assert!(path.exists(), "{} is missing: run `cargo build -p muster` first", path.display());
+    path
+}
+
+/// The binary with a clean environment: nothing of this machine's settings and secrets.
+#[must_use]
+pub fn muster_command() -> Command {
+    let mut command = Command::new(binary());
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in names.filter(|name| name.starts_with("MUSTER_") || name == "NODE_AGENT_SHARED_SECRET") {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+fn spawn(directory: &Path, settings: &[(String, String)]) -> Child {
+    let log = OpenOptions::new().create(true).append(true).open(log_path(directory)).unwrap();
+    let mut command = muster_command();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(directory.join("data"));
+    command.envs(settings.iter().map(|(name, value)| (name, value)));
+    command.stdout(Stdio::piped()).stderr(log).spawn().unwrap()
+}
+
+fn wait_for_line(child: &mut Child, directory: &Path) -> SocketAddr {
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim_end().strip_prefix("listening on http://").and_then(|text| text.parse().ok());
+    address.unwrap_or_else(|| {
+        let log = std::io::read_to_string(File::open(log_path(directory)).unwrap()).unwrap();
+        panic!("the server said {line:?} instead of where it listens:\n{log}")
+    })
+}
+
+fn log_path(directory: &Path) -> PathBuf {
+    directory.join("server.log")
+}
