@@ -176,10 +176,11 @@ impl Engine {
             Command::Complete { task, .. } | Command::FailOrRetry { task, .. } => (None, Some(*task)),
             _ => (None, None),
         };
-        let decision = self.decide(command, context)?;
         if let Some(sender) = sender {
+            // Whoever reports is there, even if the report is refused (N1b, N15).
             self.meet(&sender, context, events);
         }
+        let decision = self.decide(command, context)?;
         let changed = !decision.events.is_empty();
         let reply = self.make_so(decision, context, events);
         Ok(match (row, reply) {

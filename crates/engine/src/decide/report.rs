@@ -285,6 +285,22 @@ mod tests {
         );
     }
 
+    /// N1b, N15: a refused report is a sign of life all the same, and enrols whoever sent it.
+    #[test]
+    fn a_refused_report_is_a_sign_of_life() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1
+            20s started PC-01 zz/d1 => ! JobUnknown
+            20s started PC-02 zz/d1 => ! JobUnknown
+            49s tick                -> nothing
+            50s tick                -> offline PC-01; offline PC-02
+            51s started PC-01 zz/d1 -> online PC-01 => ! JobUnknown
+            ",
+        );
+    }
+
     /// N6b: a report of another attempt, by number, by fence or by its beginning, is stale.
     #[test]
     fn a_report_of_another_attempt_is_stale() {
