@@ -37,10 +37,12 @@ pub(crate) fn next_due(state: &mut State, context: &Context<'_>) -> Option<Vec<E
 }
 
 fn redeliver(state: &mut State, ix: WorkerIx, now: Timestamp) {
-    match redelivery::next_due(state, ix) {
-        Some(due) if due > now => state.timers.set(due, Timer::Redelivery(ix)),
-        Some(_) => _ = state.dirty.woken.insert(ix),
-        None => {}
+    if redelivery::next_due(state, ix).is_some_and(|due| due <= now) {
+        state.dirty.woken.insert(ix);
+    }
+    // Nobody may be waiting for what is due now: what becomes due later must ring by itself.
+    if let Some(due) = redelivery::next_due_after(state, ix, now) {
+        state.timers.set(due, Timer::Redelivery(ix));
     }
 }
 

@@ -1,6 +1,7 @@
 //! N2: a job handed out and never confirmed is handed out again, the same attempt, to the same worker.
 
 use crate::state::{State, TaskRef, WorkerIx};
+use core::ops::Bound;
 use muster_model::Timestamp;
 
 /// The tasks to hand out again, longest unseen first.
@@ -13,6 +14,15 @@ pub(crate) fn due(state: &State, ix: WorkerIx, now: Timestamp) -> impl Iterator<
 /// When the next one is due.
 pub(crate) fn next_due(state: &State, ix: WorkerIx) -> Option<Timestamp> {
     let (shown, _) = state.workers[ix].unconfirmed.first()?;
+    Some(*shown + state.settings.redeliver_after)
+}
+
+/// When the next one is due after a moment.
+pub(crate) fn next_due_after(state: &State, ix: WorkerIx, now: Timestamp) -> Option<Timestamp> {
+    let shown_before = now - state.settings.redeliver_after;
+    let last = TaskRef { job: u64::MAX, ordinal: u32::MAX };
+    let later = (Bound::Excluded((shown_before, last)), Bound::Unbounded);
+    let (shown, _) = state.workers[ix].unconfirmed.range(later).next()?;
     Some(*shown + state.settings.redeliver_after)
 }
 

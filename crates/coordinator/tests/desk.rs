@@ -1,0 +1,105 @@
+//! The desk, driven by hand.
+
+use muster_coordinator::{Answer, Desk, Request};
+use muster_engine::Engine;
+use muster_model::{
+    Attachment, Command, DeviceReport, Digest, Facts, JobPayload, Name, Outcome, Pull, Reply, Report,
+    ReportId, ReportKind, Scope, Settings, Submission, TaskReport, TaskReportKind, Timestamp,
+};
+
+/// A desk whose batches are durable at once.
+struct Counter(Desk<&'static str>);
+
+impl Counter {
+    fn open() -> Self {
+        let mut drawn = 0u8;
+        let seeds = move || {
+            drawn += 1;
+            [drawn; 32]
+        };
+        Self(Desk::new(Engine::new(Settings::default()), 0, Box::new(seeds)))
+    }
+
+    fn ask(&mut self, secs: i64, command: Command, wait_secs: i64) -> Vec<Answer<&'static str>> {
+        let now = Timestamp(secs * 1000);
+        let wait_until = (wait_secs > 0).then_some(Timestamp((secs + wait_secs) * 1000));
+        self.0.take(Request { command, wait_until, handle: "asked" }, now, &Facts::default());
+        self.settle(now)
+    }
+
+    fn tick(&mut self, secs: i64) -> Vec<Answer<&'static str>> {
+        let now = Timestamp(secs * 1000);
+        self.0.tick(now);
+        self.settle(now)
+    }
+
+    fn settle(&mut self, now: Timestamp) -> Vec<Answer<&'static str>> {
+        self.0.seal(now).map_or_else(Vec::new, |_| self.0.committed())
+    }
+}
+
+/// N2: a waiting pull is answered when the second of two unconfirmed jobs becomes due, though nobody waited when
+/// the first did.
+#[test]
+fn every_unconfirmed_job_is_handed_out_again_by_itself() {
+    let mut counter = Counter::open();
+    counter.ask(0, pull(0), 0);
+    counter.ask(1, submit(), 0);
+    let first = handed(&counter.ask(2, pull(1), 0)).expect("the first job");
+    let second = handed(&counter.ask(10, pull(1), 0)).expect("the second job");
+    assert!(counter.tick(17).is_empty(), "nobody waits");
+    counter.ask(18, finished(&first), 0);
+    assert!(counter.ask(19, pull(1), 30).is_empty(), "nothing is due yet");
+    assert_eq!(handed(&counter.tick(25)), Some(second));
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("a name")
+}
+
+fn pull(max: u32) -> Command {
+    let device =
+        |text: &str| DeviceReport { device: name(text), handle: name(text), attachment: Attachment::Online };
+    Command::Pull(Pull { worker: name("PC-01"), max, devices: Some(vec![device("d1"), device("d2")]) })
+}
+
+fn submit() -> Command {
+    let payload = JobPayload { title: None, workflow: "w".into(), params: "{}".into(), timeout: None };
+    Command::Submit(Box::new(Submission {
+        key: None,
+        digest: Digest(1),
+        queue: name("default"),
+        scope: Scope::All,
+        max_attempts: None,
+        payload,
+    }))
+}
+
+fn finished(handout: &muster_model::Handout) -> Command {
+    let kind =
+        TaskReportKind::Finished { outcome: Outcome::Succeeded, started_at: Timestamp(3_000), result: None };
+    let about = TaskReport {
+        job: handout.task.job,
+        task: handout.task,
+        lane: handout.lane.clone(),
+        attempt: Some(handout.attempt),
+        fence: Some(handout.fence),
+        kind,
+    };
+    Command::Report(Box::new(Report {
+        id: ReportId::new("e1").expect("an id"),
+        digest: Digest(2),
+        worker: name("PC-01"),
+        at: Timestamp(18_000),
+        body: "{}".into(),
+        kind: ReportKind::Task(about),
+    }))
+}
+
+/// The one job in the one answer.
+fn handed(answers: &[Answer<&'static str>]) -> Option<muster_model::Handout> {
+    match &answers.first()?.result {
+        Ok(Reply::Pulled(reply)) => reply.handouts.first().cloned(),
+        _ => None,
+    }
+}
