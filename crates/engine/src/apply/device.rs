@@ -23,6 +23,9 @@ impl State {
             }
             Event::LaneFailed { lane, .. } if !self.has_bug(crate::Mutant::FailedLaneStaysEligible) => {
                 self.with_lane(lane, |lane| lane.failed = true);
+                if let Some(ix) = self.lanes.ix(lane) {
+                    self.dirty.check_skips.insert(ix);
+                }
             }
             Event::LaneReturned { lane, note, .. } => {
                 self.with_lane(lane, |lane| {

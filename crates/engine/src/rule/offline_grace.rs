@@ -1,17 +1,20 @@
-//! Q6: a lane away for too long is closed in the active jobs, so that one dead worker cannot hold a queue.
+//! Q6, Q11: a lane away for too long, or out of service, is closed in the active jobs, so that one dead
+//! worker or one broken device cannot hold a queue.
 
 use crate::state::{Job, LaneIx, RowState, State};
 use alloc::boxed::Box;
 use muster_model::{Event, TaskId, TaskStatus, Timestamp};
 
 const SKIPPED: &str = "skipped: device offline";
+const BROKEN: &str = "skipped: device in ERROR";
 
-/// The event that closes a lane long away in a job, unless it runs, has ended, or was no target.
+/// The event that closes a lane long away or out of service in a job, unless it runs, has ended, or was no
+/// target.
 ///
 /// A task that comes into being only for this takes the ordinal given.
 pub(crate) fn skip(state: &State, job: &Job, (ix, ordinal): (LaneIx, u32), at: Timestamp) -> Option<Event> {
     let lane = &state.lanes[ix];
-    if !job.is_active() || !state.long_away.contains(&ix) {
+    if !job.is_active() || !(lane.failed || state.long_away.contains(&ix)) {
         return None;
     }
     match lane.row(job.seq) {
@@ -24,7 +27,7 @@ pub(crate) fn skip(state: &State, job: &Job, (ix, ordinal): (LaneIx, u32), at: T
         Some(row) if row.state == RowState::Pending => Some(Event::TaskEnded {
             task: state.task_id(row.task),
             status: TaskStatus::Cancelled,
-            error: Some(skip_text()),
+            error: Some(if lane.failed { BROKEN.into() } else { skip_text() }),
             result: None,
             at,
         }),
@@ -85,6 +88,25 @@ mod tests {
             225s sight PC-01
             245s tick                        -> closed r1/d1 Cancelled (skipped: device offline)
             246s finished PC-01 r1/d2 failed -> confirmed r1/d2; ended r1/d2#1 failed; queued r1/d2; closed r1/d2 Cancelled (skipped: device offline); over r1 Failed (no task completed)
+            ",
+        );
+    }
+
+    /// Q11: a device that one run has used up is closed in the runs of other queues too: nothing waits for it.
+    #[test]
+    fn a_broken_device_cannot_hold_another_queue() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1,d2
+            1s  submit r1 queue=a attempts=2
+            1s  submit r2 queue=b attempts=1
+            2s  pull PC-01 max=2             => runs=r1:2,r2:2 jobs=r1/d1#1,r2/d2#1
+            3s  finished PC-01 r1/d1 failed  -> confirmed r1/d1; ended r1/d1#1 failed; queued r1/d1
+            4s  finished PC-01 r2/d2 ok
+            5s  pull PC-01 max=2             => jobs=r1/d2#1,r2/d1#1
+            6s  finished PC-01 r2/d1 failed  -> confirmed r2/d1; ended r2/d1#1 failed; closed r2/d1 Failed (adb_offline); error d1; closed r1/d1 Cancelled (skipped: device in ERROR); over r2 Success
+            7s  finished PC-01 r1/d2 ok      -> confirmed r1/d2; ended r1/d2#1 ok; closed r1/d2 Completed; over r1 Success
             ",
         );
     }
