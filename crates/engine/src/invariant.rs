@@ -77,10 +77,7 @@ fn invariant_one_lease_per_lane(state: &State) -> Broken {
 
 /// 2: a worker's live leases fit its slots; a cap lowered meanwhile is met as leases end.
 fn invariant_leases_within_slots(state: &State) -> Broken {
-    let crowded = state.workers.iter().find(|(_, worker)| {
-        let cap = worker.cap.unwrap_or(0).max(state.settings.slots);
-        worker.live.len() > cap as usize
-    });
+    let crowded = state.workers.iter().find(|(_, worker)| worker.live.len() > worker.granted_under as usize);
     crowded.map_or(Ok(()), |(_, worker)| Err(format!("{} holds {} leases", worker.name, worker.live.len())))
 }
 

@@ -172,6 +172,8 @@ impl Restoring {
             self.put_share(ix, record);
         }
         for number in 0..u32::try_from(self.state.workers.len()).unwrap_or(u32::MAX) {
+            let worker = &mut self.state.workers[WorkerIx(number)];
+            worker.granted_under = u32::try_from(worker.live.len()).unwrap_or(u32::MAX);
             self.state.arm(WorkerIx(number));
         }
         let jobs = self.state.jobs.keys().copied();

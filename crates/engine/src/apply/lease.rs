@@ -83,6 +83,7 @@ impl State {
         let queue = self.jobs[&task.job].queue.clone();
         let worker = &mut self.workers[ix];
         worker.live.insert(task);
+        worker.granted_under = worker.cap.unwrap_or(self.settings.slots);
         worker.turn = Some(queue);
         if grant.kind == LeaseKind::Presence {
             if first_presence {

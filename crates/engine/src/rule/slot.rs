@@ -147,4 +147,24 @@ mod tests {
             ",
         );
     }
+
+    /// Q3: leases granted under a larger cap outlast it; nothing new is granted until they have ended.
+    #[test]
+    fn a_lowered_cap_is_met_as_leases_end() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1..d30
+            0s  cap PC-01 22
+            1s  submit r1
+            2s  claim PC-01 max=22
+            3s  cap PC-01 none
+            4s  complete r1/d1
+            4s  complete r1/d2
+            5s  pull PC-01 max=5             => nothing
+            6s  complete r1/d3
+            7s  pull PC-01 max=5             => runs=r1:27 jobs=r1/d23#1
+            ",
+        );
+    }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Worker {
     pub(crate) healthy: u32,
     /// Live leases.
     pub(crate) live: BTreeSet<TaskRef>,
+    /// The cap in force when its last lease was granted: one lowered since is met as leases end (Q3).
+    pub(crate) granted_under: u32,
     /// Leases handed out by a pull and not confirmed, by when they were last shown (N2).
     pub(crate) unconfirmed: BTreeSet<(Timestamp, TaskRef)>,
     pub(crate) shares: BTreeMap<u64, Share>,
@@ -99,6 +101,7 @@ impl Worker {
             lanes: BTreeSet::new(),
             healthy: 0,
             live: BTreeSet::new(),
+            granted_under: 0,
             unconfirmed: BTreeSet::new(),
             shares: BTreeMap::new(),
             superseded: BTreeSet::new(),
