@@ -6,7 +6,7 @@ use crate::{
     state::{LaneIx, RowState, State, WorkerIx},
 };
 use alloc::{format, string::String, vec::Vec};
-use muster_model::{Change, JobStatus, TaskStatus, Timestamp};
+use muster_model::{Change, JobStatus, LeaseKind, TaskStatus, Timestamp};
 
 type Broken = Result<(), String>;
 
@@ -68,6 +68,13 @@ fn invariant_one_lease_per_lane(state: &State) -> Broken {
         if task.lease.is_some() != state.workers[task.worker].live.contains(at) {
             return Err(format!("{at:?} and the slots of its worker disagree"));
         }
+    }
+    let miscounted = state.workers.iter().find(|(_, worker)| {
+        let presence = worker.live.iter().filter(|task| state.tasks[*task].kind == LeaseKind::Presence);
+        presence.count() != worker.presence as usize
+    });
+    if let Some((_, worker)) = miscounted {
+        return Err(format!("{} miscounts its presence leases", worker.name));
     }
     let stray = state.lanes.iter().find(|(_, lane)| {
         lane.busy.is_some_and(|task| state.tasks.get(&task).is_none_or(|task| task.lease.is_none()))

@@ -202,7 +202,7 @@ impl Restoring {
             self.state.jobs.get_mut(&seq).expect("its number is known").shared_by.insert(ix);
         }
         let key = seq.unwrap_or_else(|| self.free_key(ix));
-        self.state.workers[ix].shares.insert(key, share);
+        self.state.workers[ix].shares.insert(key, Box::new(share));
     }
 
     /// A key below every age number still to be given, for the share of a job that has left memory.
@@ -251,6 +251,7 @@ impl Restoring {
         if leased {
             state.lanes[lane].busy = Some(at);
             state.workers[worker].live.insert(at);
+            state.workers[worker].presence += u32::from(record.lease == LeaseKind::Presence);
             if record.lease == LeaseKind::Presence && record.confirmed_at.is_none() {
                 state.workers[worker].unconfirmed.insert((self.now, at));
                 state.timers.set(self.now + state.settings.redeliver_after, Timer::Redelivery(worker));

@@ -63,7 +63,7 @@ impl State {
 
     fn with_lane(&mut self, name: &Name, change: impl FnOnce(&mut Lane)) {
         let Some(ix) = self.lanes.ix(name) else { return };
-        self.change_lane(ix, change);
+        self.remake_lane(ix, change);
         self.dirty.lanes.insert(ix);
     }
 
@@ -74,7 +74,7 @@ impl State {
         let usable = report.attachment == Attachment::Online && self.workers[worker].online;
         let ix = match self.lanes.ix(&report.device) {
             Some(ix) => {
-                self.change_lane(ix, |lane| lane.worker = worker);
+                self.remake_lane(ix, |lane| lane.worker = worker);
                 ix
             }
             None => self.enrol(worker, report, at),

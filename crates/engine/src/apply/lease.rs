@@ -2,7 +2,7 @@
 
 use crate::{
     Mutant,
-    state::{LaneRow, Lease, RowState, State, Task, TaskRef, WorkerIx},
+    state::{LaneIx, LaneRow, Lease, RowState, State, Task, TaskRef, WorkerIx},
 };
 use alloc::boxed::Box;
 use muster_model::{Grant, LeaseKind, LogKind, Millis, TaskId, Timestamp};
@@ -86,6 +86,7 @@ impl State {
         worker.granted_under = worker.cap.unwrap_or(self.settings.slots);
         worker.turn = Some(queue);
         if grant.kind == LeaseKind::Presence {
+            worker.presence += 1;
             if first_presence {
                 worker.lease_until = grant.until;
                 self.dirty.workers.insert(ix);
@@ -122,18 +123,12 @@ impl State {
         self.dirty.tasks.insert(task);
     }
 
-    /// Gives back slot and lane of a leased task; its row waits.
-    pub(super) fn release(&mut self, task: TaskRef) {
-        let Some(live) = self.tasks.get_mut(&task) else {
-            return;
-        };
-        let Some(lease) = live.lease.take() else { return };
+    /// Gives back slot and lane of a task whose attempt ended; its row waits for another.
+    pub(super) fn requeue(&mut self, task: TaskRef) {
+        let Some(lane) = self.free_slot(task) else { return };
         self.order += 1;
-        live.order = self.order;
-        let (lane, worker) = (live.lane, live.worker);
+        self.tasks.get_mut(&task).expect("it was leased just now").order = self.order;
         self.jobs.get_mut(&task.job).expect("a live task's job is in memory").pending.insert(task.ordinal);
-        self.workers[worker].live.remove(&task);
-        self.workers[worker].unconfirmed.remove(&(lease.shown_at, task));
         self.change_lane(lane, |lane| {
             lane.set_row(LaneRow { task, state: RowState::Pending });
             lane.busy = None;
@@ -141,8 +136,20 @@ impl State {
         if self.long_away.contains(&lane) && !self.has_bug(Mutant::GraceForgotten) {
             self.dirty.check_skips.insert(lane);
         }
-        self.dirty.woken.insert(worker);
         self.dirty.tasks.insert(task);
+    }
+
+    /// Takes the lease from a task; gives its lane, which is still to be freed.
+    pub(super) fn free_slot(&mut self, task: TaskRef) -> Option<LaneIx> {
+        let live = self.tasks.get_mut(&task)?;
+        let lease = live.lease.take()?;
+        let (lane, presence) = (live.lane, live.kind == LeaseKind::Presence);
+        let worker = &mut self.workers[live.worker];
+        worker.live.remove(&task);
+        worker.presence -= u32::from(presence);
+        worker.unconfirmed.remove(&(lease.shown_at, task));
+        self.dirty.woken.insert(live.worker);
+        Some(lane)
     }
 
     /// The clock of an attempt; a planted bug lets that of the first go on.

@@ -19,8 +19,8 @@ impl State {
             Event::AttemptEnded { task, outcome, at, .. } => self.end_attempt(*task, outcome, *at),
             Event::TaskQueued { task, at } => {
                 if let Some(task) = self.task_ref(*task) {
+                    self.requeue(task);
                     self.log_live(task, LogKind::RetryScheduled, *at);
-                    self.dirty.tasks.insert(task);
                 }
             }
             Event::TaskForgiven { task } => {
@@ -65,7 +65,6 @@ impl State {
             Outcome::TimedOut | Outcome::LeaseLost => LogKind::Timeout,
         };
         self.log_live(task, station, at);
-        self.release(task);
         let silent = matches!(outcome, Outcome::TimedOut | Outcome::LeaseLost);
         if silent && was_leased && kind == LeaseKind::Presence {
             self.supersede(worker, id);
@@ -107,7 +106,7 @@ impl State {
         result: Option<Box<str>>,
     ) {
         let Some(task) = self.task_ref(id) else { return };
-        self.release(task);
+        self.free_slot(task);
         if status == TaskStatus::Failed {
             self.log_live(task, LogKind::FailedFinal, at);
         }
@@ -115,7 +114,10 @@ impl State {
         let (lane, worker) = (live.lane, live.worker);
         let record =
             TaskRecord { status, error, result, completed_at: Some(at), ..self.task_record(id, live) };
-        self.change_lane(lane, |lane| lane.set_row(LaneRow { task, state: RowState::Ended }));
+        self.change_lane(lane, |lane| {
+            lane.set_row(LaneRow { task, state: RowState::Ended });
+            lane.busy = lane.busy.filter(|busy| *busy != task);
+        });
         self.tasks.remove(&task);
         self.dirty.tasks.remove(&task);
         if let Some(job) = self.jobs.get_mut(&task.job) {

@@ -46,7 +46,7 @@ fn renewal_at(state: &State, ix: WorkerIx) -> Timestamp {
 
 /// Whether any live lease of the worker hangs on its signs of life.
 pub(crate) fn holds_presence_leases(state: &State, ix: WorkerIx) -> bool {
-    state.workers[ix].live.iter().any(|task| state.tasks[task].kind == LeaseKind::Presence)
+    state.workers[ix].presence > 0
 }
 
 /// When a lease must end by itself, whatever is heard of its worker: a claim also by its own term.

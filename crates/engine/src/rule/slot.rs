@@ -68,7 +68,7 @@ fn shares_in_turn(state: &State, ix: WorkerIx) -> Vec<(u64, Cow<'_, ShareView>)>
         jobs.rotate_left(after);
     }
     let view = |job: u64| match worker.shares.get(&job) {
-        Some(share) => Cow::Borrowed(share),
+        Some(share) => Cow::Borrowed(&**share),
         None => Cow::Owned(state.draw_up_share(ix, job)),
     };
     jobs.into_iter().map(|(_, job)| (job, view(job))).collect()

@@ -2,17 +2,28 @@
 
 use super::{Lane, LaneIx, Share, State, WorkerIx};
 use crate::rule::eligible::{Standing, standing};
+use alloc::boxed::Box;
 
 impl State {
-    /// Changes a lane, with all indexes taken down before and put up after.
+    /// Changes what a lane is doing or whether it can be reached, with the shares taken down before and put up after.
     pub(crate) fn change_lane(&mut self, ix: LaneIx, change: impl FnOnce(&mut Lane)) {
         self.tally(ix, Sign::Minus);
         change(&mut self.lanes[ix]);
         self.tally(ix, Sign::Plus);
     }
 
+    /// Changes what a lane is: where it is attached, its labels, whether it is in service.
+    pub(crate) fn remake_lane(&mut self, ix: LaneIx, change: impl FnOnce(&mut Lane)) {
+        self.tally(ix, Sign::Minus);
+        self.tally_service(ix, Sign::Minus);
+        change(&mut self.lanes[ix]);
+        self.tally_service(ix, Sign::Plus);
+        self.tally(ix, Sign::Plus);
+    }
+
     /// Puts a lane that is new to the directory into all indexes.
     pub(crate) fn add_to_indexes(&mut self, ix: LaneIx) {
+        self.tally_service(ix, Sign::Plus);
         self.tally(ix, Sign::Plus);
     }
 
@@ -30,7 +41,7 @@ impl State {
     pub(crate) fn keep_share(&mut self, worker: WorkerIx, seq: u64) -> &mut Share {
         if !self.workers[worker].shares.contains_key(&seq) {
             let share = self.draw_up_share(worker, seq);
-            self.workers[worker].shares.insert(seq, share);
+            self.workers[worker].shares.insert(seq, Box::new(share));
         }
         if let Some(job) = self.jobs.get_mut(&seq) {
             job.shared_by.insert(worker);
@@ -44,7 +55,6 @@ impl State {
             self.tally_active(ix, seq, sign);
         }
         self.tally_ended_jobs(ix, sign);
-        self.tally_service(ix, sign);
     }
 
     fn tally_active(&mut self, ix: LaneIx, seq: u64, sign: Sign) {

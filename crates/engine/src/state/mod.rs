@@ -2,7 +2,7 @@
 //!
 //! Lanes and workers are held by number, tasks by job and ordinal. A lane knows its rows in the
 //! active jobs; a worker knows, per job, which of its lanes could start now. Every change to a lane
-//! goes through [`State::change_lane`], which takes it out of all indexes and puts it back, so that no
+//! goes through [`State::change_lane`] or [`State::remake_lane`], which take it out of the indexes and put it back, so that no
 //! index can disagree with the lane.
 
 mod dirty;

@@ -2,6 +2,7 @@
 
 use super::{LaneIx, TaskRef};
 use alloc::{
+    boxed::Box,
     collections::{BTreeMap, BTreeSet},
     vec::Vec,
 };
@@ -35,11 +36,13 @@ pub(crate) struct Worker {
     pub(crate) healthy: u32,
     /// Live leases.
     pub(crate) live: BTreeSet<TaskRef>,
+    /// Those of them that hang on its signs of life.
+    pub(crate) presence: u32,
     /// The cap in force when its last lease was granted: one lowered since is met as leases end (Q3).
     pub(crate) granted_under: u32,
     /// Leases handed out by a pull and not confirmed, by when they were last shown (N2).
     pub(crate) unconfirmed: BTreeSet<(Timestamp, TaskRef)>,
-    pub(crate) shares: BTreeMap<u64, Share>,
+    pub(crate) shares: BTreeMap<u64, Box<Share>>,
     /// Tasks it may still be running though their attempt is over for us.
     pub(crate) superseded: BTreeSet<TaskId>,
     /// The queue served last: the others come first now (Q2).
@@ -101,6 +104,7 @@ impl Worker {
             lanes: BTreeSet::new(),
             healthy: 0,
             live: BTreeSet::new(),
+            presence: 0,
             granted_under: 0,
             unconfirmed: BTreeSet::new(),
             shares: BTreeMap::new(),
