@@ -2,8 +2,9 @@
 
 use muster_engine::{Context, Engine, Executed};
 use muster_model::{
-    Attachment, Command, DeviceReport, Digest, Facts, Handout, JobPayload, Name, Outcome, Pull, Reply,
-    Report, ReportId, ReportKind, Scope, Settings, Submission, TaskReport, TaskReportKind, Timestamp,
+    Attachment, Change, Command, DeviceReport, Digest, Facts, Handout, JobPayload, Name, Outcome, Pull,
+    Reply, Report, ReportId, ReportKind, RunSummary, Scope, Settings, Submission, TaskReport, TaskReportKind,
+    Timestamp,
 };
 
 /// Devices of one worker.
@@ -22,8 +23,24 @@ pub(crate) struct Fleet {
 impl Fleet {
     /// A fleet that has reported its devices and has no work.
     pub(crate) fn enrolled(devices: u32) -> Self {
+        Self::enrolled_with(devices, Settings::default(), true)
+    }
+
+    /// The same with another number of slots, its changes not yet taken.
+    pub(crate) fn with_slots(devices: u32, slots: u32) -> Self {
+        Self::enrolled_with(devices, Settings { slots, ..Settings::default() }, false)
+    }
+
+    /// Hands over what a store would be told.
+    pub(crate) fn keep_changes(&mut self, keep: &mut dyn FnMut(Vec<Change>)) {
+        let changes = self.engine.take_changes();
+        self.engine.forget(&changes);
+        keep(changes);
+    }
+
+    fn enrolled_with(devices: u32, settings: Settings, settle: bool) -> Self {
         let workers = (0..devices / DEVICES_PER_WORKER).map(|n| name(&format!("PC-{n:05}"))).collect();
-        let engine = Engine::new(Settings::default());
+        let engine = Engine::new(settings);
         let mut fleet =
             Self { engine, workers, now: Timestamp(1_000), facts: Facts::default(), seed: 1, reports: 0 };
         for n in 0..fleet.workers.len() {
@@ -33,8 +50,10 @@ impl Fleet {
             };
             let devices = Some((0..DEVICES_PER_WORKER).map(device).collect());
             fleet.execute(Command::Pull(Pull { worker: fleet.workers[n].clone(), max: 0, devices }));
+            if settle {
+                fleet.settle();
+            }
         }
-        fleet.settle();
         fleet
     }
 
@@ -52,37 +71,57 @@ impl Fleet {
         self.execute(Command::Submit(Box::new(submission)));
     }
 
-    /// A worker asks for work.
+    /// A worker asks for work, and reports the end of the runs that hold nothing more for it.
     pub(crate) fn pull(&mut self, worker: usize, max: u32) -> Vec<Handout> {
-        let worker = self.workers[worker].clone();
-        match self.execute(Command::Pull(Pull { worker, max, devices: None })).result {
-            Ok(Reply::Pulled(reply)) => reply.handouts,
-            _ => Vec::new(),
+        let name = self.workers[worker].clone();
+        let Ok(Reply::Pulled(reply)) =
+            self.execute(Command::Pull(Pull { worker: name, max, devices: None })).result
+        else {
+            return Vec::new();
+        };
+        for job in reply.finished {
+            let summary = RunSummary { succeeded: u64::from(DEVICES_PER_WORKER), failed: 0, timeout: 0 };
+            self.report(worker, ReportKind::RunFinished { job, summary });
         }
+        reply.handouts
+    }
+
+    /// A worker reports the beginning of a task.
+    pub(crate) fn start(&mut self, worker: usize, task: &Handout) {
+        self.report_task(worker, task, TaskReportKind::Started);
     }
 
     /// A worker reports the end of a task.
     pub(crate) fn finish(&mut self, worker: usize, task: &Handout) {
-        self.reports += 1;
         let kind = TaskReportKind::Finished {
             outcome: Outcome::Succeeded,
             started_at: self.now,
             result: Some(r#"{"timings":{"startedAt":1,"endedAt":2}}"#.into()),
         };
+        self.report_task(worker, task, kind);
+    }
+
+    fn report_task(&mut self, worker: usize, task: &Handout, kind: TaskReportKind) {
+        let about = TaskReport {
+            job: task.task.job,
+            task: task.task,
+            lane: task.lane.clone(),
+            attempt: Some(task.attempt),
+            fence: Some(task.fence),
+            kind,
+        };
+        self.report(worker, ReportKind::Task(about));
+    }
+
+    fn report(&mut self, worker: usize, kind: ReportKind) {
+        self.reports += 1;
         let report = Report {
             id: ReportId::new(&format!("e-{}", self.reports)).expect("short"),
             digest: Digest(u128::from(self.reports)),
             worker: self.workers[worker].clone(),
             at: self.now,
             body: "{}".into(),
-            kind: ReportKind::Task(TaskReport {
-                job: task.task.job,
-                task: task.task,
-                lane: task.lane.clone(),
-                attempt: Some(task.attempt),
-                fence: Some(task.fence),
-                kind,
-            }),
+            kind,
         };
         self.execute(Command::Report(Box::new(report)));
     }

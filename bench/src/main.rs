@@ -1,7 +1,12 @@
 //! Measurements, each a ratio in one run: `cargo run --release -p muster-bench -- all`.
 
+mod callbacks;
+mod connection;
 mod engine;
 mod fleet;
+mod handover;
+mod server;
+mod startup;
 mod stopwatch;
 
 use clap::{Parser, Subcommand};
@@ -15,11 +20,35 @@ struct Arguments {
 #[derive(Subcommand)]
 enum What {
     /// Cost of an engine command and memory, from 1k to 1M devices.
-    Engine,
+    Engine {
+        /// Only this number of devices; prints bare numbers.
+        #[arg(long, hide = true)]
+        one: Option<u32>,
+        /// Only one pass over this number of devices, for counting instructions.
+        #[arg(long, hide = true)]
+        pass: Option<u32>,
+    },
+    /// Durable callbacks per second over HTTP, beside the same server without a store.
+    Callbacks,
+    /// From a freed slot to the next job in the hands of a waiting pull.
+    Handover,
+    /// Time from the start of the server to readiness, with a million live tasks.
+    Startup,
+    /// Everything.
+    All,
 }
 
 fn main() {
     match Arguments::parse().what {
-        What::Engine => engine::measure(),
+        What::Engine { one, pass } => engine::measure(one, pass),
+        What::Callbacks => callbacks::measure(),
+        What::Handover => handover::measure(),
+        What::Startup => startup::measure(),
+        What::All => {
+            engine::measure(None, None);
+            callbacks::measure();
+            handover::measure();
+            startup::measure();
+        }
     }
 }

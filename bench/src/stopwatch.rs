@@ -2,12 +2,23 @@
 
 use std::time::{Duration, Instant};
 
-/// How long something takes.
+/// A moment, for measuring from.
 #[allow(clippy::disallowed_methods, reason = "measuring is what this crate is for")]
-pub(crate) fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
-    let begun = Instant::now();
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// How long something keeps this thread's core busy; what else the machine does is not counted.
+pub(crate) fn busy<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let begun = busy_so_far();
     let result = work();
-    (begun.elapsed(), result)
+    (busy_so_far() - begun, result)
+}
+
+fn busy_so_far() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = stat.split_whitespace().next().and_then(|number| number.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or(0))
 }
 
 /// Bytes of memory the process holds.
@@ -17,4 +28,11 @@ pub(crate) fn resident_bytes() -> u64 {
     let kib =
         line.and_then(|line| line.split_whitespace().next()).and_then(|number| number.parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
+}
+
+/// The value below which so many percent of the samples lie.
+pub(crate) fn percentile(samples: &mut [Duration], percent: usize) -> Duration {
+    samples.sort_unstable();
+    let place = (samples.len() * percent / 100).min(samples.len().saturating_sub(1));
+    samples.get(place).copied().unwrap_or_default()
 }

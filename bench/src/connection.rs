@@ -1,0 +1,99 @@
+//! One keep-alive connection that sends prepared requests: the load must cost less than what it loads.
+
+use crate::server::{ADMIN_TOKEN, NODE_SECRET};
+use serde_json::Value;
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpStream},
+};
+
+pub(crate) struct Connection {
+    stream: BufReader<TcpStream>,
+    address: SocketAddr,
+}
+
+impl Connection {
+    pub(crate) fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).expect("the server listens");
+        stream.set_nodelay(true).expect("a socket option");
+        Self { stream: BufReader::new(stream), address }
+    }
+
+    /// Posts a body as a node.
+    pub(crate) fn post(&mut self, path: &str, body: &str) -> String {
+        self.send(path, NODE_SECRET, body)
+    }
+
+    /// Posts a body as an operator.
+    pub(crate) fn post_as_operator(&mut self, path: &str, body: &str) -> String {
+        self.send(path, ADMIN_TOKEN, body)
+    }
+
+    /// Pulls jobs for a node.
+    pub(crate) fn pull(&mut self, body: &str) -> Value {
+        serde_json::from_str(&self.post("/api/nodes/pull", body)).expect("a pull is answered with JSON")
+    }
+
+    fn send(&mut self, path: &str, token: &str, body: &str) -> String {
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        self.stream.get_mut().write_all(request.as_bytes()).expect("the server reads");
+        self.answer(path)
+    }
+
+    fn answer(&mut self, path: &str) -> String {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).expect("the server answers");
+        assert!(line.contains(" 200 ") || line.contains(" 201 "), "{path}: {line}");
+        let mut length = 0;
+        loop {
+            line.clear();
+            self.stream.read_line(&mut line).expect("headers");
+            let header = line.trim_end().to_ascii_lowercase();
+            if header.is_empty() {
+                break;
+            }
+            if let Some(value) = header.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap_or(0);
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).expect("the body");
+        String::from_utf8(body).expect("UTF-8")
+    }
+}
+
+/// A pull with the report of so many devices.
+pub(crate) fn report(node: &str, devices: usize, max_jobs: u32) -> String {
+    let device = |n: usize| format!(r#"{{"device_id":"{node}-d{n:03}","status":"online"}}"#);
+    let devices: Vec<String> = (0..devices).map(device).collect();
+    format!(r#"{{"node_id":"{node}","max_jobs":{max_jobs},"devices":[{}]}}"#, devices.join(","))
+}
+
+/// The callbacks of one job: begun, one step done, ended.
+pub(crate) fn callbacks(node: &str, job: &Value, now: &Value) -> [String; 3] {
+    let text = |key: &str| job[key].as_str().unwrap_or_default().to_owned();
+    let (task, run, device) = (text("task_id"), text("run_id"), text("device_id"));
+    let (attempt, token) = (&job["attempt"], job["lease"]["token"].as_str().unwrap_or_default());
+    let event = |kind: &str, rest: &str| {
+        format!(
+            r#"{{"event_id":"{task}-{attempt}-{kind}","type":"{kind}","payload":{{"node_id":"{node}","run_id":"{run}","task_id":"{task}","device_id":"{device}","timestamp":{now},"attempt":{attempt},"lease_token":"{token}",{rest}}}}}"#
+        )
+    };
+    [
+        event(
+            "task_started",
+            &format!(r#""runtime_handle":"{device}","workflow_id":"w","timeoutMs":180000"#),
+        ),
+        event("task_progress", r#""step":"LOGIN_FLOW","status":"done""#),
+        event(
+            "task_finished",
+            &format!(
+                r#""runtime_handle":"{device}","status":"succeeded","timings":{{"startedAt":{now},"endedAt":{now}}}"#
+            ),
+        ),
+    ]
+}
