@@ -32,9 +32,6 @@ impl State {
                     lane.failed = false;
                     lane.note.clone_from(note);
                 });
-                if let Some(ix) = self.lanes.ix(lane).filter(|ix| self.long_away.contains(ix)) {
-                    self.dirty.check_skips.insert(ix);
-                }
             }
             Event::LaneLabelled { lane, labels, .. } => {
                 let labels = (!labels.is_empty()).then(|| Box::new(labels.clone()));

@@ -110,4 +110,25 @@ mod tests {
             ",
         );
     }
+
+    /// Q6: a device long away that comes into a run's scope, by a move or a label, is closed like the others.
+    #[test]
+    fn a_device_long_away_that_enters_the_scope_is_closed() {
+        check(
+            "
+
+            0s   pull PC-01 max=0 devices=d1,d2:offline,d3:offline
+            0s   pull PC-02 max=0 devices=e1
+            119s pull PC-01 max=0 devices=d1,d2:offline,d3:offline
+            119s pull PC-02 max=0 devices=e1
+            120s tick                        -> nothing
+            121s submit r1 pcs=PC-02         -> active r1
+            121s submit r2 queue=b labels=rack:a -> active r2
+            122s pull PC-02                  => runs=r1:1 jobs=r1/e1#1
+            123s pull PC-02 max=0 devices=e1,d2:offline -> skipped r1/d2
+            124s finished PC-02 r1/e1 ok     -> confirmed r1/e1; ended r1/e1#1 ok; closed r1/e1 Completed; over r1 Success
+            125s label d3 rack:a             -> skipped r2/d3; over r2 Failed (no task completed)
+            ",
+        );
+    }
 }

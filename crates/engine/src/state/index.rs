@@ -64,6 +64,10 @@ impl State {
         if standing.lacking {
             sign.add(&mut job.lacking);
             self.dirty.check_jobs.insert(seq);
+            if self.long_away.contains(&ix) {
+                // It may have come into the scope only now, by a move, a label or a return to service.
+                self.dirty.check_skips.insert(ix);
+            }
         }
         if standing.waiting.is_some() {
             self.dirty.woken.insert(worker);
