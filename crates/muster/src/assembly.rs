@@ -37,7 +37,8 @@ pub(crate) fn build_door(coordinator: Coordinator, secrets: &Secrets, config: &C
 
 /// All routes, each dialect's and the door's own.
 pub(crate) fn routes(door: Door) -> axum::Router {
-    muster_door::assemble(door, muster_nodes::routes().merge(muster_operations::routes()))
+    let dialects = muster_nodes::routes().merge(muster_operations::routes());
+    muster_operations::speak_postgrest(muster_door::assemble(door, dialects))
 }
 
 fn make_directory(path: &Path) -> Result<(), Failure> {

@@ -12,6 +12,7 @@ use axum::{
 use muster_coordinator::{Coordinator, Options};
 use muster_door::{Door, DoorSettings, Keys, assemble};
 use muster_model::{Attachment, DeviceReport, Name, Pull};
+use muster_operations::speak_postgrest;
 use muster_store::MemoryStore;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
@@ -34,7 +35,7 @@ impl World {
     fn new() -> Self {
         let coordinator = Coordinator::start(Arc::new(MemoryStore::new()), Options::default()).unwrap();
         let door = Door::new(coordinator.clone(), Keys::new(NODE, ADMIN), DoorSettings::default());
-        Self { app: assemble(door, muster_operations::routes()), coordinator }
+        Self { app: speak_postgrest(assemble(door, muster_operations::routes())), coordinator }
     }
 
     async fn send(&self, request: Request<Body>) -> Answer {
@@ -244,6 +245,10 @@ async fn the_rpcs_answer_as_postgrest_does() {
     let request = Request::post("/rest/v1/rpc/complete_task_device").header(header::HOST, "localhost");
     let closed = world.send(request.body(Body::empty()).unwrap()).await;
     assert_eq!((closed.status.as_u16(), &closed.body["code"]), (401, &json!("PGRST301")));
+    let unheard_of = world.rpc("no_such_function", json!({})).await;
+    assert_eq!((unheard_of.status.as_u16(), &unheard_of.body["code"]), (404, &json!("P0002")));
+    let unfit = world.get("/rest/v1/rpc/complete_task_device").await;
+    assert_eq!((unfit.status.as_u16(), unfit.body["message"].is_string()), (405, true));
 }
 
 /// Q15, Q16: what is unknown or cannot be an id is 404; a wrong parameter is named.

@@ -2,19 +2,12 @@
 
 use super::{config, damaged, refuse, unexpected};
 use crate::{
-    translate::{
-        Ending, as_postgrest, read_claim, read_complete, read_fail, read_nothing, read_renew, show_task_row,
-    },
+    translate::{Ending, read_claim, read_complete, read_fail, read_nothing, read_renew, show_task_row},
     wire::{
         ClaimArgs, ClaimedRows, CompleteArgs, FailArgs, JsonText, RenewArgs, SweepArgs, Swept, TaskDevice,
     },
 };
-use axum::{
-    Json,
-    extract::State,
-    middleware::map_response,
-    response::{IntoResponse, Response},
-};
+use axum::{Json, extract::State};
 use muster_coordinator::Refusal;
 use muster_door::{Caller, Door, JsonBody, Problem};
 use muster_model::{Command, JobId, Name, Rejection, Reply, TaskId, TaskRecord};
@@ -28,7 +21,6 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
         .routes(routes!(complete))
         .routes(routes!(fail))
         .routes(routes!(sweep))
-        .layer(map_response(add_members))
 }
 
 /// Hands a PC rows to run, confirmed, each under a lease to be renewed.
@@ -181,12 +173,4 @@ fn is_no_lease(rejection: &Rejection) -> bool {
             | Rejection::NotHolder { .. }
             | Rejection::TaskNotRunning { .. }
     )
-}
-
-/// Whatever was refused, by a handler or before it, carries PostgREST's members too.
-async fn add_members(mut response: Response) -> Response {
-    match response.extensions_mut().remove::<Problem>() {
-        Some(problem) => as_postgrest(problem).into_response(),
-        None => response,
-    }
 }
