@@ -22,11 +22,7 @@ pub(crate) enum Happening {
     /// The coordinator begins its next life.
     Start,
     /// A node does something; one that has crashed meanwhile does not.
-    Node {
-        node: usize,
-        incarnation: u32,
-        chore: node::Chore,
-    },
+    Node { node: usize, incarnation: u32, chore: node::Chore },
     /// A client or operator does something.
     Client(client::Chore),
     /// Something goes wrong, or right again.
@@ -47,8 +43,6 @@ impl Agenda {
     }
 
     pub(crate) fn next(&mut self) -> Option<(Timestamp, Happening)> {
-        self.entries
-            .pop_first()
-            .map(|((at, _), happening)| (at, happening))
+        self.entries.pop_first().map(|((at, _), happening)| (at, happening))
     }
 }

@@ -16,7 +16,9 @@ mod timing;
 use crate::{client::Fleet, scene::Scene};
 use history::Histories;
 use mirror::{Before, Mirror};
-use muster_model::{Change, Fence, Name, Report, ReportId, ReportKind, Settings, TaskReport, TaskStatus, Timestamp};
+use muster_model::{
+    Change, Fence, Name, Report, ReportId, ReportKind, Settings, TaskReport, TaskStatus, Timestamp,
+};
 use muster_store::Batch;
 use std::collections::BTreeMap;
 
@@ -154,7 +156,11 @@ impl Checker {
         let jobs: Vec<_> = self.mirror.jobs.values().filter(|job| job.open).collect();
         let rows = self.mirror.tasks.values().filter(|task| !task.status.is_ended());
         let rows: Vec<_> = rows.map(|task| (task.id, &task.lane, task.status)).collect();
-        format!("open jobs {jobs:?}, live rows {rows:?}")
+        let lanes = self.mirror.lanes.values().filter(|lane| !lane.failed);
+        let lanes: Vec<_> =
+            lanes.map(|lane| (&lane.id, &lane.worker, lane.attachment, lane.offline_since)).collect();
+        let workers: Vec<_> = self.mirror.workers.values().collect();
+        format!("open jobs {jobs:?}, live rows {rows:?}, lanes {lanes:?}, workers {workers:?}")
     }
 
     /// What operators see.

@@ -20,6 +20,8 @@ pub(crate) enum Chore {
     Submit(usize),
     /// Turn some knob.
     Operate,
+    /// Lift whatever would keep runs from ending.
+    PutInOrder,
     /// No answer came to this exchange.
     GiveUp(u64),
 }
@@ -46,6 +48,7 @@ impl Clients {
     pub(crate) fn act(&mut self, chore: Chore, scene: &mut Scene, fleet: &Fleet<'_>) {
         match chore {
             Chore::Submit(n) => self.submit(n, scene),
+            Chore::PutInOrder => self.put_in_order(scene, fleet),
             Chore::GiveUp(exchange) => self.give_up(exchange, scene),
             Chore::Operate if !scene.calm => {
                 self.operate(scene, fleet);

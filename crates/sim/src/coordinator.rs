@@ -22,6 +22,8 @@ pub(crate) struct Coordinator {
     life: Option<Life>,
     /// A writer of an earlier life and the batch it never got through.
     zombie: Option<(Box<dyn Writer>, Arc<Batch>)>,
+    /// The next commit is the last thing this life does.
+    doomed: bool,
     planted: Option<Planted>,
 }
 
@@ -36,13 +38,7 @@ pub(crate) enum Ending {
 
 impl Coordinator {
     pub(crate) fn new(planted: Option<Planted>) -> Self {
-        Self {
-            store: MemoryStore::new(),
-            lives: 0,
-            life: None,
-            zombie: None,
-            planted,
-        }
+        Self { store: MemoryStore::new(), lives: 0, life: None, zombie: None, doomed: false, planted }
     }
 
     pub(crate) fn life(&self) -> Option<&Life> {
@@ -89,8 +85,10 @@ impl Coordinator {
 
     /// The moment at which the store has the batch, or says that it failed.
     pub(crate) fn durable(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        let fails = !scene.calm && scene.dice.chance(scene.plan.commit_fails);
-        let failure = fails.then(|| *scene.dice.pick(&[Failure::Before, Failure::After]).expect("two"));
+        if self.current(life).is_none() {
+            return Ok(());
+        }
+        let failure = planned_failure(scene);
         if let Some(failure) = failure {
             self.store.fail_next(failure);
         }
@@ -128,11 +126,22 @@ impl Coordinator {
         }
     }
 
+    /// Has the power fail in the middle of the next commit.
+    pub(crate) fn doom(&mut self) {
+        self.doomed = true;
+    }
+
+    /// Whether the moment has come.
+    pub(crate) fn must_crash(&self) -> bool {
+        self.doomed && self.life.as_ref().is_some_and(Life::is_committing)
+    }
+
     /// Ends the life, and plans the next.
     pub(crate) fn end(&mut self, ending: Ending, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         let Some(mut life) = self.life.take() else {
             return Ok(());
         };
+        self.doomed = false;
         match ending {
             Ending::Crash => self.crash(life, scene, checker)?,
             Ending::Stop => {
@@ -179,13 +188,19 @@ impl Coordinator {
     }
 }
 
+fn planned_failure(scene: &mut Scene) -> Option<Failure> {
+    let fails = !scene.calm && scene.dice.chance(scene.plan.commit_fails);
+    fails.then_some(match scene.dice.chance(500) {
+        true => Failure::Before,
+        false => Failure::After,
+    })
+}
+
 /// Whose sign of life a command is, if it is anybody's (N15).
 pub(crate) fn speaker(command: &Command) -> Option<&Name> {
     match command {
         Command::Pull(pull) => Some(&pull.worker),
-        Command::Sight { worker } | Command::Claim { worker, .. } | Command::Renew { worker, .. } => {
-            Some(worker)
-        }
+        Command::Sight { worker } | Command::Claim { worker, .. } => Some(worker),
         Command::Report(report) => Some(&report.worker),
         _ => None,
     }

@@ -1,12 +1,7 @@
 //! What goes wrong, and when it goes right again.
 
 use crate::{
-    agenda::Happening,
-    checker::Verdict,
-    coordinator::Ending,
-    node::Attached,
-    plan::name,
-    world::World,
+    agenda::Happening, checker::Verdict, coordinator::Ending, node::Attached, plan::name, world::World,
 };
 use muster_model::{Attachment, Name};
 
@@ -61,7 +56,8 @@ impl World {
     fn draw_fault(&mut self) -> Verdict {
         let node = self.scene.dice.below(self.nodes.len());
         match self.scene.dice.below(20) {
-            0..4 => return self.end_coordinator(Ending::Crash),
+            0..2 => return self.end_coordinator(Ending::Crash),
+            2..4 => self.coordinator.doom(),
             4 => return self.end_coordinator(Ending::Stop),
             5..8 => self.cut(node),
             8..11 => self.crash_node(node),
@@ -121,10 +117,9 @@ impl World {
     fn disturb_one(&mut self, node: usize) {
         let devices: Vec<Name> = self.nodes[node].devices.keys().cloned().collect();
         let bad = [Attachment::Offline, Attachment::Unauthorized, Attachment::Error];
-        let (Some(device), Some(bad)) = (
-            self.scene.dice.pick(&devices).cloned(),
-            self.scene.dice.pick(&bad).copied(),
-        ) else {
+        let (Some(device), Some(bad)) =
+            (self.scene.dice.pick(&devices).cloned(), self.scene.dice.pick(&bad).copied())
+        else {
             return;
         };
         self.scene.count("device disturbed");

@@ -35,10 +35,7 @@ pub(crate) struct Network {
 
 impl Network {
     pub(crate) fn new(nodes: usize) -> Self {
-        Self {
-            cut: vec![false; nodes],
-            exchanges: 0,
-        }
+        Self { cut: vec![false; nodes], exchanges: 0 }
     }
 
     pub(crate) fn set_cut(&mut self, node: usize, cut: bool) {

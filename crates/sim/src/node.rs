@@ -199,11 +199,7 @@ impl Node {
     }
 
     fn plan(&self, scene: &mut Scene, (low, high): (i64, i64), chore: Chore) {
-        let happening = Happening::Node {
-            node: self.number,
-            incarnation: self.incarnation,
-            chore,
-        };
+        let happening = Happening::Node { node: self.number, incarnation: self.incarnation, chore };
         scene.within(low, high, happening);
     }
 
@@ -213,9 +209,7 @@ impl Node {
     }
 
     fn is_usable(&self, device: &Name) -> bool {
-        self.devices
-            .get(device)
-            .is_some_and(|attached| attached.attachment == Attachment::Online)
+        self.devices.get(device).is_some_and(|attached| attached.attachment == Attachment::Online)
     }
 }
 

@@ -57,10 +57,7 @@ impl Plan {
 /// The contracts' figures in some worlds; in most, shorter ones, so that every limit is met.
 fn settings(dice: &mut Dice) -> Settings {
     if dice.chance(150) {
-        return Settings {
-            slots: 1 + u32::try_from(dice.below(20)).unwrap_or(0),
-            ..Settings::default()
-        };
+        return Settings { slots: 1 + u32::try_from(dice.below(20)).unwrap_or(0), ..Settings::default() };
     }
     let mut secs = |low: i64, high: i64| Millis(dice.between(low * 1000, high * 1000));
     Settings {

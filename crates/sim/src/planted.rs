@@ -18,11 +18,7 @@ pub enum Planted {
 impl Planted {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
-        let around = [
-            Self::AnswersBeforeCommit,
-            Self::FeedBeforeCommit,
-            Self::FeedNumberReused,
-        ];
+        let around = [Self::AnswersBeforeCommit, Self::FeedBeforeCommit, Self::FeedNumberReused];
         Mutant::ALL.into_iter().map(Self::Engine).chain(around)
     }
 

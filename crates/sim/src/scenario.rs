@@ -1,12 +1,6 @@
 //! One seed, one verdict.
 
-use crate::{
-    coverage::Coverage,
-    plan::BEGINNING,
-    planted::Planted,
-    trace::seconds,
-    world::World,
-};
+use crate::{coverage::Coverage, plan::BEGINNING, planted::Planted, trace::seconds, world::World};
 use muster_model::{Millis, Timestamp};
 use std::{
     fmt,
@@ -31,11 +25,7 @@ impl Scenario {
     /// The world of a seed, of the usual length, without a planted bug.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
-        Self {
-            seed,
-            steps: STEPS,
-            planted: None,
-        }
+        Self { seed, steps: STEPS, planted: None }
     }
 }
 
@@ -79,10 +69,7 @@ fn live(scenario: &Scenario, keep_trace: bool) -> Result<Summary, Box<Failure>> 
     let lived = catch_unwind(AssertUnwindSafe(|| world.live(scenario.steps)));
     let (check, detail) = match lived {
         Ok(Ok(())) => {
-            return Ok(Summary {
-                lasted: world.scene.now - BEGINNING,
-                coverage: world.scene.coverage,
-            });
+            return Ok(Summary { lasted: world.scene.now - BEGINNING, coverage: world.scene.coverage });
         }
         Ok(Err(broken)) => (broken.check, broken.detail),
         Err(panic) => ("panic", words(&*panic)),
@@ -99,8 +86,7 @@ fn live(scenario: &Scenario, keep_trace: bool) -> Result<Summary, Box<Failure>> 
 
 fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "without words".into())
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without words".into())
 }
 
 impl Failure {

@@ -4,7 +4,7 @@ use muster_model::Timestamp;
 use std::collections::VecDeque;
 
 /// Lines kept.
-const LINES_MAX: usize = 40;
+const LINES_MAX: usize = 4000;
 
 /// A window on the last steps.
 #[derive(Debug, Default)]
@@ -15,9 +15,7 @@ pub(crate) struct Trace {
 impl Trace {
     /// One that keeps lines, or one that costs nothing.
     pub(crate) fn new(keep: bool) -> Self {
-        Self {
-            kept: keep.then(VecDeque::new),
-        }
+        Self { kept: keep.then(VecDeque::new) }
     }
 
     pub(crate) fn note(&mut self, at: Timestamp, line: impl FnOnce() -> String) {

@@ -3,8 +3,8 @@
 use crate::{
     agenda::Happening,
     checker::{Broken, Checker, Verdict, broken},
-    client::Clients,
-    coordinator::Coordinator,
+    client::{Chore, Clients},
+    coordinator::{Coordinator, Ending},
     fault::Fault,
     network::Sender,
     node::Node,
@@ -65,6 +65,9 @@ impl World {
         };
         self.scene.now = self.scene.now.max(at);
         self.happen(happening)?;
+        if self.coordinator.must_crash() && !self.scene.calm {
+            self.coordinator.end(Ending::Crash, &mut self.scene, &mut self.checker)?;
+        }
         let up_since = self.coordinator.life().map(|life| life.ticked_at);
         self.checker.after_step(self.scene.now, up_since.is_some())?;
         Ok(true)
@@ -81,7 +84,9 @@ impl World {
             Happening::Returns(ticket, result) => {
                 scene.note(|| format!("{:?} hears {result:?}", ticket.sender));
                 match ticket.sender {
-                    Sender::Node(node) if scene.network.is_cut(node) => scene.count("answer lost in a partition"),
+                    Sender::Node(node) if scene.network.is_cut(node) => {
+                        scene.count("answer lost in a partition")
+                    }
                     Sender::Node(node) => self.nodes[node].hear(&ticket, result, scene),
                     Sender::Client => self.clients.hear(&ticket, &result),
                 }
@@ -92,11 +97,7 @@ impl World {
             Happening::Heard { life } => self.coordinator.heard(life, scene, checker),
             Happening::Wake { life } => self.coordinator.wake(life, scene, checker),
             Happening::Start => self.coordinator.start(scene, checker),
-            Happening::Node {
-                node,
-                incarnation,
-                chore,
-            } => {
+            Happening::Node { node, incarnation, chore } => {
                 self.nodes[node].act(chore, incarnation, scene);
                 Ok(())
             }
@@ -122,8 +123,8 @@ impl World {
             }
             self.nodes[node].recover(&mut self.scene);
         }
-        let fleet = self.checker.fleet();
-        self.clients.put_in_order(&mut self.scene, &fleet);
+        // Later than anything that was under way when the faults stopped.
+        self.scene.after(Millis::from_secs(15), Happening::Client(Chore::PutInOrder));
     }
 
     /// Every run must end, every lane be free and every spool be empty, in bounded time.
@@ -155,4 +156,3 @@ impl World {
             && self.nodes.iter().all(Node::is_quiet)
     }
 }
-

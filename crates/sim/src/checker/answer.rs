@@ -3,8 +3,9 @@
 use super::{Checker, Verdict, broken, ensure};
 use crate::{network::Ticket, scene::Scene};
 use muster_model::{
-    Change, Command, Handout, JobStatus, LogKind, Millis, Name, Outcome, Pull, PullReply, Recorded, Rejection, Reply,
-    Report, ReportKind, ReportRecord, Submission, TaskId, TaskReport, TaskReportKind, TaskStatus, Timestamp,
+    Change, Command, Handout, JobStatus, LogKind, Millis, Name, Outcome, Pull, PullReply, Recorded,
+    Rejection, Reply, Report, ReportKind, ReportRecord, Submission, TaskId, TaskReport, TaskReportKind,
+    TaskStatus, Timestamp,
 };
 use muster_store::Batch;
 
@@ -14,20 +15,27 @@ impl Checker {
     /// An answer leaves.
     pub(crate) fn answered(&mut self, ticket: &Ticket, result: &Answered, scene: &mut Scene) -> Verdict {
         match (&*ticket.command, result) {
-            (Command::Submit(submission), Ok(Reply::Job { job, .. })) => self.check_submitted(submission, *job),
+            (Command::Submit(submission), Ok(Reply::Job { job, .. })) => {
+                self.check_submitted(submission, *job)
+            }
             (Command::Cancel { job }, Ok(_)) => {
                 let status = self.mirror.jobs.get(job).map(|job| job.status);
-                ensure(status == Some(JobStatus::Cancelled), "cancel_not_durable", || format!("{job}: {status:?}"))
+                ensure(status == Some(JobStatus::Cancelled), "cancel_not_durable", || {
+                    format!("{job}: {status:?}")
+                })
             }
             (Command::Pull(pull), Ok(Reply::Pulled(reply))) => self.check_pulled(pull, reply, scene),
             (Command::Report(report), result) => self.check_recorded(report, result, scene),
             (Command::Claim { worker, .. }, Ok(Reply::Claimed(rows))) => {
                 rows.iter().try_for_each(|row| self.check_leased(row.id, worker, row.attempt))
             }
-            (Command::Renew { task, worker, .. }, Ok(Reply::Renewed(true))) => self.check_renewed(*task, worker),
+            (Command::Renew { task, worker, .. }, Ok(Reply::Renewed(true))) => {
+                self.check_renewed(*task, worker)
+            }
             (Command::Complete { .. } | Command::FailOrRetry { .. }, Ok(Reply::Task(row))) => {
                 let durable = self.mirror.tasks.get(&row.id);
-                let same = durable.is_some_and(|durable| durable.attempt >= row.attempt && durable.logs >= row.logs);
+                let same =
+                    durable.is_some_and(|durable| durable.attempt >= row.attempt && durable.logs >= row.logs);
                 ensure(same, "end_not_durable", || format!("{row:?} told, {durable:?} durable"))
             }
             _ => Ok(()),
@@ -75,7 +83,12 @@ impl Checker {
             row.worker == *worker
                 && row.lease == muster_model::LeaseKind::Presence
                 && row.confirmed_at.is_none()
-                && due(self.shown.get(&row.id).copied().unwrap_or(row.created_at).max(row.started_at.unwrap_or(now)))
+                && due(self
+                    .shown
+                    .get(&row.id)
+                    .copied()
+                    .unwrap_or(row.created_at)
+                    .max(row.started_at.unwrap_or(now)))
                 && reply.handouts.iter().all(|handout| handout.task != row.id)
         });
         ensure(forgotten.is_none(), "redelivery_forgotten", || format!("{forgotten:?} at {now:?}"))
@@ -83,9 +96,8 @@ impl Checker {
 
     fn check_leased(&self, task: TaskId, worker: &Name, attempt: u16) -> Verdict {
         let row = self.mirror.tasks.get(&task);
-        let durable = row.is_some_and(|row| {
-            row.attempt > attempt || (row.attempt == attempt && row.worker == *worker)
-        });
+        let durable =
+            row.is_some_and(|row| row.attempt > attempt || (row.attempt == attempt && row.worker == *worker));
         ensure(durable, "lease_not_durable", || format!("{task} attempt {attempt} to {worker}: {row:?}"))
     }
 
@@ -127,9 +139,12 @@ impl Checker {
         let row = &self.mirror.tasks[&about.task];
         let kept = match outcome {
             Outcome::Succeeded => matches!(row.status, TaskStatus::Completed | TaskStatus::Cancelled),
-            _ => row.status != TaskStatus::Running || about.attempt.is_none_or(|attempt| row.attempt > attempt),
+            _ => {
+                row.status != TaskStatus::Running || about.attempt.is_none_or(|attempt| row.attempt > attempt)
+            }
         };
-        let whose = about.attempt.is_none_or(|attempt| attempt == row.attempt || *outcome != Outcome::Succeeded);
+        let whose =
+            about.attempt.is_none_or(|attempt| attempt == row.attempt || *outcome != Outcome::Succeeded);
         ensure(kept && whose, "outcome_lost", || format!("{about:?} was acknowledged, the row is {row:?}"))
     }
 
@@ -141,7 +156,8 @@ impl Checker {
         let Some(attempt) = sent.attempt else { return Ok(()) };
         if report.effect == Recorded::Stale {
             let row = &self.mirror.tasks[&task];
-            let live = row.status == TaskStatus::Running && row.attempt == attempt && Some(row.fence) == sent.fence;
+            let live =
+                row.status == TaskStatus::Running && row.attempt == attempt && Some(row.fence) == sent.fence;
             return ensure(!live, "live_report_taken_for_stale", || format!("{report:?} of {row:?}"));
         }
         let moved = batch.changes.iter().find(|change| match change {

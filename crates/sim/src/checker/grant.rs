@@ -56,10 +56,9 @@ impl Checker {
         let (row, Some(Some(old))) = (&self.mirror.tasks[&log.task], before.tasks.get(&log.task)) else {
             return Ok(());
         };
-        let (Some(worker), Some(lane)) = (
-            self.steady_worker(&old.worker, before),
-            self.steady_lane(&old.lane, before),
-        ) else {
+        let (Some(worker), Some(lane)) =
+            (self.steady_worker(&old.worker, before), self.steady_lane(&old.lane, before))
+        else {
             return Ok(());
         };
         let resting = worker.paused_until.is_some_and(|until| log.at < until);
@@ -78,7 +77,8 @@ impl Checker {
         let worker = self.mirror.workers.get(name)?;
         let steady = before.workers.get(name).is_none_or(|old| {
             old.as_ref().is_some_and(|old| {
-                (old.draining, old.paused_until, old.cap) == (worker.draining, worker.paused_until, worker.cap)
+                (old.draining, old.paused_until, old.cap)
+                    == (worker.draining, worker.paused_until, worker.cap)
             })
         });
         steady.then_some(worker)

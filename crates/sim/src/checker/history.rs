@@ -24,20 +24,14 @@ impl Histories {
     pub(super) fn write(&mut self, log: &LogRecord, mirror: &Mirror, scene: &mut Scene) -> Verdict {
         scene.count(word(log.kind));
         let last = self.stations.get(&log.task).copied();
-        ensure(
-            log.seq == last.map_or(0, |last| last.seq) + 1,
-            "log_numbers",
-            || format!("{log:?} after {last:?}"),
-        )?;
+        ensure(log.seq == last.map_or(0, |last| last.seq) + 1, "log_numbers", || {
+            format!("{log:?} after {last:?}")
+        })?;
         ensure(follows(last, log), "log_order", || format!("{log:?} after {last:?}"))?;
         if last.is_some_and(|last| last.kind == LogKind::RetryScheduled) && log.kind == LogKind::Succeeded {
             scene.count("late success");
         }
-        let station = Station {
-            seq: log.seq,
-            kind: log.kind,
-            attempt: log.attempt,
-        };
+        let station = Station { seq: log.seq, kind: log.kind, attempt: log.attempt };
         self.stations.insert(log.task, station);
         let lane = mirror.tasks.get(&log.task).map(|row| row.lane.clone());
         match (log.kind, lane) {

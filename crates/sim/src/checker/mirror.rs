@@ -2,8 +2,8 @@
 
 use super::{Verdict, ensure};
 use muster_model::{
-    Change, Digest, JobId, JobRecord, LaneRecord, Name, Recorded, ReportId, SubmissionKey, TaskId, TaskRecord,
-    TaskStatus, WorkerRecord,
+    Change, Digest, JobId, JobRecord, LaneRecord, Name, Recorded, ReportId, SubmissionKey, TaskId,
+    TaskRecord, TaskStatus, WorkerRecord,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,9 +48,7 @@ impl Mirror {
                 before.workers.entry(worker.id.clone()).or_insert(old);
             }
             Change::Report(report) => {
-                let old = self
-                    .reports
-                    .insert(report.id.clone(), (report.digest, report.effect));
+                let old = self.reports.insert(report.id.clone(), (report.digest, report.effect));
                 ensure(old.is_none(), "report_taken_twice", || format!("{:?}", report.id))?;
             }
             Change::Key(key) => {
@@ -64,11 +62,9 @@ impl Mirror {
 
     fn write_task(&mut self, task: &TaskRecord, before: &mut Before) -> Verdict {
         let served = self.served.insert((task.id.job, task.lane.clone()), task.id);
-        ensure(
-            served.is_none_or(|served| served == task.id),
-            "device_served_twice",
-            || format!("{} has two rows in run {}", task.lane, task.id.job),
-        )?;
+        ensure(served.is_none_or(|served| served == task.id), "device_served_twice", || {
+            format!("{} has two rows in run {}", task.lane, task.id.job)
+        })?;
         match task.status {
             TaskStatus::Running => self.running.insert(task.id),
             _ => self.running.remove(&task.id),

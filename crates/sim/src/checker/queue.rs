@@ -64,15 +64,13 @@ fn check_end(mirror: &Mirror, before: &Before, job: &JobRecord, scene: &mut Scen
         ensure(row.status == TaskStatus::Cancelled, "skipped_row", || format!("{row:?}"))?;
     }
     let steady = mirror.lanes.values().filter(|lane| !before.lanes.contains_key(&lane.id));
-    let lacking = steady.filter(|lane| is_target(job, lane)).find(|lane| rows().all(|row| row.lane != lane.id));
+    let lacking =
+        steady.filter(|lane| is_target(job, lane)).find(|lane| rows().all(|row| row.lane != lane.id));
     ensure(lacking.is_none(), "run_ends_before_its_devices", || format!("{job:?} lacks {lacking:?}"))
 }
 
 fn rows_of(mirror: &Mirror, job: JobId) -> impl Iterator<Item = &TaskRecord> {
-    let all = TaskId { job, ordinal: 0 }..=TaskId {
-        job,
-        ordinal: u32::MAX,
-    };
+    let all = TaskId { job, ordinal: 0 }..=TaskId { job, ordinal: u32::MAX };
     mirror.tasks.range(all).map(|(_, row)| row)
 }
 

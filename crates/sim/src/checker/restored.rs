@@ -14,18 +14,14 @@ impl Checker {
     ) -> Verdict {
         scene.count("rows compared");
         let engine = load(self.settings, scene.now)?;
-        engine
-            .check_invariants()
-            .or_else(|broke| broken("restored_invariant", || broke))?;
+        engine.check_invariants().or_else(|broke| broken("restored_invariant", || broke))?;
         let mut kept: Vec<Change> = engine.live_rows().into_iter().map(durable_part).collect();
         let mut held: Vec<Change> = held.iter().cloned().map(durable_part).collect();
         for rows in [&mut kept, &mut held] {
             rows.sort_by_key(place);
         }
         let differing = held.iter().zip(&kept).find(|(held, kept)| held != kept);
-        ensure(differing.is_none(), "store_unlike_memory", || {
-            format!("held and kept: {differing:?}")
-        })?;
+        ensure(differing.is_none(), "store_unlike_memory", || format!("held and kept: {differing:?}"))?;
         ensure(held.len() == kept.len(), "store_unlike_memory", || {
             format!("{} rows held, {} kept", held.len(), kept.len())
         })

@@ -19,9 +19,7 @@ pub(super) fn check(row: &TaskRecord, before: Option<&TaskRecord>, settings: &Se
 /// Q9: the clock of an attempt begins with its grant, whatever is shown again or renewed later.
 fn check_clock(row: &TaskRecord, settings: &Settings) -> Verdict {
     let (Some(started), Some(timeout)) = (row.started_at, row.timeout_at) else {
-        return ensure(row.status != TaskStatus::Running, "runs_without_a_clock", || {
-            format!("{row:?}")
-        });
+        return ensure(row.status != TaskStatus::Running, "runs_without_a_clock", || format!("{row:?}"));
     };
     ensure(timeout == started + settings.attempt_timeout, "attempt_clock", || {
         format!("{} began at {started:?} and times out at {timeout:?}", row.id)
@@ -43,14 +41,10 @@ fn check_change(row: &TaskRecord, before: &TaskRecord) -> Verdict {
         "fence_changes_within_attempt",
         || format!("{} attempt {}", row.id, row.attempt),
     )?;
-    ensure(
-        !same_attempt || row.started_at == before.started_at,
-        "attempt_begins_twice",
-        || format!("{} attempt {}", row.id, row.attempt),
-    )?;
-    ensure(
-        same_attempt || row.fence != before.fence,
-        "fence_used_twice",
-        || format!("{} attempt {}", row.id, row.attempt),
-    )
+    ensure(!same_attempt || row.started_at == before.started_at, "attempt_begins_twice", || {
+        format!("{} attempt {}", row.id, row.attempt)
+    })?;
+    ensure(same_attempt || row.fence != before.fence, "fence_used_twice", || {
+        format!("{} attempt {}", row.id, row.attempt)
+    })
 }

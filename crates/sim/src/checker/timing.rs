@@ -33,7 +33,9 @@ impl Checker {
             let worker = &self.mirror.workers[name];
             let was = before.workers[name].as_ref();
             if worker.status == WorkerStatus::Online
-                || was.is_some_and(|was| was.status == WorkerStatus::Offline && was.status_since == worker.status_since)
+                || was.is_some_and(|was| {
+                    was.status == WorkerStatus::Offline && was.status_since == worker.status_since
+                })
             {
                 continue;
             }

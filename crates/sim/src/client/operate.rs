@@ -32,7 +32,7 @@ impl Clients {
     }
 
     /// Lifts whatever would keep runs from ending once the faults have stopped.
-    pub(crate) fn put_in_order(&self, scene: &mut Scene, fleet: &Fleet<'_>) {
+    pub(super) fn put_in_order(&self, scene: &mut Scene, fleet: &Fleet<'_>) {
         for worker in &fleet.workers {
             let worker = (*worker).clone();
             let cap = None;
@@ -64,18 +64,11 @@ fn drain(scene: &mut Scene, worker: Name) -> Command {
 
 fn cap(scene: &mut Scene, worker: Name) -> Command {
     let cap = scene.dice.chance(700).then(|| scene.dice.between(0, 4));
-    Command::SetCap {
-        worker,
-        cap: cap.and_then(|cap| u32::try_from(cap).ok()),
-    }
+    Command::SetCap { worker, cap: cap.and_then(|cap| u32::try_from(cap).ok()) }
 }
 
 /// Somebody tries to prolong a row that is not theirs.
 fn meddle(scene: &mut Scene, fleet: &Fleet<'_>, worker: Name) -> Option<Command> {
     let task = *scene.dice.pick(&fleet.running)?;
-    Some(Command::Renew {
-        task,
-        worker,
-        lease: Millis(600_000),
-    })
+    Some(Command::Renew { task, worker, lease: Millis(600_000) })
 }

@@ -24,6 +24,8 @@ pub(crate) struct Life {
     inbox: Vec<Ticket>,
     committing: Option<Committing>,
     wakes_at: Option<Timestamp>,
+    /// Ticks in a row after which something was due at once.
+    rounds: u32,
     planted: Option<Planted>,
 }
 
@@ -45,11 +47,7 @@ impl Life {
         let engine = load(&mut *term.writer, (scene.plan.settings, planted), scene.now)?;
         let reused = u64::from(planted == Some(Planted::FeedNumberReused) && number > 1);
         let mut seeds = scene.dice.fork();
-        let desk = Desk::new(
-            engine,
-            term.feed_seq.saturating_sub(reused),
-            Box::new(move || seeds.bytes()),
-        );
+        let desk = Desk::new(engine, term.feed_seq.saturating_sub(reused), Box::new(move || seeds.bytes()));
         Ok(Self {
             number,
             ticked_at: scene.now,
@@ -59,6 +57,7 @@ impl Life {
             inbox: Vec::new(),
             committing: None,
             wakes_at: None,
+            rounds: 0,
             planted,
         })
     }
@@ -124,8 +123,12 @@ impl Life {
         let Some(next) = self.desk.next_deadline() else {
             return Ok(());
         };
-        if next <= scene.now {
-            return broken("timer_spins", || format!("{next:?} is still due after a tick at {:?}", scene.now));
+        let next = next.max(scene.now);
+        self.rounds = if next == scene.now { self.rounds + 1 } else { 0 };
+        if self.rounds > ROUNDS_MAX {
+            return broken("timer_spins", || {
+                format!("something is still due after {ROUNDS_MAX} ticks at {next:?}")
+            });
         }
         if self.wakes_at.is_none_or(|at| next < at) {
             self.wakes_at = Some(next);
@@ -219,9 +222,7 @@ impl Life {
     /// The engine's own invariants, and that nobody waits while there is work for them.
     fn check(&self) -> Verdict {
         let engine = self.desk.engine();
-        engine
-            .check_invariants()
-            .or_else(|broke| broken("engine_invariant", || broke))?;
+        engine.check_invariants().or_else(|broke| broken("engine_invariant", || broke))?;
         for worker in self.desk.waiting_workers() {
             if engine.has_supply_for(worker, self.ticked_at) {
                 return broken("waits_beside_work", || format!("{worker} waits while work for it does"));
@@ -267,5 +268,7 @@ fn store_broke(error: StoreError) -> Broken {
     Broken::new("store", error.to_string())
 }
 
+/// Ticks at one moment that are not a loop.
+const ROUNDS_MAX: u32 = 20;
 /// In a thousand: commits after which everything live is compared with the store.
 const ROWS_PER_MILLE: u32 = 250;

@@ -14,10 +14,7 @@ pub(crate) struct Attached {
 /// The nth device of a node, as the world begins.
 pub(super) fn new(node: &Name, n: usize) -> (Name, Attached) {
     let serial = name(&format!("{node}-d{}", n + 1));
-    let attached = Attached {
-        handle: serial.clone(),
-        attachment: Attachment::Online,
-    };
+    let attached = Attached { handle: serial.clone(), attachment: Attachment::Online };
     (serial, attached)
 }
 

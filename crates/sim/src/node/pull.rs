@@ -24,13 +24,9 @@ impl Node {
             Style::Agent | Style::Foreign => self.slots.saturating_sub(held),
         };
         let reports = self.style != Style::Foreign || scene.dice.chance(700);
-        let wait = (max > 0 && scene.dice.chance(700))
-            .then(|| Millis(scene.dice.between(1_000, WAIT_MAX.0)));
-        let pull = Pull {
-            worker: self.name.clone(),
-            max,
-            devices: reports.then(|| self.report_of_devices()),
-        };
+        let wait = (max > 0 && scene.dice.chance(700)).then(|| Millis(scene.dice.between(1_000, WAIT_MAX.0)));
+        let pull =
+            Pull { worker: self.name.clone(), max, devices: reports.then(|| self.report_of_devices()) };
         let ticket = self.ask(scene, Command::Pull(pull), wait);
         let waits = wait.map_or(0, |wait| wait.0);
         let patience = (waits + PATIENCE_MS.0, waits + PATIENCE_MS.1);
@@ -77,11 +73,7 @@ impl Node {
             return;
         }
         share.closing = true;
-        let summary = RunSummary {
-            succeeded: share.succeeded,
-            failed: share.failed,
-            timeout: 0,
-        };
+        let summary = RunSummary { succeeded: share.succeeded, failed: share.failed, timeout: 0 };
         self.spool(ReportKind::RunFinished { job, summary }, scene);
     }
 }

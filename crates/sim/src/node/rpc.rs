@@ -30,29 +30,17 @@ impl Node {
         let Some(task) = held.filter(|work| work.number == number).map(|work| work.task).next() else {
             return;
         };
-        let command = Command::Renew {
-            task,
-            worker: self.name.clone(),
-            lease: lease(scene),
-        };
+        let command = Command::Renew { task, worker: self.name.clone(), lease: lease(scene) };
         self.call(Call::Renew { number }, command, scene);
         self.plan(scene, RENEW_MS, Chore::Renew(number));
     }
 
     pub(super) fn conclude(&mut self, work: &Work, scene: &mut Scene) {
-        let call = Call::End {
-            task: work.task,
-            fails: work.fails,
-        };
+        let call = Call::End { task: work.task, fails: work.fails };
         self.send_end(call, scene);
     }
 
-    pub(super) fn call_answered(
-        &mut self,
-        call: Call,
-        result: Result<Reply, Rejection>,
-        scene: &mut Scene,
-    ) {
+    pub(super) fn call_answered(&mut self, call: Call, result: Result<Reply, Rejection>, scene: &mut Scene) {
         match (call, result) {
             (Call::Claim, Ok(Reply::Claimed(rows))) => {
                 for row in rows {
@@ -102,17 +90,9 @@ impl Node {
         let Call::End { task, fails } = call else { return };
         let worker = scene.dice.chance(500).then(|| self.name.clone());
         let command = if fails {
-            Command::FailOrRetry {
-                task,
-                worker,
-                error: Some("gone wrong".into()),
-            }
+            Command::FailOrRetry { task, worker, error: Some("gone wrong".into()) }
         } else {
-            Command::Complete {
-                task,
-                worker,
-                result: None,
-            }
+            Command::Complete { task, worker, result: None }
         };
         self.call(call, command, scene);
     }

@@ -3,8 +3,8 @@
 use super::{Chore, Node, PATIENCE_MS, Style, execute::Work};
 use crate::{plan::name, scene::Scene};
 use muster_model::{
-    Command, Digest, FailureReason, Millis, Outcome, Report, ReportId, ReportKind, Step, StepStatus, TaskReport,
-    TaskReportKind,
+    Command, Digest, FailureReason, Millis, Outcome, Report, ReportId, ReportKind, Step, StepStatus,
+    TaskReport, TaskReportKind,
 };
 
 /// A report that has not been taken.
@@ -28,10 +28,7 @@ impl Node {
             body: "{}".into(),
             kind,
         };
-        self.spool.push_back(Spooled {
-            report: Box::new(report),
-            exchange: None,
-        });
+        self.spool.push_back(Spooled { report: Box::new(report), exchange: None });
         if self.up {
             self.pump(scene);
         }
@@ -46,11 +43,8 @@ impl Node {
             self.spool_about(work, TaskReportKind::Started, scene);
         }
         if scene.dice.chance(300) {
-            let step = Step {
-                name: name("PREFLIGHT"),
-                status: StepStatus::Running,
-                at: scene.now + self.skew,
-            };
+            let step =
+                Step { name: name("PREFLIGHT"), status: StepStatus::Running, at: scene.now + self.skew };
             self.spool_about(work, TaskReportKind::Progress(step), scene);
         }
     }
@@ -61,10 +55,7 @@ impl Node {
 
     /// A task that a crash interrupted is reported after the restart (N22b).
     pub(super) fn spool_interrupted(&mut self, work: &Work, scene: &mut Scene) {
-        let work = Work {
-            fails: true,
-            ..work.clone()
-        };
+        let work = Work { fails: true, ..work.clone() };
         self.spool_end(&work, "agent restarted", scene);
     }
 
@@ -105,10 +96,7 @@ impl Node {
     /// A faulty node uses an id twice, for another content (N5).
     fn reuse_id(&self, report: &Report, scene: &mut Scene) {
         scene.count("report id reused");
-        let other = Report {
-            digest: Digest(u128::MAX),
-            ..report.clone()
-        };
+        let other = Report { digest: Digest(u128::MAX), ..report.clone() };
         self.ask(scene, Command::Report(Box::new(other)), None);
     }
 
@@ -124,11 +112,7 @@ impl Node {
             share.succeeded += 1;
             Outcome::Succeeded
         };
-        let kind = TaskReportKind::Finished {
-            outcome,
-            started_at: work.began + self.skew,
-            result: None,
-        };
+        let kind = TaskReportKind::Finished { outcome, started_at: work.began + self.skew, result: None };
         self.spool_about(work, kind, scene);
     }
 
