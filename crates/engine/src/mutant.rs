@@ -25,8 +25,12 @@ pub enum Mutant {
     GraceForgotten,
     /// Cancelling frees the lanes of running tasks at once (Q7).
     CancelFreesLanes,
-    /// A report on an ended task takes effect (invariant 12).
-    EndedTaskReopened,
+    /// Handing a job out again starts its clock anew (N2, Q9).
+    RedeliveryResetsClock,
+    /// A claim is prolonged for whoever asks (Q14).
+    StrangerRenews,
+    /// The row of a task that waits again is not given to the store (invariant 5).
+    RetryNotWritten,
     /// Waiting requests are not looked at when work appears (invariant 13).
     WakeLost,
     /// A mass dropout costs attempts (N17).
@@ -39,7 +43,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::FenceNotChecked,
         Self::SlotFreedTwice,
         Self::ReportForgotten,
@@ -51,7 +55,9 @@ impl Mutant {
         Self::LeaseOutlivesSilence,
         Self::GraceForgotten,
         Self::CancelFreesLanes,
-        Self::EndedTaskReopened,
+        Self::RedeliveryResetsClock,
+        Self::StrangerRenews,
+        Self::RetryNotWritten,
         Self::WakeLost,
         Self::DropoutBurnsAttempt,
         Self::FailedLaneStaysEligible,

@@ -136,7 +136,9 @@ impl State {
         if self.long_away.contains(&lane) && !self.has_bug(Mutant::GraceForgotten) {
             self.dirty.check_skips.insert(lane);
         }
-        self.dirty.tasks.insert(task);
+        if !self.has_bug(Mutant::RetryNotWritten) {
+            self.dirty.tasks.insert(task);
+        }
     }
 
     /// Takes the lease from a task; gives its lane, which is still to be freed.

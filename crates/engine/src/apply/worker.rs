@@ -1,6 +1,9 @@
 //! Events in the life of a worker.
 
-use crate::state::{LaneIx, State, TaskRef, Timer, Worker, WorkerIx};
+use crate::{
+    Mutant,
+    state::{LaneIx, State, TaskRef, Timer, Worker, WorkerIx},
+};
 use alloc::vec::Vec;
 use muster_model::{
     Attachment, Change, Event, JobId, LeaseKind, Name, SecretRecord, TaskId, Timestamp, WorkerLogRecord,
@@ -132,12 +135,17 @@ impl State {
     fn mark_shown(&mut self, name: &Name, shown: &[TaskId], at: Timestamp) {
         let Some(ix) = self.workers.ix(name) else { return };
         self.workers[ix].news = false;
+        let clock = self.has_bug(Mutant::RedeliveryResetsClock).then(|| self.timeout_at(None, at));
         for id in shown {
             let Some(task) = self.task_ref(*id) else { continue };
             let Some(lease) = self.tasks.get_mut(&task).and_then(|task| task.lease.as_mut()) else {
                 continue;
             };
             let before = core::mem::replace(&mut lease.shown_at, at);
+            if let Some(clock) = clock {
+                lease.timeout_at = clock;
+                self.dirty.tasks.insert(task);
+            }
             if self.workers[ix].unconfirmed.remove(&(before, task)) {
                 self.workers[ix].unconfirmed.insert((at, task));
             }

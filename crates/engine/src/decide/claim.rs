@@ -4,7 +4,10 @@ use super::{
     Context, Decided, Decision,
     pull::{Terms, grants},
 };
-use crate::state::State;
+use crate::{
+    Mutant,
+    state::{State, Task},
+};
 use alloc::vec::Vec;
 use muster_model::{Event, LeaseKind, Millis, Name, Rejection, Reply, TaskId};
 
@@ -35,8 +38,9 @@ pub(crate) fn renew(
     (worker, lease): (&Name, Millis),
     context: &Context<'_>,
 ) -> Decided {
-    let leased =
-        state.task(id).filter(|task| task.lease.is_some() && state.workers[task.worker].name == *worker);
+    let is_theirs =
+        |task: &Task| state.workers[task.worker].name == *worker || state.has_bug(Mutant::StrangerRenews);
+    let leased = state.task(id).filter(|task| task.lease.is_some() && is_theirs(task));
     let Some(task) = leased else {
         let known = state.task(id).is_some() || super::report::ended_task(state, id, context).is_some();
         return if known {
