@@ -1,6 +1,7 @@
 //! The coordinator's lives: the real desk and engine, with time, threads and disk played.
 
 mod life;
+mod load;
 
 pub(crate) use life::Life;
 

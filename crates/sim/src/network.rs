@@ -68,11 +68,9 @@ impl Scene {
     }
 
     fn transmit(&mut self, sender: Sender, message: Happening) {
-        if let Sender::Node(node) = sender {
-            if self.network.is_cut(node) {
-                self.count("message lost in a partition");
-                return;
-            }
+        if matches!(sender, Sender::Node(node) if self.network.is_cut(node)) {
+            self.count("message lost in a partition");
+            return;
         }
         if self.calm {
             self.within(1, 5, message);

@@ -4,7 +4,7 @@ use muster_model::Timestamp;
 use std::collections::VecDeque;
 
 /// Lines kept.
-const LINES_MAX: usize = 4000;
+const LINES_MAX: usize = 30;
 
 /// A window on the last steps.
 #[derive(Debug, Default)]

@@ -1,6 +1,9 @@
 //! One life: a desk over a restored engine, and the batch that is with the store.
 
-use super::speaker;
+use super::{
+    load::{load, store_broke},
+    speaker,
+};
 use crate::{
     agenda::Happening,
     checker::{Broken, Checker, Verdict, broken},
@@ -9,9 +12,9 @@ use crate::{
     scene::Scene,
 };
 use muster_coordinator::{Desk, Request};
-use muster_engine::{Engine, Restoring};
+use muster_engine::Engine;
 use muster_model::{Change, Command, Settings, Timestamp};
-use muster_store::{Batch, Loaded, Lookup, MemoryStore, Store, StoreError, Writer};
+use muster_store::{Batch, Lookup, MemoryStore, Store, StoreError, Writer};
 use std::sync::Arc;
 
 /// One life of the coordinator.
@@ -230,42 +233,6 @@ impl Life {
         }
         Ok(())
     }
-}
-
-fn load(
-    writer: &mut dyn Writer,
-    (settings, planted): (Settings, Option<Planted>),
-    now: Timestamp,
-) -> Result<Engine, Broken> {
-    let mut engine = Restoring::new(settings, now);
-    plant(&mut engine, planted);
-    writer
-        .load(&mut |loaded| match loaded {
-            Loaded::Worker(record) => engine.worker(record),
-            Loaded::Lane(record) => engine.lane(record),
-            Loaded::Job(record) => engine.job(record),
-            Loaded::Task(record) => engine.task(record),
-            Loaded::Share(record) => engine.share(record),
-            Loaded::Stop(worker, task) => engine.stop(&worker, task),
-            Loaded::Secrets(worker, secrets) => engine.secrets(&worker, secrets),
-            Loaded::JobSeq(seq) => engine.job_seq(seq),
-        })
-        .map_err(store_broke)?;
-    Ok(engine.finish())
-}
-
-#[cfg(feature = "mutants")]
-fn plant(engine: &mut Restoring, planted: Option<Planted>) {
-    if let Some(Planted::Engine(mutant)) = planted {
-        engine.plant(mutant);
-    }
-}
-
-#[cfg(not(feature = "mutants"))]
-fn plant(_: &mut Restoring, _: Option<Planted>) {}
-
-fn store_broke(error: StoreError) -> Broken {
-    Broken::new("store", error.to_string())
 }
 
 /// Ticks at one moment that are not a loop.

@@ -79,11 +79,12 @@ impl Node {
             work.fails = true;
             let number = work.number;
             self.finish(number, scene);
-        } else if let Some(place) = self.line.iter().position(|work| work.task == task) {
-            if let Some(mut work) = self.line.remove(place) {
-                work.fails = true;
-                self.spool_finished(&work, scene);
-            }
+            return;
+        }
+        let waiting = self.line.iter().position(|work| work.task == task);
+        if let Some(mut work) = waiting.and_then(|place| self.line.remove(place)) {
+            work.fails = true;
+            self.spool_finished(&work, scene);
         }
     }
 

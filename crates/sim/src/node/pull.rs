@@ -52,7 +52,7 @@ impl Node {
             self.abandon(*task, scene);
         }
         for announced in &reply.announced {
-            let new = !self.shares.get(&announced.job).is_some_and(|share| !share.closing);
+            let new = self.shares.get(&announced.job).is_none_or(|share| share.closing);
             if new {
                 self.shares.insert(announced.job, Tally::default());
                 self.spool(ReportKind::RunStarted { job: announced.job }, scene);
