@@ -107,16 +107,20 @@ impl Client {
             Err(_) if !answer.is_empty() => {}
             Err(error) => return Err(written.err().unwrap_or(error)),
         }
+        if request.method == "HEAD" {
+            return parse_head(&answer).map(|(answer, _)| answer).ok_or_else(broken_off);
+        }
         parse(&answer)
     }
 
-    /// Sends bytes as they are and reads whatever comes back.
+    /// Sends bytes as they are and nothing after them, and reads whatever comes back.
     ///
     /// # Errors
     /// When nothing does.
     pub fn send_bytes(&self, bytes: &[u8]) -> io::Result<Answer> {
         let mut connection = self.connect()?;
         let _ = connection.write_all(bytes);
+        let _ = connection.shutdown(std::net::Shutdown::Write);
         let mut answer = Vec::new();
         let _ = connection.read_to_end(&mut answer);
         parse(&answer)

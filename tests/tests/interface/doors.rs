@@ -1,0 +1,104 @@
+//! Which token opens which door: I7.
+
+use crate::{Route, routes};
+use muster_tests::{Client, Request, Server};
+use serde_json::json;
+
+fn ask(client: &Client, route: &Route) -> u16 {
+    let request = Request::new(&route.method, &route.path);
+    let request = if route.method == "GET" { request } else { request.json(&json!({})) };
+    client.send(request).status
+}
+
+/// I7: without a token every route but the open ones is 401; a wrong token opens none.
+#[test]
+fn every_route_but_the_open_ones_needs_a_token() {
+    let server = Server::start();
+    let open = ["/healthz", "/readyz", "/openapi.json", "/docs"];
+    for route in routes(&server) {
+        let is_open = open.contains(&route.path.as_str());
+        let expected = if is_open { 200 } else { 401 };
+        assert_eq!(ask(&server.anonymous(), &route), expected, "{} {}", route.method, route.path);
+        let wrong = server.anonymous().with_token("wrong-wrong-wrong-wrong");
+        assert_eq!(ask(&wrong, &route), expected, "{} {}", route.method, route.path);
+        assert_eq!(route.keys.is_empty(), is_open, "the description of {}", route.path);
+    }
+    assert_eq!(server.database().count("SELECT count(*) FROM pcs"), 0);
+}
+
+/// I7: the node secret opens pull, callback and RPC; operators' tokens everything but pull and callback.
+#[test]
+fn each_token_opens_its_own_doors() {
+    let server = Server::start();
+    for route in routes(&server).iter().filter(|route| route.path != "/api/events") {
+        let opens = |key: &str| route.keys.is_empty() || route.keys.iter().any(|known| known == key);
+        for (client, key) in [(server.node(), "node"), (server.admin(), "operator")] {
+            let status = ask(&client, route);
+            let name = format!("{key} at {} {}", route.method, route.path);
+            assert_eq!(status == 403, !opens(key), "{name}: {status}");
+            assert_ne!(status, 401, "{name}");
+        }
+    }
+    let nodes: Vec<String> =
+        routes(&server).into_iter().filter(|route| route.keys == ["node"]).map(|route| route.path).collect();
+    assert_eq!(nodes, ["/api/nodes/callback", "/api/nodes/pull", "/api/nodes/pull"]);
+    assert_eq!(server.node().get("/api/events").status, 403);
+}
+
+/// I7: another origin or a forged host is refused on every verb and route, whatever the token.
+#[test]
+fn foreign_pages_and_forged_names_are_refused() {
+    let server = Server::start();
+    let host = server.anonymous().url().replace("http://", "");
+    for route in routes(&server) {
+        for verb in ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] {
+            for (header, value) in [
+                ("host", "evil.example"),
+                ("host", "127.0.0.1.evil.example"),
+                ("origin", "https://evil.example"),
+                ("origin", "null"),
+                ("origin", "http://127.0.0.1:1"),
+            ] {
+                let answer = server.admin().send(Request::new(verb, &route.path).header(header, value));
+                assert_eq!(answer.status, 403, "{verb} {} {header}: {value}", route.path);
+                assert!(answer.header("access-control-allow-origin").is_none());
+            }
+        }
+    }
+    let same = Request::new("GET", "/api/runs").header("origin", &format!("http://{host}"));
+    assert_eq!(server.admin().send(same).status, 200);
+    let as_node_fetches = Request::new("GET", "/api/runs").header("sec-fetch-mode", "cors");
+    assert_eq!(server.admin().send(as_node_fetches).status, 200);
+    let port = host.rsplit(':').next().unwrap();
+    let by_name = Request::new("GET", "/api/runs").header("host", &format!("localhost:{port}"));
+    assert_eq!(server.admin().send(by_name).status, 200);
+}
+
+/// I7: names and origins can be allowed by settings.
+#[test]
+fn names_and_origins_can_be_allowed() {
+    let settings =
+        [("MUSTER_SERVER__HOSTS", "muster.example"), ("MUSTER_SERVER__ORIGINS", "https://board.example")];
+    let server = Server::with(&settings);
+    let get = |header: &str, value: &str| {
+        server.admin().send(Request::new("GET", "/api/runs").header(header, value))
+    };
+    assert_eq!(get("host", "muster.example").status, 200);
+    assert_eq!(get("host", "other.example").status, 403);
+    let allowed = get("origin", "https://board.example");
+    assert_eq!(allowed.status, 200);
+    assert_eq!(allowed.header("access-control-allow-origin"), Some("https://board.example"));
+    assert_eq!(get("origin", "https://other.example").status, 403);
+}
+
+/// I7: a token stands in one header, once; two of them are none.
+#[test]
+fn a_token_is_given_once() {
+    let server = Server::start();
+    let bearer = format!("Bearer {}", server.admin_token());
+    let twice =
+        Request::new("GET", "/api/runs").header("authorization", &bearer).header("authorization", &bearer);
+    let _ = server.anonymous().send(twice).problem(401);
+    let in_query = format!("/api/runs?access_token={}", server.admin_token());
+    let _ = server.anonymous().get(&in_query).problem(401);
+}

@@ -1,0 +1,41 @@
+//! Contract I: the binary, its settings and its doors, as scripts and service managers meet them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod commands;
+mod doors;
+mod feed;
+mod probes;
+mod problems;
+mod secrets;
+mod serve;
+mod settings;
+
+use muster_tests::Server;
+use serde_json::Value;
+
+/// An operation of the server's own description.
+struct Route {
+    method: String,
+    path: String,
+    /// Which tokens open it: `node`, `operator`, `apikey`; none where it is open.
+    keys: Vec<String>,
+}
+
+/// Every route of `/openapi.json`, its variables filled in with things that do not exist.
+fn routes(server: &Server) -> Vec<Route> {
+    let document = server.anonymous().get("/openapi.json").expect(200);
+    let mut routes = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let path = path.replace("{kind}", "run").replace("{id}", "nobody");
+            routes.push(Route { method: method.to_uppercase(), path, keys: keys(operation) });
+        }
+    }
+    assert!(routes.len() > 30, "only {} routes", routes.len());
+    routes
+}
+
+fn keys(operation: &Value) -> Vec<String> {
+    let ways = operation["security"].as_array().into_iter().flatten();
+    ways.flat_map(|way| way.as_object().unwrap().keys().cloned()).collect()
+}

@@ -1,0 +1,102 @@
+//! Probes, metrics and the description: I8.
+
+use muster_tests::{FakeNode, Server};
+use serde_json::json;
+
+/// I8: the probes answer without a token.
+#[test]
+fn probes_are_open() {
+    let server = Server::start();
+    assert_eq!(server.anonymous().get("/healthz").status, 200);
+    assert_eq!(server.anonymous().get("/readyz").status, 200);
+}
+
+/// I8, I7: metrics need a token unless a setting opens them.
+#[test]
+fn metrics_need_a_token() {
+    let server = Server::start();
+    assert_eq!(server.anonymous().get("/metrics").status, 401);
+    let _ = FakeNode::enrolled(server.node(), "PC-01", 1);
+    let _ = server.submit(&json!({"workflow_id": "w", "params": {}}));
+    let metrics = server.admin().get("/metrics");
+    assert_eq!(metrics.status, 200);
+    let text = metrics.text();
+    assert!(text.contains("# TYPE") && text.ends_with("# EOF\n"), "{text}");
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (_, value) = line.rsplit_once(' ').unwrap();
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+    }
+    assert!(!text.contains("PC-01"), "no names of devices or nodes");
+    let open = Server::with(&[("MUSTER_SERVER__PUBLIC_METRICS", "true")]);
+    assert_eq!(open.anonymous().get("/metrics").status, 200);
+}
+
+/// I8: the description is OpenAPI 3.1, whole within itself, and has every route of the contracts.
+#[test]
+fn the_description_has_every_route() {
+    let server = Server::start();
+    let document = server.anonymous().get("/openapi.json").expect(200);
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    let text = document.to_string();
+    for reference in text.split("\"$ref\":\"#").skip(1) {
+        let pointer = reference.split('"').next().unwrap();
+        assert!(document.pointer(pointer).is_some(), "{pointer}");
+    }
+    for (path, verbs) in [
+        ("/api/nodes/pull", "get post"),
+        ("/api/nodes/callback", "post"),
+        ("/api/runs", "get post"),
+        ("/api/runs/{id}", "get"),
+        ("/api/runs/{id}/task_devices", "get"),
+        ("/api/runs/{id}/cancel", "post"),
+        ("/api/task_devices/{id}/history", "get"),
+        ("/api/devices", "get"),
+        ("/api/devices/{id}", "patch"),
+        ("/api/devices/{id}/return", "post"),
+        ("/api/pcs", "get"),
+        ("/api/pcs/{id}", "patch"),
+        ("/api/nodes/{id}/drain", "post"),
+        ("/api/nodes/{id}/resume", "post"),
+        ("/api/nodes/{id}/secret", "post"),
+        ("/api/alerts", "get"),
+        ("/api/explain/{kind}/{id}", "get"),
+        ("/api/events", "get"),
+        ("/rest/v1/rpc/claim_task_devices_for_pc", "post"),
+        ("/rest/v1/rpc/renew_task_device_lease", "post"),
+        ("/rest/v1/rpc/complete_task_device", "post"),
+        ("/rest/v1/rpc/fail_or_retry_task_device", "post"),
+        ("/rest/v1/rpc/fn_timeout_tasks_and_task_devices", "post"),
+        ("/healthz", "get"),
+        ("/readyz", "get"),
+        ("/metrics", "get"),
+        ("/openapi.json", "get"),
+        ("/docs", "get"),
+    ] {
+        for verb in verbs.split(' ') {
+            assert!(document["paths"][path][verb].is_object(), "{verb} {path}");
+        }
+    }
+}
+
+/// I8: the page of the description loads nothing from elsewhere, and could not.
+#[test]
+fn the_docs_work_offline() {
+    let server = Server::start();
+    let page = server.anonymous().get("/docs");
+    assert_eq!(page.status, 200);
+    let text = page.text();
+    for attribute in ["src=\"", "href=\""] {
+        for value in text.split(attribute).skip(1) {
+            let target = value.split('"').next().unwrap();
+            let is_ours =
+                target.starts_with("data:") || (target.starts_with('/') && !target.starts_with("//"));
+            assert!(is_ours, "{target}");
+            if target.starts_with('/') {
+                assert_eq!(server.anonymous().get(target).status, 200, "{target}");
+            }
+        }
+    }
+    assert!(!text.contains("@import") && !text.contains("url("));
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.contains("default-src 'none'") && !policy.contains("http"), "{policy}");
+}
