@@ -1,5 +1,6 @@
 //! A fleet for measuring: workers of a hundred devices each, and what they send.
 
+use crate::stopwatch::wall_clock;
 use muster_engine::{Context, Engine, Executed};
 use muster_model::{
     Attachment, Change, Command, DeviceReport, Digest, Facts, Handout, JobPayload, Name, Outcome, Pull,
@@ -23,12 +24,12 @@ pub(crate) struct Fleet {
 impl Fleet {
     /// A fleet that has reported its devices and has no work.
     pub(crate) fn enrolled(devices: u32) -> Self {
-        Self::enrolled_with(devices, Settings::default(), true)
+        Self::enrolled_with((devices, Timestamp(1_000)), Settings::default(), true)
     }
 
-    /// The same with another number of slots, its changes not yet taken.
+    /// The same at the present time with another number of slots, its changes not yet taken.
     pub(crate) fn with_slots(devices: u32, slots: u32) -> Self {
-        Self::enrolled_with(devices, Settings { slots, ..Settings::default() }, false)
+        Self::enrolled_with((devices, wall_clock()), Settings { slots, ..Settings::default() }, false)
     }
 
     /// Hands over what a store would be told.
@@ -38,11 +39,10 @@ impl Fleet {
         keep(changes);
     }
 
-    fn enrolled_with(devices: u32, settings: Settings, settle: bool) -> Self {
+    fn enrolled_with((devices, now): (u32, Timestamp), settings: Settings, settle: bool) -> Self {
         let workers = (0..devices / DEVICES_PER_WORKER).map(|n| name(&format!("PC-{n:05}"))).collect();
         let engine = Engine::new(settings);
-        let mut fleet =
-            Self { engine, workers, now: Timestamp(1_000), facts: Facts::default(), seed: 1, reports: 0 };
+        let mut fleet = Self { engine, workers, now, facts: Facts::default(), seed: 1, reports: 0 };
         for n in 0..fleet.workers.len() {
             let device = |d: u32| {
                 let device = name(&format!("serial-{n:05}-{d:03}"));

@@ -1,11 +1,19 @@
 //! Reads the clock and the process's memory; nothing else here does.
 
+use muster_model::Timestamp;
 use std::time::{Duration, Instant};
 
 /// A moment, for measuring from.
 #[allow(clippy::disallowed_methods, reason = "measuring is what this crate is for")]
 pub(crate) fn now() -> Instant {
     Instant::now()
+}
+
+/// The present time, for data that a server will look at.
+#[allow(clippy::disallowed_methods, reason = "measuring is what this crate is for")]
+pub(crate) fn wall_clock() -> Timestamp {
+    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// How long something keeps this thread's core busy; what else the machine does is not counted.
