@@ -8,6 +8,7 @@ mod explain;
 mod node;
 mod run;
 mod serve;
+mod simulate;
 
 use crate::{
     client::Client,
@@ -40,6 +41,8 @@ enum Command {
     Explain(explain::Explain),
     /// List alerts, newest first
     Alerts(alerts::Alerts),
+    /// Live through simulated worlds full of faults and check every step
+    Simulate(simulate::Simulate),
     /// Print completions for a shell
     Completions(completions::Completions),
 }
@@ -55,6 +58,7 @@ impl Cli {
             Command::Node(node) => node.run(),
             Command::Explain(explain) => explain.run(),
             Command::Alerts(alerts) => alerts.run(),
+            Command::Simulate(simulate) => simulate.run(),
             Command::Completions(completions) => Ok(completions.run()),
         }
     }
