@@ -11,6 +11,10 @@ mod stopwatch;
 
 use clap::{Parser, Subcommand};
 
+/// The allocator of the server.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
