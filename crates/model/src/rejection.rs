@@ -34,6 +34,4 @@ pub enum Rejection {
     },
     /// The device is in service as it is (Q11).
     LaneInService,
-    /// A job may have so many tasks and no more.
-    TooManyTasks,
 }

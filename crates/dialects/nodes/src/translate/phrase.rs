@@ -18,7 +18,6 @@ pub(crate) fn phrase(rejection: &Rejection) -> Problem {
         Rejection::JobEnded { .. } => Problem::conflict("the run has ended"),
         Rejection::KeyConflict => Problem::conflict("the key was used before, for another body"),
         Rejection::LaneInService => Problem::conflict("the device is in service"),
-        Rejection::TooManyTasks => Problem::conflict("the run has as many tasks as it may have"),
     }
 }
 

@@ -24,7 +24,6 @@ pub(crate) fn phrase(rejection: &Rejection) -> Problem {
             Problem::conflict("the device is in service; there is nothing to return it from")
         }
         Rejection::ReportConflict => Problem::conflict("the id was used before, for another content"),
-        Rejection::TooManyTasks => Problem::conflict("the run has as many task_devices as it may have"),
     }
 }
 
