@@ -1,6 +1,6 @@
 //! How subscribers read what happened. Events that change nothing durable are not told.
 
-use muster_model::{Event, JobStatus, Outcome, TaskStatus, Timestamp};
+use muster_model::{Event, Outcome, Timestamp};
 use std::fmt::{Display, Write};
 
 /// The kind and the JSON body of an event, if it is told.
@@ -70,7 +70,7 @@ fn about_jobs(event: &Event) -> Option<(&'static str, String)> {
         }
         Event::JobActivated { job, at } => ("job_active", Body::at(*at).text("job", job)),
         Event::JobEnded { job, status, error, at } => {
-            let body = Body::at(*at).text("job", job).text("status", job_status(*status));
+            let body = Body::at(*at).text("job", job).text("status", status.as_str());
             ("job_ended", error.iter().fold(body, |body, error| body.text("error", error)))
         }
         _ => return None,
@@ -102,7 +102,7 @@ fn about_tasks(event: &Event) -> Option<(&'static str, String)> {
         Event::TaskQueued { task, at } => ("task_queued", Body::at(*at).text("task", task)),
         Event::TaskForgiven { task } => ("task_forgiven", Body::new().text("task", task)),
         Event::TaskEnded { task, status, error, at, .. } => {
-            let body = Body::at(*at).text("task", task).text("status", task_status(*status));
+            let body = Body::at(*at).text("task", task).text("status", status.as_str());
             ("task_ended", error.iter().fold(body, |body, error| body.text("error", error)))
         }
         Event::TaskSkipped { task, lane, at, .. } => {
@@ -115,26 +115,6 @@ fn about_tasks(event: &Event) -> Option<(&'static str, String)> {
 
 fn finish((kind, body): (&'static str, Body)) -> (&'static str, String) {
     (kind, body.close())
-}
-
-fn job_status(status: JobStatus) -> &'static str {
-    match status {
-        JobStatus::Pending => "pending",
-        JobStatus::Running => "running",
-        JobStatus::Success => "success",
-        JobStatus::Failed => "failed",
-        JobStatus::Cancelled => "cancelled",
-    }
-}
-
-fn task_status(status: TaskStatus) -> &'static str {
-    match status {
-        TaskStatus::Pending => "pending",
-        TaskStatus::Running => "running",
-        TaskStatus::Completed => "completed",
-        TaskStatus::Failed => "failed",
-        TaskStatus::Cancelled => "cancelled",
-    }
 }
 
 fn outcome_word(outcome: &Outcome) -> &'static str {

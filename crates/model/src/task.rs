@@ -24,6 +24,18 @@ impl JobStatus {
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Success | Self::Failed | Self::Cancelled)
     }
+
+    /// The value of `tasks.status`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Success => "success",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
 }
 
 /// Where a task stands.
@@ -46,6 +58,18 @@ impl TaskStatus {
     #[must_use]
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    /// The value of `task_devices.status`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
     }
 }
 

@@ -40,3 +40,40 @@ pub enum LaneStatus {
     /// Taken out of service after its attempts were used up (Q11).
     Error,
 }
+
+impl WorkerStatus {
+    /// The value of `pcs.status`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Online => "online",
+            Self::Offline => "offline",
+        }
+    }
+}
+
+impl Attachment {
+    /// The value of `devices.attachment`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Online => "online",
+            Self::Offline => "offline",
+            Self::Unauthorized => "unauthorized",
+            Self::Error => "error",
+            Self::Absent => "absent",
+        }
+    }
+}
+
+impl LaneStatus {
+    /// The value of `devices.status`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Online => "ONLINE",
+            Self::Offline => "OFFLINE",
+            Self::Error => "ERROR",
+        }
+    }
+}

@@ -4,38 +4,16 @@ use muster_model::{
     AlertKind, Attachment, JobStatus, LaneStatus, LeaseKind, LogKind, Recorded, TaskStatus, WorkerStatus,
 };
 
-/// `tasks.status`.
-pub(crate) const fn job_status(status: JobStatus) -> &'static str {
-    match status {
-        JobStatus::Pending => "pending",
-        JobStatus::Running => "running",
-        JobStatus::Success => "success",
-        JobStatus::Failed => "failed",
-        JobStatus::Cancelled => "cancelled",
-    }
-}
-
 /// `tasks.status`, read.
 pub(crate) fn parse_job_status(word: &str) -> Option<JobStatus> {
     use JobStatus::{Cancelled, Failed, Pending, Running, Success};
-    [Pending, Running, Success, Failed, Cancelled].into_iter().find(|status| job_status(*status) == word)
-}
-
-/// `task_devices.status`.
-pub(crate) const fn task_status(status: TaskStatus) -> &'static str {
-    match status {
-        TaskStatus::Pending => "pending",
-        TaskStatus::Running => "running",
-        TaskStatus::Completed => "completed",
-        TaskStatus::Failed => "failed",
-        TaskStatus::Cancelled => "cancelled",
-    }
+    [Pending, Running, Success, Failed, Cancelled].into_iter().find(|status| status.as_str() == word)
 }
 
 /// `task_devices.status`, read.
 pub(crate) fn parse_task_status(word: &str) -> Option<TaskStatus> {
     use TaskStatus::{Cancelled, Completed, Failed, Pending, Running};
-    [Completed, Running, Pending, Failed, Cancelled].into_iter().find(|status| task_status(*status) == word)
+    [Completed, Running, Pending, Failed, Cancelled].into_iter().find(|status| status.as_str() == word)
 }
 
 /// `task_devices.lease_kind`.
@@ -51,50 +29,22 @@ pub(crate) fn parse_lease_kind(word: &str) -> Option<LeaseKind> {
     [LeaseKind::Presence, LeaseKind::Claim].into_iter().find(|kind| lease_kind(*kind) == word)
 }
 
-/// `devices.status`.
-pub(crate) const fn lane_status(status: LaneStatus) -> &'static str {
-    match status {
-        LaneStatus::Online => "ONLINE",
-        LaneStatus::Offline => "OFFLINE",
-        LaneStatus::Error => "ERROR",
-    }
-}
-
 /// `devices.status`, read.
 pub(crate) fn parse_lane_status(word: &str) -> Option<LaneStatus> {
     [LaneStatus::Online, LaneStatus::Offline, LaneStatus::Error]
         .into_iter()
-        .find(|status| lane_status(*status) == word)
-}
-
-/// `devices.attachment`.
-pub(crate) const fn attachment(attachment: Attachment) -> &'static str {
-    match attachment {
-        Attachment::Online => "online",
-        Attachment::Offline => "offline",
-        Attachment::Unauthorized => "unauthorized",
-        Attachment::Error => "error",
-        Attachment::Absent => "absent",
-    }
+        .find(|status| status.as_str() == word)
 }
 
 /// `devices.attachment`, read.
 pub(crate) fn parse_attachment(word: &str) -> Option<Attachment> {
     use Attachment::{Absent, Error, Offline, Online, Unauthorized};
-    [Online, Offline, Unauthorized, Error, Absent].into_iter().find(|kind| attachment(*kind) == word)
-}
-
-/// `pcs.status`.
-pub(crate) const fn worker_status(status: WorkerStatus) -> &'static str {
-    match status {
-        WorkerStatus::Online => "online",
-        WorkerStatus::Offline => "offline",
-    }
+    [Online, Offline, Unauthorized, Error, Absent].into_iter().find(|kind| kind.as_str() == word)
 }
 
 /// `pcs.status`, read.
 pub(crate) fn parse_worker_status(word: &str) -> Option<WorkerStatus> {
-    [WorkerStatus::Online, WorkerStatus::Offline].into_iter().find(|status| worker_status(*status) == word)
+    [WorkerStatus::Online, WorkerStatus::Offline].into_iter().find(|status| status.as_str() == word)
 }
 
 /// `execution_logs.event_type`, read.

@@ -4,7 +4,6 @@ use crate::{
     fault::Fault,
     id_text::HexText,
     rows::{alert, lane, list, one, worker_log},
-    words,
 };
 use muster_model::{AlertRecord, LaneRecord, Name, WorkerLogRecord};
 use muster_store::{
@@ -22,7 +21,7 @@ pub(crate) fn lanes(
     let Some(after) = name_start(List::Lanes, page) else {
         return Ok(Page { items: Vec::new(), next: None });
     };
-    let status = filter.status.map(words::lane_status);
+    let status = filter.status.map(|status| status.as_str());
     let worker = filter.worker.as_ref().map(Name::as_str);
     // The index knows the devices of a worker in the order of their names.
     let of_worker = if worker.is_some() { "pc_id = ?3" } else { "?3 IS NULL" };

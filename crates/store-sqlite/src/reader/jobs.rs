@@ -4,7 +4,6 @@ use crate::{
     fault::Fault,
     id_text::{TaskRange, TaskText},
     rows::{integer, job, list, log, one, task},
-    words,
 };
 use muster_model::{JobId, JobRecord, LogRecord, Name, TaskId, TaskRecord};
 use muster_store::{
@@ -26,7 +25,7 @@ pub(crate) fn jobs(
             return Ok(Page { items: Vec::new(), next: None });
         }
     };
-    let status = filter.status.map(words::job_status);
+    let status = filter.status.map(|status| status.as_str());
     let queue = filter.queue.as_ref().map(Name::as_str);
     // What has not ended is open: the small index finds it among any amount of history.
     let open = if filter.status.is_some_and(|status| !status.is_ended()) { "open = 1 AND" } else { "" };
@@ -60,7 +59,7 @@ pub(crate) fn tasks(
             return Ok(Page { items: Vec::new(), next: None });
         }
     };
-    let status = filter.status.map(words::task_status);
+    let status = filter.status.map(|status| status.as_str());
     let worker = filter.worker.as_ref().map(Name::as_str);
     let sql = format!(
         "SELECT {} FROM task_devices WHERE id > ?1 AND id < ?2 AND (?3 IS NULL OR status = ?3) \

@@ -71,7 +71,7 @@ fn write_one(connection: &Connection, job: &JobRecord, payload: Option<&JobPaylo
         id,
         integer(job.seq)?,
         job.queue.as_str(),
-        words::job_status(job.status),
+        job.status.as_str(),
         scope::text(&job.scope),
         job.max_attempts,
         job.tasks,

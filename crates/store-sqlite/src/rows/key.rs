@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 pub(crate) fn write(connection: &Connection, key: &KeyRecord) -> Result<(), Fault> {
     let sql = "INSERT OR REPLACE INTO idempotency_keys (key, digest, task_id, status, at) VALUES (?1, ?2, ?3, ?4, ?5)";
     let digest = key.digest.0.to_be_bytes();
-    let (job, status) = (key.job.to_string(), words::job_status(key.status));
+    let (job, status) = (key.job.to_string(), key.status.as_str());
     connection.prepare_cached(sql)?.execute(params![key.key.as_str(), digest, job, status, key.at.0])?;
     Ok(())
 }

@@ -16,9 +16,9 @@ pub(crate) fn write(connection: &Connection, records: Vec<&LaneRecord>) -> Resul
         statement.execute(params![
             lane.id.as_str(),
             lane.worker.as_str(),
-            words::lane_status(lane.status),
+            lane.status.as_str(),
             lane.handle.as_str(),
-            words::attachment(lane.attachment),
+            lane.attachment.as_str(),
             lane.failed,
             scope::labels_text(&lane.labels),
             lane.offline_since.map(|at| at.0),

@@ -56,7 +56,7 @@ fn bind(statement: &mut Statement<'_>, record: &TaskRecord) -> Result<(), Fault>
     statement.raw_bind_parameter(2, id.job())?;
     statement.raw_bind_parameter(3, record.worker.as_str())?;
     statement.raw_bind_parameter(4, record.lane.as_str())?;
-    statement.raw_bind_parameter(5, words::task_status(record.status))?;
+    statement.raw_bind_parameter(5, record.status.as_str())?;
     statement.raw_bind_parameter(6, record.attempt)?;
     statement.raw_bind_parameter(7, record.max_attempts)?;
     statement.raw_bind_parameter(8, record.error.as_deref())?;

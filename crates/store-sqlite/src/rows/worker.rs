@@ -15,7 +15,7 @@ pub(crate) fn write(connection: &Connection, records: Vec<&WorkerRecord>) -> Res
     for worker in latest(records, |record| record.id.clone()) {
         statement.execute(params![
             worker.id.as_str(),
-            words::worker_status(worker.status),
+            worker.status.as_str(),
             worker.status_since.0,
             worker.cap,
             worker.draining,

@@ -1,6 +1,5 @@
 //! Devices (Q15).
 
-use super::status::{attachment_word, device_word};
 use crate::wire::Device;
 use muster_door::{Fields, Problem};
 use muster_model::{Labels, LaneRecord, Name};
@@ -45,10 +44,10 @@ pub(crate) fn show_device(lane: LaneRecord) -> Device {
     Device {
         device_id: lane.id.to_string(),
         pc_id: lane.worker.to_string(),
-        status: device_word(lane.status),
+        status: lane.status.as_str(),
         labels: lane.labels.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect(),
         runtime_handle: lane.handle.to_string(),
-        attachment: attachment_word(lane.attachment),
+        attachment: lane.attachment.as_str(),
         offline_since: lane.offline_since.map(|at| at.0),
         note: lane.note.map(Into::into),
         created_at: lane.created_at.0,

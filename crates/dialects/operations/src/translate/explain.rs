@@ -1,6 +1,5 @@
 //! Why something is not running, in one sentence and as data (Q16).
 
-use super::status::{row_word, run_word};
 use crate::wire::Why;
 use muster_model::{Cause, Explanation, Name, Subject, Timestamp};
 use serde_json::{Map, Value, json};
@@ -40,8 +39,8 @@ fn predicate(cause: &Cause, now: Timestamp) -> String {
     match cause {
         Cause::Running { leases: 1 } => "is running: 1 attempt is live".to_owned(),
         Cause::Running { leases } => format!("is running: {leases} attempts are live"),
-        Cause::JobEnded { status } => format!("has ended with status {}", run_word(*status)),
-        Cause::TaskEnded { status } => format!("has ended with status {}", row_word(*status)),
+        Cause::JobEnded { status } => format!("has ended with status {}", status.as_str()),
+        Cause::TaskEnded { status } => format!("has ended with status {}", status.as_str()),
         Cause::QueuedBehind { active, ahead: 1 } => format!("is queued behind run {active}, which is active"),
         Cause::QueuedBehind { active, ahead } => {
             format!("is queued behind {ahead} older runs of its queue; run {active} is active")
@@ -101,8 +100,8 @@ fn predicate(cause: &Cause, now: Timestamp) -> String {
 fn data(cause: &Cause) -> Map<String, Value> {
     let data = match cause {
         Cause::Running { leases } => json!({"running": leases}),
-        Cause::JobEnded { status } => json!({"status": run_word(*status)}),
-        Cause::TaskEnded { status } => json!({"status": row_word(*status)}),
+        Cause::JobEnded { status } => json!({"status": status.as_str()}),
+        Cause::TaskEnded { status } => json!({"status": status.as_str()}),
         Cause::QueuedBehind { active, ahead } => json!({"active_run_id": active.to_string(), "ahead": ahead}),
         Cause::NoSlot { worker, running, cap } => {
             json!({"node_id": worker.as_str(), "running": running, "max_devices": cap})

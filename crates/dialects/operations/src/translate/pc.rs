@@ -1,6 +1,5 @@
 //! PCs and alerts (Q13, N17).
 
-use super::status::pc_word;
 use crate::wire::{Alert, Pc, PcEvent};
 use muster_door::{Fields, Problem};
 use muster_model::{AlertRecord, Timestamp, WorkerLogRecord};
@@ -24,7 +23,7 @@ pub(crate) fn show_pc(pc: &WorkerSummary, last_seen: Option<Timestamp>, slots: u
     Pc {
         pc_id: worker.id.to_string(),
         pc_number: worker.id.to_string(),
-        pc_status: pc_word(worker.status),
+        pc_status: worker.status.as_str(),
         max_devices: worker.cap.unwrap_or(slots),
         device_count: pc.device_count,
         running_count: pc.running_count,

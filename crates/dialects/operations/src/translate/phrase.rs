@@ -1,6 +1,5 @@
 //! What a client is told when the engine says no.
 
-use super::status::{row_word, run_word};
 use muster_door::Problem;
 use muster_model::Rejection;
 use serde_json::Value;
@@ -15,10 +14,10 @@ pub(crate) fn phrase(rejection: &Rejection) -> Problem {
         Rejection::WorkerUnknown => Problem::not_found("there is no such PC"),
         Rejection::NotHolder { holder } => Problem::conflict(format!("the task_device is held by {holder}")),
         Rejection::TaskNotRunning { status } => {
-            Problem::conflict(format!("the task_device is not running; it is {}", row_word(*status)))
+            Problem::conflict(format!("the task_device is not running; it is {}", status.as_str()))
         }
         Rejection::JobEnded { status } => {
-            Problem::conflict(format!("the run has ended; it is {}", run_word(*status)))
+            Problem::conflict(format!("the run has ended; it is {}", status.as_str()))
         }
         Rejection::LaneInService => {
             Problem::conflict("the device is in service; there is nothing to return it from")

@@ -1,12 +1,11 @@
 //! Runs as outsiders see them (Q15).
 
-use super::status::run_word;
 use crate::wire::{Run, RunState};
 use muster_model::{JobId, JobRecord, JobStatus};
 
 /// A run and where it stands.
 pub(crate) fn show_state(job: JobId, status: JobStatus) -> RunState {
-    RunState { run_id: job.to_string(), status: run_word(status) }
+    RunState { run_id: job.to_string(), status: status.as_str() }
 }
 
 /// A run in a list.
@@ -14,7 +13,7 @@ pub(crate) fn show_run(job: JobRecord) -> Run {
     let (title, workflow) = job.payload.map(|payload| (payload.title, payload.workflow)).unwrap_or_default();
     Run {
         run_id: job.id.to_string(),
-        status: run_word(job.status),
+        status: job.status.as_str(),
         title: title.map(Into::into),
         workflow_id: workflow.into(),
         queue: job.queue.to_string(),

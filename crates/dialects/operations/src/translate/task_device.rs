@@ -1,6 +1,5 @@
 //! Rows of `task_devices` and their history (Q1, Q12).
 
-use super::status::row_word;
 use crate::wire::{JsonText, Station, TaskDevice};
 use muster_model::{LogRecord, TaskRecord, Timestamp};
 
@@ -36,7 +35,7 @@ fn show<T>(
         task_id: task.id.job.to_string(),
         device_id: task.lane.to_string(),
         pc_id: task.worker.to_string(),
-        status: row_word(task.status),
+        status: task.status.as_str(),
         attempt: task.attempt,
         max_attempts: task.max_attempts,
         error: task.error.map(Into::into),
