@@ -1,4 +1,4 @@
-// Fonts, telemetry and the request proxy would call other servers; this page must work without any.
+// Fonts, telemetry, the request proxy and the tools of its maker would call other servers; this page must work without any.
 Scalar.createApiReference("#app", {
   url: "/openapi.json",
   withDefaultFonts: false,
@@ -6,4 +6,5 @@ Scalar.createApiReference("#app", {
   proxyUrl: "",
   agent: { disabled: true },
   hideClientButton: true,
+  showDeveloperTools: "never",
 });
