@@ -74,6 +74,11 @@ impl Client {
         self.send(self.http.request(Method::POST, self.url(path)).json(body)).await
     }
 
+    /// Has something changed.
+    pub(crate) async fn patch(&self, path: &[&str], body: &Value) -> Result<Value, ClientError> {
+        self.send(self.http.request(Method::PATCH, self.url(path)).json(body)).await
+    }
+
     /// As [`Self::post`], recognised by the server when it is repeated.
     pub(crate) async fn post_once(
         &self,

@@ -3,12 +3,12 @@
 mod alerts;
 mod completions;
 mod config;
+mod demo;
 mod device;
 mod explain;
 mod node;
 mod run;
 mod serve;
-mod simulate;
 
 use crate::{
     client::Client,
@@ -29,6 +29,8 @@ pub(crate) struct Cli {
 enum Command {
     /// Run the server
     Serve(serve::Serve),
+    /// Show everything at work: a server, three PCs with simulated devices, runs
+    Demo(demo::Demo),
     /// Show the settings in force and where each came from
     Config(config::Config),
     /// Submit, list, show, cancel and watch runs
@@ -41,8 +43,6 @@ enum Command {
     Explain(explain::Explain),
     /// List alerts, newest first
     Alerts(alerts::Alerts),
-    /// Live through simulated worlds full of faults and check every step
-    Simulate(simulate::Simulate),
     /// Print completions for a shell
     Completions(completions::Completions),
 }
@@ -52,13 +52,13 @@ impl Cli {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         match self.command {
             Command::Serve(serve) => serve.run(),
+            Command::Demo(demo) => demo.run(),
             Command::Config(config) => config.run(),
             Command::Run(run) => run.run(),
             Command::Device(device) => device.run(),
             Command::Node(node) => node.run(),
             Command::Explain(explain) => explain.run(),
             Command::Alerts(alerts) => alerts.run(),
-            Command::Simulate(simulate) => simulate.run(),
             Command::Completions(completions) => Ok(completions.run()),
         }
     }
@@ -120,6 +120,7 @@ mod tests {
             "muster alerts --json",
             "muster completions bash",
             "muster config --json",
+            "muster demo --duration 30 --exit-when-done --listen 127.0.0.1:0 --json",
         ] {
             assert!(Cli::try_parse_from(line.split(' ')).is_ok(), "{line}");
         }

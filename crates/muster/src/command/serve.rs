@@ -40,7 +40,7 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let config = Config::parse(&config::gather(self.config.as_deref(), self.flags())?)?;
-        logging::start(config.log_format);
+        logging::start(config.log_format, "info");
         raise_open_files();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let served = runtime.block_on(serve(config));
@@ -61,7 +61,7 @@ impl Serve {
 }
 
 /// Takes as many open files as the system gives: each waiting node is one, and common defaults end at 1024.
-fn raise_open_files() {
+pub(super) fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
@@ -92,7 +92,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn bind(address: &str) -> Result<TcpListener, Failure> {
+pub(super) async fn bind(address: &str) -> Result<TcpListener, Failure> {
     let bound = TcpListener::bind(address).await;
     bound.map_err(|error| Failure::Listen { address: address.to_owned(), error })
 }
@@ -105,7 +105,7 @@ fn announce(listener: &TcpListener) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn wait_for(mut stopped: watch::Receiver<bool>) {
+pub(super) async fn wait_for(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
@@ -126,7 +126,7 @@ async fn asked_to_stop(mut interrupt: Signal, mut terminate: Signal) {
 }
 
 /// Ends streams and waiting pulls, so that their connections can be closed, and commits what was decided.
-async fn shut_down(door: &Door, coordinator: &Coordinator) {
+pub(super) async fn shut_down(door: &Door, coordinator: &Coordinator) {
     door.close();
     if tokio::time::timeout(STOP_MAX, coordinator.stop()).await.is_err() {
         tracing::warn!(

@@ -1,0 +1,82 @@
+//! The demo's server: the real one, in this process, on a store that is thrown away.
+
+use crate::{
+    assembly,
+    client::Client,
+    command::serve,
+    config::{Config, Layers},
+    failure::Failure,
+    secrets::Secrets,
+};
+use muster_coordinator::Coordinator;
+use muster_door::Door;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+use tokio::{sync::watch, task::JoinHandle};
+
+/// A running server.
+pub(super) struct Server {
+    pub(super) url: String,
+    pub(super) node_secret: String,
+    pub(super) slots: usize,
+    admin_token: String,
+    directory: TempDir,
+    door: Door,
+    coordinator: Coordinator,
+    stop: watch::Sender<bool>,
+    listening: JoinHandle<()>,
+}
+
+impl Server {
+    /// Starts it as `muster serve` does, with secrets of its own whatever the environment says.
+    pub(super) async fn start(listen: &str) -> Result<Self, Failure> {
+        let directory = tempfile::Builder::new().prefix("muster-demo-").tempdir()?;
+        let config = settings(listen, directory.path())?;
+        let store = assembly::open_store(&config)?;
+        let secrets = Secrets::load(&config.data, |_| None)?;
+        let listener = serve::bind(&config.listen).await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let coordinator = assembly::start_coordinator(store, &config)?;
+        let door = assembly::build_door(coordinator.clone(), &secrets, &config);
+        let (stop, stopped) = watch::channel(false);
+        let router = assembly::routes(door.clone());
+        let listening = tokio::spawn(muster_door::listen(listener, router, serve::wait_for(stopped)));
+        Ok(Self {
+            url,
+            node_secret: secrets.node.reveal().to_owned(),
+            slots: usize::try_from(config.settings.slots).unwrap_or(usize::MAX),
+            admin_token: secrets.admin.reveal().to_owned(),
+            directory,
+            door,
+            coordinator,
+            stop,
+            listening,
+        })
+    }
+
+    /// An operator's connection to it.
+    pub(super) fn client(&self) -> Client {
+        Client::new(self.url.parse().expect("made from a socket's address"), Some(self.admin_token.clone()))
+    }
+
+    pub(super) fn token_file(&self) -> PathBuf {
+        self.directory.path().join("admin-token")
+    }
+
+    /// Stops it and leaves its files for the check.
+    pub(super) async fn stop(self) -> TempDir {
+        self.stop.send_replace(true);
+        serve::shut_down(&self.door, &self.coordinator).await;
+        let _ = self.listening.await;
+        self.directory
+    }
+}
+
+/// The defaults, but that a job whose answer was lost is handed out again within the demo, not after it.
+fn settings(listen: &str, data: &Path) -> Result<Config, Failure> {
+    let mut layers = Layers::defaults();
+    layers.add_toml("[nodes]\nredeliver_after_s = 1\n", Path::new("the demo's settings"))?;
+    let data = data.to_string_lossy().into_owned();
+    layers.add_flags(vec![("server.listen", listen.to_owned()), ("server.data", data)])?;
+    Ok(Config::parse(&layers)?)
+}

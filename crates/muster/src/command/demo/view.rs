@@ -1,0 +1,212 @@
+//! The demo while it runs: bars on a terminal, a line now and then anywhere else.
+
+use super::{
+    conductor::Performed,
+    fleet::Fleet,
+    paint::{Paint, grouped},
+};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    io::IsTerminal,
+    time::Duration,
+};
+
+/// What the demo shows on standard error.
+pub(super) struct View {
+    paint: Paint,
+    slots: usize,
+    rate: Rate,
+    stage: Option<Stage>,
+    /// Runs whose end was told.
+    told: BTreeSet<usize>,
+    spoke_at: Duration,
+}
+
+/// The bars of a terminal.
+struct Stage {
+    all: MultiProgress,
+    runs: BTreeMap<usize, ProgressBar>,
+    /// Between the runs and the nodes.
+    space: ProgressBar,
+    nodes: Vec<ProgressBar>,
+    total: ProgressBar,
+}
+
+/// Callbacks per second, over the last moments.
+#[derive(Default)]
+struct Rate(VecDeque<(Duration, u64)>);
+
+impl View {
+    pub(super) fn new(slots: usize, nodes: usize) -> Self {
+        let paint = Paint::on(&std::io::stderr());
+        let stage = std::io::stderr().is_terminal().then(|| Stage::new(nodes));
+        Self { paint, slots, rate: Rate::default(), stage, told: BTreeSet::new(), spoke_at: Duration::ZERO }
+    }
+
+    /// Leaves the runs of an act behind: their bars make room for the next ones.
+    pub(super) fn end_act(&mut self, runs: &[Performed]) {
+        let Some(stage) = &mut self.stage else { return };
+        for (number, bar) in std::mem::take(&mut stage.runs) {
+            bar.finish_and_clear();
+            stage.all.remove(&bar);
+            if let Some(run) = runs.get(number) {
+                let devices = format!("{:>3}/{:<3}", run.counts.ended(), run.targets());
+                let (icon, words) = (icon(self.paint, run), run_words(self.paint, run));
+                // A terminal that is gone needs no line.
+                let _ = stage.all.println(format!("  {icon} {:<34} {devices} {words}", run.plan.title));
+            }
+        }
+    }
+
+    /// Takes all bars away, before the closing tables.
+    pub(super) fn close(&mut self) {
+        if let Some(stage) = self.stage.take() {
+            // A terminal that cannot be cleared still shows the tables.
+            let _ = stage.all.clear();
+        }
+    }
+
+    /// Shows how things stand; `act` is the first run of the act.
+    pub(super) fn show(&mut self, (runs, act): (&[Performed], usize), fleet: &Fleet, elapsed: Duration) {
+        let taken = fleet.sum(|tally| tally.reports.get() + tally.heartbeats.get());
+        let rate = self.rate.at(elapsed, taken);
+        match &mut self.stage {
+            Some(stage) => {
+                for run in runs.iter().skip(act) {
+                    stage.show_run(run, self.paint);
+                }
+                for (bar, (name, tally)) in stage.nodes.iter().zip(fleet.tallies()) {
+                    bar.set_message(node_line(
+                        self.paint,
+                        name,
+                        (tally.busy.get(), self.slots),
+                        tally.jobs.get(),
+                    ));
+                }
+                stage.space.tick();
+                stage.total.set_message(total_line(self.paint, fleet, (rate, taken), elapsed));
+            }
+            None => self.speak(runs, (rate, taken), elapsed),
+        }
+    }
+
+    /// Tells the end of each run, and every few seconds how far the others are.
+    fn speak(&mut self, runs: &[Performed], (rate, taken): (u64, u64), elapsed: Duration) {
+        for run in runs.iter().filter(|run| run.is_over()) {
+            if self.told.insert(run.number) {
+                let took =
+                    run.took.map_or_else(String::new, |took| format!(" in {:.1} s", took.as_secs_f64()));
+                eprintln!("{:>5.1} s  {}: {}{took}", elapsed.as_secs_f64(), run.plan.title, run.status);
+            }
+        }
+        if elapsed.saturating_sub(self.spoke_at) >= BETWEEN_LINES {
+            self.spoke_at = elapsed;
+            let (rate, taken) = (grouped(rate), grouped(taken));
+            let open = runs.iter().filter(|run| !run.is_over()).count();
+            eprintln!(
+                "{:>5.1} s  {taken} callbacks taken, {rate}/s, {open} runs open",
+                elapsed.as_secs_f64()
+            );
+        }
+    }
+}
+
+impl Stage {
+    fn new(nodes: usize) -> Self {
+        let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(15));
+        let line = || all.add(ProgressBar::new_spinner().with_style(style("  {msg}")));
+        let space = line();
+        let nodes = std::iter::repeat_with(line).take(nodes).collect();
+        let total = line();
+        Self { all, runs: BTreeMap::new(), space, nodes, total }
+    }
+
+    fn show_run(&mut self, run: &Performed, paint: Paint) {
+        let bar = self.runs.entry(run.number).or_insert_with(|| {
+            let bar = ProgressBar::new(run.targets()).with_style(bar_style(paint, "cyan"));
+            self.all.insert_before(&self.space, bar)
+        });
+        if bar.is_finished() {
+            return;
+        }
+        bar.set_position(run.counts.ended().min(run.targets()));
+        bar.set_prefix(format!("{} {:<34}", icon(paint, run), run.plan.title));
+        bar.set_message(run_words(paint, run));
+        if run.is_over() {
+            bar.set_style(bar_style(paint, if run.status == "success" { "green" } else { "yellow" }));
+            bar.abandon();
+        }
+    }
+}
+
+impl Rate {
+    fn at(&mut self, elapsed: Duration, count: u64) -> u64 {
+        self.0.push_back((elapsed, count));
+        while self.0.len() > 2 && self.0.front().is_some_and(|(at, _)| elapsed.saturating_sub(*at) > WINDOW) {
+            self.0.pop_front();
+        }
+        let (since, before) = self.0.front().copied().unwrap_or_default();
+        let span_ms = u64::try_from((elapsed - since).as_millis()).unwrap_or(u64::MAX).max(1);
+        (count - before) * 1000 / span_ms
+    }
+}
+
+fn icon(paint: Paint, run: &Performed) -> String {
+    match run.status.as_str() {
+        "success" => paint.good("✔"),
+        "failed" => paint.bad("✘"),
+        "cancelled" => paint.note("■"),
+        "running" => paint.accent("▶"),
+        _ => paint.faint("·"),
+    }
+}
+
+fn run_words(paint: Paint, run: &Performed) -> String {
+    let counts = run.counts;
+    match (run.status.as_str(), run.took) {
+        ("running", _) if counts.pending > 0 => {
+            format!("{} at work, {} to try again", counts.running, counts.pending)
+        }
+        ("running", _) => format!("{} at work", counts.running),
+        ("success", Some(took)) if counts.failed > 0 => {
+            let failed = paint.note(&format!("{} failed for good", counts.failed));
+            format!("{:.1} s, {failed}", took.as_secs_f64())
+        }
+        ("success", Some(took)) => format!("{:.1} s", took.as_secs_f64()),
+        ("cancelled", _) if counts.running > 0 => paint.note(&format!("stopping {}", counts.running)),
+        ("cancelled" | "failed", _) => paint.note(&run.status),
+        _ => paint.faint(&format!("waits in {}", run.plan.queue)),
+    }
+}
+
+fn node_line(paint: Paint, name: &str, (busy, slots): (u64, usize), jobs: u64) -> String {
+    let used = usize::try_from(busy).unwrap_or(slots).min(slots);
+    let (full, free) = ("▰".repeat(used), "▱".repeat(slots - used));
+    let slots = format!("{}{}", paint.accent(&full), paint.faint(&free));
+    format!("{}  {slots}  {used:>2} slots  {:>6} jobs", paint.strong(name), grouped(jobs))
+}
+
+fn total_line(paint: Paint, fleet: &Fleet, (rate, taken): (u64, u64), elapsed: Duration) -> String {
+    let duplicates = fleet.sum(|tally| tally.duplicates.get());
+    let lost = fleet.sum(|tally| tally.lost_answers.get());
+    let rate = paint.strong(&format!("{} callbacks/s", grouped(rate)));
+    let words = format!(
+        "{} taken, {lost} answers lost on purpose, {duplicates} repeats recognised, {:.0} s",
+        grouped(taken),
+        elapsed.as_secs_f64()
+    );
+    format!("{rate}  {}", paint.faint(&words))
+}
+
+fn bar_style(paint: Paint, colour: &str) -> ProgressStyle {
+    let bar = if paint.is_on() { format!("{{bar:28.{colour}/black.bright}}") } else { "{bar:28}".to_owned() };
+    style(&format!("  {{prefix}} {bar} {{pos:>3}}/{{len:<3}} {{msg}}")).progress_chars("━╸─")
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the templates are fixed")
+}
+
+const BETWEEN_LINES: Duration = Duration::from_secs(3);
+const WINDOW: Duration = Duration::from_millis(1500);
