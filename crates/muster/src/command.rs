@@ -9,6 +9,7 @@ mod explain;
 mod node;
 mod run;
 mod serve;
+mod simulate;
 
 use crate::{
     client::Client,
@@ -31,6 +32,8 @@ enum Command {
     Serve(serve::Serve),
     /// Show everything at work: a server, three PCs with simulated devices, runs
     Demo(demo::Demo),
+    /// Live through simulated worlds full of faults and check every step
+    Simulate(simulate::Simulate),
     /// Show the settings in force and where each came from
     Config(config::Config),
     /// Submit, list, show, cancel and watch runs
@@ -53,6 +56,7 @@ impl Cli {
         match self.command {
             Command::Serve(serve) => serve.run(),
             Command::Demo(demo) => demo.run(),
+            Command::Simulate(simulate) => simulate.run(),
             Command::Config(config) => config.run(),
             Command::Run(run) => run.run(),
             Command::Device(device) => device.run(),
