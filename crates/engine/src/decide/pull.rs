@@ -4,7 +4,7 @@ use super::{Context, Decision};
 use crate::{
     Mutant,
     rule::{redelivery, slot},
-    state::{LaneIx, State, TaskRef, WorkerIx},
+    state::{LaneIx, Share, State, TaskRef, WorkerIx},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use muster_model::{
@@ -70,6 +70,8 @@ pub(crate) fn supply(state: &State, name: &Name, max: u32, context: &Context<'_>
     let terms = Terms { kind: LeaseKind::Presence, lease: state.settings.lease };
     let grants = grants(state, worker, (more, terms), context);
     let mut reply = told(state, worker);
+    // A newer attempt replaces the one that was to stop: naming both would stop the wrong one.
+    reply.stop.retain(|task| grants.iter().all(|grant| grant.task != *task));
     reply.announced = announced(state, worker, &again, &grants);
     reply.handouts = again.iter().map(|task| handed_again(state, *task)).collect();
     reply.handouts.extend(grants.iter().map(|grant| handed_out(state, grant)));
@@ -157,10 +159,9 @@ fn announced(state: &State, ix: WorkerIx, again: &[TaskRef], grants: &[Grant]) -
 
 fn announcement(state: &State, ix: WorkerIx, seq: u64) -> JobAnnounced {
     let shares = &state.workers[ix].shares;
-    let targets = match shares.get(&seq) {
-        Some(share) => share.lacking + share.open_rows,
-        None => state.draw_up_share(ix, seq).lacking,
-    };
+    // A device that has moved here may bring a row that another worker began.
+    let targets = |share: &Share| share.lacking + share.open_rows;
+    let targets = shares.get(&seq).map_or_else(|| targets(&state.draw_up_share(ix, seq)), targets);
     JobAnnounced { job: state.jobs[&seq].id, targets, slots: slot::cap(state, ix) }
 }
 

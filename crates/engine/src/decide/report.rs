@@ -8,8 +8,8 @@ use crate::{
 };
 use alloc::{boxed::Box, format, vec::Vec};
 use muster_model::{
-    AlertKind, AlertRecord, Digest, Event, Fact, JobId, Key, Outcome, Recorded, Rejection, Reply, Report,
-    ReportKind, RunSummary, TaskId, TaskRecord, TaskReport, TaskReportKind, TaskStatus,
+    AlertKind, AlertRecord, Digest, Event, Fact, JobId, Key, Name, Outcome, Recorded, Rejection, Reply,
+    Report, ReportKind, RunSummary, TaskId, TaskRecord, TaskReport, TaskReportKind, TaskStatus,
 };
 
 /// What the parts of a decision add up to.
@@ -52,22 +52,34 @@ pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> De
         }
     };
     let mut events = effect.events;
-    events.extend(stop_ended(state, &report));
+    events.extend(stop_ended(state, &report, context));
     let Report { id, digest, worker, body, .. } = report;
     let at = context.now;
     events.push(Event::ReportRecorded { id, digest, worker, kind, task, effect: effect.recorded, body, at });
     Ok(Decision::new(events, Reply::Recorded(effect.recorded)))
 }
 
-/// The end of what a worker was told to stop, whatever it says of the attempt.
-fn stop_ended(state: &State, report: &Report) -> Option<Event> {
-    let ReportKind::Task(TaskReport { task, kind: TaskReportKind::Finished { .. }, .. }) = &report.kind
-    else {
+/// The end of what a worker was told to stop: the attempt that it lost, not one before it.
+fn stop_ended(state: &State, report: &Report, context: &Context<'_>) -> Option<Event> {
+    let ReportKind::Task(about) = &report.kind else { return None };
+    let ended = matches!(about.kind, TaskReportKind::Finished { .. });
+    if !ended || !is_told_to_stop(state, report, about.task) {
         return None;
-    };
-    let ix = state.workers.ix(&report.worker)?;
-    let told = state.workers[ix].superseded.contains(task);
-    told.then(|| Event::StopEnded { worker: report.worker.clone(), task: *task })
+    }
+    let (holder, attempt) = last_attempt(state, about.task, context)?;
+    let older = holder == report.worker && about.attempt.is_some_and(|told| told < attempt);
+    (!older).then(|| Event::StopEnded { worker: report.worker.clone(), task: about.task })
+}
+
+fn is_told_to_stop(state: &State, report: &Report, task: TaskId) -> bool {
+    let worker = state.workers.ix(&report.worker);
+    worker.is_some_and(|ix| state.workers[ix].superseded.contains(&task))
+}
+
+/// Who had the last attempt of a task, and which it was.
+fn last_attempt(state: &State, id: TaskId, context: &Context<'_>) -> Option<(Name, u16)> {
+    let live = state.task(id).map(|task| (state.workers[task.worker].name.clone(), task.attempt));
+    live.or_else(|| ended_task(state, id, context).map(|task| (task.worker.clone(), task.attempt)))
 }
 
 fn known(state: &State, report: &Report, context: &Context<'_>) -> Option<Digest> {
@@ -146,20 +158,24 @@ fn about_task(
     if about.task.job != about.job {
         return Err(Rejection::TaskUnknown);
     }
-    if let Some(task) = state.task(about.task) {
-        check_names(report, about, (&state.workers[task.worker].name, &state.lanes[task.lane].name))?;
-        return Ok(about_live_task(state, task, about, context));
+    let result = match state.task(about.task) {
+        Some(task) => {
+            check_names(report, about, (&state.workers[task.worker].name, &state.lanes[task.lane].name))
+                .map(|()| about_live_task(state, task, about, context))
+        }
+        None => {
+            let ended = ended_task(state, about.task, context).ok_or(Rejection::TaskUnknown)?;
+            check_names(report, about, (&ended.worker, &ended.lane)).map(|()| about_ended_task(&ended, about))
+        }
+    };
+    match result {
+        // Its device has moved and another has the task now: the end it was told to report is merely stale.
+        Err(Rejection::NotHolder { .. }) if is_told_to_stop(state, report, about.task) => Ok(Effect::stale()),
+        result => result,
     }
-    let ended = ended_task(state, about.task, context).ok_or(Rejection::TaskUnknown)?;
-    check_names(report, about, (&ended.worker, &ended.lane))?;
-    Ok(about_ended_task(&ended, about))
 }
 
-fn check_names(
-    report: &Report,
-    about: &TaskReport,
-    (holder, lane): (&muster_model::Name, &muster_model::Name),
-) -> Result<(), Rejection> {
+fn check_names(report: &Report, about: &TaskReport, (holder, lane): (&Name, &Name)) -> Result<(), Rejection> {
     if about.lane != *lane {
         return Err(Rejection::LaneUnknown);
     }
@@ -393,6 +409,49 @@ mod tests {
             1205s pull PC-01 max=0            => finished=r1 stop=r1/d1
             1206s finished PC-01 r1/d1 failed => Stale
             1207s pull PC-01 max=0            => finished=r1
+            ",
+        );
+    }
+
+    /// N1, N1b: the late end of an earlier attempt does not end the stop of the one after it; a newer attempt does.
+    #[test]
+    fn a_stop_ends_with_its_own_attempt() {
+        check(
+            "
+
+            0s    pull PC-01 max=0 devices=d1
+            1s    submit r1 attempts=2
+            2s    pull PC-01
+            3s    started PC-01 r1/d1
+            1202s tick
+            1203s pull PC-01                            => jobs=r1/d1#2
+            1204s started PC-01 r1/d1 attempt=2
+            2403s tick
+            2404s finished PC-01 r1/d1 failed attempt=1 => Stale
+            2405s pull PC-01 max=0                      => finished=r1 stop=r1/d1
+            2406s finished PC-01 r1/d1 failed attempt=2 => Stale
+            2407s pull PC-01 max=0                      => finished=r1
+            ",
+        );
+    }
+
+    /// N1, N6b: whoever was told to stop may report the end, though the device and its task are another's by now.
+    #[test]
+    fn a_stop_ends_though_the_device_has_moved() {
+        check(
+            "
+
+            0s    pull PC-01 max=0 devices=d1
+            0s    pull PC-02 max=0 devices=e1
+            1s    submit r1 devices=d1
+            2s    pull PC-01
+            3s    started PC-01 r1/d1
+            1202s tick
+            1203s pull PC-02 devices=e1,d1              => runs=r1:1 jobs=r1/d1#2
+            1204s pull PC-01 max=0                      => finished=r1 stop=r1/d1
+            1205s finished PC-01 r1/d1 failed attempt=1 -> nothing => Stale
+            1206s pull PC-01 max=0                      => finished=r1
+            1207s progress PC-01 r1/d1                  => ! NotHolder PC-02
             ",
         );
     }
