@@ -4,7 +4,7 @@ use super::{Context, Decision};
 use crate::{
     Mutant,
     rule::{redelivery, slot},
-    state::{LaneIx, Share, State, TaskRef, WorkerIx},
+    state::{LaneIx, State, TaskRef, WorkerIx},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use muster_model::{
@@ -160,8 +160,15 @@ fn announced(state: &State, ix: WorkerIx, again: &[TaskRef], grants: &[Grant]) -
 fn announcement(state: &State, ix: WorkerIx, seq: u64) -> JobAnnounced {
     let shares = &state.workers[ix].shares;
     // A device that has moved here may bring a row that another worker began.
-    let targets = |share: &Share| share.lacking + share.open_rows;
-    let targets = shares.get(&seq).map_or_else(|| targets(&state.draw_up_share(ix, seq)), targets);
+    let drawn;
+    let share = match shares.get(&seq) {
+        Some(share) => share,
+        None => {
+            drawn = state.draw_up_share(ix, seq);
+            &drawn
+        }
+    };
+    let targets = share.lacking + share.open_rows;
     JobAnnounced { job: state.jobs[&seq].id, targets, slots: slot::cap(state, ix) }
 }
 
