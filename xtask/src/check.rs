@@ -27,23 +27,13 @@ fn pass(gate: &Gate) -> Result<(), Failure> {
         }
         Err(failure) => {
             let (name, next) = (gate.name, gate.next);
-            Err(Failure::Refused(format!(
-                "{failure}\n   {name} failed in {}; next: {next}",
-                watch.elapsed()
-            )))
+            Err(Failure::Refused(format!("{failure}\n   {name} failed in {}; next: {next}", watch.elapsed())))
         }
     }
 }
 
 fn clippy() -> Result<(), Failure> {
-    process::run(&mut cargo(&[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))
+    process::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
 }
 
 /// Runs the tests that need no binary; nextest leaves out those in documentation, so they follow.
@@ -60,9 +50,7 @@ fn doc() -> Result<(), Failure> {
 }
 
 fn seeds() -> Result<(), Failure> {
-    process::run(&mut cargo(&[
-        "run", "-q", "-p", "muster", "--", "simulate", "--seeds", "100",
-    ]))
+    process::run(&mut cargo(&["run", "-q", "-p", "muster", "--", "simulate", "--seeds", "100"]))
 }
 
 /// One thing a commit must pass, and what to do when it does not.
@@ -86,11 +74,7 @@ const GATES: &[Gate] = &[
         next: "run `cargo fmt --all`",
         run: || process::run(&mut cargo(&["fmt", "--all", "--check"])),
     },
-    Gate {
-        name: "sizes",
-        next: "split or rename the files above",
-        run: || sizes::run(&[]),
-    },
+    Gate { name: "sizes", next: "split or rename the files above", run: || sizes::run(&[]) },
     Gate {
         name: "rules",
         next: "write the tests, with the rule's id in their `///` comment",
@@ -101,16 +85,8 @@ const GATES: &[Gate] = &[
         next: "mend what is listed above; `cargo clippy --fix` does some of it",
         run: clippy,
     },
-    Gate {
-        name: "tests",
-        next: "run the failing one alone: `cargo test -p CRATE NAME`",
-        run: tests,
-    },
-    Gate {
-        name: "doc",
-        next: "mend the documentation named above",
-        run: doc,
-    },
+    Gate { name: "tests", next: "run the failing one alone: `cargo test -p CRATE NAME`", run: tests },
+    Gate { name: "doc", next: "mend the documentation named above", run: doc },
     Gate {
         name: "seeds",
         next: "replay the seed named above: `cargo run -p muster -- simulate --seed N`",
@@ -119,10 +95,4 @@ const GATES: &[Gate] = &[
 ];
 
 /// The end-to-end tests want a release binary and the benchmarks a quiet machine.
-const NOT_END_TO_END: &[&str] = &[
-    "--workspace",
-    "--exclude",
-    "muster-tests",
-    "--exclude",
-    "muster-bench",
-];
+const NOT_END_TO_END: &[&str] = &["--workspace", "--exclude", "muster-tests", "--exclude", "muster-bench"];

@@ -49,35 +49,17 @@ struct Piece {
 fn first_piece(rest: &str) -> Piece {
     if rest.starts_with("//") {
         let length = rest.find('\n').unwrap_or(rest.len());
-        return Piece {
-            length,
-            kept: rest.starts_with("///") && !rest.starts_with("////"),
-        };
+        return Piece { length, kept: rest.starts_with("///") && !rest.starts_with("////") };
     }
     if rest.starts_with("/*") {
-        return Piece {
-            length: block_comment_length(rest),
-            kept: false,
-        };
+        return Piece { length: block_comment_length(rest), kept: false };
     }
     match rest.chars().next() {
-        Some('"') => Piece {
-            length: quoted_length(rest, '"'),
-            kept: false,
-        },
-        Some('\'') if opens_char_literal(rest) => Piece {
-            length: quoted_length(rest, '\''),
-            kept: false,
-        },
+        Some('"') => Piece { length: quoted_length(rest, '"'), kept: false },
+        Some('\'') if opens_char_literal(rest) => Piece { length: quoted_length(rest, '\''), kept: false },
         Some(first) if is_name_char(first) => name_or_raw_string(rest),
-        Some(other) => Piece {
-            length: other.len_utf8(),
-            kept: true,
-        },
-        None => Piece {
-            length: 0,
-            kept: true,
-        },
+        Some(other) => Piece { length: other.len_utf8(), kept: true },
+        None => Piece { length: 0, kept: true },
     }
 }
 
@@ -126,22 +108,14 @@ fn name_or_raw_string(rest: &str) -> Piece {
     let name_length = rest.find(|found| !is_name_char(found)).unwrap_or(rest.len());
     let (name, after) = rest.split_at(name_length);
     let hashes: String = after.chars().take_while(|found| *found == '#').collect();
-    let opens_string = after
-        .get(hashes.len()..)
-        .is_some_and(|tail| tail.starts_with('"'));
+    let opens_string = after.get(hashes.len()..).is_some_and(|tail| tail.starts_with('"'));
     if !matches!(name, "r" | "br" | "cr") || !opens_string {
-        return Piece {
-            length: name_length,
-            kept: true,
-        };
+        return Piece { length: name_length, kept: true };
     }
     let content = name_length + hashes.len() + 1;
     let closing = format!("\"{hashes}");
     let end = rest.get(content..).and_then(|tail| tail.find(&closing));
-    Piece {
-        length: end.map_or(rest.len(), |end| content + end + closing.len()),
-        kept: false,
-    }
+    Piece { length: end.map_or(rest.len(), |end| content + end + closing.len()), kept: false }
 }
 
 #[cfg(test)]
@@ -151,20 +125,13 @@ mod tests {
     #[test]
     fn strings_and_plain_comments_are_blanked() {
         assert_eq!(mask(r#"a("}\"{", 'x') // {"#), "a(      ,    )     ");
-        assert_eq!(
-            mask("r#\"{\"}\"# b\"{\" /* { /* } */ */ c"),
-            "         b                    c"
-        );
+        assert_eq!(mask("r#\"{\"}\"# b\"{\" /* { /* } */ */ c"), "         b                    c");
         assert_eq!(mask("//! {\n//// {\n/// {"), "     \n      \n/// {");
     }
 
     #[test]
     fn lifetimes_and_raw_names_are_no_literals() {
-        for code in [
-            "fn f<'a>(x: &'a str) {}",
-            "let r#type = 1;",
-            "loop { break 'outer; }",
-        ] {
+        for code in ["fn f<'a>(x: &'a str) {}", "let r#type = 1;", "loop { break 'outer; }"] {
             assert_eq!(mask(code), code);
         }
         assert_eq!(mask(r"['\'', '}', '\\']"), "[    ,    ,     ]");

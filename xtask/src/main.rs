@@ -18,10 +18,8 @@ use std::process::ExitCode;
 use failure::Failure;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args_os()
-        .skip(1)
-        .map(|argument| argument.to_string_lossy().into_owned())
-        .collect();
+    let arguments: Vec<String> =
+        env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     match enter_workspace().and_then(|()| dispatch(&arguments)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -68,26 +66,10 @@ struct Command {
 }
 
 const COMMANDS: &[Command] = &[
-    Command {
-        name: "check",
-        help: check::HELP,
-        run: check::run,
-    },
-    Command {
-        name: "rules",
-        help: rules::HELP,
-        run: rules::run,
-    },
-    Command {
-        name: "sizes",
-        help: sizes::HELP,
-        run: sizes::run,
-    },
-    Command {
-        name: "soak",
-        help: soak::HELP,
-        run: soak::run,
-    },
+    Command { name: "check", help: check::HELP, run: check::run },
+    Command { name: "rules", help: rules::HELP, run: rules::run },
+    Command { name: "sizes", help: sizes::HELP, run: sizes::run },
+    Command { name: "soak", help: soak::HELP, run: soak::run },
 ];
 
 const HELP: &str = "\

@@ -4,19 +4,13 @@ use crate::failure::Failure;
 
 /// Reads `name N` or `name=N`, the only thing `arguments` may hold.
 pub(crate) fn number(arguments: &[String], name: &str, default: u64) -> Result<u64, Failure> {
-    let words: Vec<&str> = arguments
-        .iter()
-        .flat_map(|argument| argument.splitn(2, '='))
-        .collect();
+    let words: Vec<&str> = arguments.iter().flat_map(|argument| argument.splitn(2, '=')).collect();
     match words.as_slice() {
         [] => Ok(default),
-        [option, value] if *option == name => value
-            .parse()
-            .map_err(|_| Failure::Usage(format!("{name} takes a number, not `{value}`"))),
-        _ => Err(Failure::Usage(format!(
-            "expected `{name} N`, not `{}`",
-            arguments.join(" ")
-        ))),
+        [option, value] if *option == name => {
+            value.parse().map_err(|_| Failure::Usage(format!("{name} takes a number, not `{value}`")))
+        }
+        _ => Err(Failure::Usage(format!("expected `{name} N`, not `{}`", arguments.join(" ")))),
     }
 }
 
@@ -25,10 +19,7 @@ pub(crate) fn flag(arguments: &[String], name: &str) -> Result<bool, Failure> {
     match arguments {
         [] => Ok(false),
         [only] if only == name => Ok(true),
-        _ => Err(Failure::Usage(format!(
-            "expected nothing or `{name}`, not `{}`",
-            arguments.join(" ")
-        ))),
+        _ => Err(Failure::Usage(format!("expected nothing or `{name}`, not `{}`", arguments.join(" ")))),
     }
 }
 

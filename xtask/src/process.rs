@@ -17,43 +17,24 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     // No chore asks anybody anything: a program that would must fail, not wait.
     let outcome = command.stdin(Stdio::null()).status();
-    let status = outcome.map_err(|error| Failure::Unstarted {
-        line: line_of(command),
-        error,
-    })?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Failure::Ended {
-            line: line_of(command),
-            status,
-        })
-    }
+    let status = outcome.map_err(|error| Failure::Unstarted { line: line_of(command), error })?;
+    if status.success() { Ok(()) } else { Err(Failure::Ended { line: line_of(command), status }) }
 }
 
 /// Runs a program to its end and returns what it wrote to stdout.
 pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, Failure> {
     let outcome = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-    let output = outcome.map_err(|error| Failure::Unstarted {
-        line: line_of(command),
-        error,
-    })?;
+    let output = outcome.map_err(|error| Failure::Unstarted { line: line_of(command), error })?;
     if output.status.success() {
         Ok(output.stdout)
     } else {
-        Err(Failure::Ended {
-            line: line_of(command),
-            status: output.status,
-        })
+        Err(Failure::Ended { line: line_of(command), status: output.status })
     }
 }
 
 /// Says whether a program can be called, without a word on the terminal.
 pub(crate) fn answers(command: &mut Command) -> bool {
-    let silent = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     silent.status().is_ok_and(|status| status.success())
 }
 
@@ -66,16 +47,7 @@ pub(crate) fn release_binary() -> Result<PathBuf, Failure> {
 
 fn line_of(command: &Command) -> String {
     let program = PathBuf::from(command.get_program());
-    let name = program
-        .file_name()
-        .unwrap_or(command.get_program())
-        .to_string_lossy()
-        .into_owned();
-    let arguments = command
-        .get_args()
-        .map(|argument| argument.to_string_lossy().into_owned());
-    std::iter::once(name)
-        .chain(arguments)
-        .collect::<Vec<_>>()
-        .join(" ")
+    let name = program.file_name().unwrap_or(command.get_program()).to_string_lossy().into_owned();
+    let arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once(name).chain(arguments).collect::<Vec<_>>().join(" ")
 }

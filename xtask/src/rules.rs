@@ -28,11 +28,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         println!("{}", coverage.summary());
         return Ok(());
     }
-    let text = format!(
-        "{}\nno test names these required rules: {}",
-        coverage.summary(),
-        missing.join(" ")
-    );
+    let text = format!("{}\nno test names these required rules: {}", coverage.summary(), missing.join(" "));
     Err(Failure::Refused(text))
 }
 
@@ -59,35 +55,21 @@ impl Coverage {
 
     fn missing(&self) -> Vec<&'static str> {
         let required = table::rules().filter(|rule| rule.required());
-        required
-            .filter(|rule| self.tests(rule.id).is_empty())
-            .map(|rule| rule.id)
-            .collect()
+        required.filter(|rule| self.tests(rule.id).is_empty()).map(|rule| rule.id).collect()
     }
 
     fn unknown(&self) -> Vec<String> {
         let strangers = self.0.iter().filter(|(id, _)| !table::is_known(id));
-        strangers
-            .map(|(id, tests)| format!("{id} is no rule, named by {}", tests.join(", ")))
-            .collect()
+        strangers.map(|(id, tests)| format!("{id} is no rule, named by {}", tests.join(", "))).collect()
     }
 
     fn summary(&self) -> String {
         let count = |required: bool| {
-            let of_kind: Vec<Rule> = table::rules()
-                .filter(|rule| rule.required() == required)
-                .collect();
-            let tested = of_kind
-                .iter()
-                .filter(|rule| !self.tests(rule.id).is_empty())
-                .count();
+            let of_kind: Vec<Rule> = table::rules().filter(|rule| rule.required() == required).collect();
+            let tested = of_kind.iter().filter(|rule| !self.tests(rule.id).is_empty()).count();
             format!("{tested} of {}", of_kind.len())
         };
-        format!(
-            "{} required rules have a test, {} later ones",
-            count(true),
-            count(false)
-        )
+        format!("{} required rules have a test, {} later ones", count(true), count(false))
     }
 
     fn listing(&self) -> String {
@@ -116,10 +98,7 @@ mod tests {
     use super::*;
 
     fn coverage(text: &str) -> Coverage {
-        Coverage::of(&[Source {
-            path: "a.rs".into(),
-            text: text.into(),
-        }])
+        Coverage::of(&[Source { path: "a.rs".into(), text: text.into() }])
     }
 
     #[test]
@@ -141,10 +120,7 @@ mod tests {
 
     #[test]
     fn an_id_that_no_contract_has_is_reported() {
-        assert_eq!(
-            coverage("/// Q99\n#[test]\nfn f() {}\n").unknown(),
-            ["Q99 is no rule, named by a.rs: f"]
-        );
+        assert_eq!(coverage("/// Q99\n#[test]\nfn f() {}\n").unknown(), ["Q99 is no rule, named by a.rs: f"]);
         assert!(coverage("/// S5b\n#[test]\nfn f() {}\n").unknown().is_empty());
     }
 }

@@ -47,10 +47,7 @@ impl Series {
         }
         let passed = outcome.is_ok();
         let verdict = if passed { "passed" } else { "FAILED" };
-        Report {
-            line: format!("{} {verdict} in {}", self.name(), watch.elapsed()),
-            passed,
-        }
+        Report { line: format!("{} {verdict} in {}", self.name(), watch.elapsed()), passed }
     }
 
     fn name(&self) -> String {
@@ -76,21 +73,9 @@ struct Report {
 
 fn kill(times: u64) -> Result<(), Failure> {
     process::run(&mut cargo(&["build", "--release", "-p", "muster"]))?;
-    let mut tests = cargo(&[
-        "test",
-        "--release",
-        "-p",
-        "muster-tests",
-        "--test",
-        "kill",
-        "--",
-        "--nocapture",
-    ]);
-    process::run(
-        tests
-            .env("MUSTER_KILLS", times.to_string())
-            .env("MUSTER_BIN", process::release_binary()?),
-    )
+    let mut tests =
+        cargo(&["test", "--release", "-p", "muster-tests", "--test", "kill", "--", "--nocapture"]);
+    process::run(tests.env("MUSTER_KILLS", times.to_string()).env("MUSTER_BIN", process::release_binary()?))
 }
 
 fn simulate(seeds: u64) -> Result<(), Failure> {
@@ -112,22 +97,13 @@ mod tests {
     use super::*;
 
     fn report(line: &str, passed: bool) -> Report {
-        Report {
-            line: line.into(),
-            passed,
-        }
+        Report { line: line.into(), passed }
     }
 
     #[test]
     fn one_failed_series_fails_the_whole_and_the_line_names_both() {
-        let failure = summarize(vec![
-            report("2 kills FAILED", false),
-            report("9 seeds passed", true),
-        ]);
-        assert_eq!(
-            failure.unwrap_err().to_string(),
-            "soak: 2 kills FAILED; 9 seeds passed"
-        );
+        let failure = summarize(vec![report("2 kills FAILED", false), report("9 seeds passed", true)]);
+        assert_eq!(failure.unwrap_err().to_string(), "soak: 2 kills FAILED; 9 seeds passed");
         assert!(summarize(vec![report("9 seeds passed", true)]).is_ok());
     }
 

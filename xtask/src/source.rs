@@ -36,10 +36,7 @@ fn listed_by_git() -> Result<Vec<PathBuf>, Failure> {
         "*.rs",
     ]))?;
     let listing = String::from_utf8_lossy(&listing);
-    let paths = listing
-        .split('\0')
-        .filter(|path| !path.is_empty())
-        .map(PathBuf::from);
+    let paths = listing.split('\0').filter(|path| !path.is_empty()).map(PathBuf::from);
     // A tracked file that was just deleted is still listed.
     Ok(paths.filter(|path| path.exists()).collect())
 }
@@ -52,10 +49,7 @@ fn git(arguments: &[&str]) -> Command {
 }
 
 fn walk(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    let unreadable = |error| Failure::Unreadable {
-        path: directory.into(),
-        error,
-    };
+    let unreadable = |error| Failure::Unreadable { path: directory.into(), error };
     for entry in fs::read_dir(Path::new(".").join(directory)).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let path = directory.join(entry.file_name());

@@ -8,10 +8,7 @@ pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
     /// Starts counting.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "chores show how long they took; nothing is decided by it"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "chores show how long they took; nothing is decided by it")]
     pub(crate) fn start() -> Self {
         Self(Instant::now())
     }

@@ -8,23 +8,31 @@ use std::{
 
 const JOBS_MAX: usize = 256;
 
+/// Remembers the payloads of a bounded number of jobs.
 #[derive(Default)]
-pub(crate) struct Payloads(Mutex<(HashMap<JobId, Arc<JobPayload>>, VecDeque<JobId>)>);
+pub(crate) struct Payloads(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    payloads: HashMap<JobId, Arc<JobPayload>>,
+    oldest_first: VecDeque<JobId>,
+}
 
 impl Payloads {
     pub(crate) fn get(&self, job: JobId) -> Option<Arc<JobPayload>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.get(&job).cloned()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).payloads.get(&job).cloned()
     }
 
     pub(crate) fn put(&self, job: JobId, payload: Arc<JobPayload>) {
-        let (known, order) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.insert(job, payload).is_none() {
-            order.push_back(job);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.payloads.insert(job, payload).is_some() {
+            return;
         }
-        if order.len() > JOBS_MAX {
-            if let Some(oldest) = order.pop_front() {
-                known.remove(&oldest);
-            }
+        known.oldest_first.push_back(job);
+        if known.oldest_first.len() > JOBS_MAX
+            && let Some(oldest) = known.oldest_first.pop_front()
+        {
+            known.payloads.remove(&oldest);
         }
     }
 }

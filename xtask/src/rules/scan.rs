@@ -65,16 +65,11 @@ impl Preamble<'_> {
     }
 
     fn has_attribute(&self, wanted: fn(&str) -> bool) -> bool {
-        self.attributes
-            .iter()
-            .any(|attribute| wanted(attribute_name(attribute)))
+        self.attributes.iter().any(|attribute| wanted(attribute_name(attribute)))
     }
 
     fn rules(&self) -> Vec<String> {
-        let words = self
-            .docs
-            .iter()
-            .flat_map(|doc| doc.split(|found| !is_name_char(found)));
+        let words = self.docs.iter().flat_map(|doc| doc.split(|found| !is_name_char(found)));
         let mut rules: Vec<String> = words.filter(|word| is_rule_id(word)).map(String::from).collect();
         rules.sort();
         rules.dedup();
@@ -85,9 +80,7 @@ impl Preamble<'_> {
 /// Takes `test` from `#[tokio::test(flavor = "…")]`.
 fn attribute_name(attribute: &str) -> &str {
     let path = attribute.trim_start_matches("#[").trim_start();
-    let end = path
-        .find(|found| !is_name_char(found) && found != ':')
-        .unwrap_or(path.len());
+    let end = path.find(|found| !is_name_char(found) && found != ':').unwrap_or(path.len());
     path.split_at(end).0.rsplit(':').next().unwrap_or_default()
 }
 
@@ -96,9 +89,7 @@ fn is_test(attribute_name: &str) -> bool {
 }
 
 fn function_name(line: &str) -> Option<String> {
-    let mut words = line
-        .split(|found| !is_name_char(found))
-        .filter(|word| !word.is_empty());
+    let mut words = line.split(|found| !is_name_char(found)).filter(|word| !word.is_empty());
     words.find(|word| *word == "fn")?;
     words.next().map(String::from)
 }
@@ -108,19 +99,13 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<String> {
-        rule_tests(text)
-            .into_iter()
-            .map(|test| format!("{} {}", test.name, test.rules.join(" ")))
-            .collect()
+        rule_tests(text).into_iter().map(|test| format!("{} {}", test.name, test.rules.join(" "))).collect()
     }
 
     #[test]
     fn every_id_of_the_comment_counts() {
         assert_eq!(found("/// Q9, Q10\n#[test]\nfn f() {}\n"), ["f Q10 Q9"]);
-        assert_eq!(
-            found("/// N1b: a tale\n/// (and of N2).\n#[test]\nfn f() {}\n"),
-            ["f N1b N2"]
-        );
+        assert_eq!(found("/// N1b: a tale\n/// (and of N2).\n#[test]\nfn f() {}\n"), ["f N1b N2"]);
     }
 
     #[test]

@@ -24,9 +24,7 @@ impl Rule {
 
 /// Lists every rule, step by step.
 pub(super) fn rules() -> impl Iterator<Item = Rule> {
-    STEPS
-        .iter()
-        .flat_map(|step| step.rules.split_whitespace().map(move |id| Rule { id, step }))
+    STEPS.iter().flat_map(|step| step.rules.split_whitespace().map(move |id| Rule { id, step }))
 }
 
 /// Says whether a contract has a rule of this id.
@@ -42,16 +40,8 @@ const STEPS: &[Step] = &[
                 Q1 Q2 Q3 Q4 Q5 Q6 Q7 Q8 Q9 Q10 Q11 Q12 Q13 Q14 Q15 Q16 \
                 I1 I4 I5 I6 I7 I8 I9 I10",
     },
-    Step {
-        name: "device agent",
-        reached: false,
-        rules: "N18 N19 N20 N21 N22 N22b N23 I11",
-    },
-    Step {
-        name: "schedules",
-        reached: false,
-        rules: "Q17",
-    },
+    Step { name: "device agent", reached: false, rules: "N18 N19 N20 N21 N22 N22b N23 I11" },
+    Step { name: "schedules", reached: false, rules: "Q17" },
     Step {
         name: "simulation",
         reached: false,
@@ -68,11 +58,7 @@ const STEPS: &[Step] = &[
         reached: false,
         rules: "P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 P16 P17 P18 P19",
     },
-    Step {
-        name: "every contract in one binary",
-        reached: false,
-        rules: "I2 I3",
-    },
+    Step { name: "every contract in one binary", reached: false, rules: "I2 I3" },
 ];
 
 #[cfg(test)]
