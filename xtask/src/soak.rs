@@ -73,8 +73,7 @@ struct Report {
 
 fn kill(times: u64) -> Result<(), Failure> {
     process::run(&mut cargo(&["build", "--release", "-p", "muster"]))?;
-    let mut tests =
-        cargo(&["test", "--release", "-p", "muster-tests", "--test", "kill", "--", "--nocapture"]);
+    let mut tests = cargo(&["test", "-p", "muster-tests", "--test", "kill", "--", "--nocapture"]);
     process::run(tests.env("MUSTER_KILLS", times.to_string()).env("MUSTER_BIN", process::release_binary()?))
 }
 
