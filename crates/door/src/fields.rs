@@ -127,7 +127,7 @@ impl<'a> Item<'a> {
     /// # Errors
     /// 422 when it is none.
     pub fn integer_in(&self, range: RangeInclusive<i64>) -> Result<i64, Problem> {
-        let integer = self.value.as_i64().filter(|integer| range.contains(integer));
+        let integer = whole(self.value).filter(|integer| range.contains(integer));
         integer.ok_or_else(|| {
             self.refuse(&format!("must be an integer from {} to {}", range.start(), range.end()))
         })
@@ -146,7 +146,7 @@ impl<'a> Item<'a> {
     /// # Errors
     /// 422 when it is none, or after the year 9999.
     pub fn timestamp(&self) -> Result<Timestamp, Problem> {
-        let millis = self.value.as_i64().filter(|millis| (0..=TIMESTAMP_MAX).contains(millis));
+        let millis = whole(self.value).filter(|millis| (0..=TIMESTAMP_MAX).contains(millis));
         millis.map(Timestamp).ok_or_else(|| self.refuse("must be a time in milliseconds since 1970"))
     }
 
@@ -168,3 +168,13 @@ impl<'a> Item<'a> {
 
 /// The last millisecond of the year 9999.
 const TIMESTAMP_MAX: i64 = 253_402_300_799_999;
+
+/// A whole number, however it is written: to JSON `5.0` is one, and some writers know no other.
+fn whole(value: &Value) -> Option<i64> {
+    let is_whole = |number: &f64| number.fract() == 0.0 && number.abs() < EXACT_MAX;
+    #[allow(clippy::cast_possible_truncation, reason = "checked to be whole and small enough")]
+    value.as_i64().or_else(|| value.as_f64().filter(is_whole).map(|number| number as i64))
+}
+
+/// Below it, every whole number has a floating point number of its own.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;

@@ -9,7 +9,8 @@ use muster_model::Name;
 use muster_store::Cursor;
 use std::{collections::BTreeMap, ops::RangeInclusive, str::FromStr};
 
-/// The query of a request, read by name; what is empty counts as absent.
+/// The query of a request, read by name. What is empty is not absent: a filter left empty by mistake would
+/// silently show everything.
 #[derive(Clone, Debug, Default)]
 pub struct Params(BTreeMap<String, String>);
 
@@ -33,7 +34,7 @@ impl Params {
     /// A parameter's text.
     #[must_use]
     pub fn opt_text(&self, key: &str) -> Option<&str> {
-        self.0.get(key).map(String::as_str).filter(|text| !text.is_empty())
+        self.0.get(key).map(String::as_str)
     }
 
     /// A parameter that must be there.
@@ -75,7 +76,8 @@ impl Params {
     pub fn cursor(&self) -> Result<Cursor, Problem> {
         let limit = self.opt_integer_in("limit", 1..=1000)?.unwrap_or(100);
         let limit = u32::try_from(limit).expect("checked to be at most 1000");
-        Ok(Cursor { after: self.opt_text("after").map(str::to_owned), limit })
+        let after = self.opt_text("after").filter(|text| !text.is_empty());
+        Ok(Cursor { after: after.map(str::to_owned), limit })
     }
 }
 
@@ -135,12 +137,18 @@ mod tests {
     /// Q15: lists take a cursor and filters; a wrong one is named.
     #[tokio::test]
     async fn a_query_is_read_by_name() {
-        let read = params("limit=7&after=a%2Fb&status=&pc=PC-01").await.unwrap();
+        let read = params("limit=7&after=a%2Fb&status=x&pc=PC-01").await.unwrap();
         assert_eq!(read.cursor().unwrap(), Cursor { after: Some("a/b".to_owned()), limit: 7 });
-        assert_eq!(read.opt_choice("status", &["x"]).unwrap(), None);
+        assert_eq!(read.opt_choice("status", &["x"]).unwrap(), Some("x"));
+        let empty = params("after=&status=&pc=").await.unwrap();
+        assert_eq!(empty.cursor().unwrap().after, None);
+        assert_eq!(empty.opt_choice("status", &["x"]).unwrap_err().field(), Some("status"));
+        assert_eq!(empty.opt_name("pc").unwrap_err().field(), Some("pc"));
         assert_eq!(read.name("pc").unwrap().as_str(), "PC-01");
         assert_eq!(read.only(&["limit", "after", "status"]).unwrap_err().field(), Some("pc"));
-        for (query, field) in [("limit=0", "limit"), ("limit=x", "limit"), ("limit=1&limit=1", "limit")] {
+        for (query, field) in
+            [("limit=0", "limit"), ("limit=", "limit"), ("limit=x", "limit"), ("limit=1&limit=1", "limit")]
+        {
             let problem = match params(query).await {
                 Ok(read) => read.cursor().unwrap_err(),
                 Err(problem) => problem,

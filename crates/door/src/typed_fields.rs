@@ -115,11 +115,12 @@ mod tests {
     /// N6: wrong JSON types and values outside a range or an enumeration are refused.
     #[test]
     fn values_are_taken_as_they_are_or_not_at_all() {
-        let body = json!({"n": 5, "float": 5.0, "text": "5", "big": u64::MAX, "nul": "a\0b", "t": 1_760_000_000_000_i64});
+        let body = json!({"n": 5, "whole": 5.0, "float": 5.5, "far": 1e300, "text": "5", "big": u64::MAX, "nul": "a\0b", "t": 1_760_000_000_000_i64});
         let fields = Fields::of(&body).unwrap();
         assert_eq!(fields.integer_in("n", 0..=5).unwrap(), 5);
+        assert_eq!(fields.integer_in("whole", 0..=5).unwrap(), 5);
         assert_eq!(fields.timestamp("t").unwrap(), Timestamp(1_760_000_000_000));
-        for key in ["float", "text", "big", "absent"] {
+        for key in ["float", "far", "text", "big", "absent"] {
             assert_eq!(blamed(fields.integer_in(key, 0..=i64::MAX)), key);
         }
         assert_eq!(blamed(fields.integer_in("n", 6..=9)), "n");
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!(blamed(fields.text("text", 0)), "text");
         assert_eq!(blamed(fields.choice("text", &["4", "6"])), "text");
         assert_eq!(fields.choice("text", &["4", "5"]).unwrap(), "5");
-        assert_eq!(blamed(fields.only(&["n", "float", "text", "big", "nul"])), "t");
+        assert_eq!(blamed(fields.only(&["n", "whole", "float", "far", "text", "big", "nul"])), "t");
     }
 
     /// N4: optional fields may be null.
