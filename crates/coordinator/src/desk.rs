@@ -117,6 +117,8 @@ impl<R> Desk<R> {
         for number in self.parked.expired(now) {
             self.answer_waiting(number, now);
         }
+        // An answer is a sign of life of its worker: what that brings back may be work for others who wait.
+        self.serve_waiting(now);
     }
 
     /// When `tick` must next be called.

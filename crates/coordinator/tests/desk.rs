@@ -3,7 +3,7 @@
 use muster_coordinator::{Answer, Desk, Request};
 use muster_engine::Engine;
 use muster_model::{
-    Attachment, Command, DeviceReport, Digest, Facts, JobPayload, Name, Outcome, Pull, Reply, Report,
+    Attachment, Command, DeviceReport, Digest, Facts, JobPayload, Labels, Name, Outcome, Pull, Reply, Report,
     ReportId, ReportKind, Scope, Settings, Submission, TaskReport, TaskReportKind, Timestamp,
 };
 
@@ -44,13 +44,30 @@ impl Counter {
 fn every_unconfirmed_job_is_handed_out_again_by_itself() {
     let mut counter = Counter::open();
     counter.ask(0, pull(0), 0);
-    counter.ask(1, submit(), 0);
+    counter.ask(1, submit(Scope::All), 0);
     let first = handed(&counter.ask(2, pull(1), 0)).expect("the first job");
     let second = handed(&counter.ask(10, pull(1), 0)).expect("the second job");
     assert!(counter.tick(17).is_empty(), "nobody waits");
     counter.ask(18, finished(&first), 0);
     assert!(counter.ask(19, pull(1), 30).is_empty(), "nothing is due yet");
     assert_eq!(handed(&counter.tick(25)), Some(second));
+}
+
+/// Invariant 13: of two waiting pulls of a silent worker, the end of the first brings its devices back; the second is
+/// given the work at once.
+#[test]
+fn the_end_of_one_wait_serves_the_other() {
+    let mut counter = Counter::open();
+    let labels = Labels::from([(name("rack"), name("a"))]);
+    counter.ask(0, pull(0), 0);
+    counter.ask(0, submit(Scope::Labels(labels.clone())), 0);
+    assert!(counter.ask(1, pull(1), 40).is_empty(), "there is no work");
+    assert!(counter.ask(2, pull(1), 60).is_empty(), "there is no work");
+    assert!(counter.tick(32).is_empty(), "the worker is offline now");
+    counter.ask(33, Command::Label { lane: name("d1"), labels }, 0);
+    let answers = counter.tick(41);
+    assert_eq!(answers.len(), 2, "one wait is over, the other has work");
+    assert!(handed(&answers[1..]).is_some());
 }
 
 fn name(text: &str) -> Name {
@@ -63,13 +80,13 @@ fn pull(max: u32) -> Command {
     Command::Pull(Pull { worker: name("PC-01"), max, devices: Some(vec![device("d1"), device("d2")]) })
 }
 
-fn submit() -> Command {
+fn submit(scope: Scope) -> Command {
     let payload = JobPayload { title: None, workflow: "w".into(), params: "{}".into(), timeout: None };
     Command::Submit(Box::new(Submission {
         key: None,
         digest: Digest(1),
         queue: name("default"),
-        scope: Scope::All,
+        scope,
         max_attempts: None,
         payload,
     }))
