@@ -1,0 +1,178 @@
+//! The server's description, held against the server by tools of others.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use muster_tests::{Event, FakeNode, Server};
+use serde_json::{Value, json};
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+use tempfile::TempDir;
+
+/// I8: the description is valid OpenAPI 3.1.
+#[test]
+fn the_description_is_valid() {
+    let server = Server::start();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("openapi.json");
+    std::fs::write(&file, server.anonymous().get("/openapi.json").body).unwrap();
+    let output = tool("openapi-spec-validator").arg(&file).output().unwrap();
+    assert!(output.status.success(), "{}", told(&output));
+}
+
+/// I8, I9, Q15, Q14: operators' routes answer what the description says, whatever is sent.
+#[test]
+fn operators_routes_are_as_described() {
+    let scene = Scene::set();
+    // A stream of events never ends; other tests read it.
+    let routes = ["--exclude-path-regex", "^/api/(nodes/(pull|callback)|events)$"];
+    scene.compare(&scene.server.admin_token(), &routes);
+}
+
+/// I8, I9, N1, N4, Q14: nodes' routes answer what the description says, whatever is sent.
+#[test]
+fn nodes_routes_are_as_described() {
+    let scene = Scene::set();
+    scene.compare(
+        &scene.server.node_secret(),
+        &["--include-path-regex", "^/(api/nodes/(pull|callback)|rest/.*)$"],
+    );
+}
+
+/// A server with something of everything, and its description with examples of that.
+struct Scene {
+    server: Server,
+    directory: TempDir,
+}
+
+impl Scene {
+    fn set() -> Self {
+        let server = Server::start();
+        let node = FakeNode::enrolled(server.node(), "PC-01", 5);
+        let run =
+            server.submit(&json!({"workflow_id": "w", "params": {"k": 1}, "max_attempts": 1, "title": "t"}));
+        let jobs = node.jobs(3);
+        node.succeed(&jobs[0]);
+        node.fail(&jobs[1]);
+        node.tell(&Event::started("PC-01", &jobs[2]));
+        node.tell(&Event::heartbeat("PC-01"));
+        node.tell(&Event::run_finished("PC-01", &run, (9, 9)));
+        let mut document = server.anonymous().get("/openapi.json").expect(200);
+        let examples = Examples { run: &run, row: jobs[0]["task_id"].as_str().unwrap(), device: "PC-01-d2" };
+        examples.add_to(&mut document);
+        do_not_wait(&mut document);
+        drop_long_limits(&mut document);
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("openapi.json"), document.to_string()).unwrap();
+        Self { server, directory }
+    }
+
+    /// Runs schemathesis with a token on some of the routes; it must find nothing.
+    fn compare(&self, token: &str, routes: &[&str]) {
+        let seed = std::env::var("MUSTER_SEED").unwrap_or_else(|_| "1".to_owned());
+        let mut command = tool("schemathesis");
+        command
+            .args(["run", "openapi.json", "--url", &self.server.anonymous().url(), "--seed", &seed])
+            .args(routes);
+        command.args([
+            "--header",
+            &format!("Authorization: Bearer {token}"),
+            "--checks",
+            "all",
+            "--workers",
+            "1",
+        ]);
+        command.args([
+            "--phases",
+            "examples,coverage,fuzzing",
+            "--max-examples",
+            "50",
+            "--request-timeout",
+            "30",
+        ]);
+        command.args(["--no-color", "--continue-on-failure", "--generation-database", "none"]);
+        let output = command.current_dir(self.directory.path()).output().unwrap();
+        assert!(output.status.success(), "{}", told(&output));
+        println!("{}", told(&output));
+    }
+}
+
+/// Things that exist, so that not everything is answered with 404.
+struct Examples<'s> {
+    run: &'s str,
+    row: &'s str,
+    device: &'s str,
+}
+
+impl Examples<'_> {
+    fn add_to(&self, document: &mut Value) {
+        for (path, operations) in document["paths"].as_object_mut().unwrap() {
+            let example = self.of(path);
+            for operation in operations.as_object_mut().unwrap().values_mut() {
+                let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+                for parameter in parameters.into_iter().flatten() {
+                    match parameter["name"].as_str() {
+                        Some("id") => parameter["example"] = json!(example),
+                        Some("kind") => parameter["example"] = json!("run"),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        let claim = "/rest/v1/rpc/claim_task_devices_for_pc";
+        let body = &mut document["paths"][claim]["post"]["requestBody"]["content"]["application/json"];
+        body["example"] = json!({"runner_pc_name": "PC-01", "max_to_claim": 1, "lease_minutes": 5});
+    }
+
+    fn of(&self, path: &str) -> &str {
+        if path.starts_with("/api/task_devices") {
+            self.row
+        } else if path.starts_with("/api/devices") {
+            self.device
+        } else if path.starts_with("/api/pcs") || path.starts_with("/api/nodes") {
+            "PC-01"
+        } else {
+            self.run
+        }
+    }
+}
+
+/// Takes `wait_ms` out: every number from 0 on is valid, and most would make a pull wait for half a minute.
+fn do_not_wait(document: &mut Value) {
+    let parameters = document["paths"]["/api/nodes/pull"]["get"]["parameters"].as_array_mut().unwrap();
+    parameters.retain(|parameter| parameter["name"] != "wait_ms");
+    let properties = document["components"]["schemas"]["PullRequest"]["properties"].as_object_mut().unwrap();
+    assert!(properties.remove("wait_ms").is_some());
+}
+
+/// Takes limits of thousands out: to make such lists takes minutes and, longer than a body may be, proves nothing.
+fn drop_long_limits(part: &mut Value) {
+    match part {
+        Value::Object(members) => {
+            let is_long = |key: &String, value: &Value| {
+                ["maxItems", "maxProperties"].contains(&key.as_str()) && value.as_u64() > Some(1000)
+            };
+            members.retain(|key, value| !is_long(key, value));
+            members.values_mut().for_each(drop_long_limits);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_long_limits),
+        _ => {}
+    }
+}
+
+fn tool(name: &str) -> Command {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/venv");
+    let environment = std::env::var_os("MUSTER_VENV").map_or_else(beside, PathBuf::from);
+    let path = environment.join("bin").join(name);
+    let packages = "schemathesis==4.32.5 openapi-spec-validator==0.9.0";
+    assert!(
+        path.exists(),
+        "{} is missing: run `python3 -m venv target/venv && target/venv/bin/pip install {packages}`",
+        path.display()
+    );
+    Command::new(path)
+}
+
+fn told(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
