@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub(crate) enum Happening {
     /// A request reaches the coordinator.
-    Arrives(Ticket),
+    Arrives(Box<Ticket>),
     /// An answer reaches whoever asked.
-    Returns(Ticket, Result<Reply, Rejection>),
+    Returns(Box<(Ticket, Result<Reply, Rejection>)>),
     /// The coordinator looks at its inbox.
     Serve { life: u32 },
     /// The store has made the batch durable, or failed to.
@@ -26,7 +26,7 @@ pub(crate) enum Happening {
     /// A client or operator does something.
     Client(client::Chore),
     /// Something goes wrong, or right again.
-    Fault(Fault),
+    Fault(Box<Fault>),
 }
 
 /// All of them, soonest first; of two at the same moment the one planned first.

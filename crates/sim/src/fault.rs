@@ -26,7 +26,7 @@ impl World {
             Fault::Draw if self.scene.calm => Ok(()),
             Fault::Draw => {
                 let pause = self.scene.plan.fault_every.0;
-                self.scene.within(pause / 4, pause * 2, Happening::Fault(Fault::Draw));
+                self.scene.within(pause / 4, pause * 2, Happening::Fault(Box::new(Fault::Draw)));
                 self.draw_fault()
             }
             Fault::Heal(node) => {
@@ -77,7 +77,7 @@ impl World {
         self.scene.count("partition");
         self.scene.note(|| format!("network: node {node} is cut off"));
         self.scene.network.set_cut(node, true);
-        self.scene.within(2_000, 90_000, Happening::Fault(Fault::Heal(node)));
+        self.scene.within(2_000, 90_000, Happening::Fault(Box::new(Fault::Heal(node))));
     }
 
     fn crash_node(&mut self, node: usize) {
@@ -86,7 +86,7 @@ impl World {
         }
         self.scene.note(|| format!("node {node}: crashes"));
         self.nodes[node].crash(&mut self.scene);
-        self.scene.within(500, 60_000, Happening::Fault(Fault::Restart(node)));
+        self.scene.within(500, 60_000, Happening::Fault(Box::new(Fault::Restart(node))));
     }
 
     /// A device vanishes; some never come back.
@@ -98,7 +98,7 @@ impl World {
         self.scene.note(|| format!("node {node}: {device} is gone"));
         if self.scene.dice.chance(700) {
             let back = Fault::Replug(node, device, attached);
-            self.scene.within(1_000, 90_000, Happening::Fault(back));
+            self.scene.within(1_000, 90_000, Happening::Fault(Box::new(back)));
         }
     }
 
@@ -111,7 +111,7 @@ impl World {
         self.scene.note(|| format!("node {node}: {device} moves to node {to}"));
         let handle = name(&format!("{device}@{to}"));
         let there = Fault::Replug(to, device, Attached { handle, ..attached });
-        self.scene.within(100, 5_000, Happening::Fault(there));
+        self.scene.within(100, 5_000, Happening::Fault(Box::new(there)));
     }
 
     fn disturb_one(&mut self, node: usize) {
@@ -124,7 +124,7 @@ impl World {
         };
         self.scene.count("device disturbed");
         self.nodes[node].disturb(&device, bad, &mut self.scene);
-        self.scene.within(1_000, 60_000, Happening::Fault(Fault::Settle(node, device)));
+        self.scene.within(1_000, 60_000, Happening::Fault(Box::new(Fault::Settle(node, device))));
     }
 
     /// A hub loses power: most devices of a node vanish at once (N17).
@@ -139,7 +139,7 @@ impl World {
             }
             if let Some(attached) = self.nodes[node].unplug(&device, &mut self.scene) {
                 let back = Fault::Replug(node, device, attached);
-                self.scene.within(back_after, back_after + 2_000, Happening::Fault(back));
+                self.scene.within(back_after, back_after + 2_000, Happening::Fault(Box::new(back)));
             }
         }
     }

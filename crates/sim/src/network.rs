@@ -58,13 +58,13 @@ impl Scene {
             wait,
             broken: Rc::new(Cell::new(false)),
         };
-        self.transmit(sender, Happening::Arrives(ticket.clone()));
+        self.transmit(sender, Happening::Arrives(Box::new(ticket.clone())));
         ticket
     }
 
     /// Sends an answer back.
     pub(crate) fn answer(&mut self, ticket: Ticket, result: Result<Reply, Rejection>) {
-        self.transmit(ticket.sender, Happening::Returns(ticket, result));
+        self.transmit(ticket.sender, Happening::Returns(Box::new((ticket, result))));
     }
 
     fn transmit(&mut self, sender: Sender, message: Happening) {

@@ -74,6 +74,9 @@ impl Node {
             5..8 => Style::Foreign,
             _ => Style::Rpc,
         };
+        // Without a fence only the clock tells attempts apart: nodes that may leave it out have a true one.
+        let off = if style == Style::Agent { 2_000 } else { 0 };
+        let skew = Millis(scene.dice.between(-off, off));
         let name = Plan::node_name(number);
         let devices = (0..scene.plan.devices_per_node).map(|n| device::new(&name, n));
         Self {
@@ -82,7 +85,7 @@ impl Node {
             name,
             style,
             slots: scene.plan.settings.slots.min(1 + u32::try_from(scene.dice.below(6)).unwrap_or(0)),
-            skew: Millis(scene.dice.between(-2_000, 2_000)),
+            skew,
             up: true,
             incarnation: 0,
             line: VecDeque::new(),

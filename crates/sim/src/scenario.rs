@@ -10,6 +10,9 @@ use std::{
 /// Steps with faults, unless told otherwise.
 pub const STEPS: u32 = 600;
 
+/// Steps before a failure that are told, unless more are wanted.
+const TRACE: usize = 30;
+
 /// Which world to live through.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
@@ -17,6 +20,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Happenings with faults; what follows without is not counted.
     pub steps: u32,
+    /// How many of the last steps before a failure are told.
+    pub trace: usize,
     /// A bug to switch on; those in the engine need the feature `mutants`.
     pub planted: Option<Planted>,
 }
@@ -25,7 +30,7 @@ impl Scenario {
     /// The world of a seed, of the usual length, without a planted bug.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
-        Self { seed, steps: STEPS, planted: None }
+        Self { seed, steps: STEPS, trace: TRACE, planted: None }
     }
 }
 
@@ -61,11 +66,11 @@ pub struct Failure {
 /// The first thing that did not hold, with the steps that led to it.
 pub fn run(scenario: &Scenario) -> Result<Summary, Box<Failure>> {
     // The steps are written down only where somebody will read them: the same seed is lived again.
-    live(scenario, false).or_else(|_| live(scenario, true))
+    live(scenario, 0).or_else(|_| live(scenario, scenario.trace))
 }
 
-fn live(scenario: &Scenario, keep_trace: bool) -> Result<Summary, Box<Failure>> {
-    let mut world = World::new(scenario.seed, keep_trace, scenario.planted);
+fn live(scenario: &Scenario, trace: usize) -> Result<Summary, Box<Failure>> {
+    let mut world = World::new(scenario.seed, trace, scenario.planted);
     let lived = catch_unwind(AssertUnwindSafe(|| world.live(scenario.steps)));
     let (check, detail) = match lived {
         Ok(Ok(())) => {

@@ -24,7 +24,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    pub(crate) fn new(seed: u64, keep_trace: bool) -> Self {
+    pub(crate) fn new(seed: u64, trace: usize) -> Self {
         let mut dice = Dice::new(seed);
         let plan = Plan::draw(&mut dice);
         Self {
@@ -33,7 +33,7 @@ impl Scene {
             dice,
             agenda: Agenda::default(),
             coverage: Coverage::default(),
-            trace: Trace::new(keep_trace),
+            trace: Trace::new(trace),
             plan,
             calm: false,
         }

@@ -3,31 +3,31 @@
 use muster_model::Timestamp;
 use std::collections::VecDeque;
 
-/// Lines kept.
-const LINES_MAX: usize = 30;
-
 /// A window on the last steps.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
-    kept: Option<VecDeque<String>>,
+    kept: VecDeque<String>,
+    lines_max: usize,
 }
 
 impl Trace {
-    /// One that keeps lines, or one that costs nothing.
-    pub(crate) fn new(keep: bool) -> Self {
-        Self { kept: keep.then(VecDeque::new) }
+    /// One that keeps so many lines; with none it costs nothing.
+    pub(crate) fn new(lines_max: usize) -> Self {
+        Self { kept: VecDeque::new(), lines_max }
     }
 
     pub(crate) fn note(&mut self, at: Timestamp, line: impl FnOnce() -> String) {
-        let Some(kept) = &mut self.kept else { return };
-        if kept.len() == LINES_MAX {
-            kept.pop_front();
+        if self.lines_max == 0 {
+            return;
         }
-        kept.push_back(format!("{:>10.3}s  {}", seconds(at), line()));
+        if self.kept.len() == self.lines_max {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(format!("{:>10.3}s  {}", seconds(at), line()));
     }
 
     pub(crate) fn into_lines(self) -> Vec<String> {
-        self.kept.into_iter().flatten().collect()
+        self.kept.into()
     }
 }
 

@@ -23,8 +23,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, keep_trace: bool, planted: Option<Planted>) -> Self {
-        let mut scene = Scene::new(seed, keep_trace);
+    pub(crate) fn new(seed: u64, trace: usize, planted: Option<Planted>) -> Self {
+        let mut scene = Scene::new(seed, trace);
         let nodes: Vec<Node> = (0..scene.plan.nodes).map(|n| Node::new(n, &mut scene)).collect();
         Self {
             checker: Checker::new(scene.plan.settings),
@@ -55,7 +55,7 @@ impl World {
         let devices: Vec<Name> = self.nodes.iter().flat_map(|node| node.devices.keys().cloned()).collect();
         self.clients.begin(&mut self.scene, &devices);
         let first = self.scene.plan.fault_every;
-        self.scene.after(first, Happening::Fault(Fault::Draw));
+        self.scene.after(first, Happening::Fault(Box::new(Fault::Draw)));
     }
 
     /// Lets the next thing happen; false when nothing ever will again.
@@ -78,10 +78,11 @@ impl World {
         match happening {
             Happening::Arrives(ticket) => {
                 scene.note(|| format!("{:?} asks {:?}", ticket.sender, ticket.command));
-                self.coordinator.arrives(ticket, scene);
+                self.coordinator.arrives(*ticket, scene);
                 Ok(())
             }
-            Happening::Returns(ticket, result) => {
+            Happening::Returns(answer) => {
+                let (ticket, result) = *answer;
                 scene.note(|| format!("{:?} hears {result:?}", ticket.sender));
                 match ticket.sender {
                     Sender::Node(node) if scene.network.is_cut(node) => {
@@ -105,7 +106,7 @@ impl World {
                 self.clients.act(chore, scene, &checker.fleet());
                 Ok(())
             }
-            Happening::Fault(fault) => self.go_wrong(fault),
+            Happening::Fault(fault) => self.go_wrong(*fault),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Broken, Checker, Verdict, broken, ensure};
 use crate::scene::Scene;
 use muster_engine::Engine;
-use muster_model::{Change, Settings, Timestamp};
+use muster_model::{Change, JobId, Name, Settings, TaskId, Timestamp};
 
 impl Checker {
     pub(crate) fn rows_are(
@@ -39,13 +39,22 @@ fn durable_part(row: Change) -> Change {
     }
 }
 
-/// The store hands rows over by name, memory by age.
-fn place(row: &Change) -> (u8, String) {
+/// What a row is found by; the store hands rows over by name, memory by age.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Worker(Name),
+    Lane(Name),
+    Job(JobId),
+    Task(TaskId),
+    Elsewhere,
+}
+
+fn place(row: &Change) -> Place {
     match row {
-        Change::Worker(worker) => (0, worker.id.to_string()),
-        Change::Lane(lane) => (1, lane.id.to_string()),
-        Change::Job(job) => (2, job.id.to_string()),
-        Change::Task(task) => (3, task.id.to_string()),
-        _ => (4, String::new()),
+        Change::Worker(worker) => Place::Worker(worker.id.clone()),
+        Change::Lane(lane) => Place::Lane(lane.id.clone()),
+        Change::Job(job) => Place::Job(job.id),
+        Change::Task(task) => Place::Task(task.id),
+        _ => Place::Elsewhere,
     }
 }

@@ -150,6 +150,9 @@ impl Life {
         if batch.is_empty() {
             return self.release(scene, checker);
         }
+        for entry in &batch.feed {
+            scene.note(|| format!("coordinator: {} {}", entry.kind, entry.body));
+        }
         let sampled = scene.dice.chance(ROWS_PER_MILLE);
         self.committing = Some(Committing {
             batch: Arc::clone(&batch),
@@ -238,4 +241,4 @@ impl Life {
 /// Ticks at one moment that are not a loop.
 const ROUNDS_MAX: u32 = 20;
 /// In a thousand: commits after which everything live is compared with the store.
-const ROWS_PER_MILLE: u32 = 250;
+const ROWS_PER_MILLE: u32 = 120;

@@ -3,8 +3,8 @@
 use super::{Chore, Node, PATIENCE_MS, Style, execute::Work};
 use crate::{plan::name, scene::Scene};
 use muster_model::{
-    Command, Digest, FailureReason, Millis, Outcome, Report, ReportId, ReportKind, Step, StepStatus,
-    TaskReport, TaskReportKind,
+    Command, Digest, FailureReason, Outcome, Report, ReportId, ReportKind, Step, StepStatus, TaskReport,
+    TaskReportKind,
 };
 
 /// A report that has not been taken.
@@ -118,10 +118,6 @@ impl Node {
 
     fn spool_about(&mut self, work: &Work, kind: TaskReportKind, scene: &mut Scene) {
         let told = self.style == Style::Agent || scene.dice.chance(500);
-        if !told {
-            // Without a fence only the clock tells attempts apart: the world gives such nodes a true one.
-            self.skew = Millis(0);
-        }
         let report = TaskReport {
             job: work.task.job,
             task: work.task,
