@@ -31,7 +31,7 @@ pub(crate) struct Simulate {
     /// Steps with faults in each world
     #[arg(long, default_value_t = STEPS)]
     steps: u32,
-    /// Show how often each kind of thing happened
+    /// Show how often each kind of thing happened; with one seed, all steps that led to a failure
     #[arg(long)]
     verbose: bool,
     /// Print one JSON document
@@ -52,7 +52,10 @@ impl Simulate {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let first = self.seed.unwrap_or(0);
         let count = self.seeds.unwrap_or(if self.seed.is_some() { 1 } else { 100 });
-        let tally = live_through(first, count, self.steps);
+        let scenario = Scenario { steps: self.steps, ..Scenario::new(first) };
+        let all_steps = self.verbose && count == 1;
+        let trace = if all_steps { usize::MAX } else { scenario.trace };
+        let tally = live_through(Scenario { trace, ..scenario }, count);
         if self.json {
             output::document(&tally.document());
         } else {
@@ -111,8 +114,8 @@ impl Tally {
     }
 }
 
-/// Lives through the worlds of `count` seeds, on every core.
-fn live_through(first: u64, count: u64, steps: u32) -> Tally {
+/// Lives through the worlds of `count` seeds from the first on, on every core.
+fn live_through(first: Scenario, count: u64) -> Tally {
     let (next, tally, bar) = (AtomicU64::new(0), Mutex::new(Tally::default()), progress(count));
     let work = || {
         loop {
@@ -120,7 +123,7 @@ fn live_through(first: u64, count: u64, steps: u32) -> Tally {
             if place >= count {
                 return;
             }
-            let scenario = Scenario { steps, ..Scenario::new(first.wrapping_add(place)) };
+            let scenario = Scenario { seed: first.seed.wrapping_add(place), ..first };
             let outcome = muster_sim::run(&scenario);
             let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
             tally.add(outcome);
