@@ -55,7 +55,7 @@ def execute(job):
         tally.setdefault(job["run_id"], {"succeeded": 0, "failed": 0, "timeout": 0})[end["status"]] += 1
     report("task_finished", "end", runtime_handle=job["runtime_handle"],
            timings={"startedAt": began, "endedAt": int(time.time() * 1000)}, **end)
-    print(job["device_id"], "attempt", job["attempt"], end["status"], flush=True)
+    print(f"{job['device_id']} attempt {job['attempt']} {end['status']}\n", end="", flush=True)
 
 
 def beat():

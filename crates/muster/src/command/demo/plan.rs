@@ -220,6 +220,7 @@ pub(super) const ROUND: &[&[RunPlan]] = &[
     &[
         run("Bootstrap, everywhere", MAIN, Scope::All),
         RunPlan { twist: Twist::Withdrawn, ..run("Withdrawn on its way", MAIN, Scope::All) },
+        run("Bootstrap, once more", MAIN, Scope::All),
         run("Rack B, old wallpaper", MAIN, Scope::RackB),
         RunPlan { twist: Twist::WearsOut, ..run("Three devices wear out", MAIN, Scope::All) },
         run("Kiosks, second night", NIGHTLY, Scope::Kiosks),
@@ -228,6 +229,8 @@ pub(super) const ROUND: &[&[RunPlan]] = &[
         run("The three, back in service", MAIN, Scope::Worn),
         run("Login and screenshot, all again", MAIN, Scope::All),
         run("PC-01, for comparison", MAIN, Scope::Pc("PC-01")),
+        run("Rack B, no wallpaper", MAIN, Scope::RackB),
+        run("Bootstrap, for the record", MAIN, Scope::All),
         run("Login and screenshot, at last", MAIN, Scope::All),
         run("Kiosks, third night", NIGHTLY, Scope::Kiosks),
         run("PC-02, third night", NIGHTLY, Scope::Pc("PC-02")),

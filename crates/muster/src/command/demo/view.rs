@@ -64,6 +64,7 @@ impl View {
         if let Some(stage) = self.stage.take() {
             // A terminal that cannot be cleared still shows the tables.
             let _ = stage.all.clear();
+            eprintln!();
         }
     }
 
