@@ -102,7 +102,7 @@ impl Coordinator {
             options,
             clock,
             inbox,
-            feed: Feed::new(Arc::clone(&reader)),
+            feed: Feed::new(Arc::clone(&reader), first.feed_seq),
             secrets: Secrets::default(),
             stats: Stats::default(),
             payloads: Payloads::default(),

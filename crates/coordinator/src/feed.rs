@@ -37,8 +37,10 @@ pub enum FeedError {
 }
 
 impl Feed {
-    pub(crate) fn new(reader: Arc<dyn Reader>) -> Self {
-        Self { recent: Mutex::default(), newest: watch::channel(0).0, reader }
+    /// A feed whose store has given out numbers up to `seq`: whoever resumes while the first term is still being
+    /// loaded must not hear that its number never was.
+    pub(crate) fn new(reader: Arc<dyn Reader>, seq: u64) -> Self {
+        Self { recent: Mutex::default(), newest: watch::channel(seq).0, reader }
     }
 
     /// Waits until there is something after `seq` and gives it, oldest first, contiguous.

@@ -110,8 +110,14 @@ impl FromRequestParts<Door> for Caller {
 
 fn identify(door: &Door, token: Option<&str>) -> Result<Caller, Problem> {
     let is_own = |token: &str| door.coordinator.knows_secret(None, token);
-    let caller = token.and_then(|token| door.keys.judge(token, is_own));
-    caller.ok_or_else(Problem::unauthorized)
+    // Asked first, so that a secret loaded meanwhile is not missed.
+    let is_ready = door.coordinator.is_ready();
+    match token.and_then(|token| door.keys.judge(token, is_own)) {
+        Some(caller) => Ok(caller),
+        // The secrets of single nodes are known only once the store is loaded; until then nobody can be told no.
+        None if token.is_some() && !is_ready => Err(Problem::busy("the server is starting")),
+        None => Err(Problem::unauthorized()),
+    }
 }
 
 /// PostgREST's clients send `apikey`, mostly beside a bearer token; where both are given the latter counts.

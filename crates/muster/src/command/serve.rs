@@ -11,7 +11,7 @@ use clap::Args;
 use muster_coordinator::Coordinator;
 use muster_door::Door;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use tokio::{
     net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
@@ -77,9 +77,10 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let listener = bind(&config.listen).await?;
     let coordinator = assembly::start_coordinator(store, &config)?;
     let door = assembly::build_door(coordinator.clone(), &secrets, &config);
-    announce(&listener)?;
+    let address = listener.local_addr()?;
 
     let (stop, stopped) = watch::channel(false);
+    let announcing = announce_when_ready(address, &coordinator, stopped.clone());
     let router = assembly::routes(door.clone());
     let listening = muster_door::listen(listener, router, wait_for(stopped));
     let stopping = async {
@@ -87,7 +88,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
         stop.send_replace(true);
         shut_down(&door, &coordinator).await;
     };
-    tokio::join!(listening, stopping);
+    tokio::join!(listening, announcing, stopping);
     tracing::info!("stopped");
     Ok(())
 }
@@ -97,12 +98,20 @@ pub(super) async fn bind(address: &str) -> Result<TcpListener, Failure> {
     bound.map_err(|error| Failure::Listen { address: address.to_owned(), error })
 }
 
-/// Prints the one line that scripts wait for.
-fn announce(listener: &TcpListener) -> Result<(), Failure> {
-    let address = listener.local_addr()?;
-    output::line(&format!("listening on http://{address}"));
-    tracing::info!(%address, "listening");
-    Ok(())
+/// Prints the one line that scripts wait for, once what they will ask for can be answered.
+async fn announce_when_ready(address: SocketAddr, coordinator: &Coordinator, stopped: watch::Receiver<bool>) {
+    let ready = async {
+        while !coordinator.is_ready() {
+            tokio::time::sleep(READY_CHECK).await;
+        }
+    };
+    tokio::select! {
+        () = ready => {
+            output::line(&format!("listening on http://{address}"));
+            tracing::info!(%address, "listening");
+        }
+        () = wait_for(stopped) => {}
+    }
 }
 
 pub(super) async fn wait_for(mut stopped: watch::Receiver<bool>) {
@@ -137,3 +146,6 @@ pub(super) async fn shut_down(door: &Door, coordinator: &Coordinator) {
 
 /// Within the ten seconds that service managers are promised (I1).
 const STOP_MAX: Duration = Duration::from_secs(8);
+
+/// Loading takes milliseconds, or seconds where there is much to load.
+const READY_CHECK: Duration = Duration::from_millis(2);
