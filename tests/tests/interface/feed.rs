@@ -42,6 +42,23 @@ fn the_feed_resumes_over_a_kill() {
     assert_eq!(take(&mut after(&server, last - 1), 1)[0].kind, "job_ended");
 }
 
+/// I1, I8, N3: the line is printed when all is ready: the feed resumes and nodes' own secrets work from then on.
+#[test]
+fn who_comes_with_the_first_line_is_served() {
+    let mut server = Server::start();
+    let _ = FakeNode::enrolled(server.node(), "PC-01", 500);
+    let rotated = server.admin().post("/api/nodes/PC-01/secret", &json!({})).expect(200);
+    let own = server.anonymous().with_token(rotated["secret"].as_str().unwrap());
+    let last = server.database().count("SELECT max(first_seq + count - 1) FROM feed");
+    for _ in 0..5 {
+        server.kill9();
+        server.restart();
+        let _ = after(&server, last.unsigned_abs());
+        assert_eq!(own.get("/api/nodes/pull?node_id=PC-01").status, 200);
+        assert_eq!(server.anonymous().get("/readyz").status, 200);
+    }
+}
+
 /// I8: without a number the stream begins with what comes next; a number there never was is refused.
 #[test]
 fn the_feed_begins_where_asked() {
