@@ -76,7 +76,7 @@ impl State {
             started_at: Some(task.granted_at),
             confirmed_at: task.confirmed_at,
             timeout_at: task.lease.map(|lease| lease.timeout_at),
-            completed_at: task.ended_at.filter(|_| task.lease.is_none()),
+            completed_at: None,
             timed_out: task.timed_out,
             logs: task.logs,
         }

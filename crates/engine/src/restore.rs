@@ -267,7 +267,7 @@ impl Restoring {
             lease,
             granted_at: record.started_at.unwrap_or(record.created_at),
             confirmed_at: record.confirmed_at,
-            ended_at: record.completed_at,
+            ended_at: None,
             timed_out: record.timed_out,
             error: record.error,
             created_at: record.created_at,

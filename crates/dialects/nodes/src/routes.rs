@@ -19,6 +19,7 @@ use muster_door::{Door, JsonBody, Node, Operator, Params, Problem};
 use muster_model::{Command, JobId, Name, PullReply, Recorded, Reply};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use tracing::warn;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 /// The routes of contract N, with a board of their own.
@@ -130,6 +131,16 @@ async fn runs_of(door: &Door, reply: &PullReply) -> Result<BTreeMap<JobId, Run>,
 
 async fn take(door: &Door, board: &Board, body: &Value) -> Result<Recorded, Problem> {
     let message = Message::read(body)?;
+    let id = message.id.clone();
+    record(door, board, message).await.inspect_err(|problem| {
+        if problem.status() == 409 {
+            // Two events under one id, or a node that reports another's work: somebody should look (N5).
+            warn!(event_id = id.as_str(), detail = problem.detail(), "an event was refused");
+        }
+    })
+}
+
+async fn record(door: &Door, board: &Board, message: Message) -> Result<Recorded, Problem> {
     match read_report(&message, door.coordinator.now())? {
         Said::Report(report) => match door.coordinator.ask(Command::Report(report)).await.map_err(refuse)? {
             Reply::Recorded(recorded) => Ok(recorded),
