@@ -35,6 +35,9 @@ fn job(state: &State, id: JobId, now: Timestamp) -> Option<Cause> {
         return Some(Cause::Running { leases: job.open - waiting });
     }
     if job.tasks == 0 && job.lacking == 0 {
+        if let Some(lane) = out_of_service(state, job) {
+            return Some(Cause::DeviceError { lane });
+        }
         return Some(Cause::WaitingForDevices { until: job_end::waits_until(state, job) });
     }
     let first_waiting = job.pending.first().map(|ordinal| TaskRef { job: job.seq, ordinal: *ordinal });
@@ -42,6 +45,14 @@ fn job(state: &State, id: JobId, now: Timestamp) -> Option<Cause> {
         .map(|task| state.tasks[&task].lane)
         .or_else(|| first_target(state, job))
         .map(|ix| lane_for(state, job, &state.lanes[ix], now))
+}
+
+/// A lane that the job would be for, were it in service.
+fn out_of_service(state: &State, job: &Job) -> Option<Name> {
+    const LANES_LOOKED_AT: usize = 10_000;
+    let lanes = state.lanes.iter().take(LANES_LOOKED_AT).map(|(_, lane)| lane);
+    let mut broken = lanes.filter(|lane| lane.failed && eligible::in_scope(state, &job.scope, lane));
+    broken.next().map(|lane| lane.name.clone())
 }
 
 /// A target without a row; only the shares of the workers are looked at, each of which is small.
@@ -200,6 +211,22 @@ mod tests {
             40s  sight PC-02
             50s  tick                         -> offline PC-01
             51s  explain node PC-01           => node_offline
+            ",
+        );
+    }
+
+    /// Q16, Q11: a run whose devices are all out of service says so.
+    #[test]
+    fn a_run_for_broken_devices_names_one() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1
+            1s  submit r1 attempts=1
+            2s  pull PC-01
+            3s  finished PC-01 r1/d1 failed
+            4s  submit r2 devices=d1
+            5s  explain run r2                => device_error
             ",
         );
     }

@@ -252,7 +252,10 @@ impl Restoring {
             state.lanes[lane].busy = Some(at);
             state.workers[worker].live.insert(at);
             state.workers[worker].presence += u32::from(record.lease == LeaseKind::Presence);
-            if record.lease == LeaseKind::Presence && record.confirmed_at.is_none() {
+            if record.lease == LeaseKind::Presence
+                && record.confirmed_at.is_none()
+                && !state.jobs[&at.job].status.is_ended()
+            {
                 state.workers[worker].unconfirmed.insert((self.now, at));
                 state.timers.set(self.now + state.settings.redeliver_after, Timer::Redelivery(worker));
             }

@@ -12,11 +12,13 @@ use crate::{
 use axum::{
     Extension, Json,
     extract::State,
+    http::Method,
     response::{IntoResponse, Response},
 };
 use muster_coordinator::Refusal;
 use muster_door::{Door, JsonBody, Node, Operator, Params, Problem};
 use muster_model::{Command, JobId, Name, PullReply, Recorded, Reply};
+use muster_store::Reader;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tracing::warn;
@@ -62,7 +64,16 @@ async fn pull(State(door): State<Door>, node: Node, JsonBody(body): JsonBody) ->
         (status = 422, description = "A parameter has a value it cannot have"),
     )
 )]
-async fn pull_one(State(door): State<Door>, node: Node, params: Params) -> Result<Response, Problem> {
+async fn pull_one(
+    method: Method,
+    State(door): State<Door>,
+    node: Node,
+    params: Params,
+) -> Result<Response, Problem> {
+    if method == Method::HEAD {
+        // Its answer would be thrown away, and the job in it with it.
+        return Err(Problem::method_not_allowed("HEAD"));
+    }
     let worker = params.name("node_id")?;
     check_claim(&door, &node, Some(&worker))?;
     serve(&door, order_one(worker, params.opt_integer_in("wait_ms", 0..=WHOLE_MAX)?)).await
@@ -88,7 +99,7 @@ async fn callback(
     take(&door, &board, &body).await.map(|recorded| Json(answer_report(recorded)))
 }
 
-/// Shows each node's last heartbeat, as far as this process heard of one.
+/// Shows each node's last heartbeat, as far as this process heard of one, and whether the node is online.
 #[utoipa::path(
     get, path = "/api/nodes", operation_id = "nodes", tag = "nodes", security(("operator" = [])),
     responses(
@@ -97,12 +108,19 @@ async fn callback(
     )
 )]
 async fn nodes(
+    State(door): State<Door>,
     Extension(board): Extension<Board>,
     _: Operator,
     params: Params,
 ) -> Result<Json<NodeList>, Problem> {
     params.only(&[])?;
-    Ok(Json(list_nodes(board.heartbeats())))
+    let read = move |reader: &dyn Reader| {
+        let beats = board.heartbeats().into_iter();
+        beats
+            .map(|(node, beat)| Ok((reader.worker_record(&node)?, node, beat)))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    Ok(Json(list_nodes(door.coordinator.read(read).await.map_err(refuse)?)))
 }
 
 /// A node's own secret opens the door for that node only; for any other it is a wrong one (N3).

@@ -3,7 +3,7 @@
 use crate::{
     Mutant,
     rule::{eligible, job_end},
-    state::{Job, LaneIx, State, Timer},
+    state::{Job, LaneIx, State, Timer, WorkerIx},
 };
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 use muster_model::{Change, Event, JobId, JobStatus, KeyRecord, Submission, Timestamp};
@@ -113,10 +113,21 @@ impl State {
             share.waiting.clear();
             share.lacking = 0;
             self.announce_share(ix, seq);
+            self.announce_stop(ix, seq);
         }
         self.dirty.jobs.insert(seq);
         self.dirty.check_jobs.insert(seq);
         self.dirty.check_queues = true;
+    }
+
+    /// Lets a worker hear that it must stop what it runs of a job; what it never confirmed is not handed out again.
+    fn announce_stop(&mut self, ix: WorkerIx, seq: u64) {
+        let worker = &mut self.workers[ix];
+        if worker.live.iter().any(|task| task.job == seq) {
+            worker.unconfirmed.retain(|(_, task)| task.job != seq);
+            worker.news = true;
+            self.dirty.woken.insert(ix);
+        }
     }
 
     /// A job of which nothing is live leaves memory; a worker that has not reported the end of its share

@@ -73,6 +73,7 @@ impl State {
         live.kind = grant.kind;
         live.granted_at = grant.at;
         live.confirmed_at = None;
+        live.error = None;
         live.lease = Some(Lease { until, timeout_at: grant.timeout_at, shown_at: grant.at });
         self.jobs.get_mut(&task.job).expect("a live task's job is in memory").pending.remove(&task.ordinal);
     }

@@ -58,4 +58,22 @@ mod tests {
             ",
         );
     }
+
+    /// Q7, N2: a job of a cancelled run that was never confirmed is not handed out again, only told to stop.
+    #[test]
+    fn an_unconfirmed_job_of_a_cancelled_run_is_not_handed_out_again() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1
+            1s  submit r1
+            2s  pull PC-01                    => runs=r1:1 jobs=r1/d1#1
+            3s  cancel r1
+            20s pull PC-01                    => stop=r1/d1
+            21s restart
+            40s pull PC-01                    => stop=r1/d1
+            41s finished PC-01 r1/d1 failed   -> confirmed r1/d1; ended r1/d1#1 failed; closed r1/d1 Cancelled (adb_offline)
+            ",
+        );
+    }
 }

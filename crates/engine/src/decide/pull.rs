@@ -75,6 +75,8 @@ pub(crate) fn supply(state: &State, name: &Name, max: u32, context: &Context<'_>
     reply.announced = announced(state, worker, &again, &grants);
     reply.handouts = again.iter().map(|task| handed_again(state, *task)).collect();
     reply.handouts.extend(grants.iter().map(|grant| handed_out(state, grant)));
+    // A newer attempt replaces the one that was to be stopped.
+    reply.stop.retain(|task| !grants.iter().any(|grant| grant.task == *task));
     reply.nothing_new = reply.handouts.is_empty() && !state.workers[worker].news;
     let shown = again.iter().map(|task| state.task_id(*task)).collect();
     let mut events: Vec<Event> = grants.into_iter().map(Event::LeaseGranted).collect();
@@ -250,6 +252,23 @@ mod tests {
             3s  pull PC-01                    => runs=r1:2 jobs=r1/d1#1
             4s  explain device d2             => device_offline
             5s  pull PC-01 devices=d1,d2      => jobs=r1/d2#1
+            ",
+        );
+    }
+
+    /// N1: a newer attempt replaces the one that was to be stopped; only a task without one is named in stop.
+    #[test]
+    fn a_newer_attempt_is_not_stopped_with_the_older() {
+        check(
+            "
+
+            0s   pull PC-01 max=0 devices=d1
+            1s   submit r1
+            2s   pull PC-01                   => runs=r1:1 jobs=r1/d1#1
+            302s tick
+            303s pull PC-01 max=0             => stop=r1/d1
+            304s pull PC-01                   => jobs=r1/d1#2
+            305s pull PC-01                   => nothing
             ",
         );
     }

@@ -76,7 +76,8 @@ pub(crate) fn count_targets(state: &State, job: &Job) -> u32 {
     u32::try_from(count).expect("fewer than 2^32 lanes")
 }
 
-fn in_scope(state: &State, scope: &Scope, lane: &Lane) -> bool {
+/// Whether a scope names a lane, whatever its condition.
+pub(crate) fn in_scope(state: &State, scope: &Scope, lane: &Lane) -> bool {
     match scope {
         Scope::All => true,
         Scope::Workers(names) => names.contains(&state.workers[lane.worker].name),

@@ -9,7 +9,10 @@ pub(crate) fn error_text(limit: Millis) -> Box<str> {
     let amount = match (millis % 60_000, millis % 1000) {
         (0, _) => plural(millis / 60_000, "minute"),
         (_, 0) => plural(millis / 1000, "second"),
-        _ => format!("{}.{:03} seconds", millis / 1000, millis % 1000).into(),
+        _ => {
+            let fraction = format!("{}.{:03}", millis / 1000, millis % 1000);
+            format!("{} seconds", fraction.trim_end_matches('0')).into()
+        }
     };
     format!("Task device timeout: exceeded {amount}").into()
 }
@@ -30,7 +33,7 @@ mod tests {
         assert_eq!(&*error_text(Millis::from_secs(1200)), "Task device timeout: exceeded 20 minutes");
         assert_eq!(&*error_text(Millis::from_secs(60)), "Task device timeout: exceeded 1 minute");
         assert_eq!(&*error_text(Millis::from_secs(90)), "Task device timeout: exceeded 90 seconds");
-        assert_eq!(&*error_text(Millis(500)), "Task device timeout: exceeded 0.500 seconds");
+        assert_eq!(&*error_text(Millis(500)), "Task device timeout: exceeded 0.5 seconds");
     }
 
     /// Q9: twenty minutes after an attempt was sent it times out, costs a retry, and the clock starts anew.

@@ -4,7 +4,10 @@ use crate::{
     Heartbeat,
     wire::{CallbackAnswer, JobOffer, LeaseOffer, NodeHeartbeat, NodeList, PullAnswer, RunOffer},
 };
-use muster_model::{Handout, JobAnnounced, JobId, JobPayload, Millis, Name, PullReply, Recorded, Timestamp};
+use muster_model::{
+    Handout, JobAnnounced, JobId, JobPayload, Millis, Name, PullReply, Recorded, Timestamp, WorkerRecord,
+    WorkerStatus,
+};
 use serde_json::value::RawValue;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -80,9 +83,10 @@ pub(crate) fn answer_report(recorded: Recorded) -> CallbackAnswer {
 }
 
 /// What `GET /api/nodes` shows.
-pub(crate) fn list_nodes(heartbeats: Vec<(Name, Heartbeat)>) -> NodeList {
-    let node = |(node, beat): (Name, Heartbeat)| NodeHeartbeat {
+pub(crate) fn list_nodes(heartbeats: Vec<(Option<WorkerRecord>, Name, Heartbeat)>) -> NodeList {
+    let node = |(record, node, beat): (Option<WorkerRecord>, Name, Heartbeat)| NodeHeartbeat {
         node_id: node.to_string(),
+        status: record.map_or(WorkerStatus::Offline, |record| record.status).as_str(),
         timestamp: beat.at.0,
         heard_at: beat.heard_at.0,
         connected_devices_count: beat.connected,

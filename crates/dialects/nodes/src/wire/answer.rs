@@ -99,6 +99,8 @@ pub struct NodeList {
 pub struct NodeHeartbeat {
     /// Who.
     pub node_id: String,
+    /// `online` or `offline`, by its last sign of life.
+    pub status: &'static str,
     /// By the node's clock, epoch milliseconds.
     pub timestamp: i64,
     /// By the coordinator's clock, epoch milliseconds.
