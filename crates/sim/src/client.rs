@@ -66,6 +66,11 @@ impl Clients {
         }
     }
 
+    /// How many runs were ever wanted.
+    pub(crate) fn orders(&self) -> usize {
+        self.orders.len()
+    }
+
     /// Whether everything that will be submitted has been.
     pub(crate) fn is_quiet(&self) -> bool {
         self.submitting.is_empty() && self.cancelling.is_empty()

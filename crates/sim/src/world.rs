@@ -136,7 +136,7 @@ impl World {
             + settings.offline_grace.0
             + settings.dropout_pause.0
             + 120_000;
-        let rounds = i64::try_from(self.scene.plan.jobs).unwrap_or(1) + 2;
+        let rounds = i64::try_from(self.clients.orders()).unwrap_or(1) + 2;
         let deadline = self.scene.now + Millis(round * rounds * 2);
         loop {
             if self.is_quiet() {

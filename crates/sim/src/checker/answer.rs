@@ -76,7 +76,8 @@ impl Checker {
         Ok(())
     }
 
-    /// N2: what was handed out and never confirmed is handed out again.
+    /// N2: what was handed out and never confirmed is handed out again, unless its run was cancelled (Q7): then the
+    /// node is told to stop it.
     fn check_redelivered(&self, worker: &Name, reply: &PullReply, now: Timestamp) -> Verdict {
         let due = |at: Timestamp| at.max(self.up_since) + self.settings.redeliver_after + SLACK < now;
         let forgotten = self.running().find(|row| {
@@ -90,6 +91,7 @@ impl Checker {
                     .unwrap_or(row.created_at)
                     .max(row.started_at.unwrap_or(now)))
                 && reply.handouts.iter().all(|handout| handout.task != row.id)
+                && !reply.stop.contains(&row.id)
         });
         ensure(forgotten.is_none(), "redelivery_forgotten", || format!("{forgotten:?} at {now:?}"))
     }
@@ -160,15 +162,20 @@ impl Checker {
                 row.status == TaskStatus::Running && row.attempt == attempt && Some(row.fence) == sent.fence;
             return ensure(!live, "live_report_taken_for_stale", || format!("{report:?} of {row:?}"));
         }
-        let moved = batch.changes.iter().find(|change| match change {
-            Change::Log(log) => {
-                let by_report = matches!(log.kind, LogKind::Acked | LogKind::Succeeded | LogKind::Failed);
-                log.task == task && log.at == report.at && by_report && log.attempt != attempt
-            }
-            _ => false,
-        });
-        ensure(moved.is_none(), "fence_not_checked", || format!("{report:?} of attempt {attempt}: {moved:?}"))
+        // What it did bears the moment it was taken; a claim may grant the next attempt at that very moment.
+        let moved: Vec<u16> =
+            batch.changes.iter().filter_map(|change| moved_by(report, task, change)).collect();
+        ensure(moved.is_empty() || moved.contains(&attempt), "fence_not_checked", || {
+            format!("{report:?} of attempt {attempt} moved {moved:?}")
+        })
     }
+}
+
+/// The attempt that a station belongs to, where a report may have caused it.
+fn moved_by(report: &ReportRecord, task: TaskId, change: &Change) -> Option<u16> {
+    let Change::Log(log) = change else { return None };
+    let by_report = matches!(log.kind, LogKind::Acked | LogKind::Succeeded | LogKind::Failed);
+    (log.task == task && log.at == report.at && by_report).then_some(log.attempt)
 }
 
 /// What a decision, its commit and its way out may take.

@@ -1,6 +1,6 @@
 //! What operators do while the world runs.
 
-use super::{Clients, Fleet, label};
+use super::{Clients, Fleet, label, submit::Order};
 use crate::{network::Sender, scene::Scene};
 use muster_model::{Command, Millis, Name};
 
@@ -24,6 +24,7 @@ impl Clients {
             }
             (16, ..) => Some(Command::Sweep),
             (17, Some(worker), _) => meddle(scene, fleet, worker),
+            (18.., ..) => return self.order_more(scene, fleet),
             _ => None,
         };
         if let Some(command) = command {
@@ -38,6 +39,16 @@ impl Clients {
             let cap = None;
             scene.ask(Sender::Client, Command::Resume { worker: worker.clone() }, None);
             scene.ask(Sender::Client, Command::SetCap { worker, cap }, None);
+        }
+    }
+
+    /// A long world needs more runs than it was planned with.
+    fn order_more(&mut self, scene: &mut Scene, fleet: &Fleet<'_>) {
+        let n = self.orders.len();
+        if n < ORDERS_MAX {
+            let devices: Vec<Name> = fleet.lanes.iter().map(|lane| (*lane).clone()).collect();
+            self.orders.push(Order::draw(n, scene, &devices));
+            self.submit(n, scene);
         }
     }
 
@@ -72,3 +83,6 @@ fn meddle(scene: &mut Scene, fleet: &Fleet<'_>, worker: Name) -> Option<Command>
     let task = *scene.dice.pick(&fleet.running)?;
     Some(Command::Renew { task, worker, lease: Millis(600_000) })
 }
+
+/// Runs that one world may have.
+const ORDERS_MAX: usize = 40;
