@@ -90,8 +90,11 @@ impl Name {
         if text.chars().count() > Self::CHARS_MAX {
             return Err(NameError::TooLong);
         }
-        let forbidden =
-            |c: char| c.is_control() || matches!(c, '/' | '\\' | '\u{2028}' | '\u{2029}' | '\u{feff}');
+        // Beside control characters and paths: what turns the direction of writing, or is not seen at all.
+        let forbidden = |c: char| {
+            let unseen = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+            unseen || c.is_control() || matches!(c, '/' | '\\')
+        };
         if text.chars().any(forbidden) || text.trim() != text || text == "." || text == ".." {
             return Err(NameError::Forbidden);
         }
@@ -298,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_name_is_never_a_path_or_a_control_sequence() {
-        for bad in ["", "..", ".", "a/b", "a\\b", "a\u{0}", "a\u{1b}[2J", " a", "a\n"] {
+        for bad in ["", "..", ".", "a/b", "a\\b", "a\u{0}", "a\u{1b}[2J", " a", "a\n", "a\u{202e}b"] {
             assert!(Name::new(bad).is_err(), "{bad:?}");
         }
         for good in ["PC-01", "192.168.0.7:5555", "emulator-5554", "기기 7"] {

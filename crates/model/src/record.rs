@@ -259,7 +259,7 @@ pub struct LogRecord {
     pub task: TaskId,
     /// Counts up from 1 within the task.
     pub seq: u32,
-    /// Of which attempt; 0 before the first.
+    /// Of which attempt; 0 for a task that was closed before it had one.
     pub attempt: u16,
     /// Which station.
     pub kind: LogKind,

@@ -70,7 +70,7 @@ pub struct History {
 /// One station of one attempt.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Station {
-    /// Of which attempt; 0 before the first.
+    /// Of which attempt; 0 for a row that was closed before it had one.
     pub attempt_no: u16,
     /// `CREATED`, `SENT`, `ACKED`, `SUCCEEDED`, `FAILED`, `TIMEOUT`, `RETRY_SCHEDULED` or `FAILED_FINAL`.
     pub event_type: &'static str,
