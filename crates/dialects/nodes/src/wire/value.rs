@@ -80,7 +80,7 @@ pub(crate) const WHOLE_MAX: i64 = (1 << 53) - 1;
 /// No control character, slash or outer blank, and no `.` or `..`.
 const NAME_PATTERN: &str = concat!(
     r"^(?!\.{1,2}$)",
-    r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000\uFEFF/\\]",
-    r"(?:[^\u0000-\u001F\u007F-\u009F\u2028\u2029\uFEFF/\\]*",
-    r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000\uFEFF/\\])?$",
+    r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200F\u2028-\u202F\u205F-\u2069\u3000\uFEFF/\\]",
+    r"(?:[^\u0000-\u001F\u007F-\u009F\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF/\\]*",
+    r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200F\u2028-\u202F\u205F-\u2069\u3000\uFEFF/\\])?$",
 );
