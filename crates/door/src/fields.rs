@@ -178,3 +178,12 @@ fn whole(value: &Value) -> Option<i64> {
 
 /// Below it, every whole number has a floating point number of its own.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// What a name may look like, for descriptions: no control character, slash or outer blank, nothing unseen, and no `.`
+/// or `..`; [`muster_model::Name`] checks it.
+pub const NAME_PATTERN: &str = concat!(
+    r"^(?!\.{1,2}$)",
+    r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200F\u2028-\u202F\u205F-\u2069\u3000\uFEFF/\\]",
+    r"(?:[^\u0000-\u001F\u007F-\u009F\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF/\\]*",
+    r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200F\u2028-\u202F\u205F-\u2069\u3000\uFEFF/\\])?$",
+);

@@ -35,7 +35,7 @@ pub use assemble::assemble;
 pub use body::JsonBody;
 pub use caller::{Caller, Node, Operator};
 pub use door::{Door, DoorSettings};
-pub use fields::{Fields, Item};
+pub use fields::{Fields, Item, NAME_PATTERN};
 pub use json::read_json;
 pub use keys::Keys;
 pub use listen::{DRAIN_MAX, listen};

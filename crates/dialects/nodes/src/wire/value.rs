@@ -7,7 +7,7 @@ use utoipa::openapi::{
 
 /// A name: see [`muster_model::Name`].
 pub(crate) fn name() -> ObjectBuilder {
-    string().min_length(Some(1)).max_length(Some(128)).pattern(Some(NAME_PATTERN))
+    string().min_length(Some(1)).max_length(Some(128)).pattern(Some(muster_door::NAME_PATTERN))
 }
 
 /// A name, or nothing.
@@ -76,11 +76,3 @@ pub(crate) fn schema(builder: ObjectBuilder) -> RefOr<Schema> {
 
 /// The largest whole number that a double holds exactly.
 pub(crate) const WHOLE_MAX: i64 = (1 << 53) - 1;
-
-/// No control character, slash or outer blank, and no `.` or `..`.
-const NAME_PATTERN: &str = concat!(
-    r"^(?!\.{1,2}$)",
-    r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200F\u2028-\u202F\u205F-\u2069\u3000\uFEFF/\\]",
-    r"(?:[^\u0000-\u001F\u007F-\u009F\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF/\\]*",
-    r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200F\u2028-\u202F\u205F-\u2069\u3000\uFEFF/\\])?$",
-);

@@ -7,7 +7,7 @@ use utoipa::openapi::{
 
 /// A name: see [`muster_model::Name`].
 pub(crate) fn name() -> ObjectBuilder {
-    string().min_length(Some(1)).max_length(Some(128)).pattern(Some(NAME_PATTERN))
+    string().min_length(Some(1)).max_length(Some(128)).pattern(Some(muster_door::NAME_PATTERN))
 }
 
 /// A name, or nothing.
@@ -92,11 +92,3 @@ fn string() -> ObjectBuilder {
 
 /// The most entries a list or a map from outside may have.
 pub(crate) const ENTRIES_MAX: usize = 10_000;
-
-/// No control character, slash or outer blank, and no `.` or `..`.
-const NAME_PATTERN: &str = concat!(
-    r"^(?!\.{1,2}$)",
-    r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200F\u2028-\u202F\u205F-\u2069\u3000\uFEFF/\\]",
-    r"(?:[^\u0000-\u001F\u007F-\u009F\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF/\\]*",
-    r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200F\u2028-\u202F\u205F-\u2069\u3000\uFEFF/\\])?$",
-);
