@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Steps with faults, unless told otherwise.
-pub const STEPS: u32 = 600;
+pub const STEPS: u32 = 500;
 
 /// Steps before a failure that are told, unless more are wanted.
 const TRACE: usize = 30;
