@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// How often signs of life are written down.
 const SIGHTINGS_EVERY: Millis = Millis::from_secs(5);
+/// How often it is looked for waiting requests whose sender went away.
+const LOOK_EVERY: Millis = Millis::from_secs(1);
 
 /// A command and the handle by which its sender is answered.
 pub struct Request<R> {
@@ -47,6 +49,7 @@ pub struct Desk<R> {
     answers: Vec<Answer<R>>,
     committing: Option<(Arc<Batch>, Vec<Answer<R>>)>,
     sightings_at: Timestamp,
+    looked_at: Timestamp,
     /// Whether the sender behind a handle still listens.
     listens: fn(&R) -> bool,
     /// Told of a handle whose request waits for work from now on.
@@ -66,6 +69,7 @@ impl<R> Desk<R> {
             answers: Vec::new(),
             committing: None,
             sightings_at: Timestamp(0),
+            looked_at: Timestamp(0),
             listens: |_| true,
             parks: |_| (),
         }
@@ -100,6 +104,7 @@ impl<R> Desk<R> {
         match (again, &result) {
             (Some((pull, until)), Ok(Reply::Pulled(reply))) if reply.nothing_new => {
                 (self.parks)(&mut handle);
+                self.engine.begin_waiting(&pull.worker);
                 self.parked.park(Waiting { pull, until, handle });
             }
             _ => self.answers.push(Answer { handle, result }),
@@ -109,6 +114,7 @@ impl<R> Desk<R> {
 
     /// Does what is due: the engine's timers, and requests that have waited long enough.
     pub fn tick(&mut self, now: Timestamp) {
+        self.let_go_of_the_gone(now);
         if self.engine.next_deadline().is_some_and(|deadline| deadline <= now) {
             // A tick is nobody's request: what it makes true is told by the feed.
             let _ = self.execute(Command::Tick, now, &Facts::default());
@@ -212,12 +218,31 @@ impl<R> Desk<R> {
         }
     }
 
+    fn unpark(&mut self, number: u64) -> Option<Waiting<R>> {
+        let waiting = self.parked.take(number)?;
+        self.engine.end_waiting(&waiting.pull.worker);
+        Some(waiting)
+    }
+
+    /// A request whose sender went away is no sign of life (N15). Looked for now and then, not at every tick.
+    fn let_go_of_the_gone(&mut self, now: Timestamp) {
+        if now < self.looked_at + LOOK_EVERY {
+            return;
+        }
+        self.looked_at = now;
+        for number in self.parked.numbers() {
+            if self.parked.get(number).is_some_and(|waiting| !(self.listens)(&waiting.handle)) {
+                self.unpark(number);
+            }
+        }
+    }
+
     fn retry_waiting(&mut self, number: u64, now: Timestamp) {
         let Some(waiting) = self.parked.get(number) else {
             return;
         };
         if !(self.listens)(&waiting.handle) {
-            self.parked.take(number);
+            self.unpark(number);
             return;
         }
         let pull = waiting.pull.clone();
@@ -225,13 +250,13 @@ impl<R> Desk<R> {
         if matches!(&result, Ok(Reply::Pulled(reply)) if reply.nothing_new) {
             return;
         }
-        if let Some(waiting) = self.parked.take(number) {
+        if let Some(waiting) = self.unpark(number) {
             self.answers.push(Answer { handle: waiting.handle, result });
         }
     }
 
     fn answer_waiting(&mut self, number: u64, now: Timestamp) {
-        let Some(waiting) = self.parked.take(number) else {
+        let Some(waiting) = self.unpark(number).filter(|waiting| (self.listens)(&waiting.handle)) else {
             return;
         };
         let empty = Pull { max: 0, ..waiting.pull };

@@ -3,8 +3,8 @@
 use muster_coordinator::{Answer, Desk, Request};
 use muster_engine::Engine;
 use muster_model::{
-    Attachment, Command, DeviceReport, Digest, Facts, JobPayload, Labels, Name, Outcome, Pull, Reply, Report,
-    ReportId, ReportKind, Scope, Settings, Submission, TaskReport, TaskReportKind, Timestamp,
+    Attachment, Command, DeviceReport, Digest, Facts, JobPayload, Name, Outcome, Pull, Reply, Report,
+    ReportId, ReportKind, Scope, Settings, Subject, Submission, TaskReport, TaskReportKind, Timestamp,
 };
 
 /// A desk whose batches are durable at once.
@@ -33,6 +33,11 @@ impl Counter {
         self.settle(now)
     }
 
+    fn why(&self, secs: i64) -> &'static str {
+        let why = self.0.explain(Subject::Worker(name("PC-01")), Timestamp(secs * 1000));
+        why.expect("the worker is known").cause.rule_and_code().1
+    }
+
     fn settle(&mut self, now: Timestamp) -> Vec<Answer<&'static str>> {
         self.0.seal(now).map_or_else(Vec::new, |_| self.0.committed())
     }
@@ -53,21 +58,28 @@ fn every_unconfirmed_job_is_handed_out_again_by_itself() {
     assert_eq!(handed(&counter.tick(25)), Some(second));
 }
 
-/// Invariant 13: of two waiting pulls of a silent worker, the end of the first brings its devices back; the second is
-/// given the work at once.
+/// N15: an open request is a sign of life while it is open, so a wait of 30 s does not flap against a limit of 30 s.
 #[test]
-fn the_end_of_one_wait_serves_the_other() {
+fn whoever_waits_is_there() {
     let mut counter = Counter::open();
-    let labels = Labels::from([(name("rack"), name("a"))]);
-    counter.ask(0, pull(0), 0);
-    counter.ask(0, submit(Scope::Labels(labels.clone())), 0);
-    assert!(counter.ask(1, pull(1), 40).is_empty(), "there is no work");
-    assert!(counter.ask(2, pull(1), 60).is_empty(), "there is no work");
-    assert!(counter.tick(32).is_empty(), "the worker is offline now");
-    counter.ask(33, Command::Label { lane: name("d1"), labels }, 0);
-    let answers = counter.tick(41);
-    assert_eq!(answers.len(), 2, "one wait is over, the other has work");
-    assert!(handed(&answers[1..]).is_some());
+    assert!(counter.ask(1, pull(1), 30).is_empty(), "there is no work");
+    assert_eq!(counter.tick(31).len(), 1, "the wait is over");
+    assert_eq!(counter.why(31), "no_work");
+    counter.tick(60);
+    assert_eq!(counter.why(60), "no_work");
+    counter.tick(61);
+    assert_eq!(counter.why(61), "node_offline");
+}
+
+/// N15: a request whose sender went away is no sign of life, and is given nothing.
+#[test]
+fn whoever_went_away_waits_no_longer() {
+    let mut counter = Counter::open();
+    counter.0 = counter.0.with_senders(|handle| *handle != "asked", |_| ());
+    counter.ask(1, pull(1), 60);
+    assert!(counter.tick(31).is_empty(), "nobody listens");
+    assert_eq!(counter.why(31), "node_offline");
+    assert_eq!(counter.0.waiting(), 0);
 }
 
 fn name(text: &str) -> Name {

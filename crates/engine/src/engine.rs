@@ -120,6 +120,21 @@ impl Engine {
         Woken { all, workers: woken.into_iter().map(|ix| self.state.workers[ix].name.clone()).collect() }
     }
 
+    /// Tells that a request of a worker waits for work from now on: the worker is there while it does (N15).
+    pub fn begin_waiting(&mut self, worker: &Name) {
+        if let Some(ix) = self.state.workers.ix(worker) {
+            self.state.workers[ix].waiting += 1;
+        }
+    }
+
+    /// Tells that a waiting request was answered or given up.
+    pub fn end_waiting(&mut self, worker: &Name) {
+        if let Some(ix) = self.state.workers.ix(worker) {
+            let waiting = &mut self.state.workers[ix].waiting;
+            *waiting = waiting.checked_sub(1).expect("what ends has begun");
+        }
+    }
+
     /// Lets go of what a commit has made findable in the store.
     pub fn forget(&mut self, committed: &[Change]) {
         let recent = &mut self.state.recent;

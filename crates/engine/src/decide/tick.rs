@@ -19,6 +19,10 @@ pub(crate) fn next_due(state: &mut State, context: &Context<'_>) -> Option<Vec<E
     Some(match timer {
         Timer::Worker(ix) => {
             state.workers[ix].armed = None;
+            if state.workers[ix].waiting > 0 {
+                // An open request is a sign of life for as long as it is open (N15).
+                state.workers[ix].last_seen = now;
+            }
             state.workers[ix].lease_due = liveness::earliest_due(state, ix);
             state.dirty.rearm.insert(ix);
             liveness::judge(state, ix, now)

@@ -22,6 +22,8 @@ pub(crate) struct Worker {
     pub(crate) status_since: Timestamp,
     /// The last sign of life; not durable, counts anew after a start (N15).
     pub(crate) last_seen: Timestamp,
+    /// Requests of it that wait for work; while one does, it is there. Not durable.
+    pub(crate) waiting: u32,
     pub(crate) cap: Option<u32>,
     pub(crate) draining: bool,
     pub(crate) paused_until: Option<Timestamp>,
@@ -95,6 +97,7 @@ impl Worker {
             online: true,
             status_since: at,
             last_seen: at,
+            waiting: 0,
             cap: None,
             draining: false,
             paused_until: None,
