@@ -20,7 +20,7 @@ fn an_overdue_attempt_costs_a_retry() {
     }
     until("the last attempt times out", || (server.rows(&run)[0]["status"] == "failed").then_some(()));
     let row = &server.rows(&run)[0];
-    assert_eq!(row["error"], "Task device timeout: exceeded 0.500 seconds");
+    assert_eq!(row["error"], "Task device timeout: exceeded 0.5 seconds");
     assert_eq!((row["attempt"].as_u64(), server.run(&run)["status"].as_str()), (Some(2), Some("failed")));
     let words: Vec<String> =
         server.history(row["id"].as_str().unwrap()).into_iter().map(|(_, word)| word).collect();
