@@ -56,10 +56,17 @@ fn table() {
         let (slower, longer) = (nanos / nanos_10k, instructions / instructions_10k);
         let workers = devices / 100;
         println!(
-            "{devices:>9} {workers:>8} {:>11.0} {nanos:>11.0} {slower:>7.2} {instructions:>21.0} {longer:>7.2} {idle:>14.0} {live:>12.0}",
-            1e9 / nanos
+            "{devices:>9} {workers:>8} {:>11.0} {nanos:>11.0} {slower:>7.2} {instructions:>21.0} {longer:>7.2} {:>14} {:>12}",
+            1e9 / nanos,
+            bytes(devices, idle),
+            bytes(devices, live)
         );
     }
+}
+
+/// Memory is asked for in pieces of megabytes: a small fleet says nothing about one device.
+fn bytes(devices: u32, per_item: f64) -> String {
+    if devices < 100_000 { "-".into() } else { format!("{per_item:.0}") }
 }
 
 fn in_a_process_of_its_own(devices: u32) -> [f64; 3] {
