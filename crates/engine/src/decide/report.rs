@@ -112,17 +112,20 @@ fn run_finished(
     (job, said): (JobId, RunSummary),
     context: &Context<'_>,
 ) -> Effect {
-    let worker = state.workers.ix(&report.worker).map(|ix| &state.workers[ix]);
-    let share = worker
-        .and_then(|worker| worker.shares.values().find(|share| share.job == job && share.first.is_some()));
-    let Some(share) = share else {
+    let Some(worker) = state.workers.ix(&report.worker).map(|ix| &state.workers[ix]) else {
         return Effect::applied(Vec::new());
+    };
+    // Whoever has ended its share runs nothing of it: a stop that it could never report the end of is over too.
+    let stops = worker.superseded.iter().filter(|task| task.job == job);
+    let stop_ended = |task: &TaskId| Event::StopEnded { worker: report.worker.clone(), task: *task };
+    let mut events: Vec<Event> = stops.map(stop_ended).collect();
+    let Some(share) = worker.shares.values().find(|share| share.job == job && share.first.is_some()) else {
+        return Effect::applied(events);
     };
     let counts = share.counts;
     let same = said.succeeded == u64::from(counts.completed)
         && [counts.failed, counts.failed_attempts].map(u64::from).contains(&said.failed)
         && share.is_drained();
-    let mut events = Vec::new();
     if !same {
         let message = format!(
             "{} reports {} succeeded and {} failed for run {job}; the rows say {} completed, {} failed and {} open",
@@ -409,6 +412,15 @@ mod tests {
             1205s pull PC-01 max=0            => finished=r1 stop=r1/d1
             1206s finished PC-01 r1/d1 failed => Stale
             1207s pull PC-01 max=0            => finished=r1
+            1208s run_finished PC-01 r1 failed=1
+            1209s return d1
+            1210s submit r2 attempts=1
+            1211s pull PC-01                  => runs=r2:1 jobs=r2/d1#1
+            2400s sight PC-01
+            2411s tick
+            2412s pull PC-01 max=0            => finished=r2 stop=r2/d1
+            2413s run_finished PC-01 r2 failed=1
+            2414s pull PC-01 max=0            => nothing
             ",
         );
     }
