@@ -73,8 +73,15 @@ struct Report {
 
 fn kill(times: u64) -> Result<(), Failure> {
     process::run(&mut cargo(&["build", "--release", "-p", "muster"]))?;
-    let mut tests = cargo(&["test", "-p", "muster-tests", "--test", "kill", "--", "--nocapture"]);
-    process::run(tests.env("MUSTER_KILLS", times.to_string()).env("MUSTER_BIN", process::release_binary()?))
+    let binary = process::release_binary()?;
+    let mut left = times;
+    while left > 0 {
+        let now = left.min(KILLS_PER_LIFE);
+        let mut tests = cargo(&["test", "-q", "-p", "muster-tests", "--test", "kill", "--", "--nocapture"]);
+        process::run(tests.env("MUSTER_KILLS", now.to_string()).env("MUSTER_BIN", &binary))?;
+        left -= now;
+    }
+    Ok(())
 }
 
 fn simulate(seeds: u64) -> Result<(), Failure> {
@@ -89,6 +96,8 @@ usage: cargo xtask soak                     both series
        cargo xtask soak seeds [--seeds N]   simulate N seeds (100000)";
 
 const KILLS: u64 = 200;
+/// Kills of one data directory; every round looks at all that was ever acknowledged in it, so a new one begins then.
+const KILLS_PER_LIFE: u64 = 20;
 const SEEDS: u64 = 100_000;
 
 #[cfg(test)]
