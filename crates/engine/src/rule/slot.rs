@@ -59,7 +59,7 @@ pub(crate) fn choose(state: &State, ix: WorkerIx, max: u32, now: Timestamp) -> V
 }
 
 /// The worker's shares of the active jobs, beginning after the queue it was last served from.
-fn shares_in_turn(state: &State, ix: WorkerIx) -> Vec<(u64, Cow<'_, ShareView>)> {
+fn shares_in_turn(state: &State, ix: WorkerIx) -> Vec<(u64, Cow<'_, Share>)> {
     let worker = &state.workers[ix];
     let mut jobs: Vec<_> =
         state.queues.iter().filter_map(|(name, queue)| Some((name, queue.active?))).collect();
@@ -73,8 +73,6 @@ fn shares_in_turn(state: &State, ix: WorkerIx) -> Vec<(u64, Cow<'_, ShareView>)>
     };
     jobs.into_iter().map(|(_, job)| (job, view(job))).collect()
 }
-
-type ShareView = Share;
 
 #[cfg(test)]
 mod tests {
