@@ -82,6 +82,22 @@ fn whoever_went_away_waits_no_longer() {
     assert_eq!(counter.0.waiting(), 0);
 }
 
+/// N1, Q7: a cancel reaches a waiting pull at once, as a stop.
+#[test]
+fn a_cancel_answers_a_waiting_pull() {
+    let mut counter = Counter::open();
+    counter.ask(0, pull(0), 0);
+    counter.ask(1, submit(Scope::All), 0);
+    let job = handed(&counter.ask(2, pull(2), 0)).expect("both devices have work").task.job;
+    assert!(counter.ask(3, pull(1), 30).is_empty(), "nothing more to do");
+    let answers = counter.ask(4, Command::Cancel { job }, 0);
+    let stops = answers.iter().find_map(|answer| match &answer.result {
+        Ok(Reply::Pulled(reply)) => Some(reply.stop.len()),
+        _ => None,
+    });
+    assert_eq!(stops, Some(2));
+}
+
 fn name(text: &str) -> Name {
     Name::new(text).expect("a name")
 }

@@ -198,3 +198,16 @@ async fn an_own_secret_speaks_for_its_node() {
     assert_eq!((status("PC-01").await, status("PC-02").await), (200, 401));
     assert_eq!(world.send("GET /api/nodes/pull?node_id=PC-02", "own", String::new()).await.0, 401);
 }
+
+/// N1: HEAD takes no job: its answer would be thrown away, and the job in it.
+#[tokio::test]
+async fn a_head_request_takes_no_job() {
+    let world = World::new();
+    world.submit().await;
+    let devices = json!([{"device_id": "d1", "status": "online"}]);
+    world.pull(json!({"node_id": "PC-01", "max_jobs": 0, "devices": devices})).await;
+    let (status, _) = world.send("HEAD /api/nodes/pull?node_id=PC-01", NODE, String::new()).await;
+    assert_eq!(status, 405);
+    let answer = world.pull(json!({"node_id": "PC-01", "max_jobs": 1})).await;
+    assert_eq!(answer["jobs"].as_array().unwrap().len(), 1);
+}
