@@ -1,0 +1,83 @@
+//! How devices are reached (N23). One file or folder per driver; [`crate::execute`] chooses among them.
+
+pub mod adb;
+pub mod command;
+pub mod simulated;
+pub mod vendor;
+
+use crate::workflow::Step;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
+
+/// One step to be done on one device.
+#[derive(Clone, Copy, Debug)]
+pub struct StepCall<'a> {
+    /// The device's immutable serial.
+    pub device: &'a str,
+    /// Whatever reaches it now.
+    pub handle: &'a str,
+    /// The step, with the run's parameters already put in.
+    pub step: &'a Step,
+    /// The run's parameters.
+    pub params: &'a Value,
+    /// The nth try of the task.
+    pub attempt: u32,
+    /// A directory of this task alone; emptied when it ends.
+    pub scratch: &'a Path,
+    /// Asks the driver to end. It must return soon after, and only when nothing that it began runs any more.
+    pub cancel: &'a CancellationToken,
+}
+
+/// What a step left behind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepOutput {
+    /// What it printed or answered, for `assert` and for people.
+    pub text: Option<String>,
+    /// A file for a later upload, inside `scratch`.
+    pub file: Option<ProducedFile>,
+}
+
+/// A file for a later upload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProducedFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Such as `screenshot`.
+    pub kind: String,
+    /// Such as `image/png`.
+    pub content_type: String,
+}
+
+/// Why a step failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct StepFailure {
+    /// What was wrong, as far as the driver can tell.
+    pub cause: Cause,
+    /// For people.
+    pub message: String,
+}
+
+/// What a driver can tell about a failure; [`crate::execute`] makes a reason of N13 of it and of the step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The device has not allowed this PC to debug it.
+    NeedsUsbAuthorization,
+    /// adb does not reach the device.
+    AdbOffline,
+    /// There is no adb on this PC.
+    AdbMissing,
+    /// The vendor's control channel does not work.
+    VendorWs,
+    /// The vendor's program refused the command.
+    VendorCommand,
+    /// The emulator is not there.
+    EmulatorNotOnline,
+    /// The emulator has not finished booting.
+    EmulatorNotBooted,
+    /// `cancel` was asked for.
+    Cancelled,
+    /// Anything else: a program that failed, an answer that was not as expected.
+    Other,
+}

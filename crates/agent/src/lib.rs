@@ -1,0 +1,14 @@
+//! The device agent: takes jobs of a coordinator, runs them on devices, reports without loss.
+//!
+//! [`core`] decides everything and touches nothing; [`driver`] reaches devices; [`execute`] walks a device through a
+//! workflow.
+
+pub mod core;
+pub mod driver;
+pub mod execute;
+mod job;
+pub mod process;
+pub mod upload;
+pub mod workflow;
+
+pub use job::{Artifact, Attached, End, Job, StepStatus, Text};

@@ -1,0 +1,1 @@
+//! An append-only, checksummed log on disk of what must not be lost.
