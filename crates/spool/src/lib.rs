@@ -1,1 +1,22 @@
-//! An append-only, checksummed log on disk of what must not be lost.
+//! An append-only, checksummed log on disk of what must not be lost (N19).
+//!
+//! Payloads are bytes; the log knows nothing of what they mean. It blocks, starts no thread, reads no clock
+//! and draws no randomness, so the simulated world runs this very code over a simulated disk.
+//!
+//! An entry is **appended** (in memory), **synced** (durable, many at once), and some day **acked** or **set
+//! aside**, in any order. What was synced and not acked comes back after a crash at any byte, in order and
+//! unaltered. What was not synced may come back or not, but never altered and never behind a gap.
+
+mod directory;
+mod disk;
+mod error;
+#[cfg(feature = "simulated")]
+mod simulated;
+mod spool;
+
+pub use directory::Directory;
+pub use disk::Disk;
+pub use error::SpoolError;
+#[cfg(feature = "simulated")]
+pub use simulated::{Failure, SimulatedDisk, SimulatedFile};
+pub use spool::{Cut, Limits, Recovered, Seq, SetAside, Spool, set_aside_entries};

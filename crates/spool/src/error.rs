@@ -1,0 +1,66 @@
+//! Why the log did not do as told.
+
+use std::io;
+
+/// Why the log did not do as told. Nothing that was appended is lost by any of these.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    /// Another process has the log.
+    #[error(
+        "the spool {directory} is in use by another agent; stop it first or choose another --spool directory"
+    )]
+    InUse {
+        /// Where the log is.
+        directory: String,
+    },
+    /// The disk has no room. What was to be written stays in memory and the next sync tries again.
+    #[error("no room on the disk for {bytes} bytes in {file}")]
+    Full {
+        /// The file that was to grow.
+        file: String,
+        /// How much was to be written or reserved.
+        bytes: u64,
+    },
+    /// A payload is longer than may ever be written.
+    #[error("an entry of {length} bytes, {max} are allowed")]
+    TooLong {
+        /// What was given.
+        length: usize,
+        /// What is allowed.
+        max: usize,
+    },
+    /// Bytes that had been durable are not what was written.
+    #[error(
+        "{file} is damaged at byte {offset}: {what}; nothing was changed: restore the file from a copy, or move the spool directory away to begin anew without what it held"
+    )]
+    Damaged {
+        /// The file.
+        file: String,
+        /// Where reading ended.
+        offset: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+    /// The log was written by another version.
+    #[error(
+        "{file} has format {found}, this binary knows {known}; use the muster that wrote it to empty the spool"
+    )]
+    Version {
+        /// The file.
+        file: String,
+        /// In the file.
+        found: u32,
+        /// In this binary.
+        known: u32,
+    },
+    /// The disk refused.
+    #[error("could not {doing} {file}: {source}")]
+    Io {
+        /// What was tried, as a verb.
+        doing: &'static str,
+        /// The file.
+        file: String,
+        /// What the disk said.
+        source: io::Error,
+    },
+}
