@@ -1,5 +1,18 @@
-//! Workflows are data (N22).
+//! Workflows are data (N22). The format stands in `docs/workflows.md`.
 
+mod catalogue;
+mod check;
+mod fields;
+mod fill;
+mod parse;
+pub mod template;
+
+pub use catalogue::Workflows;
+pub use fields::{Place, Problem, WorkflowError};
+pub use parse::parse;
+pub use template::{TemplateError, Values};
+
+use muster_model::FailureReason;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -12,7 +25,7 @@ pub struct Workflow {
     pub timeout: Duration,
     /// In order.
     pub steps: Vec<Step>,
-    /// Where uploads go, if not to the coordinator's usual place (N21).
+    /// Where uploads go, if not to the coordinator's usual place (N21): a path with `{KEY}`s that the coordinator knows.
     pub storage_path: Option<String>,
 }
 
@@ -63,4 +76,10 @@ pub enum OnFailure {
     Continue,
     /// It is tried again, `retries` times; then the task fails.
     Retry,
+}
+
+/// Finds the reason that a word of the contract names (N13).
+#[must_use]
+pub fn reason_named(word: &str) -> Option<FailureReason> {
+    FailureReason::ALL.into_iter().find(|reason| reason.as_str() == word)
 }

@@ -1,0 +1,200 @@
+//! `{{KEY}}` in a text, and what takes its place (N22).
+
+use serde_json::Value;
+use std::{borrow::Cow, fmt::Write};
+
+/// What `{{KEY}}` can stand for.
+#[derive(Clone, Debug)]
+pub struct Values<'a> {
+    /// What the agent itself knows; comes before the run's parameters, so that no run can pose as another device.
+    pub own: Vec<(&'static str, String)>,
+    /// The run's parameters: an object; only its own members count.
+    pub params: &'a Value,
+}
+
+/// Why a text cannot be filled in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// `{{` without `}}`.
+    #[error("{{{{ without }}}} in {0:?}")]
+    Unclosed(String),
+    /// What stands between the braces is no key.
+    #[error("{{{{{0}}}}} is no key: A-Z, a-z, 0-9, _, . and - can stand in one")]
+    NoKey(String),
+    /// The run has no such parameter.
+    #[error("the run has no parameter {0}, which {{{{{0}}}}} asks for")]
+    UnknownKey(String),
+    /// No program and no device can be told a text with a zero byte.
+    #[error("the parameter {0} holds a zero byte")]
+    ZeroByte(String),
+}
+
+/// How a value is put in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quoting {
+    /// As it is.
+    None,
+    /// As one word of a shell.
+    Shell,
+}
+
+/// A stretch of a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// Stays as it is.
+    Literal(&'a str),
+    /// Gives way to the value of this key.
+    Key(&'a str),
+}
+
+impl Values<'_> {
+    /// Fills in a text. A value that itself holds `{{…}}` stays as it is.
+    pub fn fill(&self, template: &str, quoting: Quoting) -> Result<String, TemplateError> {
+        let mut filled = String::with_capacity(template.len());
+        for piece in parse(template)? {
+            match (piece, quoting) {
+                (Piece::Literal(text), _) => filled.push_str(text),
+                (Piece::Key(key), Quoting::None) => filled.push_str(&self.value(key)?),
+                (Piece::Key(key), Quoting::Shell) => {
+                    write!(filled, "{}", quote(&self.value(key)?)).expect("a String takes all");
+                }
+            }
+        }
+        Ok(filled)
+    }
+
+    fn value(&self, key: &str) -> Result<Cow<'_, str>, TemplateError> {
+        let own =
+            self.own.iter().find(|(known, _)| *known == key).map(|(_, value)| Cow::Borrowed(value.as_str()));
+        let given = || self.params.get(key).map(text);
+        let value = own.or_else(given).ok_or_else(|| TemplateError::UnknownKey(key.to_owned()))?;
+        if value.contains('\0') { Err(TemplateError::ZeroByte(key.to_owned())) } else { Ok(value) }
+    }
+}
+
+/// Takes a template apart.
+pub fn parse(template: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
+    let mut pieces = Vec::new();
+    let mut rest = template;
+    while let Some((literal, opened)) = rest.split_once("{{") {
+        let unclosed = || TemplateError::Unclosed(template.to_owned());
+        let (key, after) = opened.split_once("}}").ok_or_else(unclosed)?;
+        let key = key.trim();
+        if !is_key(key) {
+            return Err(TemplateError::NoKey(key.to_owned()));
+        }
+        pieces.extend([Piece::Literal(literal), Piece::Key(key)]);
+        rest = after;
+    }
+    pieces.push(Piece::Literal(rest));
+    Ok(pieces)
+}
+
+/// Makes any text one word of a POSIX shell, which means just that text.
+///
+/// The words after `adb shell` reach a shell on the device, whatever started adb.
+#[must_use]
+pub fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn is_key(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    !text.is_empty() && text.bytes().all(fits)
+}
+
+/// A string without its quotes; anything else as JSON.
+fn text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::process::Command;
+
+    fn fill(template: &str, params: &Value) -> Result<String, TemplateError> {
+        let own = vec![("device_id", "sim-0001".to_owned())];
+        Values { own, params }.fill(template, Quoting::None)
+    }
+
+    /// N22: strings come as they are, everything else as JSON.
+    #[test]
+    fn values_take_the_place_of_keys() {
+        let params =
+            json!({"S": "a b", "N": 1.5, "B": true, "O": {"x": [1, "y"]}, "Z": null, "n-1.x": "dash"});
+        assert_eq!(fill("<{{S}}|{{N}}|{{B}}|{{Z}}>", &params).unwrap(), "<a b|1.5|true|null>");
+        assert_eq!(fill("{{O}}", &params).unwrap(), r#"{"x":[1,"y"]}"#);
+        assert_eq!(fill("{{ S }}{{n-1.x}}{{device_id}}", &params).unwrap(), "a bdashsim-0001");
+        assert_eq!(fill("no keys: { } }}", &params).unwrap(), "no keys: { } }}");
+    }
+
+    /// N22: what a value brings along is not looked at again.
+    #[test]
+    fn a_value_is_not_a_template() {
+        let params = json!({"A": "{{B}}", "B": "secret"});
+        assert_eq!(fill("{{A}}", &params).unwrap(), "{{B}}");
+        let params = json!({"A": "{", "B": "secret"});
+        assert_eq!(fill("{{A}}{{A}}B}}", &params).unwrap(), "{{B}}");
+    }
+
+    /// N22: the agent's own values cannot be replaced by a run.
+    #[test]
+    fn own_values_come_first() {
+        assert_eq!(fill("{{device_id}}", &json!({"device_id": "other"})).unwrap(), "sim-0001");
+    }
+
+    /// N22: what cannot be filled in is named.
+    #[test]
+    fn what_is_missing_is_named() {
+        let text = |template| fill(template, &json!({"nul": "a\0b"})).unwrap_err().to_string();
+        assert_eq!(text("{{GONE}}"), "the run has no parameter GONE, which {{GONE}} asks for");
+        assert_eq!(text("{{open"), "{{ without }} in \"{{open\"");
+        assert_eq!(text("{{a b}}"), "{{a b}} is no key: A-Z, a-z, 0-9, _, . and - can stand in one");
+        assert_eq!(text("{{nul}}"), "the parameter nul holds a zero byte");
+    }
+
+    /// N22: whatever a value holds, a shell sees it as one word and runs nothing of it.
+    #[test]
+    fn a_quoted_value_is_one_word_of_a_shell() {
+        for hostile in [
+            "",
+            " ",
+            "'",
+            "''",
+            "\"",
+            "\\",
+            "\\'",
+            "a'b'c",
+            "$(id)",
+            "`id`",
+            "; rm -rf /",
+            "&& id",
+            "| id",
+            "\n id",
+            "$HOME",
+            "*",
+            "~",
+            "#",
+            "-n",
+            "'; id; '",
+            "'\\''",
+            "ü 日本",
+            "{{B}}",
+            "\r",
+            "\t",
+            "!!",
+            "$'\\x41'",
+        ] {
+            let (own, params) = (Vec::new(), json!({"V": hostile}));
+            let filled = Values { own, params: &params }.fill("x{{V}}y", Quoting::Shell).unwrap();
+            let printed =
+                Command::new("sh").arg("-c").arg(format!("printf '[%s]' {filled}")).output().unwrap();
+            assert_eq!(String::from_utf8(printed.stdout).unwrap(), format!("[x{hostile}y]"));
+        }
+    }
+}
