@@ -1,0 +1,216 @@
+//! The driver against servers that a real adb cannot be made to be; the real one is in the end-to-end tests.
+
+use super::{
+    Adb, AdbSettings,
+    fake_server::{FakeServer, Reply, block, ran},
+};
+use crate::{
+    driver::{Cause, StepCall, StepFailure, StepOutput},
+    workflow::{OnFailure, Step, StepKind},
+};
+use serde_json::{Map, Value};
+use std::{path::Path, time::Duration};
+use tokio_util::sync::CancellationToken;
+
+const LONG: Duration = Duration::from_secs(30);
+const SHORT: Duration = Duration::from_millis(50);
+
+/// A server with one list, whose devices all answer the same.
+async fn server(list: &'static str, device: fn(&str) -> Reply) -> FakeServer {
+    FakeServer::start(move |request| match request {
+        "host:devices-l" => block(list),
+        request if request.ends_with(":features") => block("shell_v2,cmd"),
+        request if request.starts_with("host:transport") => Reply::Then(b"OKAY".to_vec()),
+        request => device(request),
+    })
+    .await
+}
+
+async fn perform(adb: &Adb, device: &str, handle: &str, command: &[&str]) -> Result<StepOutput, StepFailure> {
+    let step = Step {
+        id: "STEP".to_owned(),
+        kind: StepKind::Adb,
+        command: command.iter().map(|word| (*word).to_owned()).collect(),
+        action: None,
+        params: Map::new(),
+        timeout: LONG,
+        on_failure: OnFailure::Stop,
+        retries: 0,
+    };
+    let cancel = CancellationToken::new();
+    let (params, scratch) = (&Value::Null, Path::new("/nonexistent"));
+    adb.perform(&StepCall { device, handle, step: &step, params, attempt: 1, scratch, cancel: &cancel }).await
+}
+
+fn answers(request: &str) -> Reply {
+    match request.rsplit_once("getprop ").map(|(_, name)| name) {
+        Some("ro.serialno") => ran("unknown\n", 0),
+        Some("ro.boot.serialno") => ran("SER1\n", 0),
+        Some(_) => ran("\n", 0),
+        None => ran("done\n", 0),
+    }
+}
+
+/// N13: the condition of a device is the cause of every failure that it explains.
+#[tokio::test]
+async fn a_failure_has_the_cause_that_the_device_shows() {
+    let cases = [
+        ("SER1 unauthorized transport_id:1", "SER1", Cause::NeedsUsbAuthorization),
+        ("SER1 authorizing", "SER1", Cause::NeedsUsbAuthorization),
+        ("SER1 offline transport_id:1", "SER1", Cause::AdbOffline),
+        ("SER1 no permissions; see [x] transport_id:1", "SER1", Cause::AdbOffline),
+        ("SER1 recovery", "SER1", Cause::AdbOffline),
+        ("", "SER1", Cause::AdbOffline),
+        ("SER2 device", "SER1", Cause::AdbOffline),
+        ("10.0.0.7:5555 offline transport_id:1", "10.0.0.7:5555", Cause::AdbOffline),
+        ("emulator-5554 offline transport_id:1", "emulator-5554", Cause::EmulatorNotOnline),
+        ("", "emulator-5554", Cause::EmulatorNotOnline),
+        ("emulator-5554 device transport_id:1", "emulator-5554", Cause::EmulatorNotBooted),
+    ];
+    for (list, device, cause) in cases {
+        let adb = server(list, answers).await.driver(LONG);
+        let failure = perform(&adb, device, device, &["get-state"]).await.unwrap_err();
+        assert_eq!(failure.cause, cause, "{list:?}: {failure}");
+    }
+}
+
+/// N23: the serial is asked for once per connection, with the second property where the first is none.
+#[tokio::test]
+async fn a_serial_is_asked_for_once() {
+    let server = server("10.0.0.7:5555 device transport_id:4", answers).await;
+    let adb = server.driver(LONG);
+    for _ in 0..3 {
+        let seen = adb.discover().await.unwrap();
+        assert_eq!((&*seen[0].device, &*seen[0].handle), ("SER1", "10.0.0.7:5555"));
+        let output = perform(&adb, "SER1", "10.0.0.7:5555", &["shell", "true"]).await.unwrap();
+        assert_eq!(output.text.as_deref(), Some("done"));
+    }
+    assert_eq!(server.asked("getprop ro.serialno"), 1);
+    assert_eq!(server.asked("getprop ro.boot.serialno"), 1);
+}
+
+/// N18, N23: an address that reaches another phone now is refused; nothing is run there.
+#[tokio::test]
+async fn another_phone_at_the_same_address_is_not_driven() {
+    let server = server("10.0.0.7:5555 device transport_id:4", answers).await;
+    let failure =
+        perform(&server.driver(LONG), "SER9", "10.0.0.7:5555", &["shell", "reboot"]).await.unwrap_err();
+    assert_eq!(failure.cause, Cause::AdbOffline);
+    assert_eq!(failure.message, "10.0.0.7:5555 reaches SER1 now, not SER9");
+    assert_eq!(server.asked("reboot"), 0);
+}
+
+/// N23: a device that moved to another handle is driven there.
+#[tokio::test]
+async fn a_device_is_found_by_what_reaches_it_now() {
+    let server = server("10.0.0.7:5555 offline transport_id:4\nSER1 device transport_id:5", answers).await;
+    perform(&server.driver(LONG), "SER1", "10.0.0.7:5555", &["shell", "true"]).await.unwrap();
+    assert_eq!(server.asked("host:transport-id:5"), 1);
+    assert_eq!(server.asked("host:transport-id:4"), 0);
+}
+
+/// N23: servers before 1.0.40 number no connections.
+#[tokio::test]
+async fn an_old_server_is_asked_by_serial() {
+    let server = server("SER1 device", answers).await;
+    perform(&server.driver(LONG), "SER1", "SER1", &["shell", "true"]).await.unwrap();
+    assert_eq!((server.asked("host:transport:SER1"), server.asked("host-serial:SER1:features")), (1, 1));
+}
+
+/// N13: a connection that ends before its command is a lost device, however it ends.
+#[tokio::test]
+async fn a_connection_that_ends_early_is_no_success() {
+    let replies: [fn(&str) -> Reply; 5] = [
+        |_| Reply::Last(b"OKAY".to_vec()),
+        |_| Reply::Last(b"OKAY\x01\xff\xff\xff\xffshort".to_vec()),
+        |_| Reply::Last(b"OKAY\x01\x02\0".to_vec()),
+        |_| Reply::Last(b"OKAY\x03\x01\0\0\0".to_vec()),
+        |_| Reply::Last(Vec::new()),
+    ];
+    for device in replies {
+        let adb = server("SER1 device transport_id:1", device).await.driver(LONG);
+        let failure = perform(&adb, "SER1", "SER1", &["shell", "true"]).await.unwrap_err();
+        assert_eq!(failure.cause, Cause::AdbOffline, "{failure}");
+    }
+}
+
+/// N13: a device that is there and refuses is not called offline; one whose `exec:` ends as it vanishes is.
+#[tokio::test]
+async fn a_refusal_is_told_from_a_loss() {
+    let refuses = |_: &str| Reply::Last(b"FAIL0006closed".to_vec());
+    let adb = server("SER1 device transport_id:1", refuses).await.driver(LONG);
+    let failure = perform(&adb, "SER1", "SER1", &["exec-out", "cat", "/x"]).await.unwrap_err();
+    assert_eq!((failure.cause, failure.message.as_str()), (Cause::Other, "adb refused: closed"));
+
+    let lists = std::sync::atomic::AtomicU32::new(0);
+    let vanishing = FakeServer::start(move |request| match request {
+        "host:devices-l" if lists.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0 => {
+            block("SER1 device transport_id:1")
+        }
+        "host:devices-l" => block("SER1 offline transport_id:1"),
+        request if request.starts_with("host:") => Reply::Then(b"OKAY".to_vec()),
+        _ => Reply::Last(b"OKAYhalf of it".to_vec()),
+    });
+    let adb = vanishing.await.driver(LONG);
+    let failure = perform(&adb, "SER1", "SER1", &["exec-out", "cat", "/x"]).await.unwrap_err();
+    assert_eq!(failure.cause, Cause::AdbOffline, "{failure}");
+}
+
+/// N13: whatever listens in adb's place breaks nothing, and a server that hangs holds nobody up.
+#[tokio::test]
+async fn a_server_that_is_none_is_a_failure() {
+    let replies: [(fn(&str) -> Reply, Duration); 7] = [
+        (|_| Reply::Last(b"HTTP/1.1 400 Bad Request\r\n".to_vec()), LONG),
+        (|_| Reply::Last(b"OKAYzzzz".to_vec()), LONG),
+        (|_| Reply::Last(b"OKAY-001".to_vec()), LONG),
+        (|_| Reply::Last(b"OKAYffffshort".to_vec()), LONG),
+        (|_| Reply::Last(b"FAILffff".to_vec()), LONG),
+        (|_| Reply::Last(Vec::new()), LONG),
+        (|_| Reply::Silence, SHORT),
+    ];
+    for (number, (reply, patience)) in replies.into_iter().enumerate() {
+        let adb = FakeServer::start(reply).await.driver(patience);
+        let failure = adb.discover().await.unwrap_err();
+        assert_eq!(failure.cause, Cause::AdbOffline, "{number}: {failure}");
+        perform(&adb, "SER1", "SER1", &["get-state"]).await.unwrap_err();
+    }
+}
+
+/// N23: a device that hangs is listed as unusable, and holds up no other.
+#[tokio::test]
+async fn a_device_that_does_not_say_who_it_is_is_listed_with_an_error() {
+    let list = "10.0.0.7:5555 device transport_id:1\nSER2 device transport_id:2";
+    let adb = server(list, |_| Reply::Silence).await.driver(SHORT);
+    let seen = adb.discover().await.unwrap();
+    let seen: Vec<_> = seen.iter().map(|seen| format!("{} {:?}", seen.device, seen.attachment)).collect();
+    assert_eq!(seen, ["10.0.0.7:5555 Error", "SER2 Online"]);
+}
+
+/// N13, N23: commands that no driver could carry out are refused before anything is sent.
+#[tokio::test]
+async fn what_is_no_step_is_refused() {
+    let server = server("SER1 device transport_id:1", answers).await;
+    let adb = server.driver(LONG);
+    let long = "x".repeat(40_000);
+    for command in
+        [&[][..], &["root"], &["shell"], &["exec-out"], &["shell", "a\0b"], &["shell", "echo", &long]]
+    {
+        let failure = perform(&adb, "SER1", "SER1", command).await.unwrap_err();
+        assert_eq!(failure.cause, Cause::Other, "{failure}");
+    }
+    assert_eq!(server.asked("shell,"), 0);
+}
+
+/// N13: no server and no adb program is `adb_missing`; a server elsewhere that does not answer is not.
+#[tokio::test]
+async fn without_adb_there_is_adb_missing() {
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let settings = AdbSettings { port: free, program: "/nonexistent/adb".into(), ..AdbSettings::default() };
+    let failure = Adb::new(settings.clone()).discover().await.unwrap_err();
+    assert_eq!(failure.cause, Cause::AdbMissing);
+    assert!(failure.message.contains("/nonexistent/adb cannot be run"), "{failure}");
+
+    let failing = AdbSettings { program: "false".into(), ..settings };
+    let failure = Adb::new(failing).discover().await.unwrap_err();
+    assert_eq!(failure.cause, Cause::AdbOffline, "{failure}");
+}
