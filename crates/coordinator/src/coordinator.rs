@@ -11,7 +11,7 @@ use crate::{
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use muster_model::{
     Cause, Command, Explanation, JobId, JobPayload, Millis, Name, Pull, PullReply, Rejection, Reply,
-    Settings, Subject, Timestamp,
+    Settings, Subject, TaskId, TaskRecord, Timestamp,
 };
 use muster_store::{Reader, Store, StoreError};
 use std::{
@@ -20,7 +20,7 @@ use std::{
     thread::{self, JoinHandle},
     time::Duration,
 };
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, oneshot};
 
 /// How a coordinator runs.
 #[derive(Clone, Copy, Debug)]
@@ -153,6 +153,20 @@ impl Coordinator {
         }
     }
 
+    /// A task as it stands: by memory, which knows the live lease, else by the store.
+    ///
+    /// # Errors
+    /// `Rejected(TaskUnknown)`, too many waiting requests, or a failed read.
+    pub async fn task(&self, id: TaskId) -> Result<TaskRecord, Refusal> {
+        let _place = self.place()?;
+        let (reply, answer) = oneshot::channel();
+        self.shared.inbox.send(Message::Task(id, reply)).map_err(|_| Refusal::Unavailable)?;
+        match answer.await.map_err(|_| Refusal::Unavailable)? {
+            Some(task) => Ok(task),
+            None => Ok(self.read(move |reader| reader.task(id)).await?.ok_or(Rejection::TaskUnknown)?),
+        }
+    }
+
     /// The payload of a job; remembered for the jobs asked for lately.
     ///
     /// # Errors
@@ -249,14 +263,19 @@ impl Coordinator {
     }
 
     async fn request(&self, command: Command, wait_until: Option<Timestamp>) -> Result<Reply, Refusal> {
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|full| match full {
-            tokio::sync::TryAcquireError::Closed => Refusal::Unavailable,
-            tokio::sync::TryAcquireError::NoPermits => Refusal::Busy,
-        })?;
+        let place = self.place()?;
         let (reply, answer) = oneshot::channel();
         let request = Request { command, wait_until, handle: Handle { reply, place: Some(place) } };
         self.shared.inbox.send(Message::Request(Box::new(request))).map_err(|_| Refusal::Unavailable)?;
         Ok(answer.await.map_err(|_| Refusal::Unavailable)??)
+    }
+
+    /// A place among those who wait for the driver, so that they never grow without bound (I9).
+    fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        Arc::clone(&self.places).try_acquire_owned().map_err(|full| match full {
+            TryAcquireError::Closed => Refusal::Unavailable,
+            TryAcquireError::NoPermits => Refusal::Busy,
+        })
     }
 
     async fn explain_ended(&self, subject: Subject) -> Result<Explanation, Refusal> {

@@ -7,7 +7,8 @@ use crate::{
 };
 use muster_engine::{Context, Engine};
 use muster_model::{
-    Command, Explanation, Facts, Key, Millis, Name, Pull, Rejection, Reply, Subject, Timestamp,
+    Command, Explanation, Facts, Key, Millis, Name, Pull, Rejection, Reply, Subject, TaskId, TaskRecord,
+    Timestamp,
 };
 use muster_store::{Batch, FeedEntry};
 use std::sync::Arc;
@@ -173,6 +174,12 @@ impl<R> Desk<R> {
     #[must_use]
     pub fn explain(&self, subject: Subject, now: Timestamp) -> Option<Explanation> {
         self.engine.explain(subject, now)
+    }
+
+    /// A task as it stands, as far as memory knows.
+    #[must_use]
+    pub fn task(&self, id: TaskId) -> Option<TaskRecord> {
+        self.engine.task(id)
     }
 
     /// Requests that wait for work.

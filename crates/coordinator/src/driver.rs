@@ -7,7 +7,7 @@ use crate::{
     entropy::system_seeds,
 };
 use muster_engine::Restoring;
-use muster_model::{Change, Explanation, Millis, Rejection, Reply, Subject, Timestamp};
+use muster_model::{Change, Explanation, Millis, Rejection, Reply, Subject, TaskId, TaskRecord, Timestamp};
 use muster_store::{Batch, Cutoffs, Loaded, Lookup, Store, StoreError, Term, Writer};
 use std::{
     sync::{Arc, mpsc},
@@ -35,6 +35,7 @@ pub(crate) struct Handle {
 pub(crate) enum Message {
     Request(Box<Request<Handle>>),
     Explain(Subject, oneshot::Sender<Option<Explanation>>),
+    Task(TaskId, oneshot::Sender<Option<TaskRecord>>),
     /// With the epoch, so that a word from an earlier term is not taken for one of this.
     Committed(u64, Result<(), StoreError>),
     Pruned(u64, Result<bool, StoreError>),
@@ -135,6 +136,9 @@ impl<'a> TermRun<'a> {
                 Message::Explain(subject, reply) => {
                     // A caller that no longer listens needs no answer.
                     let _ = reply.send(self.desk.explain(subject, self.shared.clock.now()));
+                }
+                Message::Task(id, reply) => {
+                    let _ = reply.send(self.desk.task(id));
                 }
                 Message::Committed(epoch, result) if epoch == self.epoch => self.committed(result)?,
                 Message::Pruned(epoch, result) if epoch == self.epoch => self.pruned(result)?,

@@ -1,7 +1,10 @@
 //! The threads around the desk: a store that is slow, a store that fails.
 
 use muster_coordinator::{Coordinator, Options, Refusal};
-use muster_model::{Command, Digest, JobId, JobPayload, Name, Reply, Scope, Submission, SubmissionKey};
+use muster_model::{
+    Attachment, Command, DeviceReport, Digest, JobId, JobPayload, Name, Pull, Rejection, Reply, Scope,
+    Submission, SubmissionKey, TaskId, TaskStatus,
+};
 use muster_store::{Batch, Cutoffs, Failure, Loaded, MemoryStore, Reader, Store, StoreError, Term, Writer};
 use std::{
     sync::{
@@ -102,6 +105,30 @@ async fn a_failed_commit_ends_the_term_and_a_repeat_finds_the_truth() {
     }
 }
 
+/// N21: a task is read as it stands, with its live lease; one that was never there is unknown.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_is_read_with_its_lease() {
+    let coordinator =
+        Coordinator::start(Arc::new(MemoryStore::default()), Options::default()).expect("it starts");
+    wait_until_ready(&coordinator).await;
+    let device = DeviceReport { device: name("d1"), handle: name("h1"), attachment: Attachment::Online };
+    let pull = |devices| Pull { worker: name("PC-01"), max: 1, devices };
+    coordinator.pull(pull(Some(vec![device])), Duration::ZERO).await.expect("a report");
+    let job = ask(coordinator.clone(), "k").await.expect("a job");
+    let handout = coordinator.pull(pull(None), Duration::ZERO).await.expect("work").handouts.remove(0);
+    let task = coordinator.task(handout.task).await.expect("it runs");
+    assert_eq!((task.worker, task.lane, task.attempt), (name("PC-01"), name("d1"), 1));
+    assert_eq!((task.fence, task.status), (handout.fence, TaskStatus::Running));
+    assert!(task.started_at.is_some());
+    let unknown = coordinator.task(TaskId { job, ordinal: 99 }).await;
+    assert!(matches!(unknown, Err(Refusal::Rejected(Rejection::TaskUnknown))));
+    coordinator.stop().await;
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("a name")
+}
+
 fn all() -> muster_store::Cursor {
     muster_store::Cursor { after: None, limit: 100 }
 }
@@ -116,7 +143,7 @@ async fn ask(coordinator: Coordinator, key: &'static str) -> Result<JobId, Refus
     let submission = Submission {
         key: Some(SubmissionKey::new(key).expect("a key")),
         digest: Digest(1),
-        queue: Name::new("default").expect("a name"),
+        queue: name("default"),
         scope: Scope::All,
         max_attempts: None,
         payload: JobPayload { title: None, workflow: "w".into(), params: "{}".into(), timeout: None },

@@ -11,7 +11,7 @@ use crate::{
 use alloc::{vec, vec::Vec};
 use muster_model::{
     Change, Command, Event, Explanation, JobStatus, Key, Name, Outcome, Pull, Rejection, Reply, ReportKind,
-    Settings, Subject, TaskRecord, Timestamp,
+    Settings, Subject, TaskId, TaskRecord, Timestamp,
 };
 
 /// Timers followed in one command at most; the rest is due at once.
@@ -153,6 +153,13 @@ impl Engine {
     #[must_use]
     pub fn explain(&self, subject: Subject, now: Timestamp) -> Option<Explanation> {
         crate::explain::explain(&self.state, subject, now)
+    }
+
+    /// A task as it stands; `None` when memory does not know it.
+    #[must_use]
+    pub fn task(&self, id: TaskId) -> Option<TaskRecord> {
+        let live = self.state.task(id).map(|task| self.state.task_record(id, task));
+        live.or_else(|| self.state.recent.tasks.get(&id).map(|task| (**task).clone()))
     }
 
     fn carry_out(

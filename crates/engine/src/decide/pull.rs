@@ -138,9 +138,10 @@ fn told(state: &State, ix: WorkerIx) -> PullReply {
     let worker = &state.workers[ix];
     let over = worker.shares.values().filter(|share| share.first.is_some() && share.is_drained());
     let stopping = worker.live.iter().filter(|task| state.jobs[&task.job].status.is_ended());
-    let mut stop: Vec<TaskId> = stopping.map(|task| state.task_id(*task)).collect();
+    let stopping: Vec<Handout> = stopping.map(|task| handed_again(state, *task)).collect();
+    let mut stop: Vec<TaskId> = stopping.iter().map(|handout| handout.task).collect();
     stop.extend(worker.superseded.iter().copied());
-    PullReply { finished: over.map(|share| share.job).collect(), stop, ..PullReply::default() }
+    PullReply { finished: over.map(|share| share.job).collect(), stop, stopping, ..PullReply::default() }
 }
 
 /// The jobs of which this answer carries the worker's first task.
