@@ -13,12 +13,12 @@ mod writing;
 #[cfg(test)]
 mod tests;
 
-use crate::{ArtifactStore, Claim, ContentHash, Kept, Progress, StoragePath, StoreError, Upload};
+use crate::{ArtifactStore, Claim, ContentHash, Kept, Opened, Progress, StoragePath, StoreError, Upload};
 use comparing::Comparing;
 use pen::Pens;
 use place::Place;
 use std::{
-    io::{self, Read, Seek, SeekFrom},
+    io::{self, Seek, SeekFrom},
     os::unix::fs::DirBuilderExt,
     path::Path,
     sync::{Arc, Mutex},
@@ -85,16 +85,12 @@ impl ArtifactStore for DirectoryStore {
         Ok(Box::new(Writing::begin(Arc::clone(&self.0), claim.clone(), pen, offset)?))
     }
 
-    fn read(
-        &self,
-        path: &StoragePath,
-        from: u64,
-    ) -> Result<Option<(Kept, Box<dyn Read + Send>)>, StoreError> {
+    fn read(&self, path: &StoragePath, from: u64) -> Result<Option<Opened>, StoreError> {
         let Some((kept, mut file)) = self.0.kept(path)? else {
             return Ok(None);
         };
         file.seek(SeekFrom::Start(from))?;
-        Ok(Some((kept, Box::new(file))))
+        Ok(Some(Opened { kept, content: Box::new(file) }))
     }
 
     fn sweep(&self, before: SystemTime) -> Result<usize, StoreError> {

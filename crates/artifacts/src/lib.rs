@@ -16,5 +16,5 @@ pub use claim::{Claim, ProofError, Signer};
 pub use directory::DirectoryStore;
 pub use hash::{ContentHash, HashError};
 pub use path::{PathError, StoragePath, escape};
-pub use store::{ArtifactStore, Finished, Kept, Progress, StoreError, Upload};
+pub use store::{ArtifactStore, Finished, Kept, Opened, Progress, StoreError, Upload};
 pub use template::{Template, TemplateError};

@@ -28,8 +28,7 @@ pub trait ArtifactStore: Send + Sync {
     ///
     /// # Errors
     /// When it cannot be read.
-    fn read(&self, path: &StoragePath, from: u64)
-    -> Result<Option<(Kept, Box<dyn Read + Send>)>, StoreError>;
+    fn read(&self, path: &StoragePath, from: u64) -> Result<Option<Opened>, StoreError>;
 
     /// Removes unfinished uploads that were last touched before a time, and says how many.
     ///
@@ -71,6 +70,14 @@ pub struct Kept {
     pub content_type: String,
     /// Of its content.
     pub sha256: ContentHash,
+}
+
+/// A complete file, open for reading.
+pub struct Opened {
+    /// What is known of it.
+    pub kept: Kept,
+    /// The bytes that were asked for.
+    pub content: Box<dyn Read + Send>,
 }
 
 /// How far an upload is.

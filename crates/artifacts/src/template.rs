@@ -158,7 +158,7 @@ mod tests {
         assert!(paths.iter().all(|path| path.len() == 202 && path.contains("~~")), "{paths:?}");
         assert!(paths[0] != paths[1] && paths[1] != paths[2]);
         assert_ne!(fill("a/{v}", &paths[0][2..]).unwrap(), paths[0]);
-        let many = vec!["{v}"; 6].join("/");
+        let many = ["{v}"; 6].join("/");
         let refused = fill(&many, &"x".repeat(300)).unwrap_err();
         assert_eq!(refused, TemplateError::Path(PathError::TooLong(1205)));
     }

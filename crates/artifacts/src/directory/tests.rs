@@ -2,6 +2,7 @@ use super::*;
 use crate::Finished;
 use std::{
     fs,
+    io::Read,
     os::unix::fs::{PermissionsExt, symlink},
     time::Duration,
 };
@@ -30,9 +31,9 @@ impl Scene {
     }
 
     fn get(&self, path: &str) -> Option<(Kept, Vec<u8>)> {
-        let (kept, mut file) = self.store.read(&StoragePath::parse(path).unwrap(), 0).unwrap()?;
+        let Opened { kept, mut content } = self.store.read(&StoragePath::parse(path).unwrap(), 0).unwrap()?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).unwrap();
+        content.read_to_end(&mut bytes).unwrap();
         Some((kept, bytes))
     }
 
