@@ -9,6 +9,7 @@ pub mod execute;
 mod job;
 pub mod process;
 pub mod upload;
+pub mod wire;
 pub mod workflow;
 
 pub use job::{Artifact, Attached, End, Job, StepStatus, Text};

@@ -45,6 +45,8 @@ pub struct PullReply {
     pub finished: Vec<JobId>,
     /// Tasks to end.
     pub stop: Vec<TaskId>,
+    /// Those of `stop` whose lease is live: a worker that never heard of one can report its end all the same.
+    pub stopping: Vec<Handout>,
     /// Nothing here the worker has not heard; the request may wait.
     pub nothing_new: bool,
 }

@@ -5,6 +5,8 @@ mod callback;
 mod pull;
 mod value;
 
-pub use answer::{CallbackAnswer, JobOffer, LeaseOffer, NodeHeartbeat, NodeList, PullAnswer, RunOffer};
+pub use answer::{
+    CallbackAnswer, JobOffer, LeaseOffer, NodeHeartbeat, NodeList, PullAnswer, RunOffer, StopOffer,
+};
 pub use callback::Callback;
 pub use pull::{DeviceEntry, NodeName, PullRequest};

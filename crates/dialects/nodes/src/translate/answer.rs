@@ -2,7 +2,7 @@
 
 use crate::{
     Heartbeat,
-    wire::{CallbackAnswer, JobOffer, LeaseOffer, NodeHeartbeat, NodeList, PullAnswer, RunOffer},
+    wire::{CallbackAnswer, JobOffer, LeaseOffer, NodeHeartbeat, NodeList, PullAnswer, RunOffer, StopOffer},
 };
 use muster_model::{
     Handout, JobAnnounced, JobId, JobPayload, Millis, Name, PullReply, Recorded, Timestamp, WorkerRecord,
@@ -45,6 +45,7 @@ pub(crate) fn answer_pull<'a>(
         jobs: handouts.collect(),
         finished_runs: reply.finished.iter().map(ToString::to_string).collect(),
         stop: reply.stop.iter().map(ToString::to_string).collect(),
+        stop_jobs: reply.stopping.iter().map(stop_offer).collect(),
     }
 }
 
@@ -69,8 +70,23 @@ fn job_offer<'a>(handout: &Handout, run: &'a Run) -> JobOffer<'a> {
         params: &run.params,
         timeout_ms: run.timeout.0,
         attempt: handout.attempt,
-        lease: LeaseOffer { token: handout.fence.to_string(), until: handout.until.0 },
+        lease: lease_offer(handout),
     }
+}
+
+fn stop_offer(handout: &Handout) -> StopOffer {
+    StopOffer {
+        task_id: handout.task.to_string(),
+        run_id: handout.task.job.to_string(),
+        device_id: handout.lane.to_string(),
+        runtime_handle: handout.handle.to_string(),
+        attempt: handout.attempt,
+        lease: lease_offer(handout),
+    }
+}
+
+fn lease_offer(handout: &Handout) -> LeaseOffer {
+    LeaseOffer { token: handout.fence.to_string(), until: handout.until.0 }
 }
 
 /// The answer to a callback (N4, N6b).
@@ -112,6 +128,24 @@ mod tests {
         Name::new(text).unwrap()
     }
 
+    fn handout(task: TaskId) -> Handout {
+        let (lane, handle) = (name("d1"), name("h1"));
+        Handout { task, lane, handle, attempt: 2, fence: Fence(0xab), until: Timestamp(9) }
+    }
+
+    /// N1: what a node holds and must stop comes with all that a report of its end needs.
+    #[test]
+    fn a_stop_says_what_a_report_of_the_end_needs() {
+        let task = TaskId { job: JobId(1), ordinal: 7 };
+        let reply = PullReply { stop: vec![task], stopping: vec![handout(task)], ..PullReply::default() };
+        let answer = serde_json::to_value(answer_pull(&reply, &BTreeMap::new(), Timestamp(5))).unwrap();
+        let expected = json!([{"task_id": task.to_string(), "run_id": JobId(1).to_string(), "device_id": "d1",
+            "runtime_handle": "h1", "attempt": 2,
+            "lease": {"token": "000000000000000000000000000000ab", "until": 9}}]);
+        assert_eq!(answer["stop_jobs"], expected);
+        assert_eq!(answer["stop"], json!([task.to_string()]));
+    }
+
     /// N1: the answer has exactly the contract's fields, and the params letter by letter.
     #[test]
     fn a_pull_is_answered_in_the_contracts_words() {
@@ -119,16 +153,10 @@ mod tests {
         let task = TaskId { job, ordinal: 7 };
         let reply = PullReply {
             announced: vec![JobAnnounced { job, targets: 100, slots: 20 }],
-            handouts: vec![Handout {
-                task,
-                lane: name("d1"),
-                handle: name("h1"),
-                attempt: 2,
-                fence: Fence(0xab),
-                until: Timestamp(9),
-            }],
+            handouts: vec![handout(task)],
             finished: vec![job],
             stop: vec![task],
+            stopping: Vec::new(),
             nothing_new: false,
         };
         let params = r#"{"big":123456789012345678901234567890,"z":1.10,"a":null}"#;

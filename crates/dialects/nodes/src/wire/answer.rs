@@ -32,6 +32,27 @@ pub struct PullAnswer<'a> {
     pub finished_runs: Vec<String>,
     /// Jobs to end and to report as finished.
     pub stop: Vec<String>,
+    /// Those of `stop` that the node holds, with what a report of their end needs: for a node that never heard of one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub stop_jobs: Vec<StopOffer>,
+}
+
+/// A job to end.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct StopOffer {
+    /// The job's id.
+    pub task_id: String,
+    /// Its run.
+    pub run_id: String,
+    /// The device's serial.
+    pub device_id: String,
+    /// Whatever reaches the device now.
+    pub runtime_handle: String,
+    /// The nth try.
+    pub attempt: u16,
+    /// The right to it.
+    pub lease: LeaseOffer,
 }
 
 /// A run new to a node.

@@ -1,0 +1,221 @@
+//! N19: what stands in the spool and may leave it.
+//!
+//! Events of different tasks leave side by side; those of one task one after the other, and those that speak of a run
+//! as a whole after everything before them and before everything after them of that run.
+
+use super::{Event, action::Refusal, link};
+use crate::Text;
+use muster_model::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Events in the spool, by their number there.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    entries: BTreeMap<u64, Entry>,
+    in_flight: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    run: Text,
+    task: Option<(Text, u32)>,
+    is_durable: bool,
+    sent_at: Option<Timestamp>,
+    tries: u32,
+    /// How often a backend answered that it cannot take it now.
+    put_off: u32,
+    not_before: Timestamp,
+}
+
+/// An event that left the outbox.
+pub(super) struct Left {
+    /// The task and attempt that it spoke of.
+    pub(super) task: Option<(Text, u32)>,
+}
+
+impl Outbox {
+    pub(super) fn push(&mut self, number: u64, event: &Event, is_durable: bool) {
+        let task = event.kind.attempt().map(|attempt| (attempt.task.clone(), attempt.number));
+        let run = event.kind.run().clone();
+        let not_before = Timestamp::default();
+        let entry = Entry { run, task, is_durable, sent_at: None, tries: 0, put_off: 0, not_before };
+        self.entries.insert(number, entry);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn oldest(&self) -> Option<u64> {
+        self.entries.first_key_value().map(|(number, _)| *number)
+    }
+
+    pub(super) fn newest(&self) -> Option<u64> {
+        self.entries.last_key_value().map(|(number, _)| *number)
+    }
+
+    pub(super) fn holds(&self, number: u64) -> bool {
+        self.entries.contains_key(&number)
+    }
+
+    /// Everything up to a number is on disk.
+    pub(super) fn durable(&mut self, up_to: u64) {
+        let fresh = self.entries.range_mut(..=up_to).rev();
+        fresh.take_while(|(_, entry)| !entry.is_durable).for_each(|(_, entry)| entry.is_durable = true);
+    }
+
+    /// Takes an event out that was answered for good.
+    pub(super) fn remove(&mut self, number: u64) -> Option<Left> {
+        let entry = self.entries.remove(&number)?;
+        self.in_flight -= usize::from(entry.sent_at.is_some());
+        Some(Left { task: entry.task })
+    }
+
+    /// An event was not taken, with an answer or without one; says when it had left.
+    pub(super) fn failed(&mut self, number: u64, was_answered: bool, now: Timestamp) -> Option<Timestamp> {
+        let entry = self.entries.get_mut(&number)?;
+        let sent_at = entry.sent_at.take()?;
+        self.in_flight -= 1;
+        entry.tries += 1;
+        entry.put_off += u32::from(was_answered);
+        entry.not_before = now + link::delay(entry.tries);
+        Some(sent_at)
+    }
+
+    /// All of them may be tried again now.
+    pub(super) fn look_again(&mut self) {
+        for entry in self.entries.values_mut().take(LOOKAHEAD) {
+            entry.not_before = Timestamp::default();
+        }
+    }
+
+    /// Chooses what leaves now, up to a number of events in flight, and marks it sent.
+    pub(super) fn choose(&mut self, at_once: usize, now: Timestamp) -> Vec<u64> {
+        let room = at_once.saturating_sub(self.in_flight);
+        if room == 0 {
+            return Vec::new();
+        }
+        let ready = |number: &u64| self.entries[number].not_before <= now;
+        let mut candidates: Vec<u64> = self.sendable().filter(ready).collect();
+        // One that no backend takes must not keep the others back for ever.
+        candidates.sort_by_key(|number| self.entries[number].put_off >= PUT_OFF_MAX);
+        candidates.truncate(room);
+        for number in &candidates {
+            if let Some(entry) = self.entries.get_mut(number) {
+                entry.sent_at = Some(now);
+                self.in_flight += 1;
+            }
+        }
+        candidates
+    }
+
+    /// When the next event could leave, if only time keeps it back.
+    pub(super) fn ready_at(&self, at_once: usize) -> Option<Timestamp> {
+        let room = self.in_flight < at_once;
+        self.sendable().filter(|_| room).map(|number| self.entries[&number].not_before).min()
+    }
+
+    /// Events that no other keeps back.
+    fn sendable(&self) -> impl Iterator<Item = u64> {
+        let mut closed_runs: BTreeSet<&str> = BTreeSet::new();
+        let mut open_runs: BTreeSet<&str> = BTreeSet::new();
+        let mut tasks: BTreeSet<&str> = BTreeSet::new();
+        let durable = self.entries.iter().take(LOOKAHEAD).take_while(|(_, entry)| entry.is_durable);
+        durable.filter_map(move |(number, entry)| {
+            let run: &str = &entry.run;
+            let is_first = match &entry.task {
+                // Whatever comes first of a task keeps the later ones of it back, sent or not.
+                Some((task, _)) => tasks.insert(task) && !closed_runs.contains(run),
+                None => closed_runs.insert(run) && !open_runs.contains(run),
+            };
+            open_runs.insert(run);
+            (is_first && entry.sent_at.is_none()).then_some(*number)
+        })
+    }
+}
+
+/// Says in one line why an event was put aside.
+pub(super) fn words(refusal: &Refusal) -> String {
+    format!("the backend refused it with {}: {}", refusal.status, refusal.detail)
+}
+
+/// How many of the oldest events are looked at for ones that may leave.
+const LOOKAHEAD: usize = 512;
+const PUT_OFF_MAX: u32 = 7;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::event::{Attempt, EventKind, Outcome, Summary};
+
+    fn outbox(script: &str) -> Outbox {
+        let mut outbox = Outbox::default();
+        for (number, word) in (1..).zip(script.split_whitespace()) {
+            let (run, task) = word.split_once('/').unwrap_or((word, ""));
+            let kind = if task.is_empty() {
+                EventKind::RunFinished { run: run.into(), summary: Summary::default() }
+            } else {
+                let attempt = Attempt {
+                    run: run.into(),
+                    task: word.into(),
+                    device: task.into(),
+                    handle: task.into(),
+                    number: 1,
+                    token: None,
+                };
+                let outcome = Outcome::Succeeded { artifact: None };
+                EventKind::TaskFinished { attempt, started_at: Timestamp(0), outcome }
+            };
+            outbox.push(number, &Event { id: "e".into(), at: Timestamp(0), kind }, true);
+        }
+        outbox
+    }
+
+    /// N19: no event overtakes one of its task; a run's own wait for all before them and keep all after them back.
+    #[test]
+    fn order_is_kept_where_it_matters() {
+        let mut outbox = outbox("r r/a r/a r/b s/c r r/d");
+        assert_eq!(outbox.choose(9, Timestamp(0)), [1, 5]);
+        outbox.remove(1);
+        assert_eq!(outbox.choose(9, Timestamp(0)), [2, 4]);
+        outbox.remove(4);
+        assert!(outbox.choose(9, Timestamp(0)).is_empty());
+        outbox.remove(2);
+        assert_eq!(outbox.choose(9, Timestamp(0)), [3]);
+        outbox.remove(3);
+        assert_eq!(outbox.choose(9, Timestamp(0)), [6]);
+        outbox.remove(6);
+        assert_eq!(outbox.choose(9, Timestamp(0)), [7]);
+    }
+
+    /// N19: nothing leaves before it is on disk.
+    #[test]
+    fn what_is_not_durable_stays() {
+        let mut outbox = outbox("r/a");
+        let event = Event {
+            id: "e".into(),
+            at: Timestamp(0),
+            kind: EventKind::RunFinished { run: "s".into(), summary: Summary::default() },
+        };
+        outbox.push(2, &event, false);
+        assert_eq!(outbox.choose(9, Timestamp(0)), [1]);
+        outbox.durable(2);
+        assert_eq!(outbox.choose(9, Timestamp(0)), [2]);
+        assert!(outbox.choose(9, Timestamp(0)).is_empty());
+    }
+
+    /// N19: an event that is put off seven times steps back; a task's own later ones still wait for it.
+    #[test]
+    fn one_that_nobody_takes_steps_back() {
+        let mut outbox = outbox("r/a r/b r/a");
+        for _ in 0..7 {
+            outbox.look_again();
+            assert_eq!(outbox.choose(1, Timestamp(0)), [1]);
+            outbox.failed(1, true, Timestamp(0));
+        }
+        outbox.look_again();
+        assert_eq!(outbox.choose(1, Timestamp(0)), [2]);
+        outbox.remove(2);
+        assert_eq!(outbox.choose(9, Timestamp(0)), [1]);
+    }
+}

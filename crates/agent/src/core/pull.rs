@@ -1,0 +1,163 @@
+//! N1, N20: asking for work. One pull waits at the backend at all times.
+
+use super::{
+    Core,
+    action::{Action, NoAnswer, PullAnswer, PullRequest},
+    link,
+};
+use muster_model::{Millis, Timestamp};
+use std::collections::BTreeMap;
+
+/// The pulls under way, and when the next is due.
+#[derive(Debug, Default)]
+pub(super) struct Pulls {
+    last: u64,
+    /// The one that asks for work.
+    asking: Option<Asked>,
+    /// One beside it that only tells of devices.
+    telling: Option<Asked>,
+    not_before: Timestamp,
+    /// The last pull asked for nothing, because nothing could be taken.
+    is_resting: bool,
+    failures: u32,
+    was_answered: bool,
+    /// Counts the changes of the devices.
+    devices: u64,
+    /// The change that the backend knows of.
+    told: Option<u64>,
+    told_at: Timestamp,
+}
+
+/// A pull under way.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    number: u64,
+    at: Timestamp,
+    waits: bool,
+    /// The change of the devices that it tells of.
+    devices: Option<u64>,
+}
+
+impl Pulls {
+    pub(super) const fn devices_changed(&mut self) {
+        self.devices += 1;
+    }
+
+    pub(super) const fn is_reachable(&self) -> bool {
+        self.was_answered && self.failures == 0
+    }
+
+    /// When the next pull is due, unless one is under way.
+    pub(super) fn next_at(&self, are_devices_known: bool) -> Option<Timestamp> {
+        (are_devices_known && self.asking.is_none()).then_some(self.not_before)
+    }
+
+    fn may_ask(&self, appetite: u32, now: Timestamp) -> bool {
+        let is_hungry_again = self.is_resting && appetite > 0 && self.failures == 0;
+        self.asking.is_none() && (self.not_before <= now || is_hungry_again)
+    }
+
+    /// The devices have changed, and no pull under way tells of it.
+    fn must_tell(&self) -> bool {
+        let now = Some(self.devices);
+        let is_told = |asked: &Option<Asked>| asked.is_some_and(|asked| asked.devices == now);
+        let is_on_its_way = is_told(&self.asking) || self.telling.is_some();
+        self.told != now && !is_on_its_way && self.failures == 0
+    }
+
+    fn tells_of_devices(&self, now: Timestamp) -> bool {
+        self.told != Some(self.devices) || now - self.told_at >= TELL_EVERY
+    }
+
+    fn answered(&mut self, asked: &Asked, now: Timestamp) {
+        self.failures = 0;
+        self.was_answered = true;
+        if asked.devices.is_some() {
+            self.told = asked.devices;
+            self.told_at = now;
+        }
+    }
+}
+
+impl Core {
+    /// What a backend answered to a pull.
+    pub fn pulled(&mut self, number: u64, result: Result<PullAnswer, NoAnswer>, now: Timestamp) {
+        let is_it = |asked: &mut Asked| asked.number == number;
+        if let Some(told) = self.pulls.telling.take_if(is_it) {
+            if let Ok(answer) = result {
+                self.pulls.answered(&told, now);
+                self.follow(answer, told.at, now);
+            }
+        } else if let Some(asked) = self.pulls.asking.take_if(is_it) {
+            match result {
+                Ok(answer) => self.take_answer(answer, &asked, now),
+                Err(NoAnswer) => {
+                    self.pulls.failures = self.pulls.failures.saturating_add(1);
+                    self.pulls.not_before = now + link::delay(self.pulls.failures);
+                }
+            }
+        }
+        self.settle(now);
+    }
+
+    /// Asks for work when that is due, and tells of devices at once when they have changed meanwhile.
+    pub(super) fn pull(&mut self, now: Timestamp) {
+        if self.devices.is_none() {
+            return;
+        }
+        let appetite = self.appetite();
+        if self.pulls.may_ask(appetite, now) {
+            let tells = self.pulls.tells_of_devices(now);
+            self.pulls.asking = Some(self.ask(appetite, tells, now));
+            self.pulls.is_resting = appetite == 0;
+        } else if self.pulls.must_tell() {
+            self.pulls.telling = Some(self.ask(0, true, now));
+        }
+    }
+
+    fn take_answer(&mut self, answer: PullAnswer, asked: &Asked, now: Timestamp) {
+        if self.pulls.failures > 0 {
+            // The backend is back: whatever waits in the spool is tried at once (N20).
+            self.link.look_again(now);
+            self.outbox.look_again();
+        }
+        self.pulls.answered(asked, now);
+        let is_news = self.follow(answer, asked.at, now);
+        // A backend that does not hold its answer back must not be asked in a loop.
+        let pause = match (is_news, asked.waits) {
+            (true, _) => Millis(0),
+            (false, true) if now - asked.at >= HASTE => Millis(0),
+            (false, true) => HASTE,
+            (false, false) => REST,
+        };
+        self.pulls.not_before = now + pause;
+    }
+
+    /// How many jobs it would take now; none while it could not report on them or not begin them.
+    fn appetite(&self) -> u32 {
+        let is_closed = self.drain.is_some()
+            || self.is_spool_full
+            || self.link.is_degraded()
+            || self.link.is_recovering();
+        let waiting = u32::try_from(self.lanes.waiting_count()).unwrap_or(u32::MAX);
+        if is_closed { 0 } else { self.settings.slots.saturating_sub(waiting) }
+    }
+
+    /// A question for work may wait at the backend; a mere report is answered at once.
+    fn ask(&mut self, max_jobs: u32, tells: bool, now: Timestamp) -> Asked {
+        let wait = (max_jobs > 0).then_some(self.settings.wait);
+        self.pulls.last += 1;
+        let number = self.pulls.last;
+        let devices = self.devices.as_ref().filter(|_| tells);
+        let devices = devices.map(|devices: &BTreeMap<_, _>| devices.values().cloned().collect());
+        self.actions.push_back(Action::Pull(PullRequest { number, max_jobs, wait, devices }));
+        Asked { number, at: now, waits: wait.is_some(), devices: tells.then_some(self.pulls.devices) }
+    }
+}
+
+/// Devices are told of this often even if nothing has changed.
+const TELL_EVERY: Millis = Millis(30_000);
+/// The least time between two pulls that brought nothing new.
+const HASTE: Millis = Millis(1_000);
+/// The time between two pulls while no work can be taken: `stop` is heard all the same.
+const REST: Millis = Millis(5_000);
