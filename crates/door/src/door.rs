@@ -1,6 +1,7 @@
 //! What every handler is given.
 
 use crate::{Keys, Metrics, Problem, writer_counts::WriterCounts};
+use axum::http::{HeaderMap, header};
 use muster_coordinator::Coordinator;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -34,6 +35,8 @@ pub struct DoorSettings {
     pub origins: Vec<String>,
     /// Whether `/metrics` is open to everybody (I7).
     pub public_metrics: bool,
+    /// Where people and nodes find this server, if that is not where their request went: `https://muster.example`.
+    pub public_url: Option<String>,
 }
 
 impl Door {
@@ -63,12 +66,29 @@ impl Door {
     }
 
     /// Waits for [`Self::close`].
-    pub(crate) async fn closed(&self) {
+    pub async fn closed(&self) {
         let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
     }
 
+    /// The address under which the sender of a request finds this server, without a slash at its end.
+    ///
+    /// # Errors
+    /// 400 when neither a setting nor the request tells.
+    pub fn base_url(&self, headers: &HeaderMap) -> Result<String, Problem> {
+        if let Some(url) = &self.settings.public_url {
+            return Ok(url.clone());
+        }
+        // The guard has looked at it: it is ours, and it stands there once.
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let host = host.ok_or_else(|| Problem::bad_request("the header Host is missing"))?;
+        Ok(format!("http://{host}"))
+    }
+
     /// The right to keep one stream open.
-    pub(crate) fn stream_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
+    ///
+    /// # Errors
+    /// 503 when too many are.
+    pub fn stream_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
         let permit = Arc::clone(&self.streams).try_acquire_owned();
         permit.map_err(|_| Problem::busy("too many streams are open; close one and try again"))
     }
@@ -83,6 +103,7 @@ impl Default for DoorSettings {
             hosts: Vec::new(),
             origins: Vec::new(),
             public_metrics: false,
+            public_url: None,
         }
     }
 }

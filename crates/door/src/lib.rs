@@ -5,7 +5,7 @@
 //! come as [`JsonBody`] and are read with [`Fields`]; whatever is refused is a [`Problem`].
 //!
 //! In `#[utoipa::path]` a handler names its security (`"node"`, `"operator"`, or `"node"`, `"operator"` and `"apikey"` as
-//! alternatives) and the responses that are its own. Those that the door gives to any request (400, 401, 403, 413,
+//! alternatives; `"signature"` where the address itself is the proof) and the responses that are its own. Those that the door gives to any request (400, 401, 403, 413,
 //! 415, 422, 500, 503) are added to every operation when the routers are put together.
 
 mod access;
@@ -38,6 +38,7 @@ pub use door::{Door, DoorSettings};
 pub use fields::{Fields, Item, NAME_PATTERN};
 pub use json::read_json;
 pub use keys::Keys;
+pub use limit::Deadline;
 pub use listen::{DRAIN_MAX, listen};
 pub use metrics::Metrics;
 pub use params::{Params, PathText};

@@ -6,7 +6,13 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 use tokio::sync::Semaphore;
 
 /// The limits of one server.
@@ -22,23 +28,44 @@ impl Limits {
     }
 }
 
+/// The time by which a request must be answered, unless its handler lifts it. A handler extracts it as an extension.
+#[derive(Clone, Debug, Default)]
+pub struct Deadline(Arc<AtomicBool>);
+
+impl Deadline {
+    /// Lets the request take longer. For handlers that bound their own time and know their caller.
+    pub fn lift(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_lifted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Turns a request away when too many are under way, and gives it up when it takes too long.
 ///
 /// Probes always come through: a busy server is alive.
-pub(crate) async fn limit(State(limits): State<Limits>, request: Request, next: Next) -> Response {
+pub(crate) async fn limit(State(limits): State<Limits>, mut request: Request, next: Next) -> Response {
     let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz");
     let permit = limits.room.try_acquire();
     if permit.is_err() && !is_probe {
         return Problem::busy("too many requests are under way; try again").into_response();
     }
-    let response = tokio::time::timeout(limits.timeout, next.run(request)).await;
-    response.unwrap_or_else(|_| Problem::timed_out().into_response())
+    let deadline = Deadline::default();
+    request.extensions_mut().insert(deadline.clone());
+    let mut answering = std::pin::pin!(next.run(request));
+    match tokio::time::timeout(limits.timeout, &mut answering).await {
+        Ok(response) => response,
+        Err(_) if deadline.is_lifted() => answering.await,
+        Err(_) => Problem::timed_out().into_response(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::{Router, body::Body, http::header, middleware::from_fn_with_state, routing::get};
+    use axum::{Extension, Router, body::Body, http::header, middleware::from_fn_with_state, routing::get};
     use tower::ServiceExt;
 
     fn router(requests_max: usize) -> Router {
@@ -49,8 +76,14 @@ mod tests {
         };
         Router::new()
             .route("/slow", get(std::future::pending::<()>))
+            .route("/slower", get(slower))
             .route("/healthz", get(|| async {}))
             .layer(from_fn_with_state(Limits::new(&settings), limit))
+    }
+
+    async fn slower(Extension(deadline): Extension<Deadline>) {
+        deadline.lift();
+        tokio::time::sleep(Duration::from_millis(60)).await;
     }
 
     async fn response(router: Router, path: &str) -> Response {
@@ -72,5 +105,11 @@ mod tests {
         let slow = response(router(1), "/slow").await;
         assert_eq!(slow.status(), 503);
         assert_eq!(slow.headers()[header::CONTENT_TYPE], "application/problem+json");
+    }
+
+    /// N21: a handler that keeps its own time is not given up.
+    #[tokio::test]
+    async fn a_lifted_deadline_gives_nobody_up() {
+        assert_eq!(response(router(1), "/slower").await.status(), 200);
     }
 }

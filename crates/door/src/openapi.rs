@@ -26,8 +26,14 @@ pub(crate) fn complete(openapi: &mut OpenApi) {
         "A node's secret or the admin token, as PostgREST's clients send it",
     );
     components.add_security_scheme("apikey", SecurityScheme::ApiKey(ApiKey::Header(apikey)));
-    for item in openapi.paths.paths.values_mut() {
-        operations(item).for_each(complete_operation);
+    let signature =
+        ApiKeyValue::with_description("signature", "Part of a signed address, which is proof enough (I7)");
+    components.add_security_scheme("signature", SecurityScheme::ApiKey(ApiKey::Query(signature)));
+    let paths = std::mem::take(&mut openapi.paths.paths);
+    for (path, mut item) in paths {
+        operations(&mut item).for_each(complete_operation);
+        // A variable that takes slashes is no other variable to OpenAPI.
+        openapi.paths.paths.insert(path.replace("{*", "{"), item);
     }
 }
 
