@@ -1,1 +1,38 @@
-//! To be written.
+//! Programs that a task starts, and their certain end (N18).
+//!
+//! Between the agent and a program stands a guard: a small process of the same binary. It inherits whatever the program
+//! leaves behind, even what called `setsid`, and kills all of it when the program ends, when the agent lets go of it, or
+//! when the agent is gone, `kill -9` included. Guards share a lock on a file, so that an agent that starts anew can wait
+//! until nothing of its earlier life runs any more.
+
+mod force;
+mod guard;
+mod run;
+mod tail;
+mod tree;
+
+pub use guard::{CANNOT_START, GUARD_FAILED, guard};
+pub use run::{Ending, Guards, ProcessEnd, Program};
+
+use std::{env, ffi::OsString, fs::File, io, path::Path};
+
+/// Waits until no guard of an earlier life of this agent is left, and with it no program.
+pub async fn wait_for_earlier_guards(lock: &Path) -> io::Result<()> {
+    let lock = lock.to_owned();
+    let waiting = tokio::task::spawn_blocking(move || open_lock(&lock)?.lock());
+    waiting.await.map_err(io::Error::other)?
+}
+
+/// The variables of the agent that every program gets. Nothing else of the agent's environment reaches a program:
+/// its secrets are there.
+#[must_use]
+pub fn base_environment() -> Vec<(OsString, OsString)> {
+    let taken = |name: &&str| env::var_os(name).map(|value| (OsString::from(name), value));
+    INHERITED.iter().filter_map(taken).collect()
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    File::options().create(true).append(true).open(path)
+}
+
+const INHERITED: &[&str] = &["PATH", "HOME", "LANG"];

@@ -1,0 +1,108 @@
+//! The agent's side of a guard.
+
+use super::{force, tail::tail};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::{ffi::OsString, io, path::Path, path::PathBuf, time::Duration};
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+/// How guards are started.
+#[derive(Clone, Debug)]
+pub struct Guards {
+    /// The binary whose process calls [`super::guard`].
+    pub program: PathBuf,
+    /// What makes it do so; `--lock FILE -- PROGRAM ARGUMENT…` follows.
+    pub args: Vec<OsString>,
+    /// The file that all guards of this agent lock together.
+    pub lock: PathBuf,
+}
+
+/// A program to run.
+#[derive(Clone, Debug)]
+pub struct Program<'a> {
+    /// Its name and its arguments.
+    pub argv: &'a [String],
+    /// Where it runs.
+    pub directory: &'a Path,
+    /// All of its environment.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, with this code; 128 and the signal if one ended it.
+    Exited(i32),
+    /// It was killed because somebody asked to cancel.
+    Cancelled,
+}
+
+/// What is left of a program: neither it nor any child of it runs any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessEnd {
+    /// How it ended.
+    pub ending: Ending,
+    /// The last 64 KiB that it printed.
+    pub stdout: Vec<u8>,
+    /// The last 64 KiB that it complained of.
+    pub stderr: Vec<u8>,
+}
+
+impl Guards {
+    /// Guards that are processes of the agent's own binary, started as `muster guard`.
+    ///
+    /// `/proc/self/exe` is the running binary even after an upgrade put another in its place.
+    #[must_use]
+    pub fn of_own_binary(lock: PathBuf) -> Self {
+        Self { program: "/proc/self/exe".into(), args: vec!["guard".into()], lock }
+    }
+
+    /// Runs a program to its end, or until somebody asks to cancel. Returns when nothing of it runs any more; if the
+    /// future is dropped, all of it is killed just as well.
+    pub async fn run(&self, program: &Program<'_>, cancel: &CancellationToken) -> io::Result<ProcessEnd> {
+        let mut guard = self.command(program).spawn()?;
+        let (stdout, stderr) = (guard.stdout.take(), guard.stderr.take());
+        let (stdout, stderr) = (stdout.expect("stdout is piped"), stderr.expect("stderr is piped"));
+        let over = CancellationToken::new();
+        let ending = async {
+            let ending = end_of(guard, cancel).await;
+            over.cancel();
+            ending
+        };
+        let (ending, stdout, stderr) = tokio::join!(ending, tail(stdout, &over), tail(stderr, &over));
+        Ok(ProcessEnd { ending: ending?, stdout, stderr })
+    }
+
+    fn command(&self, program: &Program<'_>) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).arg("--lock").arg(&self.lock).arg("--").args(program.argv);
+        command.current_dir(program.directory).env_clear().envs(program.environment.iter().cloned());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Ctrl-C at a terminal is for the agent, which ends its programs in its own order.
+        command.arg0("muster").process_group(0);
+        command
+    }
+}
+
+async fn end_of(mut guard: Child, cancel: &CancellationToken) -> io::Result<Ending> {
+    // `wait` would close it at once.
+    let leash = guard.stdin.take();
+    tokio::select! {
+        biased;
+        status = guard.wait() => return Ok(Ending::Exited(code(status?))),
+        () = cancel.cancelled() => drop(leash),
+    }
+    match tokio::time::timeout(GRACE, guard.wait()).await {
+        Ok(status) => drop(status?),
+        Err(_late) => force::end(&mut guard).await?,
+    }
+    Ok(Ending::Cancelled)
+}
+
+fn code(status: ExitStatus) -> i32 {
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or_default()
+}
+
+/// Far longer than a guard needs, far shorter than anybody's patience.
+const GRACE: Duration = Duration::from_secs(5);
