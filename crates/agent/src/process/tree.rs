@@ -9,8 +9,8 @@ pub(super) struct Process {
     pub(super) pid: i32,
     pub(super) parent: i32,
     group: i32,
-    /// When it started, in ticks since boot: tells it from a later one with the same number.
-    started: u64,
+    /// It has ended and only waits to be reaped.
+    pub(super) is_zombie: bool,
 }
 
 /// Lists everything that descends from a process, without itself.
@@ -47,34 +47,23 @@ pub(super) fn kill(processes: &[Process], program: Option<Pid>) {
     }
 }
 
-/// Says whether a process is still there; one that only waits to be reaped is not.
-pub(super) fn is_alive(process: &Process) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.pid)).ok();
-    let now = stat.and_then(|stat| parse(&stat));
-    now.is_some_and(|(now, state)| now.started == process.started && !matches!(state, 'Z' | 'X'))
-}
-
 fn all() -> io::Result<Vec<Process>> {
     let entries = fs::read_dir("/proc")?.flatten();
     let numbered =
         entries.filter(|entry| entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit));
     let stats = numbered.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
-    Ok(stats.filter_map(|stat| parse(&stat)).map(|(process, _)| process).collect())
+    Ok(stats.filter_map(|stat| parse(&stat)).collect())
 }
 
 /// Reads `/proc/PID/stat`. The program's name stands in parentheses and may itself hold some, and spaces.
-fn parse(stat: &str) -> Option<(Process, char)> {
+fn parse(stat: &str) -> Option<Process> {
     let (head, tail) = stat.rsplit_once(')')?;
     let pid = head.split_once(' ')?.0.parse().ok()?;
-    let fields: Vec<&str> = tail.split_whitespace().collect();
-    let state = fields.first()?.chars().next()?;
-    let number = |at: usize| fields.get(at)?.parse().ok();
-    let started = fields.get(STARTED)?.parse().ok()?;
-    Some((Process { pid, parent: number(1)?, group: number(2)?, started }, state))
+    let mut fields = tail.split_whitespace();
+    let is_zombie = matches!(fields.next()?, "Z" | "X");
+    let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    Some(Process { pid, parent, group, is_zombie })
 }
-
-/// `starttime` is field 22 of the whole line; the first two stand before the parenthesis.
-const STARTED: usize = 19;
 
 #[cfg(test)]
 mod tests {
@@ -83,9 +72,9 @@ mod tests {
     /// N18: a program cannot hide behind its name.
     #[test]
     fn names_with_parentheses_are_read() {
-        let stat = "42 (a) R 1 (x)) S 7 40 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
-        let process = Process { pid: 42, parent: 7, group: 40, started: 12345 };
-        assert_eq!(parse(stat), Some((process, 'S')));
+        let process = Process { pid: 42, parent: 7, group: 40, is_zombie: false };
+        assert_eq!(parse("42 (a) Z 1 (x)) S 7 40 40 0 -1 4194560 1 0"), Some(process));
+        assert_eq!(parse("42 (a) Z 7 40 40 0"), Some(Process { is_zombie: true, ..process }));
         assert_eq!(parse("nonsense"), None);
         assert_eq!(parse("42 (cut) S 7"), None);
     }
