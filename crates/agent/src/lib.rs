@@ -6,6 +6,7 @@
 pub mod core;
 pub mod driver;
 pub mod execute;
+pub mod http;
 mod job;
 pub mod process;
 pub mod upload;

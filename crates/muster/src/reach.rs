@@ -47,7 +47,8 @@ pub(crate) fn server(
 ) -> Result<reqwest::Url, ReachError> {
     let text = flag.map(str::to_owned).or_else(|| set(&variable, "MUSTER_SERVER"));
     let text = text.unwrap_or_else(|| DEFAULT_SERVER.to_owned());
-    let url = reqwest::Url::parse(&text).ok().filter(|url| url.scheme() == "http" && url.has_host());
+    let is_ours = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    let url = reqwest::Url::parse(&text).ok().filter(is_ours);
     url.ok_or(ReachError::Address(text))
 }
 

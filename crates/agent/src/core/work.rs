@@ -120,7 +120,7 @@ impl Core {
     fn finish(&mut self, running: &Running, end: End, now: Timestamp) {
         let outcome = match end {
             End::Succeeded { artifact } => Outcome::Succeeded { artifact },
-            End::Failed { reason, error, .. } => Outcome::Failed { reason, error: error.into() },
+            End::Failed { reason, error, .. } => Outcome::Failed { reason, error: bounded(&error).into() },
             End::Stopped => running.cut_outcome(),
         };
         let (attempt, started_at) = (running.attempt(), running.started_at);
@@ -151,6 +151,11 @@ impl Running {
     }
 }
 
+/// As much of an error as a backend takes (N12).
+fn bounded(error: &str) -> &str {
+    &error[..error.floor_char_boundary(ERROR_BYTES_MAX)]
+}
+
 /// The reason that a step stands for when time runs out in it (N13).
 #[must_use]
 pub fn reason_of(step: Option<&str>) -> FailureReason {
@@ -162,3 +167,5 @@ pub fn reason_of(step: Option<&str>) -> FailureReason {
         _ => FailureReason::Unknown,
     }
 }
+
+const ERROR_BYTES_MAX: usize = 8_192;
