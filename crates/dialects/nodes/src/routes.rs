@@ -124,7 +124,7 @@ async fn nodes(
 }
 
 /// A node's own secret opens the door for that node only; for any other it is a wrong one (N3).
-fn check_claim(door: &Door, node: &Node, claimed: Option<&Name>) -> Result<(), Problem> {
+pub(crate) fn check_claim(door: &Door, node: &Node, claimed: Option<&Name>) -> Result<(), Problem> {
     let Some(claimed) = claimed else { return Ok(()) };
     node.speaks_for(door, claimed).map_err(|_| Problem::unauthorized())
 }
@@ -176,6 +176,6 @@ async fn record(door: &Door, board: &Board, message: Message) -> Result<Recorded
     }
 }
 
-fn refuse(refusal: Refusal) -> Problem {
+pub(crate) fn refuse(refusal: Refusal) -> Problem {
     Problem::of_refusal(refusal, |rejection| phrase(&rejection))
 }
