@@ -2,11 +2,14 @@
 //!
 //! What the tests share: a server on a directory of its own ([`Server`]), callers that speak plain HTTP
 //! ([`Client`]), a node that exists only here ([`FakeNode`]), the tables as any SQL client sees them
-//! ([`Database`]), and chance that can be repeated ([`Dice`]). Nothing here knows a crate of the server: the
-//! binary and what it writes are all there is.
+//! ([`Database`]), and chance that can be repeated ([`Dice`]). For the drivers of the agent there are the real adb
+//! server ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]). Nothing here
+//! knows a crate of the server: the binary and what it writes are all there is.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::missing_panics_doc, reason = "a test that cannot go on has failed")]
 
+mod adb_device;
+mod adb_server;
 mod client;
 mod clock;
 mod database;
@@ -15,7 +18,10 @@ mod event;
 mod node;
 mod server;
 mod stream;
+mod vendor;
 
+pub use adb_device::{AdbDevice, Manner};
+pub use adb_server::AdbServer;
 pub use client::{Address, Answer, Client, Request, percent_encode};
 pub use clock::{now_ms, until};
 pub use database::Database;
@@ -24,3 +30,4 @@ pub use event::{Event, FAILURE_REASONS};
 pub use node::FakeNode;
 pub use server::{Server, binary, muster_command};
 pub use stream::{EventStream, FeedEvent};
+pub use vendor::{VendorReply, VendorServer};

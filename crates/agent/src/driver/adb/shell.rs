@@ -110,7 +110,9 @@ async fn data(session: &mut Session, length: u32, to: &mut Tail) -> Result<(), T
 async fn plain(session: &mut Session) -> Result<Ended, Trouble> {
     let text = tail_of(session).await?.text();
     let (out, code) = text.rsplit_once(EXIT_MARK).ok_or_else(cut_short)?;
-    let code = code.trim().parse().map_err(|_| cut_short())?;
+    // Something left in the background may still print after the shell has ended.
+    let digits = code.split(|character: char| !character.is_ascii_digit()).next().unwrap_or_default();
+    let code = digits.parse().map_err(|_| cut_short())?;
     Ok(Ended { code, out: without_line_end(out), error: String::new() })
 }
 

@@ -1,0 +1,179 @@
+//! One connection of an adb server to the device.
+
+use super::{
+    Manner, Shared,
+    message::{AUTH, CLSE, CNXN, LENGTH_MAX, Message, OKAY, OPEN, WRTE},
+    shell::{self, Output},
+};
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    net::TcpStream,
+    sync::{Arc, atomic::Ordering},
+};
+
+/// A connection and what is open in it.
+pub(super) struct Link {
+    stream: TcpStream,
+    device: Arc<Shared>,
+    pipes: HashMap<u32, Pipe>,
+    opened: u32,
+}
+
+/// A service that somebody opened, by the number that the device gave it.
+struct Pipe {
+    /// The number that the server gave it.
+    remote: u32,
+    chunks: VecDeque<Vec<u8>>,
+    /// One message may be under way; the next waits for its `OKAY`.
+    is_ready: bool,
+    running: Option<Running>,
+}
+
+/// Counts what runs until somebody closes it.
+struct Running(Arc<Shared>);
+
+impl Link {
+    pub(super) fn new(stream: TcpStream, device: Arc<Shared>) -> Self {
+        Self { stream, device, pipes: HashMap::new(), opened: 0 }
+    }
+
+    /// Answers until the connection ends.
+    pub(super) fn serve(mut self) {
+        while let Ok(message) = Message::read(&mut self.stream) {
+            let taken = match self.device.manner() {
+                Manner::Silent => Ok(()),
+                Manner::Locked | Manner::Open => self.take(&message),
+            };
+            if taken.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn take(&mut self, message: &Message) -> io::Result<()> {
+        match message.command {
+            CNXN if self.device.manner() == Manner::Open => introduce(&self.device, &mut self.stream),
+            CNXN => self.challenge(),
+            // The signature of a key that the device does not know; then the key itself, for somebody to allow.
+            AUTH if message.first == SIGNATURE => self.challenge(),
+            OPEN => self.open(message),
+            OKAY => self.with_pipe(message.second, |pipe| pipe.is_ready = true),
+            WRTE => self.send(OKAY, message.second, message.first),
+            CLSE => {
+                self.pipes.remove(&message.second);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn challenge(&mut self) -> io::Result<()> {
+        let token = Message { command: AUTH, first: TOKEN, second: 0, data: vec![7; 20] };
+        token.write(&mut self.stream)
+    }
+
+    fn open(&mut self, message: &Message) -> io::Result<()> {
+        let service = String::from_utf8(message.data.clone()).unwrap();
+        let Some(output) = self.start(service.trim_end_matches('\0')) else {
+            return self.send(CLSE, 0, message.first);
+        };
+        self.opened += 1;
+        let (bytes, is_endless) = output;
+        let running = is_endless.then(|| Running::count(&self.device));
+        let chunks = bytes.chunks(CHUNK).map(<[u8]>::to_vec).collect();
+        self.pipes.insert(self.opened, Pipe { remote: message.first, chunks, is_ready: true, running });
+        self.send(OKAY, self.opened, message.first)?;
+        self.with_pipe(self.opened, |_| ())
+    }
+
+    /// What a service sends, and whether it goes on until closed; nothing where there is no such service.
+    fn start(&self, service: &str) -> Option<(Vec<u8>, bool)> {
+        let (name, script) = service.split_once(':')?;
+        let run = || shell::run(&self.device, script);
+        match name {
+            "shell" => Some(on_a_terminal(&run())),
+            "exec" => Some(merged(&run())),
+            _ if name.starts_with("shell,v2") && self.device.has("shell_v2") => Some(in_packets(&run())),
+            _ => None,
+        }
+    }
+
+    /// Changes a pipe and sends what can be sent on it then.
+    fn with_pipe(&mut self, number: u32, change: impl FnOnce(&mut Pipe)) -> io::Result<()> {
+        let Some(pipe) = self.pipes.get_mut(&number) else { return Ok(()) };
+        change(pipe);
+        if !pipe.is_ready {
+            return Ok(());
+        }
+        let remote = pipe.remote;
+        if let Some(data) = pipe.chunks.pop_front() {
+            pipe.is_ready = false;
+            return Message { command: WRTE, first: number, second: remote, data }.write(&mut self.stream);
+        }
+        if pipe.running.is_some() {
+            return Ok(());
+        }
+        self.pipes.remove(&number);
+        self.send(CLSE, number, remote)
+    }
+
+    fn send(&mut self, command: u32, first: u32, second: u32) -> io::Result<()> {
+        Message { command, first, second, data: Vec::new() }.write(&mut self.stream)
+    }
+}
+
+impl Running {
+    fn count(device: &Arc<Shared>) -> Self {
+        device.running.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(device))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Says what the device is: from then on adb lists it as `device`.
+pub(super) fn introduce(device: &Shared, stream: &mut TcpStream) -> io::Result<()> {
+    let features = device.features.join(",");
+    let banner = format!("device::ro.product.name=lab;ro.product.model=Lab 1;features={features}");
+    let data = banner.into_bytes();
+    Message { command: CNXN, first: device.version, second: LENGTH_MAX, data }.write(stream)
+}
+
+/// As old devices run a command: on a terminal, which ends lines with two characters.
+fn on_a_terminal(output: &Output) -> (Vec<u8>, bool) {
+    let (bytes, is_endless) = merged(output);
+    let crlf = bytes.iter().flat_map(|byte| if *byte == b'\n' { vec![b'\r', b'\n'] } else { vec![*byte] });
+    (crlf.collect(), is_endless)
+}
+
+fn merged(output: &Output) -> (Vec<u8>, bool) {
+    (output.printed.iter().flat_map(|(_, bytes)| bytes).copied().collect(), output.is_endless)
+}
+
+/// The second shell protocol: a byte of kind, four of length, and so many of data.
+fn in_packets(output: &Output) -> (Vec<u8>, bool) {
+    let mut bytes = Vec::new();
+    let mut packet = |kind: u8, data: &[u8]| {
+        bytes.push(kind);
+        bytes.extend(u32::try_from(data.len()).unwrap().to_le_bytes());
+        bytes.extend_from_slice(data);
+    };
+    for (to, printed) in &output.printed {
+        printed.chunks(1000).for_each(|part| packet(*to, part));
+    }
+    if !output.is_endless {
+        packet(3, &[output.code]);
+    }
+    (bytes, output.is_endless)
+}
+
+const TOKEN: u32 = 1;
+const SIGNATURE: u32 = 2;
+
+/// Small, so that anything longer than a few words takes turns with `OKAY`.
+const CHUNK: usize = 4096;
