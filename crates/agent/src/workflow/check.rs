@@ -2,7 +2,7 @@
 
 use super::fields::{Fields, Problem, WorkflowError, near};
 use super::parse::MS_MAX;
-use super::template::{self, Piece};
+use super::template;
 use super::{Step, StepKind, reason_named};
 use muster_model::FailureReason;
 use serde_json::Value;
@@ -13,6 +13,7 @@ pub(super) fn check_step(fields: &Fields<'_>, step: &Step) -> Result<(), Workflo
     check_action(fields, step)?;
     check_templates(fields, step)?;
     check_params(fields, step)?;
+    check_scripts(fields, step)?;
     if step.kind == StepKind::Adb { check_adb(fields, step) } else { Ok(()) }
 }
 
@@ -122,32 +123,26 @@ fn check_adb(fields: &Fields<'_>, step: &Step) -> Result<(), WorkflowError> {
         let expected = format!("one of {} and what follows it", ADB_WORDS.join(", "));
         return Err(fields.error(Problem::Unfit { key, expected, found, near: near(first, ADB_WORDS) }));
     }
-    check_shell(fields, step)
+    Ok(())
 }
 
-/// Refuses values beside what would undo their quoting.
-///
-/// A value is put in as a quoted word. Between quotes of the author's, after a backslash or in a comment it would
-/// be open again, and the run's parameters could name programs to run on the device.
-fn check_shell(fields: &Fields<'_>, step: &Step) -> Result<(), WorkflowError> {
-    let pieces: Vec<Piece<'_>> =
-        step.command.iter().flat_map(|word| template::parse(word)).flatten().collect();
-    let has_key = pieces.iter().any(|piece| matches!(piece, Piece::Key(_)));
-    let undoes = |piece: &Piece<'_>| match piece {
-        Piece::Literal(text) => UNQUOTING.iter().find(|mark| text.contains(**mark)).copied(),
-        Piece::Key(_) => None,
-    };
-    match pieces.iter().find_map(undoes).filter(|_| has_key) {
-        Some(mark) => Err(fields.contradiction(format!(
-            "a command with {{{{KEY}}}} cannot hold {mark}: each value is quoted for the device's shell already"
-        ))),
+/// Refuses values inside a shell's script: there they would be read anew, and a run's parameters could name programs
+/// to run. Handed to the script as arguments they are safe.
+fn check_scripts(fields: &Fields<'_>, step: &Step) -> Result<(), WorkflowError> {
+    let is_shell = |word: &String| SHELLS.contains(&word.rsplit('/').next().unwrap_or_default());
+    let words = step.command.iter().skip_while(|word| !is_shell(word)).skip(1);
+    let mut script = words.skip_while(|word| !(word.starts_with('-') && word.ends_with('c'))).skip(1);
+    match script.next().filter(|script| script.contains("{{")) {
+        Some(_) => Err(fields.contradiction(
+            "a shell's script cannot hold {{KEY}}; hand it over: [\"sh\", \"-c\", \"echo $1\", \"sh\", \"{{KEY}}\"]",
+        )),
         None => Ok(()),
     }
 }
 
 /// What the adb driver understands.
 const ADB_WORDS: &[&str] = &["get-state", "shell", "exec-out"];
-const UNQUOTING: &[&str] = &["'", "\"", "\\", "`", "#", "<<", "(("];
+const SHELLS: &[&str] = &["sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "su"];
 
 #[cfg(test)]
 mod tests {
@@ -199,30 +194,32 @@ mod tests {
         assert!(refusal(&step("adb_of_line")).ends_with("not \"adb_of_line\"; did you mean adb_offline?"));
     }
 
-    /// N22: only what the adb driver understands, and no value where the device's shell would read it anew.
+    /// N22: only what the adb driver understands.
     #[test]
-    fn adb_commands_are_safe() {
+    fn adb_commands_begin_with_a_known_word() {
         let adb = |words| refusal(&format!("kind = 'adb'\ncommand = {words}"));
         assert_eq!(adb("['get-state']"), "none");
-        assert_eq!(adb("['shell', 'input text {{TEXT}}', '| grep x']"), "none");
-        assert_eq!(adb("['shell', \"echo 'fixed text'\"]"), "none");
+        assert_eq!(adb("['shell', 'input', 'text', '{{TEXT}}']"), "none");
         assert_eq!(
             adb("['sell']"),
             "command must be one of get-state, shell, exec-out and what follows it, not \"sell\" first; \
              did you mean shell?"
         );
-        for hostile in [
-            r#"["shell", "echo '{{X}}'"]"#,
-            r#"["shell", "echo '", "{{X}}", "'"]"#,
-            r#"["exec-out", "echo \"{{X}}\""]"#,
-            r#"["shell", "echo \\{{X}}"]"#,
-            r#"["shell", "echo `echo {{X}}`"]"#,
-            r#"["shell", "ls # {{X}}"]"#,
-            r#"["shell", "cat <<E {{X}}"]"#,
-            r#"["shell", "echo $(( {{X}} ))"]"#,
-        ] {
-            assert!(adb(hostile).contains("quoted for the device's shell already"), "{hostile}");
-        }
         assert!(adb("['{{X}}', 'ls']").starts_with("command must be one of"));
+    }
+
+    /// N22: no value where a shell would read it anew.
+    #[test]
+    fn scripts_hold_no_values() {
+        for (step, is_refused) in [
+            ("kind = 'adb'\ncommand = ['shell', 'sh', '-c', 'echo {{X}}']", true),
+            ("kind = 'adb'\ncommand = ['shell', 'su', '-c', 'echo {{X}}']", true),
+            ("kind = 'command'\ncommand = ['/bin/bash', '-x', '-ec', 'echo {{X}}']", true),
+            ("kind = 'command'\ncommand = ['env', 'sh', '-c', 'echo {{X}}']", true),
+            ("kind = 'adb'\ncommand = ['shell', 'sh', '-c', 'echo $1', 'sh', '{{X}}']", false),
+            ("kind = 'command'\ncommand = ['ping', '-c', '{{COUNT}}']", false),
+        ] {
+            assert_eq!(refusal(step).starts_with("a shell's script cannot hold"), is_refused, "{step}");
+        }
     }
 }

@@ -1,18 +1,16 @@
 //! A step with the run's parameters put in.
 
-use super::template::{Quoting, TemplateError, Values};
-use super::{Step, StepKind};
+use super::Step;
+use super::template::{TemplateError, Values};
 use serde_json::{Map, Value};
 
 impl Step {
     /// Puts values into every text of the step: each word of `command`, `action`, and all texts in `params`.
     ///
-    /// A word stays one word, whatever its value holds. The words after `adb shell` and `adb exec-out` reach a shell on
-    /// the device, so values in them are quoted for it.
+    /// A word stays one word, whatever its value holds: no shell takes it apart, neither here nor on a device.
     pub fn filled(&self, values: &Values<'_>) -> Result<Self, TemplateError> {
-        let quoting = if self.kind == StepKind::Adb { Quoting::Shell } else { Quoting::None };
-        let command = self.command.iter().map(|word| values.fill(word, quoting)).collect::<Result<_, _>>()?;
-        let action = self.action.as_deref().map(|action| values.fill(action, Quoting::None)).transpose()?;
+        let command = self.command.iter().map(|word| values.fill(word)).collect::<Result<_, _>>()?;
+        let action = self.action.as_deref().map(|action| values.fill(action)).transpose()?;
         let params = fill_object(&self.params, values)?;
         Ok(Self { command, action, params, ..self.clone() })
     }
@@ -27,7 +25,7 @@ fn fill_object(
 
 fn fill_value(value: &Value, values: &Values<'_>) -> Result<Value, TemplateError> {
     Ok(match value {
-        Value::String(text) => Value::String(values.fill(text, Quoting::None)?),
+        Value::String(text) => Value::String(values.fill(text)?),
         Value::Array(items) => {
             Value::Array(items.iter().map(|item| fill_value(item, values)).collect::<Result<_, _>>()?)
         }
@@ -48,24 +46,15 @@ mod tests {
         workflow.steps[0].filled(&Values { own: Vec::new(), params })
     }
 
-    /// N22: words stay words: no shell sees them, so spaces and quotes in a value mean nothing.
+    /// N22: words stay words, so spaces, quotes and whatever else means something to a shell mean nothing in a value.
     #[test]
     fn a_word_stays_one_word() {
-        let params = json!({"URL": "a b'; id"});
-        let step = filled("kind = 'command'\ncommand = ['{{URL}}', '--url={{URL}}']", &params).unwrap();
-        assert_eq!(step.command, ["a b'; id", "--url=a b'; id"]);
-    }
-
-    /// N22: the device's shell reads the words after `adb shell`, so values in them are quoted.
-    #[test]
-    fn values_for_a_devices_shell_are_quoted() {
-        let params = json!({"TEXT": "it's; reboot"});
-        for first in ["shell", "exec-out"] {
-            let step = filled(
-                &format!("kind = 'adb'\ncommand = ['{first}', 'input', 'text', '{{{{TEXT}}}}']"),
-                &params,
-            );
-            assert_eq!(step.unwrap().command, [first, "input", "text", r"'it'\''s; reboot'"]);
+        for hostile in ["a b'; id", "", "'", "\"", "\\", "$(id)", "`id`", "\n id", "*", "--help", "日本"] {
+            let params = json!({"URL": hostile});
+            for kind in ["kind = 'command'\ncommand = ['x'", "kind = 'adb'\ncommand = ['shell'"] {
+                let step = filled(&format!("{kind}, '{{{{URL}}}}', '--url={{{{URL}}}}']"), &params).unwrap();
+                assert_eq!(step.command[1..], [hostile.to_owned(), format!("--url={hostile}")]);
+            }
         }
     }
 

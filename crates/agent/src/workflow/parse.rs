@@ -3,6 +3,7 @@
 use super::check::check_step;
 use super::fields::{Fields, Place, Problem, WorkflowError};
 use super::{OnFailure, Step, StepKind, Workflow};
+use muster_artifacts::Template;
 use std::{collections::BTreeSet, time::Duration};
 use toml::{Table, Value};
 
@@ -12,8 +13,8 @@ pub fn parse(id: &str, file: &str, text: &str) -> Result<Workflow, WorkflowError
     let fields = Fields { place: Place::file(file), table: &table };
     fields.only(&["timeoutMs", "storage_path", "steps"])?;
     let storage_path = fields.text("storage_path")?.map(str::to_owned);
-    if storage_path.as_ref().is_some_and(|path| path.contains("{{")) {
-        return Err(fields.contradiction("storage_path is filled in by the coordinator: {KEY}, not {{KEY}}"));
+    if let Some(problem) = storage_path.as_deref().and_then(|path| Template::parse(path).err()) {
+        return Err(fields.contradiction(format!("storage_path {problem}")));
     }
     Ok(Workflow { id: id.to_owned(), timeout: timeout(&fields)?, steps: steps(&fields)?, storage_path })
 }
@@ -174,7 +175,9 @@ mod tests {
              did you mean command?"
         );
         let path = "timeoutMs = 1\nstorage_path = 'a/{{device_id}}.png'";
-        assert!(refusal(path).ends_with("filled in by the coordinator: {KEY}, not {{KEY}}"));
+        assert!(
+            refusal(path).ends_with("storage_path has a brace without its partner in \"{{device_id}}.png\"")
+        );
         assert!(refusal("timeoutMs = ").starts_with("w.toml: TOML parse error at line 1"));
     }
 

@@ -1,7 +1,7 @@
 //! `{{KEY}}` in a text, and what takes its place (N22).
 
 use serde_json::Value;
-use std::{borrow::Cow, fmt::Write};
+use std::borrow::Cow;
 
 /// What `{{KEY}}` can stand for.
 #[derive(Clone, Debug)]
@@ -29,15 +29,6 @@ pub enum TemplateError {
     ZeroByte(String),
 }
 
-/// How a value is put in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quoting {
-    /// As it is.
-    None,
-    /// As one word of a shell.
-    Shell,
-}
-
 /// A stretch of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
@@ -49,15 +40,12 @@ pub enum Piece<'a> {
 
 impl Values<'_> {
     /// Fills in a text. A value that itself holds `{{…}}` stays as it is.
-    pub fn fill(&self, template: &str, quoting: Quoting) -> Result<String, TemplateError> {
+    pub fn fill(&self, template: &str) -> Result<String, TemplateError> {
         let mut filled = String::with_capacity(template.len());
         for piece in parse(template)? {
-            match (piece, quoting) {
-                (Piece::Literal(text), _) => filled.push_str(text),
-                (Piece::Key(key), Quoting::None) => filled.push_str(&self.value(key)?),
-                (Piece::Key(key), Quoting::Shell) => {
-                    write!(filled, "{}", quote(&self.value(key)?)).expect("a String takes all");
-                }
+            match piece {
+                Piece::Literal(text) => filled.push_str(text),
+                Piece::Key(key) => filled.push_str(&self.value(key)?),
             }
         }
         Ok(filled)
@@ -90,14 +78,6 @@ pub fn parse(template: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
     Ok(pieces)
 }
 
-/// Makes any text one word of a POSIX shell, which means just that text.
-///
-/// The words after `adb shell` reach a shell on the device, whatever started adb.
-#[must_use]
-pub fn quote(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 fn is_key(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
     !text.is_empty() && text.bytes().all(fits)
@@ -115,11 +95,10 @@ fn text(value: &Value) -> Cow<'_, str> {
 mod tests {
     use super::*;
     use serde_json::json;
-    use std::process::Command;
 
     fn fill(template: &str, params: &Value) -> Result<String, TemplateError> {
         let own = vec![("device_id", "sim-0001".to_owned())];
-        Values { own, params }.fill(template, Quoting::None)
+        Values { own, params }.fill(template)
     }
 
     /// N22: strings come as they are, everything else as JSON.
@@ -156,45 +135,5 @@ mod tests {
         assert_eq!(text("{{open"), "{{ without }} in \"{{open\"");
         assert_eq!(text("{{a b}}"), "{{a b}} is no key: A-Z, a-z, 0-9, _, . and - can stand in one");
         assert_eq!(text("{{nul}}"), "the parameter nul holds a zero byte");
-    }
-
-    /// N22: whatever a value holds, a shell sees it as one word and runs nothing of it.
-    #[test]
-    fn a_quoted_value_is_one_word_of_a_shell() {
-        for hostile in [
-            "",
-            " ",
-            "'",
-            "''",
-            "\"",
-            "\\",
-            "\\'",
-            "a'b'c",
-            "$(id)",
-            "`id`",
-            "; rm -rf /",
-            "&& id",
-            "| id",
-            "\n id",
-            "$HOME",
-            "*",
-            "~",
-            "#",
-            "-n",
-            "'; id; '",
-            "'\\''",
-            "ü 日本",
-            "{{B}}",
-            "\r",
-            "\t",
-            "!!",
-            "$'\\x41'",
-        ] {
-            let (own, params) = (Vec::new(), json!({"V": hostile}));
-            let filled = Values { own, params: &params }.fill("x{{V}}y", Quoting::Shell).unwrap();
-            let printed =
-                Command::new("sh").arg("-c").arg(format!("printf '[%s]' {filled}")).output().unwrap();
-            assert_eq!(String::from_utf8(printed.stdout).unwrap(), format!("[x{hostile}y]"));
-        }
     }
 }
