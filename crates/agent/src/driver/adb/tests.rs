@@ -12,11 +12,13 @@ use serde_json::{Map, Value};
 use std::{path::Path, time::Duration};
 use tokio_util::sync::CancellationToken;
 
+type Answering = fn(&str) -> Reply;
+
 const LONG: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_millis(50);
 
 /// A server with one list, whose devices all answer the same.
-async fn server(list: &'static str, device: fn(&str) -> Reply) -> FakeServer {
+async fn server(list: &'static str, device: Answering) -> FakeServer {
     FakeServer::start(move |request| match request {
         "host:devices-l" => block(list),
         request if request.ends_with(":features") => block("shell_v2,cmd"),
@@ -120,7 +122,7 @@ async fn an_old_server_is_asked_by_serial() {
 /// N13: a connection that ends before its command is a lost device, however it ends.
 #[tokio::test]
 async fn a_connection_that_ends_early_is_no_success() {
-    let replies: [fn(&str) -> Reply; 5] = [
+    let replies: [Answering; 5] = [
         |_| Reply::Last(b"OKAY".to_vec()),
         |_| Reply::Last(b"OKAY\x01\xff\xff\xff\xffshort".to_vec()),
         |_| Reply::Last(b"OKAY\x01\x02\0".to_vec()),
@@ -159,7 +161,7 @@ async fn a_refusal_is_told_from_a_loss() {
 /// N13: whatever listens in adb's place breaks nothing, and a server that hangs holds nobody up.
 #[tokio::test]
 async fn a_server_that_is_none_is_a_failure() {
-    let replies: [(fn(&str) -> Reply, Duration); 7] = [
+    let replies: [(Answering, Duration); 7] = [
         (|_| Reply::Last(b"HTTP/1.1 400 Bad Request\r\n".to_vec()), LONG),
         (|_| Reply::Last(b"OKAYzzzz".to_vec()), LONG),
         (|_| Reply::Last(b"OKAY-001".to_vec()), LONG),
