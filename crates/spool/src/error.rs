@@ -64,3 +64,29 @@ pub enum SpoolError {
         source: io::Error,
     },
 }
+
+/// What is being done to a file, for the error if it fails.
+#[derive(Clone, Copy)]
+pub(crate) struct Task<'a> {
+    pub(crate) file: &'a str,
+    /// How much is to be written.
+    pub(crate) bytes: usize,
+}
+
+impl<'a> Task<'a> {
+    /// Something that writes nothing.
+    pub(crate) fn on(file: &'a str) -> Self {
+        Self { file, bytes: 0 }
+    }
+
+    /// Tells what a refusal of the disk means.
+    pub(crate) fn refused(self, doing: &'static str) -> impl FnOnce(io::Error) -> SpoolError + use<'a> {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        move |source| match source.kind() {
+            StorageFull | QuotaExceeded | FileTooLarge => {
+                SpoolError::Full { file: self.file.to_owned(), bytes: self.bytes as u64 }
+            }
+            _ => SpoolError::Io { doing, file: self.file.to_owned(), source },
+        }
+    }
+}

@@ -7,16 +7,24 @@
 //! aside**, in any order. What was synced and not acked comes back after a crash at any byte, in order and
 //! unaltered. What was not synced may come back or not, but never altered and never behind a gap.
 
+mod aside;
 mod directory;
 mod disk;
 mod error;
+mod header;
+mod record;
+mod recovery;
+mod segments;
 #[cfg(feature = "simulated")]
 mod simulated;
+mod snapshot;
 mod spool;
+mod walk;
 
+pub use aside::{SetAside, set_aside_entries};
 pub use directory::Directory;
 pub use disk::Disk;
 pub use error::SpoolError;
 #[cfg(feature = "simulated")]
 pub use simulated::{Failure, SimulatedDisk, SimulatedFile};
-pub use spool::{Cut, Limits, Recovered, Seq, SetAside, Spool, set_aside_entries};
+pub use spool::{Cut, Limits, Recovered, Seq, Spool};

@@ -1,25 +1,51 @@
 //! A disk in memory that forgets what was not synced.
+//!
+//! It is as unkind as a disk may be: of what was not synced a crash keeps whatever the caller's dice say, in
+//! any order, down to single sectors; a sync that failed leaves its bytes to be seen and never to be durable
+//! by a later one.
+
+mod changes;
 
 use crate::Disk;
-use std::io;
+use changes::{Change, Changes, Names};
+use std::{
+    collections::BTreeMap,
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 /// A disk in memory; clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct SimulatedDisk {}
+pub struct SimulatedDisk(Arc<Mutex<State>>);
 
 /// An open file of a [`SimulatedDisk`].
 #[derive(Debug)]
-pub struct SimulatedFile {}
+pub struct SimulatedFile {
+    file: u64,
+    crashes: u64,
+}
 
 /// How an operation fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// EIO; of a sync: what it should have made durable is forgotten or not, and later syncs do not know of it.
+    /// EIO. A write gets half way. A sync may have made anything durable, and later ones know nothing of it.
     Broken,
-    /// ENOSPC.
+    /// ENOSPC. A write gets half way.
     Full,
-    /// The power goes: this operation and all later ones fail until [`SimulatedDisk::crash`].
+    /// The power goes: this operation gets some way, all later ones fail until [`SimulatedDisk::crash`].
     PowerLoss,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    names: Names,
+    files: BTreeMap<u64, Changes>,
+    files_ever: u64,
+    crashes: u64,
+    operations: u64,
+    failures: BTreeMap<u64, Failure>,
+    powerless: bool,
+    capacity: Option<u64>,
 }
 
 impl SimulatedDisk {
@@ -28,29 +54,112 @@ impl SimulatedDisk {
         Self::default()
     }
 
-    /// Ends the world: of what was not synced the choice keeps all, nothing, a beginning or single sectors.
+    /// Ends the world: of what was not synced the dice keep all, nothing, a beginning or single sectors.
     ///
-    /// `choose(n)` gives a number below n. Spools that were open on this disk are dead; open a new one.
+    /// `choose(n)` gives a number below n. The power is back afterwards and failures that were still to come
+    /// are forgotten; a spool that was open on this disk is dead.
     pub fn crash(&self, choose: &mut dyn FnMut(usize) -> usize) {
-        let _ = choose;
-        unimplemented!("follows")
+        let mut state = self.state();
+        state.names.crash(choose);
+        let State { names, files, .. } = &mut *state;
+        files.retain(|file, _| names.holds(*file));
+        files.values_mut().for_each(|file| file.crash(choose));
+        state.crashes += 1;
+        state.failures.clear();
+        state.powerless = false;
     }
 
     /// Makes the nth operation from now (0 is the next) fail.
     pub fn fail(&self, nth: u64, failure: Failure) {
-        let _ = (nth, failure);
-        unimplemented!("follows")
+        let mut state = self.state();
+        let operation = state.operations + nth;
+        state.failures.insert(operation, failure);
+    }
+
+    /// Forgets failures that are still to come.
+    pub fn fail_no_more(&self) {
+        self.state().failures.clear();
+    }
+
+    /// Tells whether the power is gone.
+    pub fn is_powerless(&self) -> bool {
+        self.state().powerless
     }
 
     /// Gives the disk only so many bytes in all; none means no end.
     pub fn set_capacity(&self, bytes: Option<u64>) {
-        let _ = bytes;
-        unimplemented!("follows")
+        self.state().capacity = bytes;
     }
 
     /// Gives the number of operations so far.
     pub fn operations(&self) -> u64 {
-        unimplemented!("follows")
+        self.state().operations
+    }
+
+    /// Gives the bytes that files take.
+    pub fn used(&self) -> u64 {
+        self.state().used()
+    }
+
+    /// Puts bytes into a file, durably, as a dying disk or a person might.
+    pub fn replace(&self, name: &str, bytes: Vec<u8>) {
+        let mut state = self.state();
+        let file = state.names.get(name).unwrap_or_else(|| state.create(name));
+        state.names.sync();
+        state.files.insert(file, Changes::durable(bytes));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Counts an operation; gives how it fails, if it does.
+    fn operation(&mut self) -> Result<Option<Failure>, io::Error> {
+        if self.powerless {
+            return Err(powerless());
+        }
+        let failure = self.failures.remove(&self.operations);
+        self.operations += 1;
+        self.powerless = failure == Some(Failure::PowerLoss);
+        Ok(failure)
+    }
+
+    /// Counts an operation that fails without a trace.
+    fn all_or_nothing(&mut self) -> io::Result<()> {
+        self.operation()?.map_or(Ok(()), |failure| Err(error(failure)))
+    }
+
+    fn create(&mut self, name: &str) -> u64 {
+        self.files_ever += 1;
+        self.files.insert(self.files_ever, Changes::default());
+        self.names.link(name, self.files_ever);
+        self.files_ever
+    }
+
+    fn named(&self, name: &str) -> io::Result<(u64, &Changes)> {
+        let file = self.names.get(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok((file, &self.files[&file]))
+    }
+
+    fn opened(&mut self, handle: &SimulatedFile) -> io::Result<&mut Changes> {
+        if handle.crashes != self.crashes {
+            return Err(powerless());
+        }
+        self.files.get_mut(&handle.file).ok_or(io::ErrorKind::NotFound.into())
+    }
+
+    fn used(&self) -> u64 {
+        let files = self.files.iter().filter(|(file, _)| self.names.shows(**file));
+        files.map(|(_, file)| file.seen().len() as u64).sum()
+    }
+
+    /// How far a file may reach.
+    fn reach(&mut self, handle: &SimulatedFile) -> io::Result<u64> {
+        let (capacity, used) = (self.capacity, self.used());
+        let length = self.opened(handle)?.seen().len() as u64;
+        Ok(capacity.map_or(u64::MAX, |capacity| length + capacity.saturating_sub(used)))
     }
 }
 
@@ -58,46 +167,118 @@ impl Disk for SimulatedDisk {
     type File = SimulatedFile;
 
     fn list(&self) -> io::Result<Vec<String>> {
-        unimplemented!("follows")
+        let mut state = self.state();
+        state.all_or_nothing()?;
+        Ok(state.names.list())
     }
 
-    fn create(&self, _: &str) -> io::Result<SimulatedFile> {
-        unimplemented!("follows")
+    fn create(&self, name: &str) -> io::Result<SimulatedFile> {
+        let mut state = self.state();
+        match state.operation()? {
+            Some(failure @ (Failure::Broken | Failure::Full)) => Err(error(failure)),
+            Some(failure @ Failure::PowerLoss) => {
+                state.create(name);
+                Err(error(failure))
+            }
+            None => Ok(SimulatedFile { file: state.create(name), crashes: state.crashes }),
+        }
     }
 
-    fn open(&self, _: &str) -> io::Result<SimulatedFile> {
-        unimplemented!("follows")
+    fn open(&self, name: &str) -> io::Result<SimulatedFile> {
+        let mut state = self.state();
+        state.all_or_nothing()?;
+        Ok(SimulatedFile { file: state.named(name)?.0, crashes: state.crashes })
     }
 
-    fn read(&self, _: &str) -> io::Result<Vec<u8>> {
-        unimplemented!("follows")
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let mut state = self.state();
+        state.all_or_nothing()?;
+        Ok(state.named(name)?.1.seen().to_vec())
     }
 
-    fn read_at(&self, _: &str, _: u64, _: usize) -> io::Result<Vec<u8>> {
-        unimplemented!("follows")
+    fn read_at(&self, name: &str, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut state = self.state();
+        state.all_or_nothing()?;
+        let start = usize::try_from(offset).map_err(|_| io::ErrorKind::UnexpectedEof)?;
+        let bytes = state.named(name)?.1.seen().get(start..start.saturating_add(length));
+        bytes.map(<[u8]>::to_vec).ok_or(io::ErrorKind::UnexpectedEof.into())
     }
 
-    fn write_at(&self, _: &SimulatedFile, _: u64, _: &[u8]) -> io::Result<()> {
-        unimplemented!("follows")
+    fn write_at(&self, file: &SimulatedFile, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.state();
+        let failure = state.operation()?;
+        let fits = usize::try_from(state.reach(file)?.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let (written, failure) = match failure {
+            Some(Failure::PowerLoss) => (bytes.len(), failure),
+            Some(Failure::Broken | Failure::Full) => (bytes.len() / 2, failure),
+            None => (bytes.len(), (fits < bytes.len()).then_some(Failure::Full)),
+        };
+        let bytes = &bytes[..written.min(fits)];
+        state.opened(file)?.make(Change::Write(offset as usize, bytes.to_vec()));
+        failure.map_or(Ok(()), |failure| Err(error(failure)))
     }
 
-    fn allocate(&self, _: &SimulatedFile, _: u64) -> io::Result<()> {
-        unimplemented!("follows")
+    fn allocate(&self, file: &SimulatedFile, length: u64) -> io::Result<()> {
+        let mut state = self.state();
+        state.all_or_nothing()?;
+        if length > state.reach(file)? {
+            return Err(error(Failure::Full));
+        }
+        state.opened(file)?.make(Change::Extend(length as usize));
+        Ok(())
     }
 
-    fn truncate(&self, _: &SimulatedFile, _: u64) -> io::Result<()> {
-        unimplemented!("follows")
+    fn truncate(&self, file: &SimulatedFile, length: u64) -> io::Result<()> {
+        let mut state = self.state();
+        let failure = state.operation()?;
+        let opened = state.opened(file)?;
+        opened.make(Change::Truncate(length as usize));
+        match failure {
+            None => opened.sync(),
+            Some(Failure::PowerLoss) => {}
+            Some(Failure::Broken | Failure::Full) => opened.doubt(),
+        }
+        failure.map_or(Ok(()), |failure| Err(error(failure)))
     }
 
-    fn sync_data(&self, _: &SimulatedFile) -> io::Result<()> {
-        unimplemented!("follows")
+    fn sync_data(&self, file: &SimulatedFile) -> io::Result<()> {
+        let mut state = self.state();
+        let failure = state.operation()?;
+        let opened = state.opened(file)?;
+        match failure {
+            None => opened.sync(),
+            Some(Failure::PowerLoss) => {}
+            Some(Failure::Broken | Failure::Full) => opened.doubt(),
+        }
+        failure.map_or(Ok(()), |failure| Err(error(failure)))
     }
 
-    fn remove(&self, _: &str) -> io::Result<()> {
-        unimplemented!("follows")
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut state = self.state();
+        let failure = state.operation()?;
+        state.named(name)?;
+        if failure.is_none() || failure == Some(Failure::PowerLoss) {
+            state.names.unlink(name);
+        }
+        failure.map_or(Ok(()), |failure| Err(error(failure)))
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        unimplemented!("follows")
+        let mut state = self.state();
+        state.all_or_nothing()?;
+        state.names.sync();
+        Ok(())
     }
+}
+
+fn error(failure: Failure) -> io::Error {
+    match failure {
+        Failure::Broken => io::Error::other("simulated EIO"),
+        Failure::Full => io::ErrorKind::StorageFull.into(),
+        Failure::PowerLoss => powerless(),
+    }
+}
+
+fn powerless() -> io::Error {
+    io::Error::other("simulated loss of power")
 }

@@ -1,0 +1,168 @@
+//! A record as it lies on disk.
+//!
+//! `length u32 | kind u8 | batch u64 | seq u64 | crc u32 | payload`, little-endian; the length is that of the
+//! whole record. The checksum covers all of it and the number of the file, so that no record is taken for one
+//! of another file. `batch` is the offset of the write the record was part of: since every write but the last
+//! was synced before the next began, a record proves that all bytes before its batch had been durable.
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An entry; the payload is the owner's.
+    Entry,
+    /// The entry of that seq is done with.
+    Ack,
+    /// The owner's state after that seq; see `snapshot.rs`.
+    Snapshot,
+    /// An entry for people, with a note; see `aside.rs`.
+    Aside,
+}
+
+/// A record whose checksum was right.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) batch: u64,
+    pub(crate) seq: u64,
+    pub(crate) payload: &'a [u8],
+}
+
+impl Record<'_> {
+    /// Its length on disk.
+    pub(crate) fn length(&self) -> usize {
+        HEAD + self.payload.len()
+    }
+}
+
+/// Adds a record to others, still without place and checksum; gives its length.
+pub(crate) fn push(records: &mut Vec<u8>, kind: Kind, seq: u64, payload: &[&[u8]]) -> usize {
+    let length = HEAD + payload.iter().map(|part| part.len()).sum::<usize>();
+    let written = u32::try_from(length).expect("callers refuse payloads that long");
+    records.extend(written.to_le_bytes());
+    records.push(letter(kind));
+    records.extend([0; BATCH.end - BATCH.start]);
+    records.extend(seq.to_le_bytes());
+    records.extend([0; CRC.end - CRC.start]);
+    payload.iter().for_each(|part| records.extend(*part));
+    length
+}
+
+/// Gives records their place and checksum. The same place gives the same bytes, however often it is done.
+pub(crate) fn stamp(records: &mut [u8], file_number: u64, batch: u64) {
+    let mut rest = records;
+    while !rest.is_empty() {
+        let length = u32_at(rest, LENGTH.start) as usize;
+        let (record, after) = std::mem::take(&mut rest).split_at_mut(length);
+        record[BATCH].copy_from_slice(&batch.to_le_bytes());
+        let crc = checksum(record, file_number);
+        record[CRC].copy_from_slice(&crc.to_le_bytes());
+        rest = after;
+    }
+}
+
+/// Reads the record that begins these bytes, if one does.
+pub(crate) fn parse(bytes: &[u8], file_number: u64) -> Option<Record<'_>> {
+    if bytes.len() < HEAD {
+        return None;
+    }
+    let kind = kind(bytes[KIND])?;
+    let length = u32_at(bytes, LENGTH.start) as usize;
+    let record = bytes.get(..length).filter(|record| record.len() >= HEAD)?;
+    if u32_at(record, CRC.start) != checksum(record, file_number) {
+        return None;
+    }
+    let (batch, seq) = (u64_at(record, BATCH.start), u64_at(record, SEQ.start));
+    Some(Record { kind, batch, seq, payload: &record[HEAD..] })
+}
+
+/// Reads a number from bytes that are known to reach that far.
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes are four bytes"))
+}
+
+/// Reads a number from bytes that are known to reach that far.
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes are eight bytes"))
+}
+
+fn checksum(record: &[u8], file_number: u64) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&file_number.to_le_bytes());
+    crc.update(&record[..CRC.start]);
+    crc.update(&record[HEAD..]);
+    crc.finalize()
+}
+
+fn letter(kind: Kind) -> u8 {
+    match kind {
+        Kind::Entry => b'E',
+        Kind::Ack => b'A',
+        Kind::Snapshot => b'S',
+        Kind::Aside => b'N',
+    }
+}
+
+fn kind(letter: u8) -> Option<Kind> {
+    match letter {
+        b'E' => Some(Kind::Entry),
+        b'A' => Some(Kind::Ack),
+        b'S' => Some(Kind::Snapshot),
+        b'N' => Some(Kind::Aside),
+        _ => None,
+    }
+}
+
+/// The bytes before a record's payload.
+pub(crate) const HEAD: usize = CRC.end;
+
+const LENGTH: std::ops::Range<usize> = 0..4;
+const KIND: usize = LENGTH.end;
+const BATCH: std::ops::Range<usize> = KIND + 1..KIND + 9;
+const SEQ: std::ops::Range<usize> = BATCH.end..BATCH.end + 8;
+const CRC: std::ops::Range<usize> = SEQ.end..SEQ.end + 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamped() -> Vec<u8> {
+        let mut records = Vec::new();
+        push(&mut records, Kind::Entry, 7, &[b"pay", b"load"]);
+        push(&mut records, Kind::Ack, 3, &[]);
+        stamp(&mut records, 5, 41);
+        records
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let records = stamped();
+        let first = parse(&records, 5).unwrap();
+        assert_eq!(
+            (first.kind, first.batch, first.seq, first.payload),
+            (Kind::Entry, 41, 7, &b"payload"[..])
+        );
+        let second = parse(&records[first.length()..], 5).unwrap();
+        assert_eq!((second.kind, second.seq, second.length()), (Kind::Ack, 3, HEAD));
+    }
+
+    #[test]
+    fn stamping_twice_changes_nothing() {
+        let (once, mut twice) = (stamped(), stamped());
+        stamp(&mut twice, 5, 41);
+        assert_eq!(once, twice);
+    }
+
+    /// N19
+    #[test]
+    fn no_flipped_bit_no_lost_byte_and_no_other_file_passes_the_checksum() {
+        let records = stamped();
+        let length = parse(&records, 5).unwrap().length();
+        for bit in 0..length * 8 {
+            let mut flipped = records.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(parse(&flipped, 5).is_none(), "bit {bit}");
+        }
+        (0..length).for_each(|kept| assert!(parse(&records[..kept], 5).is_none(), "{kept} bytes"));
+        assert!(parse(&records, 6).is_none());
+    }
+}
