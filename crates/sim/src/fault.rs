@@ -35,7 +35,7 @@ impl World {
                 Ok(())
             }
             Fault::Restart(node) => {
-                if !self.nodes[node].up {
+                if !self.nodes[node].site().up {
                     self.scene.note(|| format!("node {node}: starts again"));
                     self.nodes[node].begin(&mut self.scene);
                 }
@@ -81,7 +81,7 @@ impl World {
     }
 
     fn crash_node(&mut self, node: usize) {
-        if !self.nodes[node].up {
+        if !self.nodes[node].site().up {
             return;
         }
         self.scene.note(|| format!("node {node}: crashes"));
@@ -115,7 +115,7 @@ impl World {
     }
 
     fn disturb_one(&mut self, node: usize) {
-        let devices: Vec<Name> = self.nodes[node].devices.keys().cloned().collect();
+        let devices: Vec<Name> = self.nodes[node].site().devices.keys().cloned().collect();
         let bad = [Attachment::Offline, Attachment::Unauthorized, Attachment::Error];
         let (Some(device), Some(bad)) =
             (self.scene.dice.pick(&devices).cloned(), self.scene.dice.pick(&bad).copied())
@@ -132,7 +132,7 @@ impl World {
         self.scene.count("hub dropped");
         self.scene.note(|| format!("node {node}: a hub loses power"));
         let back_after = self.scene.dice.between(2_000, 90_000);
-        let devices: Vec<Name> = self.nodes[node].devices.keys().cloned().collect();
+        let devices: Vec<Name> = self.nodes[node].site().devices.keys().cloned().collect();
         for device in devices {
             if self.scene.dice.chance(150) {
                 continue;
@@ -145,7 +145,7 @@ impl World {
     }
 
     fn take_device(&mut self, node: usize) -> Option<(Name, Attached)> {
-        let devices: Vec<Name> = self.nodes[node].devices.keys().cloned().collect();
+        let devices: Vec<Name> = self.nodes[node].site().devices.keys().cloned().collect();
         let device = self.scene.dice.pick(&devices)?.clone();
         let attached = self.nodes[node].unplug(&device, &mut self.scene)?;
         Some((device, attached))

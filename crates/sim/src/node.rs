@@ -1,218 +1,104 @@
-//! A PC with devices: a plain model of an agent, of a third party's node, or of a PC that uses the RPCs.
+//! A PC with devices, and whatever takes work there.
 
-mod device;
-mod execute;
-mod pull;
-mod rpc;
-mod spool;
+mod plain;
+mod site;
 
-use crate::{agenda::Happening, network::Ticket, plan::Plan, scene::Scene};
-use execute::Work;
-use muster_model::{Attachment, Command, JobId, Millis, Name, Rejection, Reply, TaskId};
-use spool::Spooled;
-use std::collections::{BTreeMap, VecDeque};
+use crate::{network::Ticket, scene::Scene};
+use muster_model::{Attachment, Name, Rejection, Reply};
+use plain::Plain;
 
-pub(crate) use device::Attached;
-
-/// What a node does by itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Chore {
-    /// Ask for work, report devices.
-    Pull,
-    /// Say that it lives.
-    Heartbeat,
-    /// Send what stands in the spool.
-    Pump,
-    /// The work with this number is over on its device.
-    Finish(u64),
-    /// No answer came to this exchange.
-    GiveUp(u64),
-    /// Claim rows by RPC.
-    Claim,
-    /// Prolong the claim with this work number.
-    Renew(u64),
-}
-
-/// In which way a node speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Style {
-    /// As muster's agent: in order, with attempt and fence.
-    Agent,
-    /// As others do: all at once, now and then without attempt and fence.
-    Foreign,
-    /// By the RPCs (Q14).
-    Rpc,
-}
+pub(crate) use site::{Attached, Site};
 
 /// A node.
-pub(crate) struct Node {
-    number: usize,
-    pub(crate) name: Name,
-    style: Style,
-    slots: u32,
-    /// How far its clock is off.
-    skew: Millis,
-    pub(crate) up: bool,
-    incarnation: u32,
-    pub(crate) devices: BTreeMap<Name, Attached>,
-    /// Work that waits for its device or for a slot, oldest first.
-    line: VecDeque<Work>,
-    running: BTreeMap<Name, Work>,
-    /// The newest attempt of each task that was taken here; kept over a crash once begun.
-    latest: BTreeMap<TaskId, u16>,
-    spool: VecDeque<Spooled>,
-    pulling: Option<Ticket>,
-    calls: BTreeMap<u64, rpc::Call>,
-    shares: BTreeMap<JobId, pull::Tally>,
-    next: u64,
-}
+pub(crate) struct Node(Plain);
+
+/// What a node does by itself.
+pub(crate) type Chore = plain::Chore;
 
 impl Node {
     pub(crate) fn new(number: usize, scene: &mut Scene) -> Self {
-        let style = match scene.dice.below(10) {
-            0..5 => Style::Agent,
-            5..8 => Style::Foreign,
-            _ => Style::Rpc,
-        };
-        // Without a fence only the clock tells attempts apart: nodes that may leave it out have a true one.
-        let off = if style == Style::Agent { 2_000 } else { 0 };
-        let skew = Millis(scene.dice.between(-off, off));
-        let name = Plan::node_name(number);
-        let devices = (0..scene.plan.devices_per_node).map(|n| device::new(&name, n));
-        Self {
-            number,
-            devices: devices.collect(),
-            name,
-            style,
-            slots: scene.plan.settings.slots.min(1 + u32::try_from(scene.dice.below(6)).unwrap_or(0)),
-            skew,
-            up: true,
-            incarnation: 0,
-            line: VecDeque::new(),
-            running: BTreeMap::new(),
-            latest: BTreeMap::new(),
-            spool: VecDeque::new(),
-            pulling: None,
-            calls: BTreeMap::new(),
-            shares: BTreeMap::new(),
-            next: 0,
-        }
+        Self(Plain::new(number, scene))
+    }
+
+    /// What does not depend on what runs here.
+    pub(crate) fn site(&self) -> &Site {
+        &self.0.site
     }
 
     /// Begins its rounds, at first and after a crash.
     pub(crate) fn begin(&mut self, scene: &mut Scene) {
-        self.up = true;
-        self.plan(scene, (0, 2_000), Chore::Pull);
-        self.plan(scene, (0, 1_000), Chore::Heartbeat);
-        self.plan(scene, (0, 500), Chore::Pump);
-        if self.style == Style::Rpc {
-            self.plan(scene, (100, 3_000), Chore::Claim);
-        }
+        self.0.begin(scene);
     }
 
-    /// Loses everything but what it had written down: the spool and what it had begun (N22b).
+    /// Loses everything but what it had written down.
     pub(crate) fn crash(&mut self, scene: &mut Scene) {
-        self.up = false;
-        self.incarnation += 1;
         scene.count("node crashed");
-        if let Some(pull) = self.pulling.take() {
-            pull.broken.set(scene.dice.chance(500));
-        }
-        self.calls.clear();
-        for entry in &mut self.spool {
-            entry.exchange = None;
-        }
-        for work in std::mem::take(&mut self.line) {
-            self.latest.remove(&work.task);
-        }
-        let begun = std::mem::take(&mut self.running);
-        if self.style != Style::Rpc {
-            for work in begun.values() {
-                self.spool_interrupted(work, scene);
-            }
-        }
+        self.0.crash(scene);
     }
 
+    /// Does something by itself; one that has crashed meanwhile does not.
     pub(crate) fn act(&mut self, chore: Chore, incarnation: u32, scene: &mut Scene) {
-        if !self.up || incarnation != self.incarnation {
-            return;
-        }
-        match chore {
-            Chore::Pull => self.pull(scene),
-            Chore::Heartbeat => {
-                let worker = self.name.clone();
-                self.ask(scene, Command::Sight { worker }, None);
-                self.plan(scene, (29_000, 30_000), Chore::Heartbeat);
-            }
-            Chore::Pump => self.pump(scene),
-            Chore::Finish(number) => self.finish(number, scene),
-            Chore::GiveUp(exchange) => self.give_up(exchange, scene),
-            Chore::Claim => self.claim(scene),
-            Chore::Renew(number) => self.renew(number, scene),
+        if self.site().up && incarnation == self.site().incarnation {
+            self.0.act(chore, scene);
         }
     }
 
     /// An answer reaches it; one it no longer waits for is nothing to it.
     pub(crate) fn hear(&mut self, ticket: &Ticket, result: Result<Reply, Rejection>, scene: &mut Scene) {
-        if !self.up {
+        if self.site().up {
+            self.0.hear(ticket, result, scene);
+        }
+    }
+
+    /// A device is pulled out; what ran on it will fail.
+    pub(crate) fn unplug(&mut self, device: &Name, scene: &mut Scene) -> Option<Attached> {
+        let attached = self.0.site.devices.remove(device)?;
+        self.device_lost(device, scene);
+        Some(attached)
+    }
+
+    /// A device is plugged in.
+    pub(crate) fn plug(&mut self, device: Name, attached: Attached, scene: &mut Scene) {
+        self.0.site.devices.insert(device, attached);
+        self.device_found(scene);
+    }
+
+    /// A device's condition changes while it stays attached (N1b).
+    pub(crate) fn disturb(&mut self, device: &Name, attachment: Attachment, scene: &mut Scene) {
+        let Some(attached) = self.0.site.devices.get_mut(device) else {
             return;
+        };
+        attached.attachment = attachment;
+        match attachment {
+            Attachment::Online => self.device_found(scene),
+            _ => self.device_lost(device, scene),
         }
-        let exchange = ticket.exchange;
-        if self.pulling.as_ref().is_some_and(|pull| pull.exchange == exchange) {
-            self.pulling = None;
-            self.pulled(result, scene);
-        } else if let Some(call) = self.calls.remove(&exchange) {
-            self.call_answered(call, result, scene);
-        } else {
-            self.report_answered(exchange, result.is_err(), scene);
+    }
+
+    /// Every device is well again.
+    pub(crate) fn recover(&mut self, scene: &mut Scene) {
+        for attached in self.0.site.devices.values_mut() {
+            attached.attachment = Attachment::Online;
         }
+        self.device_found(scene);
     }
 
     /// Whether nothing is left to do or to say here.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.spool.is_empty() && self.running.is_empty() && self.line.is_empty()
+        self.0.is_quiet()
     }
 
     /// What keeps it from being quiet.
     pub(crate) fn unrest(&self) -> String {
-        format!(
-            "{}: {} reports spooled, running {:?}, waiting {:?}",
-            self.name,
-            self.spool.len(),
-            self.running.values().map(|work| work.task).collect::<Vec<_>>(),
-            self.line.iter().map(|work| work.task).collect::<Vec<_>>(),
-        )
+        format!("{}: {}", self.site().name, self.0.unrest())
     }
 
-    fn give_up(&mut self, exchange: u64, scene: &mut Scene) {
-        if let Some(pull) = self.pulling.take_if(|pull| pull.exchange == exchange) {
-            pull.broken.set(scene.dice.chance(700));
-            self.plan(scene, (500, 5_000), Chore::Pull);
-        } else if let Some(call) = self.calls.remove(&exchange) {
-            self.call_lost(call, scene);
-        } else if let Some(entry) = self.spool.iter_mut().find(|entry| entry.exchange == Some(exchange)) {
-            entry.exchange = None;
-            scene.count("report sent again");
-            self.plan(scene, (100, 5_000), Chore::Pump);
-        }
+    fn device_lost(&mut self, device: &Name, scene: &mut Scene) {
+        self.0.interrupt(device, scene);
     }
 
-    fn ask(&self, scene: &mut Scene, command: Command, wait: Option<Millis>) -> Ticket {
-        scene.ask(crate::network::Sender::Node(self.number), command, wait)
-    }
-
-    fn plan(&self, scene: &mut Scene, (low, high): (i64, i64), chore: Chore) {
-        let happening = Happening::Node { node: self.number, incarnation: self.incarnation, chore };
-        scene.within(low, high, happening);
-    }
-
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-
-    fn is_usable(&self, device: &Name) -> bool {
-        self.devices.get(device).is_some_and(|attached| attached.attachment == Attachment::Online)
+    fn device_found(&mut self, scene: &mut Scene) {
+        self.0.begin_work(scene);
     }
 }
 

@@ -52,7 +52,8 @@ impl World {
         for node in &mut self.nodes {
             node.begin(&mut self.scene);
         }
-        let devices: Vec<Name> = self.nodes.iter().flat_map(|node| node.devices.keys().cloned()).collect();
+        let devices: Vec<Name> =
+            self.nodes.iter().flat_map(|node| node.site().devices.keys().cloned()).collect();
         self.clients.begin(&mut self.scene, &devices);
         let first = self.scene.plan.fault_every;
         self.scene.after(first, Happening::Fault(Box::new(Fault::Draw)));
@@ -119,7 +120,7 @@ impl World {
         }
         for node in 0..self.nodes.len() {
             self.scene.network.set_cut(node, false);
-            if !self.nodes[node].up {
+            if !self.nodes[node].site().up {
                 self.nodes[node].begin(&mut self.scene);
             }
             self.nodes[node].recover(&mut self.scene);

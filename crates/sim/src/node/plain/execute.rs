@@ -1,6 +1,6 @@
 //! N18: one line per device, never two tasks on one device, at most so many at once.
 
-use super::{Chore, Node, Style};
+use super::{Chore, Plain, Style};
 use crate::scene::Scene;
 use muster_model::{Fence, Handout, Name, TaskId, Timestamp};
 
@@ -16,7 +16,7 @@ pub(super) struct Work {
     pub(super) fails: bool,
 }
 
-impl Node {
+impl Plain {
     /// Takes a job; one that is here already is not taken twice, a newer attempt replaces the older.
     pub(super) fn take(&mut self, handout: &Handout, scene: &mut Scene) {
         let known = self.latest.get(&handout.task).copied().unwrap_or(0);
@@ -40,9 +40,10 @@ impl Node {
     }
 
     /// Begins what has a free slot and a free, usable device.
-    pub(super) fn begin_work(&mut self, scene: &mut Scene) {
-        while self.up && self.running.len() < self.slots as usize {
-            let free = |work: &Work| !self.running.contains_key(&work.device) && self.is_usable(&work.device);
+    pub(in crate::node) fn begin_work(&mut self, scene: &mut Scene) {
+        while self.site.up && self.running.len() < self.site.slots as usize {
+            let free =
+                |work: &Work| !self.running.contains_key(&work.device) && self.site.is_usable(&work.device);
             let Some(place) = self.line.iter().position(free) else {
                 return;
             };
@@ -88,6 +89,16 @@ impl Node {
         }
     }
 
+    /// Work on a device that is gone fails soon.
+    pub(in crate::node) fn interrupt(&mut self, device: &Name, scene: &mut Scene) {
+        let Some(work) = self.running.get_mut(device) else {
+            return;
+        };
+        work.fails = true;
+        let number = work.number;
+        self.site.plan(scene, (50, 3_000), Chore::Finish(number));
+    }
+
     /// Most work takes seconds; some hangs until somebody stops it.
     fn plan_end(&self, work: &Work, scene: &mut Scene) {
         let span = match scene.dice.below(100) {
@@ -98,6 +109,6 @@ impl Node {
             4..12 if !scene.calm => (10_000, 60_000),
             _ => (200, 6_000),
         };
-        self.plan(scene, span, Chore::Finish(work.number));
+        self.site.plan(scene, span, Chore::Finish(work.number));
     }
 }

@@ -1,6 +1,6 @@
 //! N19: every report is written down first, then sent until somebody takes it.
 
-use super::{Chore, Node, PATIENCE_MS, Style, execute::Work};
+use super::{Chore, PATIENCE_MS, Plain, Style, execute::Work};
 use crate::{plan::name, scene::Scene};
 use muster_model::{
     Command, Digest, FailureReason, Outcome, Report, ReportId, ReportKind, Step, StepStatus, TaskReport,
@@ -15,21 +15,21 @@ pub(super) struct Spooled {
     pub(super) exchange: Option<u64>,
 }
 
-impl Node {
+impl Plain {
     /// Appends a report and sends it.
     pub(super) fn spool(&mut self, kind: ReportKind, scene: &mut Scene) {
         let number = self.number();
-        let id = format!("{}-{number}", self.name);
+        let id = format!("{}-{number}", self.site.name);
         let report = Report {
             id: ReportId::new(&id).expect("a plain id"),
             digest: Digest(u128::from(number)),
-            worker: self.name.clone(),
+            worker: self.site.name.clone(),
             at: scene.now + self.skew,
             body: "{}".into(),
             kind,
         };
         self.spool.push_back(Spooled { report: Box::new(report), exchange: None });
-        if self.up {
+        if self.site.up {
             self.pump(scene);
         }
     }
@@ -70,8 +70,8 @@ impl Node {
             .collect();
         for place in unsent {
             let report = self.spool[place].report.clone();
-            let ticket = self.ask(scene, Command::Report(report), None);
-            self.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
+            let ticket = self.site.ask(scene, Command::Report(report), None);
+            self.site.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
             self.spool[place].exchange = Some(ticket.exchange);
         }
     }
@@ -97,7 +97,7 @@ impl Node {
     fn reuse_id(&self, report: &Report, scene: &mut Scene) {
         scene.count("report id reused");
         let other = Report { digest: Digest(u128::MAX), ..report.clone() };
-        self.ask(scene, Command::Report(Box::new(other)), None);
+        self.site.ask(scene, Command::Report(Box::new(other)), None);
     }
 
     fn spool_end(&mut self, work: &Work, error: &str, scene: &mut Scene) {

@@ -1,6 +1,6 @@
 //! Q14: a PC that claims, renews, completes and fails its rows by RPC.
 
-use super::{Chore, Node, PATIENCE_MS, execute::Work};
+use super::{Chore, PATIENCE_MS, Plain, execute::Work};
 use crate::scene::Scene;
 use muster_model::{Command, Handout, Millis, Rejection, Reply, TaskId, TaskRecord};
 
@@ -12,16 +12,16 @@ pub(super) enum Call {
     End { task: TaskId, fails: bool },
 }
 
-impl Node {
+impl Plain {
     pub(super) fn claim(&mut self, scene: &mut Scene) {
         let held = u32::try_from(self.running.len() + self.line.len()).unwrap_or(u32::MAX);
         let command = Command::Claim {
-            worker: self.name.clone(),
-            max: self.slots.saturating_sub(held),
+            worker: self.site.name.clone(),
+            max: self.site.slots.saturating_sub(held),
             lease: lease(scene),
         };
         self.call(Call::Claim, command, scene);
-        self.plan(scene, (1_000, 5_000), Chore::Claim);
+        self.site.plan(scene, (1_000, 5_000), Chore::Claim);
     }
 
     /// Prolongs the claim on work that is still here.
@@ -30,9 +30,9 @@ impl Node {
         let Some(task) = held.filter(|work| work.number == number).map(|work| work.task).next() else {
             return;
         };
-        let command = Command::Renew { task, worker: self.name.clone(), lease: lease(scene) };
+        let command = Command::Renew { task, worker: self.site.name.clone(), lease: lease(scene) };
         self.call(Call::Renew { number }, command, scene);
-        self.plan(scene, RENEW_MS, Chore::Renew(number));
+        self.site.plan(scene, RENEW_MS, Chore::Renew(number));
     }
 
     pub(super) fn conclude(&mut self, work: &Work, scene: &mut Scene) {
@@ -75,7 +75,7 @@ impl Node {
         let Some(number) = taken.filter(|work| work.task == row.id).map(|work| work.number).next() else {
             return;
         };
-        self.plan(scene, RENEW_MS, Chore::Renew(number));
+        self.site.plan(scene, RENEW_MS, Chore::Renew(number));
     }
 
     /// The claim is lost: whatever became of the work, it is no longer ours.
@@ -88,7 +88,7 @@ impl Node {
 
     fn send_end(&mut self, call: Call, scene: &mut Scene) {
         let Call::End { task, fails } = call else { return };
-        let worker = scene.dice.chance(500).then(|| self.name.clone());
+        let worker = scene.dice.chance(500).then(|| self.site.name.clone());
         let command = if fails {
             Command::FailOrRetry { task, worker, error: Some("gone wrong".into()) }
         } else {
@@ -98,8 +98,8 @@ impl Node {
     }
 
     fn call(&mut self, call: Call, command: Command, scene: &mut Scene) {
-        let ticket = self.ask(scene, command, None);
-        self.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
+        let ticket = self.site.ask(scene, command, None);
+        self.site.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
         self.calls.insert(ticket.exchange, call);
     }
 }

@@ -1,6 +1,6 @@
 //! N1, N9, N14: asking for work, and what an answer means to a node.
 
-use super::{Chore, Node, PATIENCE_MS, Style};
+use super::{Chore, PATIENCE_MS, Plain, Style};
 use crate::{plan::WAIT_MAX, scene::Scene};
 use muster_model::{Command, JobId, Millis, Pull, PullReply, Rejection, Reply, ReportKind, RunSummary};
 
@@ -13,7 +13,7 @@ pub(super) struct Tally {
     pub(super) closing: bool,
 }
 
-impl Node {
+impl Plain {
     pub(super) fn pull(&mut self, scene: &mut Scene) {
         if self.pulling.is_some() {
             return;
@@ -21,16 +21,19 @@ impl Node {
         let held = u32::try_from(self.running.len() + self.line.len()).unwrap_or(u32::MAX);
         let max = match self.style {
             Style::Rpc => 0,
-            Style::Agent | Style::Foreign => self.slots.saturating_sub(held),
+            Style::Agent | Style::Foreign => self.site.slots.saturating_sub(held),
         };
         let reports = self.style != Style::Foreign || scene.dice.chance(700);
         let wait = (max > 0 && scene.dice.chance(700)).then(|| Millis(scene.dice.between(1_000, WAIT_MAX.0)));
-        let pull =
-            Pull { worker: self.name.clone(), max, devices: reports.then(|| self.report_of_devices()) };
-        let ticket = self.ask(scene, Command::Pull(pull), wait);
+        let pull = Pull {
+            worker: self.site.name.clone(),
+            max,
+            devices: reports.then(|| self.site.report_of_devices()),
+        };
+        let ticket = self.site.ask(scene, Command::Pull(pull), wait);
         let waits = wait.map_or(0, |wait| wait.0);
         let patience = (waits + PATIENCE_MS.0, waits + PATIENCE_MS.1);
-        self.plan(scene, patience, Chore::GiveUp(ticket.exchange));
+        self.site.plan(scene, patience, Chore::GiveUp(ticket.exchange));
         self.pulling = Some(ticket);
     }
 
@@ -38,12 +41,12 @@ impl Node {
         if let Ok(Reply::Pulled(reply)) = result {
             self.follow(&reply, scene);
         }
-        let full = self.running.len() + self.line.len() >= self.slots as usize;
+        let full = self.running.len() + self.line.len() >= self.site.slots as usize;
         let pause = match (full, self.style) {
             (true, _) | (_, Style::Rpc) => (1_000, 6_000),
             (false, _) => (20, 1_500),
         };
-        self.plan(scene, pause, Chore::Pull);
+        self.site.plan(scene, pause, Chore::Pull);
     }
 
     fn follow(&mut self, reply: &PullReply, scene: &mut Scene) {
