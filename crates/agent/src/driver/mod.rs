@@ -2,10 +2,14 @@
 
 pub mod adb;
 pub mod command;
+pub mod fleet;
 pub mod simulated;
 pub mod vendor;
 
+pub use fleet::{DeviceSource, Fleet};
+
 use crate::workflow::Step;
+use muster_model::FailureReason;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
@@ -76,8 +80,22 @@ pub enum Cause {
     EmulatorNotOnline,
     /// The emulator has not finished booting.
     EmulatorNotBooted,
+    /// What the contract already has a word for.
+    Named(FailureReason),
     /// `cancel` was asked for.
     Cancelled,
     /// Anything else: a program that failed, an answer that was not as expected.
     Other,
+}
+
+impl StepFailure {
+    /// A failure of which nothing more is known than what went wrong.
+    pub(crate) fn other(message: impl Into<String>) -> Self {
+        Self { cause: Cause::Other, message: message.into() }
+    }
+
+    /// The answer to `cancel`.
+    pub(crate) fn cancelled() -> Self {
+        Self { cause: Cause::Cancelled, message: "cancelled".to_owned() }
+    }
 }

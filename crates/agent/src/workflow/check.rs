@@ -8,7 +8,7 @@ use muster_model::FailureReason;
 use serde_json::Value;
 
 /// Refuses a step that could never work, or that says something nobody would read.
-pub(super) fn check_step(fields: &Fields<'_>, step: &Step) -> Result<(), WorkflowError> {
+pub(crate) fn check_step(fields: &Fields<'_>, step: &Step) -> Result<(), WorkflowError> {
     check_command(fields, step)?;
     check_action(fields, step)?;
     check_templates(fields, step)?;

@@ -12,6 +12,10 @@ pub use fields::{Place, Problem, WorkflowError};
 pub use parse::parse;
 pub use template::{TemplateError, Values};
 
+pub(crate) use check::check_step;
+pub(crate) use fields::{Fields, near};
+pub(crate) use parse::{is_step_id, read_table};
+
 use muster_model::FailureReason;
 use serde_json::{Map, Value};
 use std::time::Duration;
