@@ -205,7 +205,7 @@ fn every_cause_has_its_word() {
 /// N23: a share of attempts fails, the same ones each time, others with another seed, and late ones need not.
 #[tokio::test(start_paused = true)]
 async fn a_share_of_attempts_fails_reproducibly() {
-    let scene = scene("simulated:1000", "");
+    let scene = scene("simulated:200", "");
     let failures = async |simulate: Value, attempt| {
         let mut failed = Vec::new();
         for device in scene.executor.fleet().discover().await.unwrap() {
@@ -216,11 +216,11 @@ async fn a_share_of_attempts_fails_reproducibly() {
         failed
     };
     let some = failures(json!({"fail_percent": 10, "seed": 1}), 1).await;
-    assert!((60..140).contains(&some.len()), "{}", some.len());
+    assert!((10..30).contains(&some.len()), "{}", some.len());
     assert_eq!(failures(json!({"fail_percent": 10, "seed": 1, "fail_step": "UPLOAD"}), 1).await, some);
     assert_ne!(failures(json!({"fail_percent": 10, "seed": 2}), 1).await, some);
     assert_ne!(failures(json!({"fail_percent": 10, "seed": 1}), 2).await, some);
-    assert_eq!(failures(json!({"fail_percent": 100, "fail_attempts": 2}), 2).await.len(), 1000);
+    assert_eq!(failures(json!({"fail_percent": 100, "fail_attempts": 2}), 2).await.len(), 200);
     assert_eq!(failures(json!({"fail_percent": 100, "fail_attempts": 2}), 3).await.len(), 0);
     assert_eq!(failures(json!({"fail_percent": 0}), 1).await.len(), 0);
 }
