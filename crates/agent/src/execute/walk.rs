@@ -79,10 +79,13 @@ impl Walk<'_> {
     fn ready(&self, step: &Step) -> Result<Step, StepFailure> {
         let step = self.executor.fleet.adapted(step)?;
         let filled = step.filled(&self.values());
-        filled.map_err(|error| StepFailure {
+        let mut ready = filled.map_err(|error| StepFailure {
             cause: Cause::Named(FailureReason::Unknown),
             message: error.to_string(),
-        })
+        })?;
+        // These are for the agent; a vendor's program is handed the rest as data.
+        ready.params.retain(|key, _| !matches!(key.as_str(), "critical" | "failure_reason"));
+        Ok(ready)
     }
 
     fn values(&self) -> Values<'_> {

@@ -71,7 +71,7 @@ const SHIPPED: &[(&str, &str)] =
 mod tests {
     use super::*;
     use crate::workflow::{OnFailure, StepKind};
-    use std::time::Duration;
+    use std::{collections::BTreeSet, time::Duration};
 
     /// N22: the shipped workflow has the numbers of the contract.
     #[test]
@@ -97,6 +97,16 @@ mod tests {
         let kinds: Vec<_> = workflow.steps.iter().map(|step| step.kind).collect();
         let adb = StepKind::Adb;
         assert_eq!(kinds, [adb, adb, adb, adb, StepKind::Upload]);
+    }
+
+    /// N22: the example of the documentation is a workflow, as it stands there.
+    #[test]
+    fn the_documented_example_is_a_workflow() {
+        let documented = include_str!("../../../../docs/workflows.md");
+        let example = documented.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let workflow = parse("open_page_v1", "docs/workflows.md", example).unwrap();
+        let kinds: BTreeSet<_> = workflow.steps.iter().map(|step| format!("{:?}", step.kind)).collect();
+        assert_eq!(kinds.len(), 6, "one of each kind");
     }
 
     /// N22: a directory adds workflows and may replace the shipped ones.

@@ -146,6 +146,15 @@ mod tests {
         assert_eq!(contents.programs["PREFLIGHT"], ["ping", "-c", "1", "{{runtime_handle}}"]);
     }
 
+    /// N23: the example of the documentation is a device file, as it stands there.
+    #[test]
+    fn the_documented_example_is_a_device_file() {
+        let documented = include_str!("../../../../../docs/workflows.md");
+        let example = documented.split("```toml").last().and_then(|rest| rest.split("```").next()).unwrap();
+        let contents = parse("docs/workflows.md", example).unwrap();
+        assert_eq!((contents.devices.len(), contents.programs.len()), (2, 4));
+    }
+
     /// N23: mistakes are named.
     #[test]
     fn mistakes_are_named() {
