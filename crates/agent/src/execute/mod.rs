@@ -1,7 +1,7 @@
 //! Walks a device through a workflow (N22).
 //!
-//! [`walk`] goes from step to step and knows what a failure means; [`perform`] has one try of a step done, in time;
-//! [`reason`] finds the contract's word for a failure; [`scratch`] gives each task a directory of its own.
+//! `walk` goes from step to step and knows what a failure means; `perform` has one try of a step done, in time;
+//! `reason` finds the contract's word for a failure; `scratch` gives each task a directory of its own.
 
 mod perform;
 mod reason;

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 /// How guards are started.
 #[derive(Clone, Debug)]
 pub struct Guards {
-    /// The binary whose process calls [`super::guard`].
+    /// The binary whose process calls [`super::guard()`].
     pub program: PathBuf,
     /// What makes it do so; `--lock FILE -- PROGRAM ARGUMENT…` follows.
     pub args: Vec<OsString>,
