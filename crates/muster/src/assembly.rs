@@ -5,8 +5,10 @@ use crate::{
     failure::Failure,
     secrets::Secrets,
 };
+use muster_artifacts::DirectoryStore;
 use muster_coordinator::{Coordinator, Options};
 use muster_door::{Door, Keys};
+use muster_nodes::Artifacts;
 use muster_store::{MemoryStore, Store, StoreError};
 use muster_store_sqlite::SqliteStore;
 use std::{os::unix::fs::DirBuilderExt, path::Path, sync::Arc};
@@ -35,10 +37,18 @@ pub(crate) fn build_door(coordinator: Coordinator, secrets: &Secrets, config: &C
     Door::new(coordinator, keys, config.door.clone())
 }
 
+/// Opens the place for artifacts in the data directory.
+pub(crate) fn open_artifacts(door: &Door, secrets: &Secrets, config: &Config) -> Result<Artifacts, Failure> {
+    let path = config.data.join("artifacts");
+    let store = DirectoryStore::open(&path).map_err(|error| Failure::Data { path, error })?;
+    muster_nodes::sweep(&store, door.coordinator.now());
+    Ok(Artifacts::new(Arc::new(store), secrets.artifact_key.reveal(), config.artifacts.clone()))
+}
+
 /// All routes, each dialect's and the door's own.
-pub(crate) fn routes(door: Door) -> axum::Router {
-    let dialects = muster_nodes::routes().merge(muster_operations::routes());
-    muster_operations::speak_postgrest(muster_door::assemble(door, dialects))
+pub(crate) fn routes(door: Door, artifacts: Artifacts) -> axum::Router {
+    let nodes = muster_nodes::routes().merge(muster_nodes::artifact_routes(artifacts));
+    muster_operations::speak_postgrest(muster_door::assemble(door, nodes.merge(muster_operations::routes())))
 }
 
 fn make_directory(path: &Path) -> Result<(), Failure> {

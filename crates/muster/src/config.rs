@@ -9,6 +9,7 @@ pub(crate) use layers::Layers;
 use layers::Origin;
 use muster_door::DoorSettings;
 use muster_model::{Millis, Settings};
+use muster_nodes::ArtifactSettings;
 use read::Reading;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,7 @@ pub(crate) struct Config {
     /// How long ended work is kept.
     pub(crate) history: Millis,
     pub(crate) door: DoorSettings,
+    pub(crate) artifacts: ArtifactSettings,
     pub(crate) settings: Settings,
 }
 
@@ -76,6 +78,7 @@ impl Config {
             queue_length: read.count("server.queue_length", 1, 1_000_000)?,
             history: read.days("retention.history_days")?,
             door: door_settings(&read)?,
+            artifacts: artifact_settings(&read)?,
             settings: rule_settings(&read)?,
         })
     }
@@ -103,6 +106,16 @@ fn door_settings(read: &Reading<'_>) -> Result<DoorSettings, ConfigError> {
         hosts: read.texts("server.hosts")?,
         origins: read.origins("server.origins")?,
         public_metrics: read.boolean("server.public_metrics")?,
+        public_url: read.opt_url("server.public_url")?,
+    })
+}
+
+fn artifact_settings(read: &Reading<'_>) -> Result<ArtifactSettings, ConfigError> {
+    Ok(ArtifactSettings {
+        url_ttl: read.seconds("artifacts.url_ttl_s", 0.1, WEEK_S)?,
+        size_max_bytes: read.count("artifacts.size_max_bytes", 1, 1 << 40)?,
+        types: read.media_types("artifacts.types")?,
+        uploads_max: read.count("artifacts.max_uploads", 1, 400)?,
     })
 }
 
@@ -141,6 +154,7 @@ mod tests {
         let config = parse(&Layers::defaults());
         assert_eq!(config.settings, Settings::default());
         assert_eq!(config.door, DoorSettings::default());
+        assert_eq!(config.artifacts, ArtifactSettings::default());
         assert_eq!(config.history, Millis::from_secs(30 * 86_400));
         assert_eq!(config.listen, "127.0.0.1:7400");
     }

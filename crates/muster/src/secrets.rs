@@ -19,6 +19,8 @@ pub(crate) struct Secrets {
     pub(crate) node: Secret,
     /// What operators show.
     pub(crate) admin: Secret,
+    /// What addresses of uploads are signed with; nobody ever shows it.
+    pub(crate) artifact_key: Secret,
 }
 
 /// Why there is no secret. None of these shows one.
@@ -64,7 +66,8 @@ impl Secrets {
     pub(crate) fn load(data: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Self, SecretError> {
         let node = find(&variable, "NODE_AGENT_SHARED_SECRET", &data.join("node-secret"))?;
         let admin = find(&variable, "MUSTER_ADMIN_TOKEN", &data.join("admin-token"))?;
-        if node == admin { Err(SecretError::Same) } else { Ok(Self { node, admin }) }
+        let artifact_key = find(&|_: &str| None, "", &data.join("artifact-key"))?;
+        if node == admin { Err(SecretError::Same) } else { Ok(Self { node, admin, artifact_key }) }
     }
 }
 
@@ -110,7 +113,7 @@ mod tests {
         None
     }
 
-    /// I6: what is not set is generated once, for the owner only, and found again.
+    /// I6, N21: what is not set is generated once, for the owner only, and found again.
     #[test]
     fn missing_secrets_are_made_and_kept() {
         let data = tempfile::tempdir().unwrap();
@@ -118,7 +121,13 @@ mod tests {
         let again = Secrets::load(data.path(), unset).unwrap();
         assert_eq!((first.node.reveal(), first.admin.reveal()), (again.node.reveal(), again.admin.reveal()));
         assert_ne!(first.node, first.admin);
-        for (file, secret) in [("node-secret", &first.node), ("admin-token", &first.admin)] {
+        assert_eq!(first.artifact_key, again.artifact_key);
+        let files = [
+            ("node-secret", &first.node),
+            ("admin-token", &first.admin),
+            ("artifact-key", &first.artifact_key),
+        ];
+        for (file, secret) in files {
             let path = data.path().join(file);
             assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
             assert_eq!(std::fs::read_to_string(path).unwrap(), secret.reveal());
@@ -147,6 +156,6 @@ mod tests {
             let error = load(node, admin).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
         }
-        assert_eq!(format!("{good:?}"), "Secrets { node: …, admin: … }");
+        assert_eq!(format!("{good:?}"), "Secrets { node: …, admin: …, artifact_key: … }");
     }
 }

@@ -77,11 +77,12 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let listener = bind(&config.listen).await?;
     let coordinator = assembly::start_coordinator(store, &config)?;
     let door = assembly::build_door(coordinator.clone(), &secrets, &config);
+    let artifacts = assembly::open_artifacts(&door, &secrets, &config)?;
     let address = listener.local_addr()?;
 
     let (stop, stopped) = watch::channel(false);
     let announcing = announce_when_ready(address, &coordinator, stopped.clone());
-    let router = assembly::routes(door.clone());
+    let router = assembly::routes(door.clone(), artifacts);
     let listening = muster_door::listen(listener, router, wait_for(stopped));
     let stopping = async {
         asked_to_stop(interrupt, terminate).await;

@@ -32,6 +32,33 @@ impl Reading<'_> {
         if origins.iter().all(is_origin) { Ok(origins) } else { Err(self.unfit(key, expected)) }
     }
 
+    /// An address that others are sent to, without a slash at its end; `None` where it is left empty.
+    pub(super) fn opt_url(&self, key: &str) -> Result<Option<String>, ConfigError> {
+        let text = self.0.get(key).0.as_str().map(|text| text.trim_end_matches('/'));
+        let rest = |text: &str| {
+            let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+            rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_graphic()))
+        };
+        match text {
+            Some("") => Ok(None),
+            Some(url) if rest(url) && !url.contains(['?', '#', '@']) => Ok(Some(url.to_owned())),
+            _ => Err(self.unfit(key, "an address such as https://muster.example, or empty")),
+        }
+    }
+
+    /// Media types without parameters; an upload is compared with them in lower case.
+    pub(super) fn media_types(&self, key: &str) -> Result<Vec<String>, ConfigError> {
+        let types: Vec<String> = self.texts(key)?.iter().map(|text| text.to_ascii_lowercase()).collect();
+        let is_word = |text: &str| {
+            let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-');
+            !text.is_empty() && text.bytes().all(is_fine)
+        };
+        let is_type =
+            |text: &String| text.split_once('/').is_some_and(|(kind, form)| is_word(kind) && is_word(form));
+        let expected = "a list of media types such as image/png";
+        if types.iter().all(is_type) { Ok(types) } else { Err(self.unfit(key, expected)) }
+    }
+
     pub(super) fn boolean(&self, key: &str) -> Result<bool, ConfigError> {
         self.0.get(key).0.as_bool().ok_or_else(|| self.unfit(key, "true or false"))
     }
@@ -151,6 +178,13 @@ mod tests {
             "server.origins = ['dashboard.example']",
             "server.origins = ['https://dashboard.example/']",
             "server.listen = 'nowhere'",
+            "server.public_url = 'muster.example'",
+            "server.public_url = 'https://'",
+            "server.public_url = 'https://x.example?a=b'",
+            "artifacts.types = ['image']",
+            "artifacts.types = ['text/plain; charset=utf-8']",
+            "artifacts.size_max_bytes = 0",
+            "artifacts.max_uploads = 1000",
             "server.log_format = 'xml'",
             "retention.history_days = 0",
         ] {

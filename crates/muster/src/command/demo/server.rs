@@ -38,8 +38,9 @@ impl Server {
         let url = format!("http://{}", listener.local_addr()?);
         let coordinator = assembly::start_coordinator(store, &config)?;
         let door = assembly::build_door(coordinator.clone(), &secrets, &config);
+        let artifacts = assembly::open_artifacts(&door, &secrets, &config)?;
         let (stop, stopped) = watch::channel(false);
-        let router = assembly::routes(door.clone());
+        let router = assembly::routes(door.clone(), artifacts);
         let listening = tokio::spawn(muster_door::listen(listener, router, serve::wait_for(stopped)));
         Ok(Self {
             url,
