@@ -1,6 +1,7 @@
 //! Contract N, as a node meets it: over HTTP, on the real binary.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod artifacts;
 mod callback;
 mod door;
 mod events;

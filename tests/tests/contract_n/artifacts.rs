@@ -1,0 +1,282 @@
+//! Artifacts: who is handed an address to upload to, which path it gets, and how the file is fetched back.
+
+mod refused;
+mod resumed;
+
+use muster_tests::{Answer, Client, Event, FakeNode, Request, Server, until};
+use serde_json::{Value, json};
+use std::{fs, os::unix::fs::PermissionsExt};
+
+/// A server, a node, and a job that it holds.
+struct Scene {
+    server: Server,
+    node: FakeNode,
+    job: Value,
+}
+
+/// An address as it was handed out.
+struct Offer {
+    storage_path: String,
+    public_url: String,
+    /// Path and query of the upload's address.
+    target: String,
+}
+
+impl Scene {
+    fn set() -> Self {
+        Self::with(&[])
+    }
+
+    fn with(settings: &[(&str, &str)]) -> Self {
+        let server = Server::with(settings);
+        let node = FakeNode::enrolled(server.node(), "PC-01", 2);
+        let _ = server.submit(&json!({"workflow_id": "w", "params": {"youtubeVideoId": "dQw4w9WgXcQ"}}));
+        let job = node.job();
+        Self { server, node, job }
+    }
+
+    /// What the node says when it wants to upload so many bytes.
+    fn request(&self, size: usize) -> Value {
+        json!({"node_id": self.node.name, "task_id": self.job["task_id"], "attempt": self.job["attempt"],
+            "lease_token": self.job["lease"]["token"], "kind": "screenshot", "content_type": "image/png",
+            "size": size})
+    }
+
+    fn ask(&self, body: &Value) -> Answer {
+        self.node.client().post("/api/nodes/artifacts", body)
+    }
+
+    /// An address for so many bytes.
+    fn offer(&self, size: usize) -> Offer {
+        Offer::of(&self.ask(&self.request(size)).expect(200))
+    }
+
+    /// An address for a content, hash included.
+    fn offer_for(&self, content: &[u8]) -> Offer {
+        let mut body = self.request(content.len());
+        body["sha256"] = json!(sha256(content));
+        Offer::of(&self.ask(&body).expect(200))
+    }
+
+    fn put(&self, offer: &Offer, content: &[u8]) -> Answer {
+        put(&self.server.anonymous(), &offer.target, content)
+    }
+
+    /// How far an upload is: bytes, and whether that is all.
+    fn progress(&self, offer: &Offer) -> (u64, bool) {
+        let answer = self.server.anonymous().send(Request::new("HEAD", &offer.target));
+        assert_eq!(answer.status, 200);
+        let offset = answer.header("upload-offset").unwrap().parse().unwrap();
+        (offset, answer.header("upload-complete") == Some("?1"))
+    }
+
+    fn get(&self, offer: &Offer) -> Answer {
+        self.server.admin().get(&format!("/api/artifacts/{}", offer.storage_path))
+    }
+}
+
+impl Offer {
+    fn of(answer: &Value) -> Self {
+        let text = |key: &str| answer[key].as_str().unwrap().to_owned();
+        let url = text("upload_url");
+        let (_, target) = url.split_once("/api/uploads/").unwrap();
+        assert!(answer["expires_at"].is_i64(), "{answer}");
+        Self {
+            storage_path: text("storage_path"),
+            public_url: text("public_url"),
+            target: format!("/api/uploads/{target}"),
+        }
+    }
+}
+
+fn put(client: &Client, target: &str, content: &[u8]) -> Answer {
+    let request = Request::new("PUT", target).header("content-type", "image/png");
+    client.send(request.bytes(content.to_vec()))
+}
+
+/// By a tool that is not ours.
+fn sha256(content: &[u8]) -> String {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), content).unwrap();
+    let output = std::process::Command::new("sha256sum").arg(file.path()).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()[..64].to_owned()
+}
+
+/// N21: a node asks, uploads and reports; an operator finds the very file, by the contract's path.
+#[test]
+fn a_file_goes_up_and_is_found() {
+    let scene = Scene::set();
+    let offer = scene.offer_for(b"a picture");
+    let run = scene.job["run_id"].as_str().unwrap();
+    let prefix = format!("videos/dQw4w9WgXcQ/PC-01/PC-01-d1/{run}/");
+    let file = offer.storage_path.strip_prefix(&prefix).unwrap();
+    let stamp: u64 = file.strip_suffix(".png").unwrap().parse().unwrap();
+    assert!(stamp.abs_diff(muster_tests::now_ms().try_into().unwrap()) < 600_000);
+    assert_eq!(
+        offer.public_url,
+        format!("{}/api/artifacts/{}", scene.server.anonymous().url(), offer.storage_path)
+    );
+
+    assert_eq!(scene.progress(&offer), (0, false));
+    assert_eq!(scene.get(&offer).problem(404)["detail"], "there is no such artifact");
+    let uploaded = scene.put(&offer, b"a picture").expect(201);
+    let hash = sha256(b"a picture");
+    assert_eq!(uploaded, json!({"storage_path": offer.storage_path, "size": 9, "sha256": hash}));
+    assert_eq!(scene.progress(&offer), (9, true));
+
+    let answer = scene.get(&offer);
+    assert_eq!((answer.status, &answer.body[..]), (200, &b"a picture"[..]));
+    for (name, value) in [
+        ("content-type", "image/png"),
+        ("content-length", "9"),
+        ("etag", &format!("\"{hash}\"")),
+        ("x-content-type-options", "nosniff"),
+        ("content-security-policy", "sandbox; default-src 'none'"),
+        ("content-disposition", &format!("inline; filename=\"{file}\"")),
+    ] {
+        assert_eq!(answer.header(name), Some(value), "{name}");
+    }
+    scene.node.tell(&Event::succeeded("PC-01", &scene.job));
+}
+
+/// N21, I7: fetching needs an operator's token; what is at hand is not sent again, and a stretch may be asked for.
+#[test]
+fn fetching_is_for_operators() {
+    let scene = Scene::set();
+    let offer = scene.offer(9);
+    let _ = scene.put(&offer, b"a picture").expect(201);
+    let path = format!("/api/artifacts/{}", offer.storage_path);
+    let _ = scene.server.anonymous().get(&path).problem(401);
+    let _ = scene.server.node().get(&path).problem(403);
+    // The proof of an upload is none for anything else.
+    let (_, query) = offer.target.split_once('?').unwrap();
+    let _ = scene.server.anonymous().get(&format!("{path}?{query}")).problem(401);
+    let with =
+        |name: &str, value: &str| scene.server.admin().send(Request::new("GET", &path).header(name, value));
+    let known = with("if-none-match", &format!("W/\"x\", \"{}\"", sha256(b"a picture")));
+    assert_eq!((known.status, known.body.len()), (304, 0));
+    assert_eq!(with("if-none-match", "\"x\"").status, 200);
+    let part = with("range", "bytes=2-4");
+    assert_eq!((part.status, &part.body[..]), (206, &b"pic"[..]));
+    assert_eq!(part.header("content-range"), Some("bytes 2-4/9"));
+    let _ = with("range", "bytes=9-").problem(416);
+}
+
+/// N21: what a browser could execute is only ever saved.
+#[test]
+fn only_pictures_are_shown() {
+    let scene = Scene::set();
+    let mut body = scene.request(2);
+    body["content_type"] = json!("application/json");
+    body["kind"] = json!("log");
+    let offer = Offer::of(&scene.ask(&body).expect(200));
+    assert!(offer.storage_path.ends_with("-log.json"), "{}", offer.storage_path);
+    let request =
+        Request::new("PUT", &offer.target).header("content-type", "Application/JSON; charset=utf-8");
+    let _ = scene.server.anonymous().send(request.bytes(b"{}".to_vec())).expect(201);
+    let answer = scene.get(&offer);
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert!(answer.header("content-disposition").unwrap().starts_with("attachment;"));
+}
+
+/// N21: a repeated request gets the same path, also after a restart; another attempt, kind or name gets another.
+#[test]
+fn a_repeat_gets_the_same_path() {
+    let mut scene = Scene::set();
+    let path = scene.offer(5).storage_path;
+    assert_eq!(scene.offer(5).storage_path, path);
+    scene.server.kill9();
+    scene.server.restart();
+    assert_eq!(scene.offer(5).storage_path, path);
+    let mut body = scene.request(5);
+    body["name"] = json!("second");
+    assert_ne!(Offer::of(&scene.ask(&body).expect(200)).storage_path, path);
+    scene.node.fail(&scene.job);
+    let again = until("the next attempt", || {
+        let mut jobs = scene.node.jobs(2).into_iter();
+        jobs.find(|job| job["task_id"] == scene.job["task_id"])
+    });
+    assert_eq!(again["attempt"], 2);
+    scene.job = again;
+    assert_ne!(scene.offer(5).storage_path, path);
+}
+
+/// N21: a workflow's template decides, and nothing in it or in a name escapes the store.
+#[test]
+fn no_path_escapes_the_store() {
+    let server = Server::start();
+    let hostile = "../../../../etc/cron.d/x\u{0}\u{202e}";
+    let mut node = FakeNode::new(server.node(), "기기 1", 0);
+    node.devices.push("10.0.0.7:5555".to_owned());
+    let _ = node.report();
+    let _ = server
+        .submit(&json!({"workflow_id": "w", "params": {"youtubeVideoId": hostile.replace('\0', "\\")}}));
+    let job = node.job();
+    let scene = Scene { server, node, job };
+    let offer = scene.offer(1);
+    let components: Vec<&str> = offer.storage_path.split('/').collect();
+    assert_eq!(components.len(), 6, "{components:?}");
+    assert_eq!(components[1], "~2E.~2F..~2F..~2F..~2Fetc~2Fcron.d~2Fx~5C~E2~80~AE");
+    assert_eq!((components[2], components[3]), ("~EA~B8~B0~EA~B8~B0~201", "10.0.0.7~3A5555"));
+    let _ = scene.put(&offer, b"x").expect(201);
+    assert_eq!(scene.get(&offer).body, b"x");
+    let templated = |template: &str| {
+        let mut body = scene.request(1);
+        body["storage_path"] = json!(template);
+        scene.ask(&body)
+    };
+    let answer = templated("shots/{kind}/{task_id}-{attempt}.{ext}").expect(200);
+    let task = scene.job["task_id"].as_str().unwrap();
+    assert_eq!(answer["storage_path"], format!("shots/screenshot/{task}-1.png"));
+    for bad in
+        ["../{kind}", "/etc/{kind}", "a/../../b", "a//b", ".x/{kind}", "{nothing}", "a\\b", "a b", "%2e%2e/x"]
+    {
+        assert_eq!(templated(bad).problem(422)["field"], "storage_path", "{bad}");
+    }
+    let outside = fs::read_dir(scene.server.data()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(outside.into_iter().all(|name| name != "etc" && name != "cron.d"));
+}
+
+/// N21: a link that somebody planted in the store leads nowhere, neither for reading nor for writing.
+#[test]
+fn a_planted_link_is_not_followed() {
+    let scene = Scene::set();
+    let offer = scene.offer(6);
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret"), "secret").unwrap();
+    let files = scene.server.data().join("artifacts/files");
+    fs::create_dir_all(files.join("videos")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), files.join("videos/dQw4w9WgXcQ")).unwrap();
+    let _ = scene.put(&offer, b"secret").problem(409);
+    let _ = scene.server.admin().get("/api/artifacts/videos/dQw4w9WgXcQ/secret").problem(404);
+    std::os::unix::fs::symlink(outside.path().join("secret"), files.join("link")).unwrap();
+    let _ = scene.server.admin().get("/api/artifacts/link").problem(404);
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+}
+
+/// N21, I6: files and the key are for their owner only; neither key nor signature is ever logged.
+#[test]
+fn files_and_key_are_the_owners() {
+    let scene = Scene::with(&[("MUSTER_LOG", "trace")]);
+    let offer = scene.offer(5);
+    let _ = scene.put(&offer, b"hello").expect(201);
+    let data = scene.server.data();
+    let mode = |path: &str| fs::metadata(data.join(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode("artifact-key"), 0o600);
+    assert_eq!(mode("artifacts"), 0o700);
+    assert_eq!(mode(&format!("artifacts/files/{}", offer.storage_path)), 0o600);
+    assert_eq!(mode("artifacts/files/videos"), 0o700);
+    let (_, signature) = offer.target.split_once("signature=").unwrap();
+    let key = fs::read_to_string(data.join("artifact-key")).unwrap();
+    assert!(!scene.server.log().contains(signature) && !scene.server.log().contains(&key));
+}
+
+/// N21: addresses begin with where the server is found, which a setting may say.
+#[test]
+fn addresses_begin_with_the_servers_own() {
+    let scene = Scene::with(&[("MUSTER_SERVER__PUBLIC_URL", "https://muster.example/")]);
+    let answer = scene.ask(&scene.request(1)).expect(200);
+    for key in ["upload_url", "public_url"] {
+        assert!(answer[key].as_str().unwrap().starts_with("https://muster.example/api/"), "{answer}");
+    }
+}
