@@ -75,6 +75,7 @@ pub(super) async fn put(
         (status = 401, description = "The address carries no proof"),
         (status = 403, description = "The proof does not fit or has expired: ask for a new address"),
         (status = 409, description = "Another content is kept there"),
+        (status = 422, description = "A parameter stands twice"),
     )
 )]
 pub(super) async fn head(visit: Visit, address: Address) -> Result<Response, Problem> {
