@@ -1,7 +1,7 @@
 //! The server's description, held against the server by tools of others.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use muster_tests::{Event, FakeNode, Server};
+use muster_tests::{Event, FakeNode, Request, Server};
 use serde_json::{Value, json};
 use std::{
     path::{Path, PathBuf},
@@ -20,22 +20,22 @@ fn the_description_is_valid() {
     assert!(output.status.success(), "{}", told(&output));
 }
 
-/// I8, I9, Q15, Q14: operators' routes answer what the description says, whatever is sent.
+/// I8, I9, N21, Q15, Q14: operators' routes answer what the description says, whatever is sent.
 #[test]
 fn operators_routes_are_as_described() {
     let scene = Scene::set();
     // A stream of events never ends; other tests read it.
-    let routes = ["--exclude-path-regex", "^/api/(nodes/(pull|callback)|events)$"];
+    let routes = ["--exclude-path-regex", "^/api/(nodes/(pull|callback|artifacts)|events)$"];
     scene.compare(&scene.server.admin_token(), &routes);
 }
 
-/// I8, I9, N1, N4, Q14: nodes' routes answer what the description says, whatever is sent.
+/// I8, I9, N1, N4, N21, Q14: nodes' routes answer what the description says, whatever is sent.
 #[test]
 fn nodes_routes_are_as_described() {
     let scene = Scene::set();
     scene.compare(
         &scene.server.node_secret(),
-        &["--include-path-regex", "^/(api/nodes/(pull|callback)|rest/.*)$"],
+        &["--include-path-regex", "^/(api/nodes/(pull|callback|artifacts)|rest/.*)$"],
     );
 }
 
@@ -57,8 +57,10 @@ impl Scene {
         node.tell(&Event::started("PC-01", &jobs[2]));
         node.tell(&Event::heartbeat("PC-01"));
         node.tell(&Event::run_finished("PC-01", &run, (9, 9)));
+        let artifact = upload(&server, &jobs[2]);
         let mut document = server.anonymous().get("/openapi.json").expect(200);
-        let examples = Examples { run: &run, row: jobs[0]["task_id"].as_str().unwrap(), device: "PC-01-d2" };
+        let row = jobs[0]["task_id"].as_str().unwrap();
+        let examples = Examples { run: &run, row, device: "PC-01-d2", artifact: &artifact };
         examples.add_to(&mut document);
         do_not_wait(&mut document);
         drop_long_limits(&mut document);
@@ -102,6 +104,7 @@ struct Examples<'s> {
     run: &'s str,
     row: &'s str,
     device: &'s str,
+    artifact: &'s str,
 }
 
 impl Examples<'_> {
@@ -114,6 +117,7 @@ impl Examples<'_> {
                     match parameter["name"].as_str() {
                         Some("id") => parameter["example"] = json!(example),
                         Some("kind") => parameter["example"] = json!("run"),
+                        Some("path") => parameter["example"] = json!(self.artifact),
                         _ => {}
                     }
                 }
@@ -135,6 +139,17 @@ impl Examples<'_> {
             self.run
         }
     }
+}
+
+/// Leaves an artifact behind for a job, and says where.
+fn upload(server: &Server, job: &Value) -> String {
+    let body = json!({"node_id": "PC-01", "task_id": job["task_id"], "attempt": job["attempt"],
+        "lease_token": job["lease"]["token"], "kind": "screenshot", "content_type": "image/png", "size": 5});
+    let offer = server.node().post("/api/nodes/artifacts", &body).expect(200);
+    let (_, target) = offer["upload_url"].as_str().unwrap().split_once("/api/").unwrap();
+    let request = Request::new("PUT", &format!("/api/{target}")).header("content-type", "image/png");
+    let _ = server.anonymous().send(request.bytes(b"hello".to_vec())).expect(201);
+    offer["storage_path"].as_str().unwrap().to_owned()
 }
 
 /// Takes `wait_ms` out: every number from 0 on is valid, and most would make a pull wait for half a minute.

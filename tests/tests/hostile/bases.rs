@@ -18,7 +18,7 @@ pub(crate) struct Base {
 impl Base {
     /// The request with a body in its place.
     pub(crate) fn request(&self, route: &Route, body: Vec<u8>) -> Request {
-        let path = route.path.replace("{id}", "nobody");
+        let path = route.path.replace("{id}", "nobody").replace("{path}", "nobody");
         Request::new(&route.method, &path).header("Idempotency-Key", USED_KEY).bytes(body)
     }
 
@@ -42,6 +42,12 @@ pub(crate) fn of(method: &str, path: &str, run: &str) -> Option<Vec<Base>> {
         ("POST", "/api/devices/{id}/return") => one(json!({"note": "n"})),
         ("PATCH", "/api/pcs/{id}") => one(json!({"max_devices": 3})),
         ("POST", "/api/nodes/pull") => Some(vec![pull()]),
+        ("POST", "/api/nodes/artifacts") => {
+            one(json!({"node_id": "PC-01", "task_id": "x", "attempt": 1, "lease_token": "0".repeat(32),
+            "kind": "screenshot", "content_type": "image/png", "size": 5, "sha256": "0".repeat(64), "name": "n",
+            "storage_path": "a/{kind}.{ext}"}))
+        }
+        ("PUT", "/api/uploads/{path}") => one(json!({})),
         ("POST", "/api/nodes/callback") => Some(events(run).into_iter().map(base).collect()),
         ("POST", "/rest/v1/rpc/claim_task_devices_for_pc") => {
             one(json!({"runner_pc_name": "nobody", "max_to_claim": 1, "lease_minutes": 5}))

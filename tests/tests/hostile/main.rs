@@ -95,7 +95,7 @@ impl<'s> Battery<'s> {
             return;
         }
         for id in values::ids() {
-            let path = route.path.replace("{kind}", "run").replace("{id}", &id);
+            let path = route.path.replace("{kind}", "run").replace("{id}", &id).replace("{path}", &id);
             self.send(route, Request::new(&route.method, &path).json(&json!({})));
             if route.path.contains("{kind}") {
                 let path = route.path.replace("{kind}", &id).replace("{id}", "x");
@@ -116,14 +116,15 @@ impl<'s> Battery<'s> {
                 _ => true,
             };
             if fits {
-                let path = route.path.replace("{kind}", "run").replace("{id}", "nobody");
+                let path =
+                    route.path.replace("{kind}", "run").replace("{id}", "nobody").replace("{path}", "nobody");
                 self.send(route, Request::new("GET", &format!("{path}?{query}")));
             }
         }
     }
 
     fn headers(&mut self, route: &Route) {
-        let path = route.path.replace("{kind}", "run").replace("{id}", "nobody");
+        let path = route.path.replace("{kind}", "run").replace("{id}", "nobody").replace("{path}", "nobody");
         for (name, value) in values::headers() {
             self.send(route, Request::new(&route.method, &path).header(&name, &value));
         }
@@ -136,7 +137,7 @@ impl<'s> Battery<'s> {
 
     /// Bodies whose length is a lie.
     fn lengths(&mut self, route: &Route) {
-        let path = route.path.replace("{kind}", "run").replace("{id}", "nobody");
+        let path = route.path.replace("{kind}", "run").replace("{id}", "nobody").replace("{path}", "nobody");
         let (client, token) = self.caller(route);
         for lie in [
             "content-length: -1",

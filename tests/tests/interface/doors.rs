@@ -26,11 +26,14 @@ fn every_route_but_the_open_ones_needs_a_token() {
     assert_eq!(server.database().count("SELECT count(*) FROM pcs"), 0);
 }
 
-/// I7: the node secret opens pull, callback and RPC; operators' tokens everything but pull and callback.
+/// I7: the node secret opens pull, callback and RPC, and addresses for uploads (N21); operators' tokens everything but
+/// those of nodes alone.
 #[test]
 fn each_token_opens_its_own_doors() {
     let server = Server::start();
-    for route in routes(&server).iter().filter(|route| route.path != "/api/events") {
+    // A signed address carries its own proof: no token helps it, and none is in its way.
+    let by_token = |route: &&Route| route.path != "/api/events" && route.keys != ["signature"];
+    for route in routes(&server).iter().filter(by_token) {
         let opens = |key: &str| route.keys.is_empty() || route.keys.iter().any(|known| known == key);
         for (client, key) in [(server.node(), "node"), (server.admin(), "operator")] {
             let status = ask(&client, route);
@@ -41,7 +44,10 @@ fn each_token_opens_its_own_doors() {
     }
     let nodes: Vec<String> =
         routes(&server).into_iter().filter(|route| route.keys == ["node"]).map(|route| route.path).collect();
-    assert_eq!(nodes, ["/api/nodes/callback", "/api/nodes/pull", "/api/nodes/pull"]);
+    assert_eq!(nodes, ["/api/nodes/artifacts", "/api/nodes/callback", "/api/nodes/pull", "/api/nodes/pull"]);
+    let signed = routes(&server).into_iter().filter(|route| route.keys == ["signature"]);
+    let signed: Vec<String> = signed.map(|route| format!("{} {}", route.method, route.path)).collect();
+    assert_eq!(signed, ["HEAD /api/uploads/videos/nobody", "PUT /api/uploads/videos/nobody"]);
     assert_eq!(server.node().get("/api/events").status, 403);
 }
 

@@ -17,7 +17,7 @@ use serde_json::Value;
 struct Route {
     method: String,
     path: String,
-    /// Which tokens open it: `node`, `operator`, `apikey`; none where it is open.
+    /// What opens it: `node`, `operator`, `apikey`, or a `signature` in the address; nothing where it is open.
     keys: Vec<String>,
 }
 
@@ -27,7 +27,8 @@ fn routes(server: &Server) -> Vec<Route> {
     let mut routes = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
-            let path = path.replace("{kind}", "run").replace("{id}", "nobody");
+            let path =
+                path.replace("{kind}", "run").replace("{id}", "nobody").replace("{path}", "videos/nobody");
             routes.push(Route { method: method.to_uppercase(), path, keys: keys(operation) });
         }
     }

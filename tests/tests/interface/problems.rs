@@ -25,8 +25,11 @@ fn every_refusal_is_a_problem() {
     let _ = server.anonymous().send(post(b"{}")).problem(401);
     let _ = server.node().send(post(b"{}")).problem(403);
     let _ = admin.send(Request::new("GET", "/healthz").header("host", "evil.example")).problem(403);
-    for route in routes(&server) {
-        for verb in ["PUT", "DELETE", "PROPFIND"] {
+    let routes = routes(&server);
+    for route in &routes {
+        let is_route =
+            |verb: &str| routes.iter().any(|known| known.path == route.path && known.method == verb);
+        for verb in ["PUT", "DELETE", "PROPFIND"].into_iter().filter(|verb| !is_route(verb)) {
             let answer = admin.send(Request::new(verb, &route.path));
             let _ = answer.problem(405);
             assert!(
