@@ -77,7 +77,6 @@ impl<F> Segments<F> {
         snapshot: &mut [u8],
         first_seq: u64,
     ) -> Result<(), SpoolError> {
-        self.clear_doubt(disk)?;
         self.begin(disk, self.next(Opening::Snapshot, first_seq), snapshot).map(|_| ())
     }
 
@@ -116,7 +115,8 @@ impl<F> Segments<F> {
         let (tail, name) = (&self.tail, segment_name(self.tail.number));
         let task = Task { file: &name, bytes: records.len() };
         if let Err(error) = disk.write_at(&tail.file, tail.end, records).map_err(task.refused("write")) {
-            // What a full disk let through is overwritten by the next try, which begins with the same bytes.
+            // What a full disk let through is overwritten by the next try, which begins with the same bytes. A
+            // place that cannot be written is left for good.
             self.spoiled = !matches!(error, SpoolError::Full { .. });
             return Err(error);
         }

@@ -8,16 +8,19 @@ use world::LIMITS;
 /// A first segment of three syncs: entries 1 and 2, then 3, then 4 to 6 with an ack of 2.
 fn three_syncs() -> (SimulatedDisk, Vec<u8>, Vec<usize>) {
     let disk = SimulatedDisk::new();
-    let (mut spool, _) = Spool::open(disk.clone(), Limits { segment_bytes: 500, ..LIMITS }).unwrap();
+    let (mut spool, _) =
+        Spool::open(disk.clone(), Limits { segment_bytes: 500, ..LIMITS }).expect("an empty disk");
     let mut ends = vec![HEADER];
     for (seqs, ack) in [(1..3, None), (3..4, None), (4..7, Some(2))] {
-        seqs.clone().for_each(|seq| assert_eq!(spool.append(&payload(seq)).unwrap(), Seq(seq)));
+        for seq in seqs.clone() {
+            assert_eq!(spool.append(&payload(seq)).expect("a short payload"), Seq(seq));
+        }
         ack.into_iter().for_each(|seq| spool.ack(Seq(seq)));
-        spool.sync().unwrap();
+        spool.sync().expect("a whole disk");
         let payloads: usize = seqs.clone().map(|seq| RECORD + payload(seq).len()).sum();
-        ends.push(ends.last().unwrap() + payloads + ack.map_or(0, |_| RECORD));
+        ends.push(ends[ends.len() - 1] + payloads + ack.map_or(0, |_| RECORD));
     }
-    let bytes = disk.read(FIRST).unwrap();
+    let bytes = disk.read(FIRST).expect("the first segment");
     assert!(bytes[ends[3] - 1] != 0 && bytes[ends[3]..].iter().all(|byte| *byte == 0));
     (disk, bytes, ends)
 }
@@ -111,13 +114,15 @@ fn a_flipped_byte_before_the_last_write_is_an_error_and_nothing_is_changed() {
 /// Two segments: entries 1 to 3 in the first, the second begun with a state; 2 is acked, 4 and 5 follow.
 fn two_segments() -> SimulatedDisk {
     let disk = SimulatedDisk::new();
-    let (mut spool, _) = Spool::open(disk.clone(), LIMITS).unwrap();
-    (1..4).for_each(|seq| drop(spool.append(&payload(seq)).unwrap()));
+    let (mut spool, _) = Spool::open(disk.clone(), LIMITS).expect("an empty disk");
+    for seq in 1..4 {
+        spool.append(&payload(seq)).expect("a short payload");
+    }
     spool.ack(Seq(2));
-    spool.snapshot(b"state").unwrap();
+    spool.snapshot(b"state").expect("a whole disk");
     for seq in 4..6 {
-        spool.append(&payload(seq)).unwrap();
-        spool.sync().unwrap();
+        spool.append(&payload(seq)).expect("a short payload");
+        spool.sync().expect("a whole disk");
     }
     disk
 }

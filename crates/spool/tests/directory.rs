@@ -4,11 +4,12 @@ use muster_spool::{Directory, Disk, Limits, Seq, Spool, SpoolError, set_aside_en
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 fn open(path: &Path) -> (Spool<Directory>, muster_spool::Recovered) {
-    Spool::open(Directory::open(path).unwrap(), Limits::default()).unwrap()
+    let directory = Directory::open(path).expect("a directory");
+    Spool::open(directory, Limits::default()).expect("a spool")
 }
 
 fn mode(path: &Path) -> u32 {
-    fs::metadata(path).unwrap().permissions().mode() & 0o777
+    fs::metadata(path).expect("a file").permissions().mode() & 0o777
 }
 
 /// N19
@@ -17,7 +18,9 @@ fn what_was_synced_is_there_when_the_directory_is_opened_again() {
     let home = tempfile::tempdir().unwrap();
     let (mut spool, recovered) = open(home.path());
     assert!(recovered.snapshot.is_none() && recovered.pending.is_empty());
-    (0..10).for_each(|n| drop(spool.append(format!("entry {n}").as_bytes()).unwrap()));
+    for n in 0..10 {
+        spool.append(format!("entry {n}").as_bytes()).unwrap();
+    }
     spool.sync().unwrap();
     spool.ack(Seq(3));
     spool.snapshot(b"state").unwrap();

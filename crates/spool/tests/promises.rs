@@ -6,7 +6,7 @@ use muster_spool::{Disk, Failure, Seq, SetAside, SimulatedDisk, Spool, SpoolErro
 use world::LIMITS;
 
 fn open(disk: &SimulatedDisk) -> Spool<SimulatedDisk> {
-    Spool::open(disk.clone(), LIMITS).unwrap().0
+    Spool::open(disk.clone(), LIMITS).expect("a whole disk is opened").0
 }
 
 /// N19: many entries, one write, one sync; nothing to do costs nothing.
@@ -14,7 +14,9 @@ fn open(disk: &SimulatedDisk) -> Spool<SimulatedDisk> {
 fn a_sync_is_one_write_and_one_fdatasync_however_much_there_is() {
     let disk = SimulatedDisk::new();
     let mut spool = open(&disk);
-    (0..50).for_each(|n| drop(spool.append(&[n; 3]).unwrap()));
+    for n in 0..50 {
+        spool.append(&[n; 3]).unwrap();
+    }
     spool.ack(Seq(7));
     let before = disk.operations();
     assert_eq!(spool.sync().unwrap(), Seq(50));
@@ -199,6 +201,19 @@ fn a_failed_sync_begins_a_new_segment() {
     disk.crash(&mut |_| 0);
     let (_, recovered) = Spool::open(disk, LIMITS).unwrap();
     assert_eq!(recovered.pending, [(Seq(1), b"a".to_vec()), (Seq(2), b"b".to_vec())]);
+}
+
+/// N19: a place on the disk that cannot be written is not tried for ever.
+#[test]
+fn a_failed_write_begins_a_new_segment() {
+    let disk = SimulatedDisk::new();
+    let mut spool = open(&disk);
+    spool.append(b"a").unwrap();
+    disk.fail(0, Failure::Broken);
+    let error = spool.sync().unwrap_err();
+    assert!(matches!(error, SpoolError::Io { doing: "write", .. }), "{error}");
+    assert_eq!(spool.sync().unwrap(), Seq(1));
+    assert_eq!(disk.list().unwrap().len(), 2);
 }
 
 /// N19: a disk that never syncs again is not filled with beginnings.

@@ -141,7 +141,9 @@ impl World {
 
     /// Opens the spool and compares what it found with what was promised.
     pub(crate) fn open(&mut self) -> Result<(), SpoolError> {
-        let (spool, recovered) = Spool::open(self.disk.clone(), LIMITS)?;
+        let opened = Spool::open(self.disk.clone(), LIMITS);
+        assert!(!matches!(opened, Err(SpoolError::Damaged { .. })), "{opened:?}");
+        let (spool, recovered) = opened?;
         assert_eq!(spool.depth(), recovered.pending.len());
         self.spool = Some(spool);
         self.compare(&recovered);
