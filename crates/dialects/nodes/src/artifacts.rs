@@ -133,7 +133,9 @@ fn phrase(error: &StoreError) -> Problem {
         StoreError::Conflict => {
             Problem::conflict("something else is kept at that path; what is kept never changes")
         }
-        StoreError::Superseded => Problem::conflict("another request goes on with this upload"),
+        StoreError::Superseded => {
+            Problem::conflict("another request goes on with this upload; see how far it is").retry_after(1)
+        }
         StoreError::Offset { at } => {
             Problem::conflict(format!("the upload stands at byte {at}; go on there"))
         }

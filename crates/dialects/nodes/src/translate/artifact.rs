@@ -100,7 +100,7 @@ fn value(placeholder: &str, order: &ArtifactOrder, task: &TaskRecord, params: &s
         "task_id" => task.id.to_string(),
         "attempt" => task.attempt.to_string(),
         "kind" => order.kind.to_string(),
-        "name" => order.name.as_ref().map(ToString::to_string).unwrap_or_default(),
+        "name" => order.name.as_ref().map_or_else(|| "_".to_owned(), ToString::to_string),
         "ext" => extension(&order.content_type).to_owned(),
         _ => return None,
     })
@@ -163,8 +163,18 @@ fn template(fields: &Fields<'_>) -> Result<Option<Template>, Problem> {
 
 const TEXT_CHARS_MAX: usize = 4096;
 const TEMPLATE_CHARS_MAX: usize = 512;
-const PLACEHOLDERS: [&str; 9] =
-    ["youtubeVideoId", "node_id", "device_id", "run_id", "timestamp", "task_id", "attempt", "kind", "ext"];
+const PLACEHOLDERS: [&str; 10] = [
+    "youtubeVideoId",
+    "node_id",
+    "device_id",
+    "run_id",
+    "timestamp",
+    "task_id",
+    "attempt",
+    "kind",
+    "name",
+    "ext",
+];
 
 #[cfg(test)]
 #[path = "artifact_tests.rs"]

@@ -85,9 +85,13 @@ fn a_workflow_may_have_a_template() {
     let made = path(&templated(all), r#"{"youtubeVideoId":7}"#);
     assert!(made.starts_with("x/7/PC-01-10.0.0.7~3A5555/01990000"), "{made}");
     assert!(made.ends_with(".0000007/screenshot-2-1760000000000.png"), "{made}");
-    for bad in ["../{kind}", "/etc/{kind}", "a/../b", "a//b", "{secret}", "{name}", "{", "a\0", "", ".a"] {
+    for bad in ["../{kind}", "/etc/{kind}", "a/../b", "a//b", "{secret}", "{", "a\0", "", ".a"] {
         assert_eq!(blamed(&templated(bad)), "storage_path", "{bad}");
     }
+    let mut named = templated("{kind}-{name}.{ext}");
+    assert_eq!(path(&named, "{}"), "screenshot-_.png");
+    named["name"] = json!("SHOT_2");
+    assert_eq!(path(&named, "{}"), "screenshot-SHOT_2.png");
     let long = vec!["{youtubeVideoId}"; 20].join("/");
     let params = format!(r#"{{"youtubeVideoId":"{}"}}"#, "x".repeat(100));
     let problem = storage_path(&read(&templated(&long)).unwrap(), &task(), &params).unwrap_err();

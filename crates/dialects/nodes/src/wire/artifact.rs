@@ -38,7 +38,7 @@ pub struct ArtifactRequest {
     #[schema(schema_with = opt_name, required = false)]
     pub name: Option<String>,
     /// A template for the path: `{youtubeVideoId}`, `{node_id}`, `{device_id}`, `{run_id}`, `{timestamp}`, `{task_id}`,
-    /// `{attempt}`, `{kind}` and `{ext}` are put in.
+    /// `{attempt}`, `{kind}`, `{name}` and `{ext}` are put in.
     #[schema(schema_with = template, required = false)]
     pub storage_path: Option<String>,
 }
@@ -108,6 +108,6 @@ fn template() -> RefOr<Schema> {
 
 /// Components without a leading dot, of plain characters and known placeholders.
 const TEMPLATE_PATTERN: &str = concat!(
-    r"^(?!\.)(?:[A-Za-z0-9._-]|\{(?:youtubeVideoId|node_id|device_id|run_id|timestamp|task_id|attempt|kind|ext)\})+",
-    r"(?:/(?!\.)(?:[A-Za-z0-9._-]|\{(?:youtubeVideoId|node_id|device_id|run_id|timestamp|task_id|attempt|kind|ext)\})+)*$",
+    r"^(?!\.)(?:[A-Za-z0-9._-]|\{(?:youtubeVideoId|node_id|device_id|run_id|timestamp|task_id|attempt|kind|name|ext)\})+",
+    r"(?:/(?!\.)(?:[A-Za-z0-9._-]|\{(?:youtubeVideoId|node_id|device_id|run_id|timestamp|task_id|attempt|kind|name|ext)\})+)*$",
 );
