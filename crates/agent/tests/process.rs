@@ -110,7 +110,7 @@ async fn nothing_outlives_a_killed_agent() {
     let bell = Bell::hang(scene.path());
     let mut agent = tokio::process::Command::new(guard_binary());
     agent.arg("agent").arg("--lock").arg(&scene.guards.lock).args(["--", "sh", "-c", &stubborn(&bell)]);
-    let mut agent = agent.env("MARK", scene.path()).stdin(Stdio::null()).spawn().unwrap();
+    let mut agent = agent.env("MARK", scene.path()).stdin(Stdio::null()).kill_on_drop(true).spawn().unwrap();
     bell.rung().await;
     File::open(&scene.guards.lock).unwrap().try_lock().unwrap_err();
     agent.kill().await.unwrap();
