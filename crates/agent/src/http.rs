@@ -5,7 +5,6 @@ use reqwest::{Client, ClientBuilder};
 /// A client for a server.
 ///
 /// Certificates of the system are read for `https` only: they cost memory, and a machine may have none.
-#[must_use]
 pub fn client_for(url: &str) -> ClientBuilder {
     // Whoever comes first chooses; it is the same choice everywhere.
     let _ = rustls::crypto::ring::default_provider().install_default();

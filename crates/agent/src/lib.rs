@@ -9,6 +9,7 @@ pub mod execute;
 pub mod http;
 mod job;
 pub mod process;
+pub mod runtime;
 pub mod upload;
 pub mod wire;
 pub mod workflow;

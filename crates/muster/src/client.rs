@@ -55,9 +55,9 @@ impl Client {
     }
 
     pub(crate) fn new(server: Url, token: Option<String>) -> Self {
-        let http =
-            reqwest::Client::builder().no_proxy().connect_timeout(CONNECT_MAX).timeout(ANSWER_MAX).build();
-        Self { http: http.expect("nothing in it can fail without TLS"), server, token }
+        let builder = muster_agent::http::client_for(server.as_str()).no_proxy();
+        let http = builder.connect_timeout(CONNECT_MAX).timeout(ANSWER_MAX).build();
+        Self { http: http.expect("TLS fails at the first request, not here"), server, token }
     }
 
     /// Asks for something. `path` is given in pieces, so that no name can lead elsewhere.

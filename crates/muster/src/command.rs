@@ -1,11 +1,13 @@
 //! The commands, one file each. A new one is a variant here and a file below.
 
+mod agent;
 mod alerts;
 mod completions;
 mod config;
 mod demo;
 mod device;
 mod explain;
+mod guard;
 mod node;
 mod run;
 mod serve;
@@ -30,6 +32,8 @@ pub(crate) struct Cli {
 enum Command {
     /// Run the server
     Serve(serve::Serve),
+    /// Run the agent of a PC with devices
+    Agent(agent::Agent),
     /// Show everything at work: a server, three PCs with simulated devices, runs
     Demo(demo::Demo),
     /// Live through simulated worlds full of faults and check every step
@@ -46,6 +50,9 @@ enum Command {
     Explain(explain::Explain),
     /// List alerts, newest first
     Alerts(alerts::Alerts),
+    /// Run one program for the agent and end all of it with the agent
+    #[command(hide = true)]
+    Guard(guard::Guard),
     /// Print completions for a shell
     Completions(completions::Completions),
 }
@@ -55,6 +62,7 @@ impl Cli {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         match self.command {
             Command::Serve(serve) => serve.run(),
+            Command::Agent(agent) => agent.run(),
             Command::Demo(demo) => demo.run(),
             Command::Simulate(simulate) => simulate.run(),
             Command::Config(config) => config.run(),
@@ -63,6 +71,7 @@ impl Cli {
             Command::Node(node) => node.run(),
             Command::Explain(explain) => explain.run(),
             Command::Alerts(alerts) => alerts.run(),
+            Command::Guard(guard) => guard.run(),
             Command::Completions(completions) => Ok(completions.run()),
         }
     }
@@ -103,7 +112,7 @@ mod tests {
         assert_eq!(usage_exit("muster --help"), 0);
     }
 
-    /// I1, I3, I5: the command lines of the contract are understood.
+    /// I1, I3, I5, I11: the command lines of the contract are understood.
     #[test]
     fn the_contracts_command_lines_are_understood() {
         for line in [
@@ -124,6 +133,12 @@ mod tests {
             "muster alerts --json",
             "muster completions bash",
             "muster config --json",
+            "muster agent --server http://a:1 --node PC-01 --devices simulated:100 --slots 20 --spool d --workflows w",
+            "muster agent --node PC-01 --devices adb --on-stop hand-back --status 127.0.0.1:0 --log-format json",
+            "muster agent --node PC-01 --devices vendor:ws://127.0.0.1:22222 --secret-file f",
+            "muster agent --node PC-01 --devices command:devices.toml",
+            "muster agent aside --spool d --json",
+            "muster guard --lock f -- true",
             "muster demo --duration 30 --exit-when-done --listen 127.0.0.1:0 --json",
         ] {
             assert!(Cli::try_parse_from(line.split(' ')).is_ok(), "{line}");

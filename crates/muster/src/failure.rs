@@ -1,6 +1,8 @@
 //! How a command ends: what is said, and the exit code (I4).
 
 use crate::{client::ClientError, config::ConfigError, reach::ReachError, secrets::SecretError};
+use muster_agent::{runtime::AgentError, workflow::WorkflowError};
+use muster_spool::SpoolError;
 use muster_store::StoreError;
 use std::{io, path::PathBuf, process::ExitCode};
 
@@ -34,6 +36,14 @@ pub(crate) enum Failure {
     Secret(#[from] SecretError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    #[error(transparent)]
+    Workflow(#[from] WorkflowError),
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    #[error("cannot speak HTTP: {0}")]
+    Http(#[from] reqwest::Error),
     #[error("cannot listen on {address}: {error}; choose another with --listen")]
     Listen { address: String, error: io::Error },
     #[error("cannot use the data directory {}: {error}; choose another with --data", path.display())]
@@ -50,8 +60,14 @@ impl Failure {
         match self {
             Self::Client(error) => error.exit(),
             Self::Reach(error) => error.exit(),
-            Self::Config(_) | Self::Secret(_) | Self::Usage(_) => Exit::Usage,
-            Self::Store(_) | Self::Listen { .. } | Self::Data { .. } | Self::System(_) => Exit::Failed,
+            Self::Config(_) | Self::Secret(_) | Self::Workflow(_) | Self::Usage(_) => Exit::Usage,
+            Self::Store(_)
+            | Self::Agent(_)
+            | Self::Spool(_)
+            | Self::Http(_)
+            | Self::Listen { .. }
+            | Self::Data { .. }
+            | Self::System(_) => Exit::Failed,
         }
     }
 }

@@ -1,20 +1,43 @@
 //! The log: lines on standard error, for people or for machines.
 
 use crate::config::LogFormat;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use tracing_subscriber::{EnvFilter, fmt};
 
 /// Starts the log. `MUSTER_LOG` chooses what is in it (`debug`, `muster_door=debug,info`, …); `level` else.
 pub(crate) fn start(format: LogFormat, level: &str) {
-    let filter = EnvFilter::builder()
-        .with_env_var("MUSTER_LOG")
-        .try_from_env()
-        .unwrap_or_else(|_| EnvFilter::new(level));
-    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(is_colourful());
+    let lines = fmt().with_env_filter(filter(level)).with_writer(std::io::stderr).with_ansi(is_colourful());
     match format {
         LogFormat::Text => lines.init(),
         LogFormat::Json => lines.json().flatten_event(true).init(),
     }
+}
+
+/// Starts a log for people whose lines appear above a live line at the bottom of the terminal.
+pub(crate) fn start_above_a_line(level: &str) {
+    let lines = fmt().with_env_filter(filter(level)).with_writer(|| AboveALine).with_ansi(is_colourful());
+    lines.init();
+}
+
+/// Wipes the live line before each log line; its owner draws it again with the next change.
+struct AboveALine;
+
+impl Write for AboveALine {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut stderr = io::stderr().lock();
+        stderr.write_all(b"\r\x1b[2K")?;
+        stderr.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+fn filter(level: &str) -> EnvFilter {
+    let chosen = EnvFilter::builder().with_env_var("MUSTER_LOG").try_from_env();
+    chosen.unwrap_or_else(|_| EnvFilter::new(level))
 }
 
 fn is_colourful() -> bool {

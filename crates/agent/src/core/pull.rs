@@ -33,6 +33,7 @@ pub(super) struct Pulls {
 struct Asked {
     number: u64,
     at: Timestamp,
+    max_jobs: u32,
     waits: bool,
     /// The change of the devices that it tells of.
     devices: Option<u64>,
@@ -124,11 +125,11 @@ impl Core {
         self.pulls.answered(asked, now);
         let is_news = self.follow(answer, asked.at, now);
         // A backend that does not hold its answer back must not be asked in a loop.
-        let pause = match (is_news, asked.waits) {
-            (true, _) => Millis(0),
-            (false, true) if now - asked.at >= HASTE => Millis(0),
-            (false, true) => HASTE,
-            (false, false) => REST,
+        let pause = match asked {
+            _ if is_news => Millis(0),
+            Asked { max_jobs: 0, .. } => REST,
+            Asked { waits: true, at, .. } if now - *at < HASTE => HASTE,
+            _ => Millis(0),
         };
         self.pulls.not_before = now + pause;
     }
@@ -143,15 +144,17 @@ impl Core {
         if is_closed { 0 } else { self.settings.slots.saturating_sub(waiting) }
     }
 
-    /// A question for work may wait at the backend; a mere report is answered at once.
+    /// A question for work may wait at the backend; a mere report is answered at once, and so is the very first
+    /// question, which shows whether there is a backend.
     fn ask(&mut self, max_jobs: u32, tells: bool, now: Timestamp) -> Asked {
-        let wait = (max_jobs > 0).then_some(self.settings.wait);
+        let wait = (max_jobs > 0 && self.pulls.was_answered).then_some(self.settings.wait);
         self.pulls.last += 1;
         let number = self.pulls.last;
         let devices = self.devices.as_ref().filter(|_| tells);
         let devices = devices.map(|devices: &BTreeMap<_, _>| devices.values().cloned().collect());
         self.actions.push_back(Action::Pull(PullRequest { number, max_jobs, wait, devices }));
-        Asked { number, at: now, waits: wait.is_some(), devices: tells.then_some(self.pulls.devices) }
+        let devices = tells.then_some(self.pulls.devices);
+        Asked { number, at: now, max_jobs, waits: wait.is_some(), devices }
     }
 }
 

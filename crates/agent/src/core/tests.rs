@@ -497,7 +497,7 @@ fn a_hasty_backend_is_asked_in_measure() {
         }
         played.pass(1);
     }
-    assert_eq!((asked, played.beats.len()), (61, 3));
+    assert_eq!((asked, played.beats.len()), (62, 3));
 }
 
 /// I11: draining hands nothing back that waits, ends or lets end what runs, and then is over.

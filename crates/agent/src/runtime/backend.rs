@@ -1,0 +1,102 @@
+//! The backend over HTTP: any that speaks contract N.
+
+use crate::{
+    core::{Answer, PullAnswer, PullRequest, Refusal},
+    wire,
+};
+use muster_model::Millis;
+use reqwest::{Client, Response, StatusCode, header::RETRY_AFTER};
+use std::time::Duration;
+
+/// A backend, and who speaks to it.
+#[derive(Clone, Debug)]
+pub struct Backend {
+    client: Client,
+    url: String,
+    node: String,
+    secret: String,
+}
+
+impl Backend {
+    /// A backend at a URL without a slash at its end; `secret` proves that the node may speak (N3).
+    #[must_use]
+    pub fn new(client: Client, url: &str, node: &str, secret: &str) -> Self {
+        let url = url.trim_end_matches('/').to_owned();
+        Self { client, url, node: node.to_owned(), secret: secret.to_owned() }
+    }
+
+    /// Sends a callback.
+    pub async fn send(&self, body: Vec<u8>) -> Answer {
+        let Ok(answer) = self.post("/api/nodes/callback", body, PATIENCE).await else {
+            return Answer::None;
+        };
+        let status = answer.status();
+        if status.is_success() {
+            return Answer::Taken;
+        }
+        if is_for_later(status) {
+            return Answer::Later(retry_after(&answer));
+        }
+        Answer::Refused(Refusal { status: status.as_u16(), detail: words(answer).await.into() })
+    }
+
+    /// Asks for work; the words of an error are for people.
+    ///
+    /// # Errors
+    /// No answer came, or none that makes sense.
+    pub async fn pull(&self, request: &PullRequest) -> Result<PullAnswer, String> {
+        let wait = u64::try_from(request.wait.unwrap_or_default().0).unwrap_or(0);
+        let patience = PATIENCE + Duration::from_millis(wait);
+        let body = wire::write_pull(&self.node, request);
+        let answer = self.post("/api/nodes/pull", body, patience).await.map_err(|error| because(&error))?;
+        let status = answer.status();
+        if !status.is_success() {
+            return Err(format!("{status}: {}", words(answer).await));
+        }
+        let bytes = answer.bytes().await.map_err(|error| because(&error))?;
+        let (answer, left_out) = wire::read_pull(&bytes).map_err(|error| error.to_string())?;
+        if left_out > 0 {
+            tracing::error!(left_out, "the backend handed out jobs that make no sense; they were left out");
+        }
+        Ok(answer)
+    }
+
+    async fn post(&self, path: &str, body: Vec<u8>, patience: Duration) -> reqwest::Result<Response> {
+        let request = self.client.post(format!("{}{path}", self.url)).bearer_auth(&self.secret);
+        let request = request.header("content-type", "application/json").timeout(patience);
+        request.body(body).send().await
+    }
+}
+
+/// What may be taken another time (N19); a redirect is none of an event's business either.
+fn is_for_later(status: StatusCode) -> bool {
+    let later = [StatusCode::UNAUTHORIZED, StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
+    !status.is_client_error() || later.contains(&status)
+}
+
+fn retry_after(answer: &Response) -> Option<Millis> {
+    let seconds: i64 = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    (seconds >= 0).then(|| Millis(seconds.saturating_mul(1_000)))
+}
+
+/// What a refusal says: the detail of a problem, else the first of whatever there is.
+async fn words(answer: Response) -> String {
+    let text = answer.text().await.unwrap_or_default();
+    let problem: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+    let detail = problem.as_ref().and_then(|problem| problem.get("detail")?.as_str());
+    detail.unwrap_or(&text).chars().take(WORDS_MAX).collect()
+}
+
+/// An error with all its causes: "error sending request" alone helps nobody.
+fn because(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const WORDS_MAX: usize = 500;

@@ -1,0 +1,43 @@
+//! What an agent is told at its start.
+
+use muster_model::Timestamp;
+use std::{fmt, path::PathBuf, sync::Arc};
+
+/// What an agent is told at its start.
+#[derive(Clone)]
+pub struct Options {
+    /// The name of this PC.
+    pub node: String,
+    /// How many tasks run at once (N18).
+    pub slots: u32,
+    /// The spool's directory; a `work` directory and a lock live beside it there.
+    pub spool: PathBuf,
+    /// Names the spool if it is new: random, so that no two spools ever share one.
+    pub new_spool_id: String,
+    /// Tells the time; never less than it was.
+    pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+}
+
+impl Options {
+    /// The file that guards of programs lock while they live.
+    #[must_use]
+    pub fn guard_lock(&self) -> PathBuf {
+        self.spool.join("guards.lock")
+    }
+
+    /// Where tasks leave files while they run.
+    #[must_use]
+    pub fn scratch(&self) -> PathBuf {
+        self.spool.join("work")
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("node", &self.node)
+            .field("slots", &self.slots)
+            .field("spool", &self.spool)
+            .finish_non_exhaustive()
+    }
+}

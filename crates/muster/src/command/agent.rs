@@ -1,0 +1,179 @@
+//! `muster agent`: a PC with devices (I11). It takes jobs of any backend that speaks contract N.
+
+mod aside;
+mod secret;
+mod status_line;
+mod status_page;
+
+use crate::{
+    config::LogFormat,
+    failure::{Exit, Failure},
+    logging, reach,
+};
+use clap::{Args, Subcommand, ValueEnum};
+use muster_agent::{
+    core::Drain,
+    driver::{DeviceSource, Fleet, command::CommandDriver},
+    execute::{Executor, Scratch},
+    process::Guards,
+    runtime::{Agent as Running, Backend, Options, Report},
+    upload::Uploads,
+    workflow::Workflows,
+};
+use muster_coordinator::{Clock, SystemClock};
+use std::{io::IsTerminal, path::PathBuf, sync::Arc, time::Duration};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Agent {
+    /// The backend's address [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// The name of this PC, such as PC-01
+    #[arg(long, value_name = "NAME", required = true, value_parser = node_name)]
+    node: Option<String>,
+    /// Its devices: adb, simulated:COUNT, vendor:URL or command:FILE
+    #[arg(long, value_name = "KIND", default_value = "adb")]
+    devices: DeviceSource,
+    /// How many tasks run at once
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    slots: u32,
+    /// Where reports are kept until the backend has them
+    #[arg(long, value_name = "DIR", default_value = "./muster-spool")]
+    spool: PathBuf,
+    /// Workflows besides the shipped ones, as WORKFLOW_ID.toml
+    #[arg(long, value_name = "DIR")]
+    workflows: Option<PathBuf>,
+    /// A file that holds the node secret [default: $NODE_AGENT_SHARED_SECRET]
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+    /// What becomes of running tasks on SIGTERM
+    #[arg(long, value_enum, default_value_t = OnStop::Finish)]
+    on_stop: OnStop,
+    /// Serve GET /status and /healthz here, such as 127.0.0.1:7401
+    #[arg(long, value_name = "HOST:PORT")]
+    status: Option<String>,
+    /// How log lines look
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    log_format: Format,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show events that the backend refused for good
+    Aside(aside::Aside),
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OnStop {
+    /// They end by themselves
+    Finish,
+    /// They are ended and reported as failed, so that they can be tried again elsewhere or later
+    HandBack,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+impl Agent {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        if let Some(Command::Aside(aside)) = &self.command {
+            return aside.run();
+        }
+        let shows_line = std::io::stderr().is_terminal() && matches!(self.log_format, Format::Text);
+        match (self.log_format, shows_line) {
+            (Format::Text, true) => logging::start_above_a_line("warn"),
+            (Format::Text, false) => logging::start(LogFormat::Text, "info"),
+            (Format::Json, _) => logging::start(LogFormat::Json, "info"),
+        }
+        super::serve::raise_open_files();
+        // An agent waits most of its time; a few threads for many devices would only cost memory.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let worked = runtime.block_on(self.work(shows_line));
+        runtime.shutdown_timeout(Duration::from_millis(500));
+        worked.map(|()| Exit::Fine)
+    }
+
+    async fn work(self, shows_line: bool) -> Result<(), Failure> {
+        let agent = self.open().await?;
+        let report = agent.watch();
+        let page = match &self.status {
+            Some(address) => Some(status_page::serve(address, report.clone()).await?),
+            None => None,
+        };
+        let line = shows_line.then(|| tokio::spawn(status_line::show(report)));
+        agent.run(self.stop_signal()?).await;
+        for task in [page, line].into_iter().flatten() {
+            task.abort();
+        }
+        tracing::info!("stopped");
+        Ok(())
+    }
+
+    async fn open(&self) -> Result<Running, Failure> {
+        let node = self.node.clone().expect("clap asks for it");
+        let server = reach::server(self.server.as_deref(), |name| std::env::var(name).ok())?;
+        let server = server.as_str().trim_end_matches('/');
+        let secret = secret::find(self.secret_file.as_deref())?;
+        let workflows = Workflows::load(self.workflows.as_deref())?;
+        let clock = SystemClock::start();
+        let options = Options {
+            node: node.clone(),
+            slots: self.slots,
+            spool: self.spool.clone(),
+            new_spool_id: format!("{:032x}", rand::random::<u128>()),
+            now: Arc::new(move || clock.now()),
+        };
+        let client = muster_agent::http::client_for(server).no_proxy().connect_timeout(CONNECT).build()?;
+        let executor = Executor {
+            workflows,
+            fleet: Fleet::new(self.devices.clone(), &node, Arc::clone(&options.now)),
+            programs: CommandDriver { guards: Guards::of_own_binary(options.guard_lock()) },
+            uploads: Arc::new(Uploads::new(client.clone(), server, &node, &secret)),
+            scratch: Scratch::new(options.scratch()),
+        };
+        let backend = Backend::new(client, server, &node, &secret);
+        Ok(Running::open(options, backend, executor).await?)
+    }
+
+    /// Becomes what to do with running tasks when somebody asks to stop; whoever asks twice does not want to wait.
+    fn stop_signal(&self) -> Result<watch::Receiver<Option<Drain>>, Failure> {
+        let (mut interrupt, mut terminate) =
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let drain = match self.on_stop {
+            OnStop::Finish => Drain::Finish,
+            OnStop::HandBack => Drain::HandBack,
+        };
+        let (stop, stopped) = watch::channel(None);
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            tracing::info!("draining: no new tasks; once more ends at once");
+            stop.send_replace(Some(drain));
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            // Any death is safe: what runs ends with this process and is reported at the next start (N22b).
+            std::process::exit(Exit::Failed as i32);
+        });
+        Ok(stopped)
+    }
+}
+
+fn node_name(text: &str) -> Result<String, String> {
+    muster_model::Name::new(text).map(|name| name.to_string()).map_err(|error| error.to_string())
+}
+
+const CONNECT: Duration = Duration::from_secs(5);
