@@ -1,5 +1,6 @@
 //! Artifacts: who is handed an address to upload to, which path it gets, and how the file is fetched back.
 
+mod carried;
 mod refused;
 mod resumed;
 
