@@ -1,7 +1,7 @@
 //! End to end: the real binary, kill -9 included.
 //!
 //! What the tests share: a server on a directory of its own ([`Server`]), callers that speak plain HTTP
-//! ([`Client`]), a node that exists only here ([`FakeNode`]), the tables as any SQL client sees them
+//! ([`Client`]), the agent of a PC ([`Agent`]) and a node that exists only here ([`FakeNode`]), the tables as any SQL client sees them
 //! ([`Database`]), and chance that can be repeated ([`Dice`]). For the drivers of the agent there are the real adb
 //! server ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]). Nothing here
 //! knows a crate of the server: the binary and what it writes are all there is.
@@ -10,6 +10,7 @@
 
 mod adb_device;
 mod adb_server;
+mod agent;
 mod client;
 mod clock;
 mod database;
@@ -22,6 +23,7 @@ mod vendor;
 
 pub use adb_device::{AdbDevice, Manner};
 pub use adb_server::AdbServer;
+pub use agent::{Agent, AgentSetup};
 pub use client::{Address, Answer, Client, Request, percent_encode};
 pub use clock::{now_ms, until};
 pub use database::Database;

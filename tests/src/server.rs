@@ -8,6 +8,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicU8, Ordering},
     thread,
     time::Duration,
 };
@@ -19,6 +20,8 @@ pub struct Server {
     child: Child,
     directory: TempDir,
     settings: Vec<(String, String)>,
+    /// What it is told to listen on.
+    listen: String,
     address: Address,
 }
 
@@ -32,12 +35,29 @@ impl Server {
     /// Starts one with settings, such as `("MUSTER_NODES__LEASE_S", "0.5")`.
     #[must_use]
     pub fn with(settings: &[(&str, &str)]) -> Self {
+        Self::on("127.0.0.1:0".to_owned(), settings)
+    }
+
+    /// Starts one with settings that is found at the same address again after a restart.
+    ///
+    /// The loopback address is its own, so that nobody takes the port while it is away.
+    #[must_use]
+    pub fn with_fixed_port(settings: &[(&str, &str)]) -> Self {
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let number = FIXED.fetch_add(1, Ordering::Relaxed);
+        assert!(number < 0xff, "more servers with a fixed port than addresses");
+        let mut server = Self::on(format!("127.{}.{low}.{number}:0", high | 1), settings);
+        server.listen = server.address.get().to_string();
+        server
+    }
+
+    fn on(listen: String, settings: &[(&str, &str)]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let settings: Vec<_> = settings.iter().map(owned).collect();
-        let mut child = spawn(directory.path(), &settings);
+        let mut child = spawn(directory.path(), &settings, &listen);
         let address = Address::new(wait_for_line(&mut child, directory.path()));
-        Self { child, directory, settings, address }
+        Self { child, directory, settings, listen, address }
     }
 
     /// Ends it as no process can prevent.
@@ -46,17 +66,17 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    /// Starts it anew on the same directory, at another port.
+    /// Starts it anew on the same directory, at another port unless that is fixed.
     pub fn restart(&mut self) {
         assert!(self.child.try_wait().unwrap().is_some(), "it still runs");
-        self.child = spawn(self.directory.path(), &self.settings);
+        self.child = spawn(self.directory.path(), &self.settings, &self.listen);
         let at = wait_for_line(&mut self.child, self.directory.path());
         self.address.set(at);
     }
 
     /// Starts it anew and ends it again so much later, ready or not.
     pub fn restart_cut_short(&mut self, after: Duration) {
-        self.child = spawn(self.directory.path(), &self.settings);
+        self.child = spawn(self.directory.path(), &self.settings, &self.listen);
         thread::sleep(after);
         self.kill9();
     }
@@ -232,10 +252,10 @@ pub fn muster_command() -> Command {
     command
 }
 
-fn spawn(directory: &Path, settings: &[(String, String)]) -> Child {
+fn spawn(directory: &Path, settings: &[(String, String)], listen: &str) -> Child {
     let log = OpenOptions::new().create(true).append(true).open(log_path(directory)).unwrap();
     let mut command = muster_command();
-    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(directory.join("data"));
+    command.args(["serve", "--listen", listen, "--data"]).arg(directory.join("data"));
     command.envs(settings.iter().map(|(name, value)| (name, value)));
     command.stdout(Stdio::piped()).stderr(log).spawn().unwrap()
 }
@@ -253,3 +273,6 @@ fn wait_for_line(child: &mut Child, directory: &Path) -> SocketAddr {
 fn log_path(directory: &Path) -> PathBuf {
     directory.join("server.log")
 }
+
+/// Loopback addresses that were given to servers with a fixed port.
+static FIXED: AtomicU8 = AtomicU8::new(1);
