@@ -38,7 +38,7 @@ impl Simulated {
 
     /// Does as if it did a step, of whatever kind.
     pub async fn perform(&self, call: &StepCall<'_>) -> Result<StepOutput, StepFailure> {
-        let steering = Steering::of(call.params)?;
+        let steering = Steering::of(call.params, call.device)?;
         let last = if steering.hangs_in(&call.step.id) { FOR_EVER } else { steering.step_time() };
         tokio::select! {
             biased;
