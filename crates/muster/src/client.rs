@@ -4,9 +4,9 @@ use crate::{
     failure::{Exit, Failure},
     reach::{self, Reach},
 };
-use reqwest::{Method, RequestBuilder, StatusCode, Url};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
-use std::time::Duration;
+use std::{io, time::Duration};
 
 /// A server that was found, and the token for it.
 pub(crate) struct Client {
@@ -117,12 +117,40 @@ impl Client {
         url
     }
 
+    /// Fetches a file, whatever is in it, and hands it on piece by piece.
+    pub(crate) async fn fetch(
+        &self,
+        path: &[&str],
+        mut take: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let request = self.http.request(Method::GET, self.url(path)).timeout(FETCH_MAX);
+        let mut response = self.answer(request).await?;
+        if !response.status().is_success() {
+            return Err(self
+                .read(response)
+                .await
+                .err()
+                .map_or_else(|| Failure::Usage("the server sent no file".to_owned()), Into::into));
+        }
+        while let Some(piece) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
+            take(&piece)?;
+        }
+        Ok(())
+    }
+
     async fn send(&self, request: RequestBuilder) -> Result<Value, ClientError> {
+        self.read(self.answer(request).await?).await
+    }
+
+    async fn answer(&self, request: RequestBuilder) -> Result<Response, ClientError> {
         let request = match &self.token {
             Some(token) => request.bearer_auth(token),
             None => request,
         };
-        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        request.send().await.map_err(|error| self.unreachable(&error))
+    }
+
+    async fn read(&self, response: Response) -> Result<Value, ClientError> {
         let status = response.status();
         let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
         if status.is_success() && body.is_empty() {
@@ -169,6 +197,9 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// More than the server gives a request.
 const ANSWER_MAX: Duration = Duration::from_secs(70);
+
+/// For a file, which may be large and the line slow.
+const FETCH_MAX: Duration = Duration::from_secs(3600);
 
 /// The longest page the server gives.
 const PAGE_MAX: usize = 1000;

@@ -2,6 +2,7 @@
 
 mod agent;
 mod alerts;
+mod artifact;
 mod completions;
 mod config;
 mod demo;
@@ -50,6 +51,8 @@ enum Command {
     Explain(explain::Explain),
     /// List alerts, newest first
     Alerts(alerts::Alerts),
+    /// Fetch files that tasks left behind
+    Artifact(artifact::Artifact),
     /// Run one program for the agent and end all of it with the agent
     #[command(hide = true)]
     Guard(guard::Guard),
@@ -71,6 +74,7 @@ impl Cli {
             Command::Node(node) => node.run(),
             Command::Explain(explain) => explain.run(),
             Command::Alerts(alerts) => alerts.run(),
+            Command::Artifact(artifact) => artifact.run(),
             Command::Guard(guard) => guard.run(),
             Command::Completions(completions) => Ok(completions.run()),
         }
@@ -131,6 +135,7 @@ mod tests {
             "muster node secret PC-01",
             "muster explain device d1",
             "muster alerts --json",
+            "muster artifact get videos/_/PC-01/d1/r1/1.png -o shot.png",
             "muster completions bash",
             "muster config --json",
             "muster agent --server http://a:1 --node PC-01 --devices simulated:100 --slots 20 --spool d --workflows w",
