@@ -29,8 +29,8 @@ pub trait Disk {
     /// Writes all bytes there; on an error any part of them may have been written.
     fn write_at(&self, file: &Self::File, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Takes room for the file up to a length, filled with zeros, so that writing there cannot find the disk
-    /// full. A disk that cannot says [`io::ErrorKind::Unsupported`].
+    /// Takes room for the file up to a length it does not have yet, filled with zeros, so that writing there
+    /// cannot find the disk full. A disk that cannot says [`io::ErrorKind::Unsupported`].
     fn allocate(&self, file: &Self::File, length: u64) -> io::Result<()>;
 
     /// Shortens a file; durable when it returns.

@@ -228,11 +228,9 @@ impl Last<'_> {
         }
         let first = Walk::new(self.bytes, self.header.number).next().map_or(0, |(_, record)| record.length());
         let full_at = full_at(self.header.opening, first, limits);
-        let kept = if torn { end } else { length };
-        let reserved = match disk.allocate(&handle, full_at + limits.reserve_bytes) {
-            Ok(()) => kept.max(full_at + limits.reserve_bytes),
-            Err(_) => kept,
-        };
+        let (kept, wanted) = (if torn { end } else { length }, full_at + limits.reserve_bytes);
+        let enough = kept >= wanted || disk.allocate(&handle, wanted).is_ok();
+        let reserved = if enough { kept.max(wanted) } else { kept };
         // What the last write left may be in the page cache alone, even after a sync that failed: only bytes
         // that are written again are surely synced.
         let batch = &self.bytes[self.batch..self.end];

@@ -2,7 +2,9 @@
 
 mod world;
 
-use muster_spool::{Cut, Disk, Limits, Recovered, Seq, SimulatedDisk, Spool, SpoolError, set_aside_entries};
+use muster_spool::{
+    Cut, Disk, Failure, Limits, Recovered, Seq, SimulatedDisk, Spool, SpoolError, set_aside_entries,
+};
 use world::LIMITS;
 
 /// A first segment of three syncs: entries 1 and 2, then 3, then 4 to 6 with an ack of 2.
@@ -161,6 +163,26 @@ fn a_missing_segment_is_an_error() {
     disk.replace(SECOND, b"not a beginning".to_vec());
     let error = Spool::open(disk, LIMITS).unwrap_err();
     assert!(matches!(error, SpoolError::Damaged { offset: 0, .. }), "{error}");
+}
+
+/// N19: nor may one of those be missing that follow each other after failed syncs.
+#[test]
+fn a_gap_between_segments_is_an_error() {
+    for number in 1..3 {
+        let disk = SimulatedDisk::new();
+        let (mut spool, _) = Spool::open(disk.clone(), LIMITS).unwrap();
+        for seq in 1..3 {
+            spool.append(&payload(seq)).unwrap();
+            disk.fail(1, Failure::Broken);
+            spool.sync().unwrap_err();
+            spool.sync().unwrap();
+        }
+        drop(spool);
+        let missing = format!("segment-{number:016}.log");
+        disk.remove(&missing).unwrap();
+        let error = Spool::open(disk, LIMITS).unwrap_err();
+        assert!(matches!(&error, SpoolError::Damaged { file, .. } if *file == missing), "{error}");
+    }
 }
 
 /// N19: a segment that was begun and did not get far is nothing, at every byte of its beginning.

@@ -155,6 +155,26 @@ fn trouble_with_what_is_set_aside_holds_up_nothing_else() {
     assert_eq!((spool.depth(), set_aside_entries(&disk).unwrap().len()), (1, 1));
 }
 
+/// N19: nor is a file of what was set aside trusted after a sync that failed.
+#[test]
+fn a_failed_sync_begins_a_new_file_of_what_is_set_aside() {
+    let disk = SimulatedDisk::new();
+    let mut spool = open(&disk);
+    let seqs = [b"a", b"b"].map(|payload| spool.append(payload).unwrap());
+    spool.sync().unwrap();
+    spool.set_aside(seqs[0], b"first");
+    spool.sync().unwrap();
+    spool.set_aside(seqs[1], b"second");
+    // Of: read the entry, write, sync.
+    disk.fail(2, Failure::Broken);
+    spool.sync().unwrap();
+    assert!(matches!(spool.aside_failure(), Some(SpoolError::Io { doing: "sync", .. })));
+    spool.sync().unwrap();
+    assert!(disk.list().unwrap().contains(&"aside-0000000000000002.log".to_owned()));
+    let notes: Vec<_> = set_aside_entries(&disk).unwrap().into_iter().map(|entry| entry.note).collect();
+    assert_eq!(notes, [b"first".to_vec(), b"second".to_vec()]);
+}
+
 /// N19: room that was taken before is there when the disk has none left.
 #[test]
 fn on_a_full_disk_the_reserved_room_can_still_be_filled() {
@@ -166,8 +186,14 @@ fn on_a_full_disk_the_reserved_room_can_still_be_filled() {
         spool.append(&[1; 75]).unwrap();
         spool.sync().unwrap();
     }
-    assert!(matches!(spool.snapshot(b"state").unwrap_err(), SpoolError::Full { .. }));
-    assert_eq!(disk.list().unwrap().len(), 1, "what was begun is gone");
+    let room = spool.room();
+    for left in [0, 200] {
+        disk.set_capacity(Some(disk.used() + left));
+        assert!(matches!(spool.snapshot(b"state").unwrap_err(), SpoolError::Full { .. }));
+        assert_eq!(disk.list().unwrap().len(), 1, "what was begun is gone");
+        assert_eq!(spool.room(), room, "a segment without a reserve is none to change for");
+    }
+    disk.set_capacity(Some(disk.used()));
     while spool.room() >= 100 {
         spool.append(&[2; 75]).unwrap();
         spool.sync().unwrap();
