@@ -6,6 +6,7 @@ mod engine;
 mod fleet;
 mod handover;
 mod server;
+mod spool;
 mod startup;
 mod stopwatch;
 
@@ -36,6 +37,8 @@ enum What {
     Callbacks,
     /// From a freed slot to the next job in the hands of a waiting pull.
     Handover,
+    /// Durable appends to the agent's log, beside the bare disk.
+    Spool,
     /// Time from the start of the server to readiness, with a million live tasks.
     Startup,
     /// Everything.
@@ -47,11 +50,13 @@ fn main() {
         What::Engine { one, pass } => engine::measure(one, pass),
         What::Callbacks => callbacks::measure(),
         What::Handover => handover::measure(),
+        What::Spool => spool::measure(),
         What::Startup => startup::measure(),
         What::All => {
             engine::measure(None, None);
             callbacks::measure();
             handover::measure();
+            spool::measure();
             startup::measure();
         }
     }
