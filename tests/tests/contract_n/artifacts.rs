@@ -4,7 +4,7 @@ mod carried;
 mod refused;
 mod resumed;
 
-use muster_tests::{Answer, Client, Event, FakeNode, Request, Server, until};
+use muster_tests::{Answer, Client, Event, FakeNode, Request, Server, muster_command, until};
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -280,4 +280,28 @@ fn addresses_begin_with_the_servers_own() {
     for key in ["upload_url", "public_url"] {
         assert!(answer[key].as_str().unwrap().starts_with("https://muster.example/api/"), "{answer}");
     }
+}
+
+/// N21, I4: an operator fetches a file from the command line, into a file or a pipe.
+#[test]
+fn a_command_fetches_a_file() {
+    let scene = Scene::set();
+    let offer = scene.offer(9);
+    let _ = scene.put(&offer, b"a picture").expect(201);
+    let directory = tempfile::tempdir().unwrap();
+    let get = |arguments: &[&str]| {
+        let mut command = muster_command();
+        command.args(["artifact", "get"]).args(arguments).current_dir(directory.path());
+        command.env("MUSTER_SERVER", scene.server.anonymous().url());
+        command.env("MUSTER_TOKEN", scene.server.admin_token()).output().unwrap()
+    };
+    let file = get(&[&offer.storage_path, "-o", "shot.png", "--json"]);
+    assert_eq!(file.status.code(), Some(0), "{file:?}");
+    let told: Value = serde_json::from_slice(&file.stdout).unwrap();
+    assert_eq!(told, json!({"storage_path": offer.storage_path, "file": "shot.png", "size": 9}));
+    assert_eq!(fs::read(directory.path().join("shot.png")).unwrap(), b"a picture");
+    assert_eq!(get(&[&offer.storage_path]).stdout, b"a picture");
+    let unknown = get(&["videos/nobody.png", "-o", "none.png"]);
+    assert_eq!(unknown.status.code(), Some(5), "{unknown:?}");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
