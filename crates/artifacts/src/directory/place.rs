@@ -77,10 +77,12 @@ impl Place {
         Ok(fs::fsync(&self.parts)?)
     }
 
-    /// Whether so many more bytes fit.
+    /// Whether so many more bytes fit and leave room for others: a file must not starve whoever shares the disk.
     pub(super) fn has_room_for(&self, bytes: u64) -> io::Result<bool> {
         let room = fs::fstatvfs(&self.parts)?;
-        Ok(room.f_bavail.saturating_mul(room.f_frsize) >= bytes)
+        let bytes_of = |blocks: u64| blocks.saturating_mul(room.f_frsize);
+        let reserve = RESERVE_BYTES_MAX.min(bytes_of(room.f_blocks) / RESERVE_SHARE);
+        Ok(bytes_of(room.f_bavail) >= bytes.saturating_add(reserve))
     }
 
     /// The directory of a path, made with those above it.
@@ -181,6 +183,9 @@ fn meta_name(name: &str) -> String {
     format!(".{name}{META}")
 }
 
+/// Enough for a database to go on for a long while; on a small disk a twentieth of it.
+const RESERVE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const RESERVE_SHARE: u64 = 20;
 const META: &str = ".meta";
 const META_BYTES_MAX: u64 = 4096;
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
