@@ -34,6 +34,16 @@ impl Connection {
         serde_json::from_str(&self.post("/api/nodes/pull", body)).expect("a pull is answered with JSON")
     }
 
+    /// Asks for something as an operator.
+    pub(crate) fn get_as_operator(&mut self, path: &str) -> Value {
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {ADMIN_TOKEN}\r\n\r\n",
+            self.address
+        );
+        self.stream.get_mut().write_all(request.as_bytes()).expect("the server reads");
+        serde_json::from_str(&self.answer(path)).expect("an operator is answered with JSON")
+    }
+
     fn send(&mut self, path: &str, token: &str, body: &str) -> String {
         let request = format!(
             "POST {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",

@@ -47,7 +47,7 @@ impl Drop for Server {
     }
 }
 
-fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     let this = std::env::current_exe().expect("this program has a path");
     this.with_file_name("muster")
 }

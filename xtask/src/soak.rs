@@ -5,12 +5,15 @@ use crate::options;
 use crate::process::{self, cargo};
 use crate::stopwatch::Stopwatch;
 
-/// Runs the series that was asked for, or both.
+/// Runs the series that was asked for, or all.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let series = match arguments.split_first() {
-        None => vec![Series::Kills(KILLS), Series::Seeds(SEEDS)],
+        None => vec![Series::Kills(KILLS), Series::Agents(KILLS), Series::Seeds(SEEDS)],
         Some((name, rest)) if name == "kills" => {
             vec![Series::Kills(options::number(rest, "--times", KILLS)?)]
+        }
+        Some((name, rest)) if name == "agents" => {
+            vec![Series::Agents(options::number(rest, "--times", KILLS)?)]
         }
         Some((name, rest)) if name == "seeds" => {
             vec![Series::Seeds(options::number(rest, "--seeds", SEEDS)?)]
@@ -34,6 +37,7 @@ fn summarize(reports: Vec<Report>) -> Result<(), Failure> {
 /// One thing done many times.
 enum Series {
     Kills(u64),
+    Agents(u64),
     Seeds(u64),
 }
 
@@ -53,13 +57,15 @@ impl Series {
     fn name(&self) -> String {
         match self {
             Series::Kills(times) => format!("{times} kills"),
+            Series::Agents(times) => format!("{times} kills of agents and server"),
             Series::Seeds(seeds) => format!("{seeds} seeds"),
         }
     }
 
     fn run(&self) -> Result<(), Failure> {
         match self {
-            Series::Kills(times) => kill(*times),
+            Series::Kills(times) => kill(*times, "kill"),
+            Series::Agents(times) => kill(*times, "agent_kill"),
             Series::Seeds(seeds) => simulate(*seeds),
         }
     }
@@ -71,13 +77,13 @@ struct Report {
     passed: bool,
 }
 
-fn kill(times: u64) -> Result<(), Failure> {
+fn kill(times: u64, test: &str) -> Result<(), Failure> {
     process::run(&mut cargo(&["build", "--release", "-p", "muster"]))?;
     let binary = process::release_binary()?;
     let mut left = times;
     while left > 0 {
         let now = left.min(KILLS_PER_LIFE);
-        let mut tests = cargo(&["test", "-q", "-p", "muster-tests", "--test", "kill", "--", "--nocapture"]);
+        let mut tests = cargo(&["test", "-q", "-p", "muster-tests", "--test", test, "--", "--nocapture"]);
         process::run(tests.env("MUSTER_KILLS", now.to_string()).env("MUSTER_BIN", &binary))?;
         left -= now;
     }
@@ -91,8 +97,9 @@ fn simulate(seeds: u64) -> Result<(), Failure> {
 
 /// What `cargo xtask soak --help` prints.
 pub(crate) const HELP: &str = "\
-usage: cargo xtask soak                     both series
+usage: cargo xtask soak                     all series
        cargo xtask soak kills [--times N]   kill -9 the server N times (200)
+       cargo xtask soak agents [--times N]  kill -9 agents and the server N times (200)
        cargo xtask soak seeds [--seeds N]   simulate N seeds (100000)";
 
 const KILLS: u64 = 200;

@@ -40,7 +40,7 @@ const STEPS: &[Step] = &[
                 Q1 Q2 Q3 Q4 Q5 Q6 Q7 Q8 Q9 Q10 Q11 Q12 Q13 Q14 Q15 Q16 \
                 I1 I4 I5 I6 I7 I8 I9 I10",
     },
-    Step { name: "device agent", reached: false, rules: "N18 N19 N20 N21 N22 N22b N23 I11" },
+    Step { name: "device agent", reached: true, rules: "N18 N19 N20 N21 N22 N22b N23 I11" },
     Step { name: "schedules", reached: false, rules: "Q17" },
     Step {
         name: "simulation",

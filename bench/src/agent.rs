@@ -1,0 +1,121 @@
+//! What an agent costs its PC, with nothing to do and with all slots busy.
+
+use crate::{
+    connection::Connection,
+    server::{NODE_SECRET, Server, binary},
+    stopwatch::now,
+};
+use serde_json::Value;
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+const SPAN: Duration = Duration::from_secs(20);
+
+pub(crate) fn measure() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let server = Server::start(&data.path().join("server"), "sqlite", &[]);
+    let agent = Agent::start(&server, &data.path().join("spool"));
+    // Until it has said what it has to say at first.
+    thread::sleep(Duration::from_secs(2));
+    println!("agent: 100 simulated devices, 20 slots, {} s each", SPAN.as_secs());
+    let idle = agent.watch(|| thread::sleep(SPAN));
+    println!("  idle {}", idle.words());
+    let mut tasks = 0;
+    let busy = agent.watch(|| tasks = keep_busy(&server));
+    println!("  busy {}", busy.words());
+    let seconds = busy.span.as_secs_f64();
+    let tasks_per_s = f64::from(tasks) / seconds;
+    println!(
+        "  {tasks_per_s:.0} tasks/s of five steps, {:.0} events/s, each on disk before it is sent; {:.0} µs of a core per event",
+        tasks_per_s * EVENTS_PER_TASK,
+        busy.cpu.as_secs_f64() * 1e6 / (f64::from(tasks) * EVENTS_PER_TASK),
+    );
+}
+
+/// Run after run over all devices; says how many tasks ended.
+fn keep_busy(server: &Server) -> u32 {
+    let mut operator = Connection::open(server.address);
+    let begun = now();
+    let mut tasks = 0;
+    while begun.elapsed() < SPAN {
+        let run: Value = serde_json::from_str(&operator.post_as_operator("/api/runs", RUN)).expect("a run");
+        let path = format!("/api/runs/{}", run["run_id"].as_str().expect("a run has an id"));
+        while operator.get_as_operator(&path)["status"] != "success" {
+            thread::sleep(Duration::from_millis(20));
+        }
+        tasks += 100;
+    }
+    tasks
+}
+
+struct Agent(Child);
+
+/// What a span of time cost.
+struct Cost {
+    span: Duration,
+    cpu: Duration,
+    resident_kib: u64,
+}
+
+impl Agent {
+    fn start(server: &Server, spool: &Path) -> Self {
+        let mut child = Command::new(binary())
+            .args(["agent", "--node", "PC-01", "--devices", "simulated:100", "--status", "127.0.0.1:0"])
+            .args(["--server", &format!("http://{}", server.address), "--spool"])
+            .arg(spool)
+            .env("NODE_AGENT_SHARED_SECRET", NODE_SECRET)
+            .env("MUSTER_LOG", "error")
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("target/release/muster is there: cargo build --release -p muster");
+        let stdout = child.stdout.take().expect("it was piped");
+        BufReader::new(stdout).read_line(&mut String::new()).expect("the agent speaks");
+        Self(child)
+    }
+
+    fn watch(&self, meanwhile: impl FnOnce()) -> Cost {
+        let (begun, before) = (now(), self.cpu());
+        meanwhile();
+        Cost { span: begun.elapsed(), cpu: self.cpu() - before, resident_kib: self.resident_kib() }
+    }
+
+    /// The time on a core of all its threads, in nanoseconds of the scheduler.
+    fn cpu(&self) -> Duration {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.0.id())).expect("the agent lives");
+        let spent = |thread: fs::DirEntry| -> Option<u64> {
+            let stat = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            stat.split(' ').next()?.parse().ok()
+        };
+        Duration::from_nanos(threads.filter_map(Result::ok).filter_map(spent).sum())
+    }
+
+    fn resident_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id())).expect("the agent lives");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux says so");
+        line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")
+    }
+}
+
+impl Cost {
+    fn words(&self) -> String {
+        let share = 100.0 * self.cpu.as_secs_f64() / self.span.as_secs_f64();
+        format!("{share:>6.2} % of a core   {:>5.1} MiB resident", self.resident_kib as f64 / 1024.0)
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+const RUN: &str = r#"{"workflow_id":"login_settings_screenshot_v1","params":{}}"#;
+/// Start, begin and end of five steps, end.
+const EVENTS_PER_TASK: f64 = 12.0;
