@@ -1,5 +1,6 @@
 //! Measurements, each a ratio in one run: `cargo run --release -p muster-bench -- all`.
 
+mod agent;
 mod callbacks;
 mod connection;
 mod engine;
@@ -37,6 +38,8 @@ enum What {
     Callbacks,
     /// From a freed slot to the next job in the hands of a waiting pull.
     Handover,
+    /// What an agent costs its PC, idle and busy.
+    Agent,
     /// Durable appends to the agent's log, beside the bare disk.
     Spool,
     /// Time from the start of the server to readiness, with a million live tasks.
@@ -50,6 +53,7 @@ fn main() {
         What::Engine { one, pass } => engine::measure(one, pass),
         What::Callbacks => callbacks::measure(),
         What::Handover => handover::measure(),
+        What::Agent => agent::measure(),
         What::Spool => spool::measure(),
         What::Startup => startup::measure(),
         What::All => {
@@ -57,6 +61,7 @@ fn main() {
             callbacks::measure();
             handover::measure();
             spool::measure();
+            agent::measure();
             startup::measure();
         }
     }
