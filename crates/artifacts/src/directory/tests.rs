@@ -208,6 +208,23 @@ fn leftovers_are_swept() {
     assert!(scene.parts().is_empty());
 }
 
+/// N21: a crash between the two names of a file shows nothing, and the next try mends it.
+#[test]
+fn a_meta_file_without_its_file_shows_nothing() {
+    let mut scene = Scene::new();
+    let claim = claim("a/1.png", b"hello");
+    let mut upload = scene.store.resume(&claim, 0).unwrap();
+    upload.write(b"hello").unwrap();
+    upload.pause().unwrap();
+    fs::create_dir(scene.root.path().join("files/a")).unwrap();
+    let other = r#"{"content_type":"text/plain","size":1,"sha256":""}"#;
+    fs::write(scene.root.path().join("files/a/.1.png.meta"), other).unwrap();
+    scene.reopen();
+    assert_eq!(scene.get("a/1.png"), None);
+    assert!(matches!(scene.store.progress(&claim).unwrap(), Progress::Complete(_)));
+    assert_eq!(scene.get("a/1.png").unwrap().0.sha256, ContentHash::of(b"hello"));
+}
+
 /// N21: an empty file and one without an announced hash are files too.
 #[test]
 fn an_empty_file_is_a_file() {

@@ -1,8 +1,9 @@
 //! Uploads that are cut short, repeated, or made twice at once.
 
 use super::{Offer, Scene, refused::begin, sha256};
-use muster_tests::{Answer, Request, until};
-use std::{fs, io::Write};
+use muster_tests::{Answer, Dice, Request, until};
+use serde_json::json;
+use std::{fs, io::Write, time::Duration};
 
 /// Half a megabyte that is nowhere the same.
 fn content() -> Vec<u8> {
@@ -40,6 +41,38 @@ fn an_upload_goes_on_after_kill9() {
     scene.server.restart();
     assert_eq!(scene.get(&offer).body, content);
     assert_eq!(fs::read_dir(scene.server.data().join("artifacts/parts")).unwrap().count(), 0);
+}
+
+/// N21: whenever the server dies, a path shows nothing or the whole file, and what was acknowledged stays.
+#[test]
+fn kill9_at_any_moment_leaves_nothing_or_all() {
+    let mut scene = Scene::set();
+    let (content, mut dice) = (content(), Dice::announced());
+    let mut acknowledged: Vec<Offer> = Vec::new();
+    for round in 0..15 {
+        let mut body = scene.request(content.len());
+        body["sha256"] = json!(sha256(&content));
+        body["name"] = json!(format!("round-{round}"));
+        let offer = Offer::of(&scene.ask(&body).expect(200));
+        let request = Request::new("PUT", &offer.target).header("content-type", "image/png");
+        let (client, request) = (scene.server.anonymous(), request.bytes(content.clone()));
+        let sending = std::thread::spawn(move || client.try_send(request));
+        // Not to wait for something, but to die at some moment of it.
+        std::thread::sleep(Duration::from_micros(dice.below(15_000)));
+        scene.server.kill9();
+        let was_told = sending.join().unwrap().is_ok_and(|answer| answer.status == 201);
+        scene.server.restart();
+        let shown = scene.get(&offer);
+        assert!(shown.status == 404 || shown.body == content, "{}", shown.status);
+        assert!(!was_told || shown.status == 200, "an acknowledged file is gone");
+        let (offset, is_complete) = scene.progress(&offer);
+        let offset = usize::try_from(offset).unwrap();
+        if !is_complete {
+            let _ = put_range(&scene, &offer, (&content, offset, content.len())).expect(201);
+        }
+        acknowledged.push(offer);
+        assert!(acknowledged.iter().all(|offer| scene.get(offer).body == content));
+    }
 }
 
 /// N21, I1: a server that is asked to stop does not wait for an upload, which goes on afterwards.
@@ -128,7 +161,7 @@ fn leftovers_are_removed_at_a_start() {
     assert_eq!(put_range(&scene, &old, (b"hello world", 0, 5)).status, 202);
     let parts = scene.server.data().join("artifacts/parts");
     let part = fs::read_dir(&parts).unwrap().next().unwrap().unwrap().path();
-    let yesterday = fs::metadata(&part).unwrap().modified().unwrap() - std::time::Duration::from_secs(90_000);
+    let yesterday = fs::metadata(&part).unwrap().modified().unwrap() - Duration::from_secs(90_000);
     fs::File::options().write(true).open(&part).unwrap().set_modified(yesterday).unwrap();
     fs::write(parts.join("stray.meta"), "{").unwrap();
     assert_eq!(put_range(&scene, &young, (b"hello", 0, 2)).status, 202);
