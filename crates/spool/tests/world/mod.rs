@@ -26,8 +26,6 @@ pub(crate) struct World {
     spool: Option<Spool<SimulatedDisk>>,
     /// What was appended under each seq and was not lost since.
     payloads: BTreeMap<u64, Vec<u8>>,
-    /// What was appended, never promised, and did not come back: lost, or acked durably before.
-    gone: BTreeMap<u64, Vec<u8>>,
     /// Entries up to here were promised.
     durable: u64,
     acked: BTreeSet<u64>,
@@ -45,7 +43,6 @@ impl World {
             disk: SimulatedDisk::new(),
             spool: None,
             payloads: BTreeMap::new(),
-            gone: BTreeMap::new(),
             durable: 0,
             acked: BTreeSet::new(),
             acked_durably: BTreeSet::new(),
@@ -69,13 +66,7 @@ impl World {
         let mut payload = format!("entry {} ", self.appends).into_bytes();
         payload.resize(payload.len() + length, b'.');
         let Seq(seq) = self.spool().append(&payload).expect("a payload within limits is taken");
-        assert!(seq > self.durable, "seq {seq} is given again, durable to {}", self.durable);
-        assert!(self.last() < seq, "seq {seq} is given twice");
-        self.gone.split_off(&seq);
-        self.aside.split_off(&seq);
-        self.acked_durably.extend(self.gone.keys());
-        self.acked.extend(self.gone.keys());
-        self.payloads.append(&mut self.gone);
+        assert_eq!(seq, self.last().max(self.durable) + 1);
         self.payloads.insert(seq, payload);
     }
 
@@ -100,10 +91,7 @@ impl World {
     pub(crate) fn sync(&mut self) -> Result<(), SpoolError> {
         let (durable_before, last) = (self.durable, self.last());
         let Seq(durable) = self.spool().sync()?;
-        assert!(
-            durable == last.max(durable_before) || self.gone.contains_key(&durable),
-            "synced to {durable}"
-        );
+        assert_eq!(durable, last.max(durable_before));
         self.promise(durable_before);
         Ok(())
     }
@@ -155,7 +143,7 @@ impl World {
         let since = self.known(&recovered.since);
         let covers = self.compare_snapshot(recovered);
         let back: BTreeSet<u64> = pending.union(&since).copied().collect();
-        let last = back.last().copied().unwrap_or(0).max(self.durable);
+        let last = back.last().copied().unwrap_or(0).max(self.durable).max(covers);
         for &seq in self.payloads.keys() {
             let promised = seq <= self.durable;
             let done = self.is_done(seq);
@@ -174,12 +162,11 @@ impl World {
         );
         // What came back is durable from here on, and so are the acks that held.
         self.durable = last;
-        let gone = self.payloads.split_off(&(last + 1));
-        self.gone = gone.into_iter().filter(|(seq, _)| self.is_done(*seq)).collect();
+        self.payloads.split_off(&(last + 1));
         self.acked =
             self.payloads.keys().filter(|seq| **seq <= last && !pending.contains(seq)).copied().collect();
         self.acked_durably = self.acked.clone();
-        self.aside.retain(|seq| self.acked.contains(seq) || self.gone.contains_key(seq));
+        self.aside.retain(|seq| self.acked.contains(seq));
     }
 
     fn is_done(&self, seq: u64) -> bool {
@@ -227,8 +214,7 @@ impl World {
         let shelved = set_aside_entries(&self.disk).expect("what was set aside is read");
         for entry in &shelved {
             let Seq(seq) = entry.seq;
-            let payload = self.payloads.get(&seq).or(self.gone.get(&seq));
-            assert_eq!(payload, Some(&entry.payload), "entry {seq} is altered");
+            assert_eq!(self.payloads.get(&seq), Some(&entry.payload), "entry {seq} is altered");
             assert_eq!(entry.note, format!("note on {seq}").as_bytes());
         }
         for seq in self.aside.intersection(&self.acked_durably) {
