@@ -171,9 +171,14 @@ impl Core {
     /// Everything up to an event is on disk.
     pub fn durable(&mut self, up_to: u64, now: Timestamp) {
         self.is_spool_full = false;
-        self.outbox.durable(up_to);
-        self.begin_durable(up_to, now);
-        self.settle(now);
+        self.is_on_disk(up_to, now);
+    }
+
+    /// Everything up to an event is on disk, but only in room that was reserved for what runs: nothing new is begun or
+    /// asked for (N19).
+    pub fn durable_in_reserve(&mut self, up_to: u64, now: Timestamp) {
+        self.is_spool_full = true;
+        self.is_on_disk(up_to, now);
     }
 
     /// The spool could not be written; what was appended is kept in memory and tried again.
@@ -247,6 +252,12 @@ impl Core {
             draining: self.drain.is_some(),
             reachable: self.pulls.is_reachable(),
         }
+    }
+
+    fn is_on_disk(&mut self, up_to: u64, now: Timestamp) {
+        self.outbox.durable(up_to);
+        self.begin_durable(up_to, now);
+        self.settle(now);
     }
 
     /// Everything that follows from what just happened.

@@ -469,6 +469,26 @@ fn a_full_disk_stops_what_is_new() {
     assert_eq!(played.pulls.len(), 1);
 }
 
+/// N19: room that is reserved is for what runs: reports are written there and leave, nothing new is begun.
+#[test]
+fn the_reserve_is_for_what_runs() {
+    let mut played = Played::ready(1);
+    played.hand_out("r/1@a r/2@b");
+    played.sync();
+    for _ in 0..2 {
+        played.core.durable_in_reserve(played.core.last_event, played.now);
+        played.gather();
+        assert!(played.core.status().spool_full);
+        played.end(1, WELL);
+    }
+    assert_eq!((played.begun.len(), played.core.status().running), (1, 0));
+    played.core.durable(played.core.last_event, played.now);
+    played.gather();
+    played.sync();
+    assert!(!played.core.status().spool_full);
+    assert_eq!(played.begun.len(), 2);
+}
+
 /// N1b: a change of the devices is told at once, beside the pull that waits.
 #[test]
 fn devices_are_told_of_at_once() {

@@ -39,8 +39,10 @@ impl Journal {
         let last = spool.sync()?.0;
         let (orders, taken) = channel();
         let thread = std::thread::Builder::new().name("spool".into());
-        let write =
-            move || Scribe { spool: &mut spool, tell, is_failing: false, told: Seq(last) }.write(&taken);
+        let write = move || {
+            Scribe { spool: &mut spool, tell, is_failing: false, in_reserve: false, told: Seq(last) }
+                .write(&taken)
+        };
         let thread = thread.spawn(write).expect("a thread can be started");
         Ok(Self { orders, thread, last })
     }
@@ -81,14 +83,16 @@ struct Scribe<'a> {
     spool: &'a mut Spool<Directory>,
     tell: UnboundedSender<Happened>,
     is_failing: bool,
+    /// The segment is full and no new one could be begun: what is written now takes the room that was reserved.
+    in_reserve: bool,
     told: Seq,
 }
 
 impl Scribe<'_> {
     /// Carries out orders until nobody gives any more: all that wait, then one sync.
-    fn write(&mut self, orders: &Receiver<Order>) {
+    fn write(mut self, orders: &Receiver<Order>) {
         loop {
-            let pause = if self.is_failing { RETRY } else { IDLE };
+            let pause = if self.is_failing || self.in_reserve { RETRY } else { IDLE };
             match orders.recv_timeout(pause) {
                 Ok(order) => {
                     self.obey(order);
@@ -119,10 +123,21 @@ impl Scribe<'_> {
                 Ok(None) => {}
                 Err(error) => self.failed(error),
             },
-            Order::Snapshot(state) => {
-                if let Err(error) = self.spool.snapshot(&state) {
-                    self.failed(error);
-                }
+            Order::Snapshot(state) => self.snapshot(&state),
+        }
+    }
+
+    fn snapshot(&mut self, state: &[u8]) {
+        match self.spool.snapshot(state) {
+            Ok(()) => {
+                // Whoever was told that there is no room is told that there is.
+                self.is_failing |= std::mem::take(&mut self.in_reserve);
+                // It has synced what came before it; that too is still to be told.
+                self.sync();
+            }
+            Err(error) => {
+                self.in_reserve = self.spool.wants_snapshot();
+                self.failed(error);
             }
         }
     }
@@ -131,7 +146,7 @@ impl Scribe<'_> {
         match self.spool.sync() {
             Ok(last) => {
                 if last > self.told || self.is_failing {
-                    self.say(Happened::Durable(last.0));
+                    self.say(Happened::Durable { up_to: last.0, in_reserve: self.in_reserve });
                 }
                 (self.told, self.is_failing) = (last, false);
                 if self.spool.wants_snapshot() {

@@ -53,7 +53,7 @@ pub enum AgentError {
 
 /// Something that happened outside the core.
 enum Happened {
-    Durable(u64),
+    Durable { up_to: u64, in_reserve: bool },
     SpoolFailed(SpoolError),
     SpoolFull,
     Read(u64, Vec<u8>),
@@ -74,6 +74,8 @@ pub struct Agent {
     /// What was appended lately, so that sending it need not read the disk.
     fresh: BTreeMap<u64, Vec<u8>>,
     works: HashMap<u64, CancellationToken>,
+    /// No new segment of the spool is tried before this.
+    next_segment_at: Timestamp,
     happened: mpsc::UnboundedReceiver<Happened>,
     tell: mpsc::UnboundedSender<Happened>,
     report: channel::Sender<Report>,
@@ -109,6 +111,7 @@ impl Agent {
             options,
             fresh: BTreeMap::new(),
             works: HashMap::new(),
+            next_segment_at: Timestamp::default(),
             happened,
             tell,
             report,
@@ -157,12 +160,20 @@ impl Agent {
     fn note(&mut self, happened: Happened) {
         let now = (self.options.now)();
         match happened {
-            Happened::Durable(up_to) => self.core.durable(up_to, now),
+            Happened::Durable { up_to, in_reserve: true } => self.core.durable_in_reserve(up_to, now),
+            Happened::Durable { up_to, in_reserve: false } => {
+                if self.core.status().spool_full {
+                    tracing::info!("the spool can be written again");
+                }
+                self.core.durable(up_to, now);
+            }
             Happened::SpoolFailed(error) => {
-                tracing::error!(%error, "the spool cannot be written: no new task is begun until it can");
+                if !self.core.status().spool_full {
+                    tracing::error!(%error, "the spool cannot be written: no new task is begun until it can");
+                }
                 self.core.spool_failed(now);
             }
-            Happened::SpoolFull => self.journal.snapshot(self.core.snapshot()),
+            Happened::SpoolFull => self.begin_segment(now),
             Happened::Read(number, body) => self.send(number, body),
             Happened::Pulled(number, Ok(answer)) => self.core.pulled(number, Ok(answer), now),
             Happened::Pulled(number, Err(error)) => {
@@ -232,6 +243,14 @@ impl Agent {
         }
     }
 
+    /// The segment is full. That is said until there is a new one, which must not be tried all the time.
+    fn begin_segment(&mut self, now: Timestamp) {
+        if self.next_segment_at <= now {
+            self.next_segment_at = now + SEGMENT_EVERY;
+            self.journal.snapshot(self.core.snapshot());
+        }
+    }
+
     fn send(&self, number: u64, body: Vec<u8>) {
         let (backend, tell) = (Arc::clone(&self.backend), self.tell.clone());
         tokio::spawn(async move {
@@ -295,6 +314,8 @@ fn found(recovered: muster_spool::Recovered, last: u64) -> Result<Found, AgentEr
 const WAIT: Millis = Millis(30_000);
 /// Events of different tasks that are on their way at once.
 const SENDS: usize = 16;
+/// The least time between two tries to begin a segment of the spool.
+const SEGMENT_EVERY: Millis = Millis(1_000);
 /// Bodies that are kept in memory besides on disk.
 const FRESH_MAX: usize = 1_024;
 /// How long a leaving agent tries to deliver what it has to say; the rest waits on disk for its next life.
