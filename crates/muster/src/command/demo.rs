@@ -1,18 +1,17 @@
-//! `muster demo`: the real server on a store that is thrown away, three PCs with simulated devices, and runs that flow
-//! through the real HTTP API (I2).
+//! `muster demo`: the real server on a store that is thrown away, three real agents with simulated devices, each a
+//! process of its own, and runs that flow through the real HTTP API (I2).
 
+mod agent;
 mod check;
 mod conductor;
 mod fleet;
 mod ledger;
-mod node;
 mod paint;
 mod plan;
+mod report;
 mod server;
 mod summary;
-mod tally;
 mod view;
-mod wire;
 
 use super::serve;
 use crate::{
@@ -23,7 +22,7 @@ use crate::{
 use check::Evidence;
 use clap::Args;
 use conductor::{Conductor, Performance};
-use fleet::Fleet;
+use fleet::{Fleet, Rest};
 use ledger::Ledger;
 use paint::Paint;
 use plan::{DEVICES_PER_PC, PCS, Plan};
@@ -32,7 +31,7 @@ use std::{io::IsTerminal, time::Duration};
 use summary::Summary;
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::watch,
+    sync::{oneshot, watch},
     time::Instant,
 };
 use view::View;
@@ -53,47 +52,68 @@ pub(crate) struct Demo {
     json: bool,
 }
 
+/// What has happened when nothing moves any more.
+struct Played {
+    performance: Performance,
+    fleet: Fleet,
+    rest: Rest,
+    callbacks: u64,
+    elapsed: Duration,
+}
+
 impl Demo {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         logging::start(LogFormat::Text, "warn");
         serve::raise_open_files();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let shown = runtime.block_on(self.show());
+        let shown = runtime.block_on(self.show_or_leave());
         runtime.shutdown_timeout(Duration::from_millis(500));
         shown.map(|is_good| if is_good { Exit::Fine } else { Exit::Failed })
     }
 
-    /// Everything from the first line to the last; says whether all ended as it should.
-    async fn show(&self) -> Result<bool, Failure> {
-        let stop = self.stop_signal()?;
-        let plan = Plan { seed: SEED };
-        let server = Server::start(&self.listen).await?;
-        let url = server.url.clone();
-        self.greet(&server);
-        let client = server.client();
-        let mut fleet = Fleet::enrol(plan, &server).await;
-        conductor::label(&client).await?;
-        fleet.start();
+    /// Whoever asks twice to stop does not want to wait: everything is dropped where it stands, and ends with that.
+    async fn show_or_leave(&self) -> Result<bool, Failure> {
+        let (stopped, hurry) = self.stop_signals()?;
+        tokio::select! {
+            shown = self.show(stopped) => shown,
+            Ok(()) = hurry => Ok(false),
+        }
+    }
 
-        let began = Instant::now();
-        let mut view = View::new(server.slots, PCS.len());
-        let conductor = Conductor::new(&client, &fleet, &mut view, stop);
-        let Performance { runs, returned } = self.conduct(conductor).await?;
-        let is_idle = fleet.finish().await;
-        let elapsed = began.elapsed();
-        view.close();
+    /// Everything from the first line to the last; says whether all ended as it should.
+    async fn show(&self, stop: watch::Receiver<bool>) -> Result<bool, Failure> {
+        let mut server = Server::start(&self.listen).await?;
+        self.greet(&server);
+        let shown = self.play(&server, stop).await;
+        let played = shown.inspect_err(|_| server.keep_files())?;
+        let url = server.url.clone();
         let directory = server.stop().await;
         let ledger = Ledger::read(directory.path())?;
 
-        let (runs, fleet, ledger) = (&runs, &fleet, &ledger);
-        let findings = &Evidence { plan, runs, fleet, ledger, is_idle, returned: &returned }.findings();
-        let summary = Summary { server: &url, seed: SEED, runs, fleet, ledger, findings, elapsed };
+        let Played { performance: Performance { runs, returned }, fleet, rest, callbacks, elapsed } = &played;
+        let (ledger, crashes) = (&ledger, fleet.crashes());
+        let findings = &Evidence { plan: PLAN, runs, ledger, crashes, rest, returned }.findings();
+        let (server, seed, callbacks, elapsed) = (&url, PLAN.seed, *callbacks, *elapsed);
+        let summary = Summary { server, seed, runs, fleet, ledger, findings, callbacks, elapsed };
         self.close(&summary);
         Ok(summary.is_good())
     }
 
+    /// Everything that moves.
+    async fn play(&self, server: &Server, stop: watch::Receiver<bool>) -> Result<Played, Failure> {
+        let mut fleet = Fleet::start(server).await?;
+        let began = Instant::now();
+        let mut view = View::new(server.slots, PCS.len());
+        let conductor = Conductor::new(PLAN, server, (&mut fleet, &mut view), stop);
+        let performance = self.conduct(conductor).await?;
+        let rest = fleet.finish(server).await?;
+        view.close();
+        Ok(Played { performance, fleet, rest, callbacks: server.callbacks(), elapsed: began.elapsed() })
+    }
+
     /// Plays rounds until there has been enough.
     async fn conduct(&self, mut conductor: Conductor<'_>) -> Result<Performance, Failure> {
+        conductor.label().await?;
         loop {
             conductor.play_round().await?;
             if self.exit_when_done || conductor.is_stopping() {
@@ -102,12 +122,13 @@ impl Demo {
         }
     }
 
-    /// Becomes true when the time is over or somebody presses Ctrl-C; whoever asks twice does not want to wait.
-    fn stop_signal(&self) -> Result<watch::Receiver<bool>, Failure> {
+    /// The first becomes true when the time is over or somebody presses Ctrl-C, the second comes with the next Ctrl-C.
+    fn stop_signals(&self) -> Result<(watch::Receiver<bool>, oneshot::Receiver<()>), Failure> {
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let duration = self.duration;
         let (stop, stopped) = watch::channel(false);
+        let (leave, hurry) = oneshot::channel();
         tokio::spawn(async move {
             let time_is_over = async {
                 match duration {
@@ -125,9 +146,10 @@ impl Demo {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            std::process::exit(Exit::Failed as i32);
+            // Nobody waits for it any more when the demo is over.
+            let _ = leave.send(());
         });
-        Ok(stopped)
+        Ok((stopped, hurry))
     }
 
     /// Says where everything is, before anything moves.
@@ -137,7 +159,7 @@ impl Demo {
         let token = server.token_file();
         let lines = [
             format!(
-                "{}  {} PCs, {DEVICES_PER_PC} simulated devices each, {slots} slots each, over the real HTTP API",
+                "{}  {} PCs, each a real agent with {DEVICES_PER_PC} simulated devices and {slots} slots, over HTTP",
                 paint.strong("Muster demo"),
                 PCS.len(),
             ),
@@ -171,5 +193,5 @@ fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
-/// Any would do; a fixed one makes every demo fail the same devices.
-const SEED: u64 = 2026;
+/// Any seed would do; a fixed one makes every demo fail the same devices.
+const PLAN: Plan = Plan { seed: 2026 };

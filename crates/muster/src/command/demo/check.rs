@@ -1,12 +1,16 @@
-//! Compares the server's tables with the plan and with what the nodes were told: nothing lost, nothing doubled.
+//! Compares the server's tables with the plan and with what became of the agents: nothing lost, nothing doubled.
+
+mod rows;
+mod trail;
 
 use super::{
     conductor::Performed,
-    fleet::Fleet,
+    fleet::{Crash, Rest},
     ledger::{Ledger, TaskDevice},
     paint::grouped,
-    plan::{Device, Plan},
+    plan::Plan,
 };
+use rows::{Comparison, Trails};
 use std::collections::BTreeMap;
 
 /// One thing that was looked at.
@@ -20,37 +24,32 @@ pub(super) struct Finding {
 pub(super) struct Evidence<'a> {
     pub(super) plan: Plan,
     pub(super) runs: &'a [Performed],
-    pub(super) fleet: &'a Fleet,
     pub(super) ledger: &'a Ledger,
-    /// Whether every node came to rest.
-    pub(super) is_idle: bool,
+    pub(super) crashes: &'a [Crash],
+    pub(super) rest: &'a Rest,
     pub(super) returned: &'a [String],
 }
 
 impl Evidence<'_> {
     pub(super) fn findings(&self) -> Vec<Finding> {
-        let mut findings = vec![
-            self.rows_as_planned(),
+        let trails = Trails::of(self.ledger);
+        vec![
+            self.rows_as_planned(&trails),
             self.runs_as_planned(),
             self.nothing_open(),
-            self.reports_counted_once(),
-            self.attempts_ended_once(),
-            self.repeats_recognised(),
-            self.lost_jobs_came_again(),
+            self.attempts_ended_once(&trails),
+            self.reported_in_order(&trails),
+            self.reports_recorded_once(),
+            self.interruptions_made_good(),
             self.devices_back(),
             self.no_alert(),
-        ];
-        let faults = self.fleet.tallies().flat_map(|(_, tally)| tally.faults());
-        findings.extend(faults.take(10).map(|says| Finding { is_good: false, says }));
-        findings
+            self.agents_at_rest(),
+        ]
     }
 
-    /// Q1, Q5, Q10, Q11: each device of each finished run has one row, ended as planned after as many attempts.
-    fn rows_as_planned(&self) -> Finding {
-        let none = Vec::new();
-        let rows_of = |run: &Performed| self.ledger.rows.get(&run.id).unwrap_or(&none);
-        let wrong: Vec<String> =
-            self.runs.iter().flat_map(|run| wrong_rows(self.plan, run, rows_of(run))).collect();
+    /// Q1, Q5, Q10, Q11, N22b: each device of each finished run has one row, ended as planned after as many attempts.
+    fn rows_as_planned(&self, trails: &Trails<'_>) -> Finding {
+        let wrong: Vec<String> = self.compare(trails).flat_map(|run| run.wrong_rows()).collect();
         let rows: usize = self.ledger.rows.values().map(Vec::len).sum();
         match wrong.first() {
             None => good(format!(
@@ -81,62 +80,87 @@ impl Evidence<'_> {
     fn nothing_open(&self) -> Finding {
         let rows = self.ledger.rows.values().flatten();
         let open = rows.filter(|row| matches!(row.status.as_str(), "running" | "pending")).count();
-        match (open, self.is_idle) {
-            (0, true) => good("no row running or pending, no node with anything in hand".to_owned()),
-            (0, false) => bad("a node still waits for the end of a run".to_owned()),
+        match (open, self.rest.is_idle) {
+            (0, true) => good("no row running or pending, no agent with anything in hand".to_owned()),
+            (0, false) => bad("an agent still waited for something when it was stopped".to_owned()),
             _ => bad(format!("{open} rows are still running or pending")),
         }
     }
 
-    /// N5: each callback that was acknowledged stands in the tables once.
-    fn reports_counted_once(&self) -> Finding {
-        let acknowledged: BTreeMap<String, u64> =
-            self.fleet.tallies().map(|(name, tally)| (name.to_owned(), tally.reports.get())).collect();
-        let total: u64 = acknowledged.values().sum();
-        let is_good = acknowledged == self.ledger.reports && total == self.ledger.report_ids;
+    /// Q12: every attempt that was sent was executed once, and its end taken once.
+    fn attempts_ended_once(&self, trails: &Trails<'_>) -> Finding {
+        let rows = self.ledger.rows.values().flatten();
+        let attempts: u64 = rows.map(|row| u64::from(row.attempt)).sum();
+        let (sent, ended, reported) = (self.ledger.sent, self.ledger.ended, trails.len() as u64);
+        let is_good = [sent, ended, reported].iter().all(|count| *count == attempts);
         let says = if is_good {
-            format!("{} callbacks acknowledged, each recorded once", grouped(total))
+            format!("{} attempts: each sent once, executed once, ended once", grouped(attempts))
+        } else {
+            format!("{attempts} attempts, {sent} sent, {reported} reported, {ended} ended")
+        };
+        Finding { is_good, says }
+    }
+
+    /// N7, N19: of each attempt its start, its steps and its end were recorded, in order, and counted.
+    fn reported_in_order(&self, trails: &Trails<'_>) -> Finding {
+        let wrong: Vec<String> = self.compare(trails).flat_map(|run| run.wrong_trails()).collect();
+        let ignored = self.ledger.reports.iter().filter(|report| !report.is_applied);
+        let ignored = ignored.filter(|report| !self.is_cancelled(&report.body.run_id)).count();
+        match wrong.first() {
+            None if ignored == 0 => {
+                good("of each attempt: its start, its steps, its end, in this order, as planned".to_owned())
+            }
+            None => bad(format!("{ignored} callbacks of finished runs were taken for stale")),
+            Some(first) => {
+                bad(format!("{} attempts not reported as planned; the first: {first}", wrong.len()))
+            }
+        }
+    }
+
+    /// N5: each callback stands in the tables once.
+    fn reports_recorded_once(&self) -> Finding {
+        let recorded = self.ledger.reports.len() as u64;
+        let distinct = self.recorded().len() as u64;
+        let is_good = recorded == distinct && recorded == self.ledger.report_ids;
+        let says = if is_good {
+            format!("{} callbacks, each recorded once", grouped(recorded))
         } else {
             format!(
-                "callbacks acknowledged {acknowledged:?}, recorded {:?}, ids kept {}",
-                self.ledger.reports, self.ledger.report_ids
+                "{recorded} callbacks recorded, {distinct} different, ids kept {}",
+                self.ledger.report_ids
             )
         };
         Finding { is_good, says }
     }
 
-    /// Q12: every attempt that was sent was executed once, and its end taken once.
-    fn attempts_ended_once(&self) -> Finding {
-        let rows = self.ledger.rows.values().flatten();
-        let attempts: u64 = rows.map(|row| u64::from(row.attempt)).sum();
-        let (sent, ended, executed) =
-            (self.ledger.sent, self.ledger.ended, self.fleet.sum(|tally| tally.jobs.get()));
-        let is_good = [sent, ended, executed].iter().all(|count| *count == attempts);
-        let says = if is_good {
-            format!("{} attempts: each sent once, executed once, ended once", grouped(attempts))
-        } else {
-            format!("{attempts} attempts, {sent} sent, {executed} executed, {ended} ended")
+    /// N19, N22b: an agent that was killed lost nothing it had to say, and what it was at was tried again.
+    fn interruptions_made_good(&self) -> Finding {
+        let is_missing = |run: &&Performed| {
+            let is_killed = self.crashes.iter().any(|crash| crash.run == run.number);
+            run.plan.killed_pc().is_some() && !run.is_cancelled && !is_killed
         };
-        Finding { is_good, says }
-    }
-
-    /// N4, N5: a report that was sent again was recognised.
-    fn repeats_recognised(&self) -> Finding {
-        let lost = self.fleet.sum(|tally| tally.lost_answers.get());
-        let recognised = self.fleet.sum(|tally| tally.duplicates.get());
-        let stale = self.fleet.sum(|tally| tally.stale.get());
-        let says =
-            format!("{lost} callbacks sent again after a lost answer, {recognised} recognised as repeats");
-        Finding { is_good: recognised >= lost && stale == 0, says }
-    }
-
-    /// N2: a job in an answer that never arrived was handed out again.
-    fn lost_jobs_came_again(&self) -> Finding {
-        let lost = self.fleet.sum(|tally| tally.lost_jobs.get());
-        let again = self.fleet.sum(|tally| tally.redelivered.get());
-        let says =
-            format!("{lost} jobs in lost answers to pulls, {again} handed out again as the same attempt");
-        Finding { is_good: lost == again, says }
+        if let Some(run) = self.runs.iter().find(is_missing) {
+            return bad(format!("no agent was killed in {}", run.plan.title));
+        }
+        let recorded = self.recorded();
+        let spooled: Vec<&String> = self.crashes.iter().flat_map(|crash| &crash.spooled).collect();
+        let lost = spooled.iter().filter(|id| recorded.get(id.as_str()) != Some(&1)).count();
+        if lost > 0 {
+            return bad(format!(
+                "{lost} of {} events in spools of killed agents are not recorded once",
+                spooled.len()
+            ));
+        }
+        let interrupted = self.ledger.reports.iter().filter(|report| report.is_interruption()).count();
+        let killed = match self.crashes {
+            [] => return good("no agent was killed this time".to_owned()),
+            [crash] => format!("the agent {} was killed at work (kill -9) and started again", crash.pc),
+            more => format!("{} times an agent was killed at work (kill -9) and started again", more.len()),
+        };
+        let spooled = spooled.len();
+        good(format!(
+            "{killed}: {interrupted} tasks interrupted, {spooled} events came out of its spool, none lost"
+        ))
     }
 
     /// Q11: what used up its attempts was taken out of service, and returned.
@@ -151,42 +175,43 @@ impl Evidence<'_> {
         Finding { is_good, says }
     }
 
-    /// N8b: no node's summary differs from the rows. What ends after a cancellation is counted by its node as it ended,
+    /// N8b, N14: no agent's summary differs from the rows. What ends after a cancellation is counted by its agent as it ended,
     /// by the server as cancelled.
     fn no_alert(&self) -> Finding {
-        let is_cancelled = |id: &String| self.runs.iter().any(|run| run.id == *id && run.is_cancelled);
-        let unexpected = |run: &Option<String>| !run.as_ref().is_some_and(is_cancelled);
+        let unexpected = |run: &Option<String>| !run.as_ref().is_some_and(|run| self.is_cancelled(run));
         match self.ledger.alerts.iter().find(|(_, run)| unexpected(run)) {
-            None => good("the summaries of all nodes agree with the rows".to_owned()),
+            None => good("the summaries of all agents agree with the rows".to_owned()),
             Some((message, _)) => bad(format!("an alert: {message}")),
         }
     }
-}
 
-/// The rows of a run that are not as planned, in words.
-fn wrong_rows(plan: Plan, run: &Performed, rows: &[TaskDevice]) -> Vec<String> {
-    let mut by_device: BTreeMap<Device, Vec<&TaskDevice>> = BTreeMap::new();
-    let mut wrong = Vec::new();
-    for row in rows {
-        match Device::named(&row.device).filter(|device| run.plan.scope.contains(*device)) {
-            Some(device) => by_device.entry(device).or_default().push(row),
-            None => wrong.push(format!("{} has a row in {}", row.device, run.plan.title)),
+    /// N19, N20: agents that are asked to stop deliver everything first, and end well.
+    fn agents_at_rest(&self) -> Finding {
+        let Rest { spooled, unwell, .. } = self.rest;
+        match unwell.first() {
+            Some(first) => bad(first.clone()),
+            None if *spooled > 0 => bad(format!("{spooled} events are left in the agents' spools")),
+            None => good("the agents ended on request, their spools empty".to_owned()),
         }
     }
-    for device in run.plan.scope.devices() {
-        let rows = by_device.get(&device).map_or(&[][..], Vec::as_slice);
-        let ending = plan.ending(run.number, device);
-        let is_right = match rows {
-            [row] if row.status == "cancelled" => run.is_cancelled,
-            [row] => (row.status.as_str(), row.attempt) == ending,
-            [] => run.is_cancelled,
-            _ => false,
-        };
-        if !is_right {
-            wrong.push(format!("{} in {}: {rows:?}, not {ending:?}", device.id(), run.plan.title));
-        }
+
+    fn compare<'a>(&'a self, trails: &'a Trails<'a>) -> impl Iterator<Item = Comparison<'a>> {
+        self.runs.iter().map(move |run| {
+            let rows: &[TaskDevice] = self.ledger.rows.get(&run.id).map_or(&[], Vec::as_slice);
+            Comparison { plan: self.plan, run, rows, trails }
+        })
     }
-    wrong
+
+    fn is_cancelled(&self, run: &str) -> bool {
+        self.runs.iter().any(|performed| performed.id == run && performed.is_cancelled)
+    }
+
+    /// How often each callback was recorded, by its id.
+    fn recorded(&self) -> BTreeMap<&str, u64> {
+        let mut recorded = BTreeMap::new();
+        self.ledger.reports.iter().for_each(|report| *recorded.entry(report.id.as_str()).or_default() += 1);
+        recorded
+    }
 }
 
 fn good(says: String) -> Finding {
@@ -195,59 +220,4 @@ fn good(says: String) -> Finding {
 
 fn bad(says: String) -> Finding {
     Finding { is_good: false, says }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::command::demo::conductor::Counts;
-
-    const PLAN: Plan = Plan { seed: 7 };
-
-    fn performed(is_cancelled: bool) -> Performed {
-        Performed {
-            number: 0,
-            id: "r".to_owned(),
-            plan: Plan::run(0),
-            status: "success".to_owned(),
-            counts: Counts::default(),
-            took: None,
-            is_cancelled,
-        }
-    }
-
-    fn as_planned() -> Vec<TaskDevice> {
-        let row = |device: Device| {
-            let (status, attempt) = PLAN.ending(0, device);
-            TaskDevice { device: device.id(), status: status.to_owned(), attempt }
-        };
-        Device::all().map(row).collect()
-    }
-
-    #[test]
-    fn a_lost_doubled_or_changed_row_is_found() {
-        let wrong = |rows: &[TaskDevice]| wrong_rows(PLAN, &performed(false), rows).len();
-        let mut rows = as_planned();
-        assert_eq!(wrong(&rows), 0);
-        assert_eq!(wrong(&rows[1..]), 1);
-        rows.push(rows[0].clone());
-        assert_eq!(wrong(&rows), 1);
-        rows.pop();
-        rows[3].attempt += 1;
-        assert_eq!(wrong(&rows), 1);
-        rows[5].status = "cancelled".to_owned();
-        rows[7].device = "sim-9999".to_owned();
-        assert_eq!(wrong(&rows), 4);
-    }
-
-    #[test]
-    fn a_cancelled_run_may_lack_rows_but_not_double_them() {
-        let wrong = |rows: &[TaskDevice]| wrong_rows(PLAN, &performed(true), rows).len();
-        let mut rows = as_planned();
-        rows.truncate(100);
-        rows[5].status = "cancelled".to_owned();
-        assert_eq!(wrong(&rows), 0);
-        rows.push(rows[0].clone());
-        assert_eq!(wrong(&rows), 1);
-    }
 }

@@ -3,11 +3,12 @@
 use super::{
     fleet::Fleet,
     plan::{Device, PCS, Plan, ROUND, RunPlan, Twist},
-    view::View,
+    server::Server,
+    view::{Scene, View},
 };
 use crate::{client::Client, failure::Failure};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 use tokio::{sync::watch, time::Instant};
 
 /// A run that was submitted, and where it stands.
@@ -19,6 +20,8 @@ pub(super) struct Performed {
     pub(super) plan: &'static RunPlan,
     pub(super) status: String,
     pub(super) counts: Counts,
+    /// The same by PC.
+    pub(super) per_pc: BTreeMap<String, Counts>,
     /// Between becoming active and its end.
     pub(super) took: Option<Duration>,
     /// The demo asked for its end.
@@ -46,8 +49,10 @@ pub(super) struct Performance {
 
 /// Who plays the script.
 pub(super) struct Conductor<'a> {
-    client: &'a Client,
-    fleet: &'a Fleet,
+    plan: Plan,
+    server: &'a Server,
+    client: Client,
+    fleet: &'a mut Fleet,
     view: &'a mut View,
     stop: watch::Receiver<bool>,
     began: Instant,
@@ -59,8 +64,8 @@ impl Counts {
         self.completed + self.failed + self.cancelled
     }
 
-    fn read(run: &Value) -> Self {
-        let count = |name: &str| run.pointer(&format!("/counts/{name}")).and_then(Value::as_u64).unwrap_or(0);
+    fn read(counts: &Value) -> Self {
+        let count = |name: &str| counts[name].as_u64().unwrap_or(0);
         Self {
             pending: count("pending"),
             running: count("running"),
@@ -72,6 +77,20 @@ impl Counts {
 }
 
 impl Performed {
+    /// The run with that number, before anything is known of it.
+    pub(super) fn submitted(number: usize) -> Self {
+        Self {
+            number,
+            id: String::new(),
+            plan: Plan::run(number),
+            status: String::new(),
+            counts: Counts::default(),
+            per_pc: BTreeMap::new(),
+            took: None,
+            is_cancelled: false,
+        }
+    }
+
     /// Ended, and no device still at it.
     pub(super) fn is_over(&self) -> bool {
         self.has_ended() && self.counts.running == 0
@@ -87,7 +106,9 @@ impl Performed {
 
     fn update(&mut self, run: &Value) {
         run["status"].as_str().unwrap_or_default().clone_into(&mut self.status);
-        self.counts = Counts::read(run);
+        self.counts = Counts::read(&run["counts"]);
+        let per_pc = run["per_pc"].as_object().into_iter().flatten();
+        self.per_pc = per_pc.map(|(pc, counts)| (pc.clone(), Counts::read(counts))).collect();
         let moment = |name: &str| run[name].as_i64();
         self.took = moment("completed_at")
             .zip(moment("started_at"))
@@ -101,23 +122,32 @@ impl Performed {
             && !self.has_ended()
             && self.counts.completed * 3 >= self.targets()
     }
-}
 
-/// Gives each device its labels.
-pub(super) async fn label(client: &Client) -> Result<(), Failure> {
-    let [first, second, third] = PCS.map(|pc| label_pc(client, pc));
-    tokio::try_join!(first, second, third)?;
-    Ok(())
+    /// The PC whose agent is to be killed now: it has done a part of what it has to do here, and is at more of it.
+    fn is_due_for_killing(&self) -> Option<&'static str> {
+        let pc = self.plan.killed_pc().filter(|_| !self.has_ended())?;
+        let counts = self.per_pc.get(pc)?;
+        let targets = self.plan.scope.devices().filter(|device| device.pc() == pc).count() as u64;
+        (counts.running > 0 && counts.completed * 4 >= targets).then_some(pc)
+    }
 }
 
 impl<'a> Conductor<'a> {
     pub(super) fn new(
-        client: &'a Client,
-        fleet: &'a Fleet,
-        view: &'a mut View,
+        plan: Plan,
+        server: &'a Server,
+        (fleet, view): (&'a mut Fleet, &'a mut View),
         stop: watch::Receiver<bool>,
     ) -> Self {
-        Self { client, fleet, view, stop, began: Instant::now(), done: Performance::default() }
+        let (client, began, done) = (server.client(), Instant::now(), Performance::default());
+        Self { plan, server, client, fleet, view, stop, began, done }
+    }
+
+    /// Gives each device its labels.
+    pub(super) async fn label(&self) -> Result<(), Failure> {
+        let [first, second, third] = PCS.map(|pc| label_pc(&self.client, pc));
+        tokio::try_join!(first, second, third)?;
+        Ok(())
     }
 
     pub(super) fn performance(self) -> Performance {
@@ -148,42 +178,52 @@ impl<'a> Conductor<'a> {
     /// Submits the next run. The key makes a repeat harmless, should the answer be lost.
     async fn submit(&mut self) -> Result<(), Failure> {
         let number = self.done.runs.len();
-        let plan = Plan::run(number);
         let key = format!("demo-run-{number}");
-        let answer = self.client.post_once(&["api", "runs"], &plan.submission(number), &key).await?;
-        self.done.runs.push(Performed {
-            number,
-            id: answer["run_id"].as_str().unwrap_or_default().to_owned(),
-            plan,
-            status: answer["status"].as_str().unwrap_or_default().to_owned(),
-            counts: Counts::default(),
-            took: None,
-            is_cancelled: false,
-        });
+        let answer = self.client.post_once(&["api", "runs"], &self.plan.submission(number), &key).await?;
+        let word = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+        let run = Performed { id: word("run_id"), status: word("status"), ..Performed::submitted(number) };
+        self.done.runs.push(run);
         Ok(())
     }
 
     /// Watches the runs from that one on until all are over.
     async fn see_through(&mut self, first: usize) -> Result<(), Failure> {
-        let mut was_ready = false;
         loop {
-            // Looked at twice: an answer may have been about to get lost the first time.
-            let is_ready = self.is_stopping() && self.fleet.is_ready_to_cancel();
-            let is_over = is_ready && was_ready;
-            was_ready = is_ready;
-            for run in self.done.runs[first..].iter_mut().filter(|run| !run.is_over()) {
-                run.update(&self.client.get(&["api", "runs", &run.id], &[]).await?);
-                // Asked to stop, nothing new is begun and nothing old waited for.
-                if run.is_due_for_cancelling() || (is_over && !run.has_ended()) {
-                    run.is_cancelled = cancel(self.client, &run.id).await?;
-                }
+            self.fleet.look().await?;
+            for place in first..self.done.runs.len() {
+                self.follow(place).await?;
             }
-            self.view.show((&self.done.runs, first), self.fleet, self.began.elapsed());
+            self.view.show(&Scene {
+                runs: &self.done.runs,
+                act: first,
+                agents: self.fleet.agents(),
+                callbacks: self.server.callbacks(),
+                elapsed: self.began.elapsed(),
+            });
             if self.done.runs[first..].iter().all(Performed::is_over) {
                 return Ok(());
             }
             tokio::time::sleep(BETWEEN_LOOKS).await;
         }
+    }
+
+    /// Looks at a run, and does to it what is planned.
+    async fn follow(&mut self, place: usize) -> Result<(), Failure> {
+        let is_stopping = self.is_stopping();
+        let run = &mut self.done.runs[place];
+        if run.is_over() {
+            return Ok(());
+        }
+        run.update(&self.client.get(&["api", "runs", &run.id], &[]).await?);
+        // Asked to stop, nothing new is begun and nothing old waited for.
+        if run.is_due_for_cancelling() || (is_stopping && !run.has_ended()) {
+            run.is_cancelled = cancel(&self.client, &run.id).await?;
+        } else if let Some(pc) = run.is_due_for_killing()
+            && !self.fleet.was_killed_in(run.number)
+        {
+            self.fleet.kill(pc, run.number).await?;
+        }
+        Ok(())
     }
 
     /// Returns every device that is out of service to it (Q11).

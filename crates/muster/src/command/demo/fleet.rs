@@ -1,74 +1,127 @@
-//! The demo's nodes, together.
+//! The demo's agents, together.
 
-use super::{
-    node::{Node, Parts},
-    plan::{PCS, Plan},
-    server::Server,
-    tally::Tally,
-};
-use muster_coordinator::SystemClock;
-use std::{sync::Arc, time::Duration};
-use tokio::{sync::watch, task::JoinSet};
+use super::{agent::Agent, ledger, plan::PCS, server::Server};
+use crate::failure::Failure;
+use std::{io, time::Duration};
 
-/// All nodes, at work.
+/// All agents, at work.
 pub(super) struct Fleet {
-    nodes: Vec<Arc<Node>>,
-    working: JoinSet<()>,
-    stop: watch::Sender<bool>,
+    agents: Vec<Agent>,
+    http: reqwest::Client,
+    crashes: Vec<Crash>,
+}
+
+/// An agent that was killed.
+#[derive(Debug)]
+pub(super) struct Crash {
+    pub(super) pc: &'static str,
+    /// The number of the run that it was at.
+    pub(super) run: usize,
+    /// The ids of the events that were in its spool.
+    pub(super) spooled: Vec<String>,
+}
+
+/// How the agents were found at the end.
+#[derive(Debug, Default)]
+pub(super) struct Rest {
+    /// Nobody had anything in hand or left to say.
+    pub(super) is_idle: bool,
+    /// What is left in all spools.
+    pub(super) spooled: usize,
+    /// Those that did not end well, in words.
+    pub(super) unwell: Vec<String>,
 }
 
 impl Fleet {
-    /// Makes the nodes known to the server, with their devices.
-    pub(super) async fn enrol(plan: Plan, server: &Server) -> Self {
-        let clock = Arc::new(SystemClock::start());
-        let node = |name| {
-            let (clock, slots) = (Arc::clone(&clock), server.slots);
-            Node::new(&Parts { name, plan, server: &server.url, secret: &server.node_secret, clock, slots })
-        };
-        let nodes: Vec<_> = PCS.map(node).into();
-        for node in &nodes {
-            node.enrol().await;
+    /// Starts the agents and waits until the server knows them, with their devices.
+    pub(super) async fn start(server: &Server) -> Result<Self, Failure> {
+        let http = muster_agent::http::client_for(&server.url).no_proxy().timeout(ANSWER_MAX).build()?;
+        let mut agents = Vec::new();
+        for pc in PCS {
+            agents.push(Agent::start(pc, server).await?);
         }
-        Self { nodes, working: JoinSet::new(), stop: watch::Sender::new(false) }
+        let mut fleet = Self { agents, http, crashes: Vec::new() };
+        let known = tokio::time::timeout(READY_MAX, fleet.become_known()).await;
+        known.map_err(|_late| io::Error::other("the agents do not find the demo's server"))??;
+        Ok(fleet)
     }
 
-    /// Lets them pull.
-    pub(super) fn start(&mut self) {
-        for node in &self.nodes {
-            self.working.spawn(Arc::clone(node).work(self.stop.subscribe()));
-        }
+    pub(super) fn agents(&self) -> &[Agent] {
+        &self.agents
     }
 
-    /// Readies all nodes for the cancelling of whatever is open, and says whether they are ready: a job in a lost
-    /// answer is known to nobody who could end it, so all of them must have come again first.
-    pub(super) fn is_ready_to_cancel(&self) -> bool {
-        for node in &self.nodes {
-            node.lose_no_more();
-        }
-        self.sum(|tally| tally.lost_jobs.get()) == self.sum(|tally| tally.redelivered.get())
+    pub(super) fn crashes(&self) -> &[Crash] {
+        &self.crashes
     }
 
-    /// Waits until nobody has anything in hand or left to say, then stops them; says whether that came about.
-    pub(super) async fn finish(&mut self) -> bool {
-        let all_idle = async {
-            while !self.nodes.iter().all(|node| node.is_idle()) {
-                tokio::time::sleep(Duration::from_millis(20)).await;
+    pub(super) fn was_killed_in(&self, run: usize) -> bool {
+        self.crashes.iter().any(|crash| crash.run == run)
+    }
+
+    /// Asks all how they are; starts those again that have been down long enough for everybody to see.
+    pub(super) async fn look(&mut self) -> Result<(), Failure> {
+        for agent in &mut self.agents {
+            match agent.down_since() {
+                None => agent.look(&self.http).await?,
+                Some(since) if since.elapsed() >= DOWN_FOR => agent.start_again().await?,
+                Some(_) => {}
             }
+        }
+        Ok(())
+    }
+
+    /// Kills the agent of a PC in the middle of a run.
+    pub(super) async fn kill(&mut self, pc: &'static str, run: usize) -> Result<(), Failure> {
+        for agent in self.agents.iter_mut().filter(|agent| agent.pc == pc) {
+            let spooled = agent.kill().await?;
+            self.crashes.push(Crash { pc, run, spooled });
+        }
+        Ok(())
+    }
+
+    /// Waits until nobody has anything in hand or left to say, then stops them.
+    pub(super) async fn finish(&mut self, server: &Server) -> Result<Rest, Failure> {
+        let is_idle = match tokio::time::timeout(IDLE_MAX, self.come_to_rest(server)).await {
+            Ok(rested) => rested.map(|()| true)?,
+            Err(_late) => false,
         };
-        let is_idle = tokio::time::timeout(IDLE_MAX, all_idle).await.is_ok();
-        self.stop.send_replace(true);
-        while self.working.join_next().await.is_some() {}
-        is_idle
+        let mut rest = Rest { is_idle, ..Rest::default() };
+        for agent in &mut self.agents {
+            let pc = agent.pc;
+            match agent.stop().await? {
+                Some(status) if status.success() => {}
+                Some(status) => rest.unwell.push(format!("the agent {pc} ended with {status}")),
+                None => rest.unwell.push(format!("the agent {pc} was not running")),
+            }
+            rest.spooled += agent.spooled()?.len();
+        }
+        Ok(rest)
     }
 
-    pub(super) fn tallies(&self) -> impl Iterator<Item = (&'static str, &Tally)> {
-        self.nodes.iter().map(|node| (node.name(), node.tally()))
+    /// An agent tells of its devices with its first pull.
+    async fn become_known(&mut self) -> Result<(), Failure> {
+        while !self.agents.iter().all(|agent| agent.status.reachable) {
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+            self.look().await?;
+        }
+        Ok(())
     }
 
-    /// A sum over all nodes.
-    pub(super) fn sum(&self, count: impl Fn(&Tally) -> u64) -> u64 {
-        self.tallies().map(|(_, tally)| count(tally)).sum()
+    async fn come_to_rest(&mut self, server: &Server) -> Result<(), Failure> {
+        loop {
+            self.look().await?;
+            let is_up = |agent: &Agent| agent.down_since().is_none() && agent.status.is_idle();
+            if self.agents.iter().all(is_up) && ledger::summaries_owed(server.directory())? == 0 {
+                return Ok(());
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
     }
 }
 
+/// Long enough for any answer that is worth showing.
+const ANSWER_MAX: Duration = Duration::from_millis(250);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+const DOWN_FOR: Duration = Duration::from_millis(600);
+const READY_MAX: Duration = Duration::from_secs(20);
 const IDLE_MAX: Duration = Duration::from_secs(20);

@@ -1,5 +1,6 @@
 //! The server's own tables after it stopped, read as anybody could: with plain SQL.
 
+use super::report::Report;
 use crate::failure::Failure;
 use muster_store::StoreError;
 use rusqlite::{Connection, OpenFlags, Row};
@@ -12,8 +13,8 @@ pub(super) struct Ledger {
     pub(super) runs: BTreeMap<String, String>,
     /// Rows of `task_devices` by run.
     pub(super) rows: BTreeMap<String, Vec<TaskDevice>>,
-    /// Callbacks recorded, by node.
-    pub(super) reports: BTreeMap<String, u64>,
+    /// Callbacks, in the order they were recorded; heartbeats are not.
+    pub(super) reports: Vec<Report>,
     /// Ids of callbacks remembered.
     pub(super) report_ids: u64,
     /// How often an attempt was sent.
@@ -29,6 +30,7 @@ pub(super) struct Ledger {
 /// One row of `task_devices`.
 #[derive(Clone, Debug)]
 pub(super) struct TaskDevice {
+    pub(super) id: String,
     pub(super) device: String,
     pub(super) status: String,
     pub(super) attempt: u16,
@@ -36,45 +38,70 @@ pub(super) struct TaskDevice {
 
 impl Ledger {
     pub(super) fn read(directory: &Path) -> Result<Self, Failure> {
-        let file = directory.join("muster.db");
-        Self::query(&file).map_err(|error| StoreError::Backend(error.to_string()).into())
+        in_words(open(directory).and_then(|db| Self::query(&db)))
     }
 
-    fn query(file: &Path) -> rusqlite::Result<Self> {
-        let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    fn query(db: &Connection) -> rusqlite::Result<Self> {
         let mut rows: BTreeMap<String, Vec<TaskDevice>> = BTreeMap::new();
-        for (run, row) in all(&db, ROWS, task_device)? {
+        for (run, row) in all(db, ROWS, task_device)? {
             rows.entry(run).or_default().push(row);
         }
-        let count = |sql: &str| db.query_row(sql, [], |row| row.get::<_, u32>(0)).map(u64::from);
         Ok(Self {
-            runs: all(&db, "SELECT id, status FROM tasks", pair)?.into_iter().collect(),
+            runs: all(db, "SELECT id, status FROM tasks", pair)?.into_iter().collect(),
             rows,
-            reports: all(&db, REPORTS, count_of)?.into_iter().collect(),
-            report_ids: count("SELECT count(*) FROM event_ids")?,
-            sent: count("SELECT count(*) FROM execution_logs WHERE event_type = 'SENT'")?,
-            ended: count("SELECT count(*) FROM execution_logs WHERE event_type IN ('SUCCEEDED', 'FAILED')")?,
-            alerts: all(&db, "SELECT message, task_id FROM alerts", pair)?,
-            out_of_service: count("SELECT count(*) FROM devices WHERE status = 'ERROR'")?,
+            reports: all(db, REPORTS, report)?,
+            report_ids: count(db, "SELECT count(*) FROM event_ids")?,
+            sent: count(db, "SELECT count(*) FROM execution_logs WHERE event_type = 'SENT'")?,
+            ended: count(
+                db,
+                "SELECT count(*) FROM execution_logs WHERE event_type IN ('SUCCEEDED', 'FAILED')",
+            )?,
+            alerts: all(db, "SELECT message, task_id FROM alerts", pair)?,
+            out_of_service: count(db, "SELECT count(*) FROM devices WHERE status = 'ERROR'")?,
         })
     }
 }
 
+/// How many times a PC still owes the summary of its part of a run, also while the server runs.
+pub(super) fn summaries_owed(directory: &Path) -> Result<u64, Failure> {
+    in_words(open(directory).and_then(|db| count(&db, "SELECT count(*) FROM pc_runs")))
+}
+
+fn open(directory: &Path) -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(directory.join("muster.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+fn in_words<T>(read: rusqlite::Result<T>) -> Result<T, Failure> {
+    read.map_err(|error| StoreError::Backend(error.to_string()).into())
+}
+
 fn task_device(row: &Row<'_>) -> rusqlite::Result<(String, TaskDevice)> {
-    Ok((row.get(0)?, TaskDevice { device: row.get(1)?, status: row.get(2)?, attempt: row.get(3)? }))
+    let (id, device) = (row.get(1)?, row.get(2)?);
+    Ok((row.get(0)?, TaskDevice { id, device, status: row.get(3)?, attempt: row.get(4)? }))
+}
+
+fn report(row: &Row<'_>) -> rusqlite::Result<Report> {
+    let body: String = row.get(4)?;
+    Ok(Report {
+        id: row.get(0)?,
+        node: row.get(1)?,
+        kind: row.get(2)?,
+        is_applied: row.get::<_, String>(3)? == "applied",
+        body: serde_json::from_str(&body).unwrap_or_default(),
+    })
 }
 
 fn pair<A: rusqlite::types::FromSql, B: rusqlite::types::FromSql>(row: &Row<'_>) -> rusqlite::Result<(A, B)> {
     Ok((row.get(0)?, row.get(1)?))
 }
 
-fn count_of(row: &Row<'_>) -> rusqlite::Result<(String, u64)> {
-    Ok((row.get(0)?, u64::from(row.get::<_, u32>(1)?)))
+fn count(db: &Connection, sql: &str) -> rusqlite::Result<u64> {
+    db.query_row(sql, [], |row| row.get::<_, u32>(0)).map(u64::from)
 }
 
 fn all<T>(db: &Connection, sql: &str, read: fn(&Row<'_>) -> rusqlite::Result<T>) -> rusqlite::Result<Vec<T>> {
     db.prepare(sql)?.query_map([], read)?.collect()
 }
 
-const ROWS: &str = "SELECT task_id, device_id, status, attempt FROM task_devices";
-const REPORTS: &str = "SELECT node_id, count(*) FROM node_events GROUP BY node_id";
+const ROWS: &str = "SELECT task_id, id, device_id, status, attempt FROM task_devices";
+const REPORTS: &str = "SELECT event_id, node_id, type, effect, body FROM node_events ORDER BY id";

@@ -3,7 +3,8 @@
 //! Nothing here is drawn while the demo runs. So the closing check can compare each row of the server's tables
 //! with what was planned for it, and two runs of the demo fail the same devices for the same reasons.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use std::ops::Range;
 
 /// The demo's script; the same seed gives the same one.
 #[derive(Clone, Copy, Debug)]
@@ -39,24 +40,19 @@ pub(super) enum Twist {
     Withdrawn,
     /// On one device per PC every attempt fails.
     WearsOut,
+    /// The agent of this PC is killed on its way. No attempt is meant to fail, so that each that does was interrupted.
+    AgentKilled(&'static str),
 }
 
-/// One attempt, by its place in the script.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Try {
-    /// The run's number, over all rounds.
-    pub(super) run: usize,
-    pub(super) device: Device,
-    pub(super) attempt: u16,
-}
-
-/// How an attempt fails.
+/// How a device fails in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// The place of the step in [`STEPS`].
-    pub(super) step: usize,
-    /// One of the contract's words (N13).
+    /// In this step.
+    pub(super) step: &'static str,
+    /// For this reason, one of the contract's words (N13).
     pub(super) reason: &'static str,
+    /// So many times, from the first attempt on.
+    pub(super) attempts: u16,
 }
 
 /// A simulated device; its number counts from 1 over the whole fleet.
@@ -68,8 +64,15 @@ impl Device {
         (1..=PCS.len() * DEVICES_PER_PC).map(Self)
     }
 
-    pub(super) fn of_pc(pc: &str) -> impl Iterator<Item = Self> + '_ {
-        Self::all().filter(move |device| device.pc() == pc)
+    pub(super) fn of_pc(pc: &str) -> impl Iterator<Item = Self> {
+        Self::numbers_of_pc(pc).map(Self)
+    }
+
+    /// The numbers of a PC's devices.
+    pub(super) fn numbers_of_pc(pc: &str) -> Range<usize> {
+        let place = PCS.iter().position(|name| *name == pc).unwrap_or(PCS.len());
+        let first = 1 + place * DEVICES_PER_PC;
+        first..first + DEVICES_PER_PC
     }
 
     pub(super) fn named(id: &str) -> Option<Self> {
@@ -133,16 +136,12 @@ impl Scope {
 }
 
 impl RunPlan {
-    /// The body of `POST /api/runs`; `number` counts runs over all rounds and tells the nodes what to simulate.
-    pub(super) fn submission(&self, number: usize) -> Value {
-        json!({
-            "workflow_id": WORKFLOW,
-            "params": {"demo_run": number},
-            "scope": self.scope.wire(),
-            "queue": self.queue,
-            "max_attempts": ATTEMPTS_MAX,
-            "title": self.title,
-        })
+    /// The PC whose agent is killed in it, if any.
+    pub(super) const fn killed_pc(&self) -> Option<&'static str> {
+        match self.twist {
+            Twist::AgentKilled(pc) => Some(pc),
+            Twist::None | Twist::Withdrawn | Twist::WearsOut => None,
+        }
     }
 }
 
@@ -154,10 +153,31 @@ impl Plan {
         ROUND.iter().copied().flatten().nth(place).expect("a place within the round")
     }
 
-    /// How an attempt fails, if it does.
-    pub(super) fn fault(&self, at: Try) -> Option<Fault> {
-        let die = self.roll([at.run, at.device.0, usize::from(at.attempt), 1]);
-        (at.attempt <= self.failures(at.run, at.device)).then(|| FAULTS[die % FAULTS.len()])
+    /// The body of `POST /api/runs`; `number` counts runs over all rounds. What is to fail stands in the parameter that
+    /// steers simulated devices (N23).
+    pub(super) fn submission(&self, number: usize) -> Value {
+        let run = Self::run(number);
+        let steering = |device: Device| {
+            let Fault { step, reason, attempts } = self.fault(number, device)?;
+            let fault = json!({"fail_step": step, "failure_reason": reason, "fail_attempts": attempts});
+            Some((device.id(), fault))
+        };
+        let devices: Map<String, Value> = run.scope.devices().filter_map(steering).collect();
+        json!({
+            "workflow_id": WORKFLOW,
+            "params": {"simulate": {"devices": devices}},
+            "scope": run.scope.wire(),
+            "queue": run.queue,
+            "max_attempts": ATTEMPTS_MAX,
+            "title": run.title,
+        })
+    }
+
+    /// How a device fails in a run, if it does.
+    pub(super) fn fault(&self, run: usize, device: Device) -> Option<Fault> {
+        let attempts = self.failures(run, device);
+        let (step, reason) = FAULTS[self.roll([run, device.0, 1]) % FAULTS.len()];
+        (attempts > 0).then_some(Fault { step, reason, attempts })
     }
 
     /// Where the row of a device must stand once its run has ended, and after how many attempts (Q10, Q11).
@@ -168,31 +188,19 @@ impl Plan {
         }
     }
 
-    /// Whether the answer to a report is lost on its way back; `place` tells the reports of one attempt apart.
-    pub(super) fn loses_answer(&self, at: Try, place: usize) -> bool {
-        self.roll([at.run, at.device.0, usize::from(at.attempt), 100 + place]).is_multiple_of(150)
-    }
-
-    /// Whether the answer to a node's nth pull that brought jobs is lost. Never with a job of a run that will be
-    /// cancelled: a node cannot end what it never heard of, and only the lease would.
-    pub(super) fn loses_pull(nth: u64, mut runs: impl Iterator<Item = usize>) -> bool {
-        nth % 120 == 30 && runs.all(|run| Self::run(run).twist != Twist::Withdrawn)
-    }
-
     /// How many attempts of a device fail in a run.
     fn failures(&self, run: usize, device: Device) -> u16 {
-        if Self::run(run).twist == Twist::WearsOut && device.is_worn() {
-            return ATTEMPTS_MAX;
-        }
-        match self.roll([run, device.0, 0, 0]) % 1000 {
-            0..8 => 2,
-            8..50 => 1,
+        match (Self::run(run).twist, self.roll([run, device.0, 0]) % 1000) {
+            (Twist::WearsOut, _) if device.is_worn() => ATTEMPTS_MAX,
+            (Twist::AgentKilled(_), _) => 0,
+            (_, 0..8) => 2,
+            (_, 8..50) => 1,
             _ => 0,
         }
     }
 
     /// A number that depends on the seed and the place alone (splitmix64).
-    fn roll(&self, place: [usize; 4]) -> usize {
+    fn roll(&self, place: [usize; 3]) -> usize {
         let mut state = self.seed;
         for part in place {
             state = state.wrapping_add(part as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -207,7 +215,8 @@ impl Plan {
 /// One round: acts one after the other, the runs of an act submitted together.
 ///
 /// The run that wears devices out is the last of its queue in its act, so that every other run finds them in service;
-/// they are returned to it before the next act.
+/// they are returned to it before the next act. When an agent is killed, the other queue has nothing for its PC, so that
+/// one run alone is interrupted.
 pub(super) const ROUND: &[&[RunPlan]] = &[
     &[
         run("Login and screenshot, everywhere", MAIN, Scope::All),
@@ -228,12 +237,15 @@ pub(super) const ROUND: &[&[RunPlan]] = &[
     &[
         run("The three, back in service", MAIN, Scope::Worn),
         run("Login and screenshot, all again", MAIN, Scope::All),
+        RunPlan {
+            twist: Twist::AgentKilled("PC-02"),
+            ..run("An agent is killed on its way", MAIN, Scope::All)
+        },
         run("PC-01, for comparison", MAIN, Scope::Pc("PC-01")),
         run("Rack B, no wallpaper", MAIN, Scope::RackB),
-        run("Bootstrap, for the record", MAIN, Scope::All),
         run("Login and screenshot, at last", MAIN, Scope::All),
-        run("Kiosks, third night", NIGHTLY, Scope::Kiosks),
-        run("PC-02, third night", NIGHTLY, Scope::Pc("PC-02")),
+        run("PC-01, third night", NIGHTLY, Scope::Pc("PC-01")),
+        run("PC-03, third night", NIGHTLY, Scope::Pc("PC-03")),
     ],
 ];
 
@@ -251,14 +263,15 @@ const WORKFLOW: &str = "login_settings_screenshot_v1";
 const MAIN: &str = "default";
 const NIGHTLY: &str = "nightly";
 
-const FAULTS: [Fault; 7] = [
-    Fault { step: 0, reason: "adb_offline" },
-    Fault { step: 0, reason: "needs_usb_authorization" },
-    Fault { step: 1, reason: "bootstrap_critical_failed" },
-    Fault { step: 1, reason: "vendor_ws_error" },
-    Fault { step: 2, reason: "login_flow_timeout" },
-    Fault { step: 3, reason: "screenshot_error" },
-    Fault { step: 4, reason: "upload_error" },
+/// Steps whose failure ends a task, with reasons for it.
+const FAULTS: [(&str, &str); 7] = [
+    ("PREFLIGHT", "adb_offline"),
+    ("PREFLIGHT", "needs_usb_authorization"),
+    ("PREFLIGHT", "vendor_ws_error"),
+    ("LOGIN_FLOW", "login_flow_timeout"),
+    ("LOGIN_FLOW", "vendor_command_error"),
+    ("SCREENSHOT", "screenshot_error"),
+    ("UPLOAD", "upload_error"),
 ];
 
 #[cfg(test)]
@@ -288,13 +301,42 @@ mod tests {
     fn every_ending_is_made_of_its_attempts() {
         for (run, device) in (0..runs()).flat_map(|run| Device::all().map(move |device| (run, device))) {
             let (status, attempts) = PLAN.ending(run, device);
-            let failed = (1..=attempts)
-                .filter(|attempt| PLAN.fault(Try { run, device, attempt: *attempt }).is_some())
-                .count();
+            let failed = PLAN.fault(run, device).map_or(0, |fault| fault.attempts);
             let wears_out = Plan::run(run).twist == Twist::WearsOut && device.is_worn();
             assert_eq!(status == "failed", wears_out);
-            assert_eq!(failed, usize::from(attempts) - usize::from(!wears_out), "{run} {device:?}");
+            assert_eq!(failed, attempts - u16::from(!wears_out), "{run} {device:?}");
         }
+    }
+
+    /// N23: a run tells the agents of each device that is to fail in it, and of no other.
+    #[test]
+    fn a_submission_carries_the_faults() {
+        for number in 0..runs() {
+            let run = Plan::run(number);
+            let submission = PLAN.submission(number);
+            let told = submission["params"]["simulate"]["devices"].as_object().unwrap();
+            let failing = run.scope.devices().filter(|device| PLAN.fault(number, *device).is_some());
+            assert_eq!(told.keys().cloned().collect::<Vec<_>>(), failing.map(Device::id).collect::<Vec<_>>());
+            assert!(run.killed_pc().is_none() || told.is_empty());
+        }
+        let worn = (0..runs()).find(|number| Plan::run(*number).twist == Twist::WearsOut).unwrap();
+        assert_eq!(PLAN.submission(worn)["params"]["simulate"]["devices"]["sim-0142"]["fail_attempts"], 3);
+    }
+
+    /// What runs beside a run in which an agent is killed must have nothing for that PC.
+    #[test]
+    fn one_run_alone_is_interrupted() {
+        let mut kills = 0;
+        for act in ROUND {
+            for killed in act.iter().filter(|run| run.killed_pc().is_some()) {
+                kills += 1;
+                let is_there = |device: Device| Some(device.pc()) == killed.killed_pc();
+                let beside = act.iter().filter(|run| run.queue != killed.queue);
+                assert!(killed.scope.devices().any(is_there));
+                assert!(!beside.flat_map(|run| run.scope.devices()).any(is_there));
+            }
+        }
+        assert_eq!(kills, 1);
     }
 
     /// A device out of service is no target: whoever wears out must not be needed beside or after that, in its act.
@@ -319,7 +361,8 @@ mod tests {
             [Scope::All, Scope::Pc("PC-02"), Scope::RackB, Scope::Kiosks].map(|s| s.devices().count());
         assert_eq!(counts, [300, 100, 150, 60]);
         assert_eq!(Device::named("sim-0101").map(Device::pc), Some("PC-02"));
+        assert!(PCS.iter().all(|pc| Device::of_pc(pc).all(|device| device.pc() == *pc)));
         assert_eq!(Device::named("sim-0301").or(Device::named("x")), None);
-        assert!(FAULTS.iter().all(|fault| fault.step < STEPS.len()));
+        assert!(FAULTS.iter().all(|(step, _)| STEPS.contains(step)));
     }
 }

@@ -64,6 +64,21 @@ impl Server {
         self.directory.path().join("admin-token")
     }
 
+    /// Where everything is that belongs to the demo.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Leaves the demo's files behind, for whoever must find out what went wrong.
+    pub(super) fn keep_files(&mut self) {
+        self.directory.disable_cleanup(true);
+    }
+
+    /// How many callbacks it has taken, heartbeats and repeats included.
+    pub(super) fn callbacks(&self) -> u64 {
+        callbacks_in(&self.door.metrics.text())
+    }
+
     /// Stops it and leaves its files for the check.
     pub(super) async fn stop(self) -> TempDir {
         self.stop.send_replace(true);
@@ -73,11 +88,34 @@ impl Server {
     }
 }
 
-/// The defaults, but that a job whose answer was lost is handed out again within the demo, not after it.
+/// The sum over all nodes, from the counts that the server shows to anybody who measures it (I8).
+fn callbacks_in(metrics: &str) -> u64 {
+    let taken = metrics.lines().filter(|line| {
+        let counter = line.strip_prefix("muster_http_requests_total{");
+        counter.is_some_and(|line| line.contains("/callback\"") && line.contains("status=\"200\""))
+    });
+    taken.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+}
+
+/// The defaults, but that a job which a killed agent had not begun is handed out again within the demo, not after it.
 fn settings(listen: &str, data: &Path) -> Result<Config, Failure> {
     let mut layers = Layers::defaults();
     layers.add_toml("[nodes]\nredeliver_after_s = 1\n", Path::new("the demo's settings"))?;
     let data = data.to_string_lossy().into_owned();
     layers.add_flags(vec![("server.listen", listen.to_owned()), ("server.data", data)])?;
     Ok(Config::parse(&layers)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callbacks_are_found_among_the_metrics() {
+        let text = "# TYPE muster_http_requests counter\n\
+            muster_http_requests_total{route=\"/api/nodes/callback\",method=\"POST\",status=\"200\"} 12\n\
+            muster_http_requests_total{route=\"/api/nodes/callback\",method=\"POST\",status=\"401\"} 3\n\
+            muster_http_requests_total{route=\"/api/nodes/pull\",method=\"POST\",status=\"200\"} 4\n";
+        assert_eq!(callbacks_in(text), 12);
+    }
 }

@@ -6,6 +6,7 @@ use super::{
     fleet::Fleet,
     ledger::Ledger,
     paint::{Paint, grouped},
+    report::{Report, slot_waits},
 };
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde_json::{Value, json};
@@ -19,7 +20,18 @@ pub(super) struct Summary<'a> {
     pub(super) fleet: &'a Fleet,
     pub(super) ledger: &'a Ledger,
     pub(super) findings: &'a [Finding],
+    /// Callbacks that the server took, heartbeats and repeats included.
+    pub(super) callbacks: u64,
     pub(super) elapsed: Duration,
+}
+
+/// What one agent did.
+struct NodeCounts {
+    pc: &'static str,
+    jobs: u64,
+    callbacks: u64,
+    interrupted: u64,
+    starts: u64,
 }
 
 impl Summary<'_> {
@@ -58,7 +70,7 @@ impl Summary<'_> {
             "runs": self.runs.iter().map(|run| self.run_document(run)).collect::<Vec<_>>(),
             "nodes": self.nodes(),
             "totals": {
-                "callbacks": self.callbacks(),
+                "callbacks": self.callbacks,
                 "callbacks_per_s": self.callbacks_per_s(),
                 "slot_free_to_next_job_p50_ms": self.wait_p50().map(millis),
             },
@@ -75,12 +87,26 @@ impl Summary<'_> {
     }
 
     fn nodes(&self) -> Vec<Value> {
-        let node = |(name, tally): (&str, &super::tally::Tally)| {
-            json!({"node_id": name, "jobs": tally.jobs.get(), "callbacks": tally.reports.get(),
-                "heartbeats": tally.heartbeats.get(), "duplicates": tally.duplicates.get(),
-                "redelivered": tally.redelivered.get()})
+        let node = |node: NodeCounts| {
+            let NodeCounts { pc, jobs, callbacks, interrupted, starts } = node;
+            json!({"node_id": pc, "jobs": jobs, "callbacks": callbacks, "interrupted": interrupted,
+                "starts": starts})
         };
-        self.fleet.tallies().map(node).collect()
+        self.node_counts().map(node).collect()
+    }
+
+    fn node_counts(&self) -> impl Iterator<Item = NodeCounts> {
+        self.fleet.agents().iter().map(|agent| {
+            let reports = self.ledger.reports.iter().filter(|report| report.node == agent.pc);
+            let count = |is_it: fn(&&Report) -> bool| reports.clone().filter(is_it).count() as u64;
+            NodeCounts {
+                pc: agent.pc,
+                jobs: count(|report| report.ends_a_task()),
+                callbacks: count(|_| true),
+                interrupted: count(|report| report.is_interruption()),
+                starts: agent.starts,
+            }
+        })
     }
 
     fn run_table(&self, is_terminal: bool) -> String {
@@ -109,19 +135,11 @@ impl Summary<'_> {
 
     fn node_table(&self, is_terminal: bool) -> String {
         let mut table = empty_table(is_terminal);
-        table.set_header([
-            "NODE",
-            "JOBS",
-            "CALLBACKS",
-            "HEARTBEATS",
-            "DUPLICATES ANSWERED",
-            "JOBS HANDED OUT AGAIN",
-        ]);
-        for (name, tally) in self.fleet.tallies() {
-            let counts =
-                [&tally.jobs, &tally.reports, &tally.heartbeats, &tally.duplicates, &tally.redelivered];
-            let counts = counts.map(|count| number(count.get()));
-            table.add_row([Cell::new(name)].into_iter().chain(counts));
+        table.set_header(["NODE", "JOBS", "CALLBACKS", "INTERRUPTED", "AGENT STARTED"]);
+        for NodeCounts { pc, jobs, callbacks, interrupted, starts } in self.node_counts() {
+            let counts = [jobs, callbacks, interrupted].map(number);
+            let times = right(if starts == 1 { "once".to_owned() } else { format!("{starts} times") });
+            table.add_row([Cell::new(pc)].into_iter().chain(counts).chain([times]));
         }
         table.trim_fmt()
     }
@@ -132,7 +150,7 @@ impl Summary<'_> {
             .map_or_else(|| "-".to_owned(), |p50| format!("{:.1} ms", p50.as_secs_f64() * 1e3));
         format!(
             "{} callbacks in {:.1} s: {}; slot free → next job: {} (p50)",
-            grouped(self.callbacks()),
+            grouped(self.callbacks),
             self.elapsed.as_secs_f64(),
             paint.strong(&format!("{}/s", grouped(self.callbacks_per_s()))),
             paint.strong(&wait),
@@ -146,16 +164,12 @@ impl Summary<'_> {
         (attempts, rows.iter().map(|row| u64::from(row.attempt.saturating_sub(1))).sum())
     }
 
-    fn callbacks(&self) -> u64 {
-        self.fleet.sum(|tally| tally.reports.get() + tally.heartbeats.get() + tally.lost_answers.get())
-    }
-
     fn callbacks_per_s(&self) -> u64 {
-        self.callbacks() * 1000 / u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX).max(1)
+        self.callbacks * 1000 / u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX).max(1)
     }
 
     fn wait_p50(&self) -> Option<Duration> {
-        median(self.fleet.tallies().flat_map(|(_, tally)| tally.waited()).collect())
+        median(slot_waits(&self.ledger.reports))
     }
 }
 

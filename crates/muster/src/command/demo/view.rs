@@ -1,8 +1,8 @@
 //! The demo while it runs: bars on a terminal, a line now and then anywhere else.
 
 use super::{
-    conductor::Performed,
-    fleet::Fleet,
+    agent::Agent,
+    conductor::{Counts, Performed},
     paint::{Paint, grouped},
 };
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -20,7 +20,20 @@ pub(super) struct View {
     stage: Option<Stage>,
     /// Runs whose end was told.
     told: BTreeSet<usize>,
+    /// PCs whose agent was told to be down.
+    down: BTreeSet<&'static str>,
     spoke_at: Duration,
+}
+
+/// How things stand.
+pub(super) struct Scene<'a> {
+    pub(super) runs: &'a [Performed],
+    /// The first run of the act.
+    pub(super) act: usize,
+    pub(super) agents: &'a [Agent],
+    /// Callbacks that the server has taken.
+    pub(super) callbacks: u64,
+    pub(super) elapsed: Duration,
 }
 
 /// The bars of a terminal.
@@ -41,7 +54,15 @@ impl View {
     pub(super) fn new(slots: usize, nodes: usize) -> Self {
         let paint = Paint::on(&std::io::stderr());
         let stage = std::io::stderr().is_terminal().then(|| Stage::new(nodes));
-        Self { paint, slots, rate: Rate::default(), stage, told: BTreeSet::new(), spoke_at: Duration::ZERO }
+        Self {
+            paint,
+            slots,
+            rate: Rate::default(),
+            stage,
+            told: BTreeSet::new(),
+            down: BTreeSet::new(),
+            spoke_at: Duration::ZERO,
+        }
     }
 
     /// Leaves the runs of an act behind: their bars make room for the next ones.
@@ -68,48 +89,53 @@ impl View {
         }
     }
 
-    /// Shows how things stand; `act` is the first run of the act.
-    pub(super) fn show(&mut self, (runs, act): (&[Performed], usize), fleet: &Fleet, elapsed: Duration) {
-        let taken = fleet.sum(|tally| tally.reports.get() + tally.heartbeats.get());
-        let rate = self.rate.at(elapsed, taken);
-        match &mut self.stage {
-            Some(stage) => {
-                for run in runs.iter().skip(act) {
-                    stage.show_run(run, self.paint);
-                }
-                for (bar, (name, tally)) in stage.nodes.iter().zip(fleet.tallies()) {
-                    bar.set_message(node_line(
-                        self.paint,
-                        name,
-                        (tally.busy.get(), self.slots),
-                        tally.jobs.get(),
-                    ));
-                }
-                stage.space.tick();
-                stage.total.set_message(total_line(self.paint, fleet, (rate, taken), elapsed));
-            }
-            None => self.speak(runs, (rate, taken), elapsed),
+    /// Shows how things stand.
+    pub(super) fn show(&mut self, scene: &Scene<'_>) {
+        let rate = self.rate.at(scene.elapsed, scene.callbacks);
+        let Some(stage) = &mut self.stage else { return self.speak(scene, rate) };
+        for run in scene.runs.iter().skip(scene.act) {
+            stage.show_run(run, self.paint);
         }
+        for (bar, agent) in stage.nodes.iter().zip(scene.agents) {
+            bar.set_message(node_line(self.paint, agent, self.slots, scene.ended_at(agent.pc)));
+        }
+        stage.space.tick();
+        stage.total.set_message(total_line(self.paint, scene, rate));
     }
 
     /// Tells the end of each run, and every few seconds how far the others are.
-    fn speak(&mut self, runs: &[Performed], (rate, taken): (u64, u64), elapsed: Duration) {
-        for run in runs.iter().filter(|run| run.is_over()) {
+    fn speak(&mut self, scene: &Scene<'_>, rate: u64) {
+        let at = scene.elapsed.as_secs_f64();
+        for run in scene.runs.iter().filter(|run| run.is_over()) {
             if self.told.insert(run.number) {
                 let took =
                     run.took.map_or_else(String::new, |took| format!(" in {:.1} s", took.as_secs_f64()));
-                eprintln!("{:>5.1} s  {}: {}{took}", elapsed.as_secs_f64(), run.plan.title, run.status);
+                eprintln!("{at:>5.1} s  {}: {}{took}", run.plan.title, run.status);
             }
         }
-        if elapsed.saturating_sub(self.spoke_at) >= BETWEEN_LINES {
-            self.spoke_at = elapsed;
-            let (rate, taken) = (grouped(rate), grouped(taken));
-            let open = runs.iter().filter(|run| !run.is_over()).count();
-            eprintln!(
-                "{:>5.1} s  {taken} callbacks taken, {rate}/s, {open} runs open",
-                elapsed.as_secs_f64()
-            );
+        for agent in scene.agents {
+            let was_down = self.down.contains(agent.pc);
+            match agent.down_since() {
+                Some(_) if self.down.insert(agent.pc) => eprintln!("{at:>5.1} s  {}: {KILLED}", agent.pc),
+                None if was_down && self.down.remove(agent.pc) => {
+                    eprintln!("{at:>5.1} s  {}: started again", agent.pc);
+                }
+                _ => {}
+            }
         }
+        if scene.elapsed.saturating_sub(self.spoke_at) >= BETWEEN_LINES {
+            self.spoke_at = scene.elapsed;
+            let (rate, taken) = (grouped(rate), grouped(scene.callbacks));
+            let open = scene.runs.iter().filter(|run| !run.is_over()).count();
+            eprintln!("{at:>5.1} s  {taken} callbacks taken, {rate}/s, {open} runs open");
+        }
+    }
+}
+
+impl Scene<'_> {
+    /// How many tasks have ended at a PC.
+    fn ended_at(&self, pc: &str) -> u64 {
+        self.runs.iter().filter_map(|run| run.per_pc.get(pc)).copied().map(Counts::ended).sum()
     }
 }
 
@@ -181,22 +207,20 @@ fn run_words(paint: Paint, run: &Performed) -> String {
     }
 }
 
-fn node_line(paint: Paint, name: &str, (busy, slots): (u64, usize), jobs: u64) -> String {
-    let used = usize::try_from(busy).unwrap_or(slots).min(slots);
+fn node_line(paint: Paint, agent: &Agent, slots: usize, ended: u64) -> String {
+    let used = usize::try_from(agent.status.running).unwrap_or(slots).min(slots);
     let (full, free) = ("▰".repeat(used), "▱".repeat(slots - used));
     let slots = format!("{}{}", paint.accent(&full), paint.faint(&free));
-    format!("{}  {slots}  {used:>2} slots  {:>6} jobs", paint.strong(name), grouped(jobs))
+    let state = match agent.down_since() {
+        Some(_) => paint.bad(KILLED),
+        None => paint.faint(&format!("{:>4} in its spool", agent.status.spooled)),
+    };
+    format!("{}  {slots}  {used:>2} slots  {:>6} done  {state}", paint.strong(agent.pc), grouped(ended))
 }
 
-fn total_line(paint: Paint, fleet: &Fleet, (rate, taken): (u64, u64), elapsed: Duration) -> String {
-    let duplicates = fleet.sum(|tally| tally.duplicates.get());
-    let lost = fleet.sum(|tally| tally.lost_answers.get());
+fn total_line(paint: Paint, scene: &Scene<'_>, rate: u64) -> String {
     let rate = paint.strong(&format!("{} callbacks/s", grouped(rate)));
-    let words = format!(
-        "{} taken, {lost} answers lost on purpose, {duplicates} repeats recognised, {:.0} s",
-        grouped(taken),
-        elapsed.as_secs_f64()
-    );
+    let words = format!("{} taken, {:.0} s", grouped(scene.callbacks), scene.elapsed.as_secs_f64());
     format!("{rate}  {}", paint.faint(&words))
 }
 
@@ -209,5 +233,6 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the templates are fixed")
 }
 
+const KILLED: &str = "killed (kill -9)";
 const BETWEEN_LINES: Duration = Duration::from_secs(3);
 const WINDOW: Duration = Duration::from_millis(1500);
