@@ -34,6 +34,11 @@ impl Uploads {
             return Err(Trouble::of("the request for an address", answer).await);
         }
         let mut offer: Offer = answer.json().await.map_err(Trouble::unanswered)?;
+        let longest = offer.storage_path.len().max(offer.public_url.len());
+        if longest > TEXT_BYTES_MAX {
+            let words = format!("the address of the file has {longest} bytes, {TEXT_BYTES_MAX} are allowed");
+            return Err(Trouble::Refused { words });
+        }
         if offer.upload_url.starts_with('/') {
             offer.upload_url = format!("{}{}", self.url, offer.upload_url);
         }
@@ -43,3 +48,5 @@ impl Uploads {
 
 /// For an answer that takes a look at memory.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// What a report that names the file has room for.
+const TEXT_BYTES_MAX: usize = 16 * 1024;

@@ -34,7 +34,7 @@ pub fn read_pull(bytes: &[u8]) -> Result<(PullAnswer, usize), serde_json::Error>
     let read = |job: &RawValue| serde_json::from_str::<JobOffer>(job.get()).ok().and_then(JobOffer::job);
     let jobs: Vec<Job> = answer.jobs.iter().filter_map(|job| read(job)).collect();
     let left_out = answer.jobs.len() - jobs.len();
-    let runs = answer.runs.into_iter().map(|run| RunOffer {
+    let runs = answer.runs.into_iter().filter(|run| is_sane(&run.run_id)).map(|run| RunOffer {
         run: run.run_id,
         targets: run.target_devices_count,
         max_concurrency: run.max_concurrency,
@@ -42,7 +42,7 @@ pub fn read_pull(bytes: &[u8]) -> Result<(PullAnswer, usize), serde_json::Error>
     let answer = PullAnswer {
         runs: runs.collect(),
         jobs,
-        finished_runs: answer.finished_runs,
+        finished_runs: answer.finished_runs.into_iter().filter(is_sane).collect(),
         stop: answer.stop,
         stop_jobs: answer.stop_jobs.iter().filter_map(|job| read(job)).collect(),
     };
@@ -104,9 +104,12 @@ struct LeaseOffer {
 
 impl JobOffer {
     fn job(self) -> Option<Job> {
-        let is_sane = |text: &Text| (1..=TEXT_BYTES_MAX).contains(&text.len());
         let ids = [&self.task_id, &self.run_id, &self.device_id];
-        if !ids.into_iter().all(is_sane) || self.workflow_id.len() > TEXT_BYTES_MAX {
+        let token = self.lease.and_then(|lease| lease.token);
+        let others = [Some(&self.workflow_id), self.runtime_handle.as_ref(), token.as_ref()];
+        if !ids.into_iter().all(is_sane)
+            || others.into_iter().flatten().any(|text| text.len() > TEXT_BYTES_MAX)
+        {
             return None;
         }
         let params = self.params.as_ref().map_or("{}", |params| params.get());
@@ -115,13 +118,18 @@ impl JobOffer {
             params: if params == "null" { "{}" } else { params }.into(),
             timeout: Millis(self.timeout_ms.unwrap_or(TIMEOUT_MS).clamp(1, TIMEOUT_MS_MAX)),
             attempt: self.attempt.unwrap_or(1),
-            token: self.lease.and_then(|lease| lease.token),
+            token,
             task: self.task_id,
             run: self.run_id,
             device: self.device_id,
             workflow: self.workflow_id,
         })
     }
+}
+
+/// Whether a text may name something: events with longer ones would not fit into the spool.
+fn is_sane(text: &Text) -> bool {
+    (1..=TEXT_BYTES_MAX).contains(&text.len())
 }
 
 const TEXT_BYTES_MAX: usize = 1024;

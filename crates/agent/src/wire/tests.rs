@@ -134,3 +134,23 @@ fn answers_of_any_backend_are_read() {
     let body: Value = serde_json::from_slice(&write_pull("PC-01", &request)).unwrap();
     assert_eq!(body, json!({"node_id": "PC-01", "max_jobs": 0}));
 }
+
+/// N1, N19: names that would not fit into the spool are left out with what bears them.
+#[test]
+fn endless_names_are_left_out() {
+    let (long, fits) = ("x".repeat(1025), "x".repeat(1024));
+    let job = |key: &str, name: &str| {
+        let mut job = json!({"task_id": "t", "run_id": "r", "device_id": "d", "lease": {"token": "x"}});
+        match key {
+            "token" => job["lease"]["token"] = name.into(),
+            key => job[key] = name.into(),
+        }
+        job
+    };
+    let keys = ["task_id", "run_id", "device_id", "runtime_handle", "workflow_id", "token"];
+    let jobs: Vec<Value> = keys.iter().flat_map(|key| [job(key, &long), job(key, &fits)]).collect();
+    let answer = json!({"jobs": jobs, "runs": [{"run_id": long}], "finished_runs": [long, "r"]});
+    let (answer, left_out) = read_pull(answer.to_string().as_bytes()).unwrap();
+    assert_eq!((answer.jobs.len(), left_out), (6, 6));
+    assert_eq!((answer.runs.len(), answer.finished_runs.len()), (0, 1));
+}
