@@ -125,7 +125,7 @@ impl Core {
             outbox,
             link: Link::default(),
             pulls: Pulls::default(),
-            heartbeat_at: now,
+            heartbeat_at: now + FIRST_LOOK,
             tidy_at: now + TIDY_EVERY,
             is_spool_full: false,
             drain: None,
@@ -154,6 +154,9 @@ impl Core {
     pub fn devices_seen(&mut self, devices: Vec<Attached>, now: Timestamp) {
         let devices: BTreeMap<Text, Attached> =
             devices.into_iter().map(|attached| (attached.device.clone(), attached)).collect();
+        if self.devices.is_none() {
+            self.heartbeat_at = self.heartbeat_at.min(now);
+        }
         if self.devices.as_ref() != Some(&devices) {
             self.devices = Some(devices);
             self.pulls.devices_changed();
@@ -289,5 +292,7 @@ impl Core {
     }
 }
 
+/// How long the first heartbeat waits for a look at the devices, about which it speaks.
+const FIRST_LOOK: Millis = Millis(5_000);
 const HEARTBEAT_EVERY: Millis = Millis(30_000);
 const TIDY_EVERY: Millis = Millis(60_000);

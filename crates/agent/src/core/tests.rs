@@ -520,6 +520,17 @@ fn a_hasty_backend_is_asked_in_measure() {
     assert_eq!((asked, played.beats.len()), (62, 3));
 }
 
+/// N8, N20: the heartbeat of the start speaks of the devices, unless they do not show up.
+#[test]
+fn the_first_heartbeat_knows_the_devices() {
+    let played = Played::ready(1);
+    assert_eq!((played.beats.len(), played.beats[0].connected), (1, 2));
+    let mut blind = Played::new(1);
+    assert_eq!(blind.beats.len(), 0);
+    blind.pass(5_000);
+    assert_eq!((blind.beats.len(), blind.beats[0].connected), (1, 0));
+}
+
 /// I11: draining hands nothing back that waits, ends or lets end what runs, and then is over.
 #[test]
 fn draining_ends_in_either_way() {
