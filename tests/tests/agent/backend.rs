@@ -77,6 +77,11 @@ impl Backend {
         self.shared.news.notify_all();
     }
 
+    /// How many jobs nobody has asked for yet.
+    pub(crate) fn left(&self) -> usize {
+        self.shared.offered.lock().unwrap().jobs.len()
+    }
+
     /// Names a task that is wanted no more with the next pull.
     pub(crate) fn stop(&self, task: &str) {
         self.shared.offered.lock().unwrap().stop.push(task.to_owned());

@@ -1,10 +1,19 @@
 //! `muster agent`, as a PC runs it: the real binary against the real server, and against a backend that is no Muster.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod adb;
 mod backend;
+mod endings;
+mod full_disk;
 mod outage;
+mod processes;
+mod reasons;
+mod simulated;
 mod slots;
 mod spool;
+mod stop;
+mod vendor;
+mod workflows;
 mod workshop;
 
 use muster_tests::{Server, until};

@@ -119,8 +119,10 @@ fn a_heartbeat_leaves_at_the_start() {
     assert_eq!(told["node_id"], "PC-07");
     let now = muster_tests::now_ms();
     assert!(told["timestamp"].as_i64().unwrap().abs_diff(now) < 600_000, "{told}");
-    for key in ["connected_devices_count", "running_devices_count", "queue_devices_count"] {
-        assert!(told[key].is_u64(), "{key} in {told}");
+    for (key, count) in
+        [("connected_devices_count", 3), ("running_devices_count", 0), ("queue_devices_count", 0)]
+    {
+        assert_eq!(told[key], count, "{key} in {told}");
     }
     assert_eq!((&told["vendor_ws_ok"], &told["degraded"]), (&json!(true), &json!(false)));
 }

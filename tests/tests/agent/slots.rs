@@ -73,10 +73,8 @@ fn programs_never_share_a_device() {
 /// N18: each device has a line of its own; a free slot goes to the device that has waited longest, not to the oldest task.
 #[test]
 fn devices_take_turns() {
-    let workshop = Workshop::new(&["a", "b", "c"]).workflow(
-        "work_v1",
-        &step("WORK", &["sh", "-c", "until [ -e @/go ]; do sleep 0.02; done"]),
-    );
+    let workshop = Workshop::new(&["a", "b", "c"])
+        .workflow("work_v1", &step("WORK", &["sh", "-c", "until [ -e @/go ]; do sleep 0.02; done"]));
     let backend = Backend::start();
     let setup = AgentSetup::new(&backend.url(), "PC-01").args(&["--slots", "2"]);
     let agent = workshop.equip(setup).start();

@@ -18,7 +18,8 @@ use std::{
 fn a_refused_event_is_set_aside() {
     let backend = Backend::start();
     backend.rule(|path, body| {
-        let is_it = path == CALLBACK && body["payload"]["task_id"] == "bad" && body["payload"]["step"] == "BOOTSTRAP";
+        let is_it =
+            path == CALLBACK && body["payload"]["task_id"] == "bad" && body["payload"]["step"] == "BOOTSTRAP";
         is_it.then(|| (404, json!({"title": "Not Found", "detail": "no task bad"})))
     });
     let agent = AgentSetup::new(&backend.url(), "PC-01").devices("simulated:2").start();

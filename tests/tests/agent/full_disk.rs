@@ -1,0 +1,106 @@
+//! A disk without room.
+
+use crate::{
+    SHIPPED,
+    backend::{Backend, PULL, job},
+    outage::WHOLE,
+    shown,
+};
+use muster_tests::{AgentSetup, until};
+use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::Write,
+    path::Path,
+    process::Command,
+};
+use tempfile::TempDir;
+
+/// N19: on a full disk nothing new is begun, what runs goes on, and the status says so; with room again everything ends
+/// well, and every report arrives once and in order.
+#[test]
+fn a_full_disk_holds_up_nothing_but_new_tasks() {
+    let Some(disk) = SmallDisk::mount() else {
+        eprintln!("skipped: only root can mount a small disk");
+        return;
+    };
+    let backend = Backend::start();
+    let agent = AgentSetup::new(&backend.url(), "PC-01").spool(&disk.path().join("spool")).start();
+    until("the beginning", || (agent.status()["state"] == "ok").then_some(()));
+    disk.fill();
+    // Reports are some kilobytes long by these names: all of them are far more than what is reserved.
+    for number in 0..TASKS {
+        let task = format!("{number:0>1000}");
+        let mut job = job(&task, &task, SHIPPED);
+        job["params"] = json!({"simulate": {"step_ms": 2}});
+        backend.offer(job);
+    }
+    until("a full spool", || (agent.status()["state"] == "spool full").then_some(()));
+    until("the end of what runs", || (agent.status()["running"] == 0).then_some(()));
+    let left = backend.left();
+    let queued = agent.status()["queued"].as_u64().unwrap();
+    assert!(left > 0 && queued > 0, "all tasks found room");
+    wait_for_rest(&backend);
+    let status = agent.status();
+    assert_eq!((&status["state"], &status["running"]), (&json!("spool full"), &json!(0)));
+    assert_eq!((backend.left(), &status["queued"]), (left, &json!(queued)), "more is asked for or begun");
+
+    disk.free();
+    until("the end", || {
+        let status = agent.status();
+        let open = [&status["spooled"], &status["queued"], &status["running"]];
+        (backend.left() == 0 && open.iter().all(|count| **count == 0)).then_some(())
+    });
+    assert_eq!(agent.status()["state"], "ok");
+    let mut told: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for event in backend.events() {
+        let task = event["payload"]["task_id"].as_str().unwrap().to_owned();
+        told.entry(task).or_default().push(shown(&event));
+    }
+    assert_eq!(told.len(), TASKS);
+    assert!(told.values().all(|told| *told == WHOLE), "{told:?}");
+}
+
+/// Waits until the agent has once more asked for nothing, which it does every few seconds.
+fn wait_for_rest(backend: &Backend) {
+    let asked = || backend.heard(PULL).iter().filter(|heard| heard.body["max_jobs"] == 0).count();
+    let before = asked();
+    until("a pull for nothing", || (asked() > before).then_some(()));
+}
+
+/// A disk with room for two segments and not much more; gone with the value.
+struct SmallDisk {
+    directory: TempDir,
+}
+
+impl SmallDisk {
+    fn mount() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mount = ["-t", "tmpfs", "-o", "size=12m", "muster-test"];
+        let mounted = Command::new("mount").args(mount).arg(directory.path()).output().unwrap();
+        mounted.status.success().then_some(Self { directory })
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Leaves no byte free.
+    fn fill(&self) {
+        let mut filler = File::create(self.path().join("filler")).unwrap();
+        while filler.write_all(&[1; 4096]).is_ok() {}
+    }
+
+    fn free(&self) {
+        fs::remove_file(self.path().join("filler")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.path()).status();
+    }
+}
+
+const TASKS: usize = 200;
