@@ -11,6 +11,8 @@ pub(crate) enum Happening {
     Arrives(Box<Ticket>),
     /// An answer reaches whoever asked.
     Returns(Box<(Ticket, Result<Reply, Rejection>)>),
+    /// Whoever asked is told that the coordinator is away.
+    TurnedAway(Box<Ticket>),
     /// The coordinator looks at its inbox.
     Serve { life: u32 },
     /// The store has made the batch durable, or failed to.
@@ -40,6 +42,11 @@ impl Agenda {
     pub(crate) fn plan(&mut self, at: Timestamp, happening: Happening) {
         self.next += 1;
         self.entries.insert((at, self.next), happening);
+    }
+
+    /// When the next thing happens.
+    pub(crate) fn next_at(&self) -> Option<Timestamp> {
+        self.entries.first_key_value().map(|((at, _), _)| *at)
     }
 
     pub(crate) fn next(&mut self) -> Option<(Timestamp, Happening)> {

@@ -3,6 +3,7 @@
 //! It reads what the store is told, what leaves the coordinator, and when whom was heard of; from these
 //! alone it knows what must hold.
 
+mod agent;
 mod answer;
 mod feed;
 mod grant;
@@ -13,7 +14,7 @@ mod restored;
 mod row;
 mod timing;
 
-use crate::{client::Fleet, scene::Scene};
+use crate::{client::Fleet, scene::Scene, stage::Account};
 use history::Histories;
 use mirror::{Before, Mirror};
 use muster_model::{
@@ -61,6 +62,8 @@ pub(crate) struct Checker {
     /// What each report said of the attempt it speaks of.
     spoken: BTreeMap<ReportId, Spoken>,
     told: u64,
+    agents: agent::Agents,
+    executed: agent::Executed,
 }
 
 /// The attempt and the fence a report names, where it does.
@@ -80,6 +83,8 @@ impl Checker {
             shown: BTreeMap::new(),
             spoken: BTreeMap::new(),
             told: 0,
+            agents: agent::Agents::new(),
+            executed: agent::Executed::new(),
         }
     }
 
@@ -103,11 +108,12 @@ impl Checker {
     }
 
     /// The coordinator takes a report; what it says is compared with what it does.
-    pub(crate) fn spoke(&mut self, report: &Report) {
+    pub(crate) fn spoke(&mut self, report: &Report) -> Verdict {
         if let ReportKind::Task(TaskReport { attempt, fence, .. }) = &report.kind {
             let (attempt, fence) = (*attempt, *fence);
             self.spoken.entry(report.id.clone()).or_insert(Spoken { attempt, fence });
         }
+        self.agent_heard(report)
     }
 
     /// A batch has become durable.
@@ -139,9 +145,10 @@ impl Checker {
         if is_up { self.check_overdue(now) } else { Ok(()) }
     }
 
-    /// Whether no run is open, no row live and no lane held.
+    /// Whether no run is open, no row live, no lane held, and no node has anything left to say of a run.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.mirror.running.is_empty() && self.mirror.jobs.values().all(|job| !job.open)
+        let Mirror { running, jobs, shares, stops, .. } = &self.mirror;
+        running.is_empty() && shares.is_empty() && stops.is_empty() && jobs.values().all(|job| !job.open)
     }
 
     /// The last look, once all is quiet.
@@ -160,7 +167,22 @@ impl Checker {
         let lanes: Vec<_> =
             lanes.map(|lane| (&lane.id, &lane.worker, lane.attachment, lane.offline_since)).collect();
         let workers: Vec<_> = self.mirror.workers.values().collect();
-        format!("open jobs {jobs:?}, live rows {rows:?}, lanes {lanes:?}, workers {workers:?}")
+        let Mirror { shares, stops, .. } = &self.mirror;
+        format!(
+            "open jobs {jobs:?}, live rows {rows:?}, shares {shares:?}, stops {stops:?}, lanes {lanes:?}, workers {workers:?}"
+        )
+    }
+
+    /// What the store holds of tasks, what agents told of their runs, and what alarmed somebody.
+    pub(crate) fn account(&self) -> Account {
+        let rows = |status| self.mirror.tasks.values().filter(|row| row.status == status).count() as u64;
+        Account {
+            completed: rows(TaskStatus::Completed),
+            failed: rows(TaskStatus::Failed),
+            attempts: self.mirror.tasks.values().map(|row| u64::from(row.attempt)).sum(),
+            told: self.agents.values().flat_map(agent::AgentBook::summaries).collect(),
+            alerts: self.mirror.alerts.iter().map(|alert| alert.message.to_string()).collect(),
+        }
     }
 
     /// What operators see.

@@ -66,6 +66,10 @@ impl Coordinator {
     pub(crate) fn arrives(&mut self, ticket: Ticket, scene: &mut Scene) {
         match &mut self.life {
             Some(life) => life.receive(ticket, scene),
+            None if scene.dice.chance(TURNED_AWAY_PER_MILLE) => {
+                scene.count("request turned away");
+                scene.turn_away(ticket);
+            }
             None => scene.count("request found nobody"),
         }
     }
@@ -137,7 +141,7 @@ impl Coordinator {
         self.doomed && self.life.as_ref().is_some_and(Life::is_committing)
     }
 
-    /// Ends the life, and plans the next.
+    /// Ends the life.
     pub(crate) fn end(&mut self, ending: Ending, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         let Some(mut life) = self.life.take() else {
             return Ok(());
@@ -151,8 +155,6 @@ impl Coordinator {
                 life.stop(scene, checker)?;
             }
         }
-        let long = scene.dice.chance(100);
-        scene.within(50, if long { 60_000 } else { 5_000 }, Happening::Start);
         Ok(())
     }
 
@@ -206,3 +208,6 @@ pub(crate) fn speaker(command: &Command) -> Option<&Name> {
         _ => None,
     }
 }
+
+/// In a thousand: requests to a coordinator that is down which are answered by something in front of it.
+const TURNED_AWAY_PER_MILLE: u32 = 300;

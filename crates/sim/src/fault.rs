@@ -14,6 +14,8 @@ pub(crate) enum Fault {
     Heal(usize),
     /// A crashed node starts again.
     Restart(usize),
+    /// There is room on the disk of a node again.
+    MakeRoom(usize),
     /// A device comes back, perhaps at another node.
     Replug(usize, Name, Attached),
     /// A device is well again.
@@ -34,11 +36,13 @@ impl World {
                 self.scene.network.set_cut(node, false);
                 Ok(())
             }
+            Fault::Restart(node) if self.nodes[node].site().up => Ok(()),
             Fault::Restart(node) => {
-                if !self.nodes[node].site().up {
-                    self.scene.note(|| format!("node {node}: starts again"));
-                    self.nodes[node].begin(&mut self.scene);
-                }
+                self.scene.note(|| format!("node {node}: starts again"));
+                self.nodes[node].begin(&mut self.scene, &mut self.checker)
+            }
+            Fault::MakeRoom(node) => {
+                self.nodes[node].make_room();
                 Ok(())
             }
             Fault::Replug(node, device, attached) => {
@@ -55,7 +59,7 @@ impl World {
 
     fn draw_fault(&mut self) -> Verdict {
         let node = self.scene.dice.below(self.nodes.len());
-        match self.scene.dice.below(20) {
+        match self.scene.dice.below(25) {
             0..2 => return self.end_coordinator(Ending::Crash),
             2..4 => self.coordinator.doom(),
             4 => return self.end_coordinator(Ending::Stop),
@@ -64,20 +68,29 @@ impl World {
             11..14 => self.unplug_one(node),
             14..16 => self.move_one(node),
             16..18 => self.disturb_one(node),
+            18..21 => self.nodes[node].spoil_disk(&mut self.scene),
+            21..23 => self.nodes[node].ask_to_leave(&mut self.scene),
             _ => self.drop_hub(node),
         }
         Ok(())
     }
 
-    fn end_coordinator(&mut self, ending: Ending) -> Verdict {
-        self.coordinator.end(ending, &mut self.scene, &mut self.checker)
+    /// Ends the coordinator's life, and plans the next.
+    pub(crate) fn end_coordinator(&mut self, ending: Ending) -> Verdict {
+        if self.coordinator.life().is_some() {
+            self.coordinator.end(ending, &mut self.scene, &mut self.checker)?;
+            let span = self.scene.outage_ms(5_000);
+            self.scene.within(50, span, Happening::Start);
+        }
+        Ok(())
     }
 
     fn cut(&mut self, node: usize) {
         self.scene.count("partition");
         self.scene.note(|| format!("network: node {node} is cut off"));
         self.scene.network.set_cut(node, true);
-        self.scene.within(2_000, 90_000, Happening::Fault(Box::new(Fault::Heal(node))));
+        let span = self.scene.outage_ms(60_000);
+        self.scene.within(2_000, span, Happening::Fault(Box::new(Fault::Heal(node))));
     }
 
     fn crash_node(&mut self, node: usize) {
@@ -85,7 +98,7 @@ impl World {
             return;
         }
         self.scene.note(|| format!("node {node}: crashes"));
-        self.nodes[node].crash(&mut self.scene);
+        self.nodes[node].crash(&mut self.scene, &mut self.checker);
         self.scene.within(500, 60_000, Happening::Fault(Box::new(Fault::Restart(node))));
     }
 

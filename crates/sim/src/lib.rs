@@ -18,9 +18,11 @@ mod plan;
 mod planted;
 mod scenario;
 mod scene;
+mod stage;
 mod trace;
 mod world;
 
 pub use coverage::Coverage;
 pub use planted::Planted;
 pub use scenario::{Failure, STEPS, Scenario, Summary, run};
+pub use stage::{Account, Stage};

@@ -67,6 +67,18 @@ impl Scene {
         self.transmit(ticket.sender, Happening::Returns(Box::new((ticket, result))));
     }
 
+    /// Something before the coordinator refuses a report of one of these nodes, whatever it says.
+    pub(crate) fn refuses(&mut self, ticket: &Ticket, nodes: impl Fn(usize) -> bool) -> bool {
+        let is_theirs = matches!(ticket.sender, Sender::Node(node) if nodes(node));
+        let is_report = is_theirs && matches!(*ticket.command, Command::Report(_));
+        is_report && !self.calm && self.plan.refused > 0 && self.dice.chance(self.plan.refused)
+    }
+
+    /// Something before the coordinator, which is away, says so.
+    pub(crate) fn turn_away(&mut self, ticket: Ticket) {
+        self.transmit(ticket.sender, Happening::TurnedAway(Box::new(ticket)));
+    }
+
     fn transmit(&mut self, sender: Sender, message: Happening) {
         if matches!(sender, Sender::Node(node) if self.network.is_cut(node)) {
             self.count("message lost in a partition");

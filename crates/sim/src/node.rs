@@ -1,71 +1,143 @@
-//! A PC with devices, and whatever takes work there.
+//! A PC with devices: one that runs muster's agent, or a plain model of one that does not.
 
+mod agent;
 mod plain;
 mod site;
 
-use crate::{network::Ticket, scene::Scene};
+use crate::{
+    checker::{Checker, Verdict},
+    network::Ticket,
+    planted::Planted,
+    scene::Scene,
+};
+use agent::Agent;
+use muster_agent::core::Status;
 use muster_model::{Attachment, Name, Rejection, Reply};
-use plain::Plain;
+use plain::{Plain, Style};
 
 pub(crate) use site::{Attached, Site};
 
 /// A node.
-pub(crate) struct Node(Plain);
+pub(crate) enum Node {
+    /// The real agent.
+    Agent(Box<Agent>),
+    /// A model of somebody else's.
+    Plain(Box<Plain>),
+}
 
 /// What a node does by itself.
-pub(crate) type Chore = plain::Chore;
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Chore {
+    /// As the agent.
+    Agent(agent::Chore),
+    /// As a model.
+    Plain(plain::Chore),
+}
 
 impl Node {
-    pub(crate) fn new(number: usize, scene: &mut Scene) -> Self {
-        Self(Plain::new(number, scene))
+    pub(crate) fn new(number: usize, scene: &mut Scene, planted: Option<Planted>) -> Self {
+        let site = Site::new(number, scene);
+        match scene.dice.below(10) {
+            5..8 if !scene.plan.agents_only => Self::Plain(Box::new(Plain::new(site, Style::Foreign))),
+            8.. if !scene.plan.agents_only => Self::Plain(Box::new(Plain::new(site, Style::Rpc))),
+            _ => Self::Agent(Box::new(Agent::new(site, scene, planted))),
+        }
     }
 
     /// What does not depend on what runs here.
     pub(crate) fn site(&self) -> &Site {
-        &self.0.site
+        match self {
+            Self::Agent(agent) => &agent.site,
+            Self::Plain(plain) => &plain.site,
+        }
     }
 
     /// Begins its rounds, at first and after a crash.
-    pub(crate) fn begin(&mut self, scene: &mut Scene) {
-        self.0.begin(scene);
+    pub(crate) fn begin(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        match self {
+            Self::Agent(agent) => agent.begin(scene, checker),
+            Self::Plain(plain) => {
+                plain.begin(scene);
+                Ok(())
+            }
+        }
     }
 
     /// Loses everything but what it had written down.
-    pub(crate) fn crash(&mut self, scene: &mut Scene) {
+    pub(crate) fn crash(&mut self, scene: &mut Scene, checker: &mut Checker) {
         scene.count("node crashed");
-        self.0.crash(scene);
+        match self {
+            Self::Agent(agent) => agent.crash(scene, checker),
+            Self::Plain(plain) => plain.crash(scene),
+        }
     }
 
     /// Does something by itself; one that has crashed meanwhile does not.
-    pub(crate) fn act(&mut self, chore: Chore, incarnation: u32, scene: &mut Scene) {
-        if self.site().up && incarnation == self.site().incarnation {
-            self.0.act(chore, scene);
+    pub(crate) fn act(
+        &mut self,
+        (chore, incarnation): (Chore, u32),
+        scene: &mut Scene,
+        checker: &mut Checker,
+    ) -> Verdict {
+        if !self.site().up || incarnation != self.site().incarnation {
+            return Ok(());
+        }
+        match (self, chore) {
+            (Self::Agent(agent), Chore::Agent(chore)) => agent.act(chore, scene, checker),
+            (Self::Plain(plain), Chore::Plain(chore)) => {
+                plain.act(chore, scene);
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 
     /// An answer reaches it; one it no longer waits for is nothing to it.
-    pub(crate) fn hear(&mut self, ticket: &Ticket, result: Result<Reply, Rejection>, scene: &mut Scene) {
-        if self.site().up {
-            self.0.hear(ticket, result, scene);
+    pub(crate) fn hear(
+        &mut self,
+        (ticket, result): (&Ticket, Result<Reply, Rejection>),
+        scene: &mut Scene,
+        checker: &mut Checker,
+    ) -> Verdict {
+        match self {
+            _ if !self.site().up => Ok(()),
+            Self::Agent(agent) => agent.hear((ticket, result), scene, checker),
+            Self::Plain(plain) => {
+                plain.hear(ticket, result, scene);
+                Ok(())
+            }
+        }
+    }
+
+    /// It is told that the coordinator is away; a model does not understand.
+    pub(crate) fn turned_away(
+        &mut self,
+        ticket: &Ticket,
+        scene: &mut Scene,
+        checker: &mut Checker,
+    ) -> Verdict {
+        match self {
+            Self::Agent(agent) if agent.site.up => agent.turned_away(ticket, scene, checker),
+            _ => Ok(()),
         }
     }
 
     /// A device is pulled out; what ran on it will fail.
     pub(crate) fn unplug(&mut self, device: &Name, scene: &mut Scene) -> Option<Attached> {
-        let attached = self.0.site.devices.remove(device)?;
+        let attached = self.site_mut().devices.remove(device)?;
         self.device_lost(device, scene);
         Some(attached)
     }
 
     /// A device is plugged in.
     pub(crate) fn plug(&mut self, device: Name, attached: Attached, scene: &mut Scene) {
-        self.0.site.devices.insert(device, attached);
+        self.site_mut().devices.insert(device, attached);
         self.device_found(scene);
     }
 
     /// A device's condition changes while it stays attached (N1b).
     pub(crate) fn disturb(&mut self, device: &Name, attachment: Attachment, scene: &mut Scene) {
-        let Some(attached) = self.0.site.devices.get_mut(device) else {
+        let Some(attached) = self.site_mut().devices.get_mut(device) else {
             return;
         };
         attached.attachment = attachment;
@@ -75,30 +147,110 @@ impl Node {
         }
     }
 
-    /// Every device is well again.
+    /// Every device and the disk are well again.
     pub(crate) fn recover(&mut self, scene: &mut Scene) {
-        for attached in self.0.site.devices.values_mut() {
+        for attached in self.site_mut().devices.values_mut() {
             attached.attachment = Attachment::Online;
         }
         self.device_found(scene);
+        if let Self::Agent(agent) = self {
+            agent.heal_disk();
+        }
+    }
+
+    /// The agent's disk begins to go wrong.
+    pub(crate) fn spoil_disk(&mut self, scene: &mut Scene) {
+        if let Self::Agent(agent) = self {
+            agent.spoil_disk(scene);
+        }
+    }
+
+    /// There is room on the agent's disk again.
+    pub(crate) fn make_room(&self) {
+        if let Self::Agent(agent) = self {
+            agent.make_room();
+        }
+    }
+
+    /// The agent is asked to end in order.
+    pub(crate) fn ask_to_leave(&self, scene: &mut Scene) {
+        if let Self::Agent(agent) = self {
+            agent.ask_to_leave(scene);
+        }
+    }
+
+    /// Whether muster's agent runs here.
+    pub(crate) fn is_agent(&self) -> bool {
+        matches!(self, Self::Agent(_))
+    }
+
+    /// How the agent is, where one runs.
+    pub(crate) fn status(&self) -> Option<Status> {
+        match self {
+            Self::Agent(agent) => agent.status(),
+            Self::Plain(_) => None,
+        }
     }
 
     /// Whether nothing is left to do or to say here.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.0.is_quiet()
+        match self {
+            Self::Agent(agent) => agent.is_quiet(),
+            Self::Plain(plain) => plain.is_quiet(),
+        }
+    }
+
+    /// The last look, once all is quiet.
+    pub(crate) fn at_rest(&self, checker: &mut Checker) -> Verdict {
+        match self {
+            Self::Agent(agent) => agent.at_rest(checker),
+            Self::Plain(_) => Ok(()),
+        }
     }
 
     /// What keeps it from being quiet.
     pub(crate) fn unrest(&self) -> String {
-        format!("{}: {}", self.site().name, self.0.unrest())
+        let words = match self {
+            Self::Agent(agent) => agent.unrest(),
+            Self::Plain(plain) => plain.unrest(),
+        };
+        format!("{}: {words}", self.site().name)
+    }
+
+    fn site_mut(&mut self) -> &mut Site {
+        match self {
+            Self::Agent(agent) => &mut agent.site,
+            Self::Plain(plain) => &mut plain.site,
+        }
     }
 
     fn device_lost(&mut self, device: &Name, scene: &mut Scene) {
-        self.0.interrupt(device, scene);
+        match self {
+            Self::Agent(agent) => {
+                agent.interrupt(device, scene);
+                agent.devices_changed(scene);
+            }
+            Self::Plain(plain) => plain.interrupt(device, scene),
+        }
     }
 
     fn device_found(&mut self, scene: &mut Scene) {
-        self.0.begin_work(scene);
+        match self {
+            Self::Agent(agent) => agent.devices_changed(scene),
+            Self::Plain(plain) => plain.begin_work(scene),
+        }
+    }
+}
+
+impl From<agent::Chore> for Chore {
+    fn from(chore: agent::Chore) -> Self {
+        Self::Agent(chore)
+    }
+}
+
+impl From<plain::Chore> for Chore {
+    fn from(chore: plain::Chore) -> Self {
+        Self::Plain(chore)
     }
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct Plan {
     pub(crate) settings: Settings,
     pub(crate) nodes: usize,
     pub(crate) devices_per_node: usize,
+    /// How many works a node does at once, at least and at most.
+    pub(crate) slots: (i64, i64),
     /// How many jobs clients submit at most.
     pub(crate) jobs: usize,
     pub(crate) queues: usize,
@@ -25,8 +27,16 @@ pub(crate) struct Plan {
     pub(crate) lost: u32,
     pub(crate) doubled: u32,
     pub(crate) slow: u32,
+    /// In a thousand: reports that something before the coordinator refuses for good.
+    pub(crate) refused: u32,
     /// In a thousand: commits that fail.
     pub(crate) commit_fails: u32,
+    /// Whether every node runs muster's agent.
+    pub(crate) agents_only: bool,
+    /// How long most work takes at an agent.
+    pub(crate) work_ms: (i64, i64),
+    /// How long an agent lets a task take.
+    pub(crate) task_timeout: Millis,
     /// The mean pause between two faults.
     pub(crate) fault_every: Millis,
 }
@@ -38,13 +48,39 @@ impl Plan {
             settings: settings(dice),
             nodes: 2 + dice.below(3),
             devices_per_node: 3 + dice.below(6),
+            slots: (1, 6),
             jobs: 2 + dice.below(6),
             queues: 1 + dice.below(QUEUES.len()),
             lost: if rough { 80 } else { 5 },
             doubled: if rough { 80 } else { 5 },
             slow: if rough { 100 } else { 10 },
+            refused: if dice.chance(150) { 15 } else { 0 },
             commit_fails: if dice.chance(500) { 15 } else { 0 },
+            agents_only: false,
+            work_ms: (200, 6_000),
+            task_timeout: Millis(dice.between(4_000, 90_000)),
             fault_every: Millis(dice.between(1_000, 12_000)),
+        }
+    }
+
+    /// One PC with muster's agent and the contracts' figures; nobody wants anything yet.
+    pub(crate) fn staged() -> Self {
+        Self {
+            settings: Settings::default(),
+            nodes: 1,
+            devices_per_node: 12,
+            slots: (6, 6),
+            jobs: 0,
+            queues: 1,
+            lost: 0,
+            doubled: 0,
+            slow: 0,
+            refused: 0,
+            commit_fails: 0,
+            agents_only: true,
+            work_ms: (60_000, 120_000),
+            task_timeout: Millis::from_secs(180),
+            fault_every: Millis::from_secs(1),
         }
     }
 

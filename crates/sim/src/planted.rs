@@ -13,13 +13,34 @@ pub enum Planted {
     FeedBeforeCommit,
     /// A restart takes up the feed's numbers one too early.
     FeedNumberReused,
+    /// An agent lets go of an event when it leaves, not when it was taken (N19).
+    AckedBeforeTaken,
+    /// An agent begins work whose start is not on disk yet (N19, N22b).
+    BegunBeforeDurable,
+    /// A sync says that everything is durable and has done nothing (N19).
+    SyncLies,
+    /// A snapshot tells of the agent as it was at the one before (N22b).
+    SnapshotStale,
+    /// A restarted agent does not send what it finds in its spool (N19).
+    ResendForgotten,
+    /// A restarted agent does not know what it had begun (N22b).
+    RestartNotReported,
+    /// A killed work counts as over while something of it still runs (N18).
+    KilledTooSoon,
+    /// An agent believes in one slot more than it has (N18).
+    OneSlotTooMany,
+    /// An event leaves together with the one before it (N19).
+    Overtaking,
+    /// An event that nobody answers is put aside (N19).
+    SilenceSetAside,
+    /// An agent asks for work before it has told what it owes (N20).
+    RecoveryForgotten,
 }
 
 impl Planted {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
-        let around = [Self::AnswersBeforeCommit, Self::FeedBeforeCommit, Self::FeedNumberReused];
-        Mutant::ALL.into_iter().map(Self::Engine).chain(around)
+        Mutant::ALL.into_iter().map(Self::Engine).chain(AROUND)
     }
 
     /// Its name.
@@ -31,3 +52,21 @@ impl Planted {
         }
     }
 }
+
+/// Those that the world plays around the engine and around the agent's core.
+const AROUND: [Planted; 14] = [
+    Planted::AnswersBeforeCommit,
+    Planted::FeedBeforeCommit,
+    Planted::FeedNumberReused,
+    Planted::AckedBeforeTaken,
+    Planted::BegunBeforeDurable,
+    Planted::SyncLies,
+    Planted::SnapshotStale,
+    Planted::ResendForgotten,
+    Planted::RestartNotReported,
+    Planted::KilledTooSoon,
+    Planted::OneSlotTooMany,
+    Planted::Overtaking,
+    Planted::SilenceSetAside,
+    Planted::RecoveryForgotten,
+];

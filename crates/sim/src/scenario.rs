@@ -1,6 +1,8 @@
 //! One seed, one verdict.
 
-use crate::{coverage::Coverage, plan::BEGINNING, planted::Planted, trace::seconds, world::World};
+use crate::{
+    coverage::Coverage, plan::BEGINNING, planted::Planted, scene::Scene, trace::seconds, world::World,
+};
 use muster_model::{Millis, Timestamp};
 use std::{
     fmt,
@@ -11,7 +13,7 @@ use std::{
 pub const STEPS: u32 = 500;
 
 /// Steps before a failure that are told, unless more are wanted.
-const TRACE: usize = 30;
+pub(crate) const TRACE: usize = 30;
 
 /// Which world to live through.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +72,7 @@ pub fn run(scenario: &Scenario) -> Result<Summary, Box<Failure>> {
 }
 
 fn live(scenario: &Scenario, trace: usize) -> Result<Summary, Box<Failure>> {
-    let mut world = World::new(scenario.seed, trace, scenario.planted);
+    let mut world = World::new(Scene::new(scenario.seed, trace), scenario.planted);
     let lived = catch_unwind(AssertUnwindSafe(|| world.live(scenario.steps)));
     let (check, detail) = match lived {
         Ok(Ok(())) => {

@@ -27,6 +27,10 @@ impl Scene {
     pub(crate) fn new(seed: u64, trace: usize) -> Self {
         let mut dice = Dice::new(seed);
         let plan = Plan::draw(&mut dice);
+        Self::of(plan, dice, trace)
+    }
+
+    pub(crate) fn of(plan: Plan, dice: Dice, trace: usize) -> Self {
         Self {
             now: BEGINNING,
             network: Network::new(plan.nodes),
@@ -47,6 +51,11 @@ impl Scene {
     pub(crate) fn within(&mut self, low: i64, high: i64, happening: Happening) {
         let span = Millis(self.dice.between(low, high));
         self.after(span, happening);
+    }
+
+    /// How long something may be away: mostly not for long, now and then until agents are degraded (N20).
+    pub(crate) fn outage_ms(&mut self, usual: i64) -> i64 {
+        if self.dice.chance(100) { 300_000 } else { usual }
     }
 
     pub(crate) fn count(&mut self, what: &'static str) {

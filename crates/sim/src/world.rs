@@ -11,7 +11,7 @@ use crate::{
     planted::Planted,
     scene::Scene,
 };
-use muster_model::{Millis, Name};
+use muster_model::{Millis, Name, Rejection};
 
 /// One world.
 pub(crate) struct World {
@@ -23,9 +23,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, trace: usize, planted: Option<Planted>) -> Self {
-        let mut scene = Scene::new(seed, trace);
-        let nodes: Vec<Node> = (0..scene.plan.nodes).map(|n| Node::new(n, &mut scene)).collect();
+    pub(crate) fn new(mut scene: Scene, planted: Option<Planted>) -> Self {
+        let nodes: Vec<Node> = (0..scene.plan.nodes).map(|n| Node::new(n, &mut scene, planted)).collect();
         Self {
             checker: Checker::new(scene.plan.settings),
             coordinator: Coordinator::new(planted),
@@ -37,26 +36,37 @@ impl World {
 
     /// Lives through `steps` happenings with faults, then without until all is quiet.
     pub(crate) fn live(&mut self, steps: u32) -> Verdict {
-        self.begin();
+        self.begin()?;
         for _ in 0..steps {
             if !self.step()? {
                 break;
             }
         }
-        self.calm_down();
+        self.calm_down()?;
         self.come_to_rest()
     }
 
-    fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) -> Verdict {
         self.scene.after(Millis(0), Happening::Start);
         for node in &mut self.nodes {
-            node.begin(&mut self.scene);
+            node.begin(&mut self.scene, &mut self.checker)?;
         }
         let devices: Vec<Name> =
             self.nodes.iter().flat_map(|node| node.site().devices.keys().cloned()).collect();
         self.clients.begin(&mut self.scene, &devices);
         let first = self.scene.plan.fault_every;
         self.scene.after(first, Happening::Fault(Box::new(Fault::Draw)));
+        Ok(())
+    }
+
+    /// Lets everything happen that is due within a span.
+    pub(crate) fn pass(&mut self, span: Millis) -> Verdict {
+        let until = self.scene.now + span;
+        while self.scene.agenda.next_at().is_some_and(|at| at <= until) {
+            self.step()?;
+        }
+        self.scene.now = until;
+        Ok(())
     }
 
     /// Lets the next thing happen; false when nothing ever will again.
@@ -67,7 +77,7 @@ impl World {
         self.scene.now = self.scene.now.max(at);
         self.happen(happening)?;
         if self.coordinator.must_crash() && !self.scene.calm {
-            self.coordinator.end(Ending::Crash, &mut self.scene, &mut self.checker)?;
+            self.end_coordinator(Ending::Crash)?;
         }
         let up_since = self.coordinator.life().map(|life| life.ticked_at);
         self.checker.after_step(self.scene.now, up_since.is_some())?;
@@ -77,6 +87,12 @@ impl World {
     fn happen(&mut self, happening: Happening) -> Verdict {
         let (scene, checker) = (&mut self.scene, &mut self.checker);
         match happening {
+            Happening::Arrives(ticket) if scene.refuses(&ticket, |node| self.nodes[node].is_agent()) => {
+                scene.count("report refused on its way");
+                checker.refused_on_its_way(&ticket);
+                scene.answer(*ticket, Err(Rejection::WorkerUnknown));
+                Ok(())
+            }
             Happening::Arrives(ticket) => {
                 scene.note(|| format!("{:?} asks {:?}", ticket.sender, ticket.command));
                 self.coordinator.arrives(*ticket, scene);
@@ -87,21 +103,29 @@ impl World {
                 scene.note(|| format!("{:?} hears {result:?}", ticket.sender));
                 match ticket.sender {
                     Sender::Node(node) if scene.network.is_cut(node) => {
-                        scene.count("answer lost in a partition")
+                        scene.count("answer lost in a partition");
+                        Ok(())
                     }
-                    Sender::Node(node) => self.nodes[node].hear(&ticket, result, scene),
-                    Sender::Client => self.clients.hear(&ticket, &result),
+                    Sender::Node(node) => self.nodes[node].hear((&ticket, result), scene, checker),
+                    Sender::Client => {
+                        self.clients.hear(&ticket, &result);
+                        Ok(())
+                    }
                 }
-                Ok(())
             }
+            Happening::TurnedAway(ticket) => match ticket.sender {
+                Sender::Node(node) if !scene.network.is_cut(node) => {
+                    self.nodes[node].turned_away(&ticket, scene, checker)
+                }
+                _ => Ok(()),
+            },
             Happening::Serve { life } => self.coordinator.serve(life, scene, checker),
             Happening::Durable { life } => self.coordinator.durable(life, scene, checker),
             Happening::Heard { life } => self.coordinator.heard(life, scene, checker),
             Happening::Wake { life } => self.coordinator.wake(life, scene, checker),
             Happening::Start => self.coordinator.start(scene, checker),
             Happening::Node { node, incarnation, chore } => {
-                self.nodes[node].act(chore, incarnation, scene);
-                Ok(())
+                self.nodes[node].act((chore, incarnation), scene, checker)
             }
             Happening::Client(chore) => {
                 self.clients.act(chore, scene, &checker.fleet());
@@ -112,25 +136,37 @@ impl World {
     }
 
     /// The faults stop: networks heal, nodes start, operators put things in order.
-    fn calm_down(&mut self) {
+    fn calm_down(&mut self) -> Verdict {
         self.scene.note(|| "the faults stop".into());
         self.scene.calm = true;
-        if self.coordinator.life().is_none() {
-            self.scene.after(Millis(0), Happening::Start);
-        }
+        let outage = self.last_outage()?;
         for node in 0..self.nodes.len() {
             self.scene.network.set_cut(node, false);
-            if !self.nodes[node].site().up {
-                self.nodes[node].begin(&mut self.scene);
-            }
             self.nodes[node].recover(&mut self.scene);
+            if !self.nodes[node].site().up {
+                self.nodes[node].begin(&mut self.scene, &mut self.checker)?;
+            }
         }
         // Later than anything that was under way when the faults stopped.
-        self.scene.after(Millis::from_secs(15), Happening::Client(Chore::PutInOrder));
+        self.scene.after(Millis(outage.0 + 15_000), Happening::Client(Chore::PutInOrder));
+        Ok(())
+    }
+
+    /// The last fault may be that the coordinator is away, long enough for agents to notice (N20).
+    fn last_outage(&mut self) -> Result<Millis, Broken> {
+        let is_long = self.scene.dice.chance(200);
+        if is_long {
+            self.coordinator.end(Ending::Crash, &mut self.scene, &mut self.checker)?;
+        }
+        let span = if is_long { self.scene.dice.between(100_000, LAST_OUTAGE_MAX.0) } else { 0 };
+        if self.coordinator.life().is_none() {
+            self.scene.after(Millis(span), Happening::Start);
+        }
+        Ok(Millis(span))
     }
 
     /// Every run must end, every lane be free and every spool be empty, in bounded time.
-    fn come_to_rest(&mut self) -> Verdict {
+    pub(crate) fn come_to_rest(&mut self) -> Verdict {
         let settings = self.scene.plan.settings;
         let round = settings.attempt_timeout.0
             + settings.lease.0
@@ -138,10 +174,10 @@ impl World {
             + settings.dropout_pause.0
             + 120_000;
         let rounds = i64::try_from(self.clients.orders()).unwrap_or(1) + 2;
-        let deadline = self.scene.now + Millis(round * rounds * 2);
+        let deadline = self.scene.now + LAST_OUTAGE_MAX + Millis(round * rounds * 2);
         loop {
             if self.is_quiet() {
-                return self.checker.at_rest();
+                return self.at_rest();
             }
             if self.scene.now > deadline || !self.step()? {
                 let unrest: Vec<String> = self.nodes.iter().map(Node::unrest).collect();
@@ -151,6 +187,11 @@ impl World {
         }
     }
 
+    fn at_rest(&mut self) -> Verdict {
+        self.nodes.iter().try_for_each(|node| node.at_rest(&mut self.checker))?;
+        self.checker.at_rest()
+    }
+
     fn is_quiet(&self) -> bool {
         self.coordinator.life().is_some_and(|life| life.is_idle())
             && self.checker.is_quiet()
@@ -158,3 +199,6 @@ impl World {
             && self.nodes.iter().all(Node::is_quiet)
     }
 }
+
+/// The longest the coordinator is away once all other faults have stopped.
+const LAST_OUTAGE_MAX: Millis = Millis(300_000);

@@ -25,7 +25,10 @@ impl Checker {
                 })
             }
             (Command::Pull(pull), Ok(Reply::Pulled(reply))) => self.check_pulled(pull, reply, scene),
-            (Command::Report(report), result) => self.check_recorded(report, result, scene),
+            (Command::Report(report), result) => {
+                self.check_recorded(report, result, scene)?;
+                result.as_ref().err().map_or(Ok(()), |rejection| self.agent_refused(report, rejection))
+            }
             (Command::Claim { worker, .. }, Ok(Reply::Claimed(rows))) => {
                 rows.iter().try_for_each(|row| self.check_leased(row.id, worker, row.attempt))
             }

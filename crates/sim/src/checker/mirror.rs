@@ -2,8 +2,8 @@
 
 use super::{Verdict, ensure};
 use muster_model::{
-    Change, Digest, JobId, JobRecord, LaneRecord, Name, Recorded, ReportId, SubmissionKey, TaskId,
-    TaskRecord, TaskStatus, WorkerRecord,
+    AlertRecord, Change, Digest, JobId, JobRecord, LaneRecord, Name, Recorded, ReportId, SubmissionKey,
+    TaskId, TaskRecord, TaskStatus, WorkerRecord,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +20,11 @@ pub(super) struct Mirror {
     /// The one row of each run on each device.
     served: BTreeMap<(JobId, Name), TaskId>,
     pub(super) feed: u64,
+    pub(super) alerts: Vec<AlertRecord>,
+    /// Runs that a worker has not said to be over there.
+    pub(super) shares: BTreeSet<(Name, JobId)>,
+    /// Tasks that a worker is told to stop.
+    pub(super) stops: BTreeSet<(Name, TaskId)>,
 }
 
 /// The rows a batch changed, as they were before it.
@@ -55,6 +60,11 @@ impl Mirror {
                 let old = self.keys.insert(key.key.clone(), key.job);
                 ensure(old.is_none(), "key_made_two_jobs", || format!("{:?}", key.key))?;
             }
+            Change::Share(share) => drop(self.shares.insert((share.worker.clone(), share.job))),
+            Change::ShareGone { worker, job } => drop(self.shares.remove(&(worker.clone(), *job))),
+            Change::Stop { worker, task, gone: false } => drop(self.stops.insert((worker.clone(), *task))),
+            Change::Stop { worker, task, gone: true } => drop(self.stops.remove(&(worker.clone(), *task))),
+            Change::Alert(alert) => self.alerts.push(alert.clone()),
             _ => {}
         }
         Ok(())

@@ -97,7 +97,7 @@ impl Life {
                 checker.heard_of(worker, scene.now);
             }
             if let Command::Report(report) = &*ticket.command {
-                checker.spoke(report);
+                checker.spoke(report)?;
             }
             let request = Request {
                 command: (*ticket.command).clone(),

@@ -8,7 +8,7 @@ mod spool;
 use super::{PATIENCE_MS, site::Site};
 use crate::{network::Ticket, scene::Scene};
 use execute::Work;
-use muster_model::{Command, JobId, Millis, Name, Rejection, Reply, TaskId};
+use muster_model::{Command, JobId, Name, Rejection, Reply, TaskId};
 use spool::Spooled;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -33,21 +33,17 @@ pub(crate) enum Chore {
 
 /// In which way a node speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Style {
-    /// As muster's agent: in order, with attempt and fence.
-    Agent,
-    /// As others do: all at once, now and then without attempt and fence.
+pub(super) enum Style {
+    /// By callbacks: all at once, now and then without attempt and fence.
     Foreign,
     /// By the RPCs (Q14).
     Rpc,
 }
 
 /// The model.
-pub(super) struct Plain {
+pub(crate) struct Plain {
     pub(super) site: Site,
     style: Style,
-    /// How far its clock is off.
-    skew: Millis,
     /// Work that waits for its device or for a slot, oldest first.
     line: VecDeque<Work>,
     running: BTreeMap<Name, Work>,
@@ -61,19 +57,11 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    pub(super) fn new(number: usize, scene: &mut Scene) -> Self {
-        let style = match scene.dice.below(10) {
-            0..5 => Style::Agent,
-            5..8 => Style::Foreign,
-            _ => Style::Rpc,
-        };
-        // Without a fence only the clock tells attempts apart: nodes that may leave it out have a true one.
-        let off = if style == Style::Agent { 2_000 } else { 0 };
-        let skew = Millis(scene.dice.between(-off, off));
+    /// Its clock is true: without a fence only the clock tells attempts apart.
+    pub(super) fn new(site: Site, style: Style) -> Self {
         Self {
-            site: Site::new(number, scene),
+            site,
             style,
-            skew,
             line: VecDeque::new(),
             running: BTreeMap::new(),
             latest: BTreeMap::new(),

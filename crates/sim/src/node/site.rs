@@ -2,6 +2,7 @@
 
 use crate::{
     agenda::Happening,
+    fault::Fault,
     network::{Sender, Ticket},
     node::Chore,
     plan::{Plan, name},
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Site {
     number: usize,
     pub(crate) name: Name,
-    pub(super) slots: u32,
+    pub(crate) slots: u32,
     pub(crate) up: bool,
     /// Counts its lives; what an earlier one had planned does not happen.
     pub(super) incarnation: u32,
@@ -31,12 +32,13 @@ pub(crate) struct Attached {
 impl Site {
     pub(super) fn new(number: usize, scene: &mut Scene) -> Self {
         let name = Plan::node_name(number);
+        let slots = scene.dice.between(scene.plan.slots.0, scene.plan.slots.1);
         let devices = (0..scene.plan.devices_per_node).map(|n| device(&name, n));
         Self {
             number,
             devices: devices.collect(),
             name,
-            slots: scene.plan.settings.slots.min(1 + u32::try_from(scene.dice.below(6)).unwrap_or(0)),
+            slots: u32::try_from(slots).map_or(1, |slots| slots.min(scene.plan.settings.slots)),
             up: true,
             incarnation: 0,
         }
@@ -50,6 +52,11 @@ impl Site {
         let happening =
             Happening::Node { node: self.number, incarnation: self.incarnation, chore: chore.into() };
         scene.within(low, high, happening);
+    }
+
+    /// Plans something that the world does to this PC.
+    pub(super) fn plan_fault(&self, scene: &mut Scene, (low, high): (i64, i64), fault: fn(usize) -> Fault) {
+        scene.within(low, high, Happening::Fault(Box::new(fault(self.number))));
     }
 
     /// Whatever was planned or under way here is over.

@@ -67,7 +67,7 @@ impl Plain {
         if let Some(work) = self.running.remove(&device) {
             match self.style {
                 Style::Rpc => self.conclude(&work, scene),
-                Style::Agent | Style::Foreign => self.spool_finished(&work, scene),
+                Style::Foreign => self.spool_finished(&work, scene),
             }
         }
         self.begin_work(scene);

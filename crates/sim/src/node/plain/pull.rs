@@ -21,7 +21,7 @@ impl Plain {
         let held = u32::try_from(self.running.len() + self.line.len()).unwrap_or(u32::MAX);
         let max = match self.style {
             Style::Rpc => 0,
-            Style::Agent | Style::Foreign => self.site.slots.saturating_sub(held),
+            Style::Foreign => self.site.slots.saturating_sub(held),
         };
         let reports = self.style != Style::Foreign || scene.dice.chance(700);
         let wait = (max > 0 && scene.dice.chance(700)).then(|| Millis(scene.dice.between(1_000, WAIT_MAX.0)));
@@ -69,14 +69,20 @@ impl Plain {
         }
     }
 
-    /// Says once that a job has nothing more here; a share it never heard of is closed as well.
+    /// Says that a job has nothing more here, again whenever it is asked for; a share it never heard of is closed as well.
     fn close_share(&mut self, job: JobId, scene: &mut Scene) {
-        let share = self.shares.entry(job).or_default();
-        if share.closing {
+        if self.is_closing(job) {
             return;
         }
+        let share = self.shares.entry(job).or_default();
         share.closing = true;
         let summary = RunSummary { succeeded: share.succeeded, failed: share.failed, timeout: 0 };
         self.spool(ReportKind::RunFinished { job, summary }, scene);
+    }
+
+    fn is_closing(&self, job: JobId) -> bool {
+        let closes =
+            |kind: &ReportKind| matches!(kind, ReportKind::RunFinished { job: closed, .. } if *closed == job);
+        self.spool.iter().any(|spooled| closes(&spooled.report.kind))
     }
 }

@@ -24,7 +24,7 @@ impl Plain {
             id: ReportId::new(&id).expect("a plain id"),
             digest: Digest(u128::from(number)),
             worker: self.site.name.clone(),
-            at: scene.now + self.skew,
+            at: scene.now,
             body: "{}".into(),
             kind,
         };
@@ -39,12 +39,11 @@ impl Plain {
             return;
         }
         // A third party may leave the start out: the end counts as both (N7).
-        if self.style == Style::Agent || scene.dice.chance(800) {
+        if scene.dice.chance(800) {
             self.spool_about(work, TaskReportKind::Started, scene);
         }
         if scene.dice.chance(300) {
-            let step =
-                Step { name: name("PREFLIGHT"), status: StepStatus::Running, at: scene.now + self.skew };
+            let step = Step { name: name("PREFLIGHT"), status: StepStatus::Running, at: scene.now };
             self.spool_about(work, TaskReportKind::Progress(step), scene);
         }
     }
@@ -59,15 +58,10 @@ impl Plain {
         self.spool_end(&work, "agent restarted", scene);
     }
 
-    /// Sends what may be sent now: an agent one at a time, in order; others all at once.
+    /// Sends whatever is not under way, all at once.
     pub(super) fn pump(&mut self, scene: &mut Scene) {
-        let at_once = match self.style {
-            Style::Agent => 1,
-            Style::Foreign | Style::Rpc => usize::MAX,
-        };
-        let unsent: Vec<usize> = (0..self.spool.len().min(at_once))
-            .filter(|place| self.spool[*place].exchange.is_none())
-            .collect();
+        let places = 0..self.spool.len();
+        let unsent: Vec<usize> = places.filter(|place| self.spool[*place].exchange.is_none()).collect();
         for place in unsent {
             let report = self.spool[place].report.clone();
             let ticket = self.site.ask(scene, Command::Report(report), None);
@@ -112,12 +106,12 @@ impl Plain {
             share.succeeded += 1;
             Outcome::Succeeded
         };
-        let kind = TaskReportKind::Finished { outcome, started_at: work.began + self.skew, result: None };
+        let kind = TaskReportKind::Finished { outcome, started_at: work.began, result: None };
         self.spool_about(work, kind, scene);
     }
 
     fn spool_about(&mut self, work: &Work, kind: TaskReportKind, scene: &mut Scene) {
-        let told = self.style == Style::Agent || scene.dice.chance(500);
+        let told = scene.dice.chance(500);
         let report = TaskReport {
             job: work.task.job,
             task: work.task,

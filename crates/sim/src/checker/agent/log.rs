@@ -1,0 +1,177 @@
+//! N19: what stands in a spool stays there until it is answered, and arrives in order.
+
+use super::{AgentBook, run};
+use crate::checker::{Verdict, broken, ensure};
+use muster_agent::{Text, core::Event};
+use muster_model::ReportId;
+use muster_spool::{Recovered, Seq, SetAside};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Everything that was written down and can still be read back, or was answered.
+#[derive(Default)]
+pub(super) struct Log {
+    pub(super) entries: BTreeMap<u64, Entry>,
+    numbers: BTreeMap<Text, u64>,
+    /// Everything up to here is on disk.
+    pub(super) durable: u64,
+    /// What has not reached the coordinator.
+    unheard: BTreeSet<u64>,
+    /// What was put aside for people.
+    aside: BTreeSet<u64>,
+    /// What was put aside before a crash and came back: people may find it or not.
+    half_aside: BTreeSet<u64>,
+}
+
+/// One event.
+pub(super) struct Entry {
+    pub(super) event: Event,
+    bytes: Vec<u8>,
+    is_refused: bool,
+    pub(super) is_answered: bool,
+}
+
+impl AgentBook {
+    /// An event is written down, as the number that the core gave it and the one that the spool gave it.
+    pub(crate) fn appended(&mut self, (number, seq): (u64, Seq), event: &Event, bytes: Vec<u8>) -> Verdict {
+        let last = self.log.last();
+        ensure(seq.0 == number && number == last + 1, "spool_numbers", || {
+            format!("{number} became {seq:?} after {last}")
+        })?;
+        let known = self.log.numbers.insert(event.id.clone(), number);
+        ensure(known.is_none(), "event_id_used_twice", || format!("{} is {known:?} and {number}", event.id))?;
+        run::check(event, &self.log, &self.works)?;
+        self.log.unheard.insert(number);
+        let entry = Entry { event: event.clone(), bytes, is_refused: false, is_answered: false };
+        self.log.entries.insert(number, entry);
+        self.works.reported(event)
+    }
+
+    /// The number of the last event.
+    pub(crate) fn last(&self) -> Seq {
+        Seq(self.log.last())
+    }
+
+    /// The spool says that everything is on disk.
+    pub(crate) fn synced(&mut self, up_to: Seq) -> Verdict {
+        let last = self.log.last();
+        ensure(up_to.0 == last, "sync_incomplete", || format!("up to {up_to:?}, {last} were appended"))?;
+        self.log.durable = last;
+        Ok(())
+    }
+
+    pub(crate) fn is_durable(&self, number: u64) -> bool {
+        number <= self.log.durable && self.log.entries.get(&number).is_some_and(|entry| !entry.is_answered)
+    }
+
+    /// An event is read to be sent.
+    pub(crate) fn reads(&self, number: u64, bytes: Option<&[u8]>) -> Verdict {
+        ensure(number <= self.log.durable, "sent_before_durable", || format!("{number}"))?;
+        let written = self.log.entries.get(&number).map(|entry| &*entry.bytes);
+        ensure(bytes == written, "spool_alters", || format!("{number} is {bytes:?}, was {written:?}"))
+    }
+
+    /// An event is put aside for people: the coordinator must have refused it.
+    pub(crate) fn sets_aside(&mut self, number: u64) -> Verdict {
+        let is_refused = self.log.entries.get(&number).is_some_and(|entry| entry.is_refused);
+        ensure(is_refused, "set_aside_without_reason", || format!("{number}"))?;
+        self.log.aside.insert(number);
+        self.log.answered(number);
+        Ok(())
+    }
+
+    /// The spool was opened again: it must hold what was durable and not answered, and nothing that was never written.
+    pub(crate) fn reopened(&mut self, recovered: &Recovered, last: Seq) -> Verdict {
+        for (seq, bytes) in recovered.since.iter().chain(&recovered.pending) {
+            let written = self.log.entries.get(&seq.0).map(|entry| &entry.bytes);
+            ensure(written == Some(bytes), "spool_alters", || {
+                format!("{seq:?}: {bytes:?}, was {written:?}")
+            })?;
+        }
+        let pending: BTreeSet<u64> = recovered.pending.iter().map(|(seq, _)| seq.0).collect();
+        let kept = recovered.since.iter().map(|(seq, _)| seq.0).max().unwrap_or(0).max(self.log.durable);
+        ensure(last.0 == kept, "spool_forgets", || format!("goes on after {last:?}, {kept} was written"))?;
+        let lost =
+            self.log.entries.range(..=kept).find(|(seq, entry)| !entry.is_answered && !pending.contains(seq));
+        ensure(lost.is_none(), "spool_loses", || {
+            format!("{:?}", lost.map(|(seq, entry)| (seq, &entry.event)))
+        })?;
+        ensure(recovered.pending.is_sorted_by_key(|(seq, _)| *seq), "spool_order", || {
+            format!("{pending:?}")
+        })?;
+        let half_aside: Vec<u64> = self.log.aside.intersection(&pending).copied().collect();
+        self.log.aside.retain(|number| !pending.contains(number));
+        self.log.half_aside.extend(half_aside);
+        self.log.cut(kept);
+        self.works.replay(&self.log);
+        Ok(())
+    }
+}
+
+impl Log {
+    pub(super) fn last(&self) -> u64 {
+        self.entries.last_key_value().map_or(0, |(number, _)| *number)
+    }
+
+    pub(super) fn id(&self, number: u64) -> Option<ReportId> {
+        ReportId::new(&self.entries.get(&number)?.event.id).ok()
+    }
+
+    pub(super) fn answered(&mut self, number: u64) {
+        if let Some(entry) = self.entries.get_mut(&number) {
+            entry.is_answered = true;
+        }
+    }
+
+    /// An event reaches the coordinator. At its first arrival everything that must come before it has arrived.
+    pub(super) fn heard(&mut self, id: &str) -> Verdict {
+        let Some(number) = self.numbers.get(id).copied() else {
+            return broken("report_from_nobody", || id.to_owned());
+        };
+        if !self.unheard.remove(&number) {
+            return Ok(());
+        }
+        let event = &self.entries[&number].event;
+        let earlier = self.unheard.range(..number).map(|earlier| &self.entries[earlier].event);
+        let overtaken = earlier.clone().find(|earlier| must_precede(earlier, event));
+        ensure(overtaken.is_none(), "report_overtakes", || format!("{event:?} before {overtaken:?}"))
+    }
+
+    /// An event is refused; what is refused need not arrive.
+    pub(super) fn refused(&mut self, id: &str) {
+        let Some(number) = self.numbers.get(id) else {
+            return;
+        };
+        self.unheard.remove(number);
+        if let Some(entry) = self.entries.get_mut(number) {
+            entry.is_refused = true;
+        }
+    }
+
+    /// What was never durable may be gone.
+    fn cut(&mut self, kept: u64) {
+        for (number, entry) in self.entries.split_off(&(kept + 1)) {
+            self.numbers.remove(&entry.event.id);
+            self.unheard.remove(&number);
+        }
+        self.durable = kept;
+    }
+
+    /// Every event was answered, and people find what was refused.
+    pub(super) fn at_rest(&self, aside: &[SetAside]) -> Verdict {
+        let open = self.entries.values().find(|entry| !entry.is_answered);
+        ensure(open.is_none(), "event_unanswered", || format!("{:?}", open.map(|entry| &entry.event)))?;
+        let found: BTreeSet<u64> = aside.iter().map(|entry| entry.seq.0).collect();
+        let is_right = found.is_superset(&self.aside)
+            && found.iter().all(|number| self.aside.contains(number) || self.half_aside.contains(number));
+        ensure(is_right, "set_aside_lost", || format!("{found:?} of {:?}", self.aside))?;
+        let alien = aside.iter().find(|entry| self.entries[&entry.seq.0].bytes != entry.payload);
+        ensure(alien.is_none(), "spool_alters", || format!("{alien:?}"))
+    }
+}
+
+/// Events of one task arrive in their order; a run's own after all before them and before all after them (N19).
+fn must_precede(earlier: &Event, later: &Event) -> bool {
+    let task = |event: &Event| event.kind.attempt().map(|attempt| attempt.task.clone());
+    let is_same_run = earlier.kind.run() == later.kind.run();
+    is_same_run && (task(earlier).is_none() || task(later).is_none() || task(earlier) == task(later))
+}

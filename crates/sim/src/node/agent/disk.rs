@@ -1,0 +1,207 @@
+//! N19: the spool on a disk that fills up, fails and loses what was not synced.
+
+use super::{Agent, Chore};
+use crate::{
+    checker::{Broken, Checker, Verdict},
+    planted::Planted,
+    scene::Scene,
+};
+use muster_agent::{
+    core::{Answer, Event, EventKind, Refusal},
+    wire,
+};
+use muster_spool::{Failure, Seq, SpoolError};
+
+impl Agent {
+    pub(super) fn append(
+        &mut self,
+        (number, event): (u64, &Event),
+        scene: &mut Scene,
+        checker: &mut Checker,
+    ) -> Verdict {
+        scene.note(|| format!("{}: writes down {number}, {:?}", self.site.name, event.kind));
+        let bytes = wire::write_event(self.site.name.as_str(), event);
+        let seq = self.life().spool.append(&bytes).map_err(spool_broke)?;
+        checker.agent(&self.site).appended((number, seq), event, bytes)?;
+        let slow = scene.dice.chance(50);
+        self.plan_sync((1, if slow { 600 } else { 15 }), scene);
+        let is_start = matches!(event.kind, EventKind::TaskStarted { .. });
+        if is_start && self.planted == Some(Planted::BegunBeforeDurable) {
+            let now = self.now(scene);
+            self.life().core.durable(number, now);
+        }
+        Ok(())
+    }
+
+    /// Makes everything that was appended so far durable at once.
+    pub(super) fn sync(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let now = self.now(scene);
+        self.life().is_sync_planned = false;
+        let synced = match self.planted {
+            Some(Planted::SyncLies) if scene.dice.chance(500) => Ok(checker.agent(&self.site).last()),
+            _ => self.life().spool.sync(),
+        };
+        match synced {
+            Ok(last) => {
+                checker.agent(&self.site).synced(last)?;
+                self.snapshot(scene, checker)?;
+                if let Some(life) = &mut self.life {
+                    life.core.durable(last.0, now);
+                }
+                self.sync_what_waits(scene);
+                Ok(())
+            }
+            Err(error) => self.not_synced(&error, scene, checker),
+        }
+    }
+
+    pub(super) fn let_go(&mut self, number: u64, checker: &mut Checker) -> Verdict {
+        checker.lets_go(&self.site, number)?;
+        self.life().spool.ack(Seq(number));
+        Ok(())
+    }
+
+    pub(super) fn set_aside(
+        &mut self,
+        (number, refusal): (u64, &Refusal),
+        scene: &mut Scene,
+        checker: &mut Checker,
+    ) -> Verdict {
+        scene.count("report set aside");
+        checker.agent(&self.site).sets_aside(number)?;
+        self.life().spool.set_aside(Seq(number), refusal.detail.as_bytes());
+        self.plan_sync((1, 50), scene);
+        Ok(())
+    }
+
+    /// Reads what is to be sent; a disk that does not give it now may give it later.
+    pub(super) fn read(
+        &mut self,
+        number: u64,
+        scene: &mut Scene,
+        checker: &mut Checker,
+    ) -> Result<Option<Vec<u8>>, Broken> {
+        match self.life().spool.read(Seq(number)) {
+            Ok(bytes) => {
+                checker.agent(&self.site).reads(number, bytes.as_deref())?;
+                Ok(bytes)
+            }
+            Err(error) => {
+                self.trouble(&error, scene, checker)?;
+                if self.life.is_some() {
+                    self.sent((number, Answer::None), scene, checker)?;
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// The disk of a node that is up begins to go wrong.
+    pub(in crate::node) fn spoil_disk(&mut self, scene: &mut Scene) {
+        if self.life.is_none() {
+            return;
+        }
+        let nth = scene.dice.below(8) as u64;
+        match scene.dice.below(4) {
+            0 => {
+                scene.count("disk will fail");
+                self.disk.fail(nth, Failure::Broken);
+            }
+            1 => {
+                scene.count("disk full");
+                let used = self.disk.used();
+                self.disk.set_capacity(Some(used));
+                self.site.plan_fault(scene, (5_000, 60_000), crate::fault::Fault::MakeRoom);
+            }
+            _ => {
+                scene.count("power will go");
+                self.disk.fail(nth, Failure::PowerLoss);
+            }
+        }
+    }
+
+    /// There is room on the disk again.
+    pub(in crate::node) fn make_room(&self) {
+        self.disk.set_capacity(None);
+    }
+
+    /// The disk is well for good.
+    pub(in crate::node) fn heal_disk(&self) {
+        self.disk.set_capacity(None);
+        self.disk.fail_no_more();
+    }
+
+    /// The last look at what was put aside for people.
+    pub(in crate::node) fn at_rest(&self, checker: &mut Checker) -> Verdict {
+        let aside = muster_spool::set_aside_entries(&self.disk).map_err(spool_broke)?;
+        checker.agent(&self.site).at_rest(&aside)
+    }
+
+    /// A full segment gives way to a new one that begins with what the core knows.
+    ///
+    /// Everything the core wants appended has been: what it knows and what the spool holds are the same.
+    fn snapshot(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let is_stale = self.planted == Some(Planted::SnapshotStale);
+        if !self.life().spool.wants_snapshot() {
+            return Ok(());
+        }
+        let life = self.life();
+        let state = life.core.snapshot();
+        let before = std::mem::replace(&mut life.stale_state, state.clone());
+        let state = if is_stale && !before.is_empty() { before } else { state };
+        match life.spool.snapshot(&state) {
+            Ok(()) => {
+                scene.count("snapshot");
+                Ok(())
+            }
+            Err(error) => self.trouble(&error, scene, checker),
+        }
+    }
+
+    fn not_synced(&mut self, error: &SpoolError, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        self.trouble(error, scene, checker)?;
+        let now = self.now(scene);
+        if let Some(life) = &mut self.life {
+            scene.count("sync failed");
+            life.core.spool_failed(now);
+            self.plan_sync((500, 5_000), scene);
+        }
+        Ok(())
+    }
+
+    /// What failed is tried again; a PC without power is gone.
+    pub(super) fn trouble(
+        &mut self,
+        error: &SpoolError,
+        scene: &mut Scene,
+        checker: &mut Checker,
+    ) -> Verdict {
+        scene.note(|| format!("{}: {error}", self.site.name));
+        if let SpoolError::Damaged { .. } | SpoolError::Version { .. } | SpoolError::TooLong { .. } = error {
+            return Err(Broken::new("spool_damaged", error.to_string()));
+        }
+        if self.disk.is_powerless() {
+            self.lose_power(scene, checker);
+            self.start_again(scene, (500, 60_000));
+        }
+        Ok(())
+    }
+
+    fn plan_sync(&mut self, span: (i64, i64), scene: &mut Scene) {
+        if !std::mem::replace(&mut self.life().is_sync_planned, true) {
+            self.site.plan(scene, span, Chore::Sync);
+        }
+    }
+
+    /// What was set aside and could not be written down waits for the next sync.
+    fn sync_what_waits(&mut self, scene: &mut Scene) {
+        if self.life.as_ref().is_some_and(|life| life.spool.needs_sync()) {
+            self.plan_sync((500, 5_000), scene);
+        }
+    }
+}
+
+/// A spool that fails without having been told to is broken.
+pub(super) fn spool_broke(error: SpoolError) -> Broken {
+    Broken::new("spool", error.to_string())
+}

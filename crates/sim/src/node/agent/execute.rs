@@ -1,0 +1,143 @@
+//! What devices do with the work they are given: most of it takes seconds, some fails, some hangs.
+
+use super::{Agent, Chore};
+use crate::{
+    checker::{Checker, Verdict},
+    plan::name,
+    planted::Planted,
+    scene::Scene,
+};
+use muster_agent::{
+    Artifact, End, StepStatus,
+    core::{TIMEOUT, Work},
+};
+use muster_model::{FailureReason, Name};
+use std::collections::VecDeque;
+
+/// A work on its device.
+pub(super) struct Execution {
+    device: Name,
+    moves: VecDeque<Move>,
+    pause: (i64, i64),
+    /// Counts how often it took another way than planned.
+    turn: u32,
+}
+
+enum Move {
+    Step(&'static str, StepStatus),
+    End(End),
+}
+
+impl Agent {
+    pub(super) fn begin_work(&mut self, work: Work, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        scene.note(|| format!("{}: begins {} on {}", self.site.name, work.job.task, work.job.device));
+        checker.begins(&self.site, &work)?;
+        let device = name(&work.job.device);
+        let (moves, pause) = match self.site.is_usable(&device) {
+            true => draw(scene),
+            false => (VecDeque::from([Move::End(gone())]), (10, 1_000)),
+        };
+        self.life().works.insert(work.number, Execution { device, moves, pause, turn: 0 });
+        self.site.plan(scene, pause, Chore::Proceed { work: work.number, turn: 0 });
+        Ok(())
+    }
+
+    /// The next thing happens on the device; after the last nothing does until somebody ends it.
+    pub(super) fn proceed(
+        &mut self,
+        (number, turn): (u64, u32),
+        scene: &mut Scene,
+        checker: &mut Checker,
+    ) -> Verdict {
+        let now = self.now(scene);
+        let life = self.life();
+        let Some(work) = life.works.get_mut(&number).filter(|work| work.turn == turn) else {
+            return Ok(());
+        };
+        match work.moves.pop_front() {
+            Some(Move::Step(step, status)) => {
+                let pause = work.pause;
+                life.core.stepped(number, (step, status), now);
+                self.site.plan(scene, pause, Chore::Proceed { work: number, turn });
+            }
+            Some(Move::End(end)) => {
+                life.works.remove(&number);
+                life.core.ended(number, end, now);
+                scene.note(|| format!("{}: work {number} is over", self.site.name));
+                checker.agent(&self.site).is_over(number);
+            }
+            None => scene.count("work hangs"),
+        }
+        Ok(())
+    }
+
+    /// Something of a killed work runs for a while yet.
+    pub(super) fn kill(&mut self, number: u64, scene: &mut Scene) -> Verdict {
+        scene.count("work killed");
+        let span = if scene.calm { (10, 500) } else { (10, 5_000) };
+        self.turn(number, End::Stopped, (span, scene));
+        if self.planted == Some(Planted::KilledTooSoon) {
+            let now = self.now(scene);
+            self.life().core.ended(number, End::Stopped, now);
+        }
+        Ok(())
+    }
+
+    /// What runs on a device that is gone fails soon.
+    pub(in crate::node) fn interrupt(&mut self, device: &Name, scene: &mut Scene) {
+        let Some(life) = &self.life else { return };
+        let found = life.works.iter().find(|(_, work)| work.device == *device);
+        if let Some((number, _)) = found {
+            let number = *number;
+            self.turn(number, gone(), ((50, 3_000), scene));
+        }
+    }
+
+    /// A work ends otherwise than planned.
+    fn turn(&mut self, number: u64, end: End, (span, scene): ((i64, i64), &mut Scene)) {
+        let Some(work) = self.life().works.get_mut(&number) else {
+            return;
+        };
+        work.turn += 1;
+        work.moves = VecDeque::from([Move::End(end)]);
+        let turn = work.turn;
+        self.site.plan(scene, span, Chore::Proceed { work: number, turn });
+    }
+}
+
+fn draw(scene: &mut Scene) -> (VecDeque<Move>, (i64, i64)) {
+    let mut moves = VecDeque::new();
+    for step in STEPS.iter().take(scene.dice.below(3)) {
+        moves.push_back(Move::Step(step, StepStatus::Running));
+        moves.push_back(Move::Step(step, StepStatus::Done));
+    }
+    let parts = i64::try_from(moves.len()).unwrap_or(0) + 1;
+    let (low, high) = match scene.dice.below(100) {
+        0..4 if !scene.calm => return (moves, (100, 2_000)),
+        4..12 if !scene.calm => (10_000, 60_000),
+        _ => scene.plan.work_ms,
+    };
+    moves.push_back(Move::End(draw_end(scene)));
+    (moves, (low / parts, high / parts))
+}
+
+fn draw_end(scene: &mut Scene) -> End {
+    if !scene.dice.chance(if scene.calm { 50 } else { 200 }) {
+        let artifact = scene.dice.chance(200).then(|| Artifact {
+            kind: "screenshot".into(),
+            storage_path: "videos/_/1.png".into(),
+            public_url: "https://store/videos/_/1.png".into(),
+        });
+        return End::Succeeded { artifact };
+    }
+    let reason = scene.dice.pick(&FailureReason::ALL).copied().unwrap_or(FailureReason::Unknown);
+    let timed_out = scene.dice.chance(200);
+    let words = if timed_out { TIMEOUT } else { "" };
+    End::Failed { reason, error: format!("{words}gone wrong"), timed_out }
+}
+
+fn gone() -> End {
+    End::Failed { reason: FailureReason::AdbOffline, error: "the device is gone".into(), timed_out: false }
+}
+
+const STEPS: [&str; 2] = ["PREFLIGHT", "LOGIN_FLOW"];
