@@ -13,7 +13,7 @@ pub use report::Report;
 use crate::{
     Attached, End, StepStatus,
     core::{Action, Answer, Core, Drain, Found, NoAnswer, PullAnswer, Settings, SnapshotError, Work},
-    driver::StepFailure,
+    driver::{Cause, StepFailure},
     execute::Executor,
     wire::{self, NotACallback},
 };
@@ -74,6 +74,8 @@ pub struct Agent {
     /// What was appended lately, so that sending it need not read the disk.
     fresh: BTreeMap<u64, Vec<u8>>,
     works: HashMap<u64, CancellationToken>,
+    /// Why devices could not be listed the last time.
+    trouble: Option<Cause>,
     /// No new segment of the spool is tried before this.
     next_segment_at: Timestamp,
     happened: mpsc::UnboundedReceiver<Happened>,
@@ -111,6 +113,7 @@ impl Agent {
             options,
             fresh: BTreeMap::new(),
             works: HashMap::new(),
+            trouble: None,
             next_segment_at: Timestamp::default(),
             happened,
             tell,
@@ -186,9 +189,23 @@ impl Agent {
                 self.works.remove(&work);
                 self.core.ended(work, end, now);
             }
-            Happened::Devices(Ok(devices)) => self.core.devices_seen(devices, now),
-            Happened::Devices(Err(failure)) => {
-                tracing::warn!(error = %failure, "devices cannot be listed");
+            Happened::Devices(seen) => self.look(seen, now),
+        }
+    }
+
+    /// Takes a look at the devices. The same trouble every few seconds is told once.
+    fn look(&mut self, seen: Result<Vec<Attached>, StepFailure>, now: Timestamp) {
+        match seen {
+            Ok(devices) => {
+                if self.trouble.take().is_some() {
+                    tracing::info!("devices are listed again");
+                }
+                self.core.devices_seen(devices, now);
+            }
+            Err(failure) => {
+                if self.trouble.replace(failure.cause) != Some(failure.cause) {
+                    tracing::warn!(error = %failure, "devices cannot be listed");
+                }
                 self.core.devices_unknown(now);
             }
         }
