@@ -25,7 +25,7 @@ const FAMILY: usize = 6;
 /// N18, N22: a step that took too long has really ended when that is told: nothing of it is left, in whatever session.
 #[test]
 fn nothing_is_left_of_a_step_that_took_too_long() {
-    let workshop = workshop("timeoutMs = 2500");
+    let workshop = workshop("timeoutMs = 4000");
     let backend = Backend::start();
     let _agent = workshop.equip(AgentSetup::new(&backend.url(), "PC-01")).args(&["--slots", "1"]).start();
     let task = format!("slow-{}", backend.url());
@@ -38,7 +38,7 @@ fn nothing_is_left_of_a_step_that_took_too_long() {
     assert_eq!(processes::of_attempt(&task, 1), Vec::<String>::new());
     assert_eq!(
         (&told["failure_reason"], &told["error_message"]),
-        (&json!("unknown"), &json!("timeout: WORK took longer than 2500 ms"))
+        (&json!("unknown"), &json!("timeout: WORK took longer than 4000 ms"))
     );
     // Its slot and its device were free for another then, and not before: that one got the lock.
     assert_eq!(backend.finished("next")["status"], "succeeded");

@@ -4,7 +4,9 @@
 mod adb;
 mod backend;
 mod endings;
+mod flags;
 mod full_disk;
+mod hardware;
 mod outage;
 mod processes;
 mod reasons;
@@ -16,8 +18,12 @@ mod vendor;
 mod workflows;
 mod workshop;
 
-use muster_tests::{Server, until};
+use muster_tests::{Agent, Server, until};
 use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// The workflow that ships with the agent.
 const SHIPPED: &str = "login_settings_screenshot_v1";
@@ -76,4 +82,16 @@ fn shown(event: &Value) -> String {
         "task_finished" => format!("task_finished {}", word("status")),
         other => other.to_owned(),
     }
+}
+
+/// How often a text stands in the newest segment of an agent's spool: written there it survives any death.
+fn on_disk(agent: &Agent, text: &str) -> usize {
+    let bytes = fs::read(newest_segment(&agent.spool())).unwrap();
+    String::from_utf8_lossy(&bytes).matches(text).count()
+}
+
+fn newest_segment(spool: &Path) -> PathBuf {
+    let names = fs::read_dir(spool).unwrap().map(|entry| entry.unwrap().path());
+    let is_segment = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("segment-");
+    names.filter(is_segment).max().unwrap()
 }

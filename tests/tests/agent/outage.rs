@@ -3,7 +3,7 @@
 use crate::{
     SHIPPED,
     backend::{Backend, CALLBACK, NO_ANSWER, job},
-    counts, ended, enrolled, shown, submit, told,
+    counts, ended, enrolled, on_disk, shown, submit, told,
 };
 use muster_tests::{Agent, AgentSetup, Server, until};
 use serde_json::{Value, json};
@@ -31,13 +31,11 @@ fn an_outage_costs_time_and_nothing_else() {
     let mut server = Server::with_fixed_port(&[]);
     let mut agent = Agent::start(&server, "PC-01", "simulated:3");
     enrolled(&server, "PC-01", 3);
-    let run = submit(&server, SHIPPED, json!({"simulate": {"step_ms": 100}}));
+    let run = submit(&server, SHIPPED, json!({"simulate": {"step_ms": 300}}));
     until("three tasks at work", || (agent.status()["running"] == 3).then_some(()));
     server.kill9();
-    until("three tasks at their end", || {
-        let status = agent.status();
-        (status["running"] == 0 && status["state"] == "no answer").then_some(())
-    });
+    until("three ends on disk", || (on_disk(&agent, "task_finished") == 3).then_some(()));
+    until("no answer", || (agent.status()["state"] == "no answer").then_some(()));
     let waiting = agent.status()["spooled"].as_u64().unwrap();
     assert!((3..=40).contains(&waiting), "{waiting}");
     agent.kill9();

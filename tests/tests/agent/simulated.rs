@@ -20,15 +20,15 @@ fn simulated_devices_do_as_they_are_told() {
         (json!({"fail_step": "SCREENSHOT"}), 60_000, "screenshot_error", "SCREENSHOT: simulated failure"),
         (
             json!({"hang_step": "LOGIN_FLOW"}),
-            700,
+            1000,
             "login_flow_timeout",
-            "timeout: the task took longer than 700 ms, in LOGIN_FLOW",
+            "timeout: the task took longer than 1000 ms, in LOGIN_FLOW",
         ),
         (
             json!({"hang_step": "PREFLIGHT"}),
-            700,
+            1000,
             "unknown",
-            "timeout: the task took longer than 700 ms, in PREFLIGHT",
+            "timeout: the task took longer than 1000 ms, in PREFLIGHT",
         ),
         (
             json!({"fail_stp": "SCREENSHOT"}),

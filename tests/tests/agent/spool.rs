@@ -3,13 +3,13 @@
 use crate::{
     SHIPPED,
     backend::{Backend, CALLBACK, job},
-    shown,
+    newest_segment, on_disk, shown,
 };
 use muster_tests::{AgentSetup, until};
 use serde_json::json;
 use std::{
     fs::{self, OpenOptions},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// N13, N19: an event that is refused for good is set aside for a person and holds up nobody; its task is ended, because
@@ -46,22 +46,24 @@ fn a_refused_event_is_set_aside() {
 /// N19: whatever a crash left at the end of the newest segment is cut, with a word about it, and nothing before it is lost.
 #[test]
 fn a_torn_end_is_cut() {
-    for tear in [append_garbage, cut_the_last_record] {
+    let tears: [(fn(&Path), _, _); 2] =
+        [(append_garbage, "succeeded", ""), (cut_the_last_record, "failed", "agent restarted")];
+    for (tear, status, error) in tears {
         let backend = Backend::start();
         backend.rule(|path, _| (path == CALLBACK).then(|| (503, json!({}))));
         let mut agent = AgentSetup::new(&backend.url(), "PC-01").start();
         backend.offer(job("t1", "sim-0001", SHIPPED));
         // Nothing is taken, so everything stays there.
-        until("the end on disk", || holds(&newest_segment(&agent.spool()), b"task_finished").then_some(()));
+        until("the end on disk", || (on_disk(&agent, "task_finished") == 1).then_some(()));
         agent.kill9();
         tear(&newest_segment(&agent.spool()));
         backend.rule(|path, _| (path == CALLBACK).then(|| (200, json!({"ok": true}))));
         agent.restart();
         assert!(agent.log().contains("cut a torn end off the spool"), "{}", agent.log());
         let told = backend.finished("t1");
-        // An end that was torn off never left: what was interrupted is told anew.
-        let expected = if told["status"] == "failed" { "agent restarted" } else { "" };
-        assert_eq!(told["error_message"].as_str().unwrap_or_default(), expected);
+        // An end that was torn off never left: what it ended was interrupted.
+        assert_eq!(told["status"], status);
+        assert_eq!(told["error_message"].as_str().unwrap_or_default(), error);
         let events: Vec<_> = backend.events_of("t1").iter().map(shown).collect();
         assert_eq!(events[..11], crate::outage::WHOLE[..11]);
         until("an empty spool", || (agent.status()["spooled"] == 0).then_some(()));
@@ -84,10 +86,6 @@ fn a_spool_has_one_agent() {
     assert_eq!(backend.finished("t1")["status"], "succeeded");
 }
 
-fn holds(file: &Path, text: &[u8]) -> bool {
-    fs::read(file).unwrap().windows(text.len()).any(|window| window == text)
-}
-
 fn append_garbage(segment: &Path) {
     let end = written(segment);
     let file = OpenOptions::new().write(true).open(segment).unwrap();
@@ -103,10 +101,4 @@ fn cut_the_last_record(segment: &Path) {
 fn written(segment: &Path) -> u64 {
     let bytes = fs::read(segment).unwrap();
     bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1
-}
-
-fn newest_segment(spool: &Path) -> PathBuf {
-    let names = fs::read_dir(spool).unwrap().map(|entry| entry.unwrap().path());
-    let is_segment = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("segment-");
-    names.filter(is_segment).max().unwrap()
 }

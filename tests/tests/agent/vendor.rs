@@ -7,6 +7,7 @@ use crate::{
 };
 use muster_tests::{AgentSetup, Server, VendorReply, VendorServer, until};
 use serde_json::{Value, json};
+use std::net::TcpListener;
 
 /// N23: a run with steps of a vendor's kind; devices go by their serial and are reached by what reaches them now.
 #[test]
@@ -64,6 +65,18 @@ fn heartbeats_tell_of_the_vendors_program() {
             (&json!(is_there), &json!(count))
         );
     }
+}
+
+/// N23: a program that is not there is looked for again and again, and one line of the log says so.
+#[test]
+fn a_vendors_program_that_is_gone_is_named_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let backend = Backend::start();
+    let url = format!("vendor:ws://{}", listener.local_addr().unwrap());
+    let agent = AgentSetup::new(&backend.url(), "PC-01").devices(&url).start();
+    // Each look is a connection, which ends at once.
+    (0..3).for_each(|_| drop(listener.accept().unwrap()));
+    assert_eq!(agent.log().matches("devices cannot be listed").count(), 1, "{}", agent.log());
 }
 
 fn vendor() -> VendorServer {
