@@ -154,13 +154,11 @@ impl Evidence<'_> {
         let interrupted = self.ledger.reports.iter().filter(|report| report.is_interruption()).count();
         let killed = match self.crashes {
             [] => return good("no agent was killed this time".to_owned()),
-            [crash] => format!("the agent {} was killed at work (kill -9) and started again", crash.pc),
-            more => format!("{} times an agent was killed at work (kill -9) and started again", more.len()),
+            [crash] => format!("the agent {} was killed at work (kill -9)", crash.pc),
+            more => format!("agents were killed at work (kill -9) {} times", more.len()),
         };
-        let spooled = spooled.len();
-        good(format!(
-            "{killed}: {interrupted} tasks interrupted, {spooled} events came out of its spool, none lost"
-        ))
+        let told = format!("{interrupted} interrupted tasks and {} events left in the spool", spooled.len());
+        good(format!("{killed}: {told} were reported after the restart, each once"))
     }
 
     /// Q11: what used up its attempts was taken out of service, and returned.
@@ -175,8 +173,8 @@ impl Evidence<'_> {
         Finding { is_good, says }
     }
 
-    /// N8b, N14: no agent's summary differs from the rows. What ends after a cancellation is counted by its agent as it ended,
-    /// by the server as cancelled.
+    /// N8b, N14: no agent's summary differs from the rows. What ends after a cancellation is counted by its agent as it
+    /// ended, by the server as cancelled.
     fn no_alert(&self) -> Finding {
         let unexpected = |run: &Option<String>| !run.as_ref().is_some_and(|run| self.is_cancelled(run));
         match self.ledger.alerts.iter().find(|(_, run)| unexpected(run)) {

@@ -128,7 +128,7 @@ impl Performed {
         let pc = self.plan.killed_pc().filter(|_| !self.has_ended())?;
         let counts = self.per_pc.get(pc)?;
         let targets = self.plan.scope.devices().filter(|device| device.pc() == pc).count() as u64;
-        (counts.running > 0 && counts.completed * 4 >= targets).then_some(pc)
+        (counts.running > 0 && counts.completed * 5 >= targets).then_some(pc)
     }
 }
 

@@ -143,6 +143,11 @@ impl RunPlan {
             Twist::None | Twist::Withdrawn | Twist::WearsOut => None,
         }
     }
+
+    /// How long a device takes for a step; longer where there must be time to kill somebody in the middle of it all.
+    const fn step_ms(&self) -> u64 {
+        if self.killed_pc().is_some() { 2 * STEP_MS } else { STEP_MS }
+    }
 }
 
 impl Plan {
@@ -165,7 +170,7 @@ impl Plan {
         let devices: Map<String, Value> = run.scope.devices().filter_map(steering).collect();
         json!({
             "workflow_id": WORKFLOW,
-            "params": {"simulate": {"devices": devices}},
+            "params": {"simulate": {"step_ms": run.step_ms(), "devices": devices}},
             "scope": run.scope.wire(),
             "queue": run.queue,
             "max_attempts": ATTEMPTS_MAX,
@@ -259,6 +264,8 @@ pub(super) const ATTEMPTS_MAX: u16 = 3;
 /// The steps of the workflow (N11).
 pub(super) const STEPS: [&str; 5] = ["PREFLIGHT", "BOOTSTRAP", "LOGIN_FLOW", "SCREENSHOT", "UPLOAD"];
 
+/// So that agents have something to do at all times, and a small machine is not busy with nothing but callbacks.
+const STEP_MS: u64 = 40;
 const WORKFLOW: &str = "login_settings_screenshot_v1";
 const MAIN: &str = "default";
 const NIGHTLY: &str = "nightly";

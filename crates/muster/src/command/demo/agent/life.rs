@@ -127,7 +127,8 @@ mod tests {
     fn a_process_is_found_by_its_parent() {
         assert_eq!(family("42 (a) Z 1 (x)) S 7 40 40 0 -1"), Some((42, 7)));
         assert_eq!(family("nonsense"), None);
-        let parent = rustix::process::getppid().unwrap().as_raw_pid();
-        assert!(child_of(parent).is_some());
+        // In a container the parent may be out of sight.
+        let parent = rustix::process::getppid();
+        assert!(parent.is_none_or(|parent| child_of(parent.as_raw_pid()).is_some()));
     }
 }
