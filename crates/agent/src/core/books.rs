@@ -175,8 +175,8 @@ impl Ended {
     }
 }
 
-/// A pull's answer may be on its way while the run it speaks of is closed; an hour is longer than any.
-const KEEP_CLOSED: Millis = Millis(3_600_000);
+/// An answer to a pull may be on its way while the run it speaks of is closed; no pull takes longer than this.
+const KEEP_CLOSED: Millis = Millis(120_000);
 /// A backend that never says that a run is over is not waited for longer.
 const KEEP_OPEN: Millis = Millis(7 * 24 * 3_600_000);
 
@@ -238,16 +238,16 @@ mod tests {
         assert_eq!(books.runs["r"].summary(), Summary::default());
     }
 
-    /// N2: what is over is remembered for an hour after its run was closed, what is open for a week.
+    /// N2: what is over is remembered for two minutes after its run was closed, what is open for a week.
     #[test]
     fn the_past_is_forgotten_in_time() {
         let mut books = Books::default();
         books.apply(1, &event(0, finished(attempt(1, "a"), None)));
         books.apply(2, &event(0, EventKind::RunFinished { run: "r".into(), summary: Summary::default() }));
         books.closing_taken(2, Timestamp(0));
-        books.tidy(Timestamp(3_600_000));
+        books.tidy(Timestamp(120_000));
         assert_eq!((books.runs.len(), books.tasks.len()), (1, 1));
-        books.tidy(Timestamp(3_600_001));
+        books.tidy(Timestamp(120_001));
         assert_eq!(books, Books::default());
         books.take(attempt(2, "b"), Timestamp(0));
         books.tidy(Timestamp(i64::MAX));
