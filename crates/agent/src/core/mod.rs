@@ -140,8 +140,14 @@ impl Core {
     }
 
     /// Everything a later life needs besides the events after it.
+    ///
+    /// # Panics
+    /// When there are actions left to take: events that the snapshot covers must stand in the log before it, or a crash
+    /// right after it would lose them.
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
+        let is_ahead = self.actions.iter().any(|action| matches!(action, Action::Append(..)));
+        assert!(!is_ahead, "a snapshot covers nothing that is not appended yet");
         snapshot::write(&self.spool_id, &self.books)
     }
 

@@ -12,7 +12,9 @@ pub use report::Report;
 
 use crate::{
     Attached, End, StepStatus,
-    core::{Action, Answer, Core, Drain, Found, NoAnswer, PullAnswer, Settings, SnapshotError, Work},
+    core::{
+        Action, Answer, Core, Drain, Found, NoAnswer, PullAnswer, PullRequest, Settings, SnapshotError, Work,
+    },
     driver::{Cause, StepFailure},
     execute::Executor,
     wire::{self, NotACallback},
@@ -26,7 +28,10 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tokio::sync::{mpsc, watch as channel};
+use tokio::{
+    sync::{mpsc, watch as channel},
+    task::AbortHandle,
+};
 use tokio_util::sync::CancellationToken;
 
 /// Why an agent cannot run.
@@ -74,6 +79,7 @@ pub struct Agent {
     /// What was appended lately, so that sending it need not read the disk.
     fresh: BTreeMap<u64, Vec<u8>>,
     works: HashMap<u64, CancellationToken>,
+    pulls: HashMap<u64, AbortHandle>,
     /// Why devices could not be listed the last time.
     trouble: Option<Cause>,
     /// No new segment of the spool is tried before this.
@@ -105,7 +111,7 @@ impl Agent {
         let core = Core::new(settings, &options.new_spool_id, found, (options.now)())?;
         tracing::info!(node = options.node, waiting, spool = %options.spool.display(), "the agent is up");
         let report = channel::Sender::new(Report::new(&options, core.status()));
-        let agent = Self {
+        let mut agent = Self {
             core,
             journal,
             backend: Arc::new(backend),
@@ -113,13 +119,14 @@ impl Agent {
             options,
             fresh: BTreeMap::new(),
             works: HashMap::new(),
+            pulls: HashMap::new(),
             trouble: None,
             next_segment_at: Timestamp::default(),
             happened,
             tell,
             report,
         };
-        agent.journal.snapshot(agent.core.snapshot());
+        agent.write_snapshot();
         Ok(agent)
     }
 
@@ -145,7 +152,7 @@ impl Agent {
                 Ok(()) = drain.changed() => {
                     let wanted = *drain.borrow_and_update();
                     if let Some(drain) = wanted {
-                        self.core.drain(drain, (self.options.now)());
+                        self.drain(drain);
                     }
                 }
                 () = tokio::time::sleep(pause) => self.core.wake((self.options.now)()),
@@ -162,6 +169,9 @@ impl Agent {
     /// Tells the core what happened.
     fn note(&mut self, happened: Happened) {
         let now = (self.options.now)();
+        if let Happened::Pulled(number, _) = &happened {
+            self.pulls.remove(number);
+        }
         match happened {
             Happened::Durable { up_to, in_reserve: true } => self.core.durable_in_reserve(up_to, now),
             Happened::Durable { up_to, in_reserve: false } => {
@@ -237,14 +247,7 @@ impl Agent {
                     Some(body) => self.send(number, body.clone()),
                     None => self.journal.read(number),
                 },
-                Action::Pull(request) => {
-                    let (backend, tell) = (Arc::clone(&self.backend), self.tell.clone());
-                    tokio::spawn(async move {
-                        let number = request.number;
-                        let answer = backend.pull(&request).await;
-                        let _ = tell.send(Happened::Pulled(number, answer));
-                    });
-                }
+                Action::Pull(request) => self.pull(request),
                 Action::Heartbeat(beat) => {
                     let backend = Arc::clone(&self.backend);
                     let body = wire::write_heartbeat(&self.options.node, &beat, self.executor.vendor_ws_ok());
@@ -264,7 +267,32 @@ impl Agent {
     fn begin_segment(&mut self, now: Timestamp) {
         if self.next_segment_at <= now {
             self.next_segment_at = now + SEGMENT_EVERY;
-            self.journal.snapshot(self.core.snapshot());
+            self.write_snapshot();
+        }
+    }
+
+    /// Begins a segment with what the core knows; all that it follows from must stand in the log before it.
+    fn write_snapshot(&mut self) {
+        self.act();
+        self.journal.snapshot(self.core.snapshot());
+    }
+
+    fn pull(&mut self, request: PullRequest) {
+        let (backend, tell, number) = (Arc::clone(&self.backend), self.tell.clone(), request.number);
+        let asking = tokio::spawn(async move {
+            let answer = backend.pull(&request).await;
+            let _ = tell.send(Happened::Pulled(number, answer));
+        });
+        self.pulls.insert(number, asking.abort_handle());
+    }
+
+    /// No new work; a question that waits at the backend is taken back, so that nothing is handed to who is leaving.
+    fn drain(&mut self, drain: Drain) {
+        let now = (self.options.now)();
+        self.core.drain(drain, now);
+        for (number, asking) in std::mem::take(&mut self.pulls) {
+            asking.abort();
+            self.core.pulled(number, Err(NoAnswer), now);
         }
     }
 
