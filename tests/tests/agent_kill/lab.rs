@@ -100,7 +100,9 @@ fn start_agent(server: &Server, node: &str, directory: &Path) -> Agent {
     let file = directory.join(format!("{node}.toml"));
     fs::write(&file, devices).unwrap();
     let setup = AgentSetup::of(server, node).devices(&format!("command:{}", file.display()));
-    setup.args(&["--slots", "4", "--workflows", directory.join("workflows").to_str().unwrap()]).start()
+    // Tiny files, so that a new one is begun all the time.
+    let setup = setup.args(&["--slots", "4", "--segment-kib", "4"]);
+    setup.args(&["--workflows", directory.join("workflows").to_str().unwrap()]).start()
 }
 
 /// The program holds a lock of its device: whoever finds it taken has found two tasks on one device.

@@ -27,8 +27,8 @@ enum Order {
 }
 
 /// Opens the spool in a directory.
-pub(super) fn open(path: &Path) -> Result<(Spool<Directory>, Recovered), SpoolError> {
-    Spool::open(Directory::open(path)?, Limits::default())
+pub(super) fn open(path: &Path, segment_bytes: u64) -> Result<(Spool<Directory>, Recovered), SpoolError> {
+    Spool::open(Directory::open(path)?, Limits { segment_bytes, ..Limits::default() })
 }
 
 impl Journal {

@@ -96,7 +96,7 @@ impl Agent {
     /// The spool is in use, damaged or of another version.
     pub async fn open(options: Options, backend: Backend, executor: Executor) -> Result<Self, AgentError> {
         let (tell, happened) = mpsc::unbounded_channel();
-        let (spool, recovered) = journal::open(&options.spool)?;
+        let (spool, recovered) = journal::open(&options.spool, options.segment_bytes)?;
         crate::process::wait_for_earlier_guards(&options.guard_lock()).await.map_err(|error| {
             AgentError::Io { what: "waiting for what an earlier agent left".into(), error }
         })?;

@@ -12,6 +12,8 @@ pub struct Options {
     pub slots: u32,
     /// The spool's directory; a `work` directory and a lock live beside it there.
     pub spool: PathBuf,
+    /// How large a file of the spool grows before the next is begun.
+    pub segment_bytes: u64,
     /// Names the spool if it is new: random, so that no two spools ever share one.
     pub new_spool_id: String,
     /// Tells the time; never less than it was.

@@ -45,6 +45,9 @@ pub(crate) struct Agent {
     /// Where reports are kept until the backend has them
     #[arg(long, value_name = "DIR", default_value = "./muster-spool")]
     spool: PathBuf,
+    /// How large a file of the spool grows before the next is begun
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(4..=1_048_576))]
+    segment_kib: u64,
     /// Workflows besides the shipped ones, as WORKFLOW_ID.toml
     #[arg(long, value_name = "DIR")]
     workflows: Option<PathBuf>,
@@ -135,6 +138,7 @@ impl Agent {
             node: node.clone(),
             slots: self.slots,
             spool: self.spool.clone(),
+            segment_bytes: self.segment_kib * 1024,
             new_spool_id: format!("{:032x}", rand::random::<u128>()),
             now: Arc::new(move || clock.now()),
         };
