@@ -4,6 +4,7 @@
 mod commands;
 mod doors;
 mod feed;
+mod https;
 mod probes;
 mod problems;
 mod secrets;
