@@ -1,18 +1,18 @@
 //! One live line on a terminal.
 
 use super::Report;
-use std::io::Write;
+use std::{io::Write, time::Duration};
 use tokio::sync::watch;
 
-/// Draws the line whenever something changes, until the agent ends.
+/// Draws the line whenever something changes, and again now and then: a log line may have wiped it.
 pub(super) async fn show(mut report: watch::Receiver<Report>) {
     loop {
         draw(&line(&report.borrow_and_update()));
-        if report.changed().await.is_err() {
+        tokio::time::sleep(REDRAW).await;
+        if let Ok(Err(_)) = tokio::time::timeout(REDRAW_ANYWAY, report.changed()).await {
             eprintln!();
             return;
         }
-        tokio::time::sleep(REDRAW).await;
     }
 }
 
@@ -31,7 +31,8 @@ fn line(report: &Report) -> String {
 }
 
 /// People read no faster.
-const REDRAW: std::time::Duration = std::time::Duration::from_millis(200);
+const REDRAW: Duration = Duration::from_millis(200);
+const REDRAW_ANYWAY: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
