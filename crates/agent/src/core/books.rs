@@ -62,6 +62,7 @@ impl Books {
         match &event.kind {
             EventKind::RunStarted { targets, .. } => book.open(*targets),
             EventKind::TaskStarted { attempt, .. } => {
+                book.reopen();
                 book.begun.insert(attempt.task.clone());
                 let begun = TaskBook { attempt: attempt.clone(), phase: Phase::Begun(event.at) };
                 self.tasks.insert(attempt.task.clone(), begun);
@@ -87,7 +88,9 @@ impl Books {
     }
 
     pub(super) fn take(&mut self, attempt: Attempt, now: Timestamp) {
-        self.runs.entry(attempt.run.clone()).or_default().touched_at = now;
+        let book = self.runs.entry(attempt.run.clone()).or_default();
+        book.touched_at = now;
+        book.reopen();
         self.tasks.insert(attempt.task.clone(), TaskBook { attempt, phase: Phase::Queued });
     }
 
@@ -153,6 +156,11 @@ impl RunBook {
     /// Begins anew: a run may come back to a node after it had nothing more for it.
     fn open(&mut self, targets: u64) {
         *self = Self { targets, is_announced: true, touched_at: self.touched_at, ..Self::default() };
+    }
+
+    /// A job of a run that was closed, and is not announced anew, belongs to what came before.
+    const fn reopen(&mut self) {
+        (self.closed_by, self.closed_at) = (None, None);
     }
 
     pub(super) fn summary(&self) -> Summary {

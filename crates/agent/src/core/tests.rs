@@ -415,6 +415,27 @@ fn a_run_is_told_from_its_first_job_to_its_last() {
     assert_eq!(played.told().len(), 5, "a backend that asks again is told again");
 }
 
+/// N14: a run that comes back after it was closed is open again: its count holds all of it, however long the rest takes.
+#[test]
+fn a_run_that_comes_back_is_counted_in_full() {
+    let mut played = Played::ready(1);
+    let runs = vec![RunOffer { run: "r".into(), targets: 1, max_concurrency: 1 }];
+    played.answer(PullAnswer { runs, jobs: vec![job("r/1@a")], ..PullAnswer::default() });
+    played.sync();
+    played.end(1, WELL);
+    played.answer(PullAnswer { finished_runs: texts("r"), ..PullAnswer::default() });
+    played.take_all();
+    assert_eq!(played.told().last().unwrap(), "over r 1/0/0");
+    played.hand_out("r/2@b");
+    played.sync();
+    played.pass(300_000);
+    played.end(2, WELL);
+    played.take_all();
+    played.pass(60_000);
+    played.answer(PullAnswer { finished_runs: texts("r"), ..PullAnswer::default() });
+    assert_eq!(played.told().last().unwrap(), "over r 2/0/0");
+}
+
 /// N1: a newer attempt replaces the older, which ends first; a job in its line is withdrawn.
 #[test]
 fn a_newer_attempt_waits_for_the_end_of_the_older() {
