@@ -7,6 +7,12 @@ use crate::{
 };
 use muster_tests::{AgentSetup, Server, until};
 use serde_json::{Value, json};
+use std::{
+    fs::{self, File},
+    os::unix::fs::MetadataExt,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
 
 /// Forks children, each in a session of its own, and waits for ever, in the first attempt; holds a lock of its device, as
 /// do its children, and fails where it is held.
@@ -108,6 +114,35 @@ fn nothing_is_left_of_a_crash() {
         finished.iter().map(crate::fields).map(|told| (&told["attempt"], &told["error_message"])).collect();
     assert_eq!(told, [(&json!(1), &json!("agent restarted")), (&json!(2), &Value::Null)]);
     assert_eq!(crate::fields(&finished[0])["failure_reason"], "unknown");
+}
+
+/// N18, N22b: guards hold a lock while they are there; the next life of the agent does nothing before it is free.
+#[test]
+fn a_restart_waits_for_slow_guards() {
+    let backend = Backend::start();
+    let mut agent = AgentSetup::new(&backend.url(), "PC-01").start();
+    agent.kill9();
+    let path = agent.spool().join("guards.lock");
+    let (slow_guard, file) = (File::open(&path).unwrap(), fs::metadata(&path).unwrap().ino());
+    slow_guard.lock_shared().unwrap();
+    let is_up = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            let seen = || is_awaited(file) || is_up.load(Ordering::SeqCst);
+            until("the agent waits or is up", || seen().then_some(()));
+            drop(slow_guard);
+            !is_up.load(Ordering::SeqCst)
+        });
+        agent.restart();
+        is_up.store(true, Ordering::SeqCst);
+        assert!(waits.join().unwrap(), "it did not wait");
+    });
+}
+
+/// Whether somebody waits for the lock on a file.
+fn is_awaited(file: u64) -> bool {
+    let locks = fs::read_to_string("/proc/locks").unwrap();
+    locks.lines().any(|line| line.contains("->") && line.contains(&format!(":{file} ")))
 }
 
 fn workshop(keys: &str) -> Workshop {

@@ -7,7 +7,7 @@ use crate::{
     shown,
 };
 use muster_tests::{AgentSetup, until};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     fs::{self, File},
@@ -36,15 +36,17 @@ fn a_full_disk_holds_up_nothing_but_new_tasks() {
         job["params"] = json!({"simulate": {"step_ms": 2}});
         backend.offer(job);
     }
-    until("a full spool", || (agent.status()["state"] == "spool full").then_some(()));
+    let queued = |status: &Value| usize::try_from(status["queued"].as_u64().unwrap()).unwrap();
+    let status =
+        until("a full spool", || Some(agent.status()).filter(|status| status["state"] == "spool full"));
+    // Jobs on their way from there to here are in neither number.
+    let open = backend.left() + queued(&status);
+    assert!(open > 0, "all tasks found room");
     until("the end of what runs", || (agent.status()["running"] == 0).then_some(()));
-    let left = backend.left();
-    let queued = agent.status()["queued"].as_u64().unwrap();
-    assert!(left > 0 && queued > 0, "all tasks found room");
     wait_for_rest(&backend);
     let status = agent.status();
     assert_eq!((&status["state"], &status["running"]), (&json!("spool full"), &json!(0)));
-    assert_eq!((backend.left(), &status["queued"]), (left, &json!(queued)), "more is asked for or begun");
+    assert!(backend.left() + queued(&status) >= open, "tasks are begun on a full disk");
 
     disk.free();
     until("the end", || {

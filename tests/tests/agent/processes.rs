@@ -14,8 +14,8 @@ pub(crate) fn of_attempt(task: &str, attempt: u32) -> Vec<String> {
         let has =
             |variable: &str| environment.split(|byte| *byte == 0).any(|found| found == variable.as_bytes());
         if has(&task) && has(&attempt) {
-            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            found.push(String::from_utf8_lossy(&line).replace('\0', " "));
+            let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            found.push(String::from_utf8_lossy(&command).replace('\0', " "));
         }
     }
     found
