@@ -7,7 +7,7 @@ use super::{
     lanes::Cut,
 };
 use crate::{Job, Text};
-use muster_model::{FailureReason, Timestamp};
+use muster_model::{FailureReason, Millis, Timestamp};
 
 impl Core {
     /// Does what a backend asks for; says whether any of it was new. `asked_at`: when the question left.
@@ -77,13 +77,12 @@ impl Core {
         self.lanes.push(job);
     }
 
-    /// A run holds nothing more for this node. Said again of a run that was closed before the question left, it means
-    /// that the backend does not know.
+    /// A run holds nothing more for this node. Said again of a run that was closed a while before the question left, it
+    /// means that the backend does not know. One that never listens is not told in a loop.
     fn close(&mut self, run: Text, asked_at: Timestamp) {
-        let is_said =
-            self.books.runs.get(&run).is_some_and(|book| {
-                book.closed_by.is_some() && book.closed_at.is_none_or(|at| asked_at <= at)
-            });
+        let is_said = self.books.runs.get(&run).is_some_and(|book| {
+            book.closed_by.is_some() && book.closed_at.is_none_or(|at| asked_at <= at + AGAIN)
+        });
         if !is_said {
             self.finishing.insert(run);
         }
@@ -96,6 +95,8 @@ impl Core {
     }
 }
 
+/// How long after its answer the end of a run is not told again.
+const AGAIN: Millis = Millis(30_000);
 const STOPPED: &str = "stopped on request";
 const REPLACED: &str = "replaced by a newer attempt";
 const NEVER_BEGUN: &str = "stopped before it began";

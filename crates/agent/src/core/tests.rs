@@ -410,6 +410,13 @@ fn a_run_is_told_from_its_first_job_to_its_last() {
     played.pass(1_000);
     played.answer(PullAnswer { finished_runs: texts("r"), ..PullAnswer::default() });
     assert_eq!(played.told().len(), 4, "that question had left before the answer was known");
+    for _ in 0..29 {
+        played.pass(1_000);
+        played.answer(PullAnswer { finished_runs: texts("r"), ..PullAnswer::default() });
+    }
+    assert_eq!(played.told().len(), 4, "a backend that does not listen is not told in a loop");
+    played.pass(3_000);
+    played.answer(PullAnswer::default());
     played.pass(1_000);
     played.answer(PullAnswer { finished_runs: texts("r"), ..PullAnswer::default() });
     assert_eq!(played.told().len(), 5, "a backend that asks again is told again");
