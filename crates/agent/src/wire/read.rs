@@ -12,7 +12,7 @@ use serde::Deserialize;
 #[error("not a callback of this agent: {0}")]
 pub struct NotACallback(String);
 
-/// Reads back what [`write_event`] wrote.
+/// Reads back what `write_event` wrote.
 ///
 /// # Errors
 /// The bytes are no callback of this agent.

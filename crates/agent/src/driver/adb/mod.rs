@@ -1,8 +1,8 @@
 //! Devices behind the adb server of this PC (N23).
 //!
 //! The server is spoken to over its socket, in the protocol of adb's `OVERVIEW.TXT` and `SERVICES.TXT`; the adb program
-//! is run only to start a server where none is. [`server`] carries requests, [`listing`] reads what is attached,
-//! [`identity`] tells a device from the handle that reaches it, [`shell`] and [`screencap`] do the work of steps.
+//! is run only to start a server where none is. `server` carries requests, `listing` reads what is attached,
+//! `identity` tells a device from the handle that reaches it, `shell` and `screencap` do the work of steps.
 //!
 //! A step is done on the *device*, never on a handle alone: before each, the list is read anew and the handle must reach
 //! the serial that is asked for. An address that meanwhile belongs to another phone is refused, not driven.

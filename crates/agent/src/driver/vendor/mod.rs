@@ -1,7 +1,7 @@
 //! Devices behind a vendor's control program (N23).
 //!
-//! The program is asked over a WebSocket: `{action, devices, data}`, answered `{code}`. [`channel`] carries one request
-//! at a time per connection, because answers do not say what they answer; [`answer`] reads them.
+//! The program is asked over a WebSocket: `{action, devices, data}`, answered `{code}`. `channel` carries one request
+//! at a time per connection, because answers do not say what they answer; `answer` reads them.
 
 mod answer;
 mod channel;
