@@ -99,7 +99,9 @@ impl World {
         }
         self.scene.note(|| format!("node {node}: crashes"));
         self.nodes[node].crash(&mut self.scene, &mut self.checker);
-        self.scene.within(500, 60_000, Happening::Fault(Box::new(Fault::Restart(node))));
+        if !self.nodes[node].site().up {
+            self.scene.within(500, 60_000, Happening::Fault(Box::new(Fault::Restart(node))));
+        }
     }
 
     /// A device vanishes; some never come back.

@@ -15,6 +15,7 @@ use crate::{
     planted::Planted,
     scene::Scene,
 };
+use disk::News;
 use exchange::Asked;
 use execute::Execution;
 use muster_agent::{
@@ -23,7 +24,7 @@ use muster_agent::{
 };
 use muster_model::{Attachment, Millis, Name, Rejection, Reply, Timestamp};
 use muster_spool::{SimulatedDisk, Spool};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What it does by itself.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,8 @@ pub(crate) enum Chore {
     Wake,
     /// Make what was appended durable.
     Sync,
+    /// Hear what became of a sync.
+    HearOfDisk,
     /// Look which devices are attached.
     Look,
     /// Nothing can be said about devices at the moment.
@@ -73,9 +76,13 @@ struct Life {
     /// Wakes in a row after which something was due at once.
     rounds: u32,
     is_sync_planned: bool,
+    /// What the core has not heard yet.
+    news: VecDeque<News>,
+    /// It crashes instead of the next sync.
+    is_doomed: bool,
+    /// What the core knew at the last snapshot, for a planted bug.
+    state_before: Option<Vec<u8>>,
     leaving: Option<leave::Leaving>,
-    /// What the core knew at the last snapshot but one, for a planted bug.
-    stale_state: Vec<u8>,
 }
 
 impl Agent {
@@ -100,11 +107,25 @@ impl Agent {
         self.site.up = true;
         self.site.plan(scene, (0, 500), Chore::Look);
         self.follow(scene, checker)?;
-        checker.agent(&self.site).has_answered_for_all_begun()
+        if self.life.is_none() {
+            return Ok(());
+        }
+        checker.agent(&self.site).has_answered_for_all_begun()?;
+        self.snapshot(scene, checker)
     }
 
     /// The process dies, or the power goes; what the disk then keeps of what was not synced is left to the dice.
+    ///
+    /// In a third of all cases that happens at the next moment at which something waits for the disk.
     pub(super) fn crash(&mut self, scene: &mut Scene, checker: &mut Checker) {
+        if let Some(life) = self.life.as_mut().filter(|_| scene.dice.chance(333)) {
+            life.is_doomed = true;
+        } else {
+            self.end_badly(scene, checker);
+        }
+    }
+
+    fn end_badly(&mut self, scene: &mut Scene, checker: &mut Checker) {
         if scene.dice.chance(500) {
             self.lose_power(scene, checker);
         } else {
@@ -117,6 +138,7 @@ impl Agent {
         match chore {
             Chore::Wake => self.wake(scene),
             Chore::Sync => self.sync(scene, checker)?,
+            Chore::HearOfDisk => self.hear_of_disk(scene),
             Chore::Look => {
                 let devices = self.devices();
                 self.life().core.devices_seen(devices, now);
@@ -127,7 +149,7 @@ impl Agent {
             }
             Chore::Proceed { work, turn } => self.proceed((work, turn), scene, checker)?,
             Chore::GiveUp(exchange) => self.give_up(exchange, scene, checker)?,
-            Chore::Leave(drain) => self.begin_to_leave(drain, scene),
+            Chore::Leave(drain) => self.begin_to_leave(drain, scene, checker),
             Chore::LoseHope => self.lose_hope(),
         }
         self.follow(scene, checker)
@@ -179,9 +201,12 @@ impl Agent {
         while let Some(action) = self.life.as_mut().and_then(|life| life.core.next_action()) {
             self.carry_out(action, scene, checker)?;
         }
-        if self.life.is_none() {
+        let Some(status) = self.status() else {
             return Ok(());
-        }
+        };
+        let book = checker.agent(&self.site);
+        book.has_obeyed()?;
+        book.works_at_full_speed(!status.draining && !status.spool_full)?;
         if self.leave_if_due(scene, checker)? { Ok(()) } else { self.plan_wake(scene) }
     }
 
@@ -197,7 +222,10 @@ impl Agent {
                 Ok(())
             }
             Action::Begin(work) => self.begin_work(work, scene, checker),
-            Action::Kill(work) => self.kill(work, scene),
+            Action::Kill(work) => {
+                self.kill(work, scene, checker);
+                Ok(())
+            }
         }
     }
 

@@ -27,7 +27,8 @@ pub(super) fn check(event: &Event, log: &Log, works: &Works) -> Verdict {
     ensure(!works.runs_of(run), "run_over_while_it_runs", || format!("{run}"))?;
     let (open, counted) = count(run, log);
     ensure(open.is_empty(), "run_over_with_open_tasks", || format!("{run}: {open:?}"))?;
-    ensure(counted == *summary, "summary_unlike_its_tasks", || {
+    // A run whose end was refused is a matter for people; the agent does not remember it for long.
+    ensure(counted == *summary || log.is_end_refused(run), "summary_unlike_its_tasks", || {
         format!("{run}: {summary:?} was told, {counted:?} counted")
     })
 }

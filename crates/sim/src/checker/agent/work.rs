@@ -3,23 +3,38 @@
 use super::{AgentBook, Attempt, log::Log};
 use crate::checker::{Verdict, ensure};
 use muster_agent::{
-    Text,
-    core::{Event, EventKind, Work},
+    Job, Text,
+    core::{Event, EventKind, PullAnswer, Work},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
+};
 
 /// What runs, and what was said of every attempt.
 pub(super) struct Works {
     slots: usize,
     running: BTreeMap<u64, Running>,
     executed: BTreeSet<Attempt>,
-    /// The number of the event that told of each beginning and each end.
+    /// How often the beginning and the end of each attempt were told.
     told: BTreeMap<Attempt, Told>,
+    /// Jobs that wait here, in this life: their attempt and their device.
+    waiting: BTreeMap<Text, (u32, Text)>,
+    /// Devices with an attempt that was told to have begun, in this life.
+    occupied: BTreeMap<Text, Attempt>,
+    /// Attempts that were not begun and are to be said to have ended.
+    owed: BTreeSet<Attempt>,
 }
 
+#[derive(Debug)]
 struct Running {
     run: Text,
     device: Text,
+    attempt: Attempt,
+    /// It is to be told to end.
+    is_unwanted: bool,
+    /// It was.
+    is_killed: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +49,50 @@ impl AgentBook {
         self.works.running.remove(&work);
     }
 
+    /// An answer to a pull: some work is wanted, some is not any more.
+    pub(crate) fn handed(&mut self, answer: &PullAnswer, is_draining: bool) {
+        for task in &answer.stop {
+            self.works.is_unwanted(task, &answer.stop_jobs);
+        }
+        if !is_draining {
+            self.works.take(&answer.jobs);
+        }
+    }
+
+    /// The process of a work is told to end.
+    pub(crate) fn kills(&mut self, work: u64) {
+        if let Some(running) = self.works.running.get_mut(&work) {
+            running.is_killed = true;
+        }
+    }
+
+    /// N1: what is not wanted any more is ended, and what never began is said to have ended.
+    pub(crate) fn has_obeyed(&mut self) -> Verdict {
+        let goes_on = self.works.running.values().find(|running| running.is_unwanted && !running.is_killed);
+        ensure(goes_on.is_none(), "unwanted_work_goes_on", || format!("{goes_on:?}"))?;
+        let owed = std::mem::take(&mut self.works.owed);
+        let unanswered =
+            owed.iter().find(|attempt| self.works.told.get(*attempt).is_none_or(|told| told.finished == 0));
+        ensure(unanswered.is_none(), "stop_unanswered", || format!("{unanswered:?}"))
+    }
+
+    /// N18: no slot is free beside a job whose device is, unless nothing new may begin.
+    pub(crate) fn works_at_full_speed(&self, may_begin: bool) -> Verdict {
+        let Works { slots, waiting, occupied, .. } = &self.works;
+        if !may_begin || occupied.len() >= *slots {
+            return Ok(());
+        }
+        let idle = waiting.iter().find(|(_, (_, device))| !occupied.contains_key(device));
+        ensure(idle.is_none(), "slot_idles_beside_work", || {
+            format!("{idle:?}, {} of {slots} in use", occupied.len())
+        })
+    }
+
+    /// Jobs that were not begun are given up; they are handed out again.
+    pub(crate) fn drains(&mut self) {
+        self.works.waiting.clear();
+    }
+
     /// After a start nothing runs: of everything that was begun the end was told (N22b).
     pub(crate) fn has_answered_for_all_begun(&self) -> Verdict {
         let open = self.works.told.iter().find(|(_, told)| told.started > told.finished);
@@ -43,7 +102,15 @@ impl AgentBook {
 
 impl Works {
     pub(super) fn new(slots: usize) -> Self {
-        Self { slots, running: BTreeMap::new(), executed: BTreeSet::new(), told: BTreeMap::new() }
+        Self {
+            slots,
+            running: BTreeMap::new(),
+            executed: BTreeSet::new(),
+            told: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            occupied: BTreeMap::new(),
+            owed: BTreeSet::new(),
+        }
     }
 
     pub(super) fn begins(&mut self, work: &Work, log: &Log) -> Verdict {
@@ -63,10 +130,37 @@ impl Works {
             format!("{} has work {:?} and {}", work.job.device, other.map(|(number, _)| number), work.number)
         })?;
         ensure(self.running.len() < self.slots, "more_works_than_slots", || format!("{}", self.slots))?;
-        self.executed.insert(attempt);
+        self.executed.insert(attempt.clone());
         let (run, device) = (work.job.run.clone(), work.job.device.clone());
-        self.running.insert(work.number, Running { run, device });
+        self.running
+            .insert(work.number, Running { run, device, attempt, is_unwanted: false, is_killed: false });
         Ok(())
+    }
+
+    /// A task is to be stopped.
+    fn is_unwanted(&mut self, task: &Text, known_to_backend: &[Job]) {
+        for running in self.running.values_mut().filter(|running| running.attempt.0 == *task) {
+            running.is_unwanted = true;
+        }
+        let waiting = self.waiting.get(task).map(|(attempt, _)| *attempt);
+        let is_unknown = self.told.range(of(task)).next().is_none();
+        let told = known_to_backend.iter().find(|job| is_unknown && job.task == *task).map(|job| job.attempt);
+        self.owed.extend(waiting.or(told).map(|attempt| (task.clone(), attempt)));
+    }
+
+    /// What is known of old is not taken again; a newer attempt takes the place of an older one.
+    fn take(&mut self, jobs: &[Job]) {
+        for job in jobs {
+            let is_known = self.told.range(of(&job.task)).any(|((_, attempt), _)| *attempt >= job.attempt);
+            let is_newer = self.waiting.get(&job.task).is_none_or(|(attempt, _)| *attempt < job.attempt);
+            if is_known || !is_newer {
+                continue;
+            }
+            for running in self.running.values_mut().filter(|running| running.attempt.0 == job.task) {
+                running.is_unwanted = true;
+            }
+            self.waiting.insert(job.task.clone(), (job.attempt, job.device.clone()));
+        }
     }
 
     /// Whether something of a run is executed.
@@ -77,6 +171,7 @@ impl Works {
     /// An event tells of a beginning or an end: each once.
     pub(super) fn reported(&mut self, event: &Event) -> Verdict {
         let told = self.note(event);
+        self.move_on(event);
         ensure(told.started <= 1 && told.finished <= 1, "told_twice", || format!("{event:?}: {told:?}"))
     }
 
@@ -90,6 +185,9 @@ impl Works {
 
     pub(super) fn died(&mut self) {
         self.running.clear();
+        self.waiting.clear();
+        self.occupied.clear();
+        self.owed.clear();
     }
 
     /// Whatever was executed has one end, and somebody took it.
@@ -102,6 +200,20 @@ impl Works {
         ensure(self.running.is_empty(), "work_at_rest", || format!("{} events", log.entries.len()))
     }
 
+    /// What waits begins, and what has begun ends.
+    fn move_on(&mut self, event: &Event) {
+        let Some(told) = event.kind.attempt() else { return };
+        let attempt = (told.task.clone(), told.number);
+        match event.kind {
+            EventKind::TaskStarted { .. } => drop(self.occupied.insert(told.device.clone(), attempt.clone())),
+            EventKind::TaskFinished { .. } => self.occupied.retain(|_, occupant| *occupant != attempt),
+            _ => return,
+        }
+        if self.waiting.get(&attempt.0).is_some_and(|(number, _)| *number == attempt.1) {
+            self.waiting.remove(&attempt.0);
+        }
+    }
+
     fn note(&mut self, event: &Event) -> Told {
         let Some(attempt) = event.kind.attempt() else { return Told::default() };
         let told = self.told.entry((attempt.task.clone(), attempt.number)).or_default();
@@ -112,4 +224,9 @@ impl Works {
         }
         *told
     }
+}
+
+/// All attempts of a task.
+fn of(task: &Text) -> RangeInclusive<Attempt> {
+    (task.clone(), 0)..=(task.clone(), u32::MAX)
 }

@@ -12,6 +12,16 @@ use muster_agent::{
 };
 use muster_spool::{Failure, Seq, SpoolError};
 
+/// What became of a sync.
+pub(super) enum News {
+    /// Everything up to here is on disk.
+    Durable(Seq),
+    /// So it is, but in room that was reserved.
+    InReserve(Seq),
+    /// It failed and is tried again.
+    Failed,
+}
+
 impl Agent {
     pub(super) fn append(
         &mut self,
@@ -35,8 +45,13 @@ impl Agent {
 
     /// Makes everything that was appended so far durable at once.
     pub(super) fn sync(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        let now = self.now(scene);
         self.life().is_sync_planned = false;
+        if self.life().is_doomed && !scene.calm {
+            scene.count("crash before a sync");
+            self.end_badly(scene, checker);
+            self.start_again(scene, (500, 60_000));
+            return Ok(());
+        }
         let synced = match self.planted {
             Some(Planted::SyncLies) if scene.dice.chance(500) => Ok(checker.agent(&self.site).last()),
             _ => self.life().spool.sync(),
@@ -44,14 +59,27 @@ impl Agent {
         match synced {
             Ok(last) => {
                 checker.agent(&self.site).synced(last)?;
-                self.snapshot(scene, checker)?;
-                if let Some(life) = &mut self.life {
-                    life.core.durable(last.0, now);
+                if self.must_begin_segment() {
+                    self.snapshot(scene, checker)?;
                 }
-                self.sync_what_waits(scene);
+                if self.life.is_some() {
+                    self.is_durable(last, scene);
+                }
                 Ok(())
             }
             Err(error) => self.not_synced(&error, scene, checker),
+        }
+    }
+
+    /// The core hears what became of a sync.
+    pub(super) fn hear_of_disk(&mut self, scene: &Scene) {
+        let now = self.now(scene);
+        let life = self.life();
+        match life.news.pop_front() {
+            Some(News::Durable(last)) => life.core.durable(last.0, now),
+            Some(News::InReserve(last)) => life.core.durable_in_reserve(last.0, now),
+            Some(News::Failed) => life.core.spool_failed(now),
+            None => {}
         }
     }
 
@@ -137,33 +165,55 @@ impl Agent {
         checker.agent(&self.site).at_rest(&aside)
     }
 
-    /// A full segment gives way to a new one that begins with what the core knows.
+    /// A new segment begins with what the core knows.
     ///
-    /// Everything the core wants appended has been: what it knows and what the spool holds are the same.
-    fn snapshot(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    /// Everything that the core wants appended must have been: what it knows is gone with the old segment, and an event
+    /// that it counts as told and that is not in the spool would never be told.
+    pub(super) fn snapshot(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         let is_stale = self.planted == Some(Planted::SnapshotStale);
-        if !self.life().spool.wants_snapshot() {
-            return Ok(());
-        }
         let life = self.life();
         let state = life.core.snapshot();
-        let before = std::mem::replace(&mut life.stale_state, state.clone());
-        let state = if is_stale && !before.is_empty() { before } else { state };
-        match life.spool.snapshot(&state) {
+        let before = life.state_before.replace(state.clone()).filter(|_| is_stale);
+        match life.spool.snapshot(&before.unwrap_or(state)) {
             Ok(()) => {
                 scene.count("snapshot");
-                Ok(())
+                let last = checker.agent(&self.site).last();
+                checker.agent(&self.site).synced(last)
             }
             Err(error) => self.trouble(&error, scene, checker),
         }
     }
 
+    /// What was appended is durable; if only in room that was reserved, that is tried to change.
+    fn is_durable(&mut self, last: Seq, scene: &mut Scene) {
+        if self.must_begin_segment() {
+            scene.count("spool in reserve");
+            self.tell(News::InReserve(last), scene);
+            self.plan_sync((500, 5_000), scene);
+        } else {
+            self.tell(News::Durable(last), scene);
+        }
+        // What was set aside and could not be written down waits for the next sync.
+        if self.life().spool.needs_sync() {
+            self.plan_sync((500, 5_000), scene);
+        }
+    }
+
+    /// The disk works beside the core, which hears of it a moment later and may have appended more by then.
+    fn tell(&mut self, news: News, scene: &mut Scene) {
+        self.life().news.push_back(news);
+        self.site.plan(scene, (0, 8), Chore::HearOfDisk);
+    }
+
+    fn must_begin_segment(&mut self) -> bool {
+        self.life().spool.wants_snapshot()
+    }
+
     fn not_synced(&mut self, error: &SpoolError, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         self.trouble(error, scene, checker)?;
-        let now = self.now(scene);
-        if let Some(life) = &mut self.life {
+        if self.life.is_some() {
             scene.count("sync failed");
-            life.core.spool_failed(now);
+            self.tell(News::Failed, scene);
             self.plan_sync((500, 5_000), scene);
         }
         Ok(())
@@ -190,13 +240,6 @@ impl Agent {
     fn plan_sync(&mut self, span: (i64, i64), scene: &mut Scene) {
         if !std::mem::replace(&mut self.life().is_sync_planned, true) {
             self.site.plan(scene, span, Chore::Sync);
-        }
-    }
-
-    /// What was set aside and could not be written down waits for the next sync.
-    fn sync_what_waits(&mut self, scene: &mut Scene) {
-        if self.life.as_ref().is_some_and(|life| life.spool.needs_sync()) {
-            self.plan_sync((500, 5_000), scene);
         }
     }
 }

@@ -98,6 +98,8 @@ impl Agent {
         match (asked.about, result) {
             (About::Work(number), Ok(Reply::Pulled(reply))) => {
                 let answer = translate::pulled(&reply, scene.plan.settings.attempt_timeout);
+                let is_draining = self.life().core.status().draining;
+                checker.agent(&self.site).handed(&answer, is_draining);
                 self.pulled(number, Ok(answer), scene);
                 Ok(())
             }

@@ -72,15 +72,15 @@ impl Agent {
     }
 
     /// Something of a killed work runs for a while yet.
-    pub(super) fn kill(&mut self, number: u64, scene: &mut Scene) -> Verdict {
+    pub(super) fn kill(&mut self, number: u64, scene: &mut Scene, checker: &mut Checker) {
         scene.count("work killed");
+        checker.agent(&self.site).kills(number);
         let span = if scene.calm { (10, 500) } else { (10, 5_000) };
         self.turn(number, End::Stopped, (span, scene));
         if self.planted == Some(Planted::KilledTooSoon) {
             let now = self.now(scene);
             self.life().core.ended(number, End::Stopped, now);
         }
-        Ok(())
     }
 
     /// What runs on a device that is gone fails soon.

@@ -20,10 +20,11 @@ impl Agent {
         self.site.plan(scene, (0, 100), Chore::Leave(drain));
     }
 
-    pub(super) fn begin_to_leave(&mut self, drain: Drain, scene: &mut Scene) {
+    pub(super) fn begin_to_leave(&mut self, drain: Drain, scene: &mut Scene, checker: &mut Checker) {
         scene.count("agent drained");
         scene.note(|| format!("{}: is asked to end ({drain:?})", self.site.name));
         let now = self.now(scene);
+        checker.agent(&self.site).drains();
         let life = self.life();
         life.core.drain(drain, now);
         life.leaving.get_or_insert(Leaving { is_hopeless: false });

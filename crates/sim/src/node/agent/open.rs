@@ -11,7 +11,7 @@ use muster_agent::{
     wire,
 };
 use muster_spool::{Limits, Recovered, Seq, Spool, SpoolError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 impl Agent {
     /// Opens the spool and hands what it holds to a new core. False: the disk does not let it; it is tried again.
@@ -38,8 +38,10 @@ impl Agent {
             wakes_at: None,
             rounds: 0,
             is_sync_planned: false,
+            news: VecDeque::new(),
+            is_doomed: false,
+            state_before: None,
             leaving: None,
-            stale_state: Vec::new(),
         });
         Ok(true)
     }
