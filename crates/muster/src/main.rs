@@ -19,11 +19,21 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    stay_small();
     match Cli::parse().run() {
         Ok(exit) => exit.into(),
         Err(failure) => {
             eprintln!("muster: {failure}");
             failure.exit().into()
         }
+    }
+}
+
+/// Huge pages make a server with a million devices a sixth faster, and a small agent half again as large. They are handed
+/// out with the first bytes that anybody asks for, so this cannot wait until the command line is understood.
+fn stay_small() {
+    if std::env::args_os().nth(1).is_some_and(|command| command == "agent") {
+        // A kernel that refuses costs memory, nothing else.
+        let _ = rustix::thread::disable_transparent_huge_pages(true);
     }
 }

@@ -25,6 +25,7 @@ use muster_spool::SpoolError;
 use std::{
     collections::{BTreeMap, HashMap},
     io,
+    pin::pin,
     sync::Arc,
     time::Duration,
 };
@@ -97,9 +98,7 @@ impl Agent {
     pub async fn open(options: Options, backend: Backend, executor: Executor) -> Result<Self, AgentError> {
         let (tell, happened) = mpsc::unbounded_channel();
         let (spool, recovered) = journal::open(&options.spool, options.segment_bytes)?;
-        crate::process::wait_for_earlier_guards(&options.guard_lock()).await.map_err(|error| {
-            AgentError::Io { what: "waiting for what an earlier agent left".into(), error }
-        })?;
+        wait_for_earlier_life(&options).await?;
         if let Some(cut) = &recovered.cut {
             tracing::warn!(file = cut.file, bytes = cut.bytes, "cut a torn end off the spool");
         }
@@ -344,6 +343,20 @@ impl Agent {
     }
 }
 
+/// Nothing is begun while a program of an earlier life could still drive a device.
+async fn wait_for_earlier_life(options: &Options) -> Result<(), AgentError> {
+    let lock = options.guard_lock();
+    let mut gone = pin!(crate::process::wait_for_earlier_guards(&lock));
+    let waited = match tokio::time::timeout(SILENT_WAIT, &mut gone).await {
+        Ok(waited) => waited,
+        Err(_) => {
+            tracing::warn!(lock = %lock.display(), "programs of an earlier agent still run; waiting until they are gone");
+            gone.await
+        }
+    };
+    waited.map_err(|error| AgentError::Io { what: "waiting for what an earlier agent left".into(), error })
+}
+
 fn found(recovered: muster_spool::Recovered, last: u64) -> Result<Found, AgentError> {
     let read = |entries: Vec<(muster_spool::Seq, Vec<u8>)>| {
         let event = |(seq, bytes): (muster_spool::Seq, Vec<u8>)| {
@@ -356,6 +369,8 @@ fn found(recovered: muster_spool::Recovered, last: u64) -> Result<Found, AgentEr
     Ok(Found { snapshot: recovered.snapshot, since, pending, last })
 }
 
+/// Programs are killed within moments; only what cannot be killed takes longer.
+const SILENT_WAIT: Duration = Duration::from_secs(2);
 const WAIT: Millis = Millis(30_000);
 /// Events of different tasks that are on their way at once.
 const SENDS: usize = 16;

@@ -99,8 +99,6 @@ impl Agent {
             (Format::Json, _) => logging::start(LogFormat::Json, "info"),
         }
         super::serve::raise_open_files();
-        // Huge pages make a server with a million devices faster and a small agent twice as large.
-        let _ = rustix::thread::disable_transparent_huge_pages(true);
         // An agent waits most of its time: more threads would only cost memory.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .max_blocking_threads(FILE_THREADS)
