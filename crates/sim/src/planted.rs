@@ -25,8 +25,8 @@ pub enum Planted {
     ResendForgotten,
     /// A restarted agent does not know what it had begun (N22b).
     RestartNotReported,
-    /// A killed work counts as over while something of it still runs (N18).
-    KilledTooSoon,
+    /// The older attempt counts as over while it still runs, and the newer begins beside it (N18).
+    TwoOnOneDevice,
     /// An agent believes in one slot more than it has (N18).
     OneSlotTooMany,
     /// An event leaves together with the one before it (N19).
@@ -64,7 +64,7 @@ const AROUND: [Planted; 14] = [
     Planted::SnapshotStale,
     Planted::ResendForgotten,
     Planted::RestartNotReported,
-    Planted::KilledTooSoon,
+    Planted::TwoOnOneDevice,
     Planted::OneSlotTooMany,
     Planted::Overtaking,
     Planted::SilenceSetAside,

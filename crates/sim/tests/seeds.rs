@@ -2,7 +2,8 @@
 
 use muster_sim::{Scenario, run};
 
-/// N2, N5, N6b, N7, N15, N15b, N16, N17, Q2, Q5, Q6, Q7, Q9, Q10, Q11, Q12: nothing a hundred worlds do breaks a rule.
+/// N1, N2, N5, N6b, N7, N14, N15, N15b, N16, N17, N18, N19, N20, N22b, Q2, Q5, Q6, Q7, Q9, Q10, Q11, Q12: nothing a hundred
+/// worlds do breaks a rule.
 #[test]
 fn a_hundred_worlds_hold() {
     for seed in 0..100 {

@@ -66,6 +66,12 @@ impl AgentBook {
         }
     }
 
+    /// Whether a newer attempt of the task of a work waits.
+    pub(crate) fn is_replaced(&self, work: u64) -> bool {
+        let running = self.works.running.get(&work);
+        running.is_some_and(|running| self.works.waiting.contains_key(&running.attempt.0))
+    }
+
     /// N1: what is not wanted any more is ended, and what never began is said to have ended.
     pub(crate) fn has_obeyed(&mut self) -> Verdict {
         let goes_on = self.works.running.values().find(|running| running.is_unwanted && !running.is_killed);

@@ -77,7 +77,8 @@ impl Agent {
         checker.agent(&self.site).kills(number);
         let span = if scene.calm { (10, 500) } else { (10, 5_000) };
         self.turn(number, End::Stopped, (span, scene));
-        if self.planted == Some(Planted::KilledTooSoon) {
+        let is_replaced = checker.agent(&self.site).is_replaced(number);
+        if is_replaced && self.planted == Some(Planted::TwoOnOneDevice) {
             let now = self.now(scene);
             self.life().core.ended(number, End::Stopped, now);
         }

@@ -69,13 +69,26 @@ impl Agent {
         match self.planted {
             Some(Planted::ResendForgotten) => found.pending.clear(),
             Some(Planted::RestartNotReported) => {
-                found.snapshot = None;
+                found.snapshot = found.snapshot.map(|state| all_ended(&state));
                 found.since.retain(|(_, event)| !matches!(event.kind, EventKind::TaskStarted { .. }));
             }
             _ => {}
         }
         Ok(found)
     }
+}
+
+/// What a core knew, as if nothing had been under way: no task says since when it runs.
+fn all_ended(state: &[u8]) -> Vec<u8> {
+    let state = String::from_utf8_lossy(state);
+    let mut parts = state.split(BEGUN);
+    let mut ended = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        ended += BEGUN;
+        ended += "null";
+        ended += part.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches("null");
+    }
+    ended.into_bytes()
 }
 
 fn read_events(entries: Vec<(Seq, Vec<u8>)>) -> Result<Vec<(u64, Event)>, Broken> {
@@ -86,3 +99,4 @@ fn read_events(entries: Vec<(Seq, Vec<u8>)>) -> Result<Vec<(u64, Event)>, Broken
 
 /// Segments so small that each holds a few events only.
 const LIMITS: Limits = Limits { segment_bytes: 4_000, reserve_bytes: 2_000, entry_bytes_max: 1 << 20 };
+const BEGUN: &str = "\"begun_at\":";
