@@ -130,12 +130,17 @@ impl Agent {
             return;
         }
         let nth = scene.dice.below(8) as u64;
-        match scene.dice.below(4) {
-            0 => {
+        match scene.dice.below(5) {
+            0..2 => {
                 scene.count("disk will fail");
                 self.disk.fail(nth, Failure::Broken);
+                // Whether what a failed sync left in doubt was kept shows when the power goes soon after.
+                if scene.dice.chance(700) {
+                    let later = 1 + scene.dice.below(12) as u64;
+                    self.disk.fail(nth + later, Failure::PowerLoss);
+                }
             }
-            1 => {
+            2 => {
                 scene.count("disk full");
                 let used = self.disk.used();
                 self.disk.set_capacity(Some(used));
