@@ -41,6 +41,10 @@ pub(super) enum Ended {
 pub(super) struct TaskBook {
     pub(super) attempt: Attempt,
     pub(super) phase: Phase,
+    /// When a backend handed it out to this life.
+    pub(super) taken_at: Timestamp,
+    /// The attempt that it replaces, until that has ended.
+    pub(super) older: Option<Box<(Attempt, Timestamp)>>,
 }
 
 /// Where the newest attempt of a task stands.
@@ -64,8 +68,8 @@ impl Books {
             EventKind::TaskStarted { attempt, .. } => {
                 book.reopen();
                 book.begun.insert(attempt.task.clone());
-                let begun = TaskBook { attempt: attempt.clone(), phase: Phase::Begun(event.at) };
-                self.tasks.insert(attempt.task.clone(), begun);
+                let known = self.tasks.entry(attempt.task.clone()).or_insert_with(|| TaskBook::of(attempt));
+                (known.attempt, known.phase) = (attempt.clone(), Phase::Begun(event.at));
             }
             EventKind::TaskProgress { .. } => {}
             EventKind::TaskFinished { attempt, outcome, .. } => {
@@ -91,7 +95,13 @@ impl Books {
         let book = self.runs.entry(attempt.run.clone()).or_default();
         book.touched_at = now;
         book.reopen();
-        self.tasks.insert(attempt.task.clone(), TaskBook { attempt, phase: Phase::Queued });
+        let before = self.tasks.remove(&attempt.task);
+        let older = before.and_then(|before| match before.phase {
+            Phase::Begun(at) => Some(Box::new((before.attempt, at))),
+            Phase::Queued | Phase::Ended => None,
+        });
+        let taken = TaskBook { taken_at: now, older, ..TaskBook::of(&attempt) };
+        self.tasks.insert(attempt.task.clone(), taken);
     }
 
     /// Forgets a job that was never begun.
@@ -99,6 +109,11 @@ impl Books {
         if self.tasks.get(task).is_some_and(|known| known.phase == Phase::Queued) {
             self.tasks.remove(task);
         }
+    }
+
+    /// Whether an attempt of a task was taken after a moment: what was said before speaks of an older one.
+    pub(super) fn is_taken_after(&self, task: &str, at: Timestamp) -> bool {
+        self.tasks.get(task).is_some_and(|known| known.taken_at > at)
     }
 
     /// A run's end was taken by the backend.
@@ -115,9 +130,12 @@ impl Books {
 
     /// Attempts that were begun and never ended.
     pub(super) fn begun(&self) -> Vec<(Attempt, Timestamp)> {
-        let begun = self.tasks.values().filter_map(|known| match known.phase {
-            Phase::Begun(at) => Some((known.attempt.clone(), at)),
-            Phase::Queued | Phase::Ended => None,
+        let begun = self.tasks.values().flat_map(|known| {
+            let newest = match known.phase {
+                Phase::Begun(at) => Some((known.attempt.clone(), at)),
+                Phase::Queued | Phase::Ended => None,
+            };
+            known.older.as_deref().cloned().into_iter().chain(newest)
         });
         begun.collect()
     }
@@ -143,12 +161,19 @@ impl Books {
                 known.phase = Phase::Ended;
             }
             // A newer attempt has replaced it.
-            Some(_) => {}
+            Some(known) => known.older = None,
             None => {
-                let known = TaskBook { attempt: attempt.clone(), phase: Phase::Ended };
+                let known = TaskBook { phase: Phase::Ended, ..TaskBook::of(attempt) };
                 self.tasks.insert(attempt.task.clone(), known);
             }
         }
+    }
+}
+
+impl TaskBook {
+    /// An attempt that was taken and not begun.
+    pub(super) fn of(attempt: &Attempt) -> Self {
+        Self { attempt: attempt.clone(), phase: Phase::Queued, taken_at: Timestamp::default(), older: None }
     }
 }
 

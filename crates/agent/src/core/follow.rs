@@ -14,7 +14,10 @@ impl Core {
     pub(super) fn follow(&mut self, answer: PullAnswer, asked_at: Timestamp, now: Timestamp) -> bool {
         let before = (self.last_event, self.lanes.waiting_count(), self.actions.len());
         for task in &answer.stop {
-            self.stop(task, &answer.stop_jobs, now);
+            // Two answers may overtake each other: a stop that was asked for before a newer attempt came is not for it.
+            if !self.books.is_taken_after(task, asked_at) {
+                self.stop(task, &answer.stop_jobs, now);
+            }
         }
         for offer in answer.runs {
             self.announce(offer, now);

@@ -46,8 +46,23 @@ impl Outbox {
         self.entries.len()
     }
 
-    pub(super) fn oldest(&self) -> Option<u64> {
-        self.entries.first_key_value().map(|(number, _)| *number)
+    /// The oldest event that should be taken soon: neither put off again and again nor kept back by one that is.
+    pub(super) fn oldest_expected(&self) -> Option<u64> {
+        let (mut tasks, mut runs, mut whole_runs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut expected = self.entries.iter().filter(|(_, entry)| {
+            let task = entry.task.as_ref().map(|(task, _)| task);
+            let is_kept_back = match task {
+                Some(task) => tasks.contains(task) || whole_runs.contains(&entry.run),
+                None => runs.contains(&entry.run),
+            };
+            if entry.put_off >= PUT_OFF_MAX || is_kept_back {
+                runs.insert(&entry.run);
+                let _ = task.map_or_else(|| whole_runs.insert(&entry.run), |task| tasks.insert(task));
+                return false;
+            }
+            true
+        });
+        expected.next().map(|(number, _)| *number)
     }
 
     pub(super) fn newest(&self) -> Option<u64> {

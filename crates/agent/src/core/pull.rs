@@ -17,6 +17,9 @@ pub(super) struct Pulls {
     /// One beside it that only tells of devices.
     telling: Option<Asked>,
     not_before: Timestamp,
+    /// After a report of devices was not answered, the next waits like any other.
+    tell_not_before: Timestamp,
+    tell_failures: u32,
     /// The last pull asked for nothing, because nothing could be taken.
     is_resting: bool,
     failures: u32,
@@ -50,7 +53,12 @@ impl Pulls {
 
     /// When the next pull is due, unless one is under way.
     pub(super) fn next_at(&self, are_devices_known: bool) -> Option<Timestamp> {
-        (are_devices_known && self.asking.is_none()).then_some(self.not_before)
+        let due = if self.asking.is_none() {
+            Some(self.not_before)
+        } else {
+            self.must_tell().then_some(self.tell_not_before)
+        };
+        due.filter(|_| are_devices_known)
     }
 
     fn may_ask(&self, appetite: u32, now: Timestamp) -> bool {
@@ -72,6 +80,7 @@ impl Pulls {
 
     fn answered(&mut self, asked: &Asked, now: Timestamp) {
         self.failures = 0;
+        self.tell_failures = 0;
         self.was_answered = true;
         if asked.devices.is_some() {
             self.told = asked.devices;
@@ -85,9 +94,15 @@ impl Core {
     pub fn pulled(&mut self, number: u64, result: Result<PullAnswer, NoAnswer>, now: Timestamp) {
         let is_it = |asked: &mut Asked| asked.number == number;
         if let Some(told) = self.pulls.telling.take_if(is_it) {
-            if let Ok(answer) = result {
-                self.pulls.answered(&told, now);
-                self.follow(answer, told.at, now);
+            match result {
+                Ok(answer) => {
+                    self.heard(&told, now);
+                    self.follow(answer, told.at, now);
+                }
+                Err(NoAnswer) => {
+                    self.pulls.tell_failures = self.pulls.tell_failures.saturating_add(1);
+                    self.pulls.tell_not_before = now + link::delay(self.pulls.tell_failures);
+                }
             }
         } else if let Some(asked) = self.pulls.asking.take_if(is_it) {
             match result {
@@ -111,18 +126,22 @@ impl Core {
             let tells = self.pulls.tells_of_devices(now);
             self.pulls.asking = Some(self.ask(appetite, tells, now));
             self.pulls.is_resting = appetite == 0;
-        } else if self.pulls.must_tell() {
+        } else if self.pulls.must_tell() && self.pulls.tell_not_before <= now {
             self.pulls.telling = Some(self.ask(0, true, now));
         }
     }
 
-    fn take_answer(&mut self, answer: PullAnswer, asked: &Asked, now: Timestamp) {
+    /// A pull was answered. If pulls had failed, whatever waits in the spool is tried at once (N20).
+    fn heard(&mut self, asked: &Asked, now: Timestamp) {
         if self.pulls.failures > 0 {
-            // The backend is back: whatever waits in the spool is tried at once (N20).
             self.link.look_again(now);
             self.outbox.look_again();
         }
         self.pulls.answered(asked, now);
+    }
+
+    fn take_answer(&mut self, answer: PullAnswer, asked: &Asked, now: Timestamp) {
+        self.heard(asked, now);
         let is_news = self.follow(answer, asked.at, now);
         // A backend that does not hold its answer back must not be asked in a loop.
         let pause = match asked {
@@ -136,10 +155,9 @@ impl Core {
 
     /// How many jobs it would take now; none while it could not report on them or not begin them.
     fn appetite(&self) -> u32 {
-        let is_closed = self.drain.is_some()
-            || self.is_spool_full
-            || self.link.is_degraded()
-            || self.link.is_recovering();
+        // What the backend keeps putting off must not keep the whole node idle.
+        let is_cut_off = self.link.is_degraded() && self.outbox.oldest_expected().is_some();
+        let is_closed = self.drain.is_some() || self.is_spool_full || is_cut_off || self.link.is_recovering();
         let waiting = u32::try_from(self.lanes.waiting_count()).unwrap_or(u32::MAX);
         if is_closed { 0 } else { self.settings.slots.saturating_sub(waiting) }
     }

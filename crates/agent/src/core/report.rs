@@ -61,13 +61,14 @@ impl Core {
         let left = self.outbox.remove(number)?;
         self.books.closing_taken(number, now);
         self.link.answered(self.outbox.newest().unwrap_or(0));
-        self.link.drained_to(self.outbox.oldest());
+        self.link.drained_to(self.outbox.oldest_expected());
         Some(left)
     }
 
     fn put_off(&mut self, number: u64, answered: Option<Option<Millis>>, now: Timestamp) {
         if let Some(sent_at) = self.outbox.failed(number, answered.is_some(), now) {
             self.link.failed(sent_at, answered.flatten(), now);
+            self.link.drained_to(self.outbox.oldest_expected());
         }
     }
 }

@@ -28,7 +28,11 @@ pub(super) fn write(spool_id: &str, books: &Books) -> Vec<u8> {
         touched_at: book.touched_at.0,
     });
     // What was never begun is left out: the backend hands it out again.
-    let tasks = books.tasks.values().filter(|known| known.phase != Phase::Queued).map(Task::of);
+    let tasks = books.tasks.values().flat_map(|known| {
+        let newest = (known.phase != Phase::Queued).then(|| Task::of(&known.attempt, known.phase));
+        let older = known.older.as_deref().map(|(attempt, at)| Task::of(attempt, Phase::Begun(*at)));
+        older.into_iter().chain(newest)
+    });
     let snapshot = Snapshot { spool_id: spool_id.into(), runs: runs.collect(), tasks: tasks.collect() };
     serde_json::to_vec(&snapshot).expect("texts and numbers are JSON")
 }
@@ -88,9 +92,9 @@ impl Run {
 }
 
 impl Task {
-    fn of(known: &TaskBook) -> Self {
-        let Attempt { run, task, device, handle, number, token } = &known.attempt;
-        let begun_at = match known.phase {
+    fn of(attempt: &Attempt, phase: Phase) -> Self {
+        let Attempt { run, task, device, handle, number, token } = attempt;
+        let begun_at = match phase {
             Phase::Begun(at) => Some(at.0),
             Phase::Queued | Phase::Ended => None,
         };
@@ -115,7 +119,7 @@ impl Task {
             token: self.token.map(Text::from),
         };
         let phase = self.begun_at.map_or(Phase::Ended, |at| Phase::Begun(Timestamp(at)));
-        TaskBook { attempt, phase }
+        TaskBook { phase, ..TaskBook::of(&attempt) }
     }
 }
 

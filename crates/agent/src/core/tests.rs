@@ -532,6 +532,87 @@ fn devices_are_told_of_at_once() {
     assert_eq!(played.pulls.len(), 2, "nothing has changed");
 }
 
+/// N1b: a report of devices that is refused is told again in measure, not in a loop.
+#[test]
+fn a_refused_report_of_devices_is_told_in_measure() {
+    let mut played = Played::ready(1);
+    played.answer(PullAnswer::default());
+    played.core.devices_seen(Vec::new(), played.now);
+    played.gather();
+    let mut told = 0;
+    for _ in 0..10_000 {
+        while played.pulls.len() > 1 {
+            told += 1;
+            let refused = played.pulls.remove(1);
+            played.core.pulled(refused.number, Err(NoAnswer), played.now);
+            played.gather();
+        }
+        played.pass(1);
+    }
+    assert_eq!(told, 4, "at once, and after 1, 2 and 5 seconds");
+}
+
+/// N20: one event that the backend always puts off is shown as degraded, but does not keep the node without work.
+#[test]
+fn one_event_that_is_always_put_off_does_not_idle_the_node() {
+    let mut played = Played::ready(1);
+    played.hand_out("r/1@a");
+    played.sync();
+    for _ in 0..400 {
+        played.pass(1_000);
+        for number in played.sends.clone() {
+            played.answer_send(number, if number == 1 { Answer::Later(None) } else { Answer::Taken });
+        }
+        while !played.pulls.is_empty() {
+            played.answer(PullAnswer::default());
+        }
+        if played.core.status().running == 1 && played.core.status().degraded {
+            played.end(1, WELL);
+            played.sync();
+        }
+    }
+    assert_eq!(played.core.status().spooled, 2, "its start, and the end that must wait for it");
+    played.pass(1_000);
+    assert!(played.pulls.iter().any(|pull| pull.max_jobs > 0), "{:?}", played.pulls);
+}
+
+/// N1, N1b: a stop that a newer attempt has overtaken on its way is not for that attempt.
+#[test]
+fn an_overtaken_stop_spares_the_newer_attempt() {
+    let mut played = Played::ready(1);
+    played.hand_out("r/1@a");
+    played.sync();
+    played.pass(1);
+    played.core.devices_seen(Vec::new(), played.now);
+    played.gather();
+    let telling = played.pulls.remove(1);
+    played.pass(1);
+    played.hand_out("r/1@a#2");
+    let stop = PullAnswer { stop: texts("1"), ..PullAnswer::default() };
+    played.core.pulled(telling.number, Ok(stop), played.now);
+    played.gather();
+    played.end(1, End::Stopped);
+    played.sync();
+    assert_eq!(played.begun.len(), 2, "{:?}", played.told());
+}
+
+/// N22b: an attempt that is being ended for a newer one is not forgotten by a snapshot.
+#[test]
+fn a_snapshot_remembers_what_is_being_replaced() {
+    let mut played = Played::ready(1);
+    played.hand_out("r/1@a");
+    played.sync();
+    played.hand_out("r/1@a#2");
+    let found = Found {
+        snapshot: Some(played.core.snapshot()),
+        since: Vec::new(),
+        pending: played.disk.clone(),
+        last: 1,
+    };
+    let again = Played::restarted(1, found, played.now);
+    assert_eq!(again.told(), ["end 1#1 unknown: agent restarted"]);
+}
+
 /// N1, N20: a backend that answers at once with nothing is not asked in a loop; a heartbeat leaves at the start and
 /// every 30 seconds.
 #[test]

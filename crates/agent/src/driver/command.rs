@@ -24,6 +24,9 @@ impl CommandDriver {
     pub async fn perform(&self, call: &StepCall<'_>, job: &Job) -> Result<StepOutput, StepFailure> {
         let argv = &call.step.command;
         let environment = environment(call, job);
+        let params = call.scratch.join("params.json");
+        let written = tokio::fs::write(&params, job.params.as_bytes()).await;
+        written.map_err(|error| StepFailure::other(format!("{}: {error}", params.display())))?;
         let program = Program { argv, directory: call.scratch, environment };
         let end = self.guards.run(&program, call.cancel).await;
         let end = end.map_err(|error| StepFailure::other(format!("cannot start {}: {error}", name(argv))))?;
@@ -41,15 +44,17 @@ impl CommandDriver {
 fn environment(call: &StepCall<'_>, job: &Job) -> Vec<(OsString, OsString)> {
     let mut environment = base_environment();
     let attempt = call.attempt.to_string();
-    let own: [(&str, &str); 6] = [
+    let mut own = vec![
         ("MUSTER_DEVICE_ID", call.device),
         ("MUSTER_RUNTIME_HANDLE", call.handle),
         ("MUSTER_RUN_ID", &job.run),
         ("MUSTER_TASK_ID", &job.task),
         ("MUSTER_ATTEMPT", &attempt),
-        ("MUSTER_PARAMS", &job.params),
     ];
-    environment.extend(own.map(|(name, value)| (name.into(), value.into())));
+    if job.params.len() <= PARAMS_BYTES_MAX {
+        own.push(("MUSTER_PARAMS", &job.params));
+    }
+    environment.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
     environment.push(("MUSTER_SCRATCH".into(), call.scratch.into()));
     environment
 }
@@ -91,6 +96,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim().to_owned()
 }
 
+/// Linux takes no longer text in an environment than 128 KiB.
+const PARAMS_BYTES_MAX: usize = 100 << 10;
 const COMPLAINT_LINES_MAX: usize = 5;
 const ARTIFACTS: &[(&str, &str, &str)] = &[
     ("artifact.png", "screenshot", "image/png"),

@@ -1,6 +1,7 @@
 //! The spool on a thread of its own: many appends, one sync (N19).
 
 use super::Happened;
+use crate::core::Answer;
 use muster_spool::{Directory, Limits, Recovered, Seq, Spool, SpoolError};
 use std::{
     path::Path,
@@ -120,8 +121,12 @@ impl Scribe<'_> {
             Order::SetAside(number, note) => self.spool.set_aside(Seq(number), note.as_bytes()),
             Order::Read(number) => match self.spool.read(Seq(number)) {
                 Ok(Some(body)) => self.say(Happened::Read(number, body)),
-                Ok(None) => {}
-                Err(error) => self.failed(error),
+                // Not sent, then; it is tried again like any that found nobody.
+                Ok(None) => self.say(Happened::Sent(number, Answer::None)),
+                Err(error) => {
+                    self.say(Happened::Sent(number, Answer::None));
+                    self.failed(error);
+                }
             },
             Order::Snapshot(state) => self.snapshot(&state),
         }

@@ -320,6 +320,14 @@ impl Agent {
     fn show(&self) {
         let report = Report::new(&self.options, self.core.status());
         self.report.send_if_modified(|shown| {
+            match (shown.degraded, report.degraded) {
+                (false, true) => tracing::error!(
+                    spooled = report.spooled,
+                    "degraded: the backend takes no reports; they are kept, and what runs goes on"
+                ),
+                (true, false) => tracing::info!("the backend takes reports again"),
+                _ => {}
+            }
             let is_news = *shown != report;
             *shown = report;
             is_news

@@ -19,7 +19,7 @@ pub fn write_event(node: &str, event: &Event) -> Vec<u8> {
 #[must_use]
 pub fn write_heartbeat(node: &str, beat: &Heartbeat, vendor_ws_ok: bool) -> Vec<u8> {
     let body = json!({
-        "event_id": format!("{node}/heartbeat/{}", beat.at.0),
+        "event_id": format!("{node:.100}/heartbeat/{}", beat.at.0),
         "type": "node_heartbeat",
         "payload": {
             "node_id": node,

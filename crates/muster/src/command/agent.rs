@@ -135,7 +135,8 @@ impl Agent {
         let options = Options {
             node: node.clone(),
             slots: self.slots,
-            spool: self.spool.clone(),
+            // Programs run in directories of their own and must find it from there.
+            spool: std::path::absolute(&self.spool)?,
             segment_bytes: self.segment_kib * 1024,
             new_spool_id: format!("{:032x}", rand::random::<u128>()),
             now: Arc::new(move || clock.now()),
