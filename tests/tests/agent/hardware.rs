@@ -97,3 +97,17 @@ fn a_shipped_workflow_can_be_replaced() {
     let told = told(&server, server.rows(&run)[0]["id"].as_str().unwrap());
     assert_eq!(told, ["task_started", "MINE running", "MINE done", "task_finished succeeded"]);
 }
+
+/// I11: the spool may be named by a path from where the agent was started; programs run elsewhere.
+#[test]
+fn a_spool_may_be_named_from_here() {
+    let workshop = Workshop::new(&["d1"]).workflow("touch", &step("WORK", &["true"]));
+    let server = Server::start();
+    let up = "../".repeat(std::env::current_dir().unwrap().components().count() - 1);
+    let spool = format!("{up}{}", workshop.path("spool").display().to_string().trim_start_matches('/'));
+    let agent = AgentSetup::of(&server, "PC-01").spool(std::path::Path::new(&spool));
+    let _agent = workshop.equip(agent).start();
+    enrolled(&server, "PC-01", 1);
+    let run = submit(&server, "touch", json!({}));
+    assert_eq!(counts(&ended(&server, &run)), (1, 0));
+}

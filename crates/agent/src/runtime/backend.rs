@@ -100,3 +100,47 @@ fn because(error: &reqwest::Error) -> String {
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const WORDS_MAX: usize = 500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::client_for;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    /// What a callback comes to that is answered with these bytes; anything that follows it is answered 200.
+    async fn answered(first: &'static str) -> Answer {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            for answer in [first, "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"] {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let _ = stream.read(&mut [0; 4096]).await;
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        let client = client_for(&url).no_proxy().build().unwrap();
+        Backend::new(client, &url, "PC-01", "secret").send(b"{}".to_vec()).await
+    }
+
+    /// N19: 2xx acks, 401, 408, 429 and 5xx are tried again, any other 4xx is refused; a redirect to a page is no ack.
+    #[tokio::test]
+    async fn each_status_has_its_meaning() {
+        let close = "connection: close\r\ncontent-length: 0\r\n\r\n";
+        for (status, meaning) in [
+            ("204 No Content", Answer::Taken),
+            ("302 Found\r\nlocation: /login", Answer::Later(None)),
+            ("303 See Other\r\nlocation: /login", Answer::Later(None)),
+            ("401 Unauthorized", Answer::Later(None)),
+            ("408 Request Timeout", Answer::Later(None)),
+            ("429 Too Many Requests\r\nretry-after: 7", Answer::Later(Some(Millis(7_000)))),
+            ("503 Service Unavailable", Answer::Later(None)),
+            ("404 Not Found", Answer::Refused(Refusal { status: 404, detail: "".into() })),
+        ] {
+            let text = format!("HTTP/1.1 {status}\r\n{close}").leak();
+            assert_eq!(answered(text).await, meaning, "{status}");
+        }
+    }
+}
