@@ -86,21 +86,21 @@ impl Outbox {
         Some(Left { task: entry.task })
     }
 
-    /// An event was not taken, with an answer or without one; says when it had left.
-    pub(super) fn failed(&mut self, number: u64, was_answered: bool, now: Timestamp) -> Option<Timestamp> {
+    /// An event was not taken, though the backend is there or because it is away; says when it had left.
+    pub(super) fn failed(&mut self, number: u64, is_put_off: bool, now: Timestamp) -> Option<Timestamp> {
         let entry = self.entries.get_mut(&number)?;
         let sent_at = entry.sent_at.take()?;
         self.in_flight -= 1;
         entry.tries += 1;
-        entry.put_off += u32::from(was_answered);
+        entry.put_off += u32::from(is_put_off);
         entry.not_before = now + link::delay(entry.tries);
         Some(sent_at)
     }
 
-    /// All of them may be tried again now.
+    /// The backend was away and is back: all of them may be tried again now, and none is held against it.
     pub(super) fn look_again(&mut self) {
-        for entry in self.entries.values_mut().take(LOOKAHEAD) {
-            entry.not_before = Timestamp::default();
+        for entry in self.entries.values_mut() {
+            (entry.not_before, entry.put_off) = (Timestamp::default(), 0);
         }
     }
 
@@ -223,14 +223,19 @@ mod tests {
     #[test]
     fn one_that_nobody_takes_steps_back() {
         let mut outbox = outbox("r/a r/b r/a");
-        for _ in 0..7 {
-            outbox.look_again();
-            assert_eq!(outbox.choose(1, Timestamp(0)), [1]);
-            outbox.failed(1, true, Timestamp(0));
+        let later = |n: i64| Timestamp(n * 60_000);
+        for n in 0..7 {
+            assert_eq!(outbox.oldest_expected(), Some(1));
+            assert_eq!(outbox.choose(1, later(n)), [1]);
+            outbox.failed(1, true, later(n));
         }
-        outbox.look_again();
-        assert_eq!(outbox.choose(1, Timestamp(0)), [2]);
+        assert_eq!(outbox.oldest_expected(), Some(2));
+        assert_eq!(outbox.choose(1, later(7)), [2]);
         outbox.remove(2);
-        assert_eq!(outbox.choose(9, Timestamp(0)), [1]);
+        assert_eq!(outbox.oldest_expected(), None, "3 waits for 1");
+        assert_eq!(outbox.choose(9, later(7)), [1]);
+        outbox.failed(1, true, later(7));
+        outbox.look_again();
+        assert_eq!((outbox.oldest_expected(), outbox.choose(9, later(0))), (Some(1), vec![1]));
     }
 }

@@ -66,7 +66,9 @@ impl Core {
     }
 
     fn put_off(&mut self, number: u64, answered: Option<Option<Millis>>, now: Timestamp) {
-        if let Some(sent_at) = self.outbox.failed(number, answered.is_some(), now) {
+        // Whoever is not reached by pulls either is away, whatever is said in its place: that is not the event's fault.
+        let is_put_off = answered.is_some() && self.pulls.is_reachable();
+        if let Some(sent_at) = self.outbox.failed(number, is_put_off, now) {
             self.link.failed(sent_at, answered.flatten(), now);
             self.link.drained_to(self.outbox.oldest_expected());
         }

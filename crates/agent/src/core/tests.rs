@@ -576,6 +576,47 @@ fn one_event_that_is_always_put_off_does_not_idle_the_node() {
     assert!(played.pulls.iter().any(|pull| pull.max_jobs > 0), "{:?}", played.pulls);
 }
 
+/// N20: a backend that is away, and something in front of it that says so at every try, is an outage like any other:
+/// everything drains before new work is asked for.
+#[test]
+fn an_outage_in_words_is_an_outage() {
+    let mut played = Played::ready(2);
+    played.hand_out("r/1@a r/2@b");
+    played.sync();
+    let mut away = |played: &mut Played| {
+        played.pass(1_000);
+        for number in played.sends.clone() {
+            played.answer_send(number, Answer::Later(None));
+        }
+    };
+    for second in 0..600 {
+        away(&mut played);
+        for pull in std::mem::take(&mut played.pulls) {
+            played.core.pulled(pull.number, Err(NoAnswer), played.now);
+            played.gather();
+        }
+        if second == 10 {
+            [1, 2].map(|work| played.end(work, WELL));
+            played.sync();
+        }
+    }
+    assert!(played.core.status().degraded && played.core.status().spooled == 4);
+    while played.pulls.is_empty() {
+        away(&mut played);
+    }
+    played.answer(PullAnswer::default());
+    while let Some(number) = played.sends.first().copied() {
+        assert!(played.pulls.iter().all(|pull| pull.max_jobs == 0), "{number} is not taken");
+        played.answer_send(number, Answer::Taken);
+        if !played.pulls.is_empty() {
+            played.answer(PullAnswer::default());
+        }
+        played.pass(5_000);
+    }
+    assert_eq!(played.core.status().spooled, 0);
+    assert!(played.pulls.iter().any(|pull| pull.max_jobs > 0));
+}
+
 /// N1, N1b: a stop that a newer attempt has overtaken on its way is not for that attempt.
 #[test]
 fn an_overtaken_stop_spares_the_newer_attempt() {
