@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     pub(crate) commit_fails: u32,
     /// Whether every node runs muster's agent.
     pub(crate) agents_only: bool,
+    /// In a thousand: works that fail at an agent, while there are faults and afterwards.
+    pub(crate) fails: (u32, u32),
     /// How long most work takes at an agent.
     pub(crate) work_ms: (i64, i64),
     /// How long an agent lets a task take.
@@ -57,6 +59,7 @@ impl Plan {
             refused: if dice.chance(150) { 15 } else { 0 },
             commit_fails: if dice.chance(500) { 15 } else { 0 },
             agents_only: false,
+            fails: (200, 50),
             work_ms: (200, 6_000),
             task_timeout: Millis(dice.between(4_000, 90_000)),
             fault_every: Millis(dice.between(1_000, 12_000)),
@@ -78,6 +81,7 @@ impl Plan {
             refused: 0,
             commit_fails: 0,
             agents_only: true,
+            fails: (0, 0),
             work_ms: (60_000, 120_000),
             task_timeout: Millis::from_secs(180),
             fault_every: Millis::from_secs(1),

@@ -6,6 +6,7 @@ use muster_agent::{
     Job, Text,
     core::{Event, EventKind, PullAnswer, Work},
 };
+use muster_model::Timestamp;
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::RangeInclusive,
@@ -20,6 +21,9 @@ pub(super) struct Works {
     told: BTreeMap<Attempt, Told>,
     /// Jobs that wait here, in this life: their attempt and their device.
     waiting: BTreeMap<Text, (u32, Text)>,
+    /// When the newest attempt of each task was handed over, in this life.
+    taken_at: BTreeMap<Text, Timestamp>,
+    is_draining: bool,
     /// Devices with an attempt that was told to have begun, in this life.
     occupied: BTreeMap<Text, Attempt>,
     /// Attempts that were not begun and are to be said to have ended.
@@ -50,12 +54,16 @@ impl AgentBook {
     }
 
     /// An answer to a pull: some work is wanted, some is not any more.
-    pub(crate) fn handed(&mut self, answer: &PullAnswer, is_draining: bool) {
+    ///
+    /// A stop that was asked for before a newer attempt came is not for that attempt.
+    pub(crate) fn handed(&mut self, answer: &PullAnswer, (asked_at, now): (Timestamp, Timestamp)) {
         for task in &answer.stop {
-            self.works.is_unwanted(task, &answer.stop_jobs);
+            if self.works.taken_at.get(task).is_none_or(|taken_at| *taken_at <= asked_at) {
+                self.works.is_unwanted(task, &answer.stop_jobs);
+            }
         }
-        if !is_draining {
-            self.works.take(&answer.jobs);
+        if !self.works.is_draining {
+            self.works.take(&answer.jobs, now);
         }
     }
 
@@ -97,6 +105,7 @@ impl AgentBook {
     /// Jobs that were not begun are given up; they are handed out again.
     pub(crate) fn drains(&mut self) {
         self.works.waiting.clear();
+        self.works.is_draining = true;
     }
 
     /// After a start nothing runs: of everything that was begun the end was told (N22b).
@@ -114,6 +123,8 @@ impl Works {
             executed: BTreeSet::new(),
             told: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            taken_at: BTreeMap::new(),
+            is_draining: false,
             occupied: BTreeMap::new(),
             owed: BTreeSet::new(),
         }
@@ -155,7 +166,7 @@ impl Works {
     }
 
     /// What is known of old is not taken again; a newer attempt takes the place of an older one.
-    fn take(&mut self, jobs: &[Job]) {
+    fn take(&mut self, jobs: &[Job], now: Timestamp) {
         for job in jobs {
             let is_known = self.told.range(of(&job.task)).any(|((_, attempt), _)| *attempt >= job.attempt);
             let is_newer = self.waiting.get(&job.task).is_none_or(|(attempt, _)| *attempt < job.attempt);
@@ -166,6 +177,7 @@ impl Works {
                 running.is_unwanted = true;
             }
             self.waiting.insert(job.task.clone(), (job.attempt, job.device.clone()));
+            self.taken_at.insert(job.task.clone(), now);
         }
     }
 
@@ -190,10 +202,11 @@ impl Works {
     }
 
     pub(super) fn died(&mut self) {
-        self.running.clear();
-        self.waiting.clear();
-        self.occupied.clear();
-        self.owed.clear();
+        *self = Self {
+            executed: std::mem::take(&mut self.executed),
+            told: std::mem::take(&mut self.told),
+            ..Self::new(self.slots)
+        };
     }
 
     /// Whatever was executed has one end, and somebody took it.

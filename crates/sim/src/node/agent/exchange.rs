@@ -9,11 +9,12 @@ use crate::{
     scene::Scene,
 };
 use muster_agent::core::{Answer, NoAnswer, PullAnswer, PullRequest, Refusal};
-use muster_model::{Command, Millis, Rejection, Reply};
+use muster_model::{Command, Millis, Rejection, Reply, Timestamp};
 
 /// A request under way.
 pub(super) struct Asked {
     pub(super) ticket: Ticket,
+    at: Timestamp,
     about: About,
 }
 
@@ -98,8 +99,7 @@ impl Agent {
         match (asked.about, result) {
             (About::Work(number), Ok(Reply::Pulled(reply))) => {
                 let answer = translate::pulled(&reply, scene.plan.settings.attempt_timeout);
-                let is_draining = self.life().core.status().draining;
-                checker.agent(&self.site).handed(&answer, is_draining);
+                checker.agent(&self.site).handed(&answer, (asked.at, scene.now));
                 self.pulled(number, Ok(answer), scene);
                 Ok(())
             }
@@ -158,6 +158,6 @@ impl Agent {
         let waits = wait.map_or(0, |wait| wait.0);
         let patience = (waits + PATIENCE_MS.0, waits + PATIENCE_MS.1);
         self.site.plan(scene, patience, Chore::GiveUp(ticket.exchange));
-        self.life().asked.insert(ticket.exchange, Asked { ticket, about });
+        self.life().asked.insert(ticket.exchange, Asked { ticket, at: scene.now, about });
     }
 }

@@ -123,7 +123,7 @@ fn draw(scene: &mut Scene) -> (VecDeque<Move>, (i64, i64)) {
 }
 
 fn draw_end(scene: &mut Scene) -> End {
-    if !scene.dice.chance(if scene.calm { 50 } else { 200 }) {
+    if !scene.dice.chance(if scene.calm { scene.plan.fails.1 } else { scene.plan.fails.0 }) {
         let artifact = scene.dice.chance(200).then(|| Artifact {
             kind: "screenshot".into(),
             storage_path: "videos/_/1.png".into(),
