@@ -583,7 +583,7 @@ fn an_outage_in_words_is_an_outage() {
     let mut played = Played::ready(2);
     played.hand_out("r/1@a r/2@b");
     played.sync();
-    let mut away = |played: &mut Played| {
+    let away = |played: &mut Played| {
         played.pass(1_000);
         for number in played.sends.clone() {
             played.answer_send(number, Answer::Later(None));
@@ -596,7 +596,7 @@ fn an_outage_in_words_is_an_outage() {
             played.gather();
         }
         if second == 10 {
-            [1, 2].map(|work| played.end(work, WELL));
+            [1, 2].into_iter().for_each(|work| played.end(work, WELL));
             played.sync();
         }
     }
