@@ -2,10 +2,7 @@
 
 use super::{AgentBook, run};
 use crate::checker::{Verdict, broken, ensure};
-use muster_agent::{
-    Text,
-    core::{Event, EventKind},
-};
+use muster_agent::{Text, core::Event};
 use muster_model::ReportId;
 use muster_spool::{Recovered, Seq, SetAside};
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,13 +114,6 @@ impl Log {
 
     pub(super) fn id(&self, number: u64) -> Option<ReportId> {
         ReportId::new(&self.entries.get(&number)?.event.id).ok()
-    }
-
-    /// Whether the end of a run was ever refused.
-    pub(super) fn is_end_refused(&self, run: &Text) -> bool {
-        let mut refused =
-            self.entries.values().filter(|entry| entry.is_refused).map(|entry| &entry.event.kind);
-        refused.any(|kind| matches!(kind, EventKind::RunFinished { run: ended, .. } if ended == run))
     }
 
     pub(super) fn answered(&mut self, number: u64) {

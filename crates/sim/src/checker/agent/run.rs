@@ -6,6 +6,7 @@ use muster_agent::{
     Text,
     core::{Event, EventKind, Outcome, Summary},
 };
+use muster_model::{Millis, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl AgentBook {
@@ -25,39 +26,79 @@ pub(super) fn check(event: &Event, log: &Log, works: &Works) -> Verdict {
         return Ok(());
     };
     ensure(!works.runs_of(run), "run_over_while_it_runs", || format!("{run}"))?;
-    let (open, counted) = count(run, log);
-    ensure(open.is_empty(), "run_over_with_open_tasks", || format!("{run}: {open:?}"))?;
-    // A run whose end was refused is a matter for people; the agent does not remember it for long.
-    ensure(counted == *summary || log.is_end_refused(run), "summary_unlike_its_tasks", || {
-        format!("{run}: {summary:?} was told, {counted:?} counted")
-    })
+    let count = Count::of(run, log);
+    ensure(count.open.is_empty(), "run_over_with_open_tasks", || format!("{run}: {:?}", count.open))?;
+    // What was told to be over a while ago may have been forgotten since.
+    let is_long_over = count.over_at.is_some_and(|at| event.at - at > REMEMBERED);
+    let is_right = Count::summary(&count.ends) == *summary
+        || (is_long_over && Count::summary(&count.ends_since_over) == *summary);
+    ensure(is_right, "summary_unlike_its_tasks", || format!("{run}: {summary:?} was told, {count:?} counted"))
 }
 
-/// What is begun and has not ended, and what became of the rest since the run was last announced here.
-fn count(run: &Text, log: &Log) -> (BTreeSet<Text>, Summary) {
-    let mut open = BTreeSet::new();
-    let mut ends: BTreeMap<Text, (bool, bool)> = BTreeMap::new();
-    for entry in log.entries.values().filter(|entry| entry.event.kind.run() == run) {
-        match &entry.event.kind {
-            EventKind::RunStarted { .. } => ends.clear(),
-            EventKind::TaskStarted { attempt, .. } => drop(open.insert(attempt.task.clone())),
-            EventKind::TaskFinished { attempt, outcome, .. } => {
-                open.remove(&attempt.task);
-                ends.insert(attempt.task.clone(), judge(outcome));
+/// What is known of a run since it was last announced here.
+#[derive(Debug, Default)]
+struct Count {
+    /// Tasks that were begun and have not ended.
+    open: BTreeSet<Text>,
+    ends: BTreeMap<Text, End>,
+    /// When it was last told to be over, and what has ended since.
+    over_at: Option<Timestamp>,
+    ends_since_over: BTreeMap<Text, End>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct End {
+    is_good: bool,
+    is_timeout: bool,
+}
+
+impl Count {
+    fn of(run: &Text, log: &Log) -> Self {
+        let mut count = Self::default();
+        let events = log.entries.values().map(|entry| &entry.event);
+        events.filter(|event| event.kind.run() == run).for_each(|event| count.add(event));
+        count
+    }
+
+    fn add(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::RunStarted { .. } => {
+                *self = Self { open: std::mem::take(&mut self.open), ..Self::default() }
             }
-            EventKind::TaskProgress { .. } | EventKind::RunFinished { .. } => {}
+            EventKind::TaskStarted { attempt, .. } => drop(self.open.insert(attempt.task.clone())),
+            EventKind::TaskFinished { attempt, outcome, .. } => {
+                self.open.remove(&attempt.task);
+                self.ends.insert(attempt.task.clone(), End::of(outcome));
+                self.ends_since_over.insert(attempt.task.clone(), End::of(outcome));
+            }
+            EventKind::RunFinished { .. } => {
+                self.over_at = Some(event.at);
+                self.ends_since_over.clear();
+            }
+            EventKind::TaskProgress { .. } => {}
         }
     }
-    let count = |wanted: fn(&(bool, bool)) -> bool| ends.values().filter(|end| wanted(end)).count() as u64;
-    let summary =
-        Summary { succeeded: count(|end| end.0), failed: count(|end| !end.0), timeout: count(|end| end.1) };
-    (open, summary)
-}
 
-/// Whether it went well, and whether time ran out.
-fn judge(outcome: &Outcome) -> (bool, bool) {
-    match outcome {
-        Outcome::Succeeded { .. } => (true, false),
-        Outcome::Failed { error, .. } => (false, error.starts_with("timeout: ")),
+    fn summary(ends: &BTreeMap<Text, End>) -> Summary {
+        let count = |wanted: fn(&End) -> bool| ends.values().filter(|end| wanted(end)).count() as u64;
+        Summary {
+            succeeded: count(|end| end.is_good),
+            failed: count(|end| !end.is_good),
+            timeout: count(|end| end.is_timeout),
+        }
     }
 }
+
+impl End {
+    fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Succeeded { .. } => Self { is_good: true, is_timeout: false },
+            Outcome::Failed { error, .. } => {
+                Self { is_good: false, is_timeout: error.starts_with("timeout: ") }
+            }
+        }
+    }
+}
+
+/// How long an agent remembers for certain what it told to be over.
+const REMEMBERED: Millis = Millis(120_000);
