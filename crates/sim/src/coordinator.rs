@@ -66,7 +66,7 @@ impl Coordinator {
     pub(crate) fn arrives(&mut self, ticket: Ticket, scene: &mut Scene) {
         match &mut self.life {
             Some(life) => life.receive(ticket, scene),
-            None if scene.dice.chance(TURNED_AWAY_PER_MILLE) => {
+            None if scene.dice.chance(scene.plan.turned_away) => {
                 scene.count("request turned away");
                 scene.turn_away(ticket);
             }
@@ -208,6 +208,3 @@ pub(crate) fn speaker(command: &Command) -> Option<&Name> {
         _ => None,
     }
 }
-
-/// In a thousand: requests to a coordinator that is down which are answered by something in front of it.
-const TURNED_AWAY_PER_MILLE: u32 = 300;

@@ -29,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) slow: u32,
     /// In a thousand: reports that something before the coordinator refuses for good.
     pub(crate) refused: u32,
+    /// In a thousand: requests to a coordinator that is away which something in front of it answers.
+    pub(crate) turned_away: u32,
     /// In a thousand: commits that fail.
     pub(crate) commit_fails: u32,
     /// Whether every node runs muster's agent.
@@ -57,6 +59,7 @@ impl Plan {
             doubled: if rough { 80 } else { 5 },
             slow: if rough { 100 } else { 10 },
             refused: if dice.chance(150) { 15 } else { 0 },
+            turned_away: dice.pick(&[0, 300, 1_000]).copied().unwrap_or(0),
             commit_fails: if dice.chance(500) { 15 } else { 0 },
             agents_only: false,
             fails: (200, 50),
@@ -79,6 +82,7 @@ impl Plan {
             doubled: 0,
             slow: 0,
             refused: 0,
+            turned_away: 300,
             commit_fails: 0,
             agents_only: true,
             fails: (0, 0),

@@ -50,6 +50,8 @@ pub(crate) enum Chore {
     GiveUp(u64),
     /// End in order.
     Leave(Drain),
+    /// The moment has come at which it crashes.
+    Crash,
     /// Events that nobody takes are not waited for any longer.
     LoseHope,
 }
@@ -78,11 +80,19 @@ struct Life {
     is_sync_planned: bool,
     /// What the core has not heard yet.
     news: VecDeque<News>,
-    /// It crashes instead of the next sync.
-    is_doomed: bool,
+    doom: Option<Doom>,
     /// What the core knew at the last snapshot, for a planted bug.
     state_before: Option<Vec<u8>>,
     leaving: Option<leave::Leaving>,
+}
+
+/// The moment at which a life ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doom {
+    /// Instead of the next sync.
+    Sync,
+    /// While something that was killed dies.
+    Kill,
 }
 
 impl Agent {
@@ -116,12 +126,20 @@ impl Agent {
 
     /// The process dies, or the power goes; what the disk then keeps of what was not synced is left to the dice.
     ///
-    /// In a third of all cases that happens at the next moment at which something waits for the disk.
+    /// In half of all cases that happens at the next moment at which something waits for the disk, or for its death.
     pub(super) fn crash(&mut self, scene: &mut Scene, checker: &mut Checker) {
-        if let Some(life) = self.life.as_mut().filter(|_| scene.dice.chance(333)) {
-            life.is_doomed = true;
-        } else {
+        match (&mut self.life, scene.dice.below(4)) {
+            (Some(life), 0) => life.doom = Some(Doom::Sync),
+            (Some(life), 1) => life.doom = Some(Doom::Kill),
+            _ => self.end_badly(scene, checker),
+        }
+    }
+
+    fn meet_doom(&mut self, scene: &mut Scene, checker: &mut Checker) {
+        if !scene.calm {
+            scene.count("node crashed at a chosen moment");
             self.end_badly(scene, checker);
+            self.start_again(scene, (500, 60_000));
         }
     }
 
@@ -150,6 +168,7 @@ impl Agent {
             Chore::Proceed { work, turn } => self.proceed((work, turn), scene, checker)?,
             Chore::GiveUp(exchange) => self.give_up(exchange, scene, checker)?,
             Chore::Leave(drain) => self.begin_to_leave(drain, scene, checker),
+            Chore::Crash => self.meet_doom(scene, checker),
             Chore::LoseHope => self.lose_hope(),
         }
         self.follow(scene, checker)

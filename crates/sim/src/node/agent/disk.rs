@@ -1,6 +1,6 @@
 //! N19: the spool on a disk that fills up, fails and loses what was not synced.
 
-use super::{Agent, Chore};
+use super::{Agent, Chore, Doom};
 use crate::{
     checker::{Broken, Checker, Verdict},
     planted::Planted,
@@ -46,11 +46,11 @@ impl Agent {
     /// Makes everything that was appended so far durable at once.
     pub(super) fn sync(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         self.life().is_sync_planned = false;
-        if self.life().is_doomed && !scene.calm {
-            scene.count("crash before a sync");
-            self.end_badly(scene, checker);
-            self.start_again(scene, (500, 60_000));
-            return Ok(());
+        if self.life().doom.take_if(|doom| *doom == Doom::Sync).is_some() {
+            self.meet_doom(scene, checker);
+            if self.life.is_none() {
+                return Ok(());
+            }
         }
         let synced = match self.planted {
             Some(Planted::SyncLies) if scene.dice.chance(500) => Ok(checker.agent(&self.site).last()),

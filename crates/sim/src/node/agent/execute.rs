@@ -1,6 +1,6 @@
 //! What devices do with the work they are given: most of it takes seconds, some fails, some hangs.
 
-use super::{Agent, Chore};
+use super::{Agent, Chore, Doom};
 use crate::{
     checker::{Checker, Verdict},
     plan::name,
@@ -75,6 +75,9 @@ impl Agent {
     pub(super) fn kill(&mut self, number: u64, scene: &mut Scene, checker: &mut Checker) {
         scene.count("work killed");
         checker.agent(&self.site).kills(number);
+        if self.life().doom.take_if(|doom| *doom == Doom::Kill).is_some() {
+            self.site.plan(scene, (0, 3_000), Chore::Crash);
+        }
         let span = if scene.calm { (10, 500) } else { (10, 5_000) };
         self.turn(number, End::Stopped, (span, scene));
         let is_replaced = checker.agent(&self.site).is_replaced(number);

@@ -39,7 +39,7 @@ impl Agent {
             rounds: 0,
             is_sync_planned: false,
             news: VecDeque::new(),
-            is_doomed: false,
+            doom: None,
             state_before: None,
             leaving: None,
         });
@@ -98,5 +98,5 @@ fn read_events(entries: Vec<(Seq, Vec<u8>)>) -> Result<Vec<(u64, Event)>, Broken
 }
 
 /// Segments so small that each holds a few events only.
-const LIMITS: Limits = Limits { segment_bytes: 4_000, reserve_bytes: 2_000, entry_bytes_max: 1 << 20 };
+const LIMITS: Limits = Limits { segment_bytes: 2_500, reserve_bytes: 1_500, entry_bytes_max: 1 << 20 };
 const BEGUN: &str = "\"begun_at\":";
