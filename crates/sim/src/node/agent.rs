@@ -1,5 +1,6 @@
 //! A PC that runs muster's agent: the real core over the real spool. Its disk, its wire and its devices are played.
 
+mod crash;
 mod disk;
 mod exchange;
 mod execute;
@@ -10,11 +11,11 @@ mod translate;
 use super::site::Site;
 use crate::{
     checker::{Checker, Verdict, broken},
-    fault::Fault,
     network::Ticket,
     planted::Planted,
     scene::Scene,
 };
+use crash::Doom;
 use disk::News;
 use exchange::Asked;
 use execute::Execution;
@@ -86,15 +87,6 @@ struct Life {
     leaving: Option<leave::Leaving>,
 }
 
-/// The moment at which a life ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Doom {
-    /// Instead of the next sync.
-    Sync,
-    /// While something that was killed dies.
-    Kill,
-}
-
 impl Agent {
     pub(super) fn new(site: Site, scene: &mut Scene, planted: Option<Planted>) -> Self {
         let task_timeout = scene.plan.task_timeout;
@@ -122,33 +114,6 @@ impl Agent {
         }
         checker.agent(&self.site).has_answered_for_all_begun()?;
         self.snapshot(scene, checker)
-    }
-
-    /// The process dies, or the power goes; what the disk then keeps of what was not synced is left to the dice.
-    ///
-    /// In half of all cases that happens at the next moment at which something waits for the disk, or for its death.
-    pub(super) fn crash(&mut self, scene: &mut Scene, checker: &mut Checker) {
-        match (&mut self.life, scene.dice.below(4)) {
-            (Some(life), 0) => life.doom = Some(Doom::Sync),
-            (Some(life), 1) => life.doom = Some(Doom::Kill),
-            _ => self.end_badly(scene, checker),
-        }
-    }
-
-    fn meet_doom(&mut self, scene: &mut Scene, checker: &mut Checker) {
-        if !scene.calm {
-            scene.count("node crashed at a chosen moment");
-            self.end_badly(scene, checker);
-            self.start_again(scene, (500, 60_000));
-        }
-    }
-
-    fn end_badly(&mut self, scene: &mut Scene, checker: &mut Checker) {
-        if scene.dice.chance(500) {
-            self.lose_power(scene, checker);
-        } else {
-            self.die(scene, checker);
-        }
     }
 
     pub(super) fn act(&mut self, chore: Chore, scene: &mut Scene, checker: &mut Checker) -> Verdict {
@@ -272,26 +237,6 @@ impl Agent {
             self.site.plan(scene, (pause, pause), Chore::Wake);
         }
         Ok(())
-    }
-
-    /// Ends the life without a word; what was written to the disk stays.
-    fn die(&mut self, scene: &mut Scene, checker: &mut Checker) {
-        for asked in self.life.take().into_iter().flat_map(|life| life.asked.into_values()) {
-            asked.ticket.broken.set(scene.dice.chance(500));
-        }
-        self.site.go_down();
-        checker.agent(&self.site).died();
-    }
-
-    fn lose_power(&mut self, scene: &mut Scene, checker: &mut Checker) {
-        scene.count("node lost power");
-        scene.note(|| format!("{}: loses power", self.site.name));
-        self.die(scene, checker);
-        self.disk.crash(&mut |limit| scene.dice.below(limit));
-    }
-
-    fn start_again(&self, scene: &mut Scene, (low, high): (i64, i64)) {
-        self.site.plan_fault(scene, (low, high), Fault::Restart);
     }
 
     fn life(&mut self) -> &mut Life {

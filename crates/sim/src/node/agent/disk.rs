@@ -1,6 +1,6 @@
 //! N19: the spool on a disk that fills up, fails and loses what was not synced.
 
-use super::{Agent, Chore, Doom};
+use super::{Agent, Chore, crash::Doom};
 use crate::{
     checker::{Broken, Checker, Verdict},
     planted::Planted,
