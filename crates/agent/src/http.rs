@@ -1,6 +1,8 @@
-//! HTTP clients, with TLS where the address asks for it.
+//! HTTP clients, with TLS where the address asks for it, and what answers have in common.
 
-use reqwest::{Client, ClientBuilder};
+use reqwest::{Client, ClientBuilder, Response, header::RETRY_AFTER};
+use serde_json::Value;
+use std::time::Duration;
 
 /// A client for a server.
 ///
@@ -13,3 +15,19 @@ pub fn client_for(url: &str) -> ClientBuilder {
     // Followed, a redirect turns a report into a question for some page, and that page's 200 into an ack.
     builder.redirect(reqwest::redirect::Policy::none())
 }
+
+/// What a refusal says: the detail of a problem, else the first of whatever there is.
+pub(crate) async fn detail(answer: Response) -> String {
+    let text = answer.text().await.unwrap_or_default();
+    let problem: Option<Value> = serde_json::from_str(&text).ok();
+    let detail = problem.as_ref().and_then(|problem| problem.get("detail")?.as_str());
+    detail.unwrap_or(&text).chars().take(DETAIL_CHARS_MAX).collect()
+}
+
+/// How long a server asks for patience.
+pub(crate) fn retry_after(answer: &Response) -> Option<Duration> {
+    let seconds = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+const DETAIL_CHARS_MAX: usize = 500;

@@ -67,7 +67,10 @@ pub enum End {
         timed_out: bool,
     },
     /// It was cancelled from outside.
-    Stopped,
+    Stopped {
+        /// What the step it was in stands for when time runs out in it.
+        reason: FailureReason,
+    },
 }
 
 /// A file that a task left behind (N12, N21).
@@ -80,3 +83,10 @@ pub struct Artifact {
     /// Where people find it.
     pub public_url: String,
 }
+
+/// Cuts an error to what every backend takes (N12) and people read.
+pub(crate) fn bounded(error: &str) -> &str {
+    &error[..error.floor_char_boundary(ERROR_BYTES_MAX)]
+}
+
+const ERROR_BYTES_MAX: usize = 4 * 1024;

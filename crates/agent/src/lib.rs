@@ -3,6 +3,7 @@
 //! [`core`] decides everything and touches nothing; [`driver`] reaches devices; [`execute`] walks a device through a
 //! workflow.
 
+mod backend;
 pub mod core;
 pub mod driver;
 pub mod execute;
@@ -14,4 +15,5 @@ pub mod upload;
 pub mod wire;
 pub mod workflow;
 
+pub use backend::Backend;
 pub use job::{Artifact, Attached, End, Job, StepStatus, Text};

@@ -9,22 +9,20 @@ mod offer;
 mod send;
 
 use crate::{
-    Artifact,
+    Artifact, Backend,
     driver::StepFailure,
     execute::{Upload, UploadFuture},
+    http::{detail, retry_after},
 };
 use local::Local;
-use reqwest::{Client, Response, StatusCode, header};
+use reqwest::{Response, StatusCode};
 use send::Standing;
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 /// Uploads through a backend that speaks N21.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Uploads {
-    client: Client,
-    url: String,
-    node: String,
-    secret: String,
+    backend: Backend,
 }
 
 /// Why a try did not succeed.
@@ -39,11 +37,10 @@ enum Trouble {
 }
 
 impl Uploads {
-    /// Speaks to the backend at a URL as a node; `secret` proves that it may (N3).
+    /// Uploads through a backend.
     #[must_use]
-    pub fn new(client: Client, url: &str, node: &str, secret: &str) -> Self {
-        let url = url.trim_end_matches('/').to_owned();
-        Self { client, url, node: node.to_owned(), secret: secret.to_owned() }
+    pub const fn new(backend: Backend) -> Self {
+        Self { backend }
     }
 
     /// Tries until it succeeds or is refused. Whoever waits for it ends it.
@@ -96,12 +93,6 @@ impl crate::execute::Uploads for Uploads {
     }
 }
 
-impl fmt::Debug for Uploads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Uploads").field("url", &self.url).field("node", &self.node).finish_non_exhaustive()
-    }
-}
-
 impl Trouble {
     /// No answer came. Without the address, which may be a secret.
     fn unanswered(error: reqwest::Error) -> Self {
@@ -125,19 +116,10 @@ fn is_for_later(status: StatusCode) -> bool {
     status.is_server_error() || later.contains(&status)
 }
 
-fn retry_after(answer: &Response) -> Option<Duration> {
-    let seconds = answer.headers().get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
-}
-
-/// What a refusal says: the detail of a problem, else the first of whatever there is.
+/// An answer that is no success, in words.
 async fn words(what: &str, answer: Response) -> String {
     let status = answer.status().as_u16();
-    let text = answer.text().await.unwrap_or_default();
-    let problem: Option<serde_json::Value> = serde_json::from_str(&text).ok();
-    let detail = problem.as_ref().and_then(|problem| problem.get("detail")?.as_str());
-    let detail: String = detail.unwrap_or(&text).chars().take(WORDS_MAX).collect();
-    format!("{what} was answered {status}: {detail}")
+    format!("{what} was answered {status}: {}", detail(answer).await)
 }
 
 /// Between tries; the step's own time limit ends them.
@@ -146,4 +128,3 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// An address that was just handed out and is refused so often is refused for another reason than its age.
 const EXPIRED_MAX: u32 = 3;
-const WORDS_MAX: usize = 500;

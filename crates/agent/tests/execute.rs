@@ -11,7 +11,7 @@ use muster_agent::execute::{Executor, Scratch, Upload, UploadFuture, Uploads};
 use muster_agent::process::Guards;
 use muster_agent::workflow::Workflows;
 use muster_agent::{Artifact, End, Job, StepStatus};
-use muster_model::{Millis, Timestamp};
+use muster_model::{FailureReason, Millis, Timestamp};
 use std::sync::{Arc, Mutex};
 use std::{fs, path::Path};
 use support::{Bell, guard_binary, marked_processes};
@@ -208,7 +208,7 @@ async fn a_stopped_task_is_gone() {
         bell.rung().await;
         cancel.cancel();
     });
-    assert_eq!(end, End::Stopped);
+    assert_eq!(end, End::Stopped { reason: FailureReason::LoginFlowTimeout });
     scene.assert_nothing_left();
 }
 

@@ -159,7 +159,7 @@ fn content() -> Vec<u8> {
 async fn upload_to(backend: &Backend, file: &Path) -> Result<muster_agent::Artifact, StepFailure> {
     let url = backend.serve().await;
     let client = muster_agent::http::client_for(&url).no_proxy().build().unwrap();
-    let uploads = Uploads::new(client, &url, "PC-01", "the-secret-of-nodes");
+    let uploads = Uploads::new(muster_agent::Backend::new(client, &url, "PC-01", "the-secret-of-nodes"));
     assert!(!format!("{uploads:?}").contains("the-secret"));
     let (job, cancel) = (job(), CancellationToken::new());
     let storage_path = Some("a/{kind}.{ext}");
@@ -262,7 +262,7 @@ async fn an_upload_can_be_cancelled() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let client = muster_agent::http::client_for(&url).no_proxy().build().unwrap();
-    let uploads = Uploads::new(client, &url, "PC-01", "the-secret-of-nodes");
+    let uploads = Uploads::new(muster_agent::Backend::new(client, &url, "PC-01", "the-secret-of-nodes"));
     let (job, cancel) = (job(), CancellationToken::new());
     let upload = Upload {
         job: &job,

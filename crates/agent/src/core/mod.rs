@@ -25,7 +25,6 @@ pub use action::{
 };
 pub use event::{Attempt, Event, EventKind, Outcome, Summary, TIMEOUT};
 pub use snapshot::SnapshotError;
-pub use work::reason_of;
 
 use crate::{Attached, Text};
 use books::Books;

@@ -185,6 +185,7 @@ fn job(text: &str) -> Job {
 }
 
 const WELL: End = End::Succeeded { artifact: None };
+const STOPPED: End = End::Stopped { reason: FailureReason::ScreenshotError };
 
 fn texts(words: &str) -> Vec<Text> {
     words.split(' ').map(Text::from).collect()
@@ -225,7 +226,7 @@ fn a_timed_out_task_frees_its_slot_when_it_is_gone() {
     assert_eq!((played.killed.as_slice(), played.begun.len()), ([1].as_slice(), 1));
     played.pass(60_000);
     assert_eq!((played.killed.len(), played.begun.len()), (1, 1));
-    played.end(1, End::Stopped);
+    played.end(1, End::Stopped { reason: FailureReason::LoginFlowTimeout });
     played.sync();
     assert_eq!(played.begun.len(), 2);
     let told = "end 1#1 login_flow_timeout: timeout: the task took longer than 1000 ms, in LOGIN_FLOW";
@@ -253,7 +254,7 @@ fn refused_events_are_set_aside() {
     played.answer_send(1, Answer::Refused(Refusal { status: 404, detail: "no such task".into() }));
     assert_eq!((played.aside.len(), played.killed.as_slice()), (1, [1].as_slice()));
     played.answer_send(2, Answer::Taken);
-    played.end(1, End::Stopped);
+    played.end(1, STOPPED);
     played.take_all();
     assert!(played.disk.is_empty());
     let last = played.told().pop().unwrap();
@@ -400,7 +401,7 @@ fn a_run_is_told_from_its_first_job_to_its_last() {
     played.answer(PullAnswer { finished_runs: texts("r"), stop: texts("1"), ..PullAnswer::default() });
     assert_eq!(played.killed, [1]);
     assert_eq!(played.told(), ["run r of 2", "start 1#1"], "not over while it runs");
-    played.end(1, End::Stopped);
+    played.end(1, STOPPED);
     let over = ["run r of 2", "start 1#1", "end 1#1 unknown: stopped on request", "over r 0/1/0"];
     assert_eq!(played.told(), over);
     played.pass(1_000);
@@ -451,7 +452,7 @@ fn a_newer_attempt_waits_for_the_end_of_the_older() {
     played.sync();
     played.hand_out("r/1@a#2");
     assert_eq!((played.killed.as_slice(), played.begun.len()), ([1].as_slice(), 1));
-    played.end(1, End::Stopped);
+    played.end(1, STOPPED);
     played.sync();
     assert_eq!((played.begun.len(), played.begun[1].job.attempt), (2, 2));
     played.hand_out("r/1@a#1");
@@ -466,7 +467,7 @@ fn stop_is_answered_for_whatever_it_names() {
     played.sync();
     let stop_jobs = vec![job("r/3@b")];
     played.answer(PullAnswer { stop: texts("1 2 3 4"), stop_jobs, ..PullAnswer::default() });
-    played.end(1, End::Stopped);
+    played.end(1, STOPPED);
     assert_eq!(
         played.told(),
         [
@@ -632,7 +633,7 @@ fn an_overtaken_stop_spares_the_newer_attempt() {
     let stop = PullAnswer { stop: texts("1"), ..PullAnswer::default() };
     played.core.pulled(telling.number, Ok(stop), played.now);
     played.gather();
-    played.end(1, End::Stopped);
+    played.end(1, STOPPED);
     played.sync();
     assert_eq!(played.begun.len(), 2, "{:?}", played.told());
 }
@@ -692,7 +693,7 @@ fn draining_ends_in_either_way() {
         played.gather();
         assert_eq!(played.killed.len(), killed);
         assert!(!played.core.is_idle());
-        played.end(1, if killed == 0 { WELL } else { End::Stopped });
+        played.end(1, if killed == 0 { WELL } else { STOPPED });
         assert!(played.core.is_idle() && !played.core.is_drained());
         played.take_all();
         assert!(played.core.is_drained());

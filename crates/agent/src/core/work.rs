@@ -6,7 +6,7 @@ use super::{
     event::{Attempt, EventKind, Outcome, TIMEOUT},
     lanes::{Cut, Running},
 };
-use crate::{End, Job, StepStatus, Text};
+use crate::{End, Job, StepStatus, Text, job::bounded};
 use muster_model::{FailureReason, Millis, Timestamp};
 
 impl Core {
@@ -58,7 +58,7 @@ impl Core {
         }
         for work in never_begun {
             if let Some(running) = self.lanes.release(work) {
-                self.finish(&running, End::Stopped, now);
+                self.finish(&running, End::Stopped { reason: FailureReason::Unknown }, now);
             }
         }
     }
@@ -121,7 +121,7 @@ impl Core {
         let outcome = match end {
             End::Succeeded { artifact } => Outcome::Succeeded { artifact },
             End::Failed { reason, error, .. } => Outcome::Failed { reason, error: bounded(&error).into() },
-            End::Stopped => running.cut_outcome(),
+            End::Stopped { reason } => running.cut_outcome(reason),
         };
         let (attempt, started_at) = (running.attempt(), running.started_at);
         self.report(EventKind::TaskFinished { attempt, started_at, outcome }, now);
@@ -133,15 +133,13 @@ impl Running {
         Attempt::of(&self.work.job, &self.work.handle)
     }
 
-    fn cut_outcome(&self) -> Outcome {
+    /// `reason`: what the step that was running stands for (N13).
+    fn cut_outcome(&self, reason: FailureReason) -> Outcome {
         let (reason, error) = match &self.cut {
             Some(Cut::TimedOut) => {
                 let at = self.step.as_deref().unwrap_or("no step");
                 let limit = self.timeout().0;
-                (
-                    reason_of(self.step.as_deref()),
-                    format!("{TIMEOUT}the task took longer than {limit} ms, in {at}"),
-                )
+                (reason, format!("{TIMEOUT}the task took longer than {limit} ms, in {at}"))
             }
             Some(Cut::Stopped(why)) => (FailureReason::Unknown, (*why).to_owned()),
             Some(Cut::Refused(why)) => (FailureReason::CallbackError, why.to_string()),
@@ -150,22 +148,3 @@ impl Running {
         Outcome::Failed { reason, error: error.into() }
     }
 }
-
-/// As much of an error as a backend takes (N12).
-fn bounded(error: &str) -> &str {
-    &error[..error.floor_char_boundary(ERROR_BYTES_MAX)]
-}
-
-/// The reason that a step stands for when time runs out in it (N13).
-#[must_use]
-pub fn reason_of(step: Option<&str>) -> FailureReason {
-    match step {
-        Some("BOOTSTRAP") => FailureReason::BootstrapCriticalFailed,
-        Some("LOGIN_FLOW") => FailureReason::LoginFlowTimeout,
-        Some("SCREENSHOT") => FailureReason::ScreenshotError,
-        Some("UPLOAD") => FailureReason::UploadError,
-        _ => FailureReason::Unknown,
-    }
-}
-
-const ERROR_BYTES_MAX: usize = 8_192;

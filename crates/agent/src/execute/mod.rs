@@ -96,5 +96,9 @@ impl Executor {
 }
 
 fn failed(error: String) -> End {
-    End::Failed { reason: FailureReason::Unknown, error: reason::bounded(error), timed_out: false }
+    End::Failed {
+        reason: FailureReason::Unknown,
+        error: crate::job::bounded(&error).to_owned(),
+        timed_out: false,
+    }
 }

@@ -31,11 +31,3 @@ fn of_step(step: &Step, timed_out: bool) -> FailureReason {
     };
     named.unwrap_or(usual)
 }
-
-/// Cuts an error to what a backend takes.
-pub(super) fn bounded(mut error: String) -> String {
-    error.truncate(error.floor_char_boundary(ERROR_BYTES_MAX));
-    error
-}
-
-const ERROR_BYTES_MAX: usize = 4 * 1024;

@@ -252,10 +252,10 @@ async fn a_stopped_task_ends() {
         cancel.cancel();
     };
     let ((end, told), ()) = tokio::join!(scene.run_until(&job, &cancel), stopper);
-    assert_eq!(end, End::Stopped);
+    assert_eq!(end, End::Stopped { reason: FailureReason::LoginFlowTimeout });
     assert_eq!(told.last().unwrap(), "LOGIN_FLOW Running");
     let (end, told) = scene.run_until(&job, &cancel).await;
-    assert_eq!((end, told.len()), (End::Stopped, 0));
+    assert_eq!((end, told.len()), (End::Stopped { reason: FailureReason::Unknown }, 0));
 }
 
 /// N13: with no file to upload, with no adb, with no vendor's program: each real cause has its reason.
@@ -322,8 +322,8 @@ async fn what_cannot_be_executed_fails_with_words() {
 /// N12: an error is bounded, between two characters.
 #[test]
 fn errors_are_bounded() {
-    assert_eq!(reason::bounded("x".to_owned()), "x");
-    assert_eq!(reason::bounded("日".repeat(2000)), "日".repeat(1365));
+    assert_eq!(crate::job::bounded("x"), "x");
+    assert_eq!(crate::job::bounded(&"日".repeat(2000)), "日".repeat(1365));
 }
 
 /// N18: what an earlier life left is gone before the first task, and tasks never share a directory.

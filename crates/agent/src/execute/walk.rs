@@ -41,7 +41,7 @@ impl Walk<'_> {
         let mut left = Left::default();
         for step in &self.workflow.steps {
             if self.cancel.is_cancelled() {
-                return End::Stopped;
+                return End::Stopped { reason: FailureReason::Unknown };
             }
             (self.progress)(&step.id, StepStatus::Running);
             let Err(trouble) = self.step(step, &mut left).await else {
@@ -49,7 +49,7 @@ impl Walk<'_> {
                 continue;
             };
             if self.cancel.is_cancelled() {
-                return End::Stopped;
+                return End::Stopped { reason: reason::of(step, Cause::Cancelled, true) };
             }
             if !goes_on(step) {
                 return end(step, trouble);
@@ -115,5 +115,9 @@ fn end(step: &Step, trouble: Trouble) -> End {
             (Cause::Cancelled, format!("timeout: {} took longer than {limit} ms", step.id))
         }
     };
-    End::Failed { reason: reason::of(step, cause, timed_out), error: reason::bounded(error), timed_out }
+    End::Failed {
+        reason: reason::of(step, cause, timed_out),
+        error: crate::job::bounded(&error).to_owned(),
+        timed_out,
+    }
 }

@@ -155,7 +155,7 @@ impl Scribe<'_> {
                 }
                 (self.told, self.is_failing) = (last, false);
                 if self.spool.wants_snapshot() {
-                    self.say(Happened::SpoolFull);
+                    self.say(Happened::SegmentFull);
                 }
             }
             Err(error) => self.failed(error),

@@ -1,17 +1,15 @@
 //! The agent as it runs: the core, with a disk, a network, devices and a clock around it.
 
-mod backend;
 mod journal;
 mod options;
 mod report;
 mod watch;
 
-pub use backend::Backend;
 pub use options::Options;
 pub use report::Report;
 
 use crate::{
-    Attached, End, StepStatus,
+    Attached, Backend, End, StepStatus,
     core::{
         Action, Answer, Core, Drain, Found, NoAnswer, PullAnswer, PullRequest, Settings, SnapshotError, Work,
     },
@@ -61,7 +59,7 @@ pub enum AgentError {
 enum Happened {
     Durable { up_to: u64, in_reserve: bool },
     SpoolFailed(SpoolError),
-    SpoolFull,
+    SegmentFull,
     Read(u64, Vec<u8>),
     Pulled(u64, Result<PullAnswer, String>),
     Sent(u64, Answer),
@@ -185,7 +183,7 @@ impl Agent {
                 }
                 self.core.spool_failed(now);
             }
-            Happened::SpoolFull => self.begin_segment(now),
+            Happened::SegmentFull => self.begin_segment(now),
             Happened::Read(number, body) => self.send(number, body),
             Happened::Pulled(number, Ok(answer)) => self.core.pulled(number, Ok(answer), now),
             Happened::Pulled(number, Err(error)) => {

@@ -20,7 +20,7 @@ impl Uploads {
     pub(super) async fn ask(&self, upload: &Upload<'_>, local: &Local<'_>) -> Result<Offer, Trouble> {
         let Upload { job, kind, name, storage_path, .. } = upload;
         let mut body = json!({
-            "node_id": self.node, "task_id": &*job.task, "attempt": job.attempt, "lease_token": job.token.as_deref(),
+            "node_id": self.backend.node, "task_id": &*job.task, "attempt": job.attempt, "lease_token": job.token.as_deref(),
             "kind": kind, "content_type": local.content_type, "size": local.size, "sha256": local.sha256,
         });
         for (key, value) in [("name", name), ("storage_path", storage_path)] {
@@ -28,8 +28,8 @@ impl Uploads {
                 body[key] = json!(value);
             }
         }
-        let request = self.client.post(format!("{}/api/nodes/artifacts", self.url)).bearer_auth(&self.secret);
-        let answer = request.json(&body).timeout(PATIENCE).send().await.map_err(Trouble::unanswered)?;
+        let answer = self.backend.post("/api/nodes/artifacts", body.to_string().into_bytes(), PATIENCE).await;
+        let answer = answer.map_err(Trouble::unanswered)?;
         if !answer.status().is_success() {
             return Err(Trouble::of("the request for an address", answer).await);
         }
@@ -40,7 +40,7 @@ impl Uploads {
             return Err(Trouble::Refused { words });
         }
         if offer.upload_url.starts_with('/') {
-            offer.upload_url = format!("{}{}", self.url, offer.upload_url);
+            offer.upload_url = format!("{}{}", self.backend.url, offer.upload_url);
         }
         Ok(offer)
     }

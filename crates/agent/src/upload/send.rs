@@ -3,8 +3,9 @@
 use super::{
     Local, Trouble, Uploads, is_for_later,
     offer::{Offer, PATIENCE},
-    retry_after, words,
+    words,
 };
+use crate::http::retry_after;
 use reqwest::{Body, Response, StatusCode, header};
 use std::{
     sync::{
@@ -26,7 +27,7 @@ pub(super) enum Standing {
 impl Uploads {
     /// Asks how far an upload is; a backend that cannot tell is sent everything.
     pub(super) async fn standing(&self, offer: &Offer, local: &Local<'_>) -> Result<Standing, Trouble> {
-        let request = self.client.head(&offer.upload_url).timeout(PATIENCE);
+        let request = self.backend.client.head(&offer.upload_url).timeout(PATIENCE);
         let answer = request.send().await.map_err(Trouble::unanswered)?;
         match answer.status() {
             status if status.is_success() => Ok(read_standing(&answer, local.size)),
@@ -48,7 +49,8 @@ impl Uploads {
         let moved = Arc::new(AtomicU64::new(0));
         let gone = |error| Trouble::Refused { words: format!("the file cannot be read: {error}") };
         let pieces = local.read_from(offset, Arc::clone(&moved)).await.map_err(gone)?;
-        let mut request = self.client.put(&offer.upload_url).header(header::CONTENT_TYPE, local.content_type);
+        let mut request =
+            self.backend.client.put(&offer.upload_url).header(header::CONTENT_TYPE, local.content_type);
         // Said beforehand, because not every storage takes a body of unknown length.
         request = request.header(header::CONTENT_LENGTH, local.size - offset);
         if offset > 0 {

@@ -75,8 +75,6 @@ pub(crate) fn supply(state: &State, name: &Name, max: u32, context: &Context<'_>
     reply.announced = announced(state, worker, &again, &grants);
     reply.handouts = again.iter().map(|task| handed_again(state, *task)).collect();
     reply.handouts.extend(grants.iter().map(|grant| handed_out(state, grant)));
-    // A newer attempt replaces the one that was to be stopped.
-    reply.stop.retain(|task| !grants.iter().any(|grant| grant.task == *task));
     reply.nothing_new = reply.handouts.is_empty() && !state.workers[worker].news;
     let shown = again.iter().map(|task| state.task_id(*task)).collect();
     let mut events: Vec<Event> = grants.into_iter().map(Event::LeaseGranted).collect();

@@ -12,11 +12,12 @@ use crate::{
 };
 use clap::{Args, Subcommand, ValueEnum};
 use muster_agent::{
+    Backend,
     core::Drain,
     driver::{DeviceSource, Fleet, command::CommandDriver},
     execute::{Executor, Scratch},
     process::Guards,
-    runtime::{Agent as Running, Backend, Options, Report},
+    runtime::{Agent as Running, Options, Report},
     upload::Uploads,
     workflow::Workflows,
 };
@@ -142,14 +143,14 @@ impl Agent {
             now: Arc::new(move || clock.now()),
         };
         let client = muster_agent::http::client_for(server).no_proxy().connect_timeout(CONNECT).build()?;
+        let backend = Backend::new(client, server, &node, &secret);
         let executor = Executor {
             workflows,
             fleet: Fleet::new(self.devices.clone(), &node, Arc::clone(&options.now)),
             programs: CommandDriver { guards: Guards::of_own_binary(options.guard_lock()) },
-            uploads: Arc::new(Uploads::new(client.clone(), server, &node, &secret)),
+            uploads: Arc::new(Uploads::new(backend.clone())),
             scratch: Scratch::new(options.scratch()),
         };
-        let backend = Backend::new(client, server, &node, &secret);
         Ok(Running::open(options, backend, executor).await?)
     }
 

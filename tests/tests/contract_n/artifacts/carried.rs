@@ -2,7 +2,7 @@
 
 use super::{Scene, sha256};
 use muster_agent::{
-    Artifact, Job,
+    Artifact, Backend, Job,
     driver::StepFailure,
     execute::{Upload, Uploads as _},
     upload::Uploads,
@@ -89,7 +89,7 @@ fn upload(scene: &Scene, line: &Line, content: &[u8]) -> thread::JoinHandle<Resu
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), content).unwrap();
         let client = muster_agent::http::client_for(&url).no_proxy().build().unwrap();
-        let uploads = Uploads::new(client, &url, "PC-01", &secret);
+        let uploads = Uploads::new(Backend::new(client, &url, "PC-01", &secret));
         let (kind, content_type, cancel) = ("screenshot", "image/png", CancellationToken::new());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (file, name, storage_path) = (file.path(), None, None);

@@ -79,11 +79,11 @@ impl Agent {
             self.site.plan(scene, (0, 3_000), Chore::Crash);
         }
         let span = if scene.calm { (10, 500) } else { (10, 5_000) };
-        self.turn(number, End::Stopped, (span, scene));
+        self.turn(number, STOPPED, (span, scene));
         let is_replaced = checker.agent(&self.site).is_replaced(number);
         if is_replaced && self.planted == Some(Planted::TwoOnOneDevice) {
             let now = self.now(scene);
-            self.life().core.ended(number, End::Stopped, now);
+            self.life().core.ended(number, STOPPED, now);
         }
     }
 
@@ -145,3 +145,5 @@ fn gone() -> End {
 }
 
 const STEPS: [&str; 2] = ["PREFLIGHT", "LOGIN_FLOW"];
+
+const STOPPED: End = End::Stopped { reason: FailureReason::Unknown };

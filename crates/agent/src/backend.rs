@@ -2,18 +2,19 @@
 
 use crate::{
     core::{Answer, PullAnswer, PullRequest, Refusal},
+    http::{detail, retry_after},
     wire,
 };
 use muster_model::Millis;
-use reqwest::{Client, Response, StatusCode, header::RETRY_AFTER};
-use std::time::Duration;
+use reqwest::{Client, Response, StatusCode};
+use std::{fmt, time::Duration};
 
 /// A backend, and who speaks to it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Backend {
-    client: Client,
-    url: String,
-    node: String,
+    pub(crate) client: Client,
+    pub(crate) url: String,
+    pub(crate) node: String,
     secret: String,
 }
 
@@ -35,9 +36,10 @@ impl Backend {
             return Answer::Taken;
         }
         if is_for_later(status) {
-            return Answer::Later(retry_after(&answer));
+            let after = retry_after(&answer).map(|after| after.as_millis());
+            return Answer::Later(after.map(|after| Millis(i64::try_from(after).unwrap_or(i64::MAX))));
         }
-        Answer::Refused(Refusal { status: status.as_u16(), detail: words(answer).await.into() })
+        Answer::Refused(Refusal { status: status.as_u16(), detail: detail(answer).await.into() })
     }
 
     /// Asks for work; the words of an error are for people.
@@ -51,7 +53,7 @@ impl Backend {
         let answer = self.post("/api/nodes/pull", body, patience).await.map_err(|error| because(&error))?;
         let status = answer.status();
         if !status.is_success() {
-            return Err(format!("{status}: {}", words(answer).await));
+            return Err(format!("{status}: {}", detail(answer).await));
         }
         let bytes = answer.bytes().await.map_err(|error| because(&error))?;
         let (answer, left_out) = wire::read_pull(&bytes).map_err(|error| error.to_string())?;
@@ -61,10 +63,22 @@ impl Backend {
         Ok(answer)
     }
 
-    async fn post(&self, path: &str, body: Vec<u8>, patience: Duration) -> reqwest::Result<Response> {
+    /// Posts JSON as the node.
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        body: Vec<u8>,
+        patience: Duration,
+    ) -> reqwest::Result<Response> {
         let request = self.client.post(format!("{}{path}", self.url)).bearer_auth(&self.secret);
         let request = request.header("content-type", "application/json").timeout(patience);
         request.body(body).send().await
+    }
+}
+
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Backend").field("url", &self.url).field("node", &self.node).finish_non_exhaustive()
     }
 }
 
@@ -72,19 +86,6 @@ impl Backend {
 fn is_for_later(status: StatusCode) -> bool {
     let later = [StatusCode::UNAUTHORIZED, StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
     !status.is_client_error() || later.contains(&status)
-}
-
-fn retry_after(answer: &Response) -> Option<Millis> {
-    let seconds: i64 = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    (seconds >= 0).then(|| Millis(seconds.saturating_mul(1_000)))
-}
-
-/// What a refusal says: the detail of a problem, else the first of whatever there is.
-async fn words(answer: Response) -> String {
-    let text = answer.text().await.unwrap_or_default();
-    let problem: Option<serde_json::Value> = serde_json::from_str(&text).ok();
-    let detail = problem.as_ref().and_then(|problem| problem.get("detail")?.as_str());
-    detail.unwrap_or(&text).chars().take(WORDS_MAX).collect()
 }
 
 /// An error with all its causes: "error sending request" alone helps nobody.
@@ -99,7 +100,6 @@ fn because(error: &reqwest::Error) -> String {
 }
 
 const PATIENCE: Duration = Duration::from_secs(10);
-const WORDS_MAX: usize = 500;
 
 #[cfg(test)]
 mod tests {

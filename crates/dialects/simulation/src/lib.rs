@@ -1,0 +1,1 @@
+//! Contract S: sessions of frames over remote workers.

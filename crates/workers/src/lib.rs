@@ -1,0 +1,1 @@
+//! Workers that people run: `sim-worker`.
