@@ -1,8 +1,8 @@
 //! What can be asked of the engine.
 
 use crate::{
-    Attachment, Digest, Fence, JobId, Labels, Millis, Name, Outcome, ReportId, Scope, Step, SubmissionKey,
-    TaskId, Timestamp,
+    Attachment, Digest, Fence, FrameCommand, JobId, Labels, Millis, Name, Outcome, ReportId, Scope, Step,
+    SubmissionKey, TaskId, Timestamp,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -103,6 +103,8 @@ pub enum Command {
         /// SHA-256 of the new secret.
         hash: [u8; 32],
     },
+    /// Whatever concerns sessions of frames (contract S).
+    Frames(FrameCommand),
 }
 
 /// A job as a client hands it in.

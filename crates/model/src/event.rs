@@ -2,8 +2,8 @@
 #![allow(missing_docs, reason = "the fields of an event are named for what they hold")]
 
 use crate::{
-    AlertRecord, Attachment, DeviceReport, Digest, Fence, JobId, JobStatus, Labels, LeaseKind, Name, Outcome,
-    ReportId, Step, Submission, TaskId, TaskStatus, Timestamp,
+    AlertRecord, Attachment, DeviceReport, Digest, Fence, FrameEvent, JobId, JobStatus, Labels, LeaseKind,
+    Name, Outcome, ReportId, Step, Submission, TaskId, TaskStatus, Timestamp,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -95,6 +95,8 @@ pub enum Event {
     PullAnswered { worker: Name, shown: Vec<TaskId>, at: Timestamp },
     /// People should look.
     AlertRaised(AlertRecord),
+    /// Something about sessions of frames.
+    Frames(FrameEvent),
 }
 
 /// A lease as it was granted.

@@ -1,6 +1,9 @@
 //! What memory has forgotten and a decision needs: looked up in the store before it is decided.
 
-use crate::{Digest, JobId, JobStatus, KeyRecord, ReportId, SubmissionKey, TaskId, TaskRecord};
+use crate::{
+    ChunkRecord, Digest, FrameTaskId, FrameTaskRecord, JobId, JobStatus, KeyRecord, ReportId, SessionId,
+    SessionRecord, SubmissionKey, TaskId, TaskRecord,
+};
 use alloc::{boxed::Box, collections::BTreeMap};
 
 /// What to look up.
@@ -14,6 +17,12 @@ pub enum Key {
     Job(JobId),
     /// A submission by its key.
     Submission(SubmissionKey),
+    /// A session by its id.
+    Session(SessionId),
+    /// A range of frames by its id.
+    FrameTask(FrameTaskId),
+    /// Granted ids by the number of the grant.
+    Chunk(u64),
 }
 
 /// What was found.
@@ -27,6 +36,12 @@ pub enum Fact {
     Job(JobStatus),
     /// What came of the submission.
     Submission(KeyRecord),
+    /// The session, closed; without its body.
+    Session(Box<SessionRecord>),
+    /// The range, ended; without its result.
+    FrameTask(Box<FrameTaskRecord>),
+    /// The ids, whatever became of them.
+    Chunk(Box<ChunkRecord>),
 }
 
 /// The facts found for a group of commands; what is absent does not exist in the store.

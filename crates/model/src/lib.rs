@@ -10,6 +10,7 @@ mod command;
 mod event;
 mod explanation;
 mod fact;
+mod frames;
 mod id;
 mod record;
 mod rejection;
@@ -26,6 +27,14 @@ pub use command::{
 pub use event::{Event, Grant, Recorded};
 pub use explanation::{Cause, Explanation, Subject};
 pub use fact::{Fact, Facts, Key};
+pub use frames::{
+    Beat, ChunkRecord, ChunkState, Completion, DiagnosticRecord, Effect, EntryId, FarmRecord, FrameChange,
+    FrameCommand, FrameEvent, FrameHandout, FrameQuery, FrameRange, FrameRejection, FrameReply,
+    FrameSettings, FrameTaskId, FrameTaskRecord, FrameTaskStatus, FrameView, Heartbeat, Held, IdRange,
+    LiveTask, Order, Pressure, Progress, QuarantineKind, QuarantineRecord, RangeEnd, RangeGrant, Ratio,
+    Rebind, Registration, RendererRecord, RendererState, RendererView, ReplayRecord, SessionId,
+    SessionRecord, SessionStatus, SessionSubmission, SessionView, StatusView, Steering, TransitionRecord,
+};
 pub use id::{Digest, Fence, IdError, JobId, Name, NameError, ReportId, SubmissionKey, TaskId};
 pub use record::{
     AlertKind, AlertRecord, Change, JobRecord, KeyRecord, LaneRecord, LogKind, LogRecord, ReportRecord,

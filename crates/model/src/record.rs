@@ -1,8 +1,8 @@
 //! What a store keeps: rows that mirror the engine's state, and rows of history.
 
 use crate::{
-    Attachment, Digest, Fence, JobId, JobPayload, JobStatus, Labels, LaneStatus, LeaseKind, Name, Recorded,
-    ReportId, Scope, SubmissionKey, TaskId, TaskStatus, Timestamp, WorkerStatus,
+    Attachment, Digest, Fence, FrameChange, JobId, JobPayload, JobStatus, Labels, LaneStatus, LeaseKind,
+    Name, Recorded, ReportId, Scope, SubmissionKey, TaskId, TaskStatus, Timestamp, WorkerStatus,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -47,6 +47,8 @@ pub enum Change {
     Key(KeyRecord),
     /// Table `alerts`.
     Alert(AlertRecord),
+    /// A table of sessions.
+    Frames(FrameChange),
 }
 
 /// A job.
@@ -340,6 +342,8 @@ pub enum AlertKind {
     MassDropout,
     /// A worker's summary of its share is unlike the rows (N8b).
     SummaryMismatch,
+    /// A completion named a chunk that is not its own (S17).
+    ChunkIntegrity,
 }
 
 impl AlertKind {
@@ -349,6 +353,7 @@ impl AlertKind {
         match self {
             Self::MassDropout => "mass_dropout",
             Self::SummaryMismatch => "summary_mismatch",
+            Self::ChunkIntegrity => "chunkIntegrity",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Why a command was not carried out.
 
-use crate::{JobStatus, Name, TaskStatus};
+use crate::{FrameRejection, JobStatus, Name, TaskStatus};
 
 /// A refusal; nothing changed. Every dialect has words of its own for each (no wildcard arm).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,4 +34,6 @@ pub enum Rejection {
     },
     /// The device is in service as it is (Q11).
     LaneInService,
+    /// About sessions of frames.
+    Frames(FrameRejection),
 }

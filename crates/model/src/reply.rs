@@ -1,6 +1,6 @@
 //! What a command is answered with.
 
-use crate::{Fence, JobId, JobStatus, Name, Recorded, TaskId, TaskRecord, Timestamp};
+use crate::{Fence, FrameReply, JobId, JobStatus, Name, Recorded, TaskId, TaskRecord, Timestamp};
 use alloc::{boxed::Box, vec::Vec};
 
 /// The answer to a command that was carried out.
@@ -30,6 +30,8 @@ pub enum Reply {
         /// Attempts that ended by it.
         tasks: u32,
     },
+    /// To `Frames`.
+    Frames(FrameReply),
     /// To everything else.
     Done,
 }

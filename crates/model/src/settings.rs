@@ -1,6 +1,6 @@
 //! The figures that rules consult.
 
-use crate::Millis;
+use crate::{FrameSettings, Millis};
 
 /// What an operator may set; every rule reads its figure here. Defaults are the contracts'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct Settings {
     pub report_id_retention: Millis,
     /// How long idempotency keys are remembered (Q15).
     pub key_retention: Millis,
+    /// What concerns sessions of frames.
+    pub frames: FrameSettings,
 }
 
 impl Default for Settings {
@@ -52,6 +54,7 @@ impl Default for Settings {
             secret_overlap: Millis::from_secs(3600),
             report_id_retention: Millis::from_secs(90 * 86_400),
             key_retention: Millis::from_secs(86_400),
+            frames: FrameSettings::default(),
         }
     }
 }

@@ -1,0 +1,246 @@
+//! What can be asked about sessions.
+
+use super::{EntryId, FrameRange, FrameTaskId, Ratio, SessionId};
+use crate::{Digest, Millis, Name};
+use alloc::{boxed::Box, vec::Vec};
+
+/// One request that concerns sessions and their workers.
+#[derive(Clone, Debug)]
+pub enum FrameCommand {
+    /// A worker enrols (S1).
+    Register(Box<Registration>),
+    /// A worker lives (S2).
+    Heartbeat(Heartbeat),
+    /// A worker asks for a task (S3).
+    Ask {
+        /// Who.
+        worker: Name,
+        /// False: only what it already holds is told; its wait is over.
+        supply: bool,
+    },
+    /// A worker tells how far it is (S4).
+    Progress(Box<Progress>),
+    /// A worker hands in a range (S5).
+    Complete(Box<Completion>),
+    /// A worker gives up (S5b).
+    Fail {
+        /// Which task.
+        task: FrameTaskId,
+        /// Who, where told.
+        worker: Option<Name>,
+        /// Which attempt, where told.
+        attempt: Option<u16>,
+        /// What people read.
+        error: Box<str>,
+    },
+    /// Take a worker off the list (S6).
+    Remove {
+        /// Which.
+        worker: Name,
+        /// Asked by the worker itself: not a way out of quarantine.
+        itself: bool,
+    },
+    /// Give a waiting task to a worker, before the order of the queue (S6).
+    Assign {
+        /// Which.
+        task: FrameTaskId,
+        /// To whom.
+        worker: Name,
+    },
+    /// Give out no task any more (`true`), or again (`false`) (S6).
+    Broadcast {
+        /// Which of the two.
+        pause: bool,
+    },
+    /// Keep a worker away from work (S9).
+    Quarantine {
+        /// Which.
+        worker: Name,
+        /// Why.
+        reason: Box<str>,
+    },
+    /// Let a worker out of quarantine (S9).
+    Approve {
+        /// Which.
+        worker: Name,
+        /// Why.
+        reason: Box<str>,
+    },
+    /// Grant more ids to a task (S1).
+    MoreIds {
+        /// Who asks.
+        worker: Name,
+        /// For which of its tasks; `None`: the one it holds.
+        task: Option<FrameTaskId>,
+        /// At least so many.
+        count: u64,
+    },
+    /// Never use these ids again, and have their range done anew (S17).
+    RetireChunk {
+        /// Which.
+        chunk: u64,
+        /// Its task, as the store knows it.
+        task: Option<FrameTaskId>,
+        /// Why.
+        reason: Box<str>,
+    },
+    /// Take a new session (S26).
+    Submit(Box<SessionSubmission>),
+    /// Pause, resume or cancel a session (S26).
+    Steer {
+        /// Which.
+        session: SessionId,
+        /// What.
+        to: Steering,
+    },
+    /// A worker comes back after a new term began (S19).
+    Rebind {
+        /// Who.
+        worker: Name,
+        /// What it is at.
+        held: Option<Held>,
+    },
+    /// A push was answered, or not (S3).
+    Pushed {
+        /// Which task.
+        task: FrameTaskId,
+        /// Which attempt.
+        attempt: u16,
+        /// Whether the worker took it.
+        acked: bool,
+    },
+    /// Files were moved to quarantine (S15).
+    Moved {
+        /// Which entry.
+        entry: EntryId,
+        /// How many files it holds now.
+        files: u64,
+    },
+    /// A person has looked at an entry of the quarantine (S15).
+    Confirm {
+        /// Which.
+        entry: EntryId,
+        /// What they say of it.
+        note: Box<str>,
+    },
+    /// The manifest of a session whose frames are all done was written (S21).
+    Merged {
+        /// Which.
+        session: SessionId,
+    },
+}
+
+/// A worker as it enrols.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registration {
+    /// Who.
+    pub worker: Name,
+    /// SHA-256 of the token it is given.
+    pub token_hash: [u8; 32],
+    /// Where it takes tasks by push.
+    pub endpoint: Option<Box<str>>,
+    /// Tasks it takes at a time.
+    pub slots: u32,
+    /// Role, capabilities and whatever else it said, as JSON text.
+    pub description: Box<str>,
+}
+
+/// A sign of life.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// Whose.
+    pub worker: Name,
+    /// How full its queue is.
+    pub queue_ratio: Ratio,
+    /// How busy its GPU is.
+    pub gpu_usage: Option<Ratio>,
+    /// The last frame it made.
+    pub last_frame: Option<u64>,
+    /// It reports an error.
+    pub error: bool,
+    /// How long its previous heartbeat took.
+    pub rtt: Option<Millis>,
+}
+
+/// How far a worker is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Who.
+    pub worker: Name,
+    /// In which session, as it believes.
+    pub session: SessionId,
+    /// At which task; `None`: the one it holds there.
+    pub task: Option<FrameTaskId>,
+    /// Frames made so far in this attempt.
+    pub processed: u64,
+    /// How full its queue was at most.
+    pub max_queue_ratio: Ratio,
+    /// Frames dropped so far in this attempt.
+    pub dropped: u64,
+    /// Lines for the diagnostics log.
+    pub diagnostics: Vec<Box<str>>,
+}
+
+/// A range handed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Which task.
+    pub task: FrameTaskId,
+    /// Who, where told.
+    pub worker: Option<Name>,
+    /// Which attempt, where told.
+    pub attempt: Option<u16>,
+    /// The frames its fragment speaks of.
+    pub range: FrameRange,
+    /// The chunk its fragment speaks of.
+    pub chunk: u64,
+    /// Frames it says were dropped.
+    pub dropped: u64,
+    /// Of the whole message.
+    pub digest: Digest,
+    /// JSON text kept with the task.
+    pub result: Box<str>,
+    /// Only asked whether it would be taken; changes nothing.
+    pub dry: bool,
+}
+
+/// A session as a client hands it in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionSubmission {
+    /// The client's name for it.
+    pub session: SessionId,
+    /// Of the body, to tell a repeat from a mistake.
+    pub digest: Digest,
+    /// How many frames.
+    pub total_frames: u64,
+    /// Frames per task at most.
+    pub frames_per_task: u64,
+    /// Refuses completions with dropped frames.
+    pub strict: bool,
+    /// Its directory, relative to the output root.
+    pub output: Box<str>,
+    /// The whole message as JSON text.
+    pub body: Box<str>,
+}
+
+/// What a client may do to a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steering {
+    /// Give out nothing more for now.
+    Pause,
+    /// Give out again.
+    Resume,
+    /// End it.
+    Cancel,
+}
+
+/// What a worker says it is at (S19).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Which task.
+    pub task: FrameTaskId,
+    /// Which attempt.
+    pub attempt: u16,
+    /// With which ids.
+    pub chunk: u64,
+}

@@ -1,0 +1,97 @@
+//! What became true about sessions.
+#![allow(missing_docs, reason = "the fields of an event are named for what they hold")]
+
+use super::{
+    Completion, EntryId, FrameRange, FrameTaskId, Heartbeat, IdRange, Progress, RangeEnd, Registration,
+    RendererState, SessionId, SessionStatus, SessionSubmission,
+};
+use crate::{Name, Timestamp};
+use alloc::{boxed::Box, vec::Vec};
+
+/// A change of what is known about sessions and their workers. Applying it cannot fail.
+#[derive(Clone, Debug)]
+pub enum FrameEvent {
+    /// A worker enrolled, for the first time or anew (S1).
+    RendererRegistered { registration: Box<Registration>, at: Timestamp },
+    /// A worker's state changed (S11).
+    RendererMoved { worker: Name, from: RendererState, to: RendererState, cause: Box<str>, at: Timestamp },
+    /// A loss or failure counts towards a worker's diagnosis (S8).
+    FailureCounted { worker: Name, at: Timestamp },
+    /// An operator's approval cleared the count (S8).
+    FailuresCleared { worker: Name },
+    /// A removed worker has been silent for long: it leaves memory.
+    RendererForgotten { worker: Name },
+    /// A heartbeat was heard (volatile).
+    HeartbeatHeard { heartbeat: Heartbeat, at: Timestamp },
+    /// A worker told what it is at in this term (volatile).
+    RendererBound { worker: Name },
+    /// A worker was told orders (volatile).
+    OrdersTold { worker: Name },
+
+    /// A session was taken (S26).
+    SessionSubmitted { submission: Box<SessionSubmission>, at: Timestamp },
+    /// A session was paused or goes on (S26).
+    SessionSteered { session: SessionId, status: SessionStatus, at: Timestamp },
+    /// A session ended.
+    SessionEnded { session: SessionId, status: SessionStatus, error: Option<Box<str>>, at: Timestamp },
+
+    /// A range was given to a worker (S3).
+    RangeGranted(Box<RangeGrant>),
+    /// A worker confirmed a range, or a push of it was answered (S3).
+    RangeConfirmed { task: FrameTaskId, attempt: u16, at: Timestamp },
+    /// A push was not answered; the next try is due then (S3).
+    PushFailed { task: FrameTaskId, attempt: u16, next: Timestamp },
+    /// A worker told how far it is (volatile, but for the diagnostics).
+    RangeProgressed { progress: Box<Progress>, task: Option<FrameTaskId>, at: Timestamp },
+    /// An assignment ended without a result; its range waits again, or ends with its session.
+    RangeEnded { task: FrameTaskId, attempt: u16, end: RangeEnd, error: Option<Box<str>>, at: Timestamp },
+    /// A range was handed in and taken (S5).
+    RangeCompleted { completion: Box<Completion>, worker: Name, attempt: u16, at: Timestamp },
+    /// A completed range is to be done anew (S17).
+    RangeReopened { task: FrameTaskId, range: FrameRange, attempt: u16, chunk: u64, at: Timestamp },
+
+    /// More ids were granted to a task (S1).
+    IdsGranted { task: FrameTaskId, worker: Name, attempt: u16, ids: IdRange, at: Timestamp },
+    /// Ids will never be used (S13).
+    ChunkRetired {
+        ids: IdRange,
+        task: FrameTaskId,
+        worker: Name,
+        attempt: u16,
+        reason: Box<str>,
+        at: Timestamp,
+    },
+
+    /// Files are to be moved to quarantine, now or once more (S15).
+    QuarantineWanted { entry: EntryId, session: SessionId, output: Box<str>, worker: Name, at: Timestamp },
+    /// They were (S15).
+    QuarantineMoved { entry: EntryId, files: u64, at: Timestamp },
+    /// A person has looked at them (S15).
+    QuarantineConfirmed { entry: EntryId, note: Box<str>, at: Timestamp },
+
+    /// No task is given out any more (`true`), or again (`false`) (S6).
+    Broadcast { paused: bool, at: Timestamp },
+    /// Workers that were woken to ask again (volatile).
+    Woken { workers: Vec<Name> },
+}
+
+/// A range as it was given to a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeGrant {
+    /// Which task.
+    pub task: FrameTaskId,
+    /// Which frames.
+    pub range: FrameRange,
+    /// To whom.
+    pub worker: Name,
+    /// The nth try.
+    pub attempt: u16,
+    /// With which ids.
+    pub ids: IdRange,
+    /// The ids of the try before, retired (S16).
+    pub replaces: Option<u64>,
+    /// To be brought to the worker.
+    pub push: bool,
+    /// When.
+    pub at: Timestamp,
+}

@@ -1,0 +1,28 @@
+//! Sessions of frames: a session is a job, a range of its frames a task, an assignment a lease whose ids travel with it.
+
+mod command;
+mod effect;
+mod event;
+mod id;
+mod record;
+mod reply;
+mod settings;
+mod view;
+mod word;
+
+pub use command::{
+    Completion, FrameCommand, Heartbeat, Held, Progress, Registration, SessionSubmission, Steering,
+};
+pub use effect::Effect;
+pub use event::{FrameEvent, RangeGrant};
+pub use id::{EntryId, FrameRange, FrameTaskId, IdRange, Ratio, SessionId};
+pub use record::{
+    ChunkRecord, DiagnosticRecord, FarmRecord, FrameChange, FrameTaskRecord, QuarantineRecord,
+    RendererRecord, ReplayRecord, SessionRecord, TransitionRecord,
+};
+pub use reply::{Beat, FrameHandout, FrameRejection, FrameReply, Order};
+pub use settings::{FrameSettings, Rebind};
+pub use view::{FrameQuery, FrameView, LiveTask, RendererView, SessionView, StatusView};
+pub use word::{
+    ChunkState, FrameTaskStatus, Pressure, QuarantineKind, RangeEnd, RendererState, SessionStatus,
+};

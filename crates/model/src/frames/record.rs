@@ -1,0 +1,224 @@
+//! What a store keeps of sessions.
+
+use super::{
+    ChunkState, EntryId, FrameRange, FrameTaskId, FrameTaskStatus, IdRange, RendererState, SessionId,
+    SessionStatus,
+};
+use crate::{Digest, Name, Timestamp};
+use alloc::{boxed::Box, vec::Vec};
+
+/// One row to be written. Rows that mirror state replace the row of the same key; history is added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FrameChange {
+    /// Table `sim_workers`.
+    Renderer(Box<RendererRecord>),
+    /// Table `sim_workers`: the row is gone.
+    RendererGone(Name),
+    /// Table `sim_transitions`.
+    Transition(TransitionRecord),
+    /// Table `sim_sessions`.
+    Session(Box<SessionRecord>),
+    /// Table `sim_tasks`.
+    Task(Box<FrameTaskRecord>),
+    /// Table `sim_chunks`.
+    Chunk(ChunkRecord),
+    /// Table `sim_replays`.
+    Replay(ReplayRecord),
+    /// Table `sim_quarantine`.
+    Quarantine(Box<QuarantineRecord>),
+    /// Table `sim_diagnostics`.
+    Diagnostic(DiagnosticRecord),
+    /// Table `sim_farm`: its one row.
+    Farm(FarmRecord),
+}
+
+/// A worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RendererRecord {
+    /// Its name.
+    pub id: Name,
+    /// Where it stands.
+    pub state: RendererState,
+    /// Since when.
+    pub state_since: Timestamp,
+    /// SHA-256 of its token.
+    pub token_hash: [u8; 32],
+    /// Where it takes tasks by push.
+    pub endpoint: Option<Box<str>>,
+    /// Tasks it takes at a time.
+    pub slots: u32,
+    /// Losses and failures that may still count (S8), oldest first.
+    pub failures: Vec<Timestamp>,
+    /// When it last enrolled.
+    pub registered_at: Timestamp,
+    /// The last heartbeat that was written down.
+    pub last_heartbeat: Option<Timestamp>,
+    /// JSON text; present when it enrols, and in what a store answers; `None` leaves it as it is.
+    pub description: Option<Box<str>>,
+}
+
+/// A change of a worker's state (S11).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransitionRecord {
+    /// Whose.
+    pub worker: Name,
+    /// From which state.
+    pub from: RendererState,
+    /// To which.
+    pub to: RendererState,
+    /// Why.
+    pub cause: Box<str>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRecord {
+    /// The client's name for it.
+    pub id: SessionId,
+    /// Its age among all sessions: smaller is older.
+    pub seq: u64,
+    /// Where it stands.
+    pub status: SessionStatus,
+    /// How many frames.
+    pub total_frames: u64,
+    /// Frames per task at most.
+    pub frames_per_task: u64,
+    /// Refuses completions with dropped frames.
+    pub strict: bool,
+    /// Its directory, relative to the output root.
+    pub output: Box<str>,
+    /// Of its body.
+    pub digest: Digest,
+    /// Frames done.
+    pub completed_frames: u64,
+    /// Whether something of it is live; closed sessions are not loaded.
+    pub open: bool,
+    /// When it was taken.
+    pub created_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Why it failed.
+    pub error: Option<Box<str>>,
+    /// JSON text; present when it is first written, and in what a store answers; `None` leaves it as it is.
+    pub body: Option<Box<str>>,
+}
+
+/// A range of a session's frames that was cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameTaskRecord {
+    /// Its identity.
+    pub id: FrameTaskId,
+    /// The frame after its last.
+    pub end: u64,
+    /// Where it stands.
+    pub status: FrameTaskStatus,
+    /// Attempts made, the live one included.
+    pub attempt: u16,
+    /// Those of them that count against it (S8).
+    pub failures: u16,
+    /// The different workers that lost or failed it (S8).
+    pub losers: Vec<Name>,
+    /// The worker that has or last had it.
+    pub worker: Name,
+    /// The ids of its last attempt.
+    pub ids: IdRange,
+    /// When it was first cut.
+    pub created_at: Timestamp,
+    /// When its last attempt was granted.
+    pub granted_at: Timestamp,
+    /// When its last attempt was confirmed.
+    pub confirmed_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Frames its last attempt dropped.
+    pub dropped: u64,
+    /// Of the completion that was taken.
+    pub digest: Option<Digest>,
+    /// How its last attempt failed.
+    pub error: Option<Box<str>>,
+    /// JSON text of the completion that was taken.
+    pub result: Option<Box<str>>,
+}
+
+/// Ids that were granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkRecord {
+    /// Which.
+    pub ids: IdRange,
+    /// For which task.
+    pub task: FrameTaskId,
+    /// To whom.
+    pub worker: Name,
+    /// For which attempt.
+    pub attempt: u16,
+    /// What became of them.
+    pub state: ChunkState,
+    /// Why they were retired.
+    pub reason: Option<Box<str>>,
+    /// When they were granted, or became what they are.
+    pub at: Timestamp,
+}
+
+/// A range that was given out anew (S16).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayRecord {
+    /// Of which session.
+    pub session: SessionId,
+    /// Which frames.
+    pub range: FrameRange,
+    /// The ids that are no longer used.
+    pub retired: u64,
+    /// The ids in their place; unique among replays.
+    pub new: u64,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Files set apart until a person has looked at them (S15).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuarantineRecord {
+    /// Which entry.
+    pub id: EntryId,
+    /// Of which session.
+    pub session: SessionId,
+    /// That session's directory, relative to the output root.
+    pub output: Box<str>,
+    /// Whose.
+    pub worker: Name,
+    /// They are where they belong.
+    pub moved: bool,
+    /// How many files.
+    pub files: u64,
+    /// What a person said who looked at them.
+    pub confirmed: Option<Box<str>>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A line of the diagnostics log (S4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiagnosticRecord {
+    /// Who said it.
+    pub worker: Name,
+    /// In which session.
+    pub session: SessionId,
+    /// At which task.
+    pub task: Option<FrameTaskId>,
+    /// What.
+    pub text: Box<str>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What is known about all sessions together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FarmRecord {
+    /// Between PauseAll and ResumeAll (S6).
+    pub paused: bool,
+    /// The number of the next grant of ids (S12).
+    pub next_chunk: u64,
+    /// The first id never granted (S12).
+    pub next_id: u64,
+}

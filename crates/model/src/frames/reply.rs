@@ -1,0 +1,134 @@
+//! What is answered about sessions.
+
+use super::{
+    FrameRange, FrameTaskId, FrameTaskStatus, IdRange, Pressure, RendererState, SessionId, SessionStatus,
+};
+use crate::Name;
+use alloc::{boxed::Box, vec::Vec};
+
+/// The answer to a command that was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FrameReply {
+    /// To `Register`: the epoch it registered in.
+    Registered {
+        /// Which.
+        epoch: u64,
+    },
+    /// To `Heartbeat` and `Rebind`.
+    Beat(Beat),
+    /// To `Ask`: a task, or none for now.
+    Task(Option<Box<FrameHandout>>),
+    /// To `Complete`: taken, now or (`repeated`) before.
+    Accepted {
+        /// It had been taken before.
+        repeated: bool,
+        /// Who held it.
+        worker: Name,
+        /// In which attempt.
+        attempt: u16,
+    },
+    /// To `MoreIds`.
+    Ids(IdRange),
+    /// To `Submit` and `Steer`: the session as it stands now.
+    Session {
+        /// Where it stands.
+        status: SessionStatus,
+        /// It had been submitted before.
+        repeated: bool,
+    },
+    /// To everything else.
+    Done,
+}
+
+/// What a worker is told when it shows that it lives (S2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beat {
+    /// Where it stands.
+    pub state: RendererState,
+    /// The epoch.
+    pub epoch: u64,
+    /// How fast it may go.
+    pub pressure: Pressure,
+    /// What it is to do.
+    pub orders: Vec<Order>,
+}
+
+/// One of `commands[]` (S2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Tell what it is at: a new term began.
+    Rebind,
+    /// Enrol anew: it was lost.
+    Reregister,
+    /// Stand still.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End this task.
+    Stop(FrameTaskId),
+}
+
+/// One task given to a worker (S3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameHandout {
+    /// Which.
+    pub task: FrameTaskId,
+    /// Which frames.
+    pub range: FrameRange,
+    /// With which ids.
+    pub ids: IdRange,
+    /// The nth try.
+    pub attempt: u16,
+    /// In which epoch.
+    pub epoch: u64,
+    /// Whether another try was made before.
+    pub replay: bool,
+    /// The session's directory, relative to the output root.
+    pub output: Box<str>,
+}
+
+/// Why a command about sessions was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are named for what they hold")]
+pub enum FrameRejection {
+    /// No such worker.
+    RendererUnknown,
+    /// The worker is in quarantine (S9).
+    Quarantined,
+    /// The worker is not in quarantine.
+    NotQuarantined { state: RendererState },
+    /// The worker was removed (S6).
+    Removed,
+    /// The worker may not work as it stands, or its slots are full.
+    Unfit { state: RendererState, live: u32, slots: u32 },
+    /// No such session.
+    SessionUnknown,
+    /// The id was used before, for another session (S26).
+    SessionConflict,
+    /// The session has ended.
+    SessionEnded { session: SessionId, status: SessionStatus },
+    /// No such task.
+    TaskUnknown,
+    /// The task does not wait for a worker.
+    TaskNotWaiting { status: FrameTaskStatus },
+    /// The worker does not hold the task, or no longer (S5).
+    NotHolder { holder: Option<Name> },
+    /// The worker holds no task, or several (S4).
+    HoldsNone,
+    /// The attempt was completed before, with another content (S5).
+    CompletionConflict,
+    /// The fragment's frames are not the assignment's (S5).
+    RangeForeign { expected: FrameRange },
+    /// The fragment's chunk is not the assignment's (S5, S17).
+    ChunkForeign { expected: u64 },
+    /// Frames were dropped and the session is strict (S26).
+    FramesDropped { dropped: u64 },
+    /// No such chunk.
+    ChunkUnknown,
+    /// There are no more ids (S13).
+    IdsExhausted,
+    /// No such entry of the quarantine.
+    EntryUnknown,
+    /// No task is given out between PauseAll and ResumeAll (S6), or while the session is paused.
+    Paused,
+}

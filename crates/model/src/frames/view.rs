@@ -1,0 +1,128 @@
+//! What memory knows of sessions beyond the store: asked for by views, never durable.
+
+use super::{
+    FrameRange, FrameTaskId, FrameTaskStatus, IdRange, Pressure, Ratio, RendererState, SessionId,
+    SessionStatus,
+};
+use crate::{Name, Timestamp};
+use alloc::vec::Vec;
+
+/// What may be asked.
+#[derive(Clone, Debug)]
+pub enum FrameQuery {
+    /// All in all (S7).
+    Status,
+    /// Every worker.
+    Renderers,
+    /// One worker.
+    Renderer(Name),
+    /// One open session.
+    Session(SessionId),
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FrameView {
+    /// To `Status`.
+    Status(StatusView),
+    /// To `Renderers` and `Renderer`.
+    Renderers(Vec<RendererView>),
+    /// To `Session`; `None` when it is not open.
+    Session(Option<SessionView>),
+}
+
+/// All in all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusView {
+    /// Workers by state.
+    pub renderers: Vec<(RendererState, u64)>,
+    /// Removed workers that keep calling (S6).
+    pub zombies: u64,
+    /// Changes of state since the term began.
+    pub transitions: Vec<((RendererState, RendererState), u64)>,
+    /// Open sessions by status.
+    pub sessions: Vec<(SessionStatus, u64)>,
+    /// The largest maxQueueRatio of all workers' latest progress (S7).
+    pub queue_depth: Ratio,
+    /// Between PauseAll and ResumeAll (S6).
+    pub paused: bool,
+    /// The first id never granted (S12).
+    pub next_id: u64,
+    /// The number of the next grant (S12).
+    pub next_chunk: u64,
+    /// Waiting ranges that were given back.
+    pub returned: u64,
+    /// Live assignments.
+    pub live: u64,
+}
+
+/// A worker as memory knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RendererView {
+    /// Who.
+    pub id: Name,
+    /// Where it stands.
+    pub state: RendererState,
+    /// Removed, and still calling (S6).
+    pub zombie: bool,
+    /// When it was last heard.
+    pub last_heartbeat: Option<Timestamp>,
+    /// As it last said.
+    pub queue_ratio: Ratio,
+    /// As its latest progress said.
+    pub max_queue_ratio: Option<Ratio>,
+    /// As it last said.
+    pub gpu_usage: Option<Ratio>,
+    /// As it last said.
+    pub last_frame: Option<u64>,
+    /// How fast it may go.
+    pub pressure: Pressure,
+    /// Frames per 1000 seconds, as its completed ranges tell.
+    pub rate: Option<u64>,
+    /// Losses and failures that count (S8).
+    pub failures: u32,
+    /// Tasks it takes at a time.
+    pub slots: u32,
+    /// What it holds.
+    pub tasks: Vec<LiveTask>,
+}
+
+/// A live assignment as memory knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveTask {
+    /// Which.
+    pub id: FrameTaskId,
+    /// Which frames.
+    pub range: FrameRange,
+    /// Assigned or running; or, without a worker, pending or lost.
+    pub status: FrameTaskStatus,
+    /// Who holds it.
+    pub worker: Option<Name>,
+    /// The nth try.
+    pub attempt: u16,
+    /// With which ids.
+    pub ids: Option<IdRange>,
+    /// Frames made so far.
+    pub processed: u64,
+    /// Frames dropped so far.
+    pub dropped: u64,
+    /// When it was granted.
+    pub granted_at: Timestamp,
+}
+
+/// An open session as memory knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionView {
+    /// Where it stands.
+    pub status: SessionStatus,
+    /// All frames are done; the manifest is being written.
+    pub merging: bool,
+    /// Frames done.
+    pub completed_frames: u64,
+    /// Frames not cut yet.
+    pub uncut: Vec<FrameRange>,
+    /// Ranges that were cut and are not done.
+    pub tasks: Vec<LiveTask>,
+    /// Frames per 1000 seconds that the workers at it make together, as their completed ranges tell.
+    pub rate: u64,
+}

@@ -1,0 +1,262 @@
+//! Where things of a session stand.
+
+/// Where a worker stands (S8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RendererState {
+    /// Known, and not yet known to be well.
+    Registered,
+    /// Its last heartbeats were fine.
+    Healthy,
+    /// It reports errors, its queue is full, or its heartbeats take long.
+    Degraded,
+    /// It fell silent.
+    Lost,
+    /// Kept away from work until an operator approves it.
+    Quarantined,
+    /// Taken off the list; shown as zombie while it keeps calling (S6).
+    Removed,
+}
+
+impl RendererState {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Registered, Self::Healthy, Self::Degraded, Self::Lost, Self::Quarantined, Self::Removed];
+
+    /// The word on the wire, in tables and in metric labels.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Registered => "Registered",
+            Self::Healthy => "Healthy",
+            Self::Degraded => "Degraded",
+            Self::Lost => "Lost",
+            Self::Quarantined => "Quarantined",
+            Self::Removed => "Removed",
+        }
+    }
+
+    /// Whether it may hold a lease (invariant 11).
+    #[must_use]
+    pub const fn may_work(self) -> bool {
+        matches!(self, Self::Registered | Self::Healthy | Self::Degraded)
+    }
+}
+
+/// Where a session stands (S26).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SessionStatus {
+    /// Its frames are given out; or all are done and its manifest is being written.
+    Running,
+    /// What is held may be completed, nothing more is given out.
+    Paused,
+    /// Every frame stands in the manifest.
+    Completed,
+    /// A range used up its attempts (S8).
+    Failed,
+    /// Ended on request.
+    Cancelled,
+}
+
+impl SessionStatus {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Running, Self::Paused, Self::Completed, Self::Failed, Self::Cancelled];
+
+    /// Whether nothing will change any more.
+    #[must_use]
+    pub const fn is_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    /// The word on the wire and in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Where a range stands (S20).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FrameTaskStatus {
+    /// Waiting.
+    Pending,
+    /// Given to a worker that has not confirmed it.
+    Assigned,
+    /// Its worker is at it.
+    Running,
+    /// Done; its fragment is accepted.
+    Completed,
+    /// Waiting for another worker, because the one before was lost.
+    Lost,
+    /// Ended with its session.
+    Cancelled,
+}
+
+impl FrameTaskStatus {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Pending, Self::Assigned, Self::Running, Self::Completed, Self::Lost, Self::Cancelled];
+
+    /// The word on the wire and in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Assigned => "assigned",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Lost => "lost",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing will change any more, unless an operator retires its chunk.
+    #[must_use]
+    pub const fn is_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Cancelled)
+    }
+}
+
+/// What became of granted ids (S13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ChunkState {
+    /// Travels with a live lease.
+    Live,
+    /// Its fragment was accepted.
+    Used,
+    /// Never to be used again.
+    Retired,
+}
+
+impl ChunkState {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Live, Self::Used, Self::Retired];
+
+    /// The word in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Used => "used",
+            Self::Retired => "retired",
+        }
+    }
+}
+
+/// Why an assignment ended without a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RangeEnd {
+    /// Its worker fell silent (S15).
+    WorkerLost,
+    /// Its worker reported a failure (S5b).
+    Failed,
+    /// It was not heard of for too long though its worker lives.
+    Stalled,
+    /// A completion with dropped frames was refused (S26).
+    FramesDropped,
+    /// Its worker could not be reached by push (S3).
+    Unreachable,
+    /// Its worker registered anew (S1), was removed (S6) or quarantined (S9).
+    GivenBack,
+    /// An operator retired its chunk (S17).
+    Retired,
+    /// Its session ended.
+    SessionEnded,
+    /// A new term began and it was running (S19).
+    NewTerm,
+}
+
+impl RangeEnd {
+    /// The word in tables, causes and feeds.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::WorkerLost => "worker_lost",
+            Self::Failed => "failed",
+            Self::Stalled => "stalled",
+            Self::FramesDropped => "frames_dropped",
+            Self::Unreachable => "unreachable",
+            Self::GivenBack => "given_back",
+            Self::Retired => "retired",
+            Self::SessionEnded => "session_ended",
+            Self::NewTerm => "new_term",
+        }
+    }
+
+    /// Whether it counts towards the attempts of the task (S8).
+    #[must_use]
+    pub const fn counts_against_task(self) -> bool {
+        matches!(
+            self,
+            Self::WorkerLost | Self::Failed | Self::Stalled | Self::FramesDropped | Self::GivenBack
+        )
+    }
+
+    /// Whether it counts towards the diagnosis of the worker (S8).
+    #[must_use]
+    pub const fn counts_against_worker(self) -> bool {
+        matches!(self, Self::WorkerLost | Self::Failed | Self::Stalled)
+    }
+}
+
+/// How much a worker is to slow down (S10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pressure {
+    /// Full speed.
+    Ok,
+    /// A little slower.
+    Caution,
+    /// Slower.
+    Slow,
+    /// Stand still.
+    Pause,
+}
+
+impl Pressure {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Caution => "caution",
+            Self::Slow => "slow",
+            Self::Pause => "pause",
+        }
+    }
+
+    /// What is left of the frame rate, in percent.
+    #[must_use]
+    pub const fn percent(self) -> u32 {
+        match self {
+            Self::Ok => 100,
+            Self::Caution => 90,
+            Self::Slow => 70,
+            Self::Pause => 0,
+        }
+    }
+}
+
+/// What an entry of the quarantine holds (S15).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum QuarantineKind {
+    /// The files of a retired chunk.
+    DroppedChunk,
+    /// What a lost worker left that belongs to no chunk.
+    Worker,
+}
+
+impl QuarantineKind {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DroppedChunk => "dropped_chunk",
+            Self::Worker => "worker",
+        }
+    }
+}
