@@ -1,7 +1,7 @@
 //! What goes in and what comes out at a start.
 
 use muster_model::{
-    Change, JobRecord, LaneRecord, Name, SecretRecord, ShareRecord, TaskId, TaskRecord, Timestamp,
+    Change, FrameChange, JobRecord, LaneRecord, Name, SecretRecord, ShareRecord, TaskId, TaskRecord, Timestamp,
     WorkerRecord,
 };
 
@@ -54,6 +54,10 @@ pub enum Loaded {
     Secrets(Name, Vec<SecretRecord>),
     /// The largest age number given to a job so far.
     JobSeq(u64),
+    /// A record of sessions of frames.
+    Frames(FrameChange),
+    /// The largest age number given to a session so far.
+    SessionSeq(u64),
 }
 
 /// What may be deleted: everything older.

@@ -9,6 +9,7 @@ mod batch;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod continuity;
+mod frames;
 mod memory;
 mod moment;
 pub mod position;
@@ -16,6 +17,7 @@ mod query;
 
 pub use batch::{Batch, Cutoffs, FeedEntry, Loaded};
 pub use continuity::continue_feed;
+pub use frames::{ChunkFilter, DiagnosticFilter, FrameReader};
 pub use memory::{Failure, MemoryStore};
 pub use query::{Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, TaskFilter, WorkerSummary};
 
@@ -76,7 +78,9 @@ pub struct Term {
 /// The writing end of a term.
 pub trait Writer: Send {
     /// Hands over everything that is live, in this order: workers, lanes, jobs (open ones, oldest
-    /// first), the tasks of those jobs (ended ones too), shares, secrets.
+    /// first), the tasks of those jobs (ended ones too), shares, secrets; then of sessions: the farm, workers,
+    /// open sessions (oldest first), all ranges of those (results left out), live chunks, entries of the quarantine
+    /// not moved yet.
     ///
     /// # Errors
     /// When a row cannot be read or makes no sense.
@@ -106,7 +110,7 @@ pub trait Lookup: Send {
 }
 
 /// Reads for people. Every list is paged; every call sees one consistent state.
-pub trait Reader: Send + Sync {
+pub trait Reader: FrameReader {
     /// Jobs, newest first.
     ///
     /// # Errors

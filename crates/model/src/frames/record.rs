@@ -222,3 +222,9 @@ pub struct FarmRecord {
     /// The first id never granted (S12).
     pub next_id: u64,
 }
+
+impl Default for FarmRecord {
+    fn default() -> Self {
+        Self { paused: false, next_chunk: 1, next_id: 1 }
+    }
+}
