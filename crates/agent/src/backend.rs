@@ -2,7 +2,7 @@
 
 use crate::{
     core::{Answer, PullAnswer, PullRequest, Refusal},
-    http::{detail, retry_after},
+    http::{because, detail, retry_after},
     wire,
 };
 use muster_model::Millis;
@@ -86,17 +86,6 @@ impl fmt::Debug for Backend {
 fn is_for_later(status: StatusCode) -> bool {
     let later = [StatusCode::UNAUTHORIZED, StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
     !status.is_client_error() || later.contains(&status)
-}
-
-/// An error with all its causes: "error sending request" alone helps nobody.
-fn because(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -17,7 +17,7 @@ pub fn client_for(url: &str) -> ClientBuilder {
 }
 
 /// What a refusal says: the detail of a problem, else the first of whatever there is.
-pub(crate) async fn detail(answer: Response) -> String {
+pub async fn detail(answer: Response) -> String {
     let text = answer.text().await.unwrap_or_default();
     let problem: Option<Value> = serde_json::from_str(&text).ok();
     let detail = problem.as_ref().and_then(|problem| problem.get("detail")?.as_str());
@@ -25,9 +25,22 @@ pub(crate) async fn detail(answer: Response) -> String {
 }
 
 /// How long a server asks for patience.
-pub(crate) fn retry_after(answer: &Response) -> Option<Duration> {
+#[must_use]
+pub fn retry_after(answer: &Response) -> Option<Duration> {
     let seconds = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))
+}
+
+/// An error with all its causes: "error sending request" alone helps nobody.
+#[must_use]
+pub fn because(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
 }
 
 const DETAIL_CHARS_MAX: usize = 500;

@@ -61,6 +61,16 @@ impl Guards {
     /// Runs a program to its end, or until somebody asks to cancel. Returns when nothing of it runs any more; if the
     /// future is dropped, all of it is killed just as well.
     pub async fn run(&self, program: &Program<'_>, cancel: &CancellationToken) -> io::Result<ProcessEnd> {
+        self.run_heard(program, cancel, &mut |_| {}).await
+    }
+
+    /// Does what [`Self::run`] does, and hands on what the program prints as it comes.
+    pub async fn run_heard(
+        &self,
+        program: &Program<'_>,
+        cancel: &CancellationToken,
+        hear: &mut (dyn FnMut(&[u8]) + Send),
+    ) -> io::Result<ProcessEnd> {
         let mut guard = self.command(program).spawn()?;
         let (stdout, stderr) = (guard.stdout.take(), guard.stderr.take());
         let (stdout, stderr) = (stdout.expect("stdout is piped"), stderr.expect("stderr is piped"));
@@ -70,7 +80,9 @@ impl Guards {
             over.cancel();
             ending
         };
-        let (ending, stdout, stderr) = tokio::join!(ending, tail(stdout, &over), tail(stderr, &over));
+        let mut ignore = |_: &[u8]| {};
+        let (stdout, stderr) = (tail(stdout, &over, hear), tail(stderr, &over, &mut ignore));
+        let (ending, stdout, stderr) = tokio::join!(ending, stdout, stderr);
         Ok(ProcessEnd { ending: ending?, stdout, stderr })
     }
 
