@@ -1,0 +1,199 @@
+//! Reads a fragment's JSON straight into its parts; no tree of it is built.
+
+use super::frames::Frames;
+use crate::{
+    json::{Opaque, members},
+    moment::Moment,
+    names::Names,
+    number::Number,
+    range::FrameRange,
+};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use std::{cell::RefCell, fmt, marker::PhantomData};
+
+/// What a text said, before it is known to make sense.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) frame_range: Option<FrameRange>,
+    pub(super) chunk: Option<u64>,
+    pub(super) worker: Option<Box<str>>,
+    pub(super) replay: bool,
+    pub(super) statistics: Vec<(u32, Number)>,
+    pub(super) is_estimated: bool,
+    pub(super) frames: Frames,
+    pub(super) names: Names,
+}
+
+/// Reads the outermost object and remembers which field it is in.
+pub(super) struct Reader<'a> {
+    pub(super) field: &'a RefCell<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Draft;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Draft, D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = Draft;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with the fields of a fragment")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Draft, A::Error> {
+        let mut draft = Draft::default();
+        members(&mut map, |key, map| {
+            self.enter(key);
+            draft.read_member(key, map)
+        })?;
+        Ok(draft)
+    }
+}
+
+impl Reader<'_> {
+    /// Keys come from outside: only their beginning is repeated.
+    fn enter(&self, key: &str) {
+        let mut field = self.field.borrow_mut();
+        field.clear();
+        field.extend(key.chars().take(FIELD_CHARS_MAX));
+    }
+}
+
+impl Draft {
+    fn read_member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        let Self { statistics, is_estimated, frames, names, .. } = self;
+        match key {
+            "frameRange" => self.frame_range = Some(map.next_value()?),
+            "globalIdChunkId" => self.chunk = Some(map.next_value()?),
+            "workerId" => self.worker = map.next_value()?,
+            "replay" => self.replay = map.next_value::<Option<bool>>()?.unwrap_or(false),
+            "statistics" => {
+                let take = |name, value| statistics.push((name, value));
+                *is_estimated = map.next_value_seed(Statistics { names, take })?;
+            }
+            "frames" => map.next_value_seed(FrameList { frames, names })?,
+            _ => drop(map.next_value::<Opaque>()?),
+        }
+        Ok(())
+    }
+}
+
+/// An object of numbers, flat; says whether it calls itself estimated.
+struct Statistics<'a, T> {
+    names: &'a mut Names,
+    take: T,
+}
+
+impl<'de, T: FnMut(u32, Number)> DeserializeSeed<'de> for Statistics<'_, T> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<bool, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de, T: FnMut(u32, Number)> Visitor<'de> for Statistics<'_, T> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of numbers")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<bool, E> {
+        Ok(false)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<bool, A::Error> {
+        let mut is_estimated = false;
+        members(&mut map, |key, map| {
+            if key == ESTIMATED {
+                is_estimated = map.next_value()?;
+            } else {
+                let number = map.next_value()?;
+                (self.take)(self.names.number(key), number);
+            }
+            Ok(())
+        })?;
+        Ok(is_estimated)
+    }
+}
+
+struct FrameList<'a> {
+    frames: &'a mut Frames,
+    names: &'a mut Names,
+}
+
+impl<'de> DeserializeSeed<'de> for FrameList<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FrameList<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of frames")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let Self { frames, names } = self;
+        while items.next_element_seed(OneFrame { frames, names })?.is_some() {}
+        Ok(())
+    }
+}
+
+struct OneFrame<'a> {
+    frames: &'a mut Frames,
+    names: &'a mut Names,
+}
+
+impl<'de> DeserializeSeed<'de> for OneFrame<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OneFrame<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a frame")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self { frames, names } = self;
+        let (mut id, mut moment): (Option<u64>, Option<Moment>) = (None, None);
+        members(&mut map, |key, map| {
+            match key {
+                "frameId" => id = Some(map.next_value()?),
+                "timestamp" => moment = map.next_value_seed(PhantomData::<Option<Moment>>)?,
+                "statistics" => {
+                    let take = |name, value| frames.push_value(name, value);
+                    let is_estimated = map.next_value_seed(Statistics { names: &mut *names, take })?;
+                    frames.is_estimated |= is_estimated;
+                }
+                _ => drop(map.next_value::<Opaque>()?),
+            }
+            Ok(())
+        })?;
+        frames.push(id.ok_or_else(|| A::Error::missing_field("frameId"))?, moment);
+        Ok(())
+    }
+}
+
+/// Tells whether statistics are exact; every other member is a number.
+pub(crate) const ESTIMATED: &str = "estimated";
+const FIELD_CHARS_MAX: usize = 64;
