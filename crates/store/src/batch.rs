@@ -1,8 +1,8 @@
 //! What goes in and what comes out at a start.
 
 use muster_model::{
-    Change, FrameChange, JobRecord, LaneRecord, Name, SecretRecord, ShareRecord, TaskId, TaskRecord, Timestamp,
-    WorkerRecord,
+    Change, FrameChange, JobRecord, LaneRecord, Name, SecretRecord, ShareRecord, TaskId, TaskRecord,
+    Timestamp, WorkerRecord,
 };
 
 /// What one transaction makes durable.

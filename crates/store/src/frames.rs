@@ -29,7 +29,11 @@ pub struct DiagnosticFilter {
 #[allow(clippy::missing_errors_doc, reason = "each fails when the database does, and only then")]
 pub trait FrameReader: Send + Sync {
     /// Sessions, newest first, without their bodies.
-    fn sessions(&self, status: Option<SessionStatus>, page: &Cursor) -> Result<Page<SessionRecord>, StoreError>;
+    fn sessions(
+        &self,
+        status: Option<SessionStatus>,
+        page: &Cursor,
+    ) -> Result<Page<SessionRecord>, StoreError>;
 
     /// One session, its body included.
     fn session(&self, id: &SessionId) -> Result<Option<SessionRecord>, StoreError>;
@@ -65,8 +69,11 @@ pub trait FrameReader: Send + Sync {
     fn quarantined(&self, id: &EntryId) -> Result<Option<QuarantineRecord>, StoreError>;
 
     /// Lines of the diagnostics log, newest first.
-    fn diagnostics(&self, filter: &DiagnosticFilter, page: &Cursor)
-    -> Result<Page<DiagnosticRecord>, StoreError>;
+    fn diagnostics(
+        &self,
+        filter: &DiagnosticFilter,
+        page: &Cursor,
+    ) -> Result<Page<DiagnosticRecord>, StoreError>;
 
     /// What is known about all sessions together.
     fn farm(&self) -> Result<FarmRecord, StoreError>;

@@ -1,5 +1,6 @@
 //! A store that forgets when its last handle is gone: for tests and the simulated world.
 
+mod frames;
 mod read;
 mod tables;
 

@@ -1,7 +1,10 @@
 //! When a batch happened.
 
 use crate::Batch;
-use muster_model::{Change, JobRecord, LaneRecord, TaskRecord, Timestamp, WorkerRecord};
+use muster_model::{
+    Change, FrameChange, FrameTaskRecord, JobRecord, LaneRecord, RendererRecord, SessionRecord, TaskRecord,
+    Timestamp, WorkerRecord,
+};
 
 impl Batch {
     /// The latest moment its rows speak of as past; `None`: they speak of none.
@@ -27,6 +30,21 @@ fn change_moment(change: &Change) -> Option<Timestamp> {
         Change::Report(report) => Some(report.at),
         Change::Key(key) => Some(key.at),
         Change::Alert(alert) => Some(alert.at),
+        Change::Frames(change) => frame_moment(change),
+    }
+}
+
+fn frame_moment(change: &FrameChange) -> Option<Timestamp> {
+    match change {
+        FrameChange::Renderer(renderer) => Some(renderer_moment(renderer)),
+        FrameChange::RendererGone(_) | FrameChange::Farm(_) => None,
+        FrameChange::Transition(transition) => Some(transition.at),
+        FrameChange::Session(session) => Some(session_moment(session)),
+        FrameChange::Task(task) => Some(frame_task_moment(task)),
+        FrameChange::Chunk(chunk) => Some(chunk.at),
+        FrameChange::Replay(replay) => Some(replay.at),
+        FrameChange::Quarantine(entry) => Some(entry.at),
+        FrameChange::Diagnostic(line) => Some(line.at),
     }
 }
 
@@ -44,6 +62,18 @@ fn lane_moment(lane: &LaneRecord) -> Timestamp {
 
 fn worker_moment(worker: &WorkerRecord) -> Timestamp {
     latest(worker.created_at, [Some(worker.status_since), Some(worker.last_seen)])
+}
+
+fn renderer_moment(renderer: &RendererRecord) -> Timestamp {
+    latest(renderer.registered_at, [Some(renderer.state_since), renderer.last_heartbeat])
+}
+
+fn session_moment(session: &SessionRecord) -> Timestamp {
+    latest(session.created_at, [session.ended_at])
+}
+
+fn frame_task_moment(task: &FrameTaskRecord) -> Timestamp {
+    latest(task.created_at, [Some(task.granted_at), task.confirmed_at, task.ended_at])
 }
 
 fn latest<const N: usize>(first: Timestamp, others: [Option<Timestamp>; N]) -> Timestamp {

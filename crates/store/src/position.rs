@@ -1,6 +1,7 @@
 //! What the text of a cursor means, the same in every store.
 
 use crate::{Cursor, Page};
+use muster_model::EntryId;
 
 /// A list that is read page by page. Its cursors are told from those of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,20 @@ pub enum List {
     Workers,
     /// Alerts, by moment and id.
     Alerts,
+    /// Sessions, by their age number.
+    Sessions,
+    /// Ranges of a session, by first frame.
+    FrameTasks,
+    /// Ranges of a session that were given out anew, by the number of their new chunk.
+    Replays,
+    /// Granted ids, by number.
+    Chunks,
+    /// Workers of sessions, by name.
+    Renderers,
+    /// Entries of the quarantine, by moment and id.
+    Quarantine,
+    /// Lines of the diagnostics log, by the number the store gave them.
+    Diagnostics,
 }
 
 /// Where a page begins.
@@ -55,6 +70,13 @@ impl List {
             Self::Lanes => "devices",
             Self::Workers => "pcs",
             Self::Alerts => "alerts",
+            Self::Sessions => "sessions",
+            Self::FrameTasks => "frames",
+            Self::Replays => "replays",
+            Self::Chunks => "chunks",
+            Self::Renderers => "renderers",
+            Self::Quarantine => "quarantine",
+            Self::Diagnostics => "diagnostics",
         }
     }
 }
@@ -76,6 +98,20 @@ pub fn alert_key(at: i64, id: u128) -> String {
 pub fn parse_alert_key(text: &str) -> Option<(i64, u128)> {
     let (at, id) = text.split_once('.')?;
     Some((at.parse().ok()?, u128::from_str_radix(id, 16).ok()?))
+}
+
+/// The key of an entry of the quarantine in a cursor.
+#[must_use]
+pub fn entry_key(at: i64, id: &EntryId) -> String {
+    format!("{at}.{id}")
+}
+
+/// Reads the key of an entry of the quarantine: its moment and the text of its id, by which entries of one
+/// moment are ordered.
+#[must_use]
+pub fn parse_entry_key(text: &str) -> Option<(i64, String)> {
+    let (at, id) = text.split_once('.')?;
+    Some((at.parse().ok()?, id.parse::<EntryId>().ok()?.to_string()))
 }
 
 /// Reads a number that counts up from 1 and fits every store.

@@ -1,5 +1,7 @@
 //! Reads for people.
 
+mod frames;
+
 use super::{MemoryStore, tables::Tables};
 use crate::{
     Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError, TaskFilter, WorkerSummary,

@@ -1,5 +1,6 @@
 //! The rows, and what is done with them.
 
+use super::frames::FrameTables;
 use crate::{Batch, Cutoffs, FeedEntry, Loaded};
 use muster_model::{
     AlertRecord, Change, Digest, Fact, JobId, JobRecord, Key, KeyRecord, LaneRecord, LogRecord, Name,
@@ -30,6 +31,7 @@ pub(crate) struct Tables {
     report_ids: BTreeMap<ReportId, (Digest, Timestamp)>,
     keys: BTreeMap<SubmissionKey, KeyRecord>,
     job_seq: u64,
+    pub(crate) frames: FrameTables,
 }
 
 impl Tables {
@@ -63,6 +65,7 @@ impl Tables {
             sink(Loaded::Secrets(worker.clone(), secrets.clone()));
         }
         sink(Loaded::JobSeq(self.job_seq));
+        self.frames.load(sink);
     }
 
     /// The fact for a key.
@@ -75,6 +78,11 @@ impl Tables {
             }
             Key::Job(id) => self.jobs.get(id).filter(|job| !job.open).map(|job| Fact::Job(job.status)),
             Key::Submission(key) => self.keys.get(key).map(|found| Fact::Submission(found.clone())),
+            Key::Session(id) => self.frames.closed_session(id).map(|found| Fact::Session(Box::new(found))),
+            Key::FrameTask(id) => self.frames.ended_task(id).map(|found| Fact::FrameTask(Box::new(found))),
+            Key::Chunk(chunk) => {
+                self.frames.chunks.get(chunk).map(|found| Fact::Chunk(Box::new(found.clone())))
+            }
         }
     }
 
@@ -116,6 +124,7 @@ impl Tables {
             Change::Report(report) => self.write_report(report),
             Change::Key(key) => drop(self.keys.insert(key.key.clone(), key.clone())),
             Change::Alert(alert) => self.write_alert(alert),
+            Change::Frames(change) => self.frames.write(change),
         }
     }
 
@@ -149,7 +158,8 @@ impl Tables {
         for job in &jobs {
             self.prune_job(*job);
         }
-        jobs.len() == JOBS_MAX
+        let more = self.frames.prune(cutoffs.history);
+        more || jobs.len() == JOBS_MAX
     }
 
     /// Deletes from the front only: the feed has no gaps. The newest entry says how far it was numbered.
