@@ -1,1 +1,5 @@
-//! Workers that people run: `sim-worker`.
+//! Workers that people run.
+//!
+//! [`simulation`] is the reference worker of contract S, `muster sim-worker`.
+
+pub mod simulation;

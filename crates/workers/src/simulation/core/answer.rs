@@ -1,0 +1,110 @@
+//! What the core is told: answers of the master, and how rendering goes.
+
+use super::super::Task;
+use muster_agent::Text;
+use muster_model::{Millis, Ratio};
+
+/// What a master answers to a registration (S1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registration {
+    /// How often it wants to hear of the worker.
+    pub interval: Millis,
+    /// Its term.
+    pub epoch: u64,
+}
+
+/// What a master answers to a heartbeat or a rebind (S2).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// Where the worker stands.
+    pub state: Option<Text>,
+    /// The master's term.
+    pub epoch: Option<u64>,
+    /// How fast it may render.
+    pub pace: Option<Ratio>,
+    /// What it is to do.
+    pub orders: Vec<Order>,
+}
+
+/// One of `commands[]` (S2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Tell what is held here.
+    Rebind,
+    /// Stop everything and register anew.
+    Reregister,
+    /// Stand still.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End this task.
+    Stop(Text),
+}
+
+/// What a master answers to a pull (S3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pulled {
+    /// Nothing for now.
+    Nothing,
+    /// A task.
+    Task(Box<Task>),
+    /// Something that cannot be one.
+    Wrong {
+        /// Which, where that can be told.
+        task: Option<(Text, u32)>,
+        /// Why not.
+        why: Text,
+    },
+}
+
+/// Why a call did not do what it was for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nothing came back, or that now is not the time; not before the given span, where one was given.
+    NoAnswer(Option<Millis>),
+    /// The token, or the secret, is not known.
+    Unauthorized,
+    /// Trying again will not change it.
+    Refused(Refusal),
+}
+
+/// An answer that trying again will not change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Its status.
+    pub status: u16,
+    /// Its words.
+    pub detail: Text,
+}
+
+/// How far a renderer is; every number counts from the beginning of its range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Frames done.
+    pub processed: u64,
+    /// The last of them.
+    pub last_frame: Option<u64>,
+    /// Frames left out.
+    pub dropped: u64,
+    /// How full its queue is.
+    pub queue: Ratio,
+    /// How busy its GPU is.
+    pub gpu: Ratio,
+}
+
+/// How a work ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All is rendered and on disk; the body is what the master shall be told, the same at every try.
+    Finished {
+        /// JSON (S5).
+        body: Text,
+    },
+    /// Something went wrong.
+    Failed {
+        /// What, for people.
+        error: Text,
+    },
+    /// It was killed, as asked.
+    Stopped,
+}

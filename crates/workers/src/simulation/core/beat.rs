@@ -1,0 +1,178 @@
+//! S2, S19: heartbeats, what the master says to them, and rebinding to a new master.
+
+use super::{
+    Action, Beat, Core, Heard, Loss, Note, Order, Rebind, Refusal, STILL, Trouble, farewell::Farewell,
+    held::Held, link::Link,
+};
+use muster_agent::Text;
+use muster_model::{Millis, Ratio, Timestamp};
+
+impl Core {
+    /// A heartbeat was answered, or was not.
+    pub fn beaten(&mut self, number: u64, answer: Result<Heard, Trouble>, now: Timestamp) {
+        self.fence(now);
+        let Link::Bound(bound) = &mut self.link else { return self.settle(now) };
+        if !bound.awaits(number) {
+            return self.settle(now);
+        }
+        match answer {
+            Ok(heard) if heard.epoch.is_some_and(|epoch| epoch < self.epoch) => {
+                // A master that was replaced and does not know it yet. To be heard by it is no help.
+                bound.failed(number);
+                self.note(Note::StaleMaster { epoch: heard.epoch.unwrap_or_default() });
+            }
+            Ok(heard) => {
+                bound.answered(number, now);
+                self.hear(heard, now);
+            }
+            Err(Trouble::NoAnswer(_)) => bound.failed(number),
+            Err(Trouble::Unauthorized) => self.lose(Loss::Unknown, now),
+            Err(Trouble::Refused(refusal)) => match refusal.status {
+                GONE => self.removed(refusal, now),
+                NOT_FOUND => self.lose(Loss::Unknown, now),
+                _ => bound.failed(number),
+            },
+        }
+        self.settle(now);
+    }
+
+    /// A rebind was answered, or was not.
+    pub fn rebound(&mut self, number: u64, answer: Result<Heard, Trouble>, now: Timestamp) {
+        self.fence(now);
+        let Link::Bound(bound) = &mut self.link else { return self.settle(now) };
+        let asked = bound.rebind.asking.take_if(|(asked, _)| *asked == number);
+        let Some((_, epoch)) = asked else { return self.settle(now) };
+        match answer {
+            Ok(heard) if heard.epoch.is_some_and(|epoch| epoch < self.epoch) => {
+                bound.rebind.next_at = now + REBIND_AGAIN;
+            }
+            Ok(heard) => {
+                bound.epoch = bound.epoch.max(epoch);
+                bound.rebind.is_wanted = false;
+                self.hear(heard, now);
+            }
+            Err(Trouble::NoAnswer(_)) => bound.rebind.next_at = now + REBIND_AGAIN,
+            Err(Trouble::Refused(refusal)) if refusal.status == GONE => self.removed(refusal, now),
+            Err(Trouble::Unauthorized | Trouble::Refused(_)) => self.lose(Loss::Unknown, now),
+        }
+        self.settle(now);
+    }
+
+    /// Tells that it lives, when it is time to.
+    pub(super) fn beat(&mut self, now: Timestamp) {
+        let number = self.last_number + 1;
+        let (status, is_telling) = (self.word(), self.farewell.as_ref().is_some_and(Farewell::is_telling));
+        let Link::Bound(bound) = &mut self.link else { return };
+        // Whoever has said good-bye and goes on calling is a zombie (S6).
+        if bound.next_beat_at > now || is_telling {
+            return;
+        }
+        bound.sent(number, now);
+        self.last_number = number;
+        let running = || self.works.values().filter(|held| held.is_running());
+        let most = |of: fn(&Held) -> Ratio| running().map(of).max().unwrap_or_default();
+        self.actions.push_back(Action::Beat(Beat {
+            number,
+            queue: most(|held| held.seen.queue),
+            gpu: most(|held| held.seen.gpu),
+            last_frame: self.last_frame,
+            status,
+            rtt: bound.rtt,
+        }));
+    }
+
+    /// Tells a master of a newer term what is held here.
+    pub(super) fn rebind(&mut self, now: Timestamp) {
+        let number = self.last_number + 1;
+        let Link::Bound(bound) = &mut self.link else { return };
+        let rebind = &mut bound.rebind;
+        if !rebind.is_wanted || rebind.asking.is_some() || rebind.next_at > now {
+            return;
+        }
+        rebind.asking = Some((number, self.epoch));
+        self.last_number = number;
+        self.actions.push_back(Action::Rebind(Rebind {
+            number,
+            epoch: self.epoch,
+            tasks: self
+                .works
+                .values()
+                .filter(|held| !held.is_ending())
+                .map(|held| held.task.clone())
+                .collect(),
+            last_frame: self.last_frame,
+            state: self.state.clone(),
+        }));
+    }
+
+    /// Does what the master says.
+    fn hear(&mut self, heard: Heard, now: Timestamp) {
+        self.epoch = self.epoch.max(heard.epoch.unwrap_or_default());
+        self.allowed = heard.pace.unwrap_or(self.allowed);
+        if let Link::Bound(bound) = &mut self.link {
+            bound.rebind.is_wanted |= self.epoch > bound.epoch;
+        }
+        for order in heard.orders {
+            self.obey(order, now);
+        }
+        if let Some(state) = heard.state {
+            self.stand(state, now);
+        }
+    }
+
+    fn obey(&mut self, order: Order, now: Timestamp) {
+        match order {
+            Order::Rebind => {
+                if let Link::Bound(bound) = &mut self.link {
+                    bound.rebind.is_wanted = true;
+                }
+            }
+            Order::Reregister => self.lose(Loss::Ordered, now),
+            Order::Pause => self.is_paused = true,
+            Order::Resume => self.is_paused = false,
+            Order::Stop(task) => self.stop(&task),
+        }
+    }
+
+    /// Takes note of where it stands.
+    fn stand(&mut self, state: Text, now: Timestamp) {
+        match &*state {
+            LOST => return self.lose(Loss::Ordered, now),
+            QUARANTINED => self.let_go_of_all(),
+            ZOMBIE => self.removed(Refusal { status: GONE, detail: "it was removed".into() }, now),
+            _ => {}
+        }
+        if state != self.state {
+            self.state = state.clone();
+            self.note(Note::State(state));
+        }
+    }
+
+    /// An operator took this worker off the list: whoever goes on calling is a nuisance (S6).
+    fn removed(&mut self, refusal: Refusal, now: Timestamp) {
+        self.let_go_of_all();
+        self.farewell.get_or_insert_with(|| Farewell::refused(refusal, now));
+    }
+
+    /// Whether the master keeps it away from work.
+    pub(super) fn is_quarantined(&self) -> bool {
+        &*self.state == QUARANTINED
+    }
+
+    /// How it is, in a word (S2). Never `error`: whatever goes wrong is told of the task it happened to.
+    fn word(&self) -> &'static str {
+        match () {
+            () if self.farewell.is_some() => "leaving",
+            () if self.works.is_empty() => "idle",
+            () if self.pace == STILL => "paused",
+            () => "rendering",
+        }
+    }
+}
+
+const LOST: &str = "Lost";
+const QUARANTINED: &str = "Quarantined";
+const ZOMBIE: &str = "zombie";
+const NOT_FOUND: u16 = 404;
+const GONE: u16 = 410;
+const REBIND_AGAIN: Millis = Millis(1_000);

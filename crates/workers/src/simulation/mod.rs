@@ -1,0 +1,11 @@
+//! The reference worker of simulation sessions (S27).
+//!
+//! [`core`] decides everything and touches nothing; [`render`] makes the files of a range; [`runtime`] puts a network,
+//! programs, files and a clock around them.
+
+pub mod core;
+mod secret;
+mod task;
+
+pub use secret::Secret;
+pub use task::{Task, TaskError};
