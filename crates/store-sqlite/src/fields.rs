@@ -1,7 +1,7 @@
 //! Reading the columns of a row, with an error that names the place.
 
 use crate::fault::Fault;
-use muster_model::{Name, Timestamp};
+use muster_model::{Digest, FrameTaskId, IdRange, Name, SessionId, Timestamp};
 use rusqlite::{Row, types::ValueRef};
 use std::str::FromStr;
 
@@ -66,6 +66,25 @@ impl<'row, 'statement> Fields<'row, 'statement> {
         Name::new(self.text(column)?).map_err(|_| self.senseless(column))
     }
 
+    /// A session's id.
+    pub(crate) fn session(&self, column: usize) -> Result<SessionId, Fault> {
+        SessionId::new(self.text(column)?).map_err(|_| self.senseless(column))
+    }
+
+    /// A range's id: its session, and in the next column its first frame.
+    pub(crate) fn frame_task(&self, column: usize) -> Result<FrameTaskId, Fault> {
+        Ok(FrameTaskId { session: self.session(column)?, start: self.number(column + 1)? })
+    }
+
+    /// Granted ids: their number, the first and the one after the last.
+    pub(crate) fn id_range(&self, column: usize) -> Result<IdRange, Fault> {
+        Ok(IdRange {
+            chunk: self.number(column)?,
+            start: self.number(column + 1)?,
+            end: self.number(column + 2)?,
+        })
+    }
+
     /// An id in its text form.
     pub(crate) fn id<T: FromStr>(&self, column: usize) -> Result<T, Fault> {
         self.text(column)?.parse().map_err(|_| self.senseless(column))
@@ -82,6 +101,11 @@ impl<'row, 'statement> Fields<'row, 'statement> {
             ValueRef::Blob(bytes) => bytes.try_into().map_err(|_| self.senseless(column)),
             _ => Err(self.senseless(column)),
         }
+    }
+
+    /// A digest, as its bytes.
+    pub(crate) fn digest(&self, column: usize) -> Result<Digest, Fault> {
+        self.bytes(column).map(|bytes| Digest(u128::from_be_bytes(bytes)))
     }
 
     /// Whether a column holds nothing.

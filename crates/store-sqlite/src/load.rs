@@ -1,8 +1,10 @@
 //! Handing over everything that is live, row by row.
 
+mod frames;
+
 use crate::{
     fault::Fault,
-    rows::{each, job, lane, secret, share, stop, task, worker},
+    rows::{each, job, lane, secret, sequence, share, stop, task, worker},
 };
 use muster_model::{Name, SecretRecord};
 use muster_store::Loaded;
@@ -15,7 +17,8 @@ pub(crate) fn load(connection: &mut Connection, sink: &mut dyn FnMut(Loaded)) ->
     load_jobs(&transaction, sink)?;
     load_shares_and_stops(&transaction, sink)?;
     load_secrets(&transaction, sink)?;
-    sink(Loaded::JobSeq(job::largest_seq(&transaction)?));
+    sink(Loaded::JobSeq(sequence::largest(&transaction, sequence::JOBS)?));
+    frames::load(&transaction, sink)?;
     transaction.commit()?;
     Ok(())
 }

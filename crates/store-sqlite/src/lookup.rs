@@ -4,11 +4,14 @@ use crate::{
     fault::Fault,
     fields::Fields,
     id_text::TaskText,
-    rows::{key, one, report, task},
+    rows::{chunk, frame_task, key, one, report, session, task},
     store::Shared,
     words,
 };
-use muster_model::{Fact, Facts, JobId, JobStatus, Key, TaskId, TaskRecord};
+use muster_model::{
+    Fact, Facts, FrameTaskId, FrameTaskRecord, JobId, JobStatus, Key, SessionId, SessionRecord, TaskId,
+    TaskRecord,
+};
 use muster_store::{Lookup, StoreError};
 use rusqlite::Connection;
 use std::sync::Arc;
@@ -51,6 +54,9 @@ fn find(connection: &Connection, key: &Key) -> Result<Option<Fact>, Fault> {
         Key::Task(id) => ended_task(connection, *id)?.map(|task| Fact::Task(Box::new(task))),
         Key::Job(id) => closed_job(connection, *id)?.map(Fact::Job),
         Key::Submission(key) => key::find(connection, key)?.map(Fact::Submission),
+        Key::Session(id) => closed_session(connection, id)?.map(|found| Fact::Session(Box::new(found))),
+        Key::FrameTask(id) => ended_range(connection, id)?.map(|found| Fact::FrameTask(Box::new(found))),
+        Key::Chunk(chunk) => chunk::find(connection, *chunk)?.map(|found| Fact::Chunk(Box::new(found))),
     })
 }
 
@@ -63,4 +69,15 @@ fn ended_task(connection: &Connection, id: TaskId) -> Result<Option<TaskRecord>,
 fn closed_job(connection: &Connection, id: JobId) -> Result<Option<JobStatus>, Fault> {
     let sql = "SELECT id, status FROM tasks WHERE id = ?1 AND open = 0";
     one(connection, sql, [id.to_string()], |row| Fields::new("tasks", row).word(1, words::parse_job_status))
+}
+
+fn closed_session(connection: &Connection, id: &SessionId) -> Result<Option<SessionRecord>, Fault> {
+    let columns = session::COLUMNS_WITHOUT_BODY;
+    let sql = format!("SELECT {columns} FROM sim_sessions WHERE id = ?1 AND open = 0");
+    one(connection, &sql, [id.as_str()], session::read)
+}
+
+fn ended_range(connection: &Connection, id: &FrameTaskId) -> Result<Option<FrameTaskRecord>, Fault> {
+    let found = frame_task::find(connection, id, frame_task::COLUMNS_WITHOUT_RESULT)?;
+    Ok(found.filter(|task| task.status.is_ended()))
 }

@@ -31,4 +31,5 @@ fn version(connection: &Connection) -> Result<u32, Fault> {
 }
 
 /// Version n is made by the nth.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_tables.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("../migrations/0001_tables.sql"), include_str!("../migrations/0002_sessions.sql")];

@@ -1,5 +1,7 @@
 //! Deleting what is old, a little at a time.
 
+mod sessions;
+
 use crate::{fault::Fault, fields::Fields, id_text::TaskRange, rows::one};
 use muster_model::{JobId, Timestamp};
 use muster_store::Cutoffs;
@@ -8,10 +10,14 @@ use rusqlite::{Connection, params};
 /// Deletes at most [`ROWS_MAX`] rows of each kind; answers whether more remains.
 pub(crate) fn prune(connection: &Connection, cutoffs: &Cutoffs) -> Result<bool, Fault> {
     let mut more = prune_jobs(connection, cutoffs.history)?;
+    more |= sessions::prune(connection, cutoffs.history)?;
     for (sql, cutoff) in [
         (OLD_NODE_EVENTS, cutoffs.history),
         (OLD_PC_LOGS, cutoffs.history),
         (OLD_ALERTS, cutoffs.history),
+        (sessions::OLD_TRANSITIONS, cutoffs.history),
+        (sessions::OLD_DIAGNOSTICS, cutoffs.history),
+        (sessions::OLD_QUARANTINE, cutoffs.history),
         (OLD_FEED, cutoffs.history),
         (OLD_EVENT_IDS, cutoffs.report_ids),
         (OLD_KEYS, cutoffs.keys),

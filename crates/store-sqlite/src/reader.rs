@@ -3,6 +3,7 @@
 mod counts;
 mod feed;
 mod fleet;
+mod frames;
 mod jobs;
 
 use crate::{fault::Fault, pool::Pool, store::Shared};
@@ -12,6 +13,7 @@ use muster_model::{
 };
 use muster_store::{
     Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError, TaskFilter, WorkerSummary,
+    position::{List, Start, parse_number},
 };
 use rusqlite::Transaction;
 use std::sync::Arc;
@@ -82,5 +84,19 @@ impl Reader for SqliteReader {
 
     fn feed(&self, after: u64, limit: u32) -> Result<FeedPage, StoreError> {
         self.read(|connection| feed::feed(connection, after, limit))
+    }
+}
+
+/// A page without items.
+fn nothing<T>() -> Page<T> {
+    Page { items: Vec::new(), next: None }
+}
+
+/// The number after which a page begins, `beginning` being before all; `None`: nowhere.
+fn number_start(list: List, page: &Cursor, beginning: i64) -> Option<i64> {
+    match list.start(page, parse_number) {
+        Start::Beginning => Some(beginning),
+        Start::After(number) => i64::try_from(number).ok(),
+        Start::Nowhere => None,
     }
 }

@@ -1,17 +1,28 @@
 //! One file per table: its columns, how a record becomes a row and a row a record.
 
 pub(crate) mod alert;
+pub(crate) mod chunk;
+pub(crate) mod diagnostic;
+pub(crate) mod farm;
 pub(crate) mod feed;
+pub(crate) mod frame_task;
 pub(crate) mod job;
 pub(crate) mod key;
 pub(crate) mod lane;
+mod lists;
 pub(crate) mod log;
+pub(crate) mod quarantine;
+pub(crate) mod renderer;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod scope;
 pub(crate) mod secret;
+pub(crate) mod sequence;
+pub(crate) mod session;
 pub(crate) mod share;
 pub(crate) mod stop;
 pub(crate) mod task;
+pub(crate) mod transition;
 pub(crate) mod worker;
 pub(crate) mod worker_log;
 
@@ -69,12 +80,21 @@ pub(crate) fn integer(count: u64) -> Result<i64, Fault> {
 ///
 /// What is replaced within its own batch need not be written; rows in the order of their keys fall on
 /// neighbouring pages.
-pub(crate) fn latest<'a, T, K: Ord>(mut records: Vec<&'a T>, key: impl Fn(&T) -> K) -> Vec<&'a T> {
+pub(crate) fn latest<'a, T, K: Ord>(records: Vec<&'a T>, key: impl Fn(&'a T) -> K) -> Vec<&'a T> {
+    needed(records, key, |_| true)
+}
+
+/// Keeps the last record of each key and those before it that it does not replace as a whole.
+pub(crate) fn needed<'a, T, K: Ord>(
+    mut records: Vec<&'a T>,
+    key: impl Fn(&'a T) -> K,
+    whole: impl Fn(&T) -> bool,
+) -> Vec<&'a T> {
     records.sort_by_key(|record| key(record));
     let mut kept: Vec<&'a T> = Vec::with_capacity(records.len());
     for record in records {
         match kept.last_mut() {
-            Some(last) if key(last) == key(record) => *last = record,
+            Some(last) if whole(record) && key(last) == key(record) => *last = record,
             _ => kept.push(record),
         }
     }
@@ -83,11 +103,18 @@ pub(crate) fn latest<'a, T, K: Ord>(mut records: Vec<&'a T>, key: impl Fn(&T) ->
 
 #[cfg(test)]
 mod tests {
-    use super::latest;
+    use super::{latest, needed};
 
     #[test]
     fn the_last_of_each_key_stays() {
         let records = [(2, 'a'), (1, 'b'), (2, 'c'), (1, 'd')];
         assert_eq!(latest(records.iter().collect(), |record| record.0), [&(1, 'd'), &(2, 'c')]);
+    }
+
+    #[test]
+    fn what_is_not_replaced_as_a_whole_stays_too() {
+        let records = [(1, 'a'), (1, 'b'), (1, '+'), (2, '+'), (2, 'c')];
+        let kept = needed(records.iter().collect(), |record| record.0, |record| record.1 != '+');
+        assert_eq!(kept, [&(1, 'b'), &(1, '+'), &(2, 'c')]);
     }
 }

@@ -1,7 +1,8 @@
 //! The words that stand in the tables for what the model has types for, both ways.
 
 use muster_model::{
-    AlertKind, Attachment, JobStatus, LaneStatus, LeaseKind, LogKind, Recorded, TaskStatus, WorkerStatus,
+    AlertKind, Attachment, ChunkState, FrameTaskStatus, JobStatus, LaneStatus, LeaseKind, LogKind, Recorded,
+    RendererState, SessionStatus, TaskStatus, WorkerStatus,
 };
 
 /// `tasks.status`, read.
@@ -83,4 +84,24 @@ pub(crate) const fn effect(effect: Recorded) -> &'static str {
         Recorded::Duplicate => "duplicate",
         Recorded::Stale => "stale",
     }
+}
+
+/// `sim_workers.state`, `sim_transitions.from_state` and `to_state`, read.
+pub(crate) fn parse_renderer_state(word: &str) -> Option<RendererState> {
+    RendererState::ALL.into_iter().find(|state| state.as_str() == word)
+}
+
+/// `sim_sessions.status`, read.
+pub(crate) fn parse_session_status(word: &str) -> Option<SessionStatus> {
+    SessionStatus::ALL.into_iter().find(|status| status.as_str() == word)
+}
+
+/// `sim_tasks.status`, read.
+pub(crate) fn parse_frame_task_status(word: &str) -> Option<FrameTaskStatus> {
+    FrameTaskStatus::ALL.into_iter().find(|status| status.as_str() == word)
+}
+
+/// `sim_chunks.state`, read.
+pub(crate) fn parse_chunk_state(word: &str) -> Option<ChunkState> {
+    ChunkState::ALL.into_iter().find(|state| state.as_str() == word)
 }

@@ -1,5 +1,7 @@
 //! The writing end of a term: each batch is one transaction.
 
+mod frames;
+
 use crate::{
     fault::Fault,
     load,
@@ -80,6 +82,7 @@ fn write(connection: &Connection, batch: &Batch, moment: i64) -> Result<(), Faul
     job::write(connection, sorted.jobs)?;
     lane::write(connection, sorted.lanes)?;
     worker::write(connection, sorted.workers)?;
+    sorted.frames.write(connection)?;
     worker::write_sightings(connection, &batch.sightings)?;
     feed::write(connection, &batch.feed, moment)
 }
@@ -93,6 +96,7 @@ struct Sorted<'a> {
     jobs: Vec<&'a JobRecord>,
     lanes: Vec<&'a LaneRecord>,
     workers: Vec<&'a WorkerRecord>,
+    frames: frames::Sorted<'a>,
 }
 
 impl<'a> Sorted<'a> {
@@ -113,6 +117,7 @@ impl<'a> Sorted<'a> {
             Change::WorkerLog(record) => worker_log::write(connection, record)?,
             Change::Key(record) => key::write(connection, record)?,
             Change::Alert(record) => alert::write(connection, record)?,
+            Change::Frames(change) => self.frames.take(connection, change)?,
         }
         Ok(())
     }

@@ -63,7 +63,9 @@ pub enum Loaded {
 /// What may be deleted: everything older.
 #[derive(Clone, Copy, Debug)]
 pub struct Cutoffs {
-    /// Closed jobs with their tasks and logs (by their end), `pc_logs`, alerts, node events, the feed.
+    /// Closed jobs with their tasks and logs (by their end), `pc_logs`, alerts, node events, the feed; closed
+    /// sessions with their ranges, chunks and replays (by their end), transitions, diagnostics, and those entries
+    /// of the quarantine that were confirmed.
     pub history: Timestamp,
     /// Report ids.
     pub report_ids: Timestamp,

@@ -78,9 +78,9 @@ pub struct Term {
 /// The writing end of a term.
 pub trait Writer: Send {
     /// Hands over everything that is live, in this order: workers, lanes, jobs (open ones, oldest
-    /// first), the tasks of those jobs (ended ones too), shares, secrets; then of sessions: the farm, workers,
-    /// open sessions (oldest first), all ranges of those (results left out), live chunks, entries of the quarantine
-    /// not moved yet.
+    /// first), the tasks of those jobs (ended ones too), shares, secrets; then of sessions: the farm, workers
+    /// (descriptions left out), open sessions (oldest first, bodies left out), all ranges of those (results left
+    /// out), their live chunks, entries of the quarantine not moved yet.
     ///
     /// # Errors
     /// When a row cannot be read or makes no sense.
@@ -101,8 +101,8 @@ pub trait Writer: Send {
 
 /// Point reads of what memory has forgotten. Sees every batch whose commit returned.
 pub trait Lookup: Send {
-    /// The facts that exist for these keys. A job that is open is not a fact; nor is a task that is
-    /// not ended.
+    /// The facts that exist for these keys. A job or session that is open is not a fact; nor is a task
+    /// or range that is not ended.
     ///
     /// # Errors
     /// When the database fails.

@@ -1,6 +1,6 @@
 //! What is counted: the tasks of a job, the devices of a worker (Q13).
 
-use super::fleet::name_start;
+use super::{fleet::name_start, nothing};
 use crate::{
     fault::Fault,
     fields::Fields,
@@ -35,7 +35,7 @@ pub(crate) fn job_counts(connection: &Connection, id: JobId, since: Timestamp) -
 /// Workers with their counts, by name.
 pub(crate) fn workers(connection: &Connection, page: &Cursor) -> Result<Page<WorkerSummary>, Fault> {
     let Some(after) = name_start(List::Workers, page) else {
-        return Ok(Page { items: Vec::new(), next: None });
+        return Ok(nothing());
     };
     let sql = format!("{} WHERE p.id > ?1 ORDER BY p.id LIMIT ?2", select());
     let items = list(connection, &sql, params![after, sought(page)], read)?;

@@ -1,5 +1,6 @@
 //! Devices, the lives of workers, alerts.
 
+use super::nothing;
 use crate::{
     fault::Fault,
     id_text::HexText,
@@ -19,7 +20,7 @@ pub(crate) fn lanes(
     page: &Cursor,
 ) -> Result<Page<LaneRecord>, Fault> {
     let Some(after) = name_start(List::Lanes, page) else {
-        return Ok(Page { items: Vec::new(), next: None });
+        return Ok(nothing());
     };
     let status = filter.status.map(|status| status.as_str());
     let worker = filter.worker.as_ref().map(Name::as_str);
@@ -55,9 +56,7 @@ pub(crate) fn alerts(connection: &Connection, page: &Cursor) -> Result<Page<Aler
     let (at, id) = match List::Alerts.start(page, parse_alert_key) {
         Start::Beginning => (i64::MAX, u128::MAX),
         Start::After(key) => key,
-        Start::Nowhere => {
-            return Ok(Page { items: Vec::new(), next: None });
-        }
+        Start::Nowhere => return Ok(nothing()),
     };
     let sql = format!(
         "SELECT {} FROM alerts WHERE at <= ?1 AND (at < ?1 OR id < ?2) ORDER BY at DESC, id DESC LIMIT ?3",

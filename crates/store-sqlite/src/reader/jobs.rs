@@ -1,14 +1,15 @@
 //! Jobs, their tasks and what happened to them.
 
+use super::{nothing, number_start};
 use crate::{
     fault::Fault,
     id_text::{TaskRange, TaskText},
-    rows::{integer, job, list, log, one, task},
+    rows::{job, list, log, one, task},
 };
 use muster_model::{JobId, JobRecord, LogRecord, Name, TaskId, TaskRecord};
 use muster_store::{
     Cursor, JobFilter, Page, TaskFilter,
-    position::{List, Start, parse_number, sought},
+    position::{List, Start, sought},
 };
 use rusqlite::{Connection, params};
 
@@ -18,12 +19,8 @@ pub(crate) fn jobs(
     filter: &JobFilter,
     page: &Cursor,
 ) -> Result<Page<JobRecord>, Fault> {
-    let before = match List::Jobs.start(page, parse_number) {
-        Start::Beginning => i64::MAX,
-        Start::After(seq) => integer(seq)?,
-        Start::Nowhere => {
-            return Ok(Page { items: Vec::new(), next: None });
-        }
+    let Some(before) = number_start(List::Jobs, page, i64::MAX) else {
+        return Ok(nothing());
     };
     let status = filter.status.map(|status| status.as_str());
     let queue = filter.queue.as_ref().map(Name::as_str);
@@ -55,9 +52,7 @@ pub(crate) fn tasks(
     let after = match List::Tasks.start(page, parse_ordinal) {
         Start::Beginning => range.from,
         Start::After(ordinal) => TaskText::new(TaskId { job, ordinal }).task().to_owned(),
-        Start::Nowhere => {
-            return Ok(Page { items: Vec::new(), next: None });
-        }
+        Start::Nowhere => return Ok(nothing()),
     };
     let status = filter.status.map(|status| status.as_str());
     let worker = filter.worker.as_ref().map(Name::as_str);

@@ -1,9 +1,9 @@
 //! Table `tasks`: what clients submitted (Q2).
 
-use super::{integer, scope};
+use super::{integer, scope, sequence};
 use crate::{fault::Fault, fields::Fields, words};
 use muster_model::{JobId, JobPayload, JobRecord, Millis, Timestamp};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 /// What [`read`] expects, in its order.
 pub(crate) const COLUMNS: &str = "id, seq, queue, status, scope, max_attempts, task_count, open, created_at, started_at, \
@@ -23,17 +23,7 @@ pub(crate) fn write(connection: &Connection, mut records: Vec<&JobRecord>) -> Re
             write_one(connection, last, payload)?;
         }
     }
-    raise_seq(connection, records.iter().map(|record| record.seq).max())
-}
-
-/// The largest age number given to a job so far; it outlives the job.
-pub(crate) fn largest_seq(connection: &Connection) -> Result<u64, Fault> {
-    let seq: Option<i64> = connection
-        .prepare_cached("SELECT value FROM meta WHERE key = 'job_seq'")?
-        .query_row([], |row| row.get(0))
-        .optional()?;
-    let seq = seq.ok_or_else(|| Fault::corrupt("meta job_seq: missing"))?;
-    u64::try_from(seq).map_err(|_| Fault::corrupt(format!("meta job_seq: value = {seq}")))
+    sequence::raise(connection, sequence::JOBS, records.iter().map(|record| record.seq).max())
 }
 
 /// Makes a record of a row.
@@ -97,15 +87,6 @@ fn write_payload(connection: &Connection, job: JobId, payload: &JobPayload) -> R
             payload.params,
             payload.timeout.map(|timeout| timeout.0),
         ])?;
-    Ok(())
-}
-
-fn raise_seq(connection: &Connection, seq: Option<u64>) -> Result<(), Fault> {
-    if let Some(seq) = seq {
-        connection
-            .prepare_cached("UPDATE meta SET value = ?1 WHERE key = 'job_seq' AND value < ?1")?
-            .execute([integer(seq)?])?;
-    }
     Ok(())
 }
 

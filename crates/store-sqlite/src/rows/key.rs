@@ -1,7 +1,7 @@
 //! Table `idempotency_keys` (Q15).
 
 use crate::{fault::Fault, fields::Fields, words};
-use muster_model::{Digest, KeyRecord, SubmissionKey};
+use muster_model::{KeyRecord, SubmissionKey};
 use rusqlite::{Connection, params};
 
 /// Adds a key.
@@ -20,7 +20,7 @@ pub(crate) fn find(connection: &Connection, key: &SubmissionKey) -> Result<Optio
         let fields = Fields::new("idempotency_keys", row);
         Ok(KeyRecord {
             key: key.clone(),
-            digest: Digest(u128::from_be_bytes(fields.bytes(1)?)),
+            digest: fields.digest(1)?,
             job: fields.id(2)?,
             status: fields.word(3, words::parse_job_status)?,
             at: fields.time(4)?,

@@ -30,7 +30,7 @@ pub(crate) fn write(connection: &Connection, records: &[&ReportRecord]) -> Resul
 /// The digest of the report that had this id.
 pub(crate) fn digest(connection: &Connection, id: &ReportId) -> Result<Option<Digest>, Fault> {
     super::one(connection, "SELECT key, digest FROM event_ids WHERE key = ?1", [key(id)], |row| {
-        Ok(Digest(u128::from_be_bytes(Fields::new("event_ids", row).bytes(1)?)))
+        Fields::new("event_ids", row).digest(1)
     })
 }
 

@@ -57,7 +57,7 @@ fn labels(value: &Value) -> Option<Labels> {
     value.as_object()?.iter().map(|(key, value)| Some((Name::new(key).ok()?, name(value)?))).collect()
 }
 
-fn name(value: &Value) -> Option<Name> {
+pub(super) fn name(value: &Value) -> Option<Name> {
     Name::new(value.as_str()?).ok()
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Fixture,
-    desk::{Desk, entry},
+    desk::{Desk, EMPTY, entry},
     named,
     samples::*,
 };
@@ -218,7 +218,7 @@ fn a_batch_that_cannot_be_kept_leaves_no_trace(fixture: &mut dyn Fixture) {
     let batch = Batch { changes, feed: vec![entry(1), entry(3)], sightings: vec![] };
     assert!(desk.try_commit(&batch).is_err());
     let mut desk = desk.reopen(fixture);
-    assert_eq!(desk.load().len(), 1, "only the job number is loaded");
+    assert_eq!(desk.load().len(), EMPTY, "as from an empty store");
     assert_eq!(desk.reader().job(job_id(1)).expect("it is read"), None);
     assert_eq!(desk.fact(Key::Report(report_id("r1"))), None);
     assert_eq!(desk.fact(Key::Submission(submission_key("k1"))), None);

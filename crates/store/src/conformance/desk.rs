@@ -92,3 +92,6 @@ pub(crate) fn read_all<T>(size: u32, read: impl Fn(&Cursor) -> Result<Page<T>, S
 pub(crate) fn before(at: i64) -> Cutoffs {
     Cutoffs { history: Timestamp(at), report_ids: Timestamp(at), keys: Timestamp(at) }
 }
+
+/// How many records an empty store loads: the numbers of jobs and sessions, and the farm.
+pub(crate) const EMPTY: usize = 3;

@@ -2,7 +2,7 @@
 
 use super::{Fixture, desk::Desk, named, samples::*};
 use crate::Loaded;
-use muster_model::{Change, JobRecord, SecretRecord, TaskStatus};
+use muster_model::{Change, FarmRecord, FrameChange, JobRecord, SecretRecord, TaskStatus};
 
 named![
     an_empty_store_loads_nothing,
@@ -17,7 +17,12 @@ named![
 
 fn an_empty_store_loads_nothing(fixture: &mut dyn Fixture) {
     let loaded = Desk::open(fixture).load();
-    assert!(matches!(loaded[..], [Loaded::JobSeq(0)]), "{loaded:?}");
+    let farm = FarmRecord { paused: false, next_chunk: 1, next_id: 1 };
+    assert!(
+        matches!(&loaded[..], [Loaded::JobSeq(0), Loaded::Frames(FrameChange::Farm(found)), Loaded::SessionSeq(0)]
+            if *found == farm),
+        "{loaded:?}"
+    );
 }
 
 fn rank(loaded: &Loaded) -> Option<u8> {
@@ -29,7 +34,7 @@ fn rank(loaded: &Loaded) -> Option<u8> {
         Loaded::Share(_) => Some(4),
         Loaded::Stop(..) => Some(5),
         Loaded::Secrets(..) => Some(6),
-        Loaded::JobSeq(_) => None,
+        Loaded::JobSeq(_) | Loaded::Frames(_) | Loaded::SessionSeq(_) => None,
     }
 }
 

@@ -59,7 +59,9 @@ impl FrameTables {
         for task in open.iter().flat_map(|session| self.tasks_of(&session.id)) {
             frames(FrameChange::Task(Box::new(without_result(task))));
         }
-        let live = self.chunks.values().filter(|chunk| chunk.state == ChunkState::Live);
+        let open =
+            |chunk: &ChunkRecord| self.sessions.get(&chunk.task.session).is_some_and(|found| found.open);
+        let live = self.chunks.values().filter(|chunk| chunk.state == ChunkState::Live && open(chunk));
         live.cloned().map(FrameChange::Chunk).for_each(&mut frames);
         let mut unmoved: Vec<_> = self.quarantine.values().filter(|entry| !entry.moved).collect();
         unmoved.sort_by_cached_key(|entry| (entry.at, entry.id.to_string()));
