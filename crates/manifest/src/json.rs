@@ -48,6 +48,11 @@ pub(crate) fn members<'de, A: MapAccess<'de>>(
     Ok(())
 }
 
+/// Reads past a member of which nothing is wanted.
+pub(crate) fn skip_value<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
+    map.next_value().map(|Opaque| ())
+}
+
 /// Anything, checked as strictly and then forgotten.
 pub(crate) struct Opaque;
 
@@ -94,7 +99,7 @@ impl<'de> Visitor<'de> for Opaque {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
-        members(&mut map, |_, map| map.next_value::<Self>().map(|_| ()))?;
+        members(&mut map, |_, map| skip_value(map))?;
         Ok(self)
     }
 }

@@ -107,14 +107,26 @@ impl Sum {
     }
 
     /// What it came to; none when that is beyond what a number can say.
-    #[allow(clippy::cast_precision_loss, reason = "a number beside fractions is one of them")]
     pub(crate) fn total(&self) -> Option<Total> {
         match self.fractions {
             None => Some(Total::Whole(self.whole)),
-            Some(fractions) => {
-                Some(self.whole as f64 + fractions).filter(|sum| sum.is_finite()).map(Total::Fraction)
-            }
+            Some(_) => Some(self.approximate()).filter(|sum| sum.is_finite()).map(Total::Fraction),
         }
+    }
+
+    /// The sum as one number, infinite where no number can say it.
+    pub(crate) fn number(&self) -> Number {
+        let Some(Total::Whole(whole)) = self.total() else {
+            return Number::Fraction(self.approximate());
+        };
+        let (positive, negative) = (u64::try_from(whole).ok(), i64::try_from(whole).ok());
+        let whole = positive.map(Number::Whole).or(negative.map(Number::Negative));
+        whole.unwrap_or_else(|| Number::Fraction(self.approximate()))
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "a number beside fractions is one of them")]
+    fn approximate(&self) -> f64 {
+        self.whole as f64 + self.fractions.unwrap_or(0.0)
     }
 
     fn add_fraction(&mut self, fraction: f64) {

@@ -2,7 +2,7 @@
 
 use super::frames::Frames;
 use crate::{
-    json::{Opaque, members},
+    json::{members, skip_value},
     moment::Moment,
     names::Names,
     number::Number,
@@ -76,7 +76,7 @@ impl Draft {
                 *is_estimated = map.next_value_seed(Statistics { names, take })?;
             }
             "frames" => map.next_value_seed(FrameList { frames, names })?,
-            _ => drop(map.next_value::<Opaque>()?),
+            _ => skip_value(map)?,
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ impl<'de> Visitor<'de> for OneFrame<'_> {
                     let is_estimated = map.next_value_seed(Statistics { names: &mut *names, take })?;
                     frames.is_estimated |= is_estimated;
                 }
-                _ => drop(map.next_value::<Opaque>()?),
+                _ => skip_value(map)?,
             }
             Ok(())
         })?;
