@@ -12,6 +12,15 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 pub struct JsonBody(pub Value);
 
+/// As [`JsonBody`], with the bytes as they came: for what must be kept letter by letter.
+#[derive(Clone, Debug)]
+pub struct JsonBytes {
+    /// The bytes; valid JSON, UTF-8, without ambiguous keys.
+    pub bytes: Bytes,
+    /// What they say.
+    pub value: Value,
+}
+
 impl FromRequest<Door> for JsonBody {
     type Rejection = Problem;
 
@@ -28,6 +37,17 @@ impl OptionalFromRequest<Door> for JsonBody {
         let limit = door.settings.body_limit_bytes;
         let bytes = read_bytes(request, limit).await?;
         if bytes.is_empty() { Ok(None) } else { read_json(&bytes, limit).map(|value| Some(Self(value))) }
+    }
+}
+
+impl FromRequest<Door> for JsonBytes {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, door: &Door) -> Result<Self, Problem> {
+        let limit = door.settings.body_limit_bytes;
+        let bytes = read_bytes(request, limit).await?;
+        let value = read_json(&bytes, limit)?;
+        Ok(Self { bytes, value })
     }
 }
 

@@ -23,9 +23,10 @@ pub(crate) fn layer(origins: &[String]) -> Option<CorsLayer> {
     Some(cors)
 }
 
-const OWN_HEADERS: [HeaderName; 4] = [
+const OWN_HEADERS: [HeaderName; 5] = [
     HeaderName::from_static("apikey"),
     HeaderName::from_static("idempotency-key"),
     HeaderName::from_static("last-event-id"),
     HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("x-worker-token"),
 ];

@@ -133,6 +133,15 @@ impl<'a> Item<'a> {
         })
     }
 
+    /// The value as a number from 0 on.
+    ///
+    /// # Errors
+    /// 422 when it is none.
+    pub fn non_negative(&self) -> Result<f64, Problem> {
+        let number = self.value.as_f64().filter(|number| *number >= 0.0 && number.is_finite());
+        number.ok_or_else(|| self.refuse("must be a number from 0 on"))
+    }
+
     /// The value as `true` or `false`.
     ///
     /// # Errors

@@ -36,7 +36,7 @@ async fn readyz(State(door): State<Door>) -> Result<&'static str, Problem> {
 async fn metrics(_: Scraper, State(door): State<Door>) -> impl IntoResponse {
     (
         [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")],
-        door.metrics.text(),
+        door.metrics.gathered_text().await,
     )
 }
 

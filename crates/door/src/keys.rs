@@ -1,33 +1,43 @@
 //! The secrets that open the door (I6, I7), kept as hashes.
 
-use crate::{Caller, Node};
+use crate::{Node, bearer::Bearer};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// The node secret and the admin token. Only their hashes are held, so no dump or log can show them.
+/// The node secret, the admin token and the enrolment secret. Only their hashes are held, so no dump or log can show
+/// them.
 pub struct Keys {
     node: [u8; 32],
     admin: [u8; 32],
+    enrolment: Option<[u8; 32]>,
 }
 
 impl Keys {
     /// Takes the shared node secret and the admin token.
     #[must_use]
     pub fn new(node_secret: &str, admin_token: &str) -> Self {
-        Self { node: hash(node_secret), admin: hash(admin_token) }
+        Self { node: hash(node_secret), admin: hash(admin_token), enrolment: None }
+    }
+
+    /// Takes the secret with which simulation workers enrol too; without one nobody can (S1).
+    #[must_use]
+    pub fn enrolling(self, enrolment_secret: &str) -> Self {
+        Self { enrolment: Some(hash(enrolment_secret)), ..self }
     }
 
     /// Says whose token this is; `is_own` tells whether it is a secret of some single node.
     ///
     /// Hashes are compared, in constant time: how long it takes says nothing about how much was right.
-    pub(crate) fn judge(&self, token: &str, is_own: impl FnOnce(&str) -> bool) -> Option<Caller> {
+    pub(crate) fn judge(&self, token: &str, is_own: impl FnOnce(&str) -> bool) -> Option<Bearer> {
         let given = hash(token);
-        let is_admin = bool::from(given.ct_eq(&self.admin));
-        let is_node = bool::from(given.ct_eq(&self.node));
-        match (is_admin, is_node) {
-            (true, _) => Some(Caller::Operator),
-            (false, true) => Some(Caller::Node(Node::shared())),
-            (false, false) => is_own(token).then(|| Caller::Node(Node::own(token))),
+        let is = |known: &[u8; 32]| bool::from(given.ct_eq(known));
+        let (is_admin, is_node) = (is(&self.admin), is(&self.node));
+        let enrols = self.enrolment.as_ref().is_some_and(is);
+        match (is_admin, is_node, enrols) {
+            (true, ..) => Some(Bearer::Operator),
+            (_, true, _) => Some(Bearer::Node(Node::shared())),
+            (.., true) => Some(Bearer::Enroller),
+            _ => is_own(token).then(|| Bearer::Node(Node::own(token))),
         }
     }
 }
@@ -46,14 +56,16 @@ fn hash(secret: &str) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    /// N3, I7: each secret opens its own door, a per-node secret as well, anything else none.
+    /// N3, I7, S1: each secret opens its own door, a per-node secret as well, anything else none.
     #[test]
     fn a_token_says_who_is_calling() {
-        let keys = Keys::new("node-secret", "admin-token");
+        let keys = Keys::new("node-secret", "admin-token").enrolling("enrol-secret");
         let own = |token: &str| token == "own-secret";
-        assert!(matches!(keys.judge("admin-token", own), Some(Caller::Operator)));
-        assert!(matches!(keys.judge("node-secret", own), Some(Caller::Node(_))));
-        assert!(matches!(keys.judge("own-secret", own), Some(Caller::Node(_))));
+        assert!(matches!(keys.judge("admin-token", own), Some(Bearer::Operator)));
+        assert!(matches!(keys.judge("node-secret", own), Some(Bearer::Node(_))));
+        assert!(matches!(keys.judge("own-secret", own), Some(Bearer::Node(_))));
+        assert!(matches!(keys.judge("enrol-secret", own), Some(Bearer::Enroller)));
+        assert!(Keys::new("node-secret", "admin-token").judge("enrol-secret", own).is_none());
         for wrong in ["", "node-secre", "node-secret ", "NODE-SECRET"] {
             assert!(keys.judge(wrong, own).is_none(), "{wrong:?}");
         }

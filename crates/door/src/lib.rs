@@ -1,15 +1,16 @@
 //! What every request passes before a dialect sees it.
 //!
 //! A dialect hands over `pub fn routes() -> utoipa_axum::router::OpenApiRouter<Door>`. Its handlers take
-//! [`Door`] as state; who may call them is said by what they extract ([`Node`], [`Operator`] or [`Caller`]); bodies
-//! come as [`JsonBody`] and are read with [`Fields`]; whatever is refused is a [`Problem`].
+//! [`Door`] as state; who may call them is said by what they extract ([`Node`], [`Operator`], [`Caller`]; [`Enroller`],
+//! [`Renderer`], [`RendererOrOperator`]); bodies come as [`JsonBody`] and are read with [`Fields`]; whatever is refused is a [`Problem`].
 //!
 //! In `#[utoipa::path]` a handler names its security (`"node"`, `"operator"`, or `"node"`, `"operator"` and `"apikey"` as
-//! alternatives; `"signature"` where the address itself is the proof) and the responses that are its own. Those that the door gives to any request (400, 401, 403, 413,
+//! alternatives; `"enrolment"`; `"worker"` and `"worker_token"` as alternatives; `"signature"` where the address itself is the proof) and the responses that are its own. Those that the door gives to any request (400, 401, 403, 413,
 //! 415, 422, 500, 503) are added to every operation when the routers are put together.
 
 mod access;
 mod assemble;
+mod bearer;
 mod body;
 mod caller;
 mod cors;
@@ -26,13 +27,16 @@ mod listen;
 mod metrics;
 mod openapi;
 mod params;
+mod peer;
 mod problem;
 mod problem_kinds;
+mod renderer;
+mod subscription;
 mod typed_fields;
 mod writer_counts;
 
 pub use assemble::assemble;
-pub use body::JsonBody;
+pub use body::{JsonBody, JsonBytes};
 pub use caller::{Caller, Node, Operator};
 pub use door::{Door, DoorSettings};
 pub use fields::{Fields, Item, NAME_PATTERN};
@@ -40,6 +44,9 @@ pub use json::read_json;
 pub use keys::Keys;
 pub use limit::Deadline;
 pub use listen::{DRAIN_MAX, listen};
-pub use metrics::Metrics;
+pub use metrics::{Gather, Metrics};
 pub use params::{Params, PathText};
+pub use peer::Peer;
 pub use problem::Problem;
+pub use renderer::{Enroller, Renderer, RendererOrOperator};
+pub use subscription::{KEEP_ALIVE, Subscription, Told, event_of, gone_event};

@@ -1,14 +1,16 @@
 //! Takes connections and serves requests on them until told to stop.
 
-use axum::Router;
-use hyper::server::conn::http1;
+use crate::Peer;
+use axum::{Router, extract::Request};
+use hyper::{body::Incoming, server::conn::http1};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
     service::TowerToHyperService,
 };
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 use tokio::net::{TcpListener, TcpStream};
+use tower::util::MapRequest;
 
 /// Serves until `stop` ends, then lets requests under way finish for at most [`DRAIN_MAX`].
 ///
@@ -22,7 +24,7 @@ pub async fn listen(listener: TcpListener, router: Router, stop: impl Future<Out
             () = &mut stop => break,
         };
         match accepted {
-            Ok((stream, _)) => serve(stream, &router, &graceful),
+            Ok((stream, from)) => serve(stream, from.ip(), &router, &graceful),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
                 // Mostly too many open files: trying again at once would only spin.
@@ -36,10 +38,14 @@ pub async fn listen(listener: TcpListener, router: Router, stop: impl Future<Out
     }
 }
 
-fn serve(stream: TcpStream, router: &Router, graceful: &GracefulShutdown) {
+fn serve(stream: TcpStream, from: IpAddr, router: &Router, graceful: &GracefulShutdown) {
     // Answers are small; waiting to fill a packet would only delay them.
     let _ = stream.set_nodelay(true);
-    let service = TowerToHyperService::new(router.clone());
+    let tell_peer = move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Peer::at(from));
+        request
+    };
+    let service = TowerToHyperService::new(MapRequest::new(router.clone(), tell_peer));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE_MAX)

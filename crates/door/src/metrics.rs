@@ -6,17 +6,21 @@ use prometheus_client::{
     registry::Registry,
 };
 use std::{
-    sync::{Mutex, PoisonError},
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 /// The counts of one server. Each server has a registry of its own, so that several can live in one process.
-#[derive(Debug)]
 pub struct Metrics {
     registry: Mutex<Registry>,
+    gatherers: Mutex<Vec<Gather>>,
     requests: Family<RequestLabels, Counter>,
     seconds: Family<RouteLabels, Histogram>,
 }
+
+/// Looks up what a collector will show: some counts only the writer knows, and it must be asked.
+pub type Gather = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 impl Metrics {
     /// Nothing counted yet.
@@ -31,12 +35,26 @@ impl Metrics {
             "Time until the response began, waiting included",
             seconds.clone(),
         );
-        Self { registry: Mutex::new(registry), requests, seconds }
+        Self { registry: Mutex::new(registry), gatherers: Mutex::default(), requests, seconds }
     }
 
     /// Lets others add counts of their own; names get the prefix `muster_`.
     pub fn register(&self, add: impl FnOnce(&mut Registry)) {
         add(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Has something looked up each time before the counts are shown.
+    pub fn gather_with(&self, gather: Gather) {
+        self.gatherers.lock().unwrap_or_else(PoisonError::into_inner).push(gather);
+    }
+
+    /// Everything counted so far, as OpenMetrics text, once everything was looked up.
+    pub async fn gathered_text(&self) -> String {
+        let gatherers = self.gatherers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for gather in gatherers {
+            gather().await;
+        }
+        self.text()
     }
 
     /// Everything counted so far, as OpenMetrics text.
@@ -55,6 +73,12 @@ impl Metrics {
         self.seconds
             .get_or_create(&RouteLabels { route: route.to_owned(), method })
             .observe(took.as_secs_f64());
+    }
+}
+
+impl std::fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Metrics")
     }
 }
 
@@ -105,5 +129,19 @@ mod tests {
         let line = "muster_http_requests_total{route=\"/api/runs/{id}\",method=\"GET\",status=\"200\"} 2";
         assert!(text.contains(line), "{text}");
         assert!(text.ends_with("# EOF\n"));
+    }
+
+    /// I8: what must be looked up is looked up each time before it is shown.
+    #[tokio::test]
+    async fn counts_are_gathered_first() {
+        let metrics = Metrics::new();
+        let looks = Counter::<u64>::default();
+        metrics.register(|registry| registry.register("looks", "Looks", looks.clone()));
+        metrics.gather_with(Arc::new(move || {
+            let looks = looks.clone();
+            Box::pin(async move { drop(looks.inc()) })
+        }));
+        assert!(metrics.gathered_text().await.contains("muster_looks_total 1"));
+        assert!(metrics.gathered_text().await.contains("muster_looks_total 2"));
     }
 }

@@ -26,6 +26,8 @@ pub(crate) fn complete(openapi: &mut OpenApi) {
         "A node's secret or the admin token, as PostgREST's clients send it",
     );
     components.add_security_scheme("apikey", SecurityScheme::ApiKey(ApiKey::Header(apikey)));
+    let token = ApiKeyValue::with_description("X-Worker-Token", "A simulation worker's token");
+    components.add_security_scheme("worker_token", SecurityScheme::ApiKey(ApiKey::Header(token)));
     let signature =
         ApiKeyValue::with_description("signature", "Part of a signed address, which is proof enough (I7)");
     components.add_security_scheme("signature", SecurityScheme::ApiKey(ApiKey::Query(signature)));
@@ -69,7 +71,9 @@ fn problem_content() -> RefOr<Content> {
 
 const BEARERS: &[(&str, &str)] = &[
     ("node", "The shared node secret, or a node's own: opens pull, callback and the RPCs"),
-    ("operator", "The admin token: opens everything but pull and callback"),
+    ("operator", "The admin token: opens everything but what is for nodes and simulation workers alone"),
+    ("enrolment", "The enrolment secret: opens the registration of simulation workers"),
+    ("worker", "A simulation worker's token, as its registration answered it: opens its own routes"),
 ];
 
 const ANYWHERE: &[(&str, &str)] = &[

@@ -37,6 +37,16 @@ impl<'a> Fields<'a> {
         self.optional(key).map(|item| item.integer_in(range)).transpose()
     }
 
+    /// A number from 0 on.
+    pub fn non_negative(&self, key: &str) -> Result<f64, Problem> {
+        self.required(key)?.non_negative()
+    }
+
+    /// A number from 0 on, if any.
+    pub fn opt_non_negative(&self, key: &str) -> Result<Option<f64>, Problem> {
+        self.optional(key).map(|item| item.non_negative()).transpose()
+    }
+
     /// `true` or `false`.
     pub fn boolean(&self, key: &str) -> Result<bool, Problem> {
         self.required(key)?.boolean()
@@ -115,7 +125,7 @@ mod tests {
     /// N6: wrong JSON types and values outside a range or an enumeration are refused.
     #[test]
     fn values_are_taken_as_they_are_or_not_at_all() {
-        let body = json!({"n": 5, "whole": 5.0, "float": 5.5, "far": 1e300, "text": "5", "big": u64::MAX, "nul": "a\0b", "t": 1_760_000_000_000_i64});
+        let body = json!({"n": 5, "whole": 5.0, "float": 5.5, "far": 1e300, "text": "5", "big": u64::MAX, "below": -0.5, "nul": "a\0b", "t": 1_760_000_000_000_i64});
         let fields = Fields::of(&body).unwrap();
         assert_eq!(fields.integer_in("n", 0..=5).unwrap(), 5);
         assert_eq!(fields.integer_in("whole", 0..=5).unwrap(), 5);
@@ -124,11 +134,14 @@ mod tests {
             assert_eq!(blamed(fields.integer_in(key, 0..=i64::MAX)), key);
         }
         assert_eq!(blamed(fields.integer_in("n", 6..=9)), "n");
+        assert!((fields.non_negative("float").unwrap() - 5.5).abs() < f64::EPSILON);
+        assert_eq!(blamed(fields.non_negative("text")), "text");
+        assert_eq!(blamed(fields.non_negative("below")), "below");
         assert_eq!(blamed(fields.text("nul", 99)), "nul");
         assert_eq!(blamed(fields.text("text", 0)), "text");
         assert_eq!(blamed(fields.choice("text", &["4", "6"])), "text");
         assert_eq!(fields.choice("text", &["4", "5"]).unwrap(), "5");
-        assert_eq!(blamed(fields.only(&["n", "whole", "float", "far", "text", "big", "nul"])), "t");
+        assert_eq!(blamed(fields.only(&["n", "whole", "float", "far", "text", "big", "below", "nul"])), "t");
     }
 
     /// N4: optional fields may be null.

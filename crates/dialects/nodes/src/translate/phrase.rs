@@ -18,6 +18,8 @@ pub(crate) fn phrase(rejection: &Rejection) -> Problem {
         Rejection::JobEnded { .. } => Problem::conflict("the run has ended"),
         Rejection::KeyConflict => Problem::conflict("the key was used before, for another body"),
         Rejection::LaneInService => Problem::conflict("the device is in service"),
+        // No command of this contract is about sessions.
+        Rejection::Frames(_) => Problem::conflict("a session of frames does not allow it"),
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) fn phrase(rejection: &Rejection) -> Problem {
             Problem::conflict("the device is in service; there is nothing to return it from")
         }
         Rejection::ReportConflict => Problem::conflict("the id was used before, for another content"),
+        // No command of this contract is about sessions.
+        Rejection::Frames(_) => Problem::conflict("a session of frames does not allow it"),
     }
 }
 

@@ -1,0 +1,125 @@
+//! Finds out whose token a request shows.
+
+use crate::{Door, Node, Problem};
+use axum::http::{HeaderMap, header};
+use muster_model::Name;
+
+/// Whoever a valid token belongs to.
+#[derive(Clone, Debug)]
+pub(crate) enum Bearer {
+    /// An operator.
+    Operator,
+    /// A node, by the shared secret or its own.
+    Node(Node),
+    /// Somebody who may enrol simulation workers (S1).
+    Enroller,
+    /// A simulation worker, by its token (S1).
+    Renderer(Name),
+}
+
+impl Bearer {
+    /// What to say to somebody whose token opens other doors than this one.
+    pub(crate) fn refused(&self, door: &str) -> Problem {
+        let shown = match self {
+            Self::Operator => "an operator's token",
+            Self::Node(_) => "a node's secret",
+            Self::Enroller => "the enrolment secret",
+            Self::Renderer(_) => "a worker's token",
+        };
+        Problem::forbidden(format!("this is for {door}; {shown} does not open it"))
+    }
+}
+
+/// Says whose a token is.
+pub(crate) fn identify(door: &Door, token: Option<&str>) -> Result<Bearer, Problem> {
+    let is_own = |token: &str| door.coordinator.knows_secret(None, token);
+    // Asked first, so that a secret loaded meanwhile is not missed.
+    let is_ready = door.coordinator.is_ready();
+    let token = token.ok_or_else(Problem::unauthorized)?;
+    let renderer = || door.coordinator.renderer_of(token).map(Bearer::Renderer);
+    match door.keys.judge(token, is_own).or_else(renderer) {
+        Some(bearer) => Ok(bearer),
+        // The secrets of single nodes and workers are known only once the store is loaded; until then nobody can be
+        // told no.
+        None if !is_ready => Err(Problem::busy("the server is starting")),
+        None => Err(Problem::unauthorized()),
+    }
+}
+
+/// The token in `Authorization: Bearer`.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = only(headers, header::AUTHORIZATION.as_str())?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// PostgREST's clients send `apikey`, mostly beside a bearer token; where both are given the latter counts.
+pub(crate) fn bearer_or_apikey(headers: &HeaderMap) -> Option<&str> {
+    if headers.contains_key(header::AUTHORIZATION) { bearer(headers) } else { only(headers, "apikey") }
+}
+
+/// A simulation worker's token has a header of its own; where both are given that one counts (S1).
+pub(crate) fn worker_token(headers: &HeaderMap) -> Option<&str> {
+    if headers.contains_key(WORKER_TOKEN) { only(headers, WORKER_TOKEN) } else { bearer(headers) }
+}
+
+/// A token for a door that only `Authorization` opens; what stands in the workers' own header tells who was mistaken.
+pub(crate) fn bearer_or_mistaken(headers: &HeaderMap) -> Option<&str> {
+    if headers.contains_key(header::AUTHORIZATION) { bearer(headers) } else { only(headers, WORKER_TOKEN) }
+}
+
+/// The header's value, unless it stands there twice: which one a proxy before us looked at is unknown.
+fn only<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    (values.next().is_none() && !value.is_empty()).then_some(value)
+}
+
+/// The header in which simulation workers show their token.
+const WORKER_TOKEN: &str = "x-worker-token";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, value.parse().unwrap());
+        }
+        headers
+    }
+
+    /// I7, N3: a token is taken from one bearer header; a repeated one counts as none.
+    #[test]
+    fn a_token_is_given_once() {
+        assert_eq!(bearer(&headers(&[("authorization", "Bearer abc")])), Some("abc"));
+        assert_eq!(bearer(&headers(&[("authorization", "bearer abc")])), Some("abc"));
+        assert_eq!(bearer(&headers(&[("authorization", "Basic abc")])), None);
+        assert_eq!(bearer(&headers(&[("authorization", "abc")])), None);
+        assert_eq!(bearer(&headers(&[("authorization", "Bearer a"), ("authorization", "Bearer a")])), None);
+        assert_eq!(bearer(&headers(&[("apikey", "abc")])), None);
+    }
+
+    /// Q14: the RPCs take `apikey` too.
+    #[test]
+    fn the_rpcs_take_apikey() {
+        assert_eq!(bearer_or_apikey(&headers(&[("apikey", "abc")])), Some("abc"));
+        assert_eq!(
+            bearer_or_apikey(&headers(&[("apikey", "abc"), ("authorization", "Bearer x")])),
+            Some("x")
+        );
+        assert_eq!(bearer_or_apikey(&headers(&[("apikey", "a"), ("apikey", "a")])), None);
+        assert_eq!(bearer_or_apikey(&headers(&[])), None);
+    }
+
+    /// S1: workers show their token in a header of their own, or as a bearer.
+    #[test]
+    fn workers_have_a_header_of_their_own() {
+        assert_eq!(worker_token(&headers(&[("x-worker-token", "w")])), Some("w"));
+        assert_eq!(worker_token(&headers(&[("authorization", "Bearer w")])), Some("w"));
+        let both = headers(&[("authorization", "Bearer x"), ("x-worker-token", "w")]);
+        assert_eq!((worker_token(&both), bearer_or_mistaken(&both)), (Some("w"), Some("x")));
+        assert_eq!(worker_token(&headers(&[("x-worker-token", "w"), ("x-worker-token", "w")])), None);
+        assert_eq!(worker_token(&headers(&[("apikey", "w")])), None);
+    }
+}
