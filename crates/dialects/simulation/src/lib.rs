@@ -1,1 +1,4 @@
 //! Contract S: sessions of frames over remote workers.
+
+pub mod effects;
+pub mod output;

@@ -1,0 +1,112 @@
+//! Files that are not shown before they are whole.
+//!
+//! They lie in `.parts` below the output root, called by a number that no other process draws: two servers that share
+//! an output root, one of which just lost its term, never write into one file.
+
+use super::{
+    crash,
+    directory::Directory,
+    error::OutputError,
+    moving::{Move, rename_new},
+};
+use rustix::fs;
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::Write,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// Where unfinished files lie.
+#[derive(Debug)]
+pub(super) struct Parts {
+    directory: Directory,
+    tag: u64,
+    count: AtomicU64,
+}
+
+/// A file that nobody was shown yet. Dropped, it is gone.
+#[derive(Debug)]
+pub(super) struct Part<'a> {
+    parts: &'a Parts,
+    name: String,
+    file: File,
+}
+
+impl Parts {
+    /// Opens the place, and removes what a crash left there long ago.
+    pub(super) fn open(root: &Directory) -> Result<Self, OutputError> {
+        let parts =
+            Self { directory: root.make(PLACE)?, tag: rand::random::<u64>(), count: AtomicU64::new(0) };
+        parts.sweep()?;
+        Ok(parts)
+    }
+
+    /// Begins a file.
+    pub(super) fn begin(&self) -> Result<Part<'_>, OutputError> {
+        let name = format!("{:016x}_{}", self.tag, self.count.fetch_add(1, Ordering::Relaxed));
+        let file = self.directory.new_file(&name)?;
+        Ok(Part { parts: self, name, file })
+    }
+
+    /// What is a day older than a file made now, by the one clock that knows: the file system's. Whatever is younger may
+    /// be another server's that is still at it.
+    fn sweep(&self) -> Result<(), OutputError> {
+        let fresh = self.begin()?;
+        let now = self.directory.look(&fresh.name)?.map_or(0, |seen| seen.changed_at);
+        for name in self.directory.names()? {
+            let seen = self.directory.look(&name)?;
+            if seen.is_some_and(|seen| now.saturating_sub(seen.changed_at) > LEFT_BEHIND_AFTER_S) {
+                self.directory.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Part<'_> {
+    /// Adds to it.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
+        crash::step()
+            .map_err(std::io::Error::from)
+            .and_then(|()| self.file.write_all(bytes))
+            .map_err(|error| OutputError::disk("write", self.parts.directory.path_of(&self.name), error))
+    }
+
+    /// Shows it under a name, in place of what had that name.
+    pub(super) fn replace(self, directory: &Directory, name: &str) -> Result<(), OutputError> {
+        self.sync()?;
+        crash::step()
+            .and_then(|()| fs::renameat(self.parts.directory.handle(), &self.name, directory.handle(), name))
+            .map_err(|error| match error {
+                rustix::io::Errno::ISDIR => directory.in_the_way(name, "a file"),
+                error => OutputError::disk("write", directory.path_of(name), error),
+            })?;
+        directory.sync()
+    }
+
+    /// Shows it under a name that must be free.
+    pub(super) fn show(self, directory: &Directory, name: &str) -> Result<(), OutputError> {
+        self.sync()?;
+        match rename_new((&self.parts.directory, OsStr::new(&self.name)), (directory, OsStr::new(name)))? {
+            Move::Done => Ok(()),
+            Move::Taken | Move::Gone => Err(directory.in_the_way(name, "a new file")),
+        }
+    }
+
+    fn sync(&self) -> Result<(), OutputError> {
+        crash::step().map_err(std::io::Error::from).and_then(|()| self.file.sync_all()).map_err(|error| {
+            OutputError::disk("make durable", self.parts.directory.path_of(&self.name), error)
+        })
+    }
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        // What was shown has this name no more; what cannot be removed now is swept another day.
+        let _ = self.parts.directory.remove(&self.name);
+    }
+}
+
+const PLACE: &str = ".parts";
+const LEFT_BEHIND_AFTER_S: i64 = 86_400;

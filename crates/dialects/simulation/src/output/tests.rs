@@ -1,0 +1,1 @@
+//! The rules of the files, each by its id.
