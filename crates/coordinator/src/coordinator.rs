@@ -7,11 +7,13 @@ use crate::{
     entropy::random_bytes,
     payload::Payloads,
     secrets::Secrets,
+    tokens::Tokens,
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use muster_model::{
-    Cause, Command, Explanation, JobId, JobPayload, Millis, Name, Pull, PullReply, Rejection, Reply,
-    Settings, Subject, TaskId, TaskRecord, Timestamp,
+    Cause, Command, Effect, Explanation, FrameCommand, FrameHandout, FrameQuery, FrameReply, FrameView,
+    JobId, JobPayload, Millis, Name, Pull, PullReply, Rejection, Reply, Settings, Subject, TaskId,
+    TaskRecord, Timestamp,
 };
 use muster_store::{Reader, Store, StoreError};
 use std::{
@@ -20,7 +22,7 @@ use std::{
     thread::{self, JoinHandle},
     time::Duration,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc as channel, oneshot};
 
 /// How a coordinator runs.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +48,7 @@ pub struct Coordinator {
     reader: Arc<dyn Reader>,
     places: Arc<Semaphore>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+    effects: Arc<Mutex<Option<channel::UnboundedReceiver<Effect>>>>,
 }
 
 /// What the handle and the driver both hold.
@@ -55,6 +58,9 @@ pub(crate) struct Shared {
     pub(crate) inbox: mpsc::Sender<Message>,
     pub(crate) feed: Feed,
     pub(crate) secrets: Secrets,
+    pub(crate) tokens: Tokens,
+    /// As many as there are things due; never more than live state makes.
+    pub(crate) effects: channel::UnboundedSender<Effect>,
     pub(crate) stats: Stats,
     payloads: Payloads,
     sightings: Mutex<HashMap<Name, Timestamp>>,
@@ -98,12 +104,15 @@ impl Coordinator {
         let first = store.begin_term()?;
         let reader = store.reader();
         let (inbox, messages) = mpsc::channel();
+        let (effects, due) = channel::unbounded_channel();
         let shared = Arc::new(Shared {
             options,
             clock,
             inbox,
             feed: Feed::new(Arc::clone(&reader), first.feed_seq),
             secrets: Secrets::default(),
+            tokens: Tokens::default(),
+            effects,
             stats: Stats::default(),
             payloads: Payloads::default(),
             sightings: Mutex::default(),
@@ -113,7 +122,8 @@ impl Coordinator {
         let thread = thread::Builder::new().name("muster-driver".into()).spawn(run);
         let thread = thread.map_err(|error| StoreError::Backend(error.to_string()))?;
         let places = Arc::new(Semaphore::new(options.queue_length));
-        Ok(Self { shared, reader, places, thread: Arc::new(Mutex::new(Some(thread))) })
+        let (thread, effects) = (Arc::new(Mutex::new(Some(thread))), Arc::new(Mutex::new(Some(due))));
+        Ok(Self { shared, reader, places, thread, effects })
     }
 
     /// Has a command decided and, once that is durable, answers. Not for `Pull`: see [`Self::pull`].
@@ -137,6 +147,46 @@ impl Coordinator {
             Reply::Pulled(reply) => Ok(reply),
             _ => Err(Refusal::Unavailable),
         }
+    }
+
+    /// Asks for a range of frames for a simulation worker; waits up to `wait` for one (S3).
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub async fn ask_for_frames(
+        &self,
+        worker: Name,
+        wait: Duration,
+    ) -> Result<Option<Box<FrameHandout>>, Refusal> {
+        let wait = Millis(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
+        let command = Command::Frames(FrameCommand::Ask { worker, supply: true });
+        match self.request(command, Some(self.now() + wait)).await? {
+            Reply::Frames(FrameReply::Task(task)) => Ok(task),
+            _ => Err(Refusal::Unavailable),
+        }
+    }
+
+    /// What memory knows of sessions beyond the store.
+    ///
+    /// # Errors
+    /// Too many waiting requests, or no term runs.
+    pub async fn frames(&self, query: FrameQuery) -> Result<FrameView, Refusal> {
+        let _place = self.place()?;
+        let (reply, answer) = oneshot::channel();
+        self.shared.inbox.send(Message::Frames(query, reply)).map_err(|_| Refusal::Unavailable)?;
+        answer.await.map_err(|_| Refusal::Unavailable)
+    }
+
+    /// The simulation worker that a token belongs to (S1).
+    #[must_use]
+    pub fn renderer_of(&self, token: &str) -> Option<Name> {
+        self.shared.tokens.owner(token)
+    }
+
+    /// What must happen outside, each thing once it is durable. Given out once.
+    #[must_use]
+    pub fn take_effects(&self) -> Option<channel::UnboundedReceiver<Effect>> {
+        self.effects.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Why is this not running (Q16).

@@ -3,12 +3,12 @@
 use crate::{
     entropy::Seeds,
     feed_entry,
-    parked::{Parked, Waiting},
+    parked::{Asked, Parked, Waiting},
 };
 use muster_engine::{Context, Engine};
 use muster_model::{
-    Command, Explanation, Facts, Key, Millis, Name, Pull, Rejection, Reply, Subject, TaskId, TaskRecord,
-    Timestamp,
+    Command, Effect, Explanation, Facts, FrameQuery, FrameView, Key, Millis, Name, Rejection, Reply, Subject,
+    TaskId, TaskRecord, Timestamp,
 };
 use muster_store::{Batch, FeedEntry};
 use std::sync::Arc;
@@ -37,6 +37,21 @@ pub struct Answer<R> {
     pub result: Result<Reply, Rejection>,
 }
 
+/// What becomes true for others when a batch is durable.
+#[derive(Debug)]
+pub struct Released<R> {
+    /// Answers to give.
+    pub answers: Vec<Answer<R>>,
+    /// Things to do outside.
+    pub effects: Vec<Effect>,
+}
+
+/// A batch with the store, and what waits for it.
+struct Sealed<R> {
+    batch: Arc<Batch>,
+    released: Released<R>,
+}
+
 /// The desk of one term.
 ///
 /// At most one batch is with the store at a time; everything decided meanwhile gathers in the next one.
@@ -48,7 +63,7 @@ pub struct Desk<R> {
     feed_seq: u64,
     entries: Vec<FeedEntry>,
     answers: Vec<Answer<R>>,
-    committing: Option<(Arc<Batch>, Vec<Answer<R>>)>,
+    committing: Option<Sealed<R>>,
     sightings_at: Timestamp,
     looked_at: Timestamp,
     /// Whether the sender behind a handle still listens.
@@ -95,18 +110,14 @@ impl<R> Desk<R> {
     /// Decides a request; its answer waits for the batch, or the request waits for work.
     pub fn take(&mut self, request: Request<R>, now: Timestamp, facts: &Facts) {
         let Request { command, wait_until, mut handle } = request;
-        let again = match (&command, wait_until) {
-            (Command::Pull(pull), Some(until)) if until > now && pull.max > 0 => {
-                Some((Pull { worker: pull.worker.clone(), max: pull.max, devices: None }, until))
-            }
-            _ => None,
-        };
+        let waits =
+            wait_until.filter(|until| *until > now).and_then(|until| Some((Asked::of(&command)?, until)));
         let result = self.execute(command, now, facts);
-        match (again, &result) {
-            (Some((pull, until)), Ok(Reply::Pulled(reply))) if reply.nothing_new => {
+        match (waits, &result) {
+            (Some((asked, until)), Ok(reply)) if Asked::is_unmet(reply) => {
                 (self.parks)(&mut handle);
-                self.engine.begin_waiting(&pull.worker);
-                self.parked.park(Waiting { pull, until, handle });
+                self.begin_waiting(&asked);
+                self.parked.park(Waiting { asked, until, handle });
             }
             _ => self.answers.push(Answer { handle, result }),
         }
@@ -146,21 +157,24 @@ impl<R> Desk<R> {
             self.sightings_at = now;
             batch.sightings = self.engine.take_sightings();
         }
-        if batch.is_empty() && self.answers.is_empty() {
+        let released =
+            Released { answers: std::mem::take(&mut self.answers), effects: self.engine.take_effects() };
+        if batch.is_empty() && released.answers.is_empty() && released.effects.is_empty() {
             return None;
         }
         let batch = Arc::new(batch);
-        self.committing = Some((Arc::clone(&batch), std::mem::take(&mut self.answers)));
+        self.committing = Some(Sealed { batch: Arc::clone(&batch), released });
         Some(batch)
     }
 
-    /// The sealed batch is durable: its answers may be given, and memory may forget what the store now tells.
-    pub fn committed(&mut self) -> Vec<Answer<R>> {
-        let Some((batch, answers)) = self.committing.take() else {
-            return Vec::new();
+    /// The sealed batch is durable: its answers may be given and its effects done, and memory may forget what the
+    /// store now tells.
+    pub fn committed(&mut self) -> Released<R> {
+        let Some(Sealed { batch, released }) = self.committing.take() else {
+            return Released { answers: Vec::new(), effects: Vec::new() };
         };
         self.engine.forget(&batch.changes);
-        answers
+        released
     }
 
     /// Answers everybody who waits, so that the server can stop.
@@ -182,6 +196,12 @@ impl<R> Desk<R> {
         self.engine.task(id)
     }
 
+    /// What memory knows of sessions beyond the store.
+    #[must_use]
+    pub fn frames(&self, query: &FrameQuery, now: Timestamp) -> FrameView {
+        self.engine.frame_view(query, now)
+    }
+
     /// Requests that wait for work.
     #[must_use]
     pub fn waiting(&self) -> usize {
@@ -191,6 +211,11 @@ impl<R> Desk<R> {
     /// Workers that wait for work.
     pub fn waiting_workers(&self) -> impl Iterator<Item = &Name> {
         self.parked.workers()
+    }
+
+    /// Simulation workers that wait for work.
+    pub fn waiting_renderers(&self) -> impl Iterator<Item = &Name> {
+        self.parked.renderers()
     }
 
     /// The engine, for checks.
@@ -227,8 +252,18 @@ impl<R> Desk<R> {
 
     fn unpark(&mut self, number: u64) -> Option<Waiting<R>> {
         let waiting = self.parked.take(number)?;
-        self.engine.end_waiting(&waiting.pull.worker);
+        match &waiting.asked {
+            Asked::Jobs(pull) => self.engine.end_waiting(&pull.worker),
+            Asked::Frames(worker) => self.engine.end_asking(worker),
+        }
         Some(waiting)
+    }
+
+    fn begin_waiting(&mut self, asked: &Asked) {
+        match asked {
+            Asked::Jobs(pull) => self.engine.begin_waiting(&pull.worker),
+            Asked::Frames(worker) => self.engine.begin_asking(worker),
+        }
     }
 
     /// A request whose sender went away is no sign of life (N15). Looked for now and then, not at every tick.
@@ -252,9 +287,9 @@ impl<R> Desk<R> {
             self.unpark(number);
             return;
         }
-        let pull = waiting.pull.clone();
-        let result = self.execute(Command::Pull(pull), now, &Facts::default());
-        if matches!(&result, Ok(Reply::Pulled(reply)) if reply.nothing_new) {
+        let again = waiting.asked.again();
+        let result = self.execute(again, now, &Facts::default());
+        if result.as_ref().is_ok_and(Asked::is_unmet) {
             return;
         }
         if let Some(waiting) = self.unpark(number) {
@@ -266,8 +301,7 @@ impl<R> Desk<R> {
         let Some(waiting) = self.unpark(number).filter(|waiting| (self.listens)(&waiting.handle)) else {
             return;
         };
-        let empty = Pull { max: 0, ..waiting.pull };
-        let result = self.execute(Command::Pull(empty), now, &Facts::default());
+        let result = self.execute(waiting.asked.last(), now, &Facts::default());
         self.answers.push(Answer { handle: waiting.handle, result });
     }
 }

@@ -3,11 +3,14 @@
 use crate::{
     Refusal,
     coordinator::{Options, Shared},
-    desk::{Answer, Desk, Request},
+    desk::{Answer, Desk, Released, Request},
     entropy::system_seeds,
 };
 use muster_engine::Restoring;
-use muster_model::{Change, Explanation, Millis, Rejection, Reply, Subject, TaskId, TaskRecord, Timestamp};
+use muster_model::{
+    Change, Explanation, FrameQuery, FrameView, Millis, Rejection, Reply, Subject, TaskId, TaskRecord,
+    Timestamp,
+};
 use muster_store::{Batch, Cutoffs, Loaded, Lookup, Store, StoreError, Term, Writer};
 use std::{
     sync::{Arc, mpsc},
@@ -36,6 +39,7 @@ pub(crate) enum Message {
     Request(Box<Request<Handle>>),
     Explain(Subject, oneshot::Sender<Option<Explanation>>),
     Task(TaskId, oneshot::Sender<Option<TaskRecord>>),
+    Frames(FrameQuery, oneshot::Sender<FrameView>),
     /// With the epoch, so that a word from an earlier term is not taken for one of this.
     Committed(u64, Result<(), StoreError>),
     Pruned(u64, Result<bool, StoreError>),
@@ -98,7 +102,7 @@ impl<'a> TermRun<'a> {
     fn begin(term: Term, shared: &'a Shared) -> Result<Self, StoreError> {
         let Term { epoch, feed_seq, mut writer, lookup } = term;
         let now = shared.clock.now();
-        let desk = load(&mut *writer, shared, now, feed_seq)?;
+        let desk = load(&mut *writer, shared, (now, epoch), feed_seq)?;
         let (work, orders) = mpsc::channel();
         let outbox = shared.inbox.clone();
         let name = "muster-commit".to_owned();
@@ -140,6 +144,9 @@ impl<'a> TermRun<'a> {
                 Message::Task(id, reply) => {
                     let _ = reply.send(self.desk.task(id));
                 }
+                Message::Frames(query, reply) => {
+                    let _ = reply.send(self.desk.frames(&query, self.shared.clock.now()));
+                }
                 Message::Committed(epoch, result) if epoch == self.epoch => self.committed(result)?,
                 Message::Pruned(epoch, result) if epoch == self.epoch => self.pruned(result)?,
                 Message::Committed(..) | Message::Pruned(..) => {}
@@ -177,7 +184,7 @@ impl<'a> TermRun<'a> {
             return Ok(());
         };
         if batch.is_empty() {
-            release(self.desk.committed());
+            release(self.desk.committed(), self.shared);
             return Ok(());
         }
         self.committing = Some(Arc::clone(&batch));
@@ -186,12 +193,12 @@ impl<'a> TermRun<'a> {
 
     fn committed(&mut self, result: Result<(), StoreError>) -> Result<(), StoreError> {
         result?;
-        let answers = self.desk.committed();
+        let released = self.desk.committed();
         if let Some(batch) = self.committing.take() {
             self.shared.stats.count_batch(batch.changes.len());
             publish(&batch, self.shared);
         }
-        release(answers);
+        release(released, self.shared);
         Ok(())
     }
 
@@ -253,11 +260,13 @@ impl<'a> TermRun<'a> {
 fn load(
     writer: &mut dyn Writer,
     shared: &Shared,
-    now: Timestamp,
+    (now, epoch): (Timestamp, u64),
     feed_seq: u64,
 ) -> Result<Desk<Handle>, StoreError> {
     let mut engine = Restoring::new(shared.options.settings, now);
+    engine.epoch(epoch);
     shared.secrets.clear();
+    shared.tokens.clear();
     writer.load(&mut |loaded| match loaded {
         Loaded::Worker(record) => engine.worker(record),
         Loaded::Lane(record) => engine.lane(record),
@@ -270,6 +279,11 @@ fn load(
             engine.secrets(&worker, secrets);
         }
         Loaded::JobSeq(seq) => engine.job_seq(seq),
+        Loaded::Frames(record) => {
+            shared.tokens.follow(&record);
+            engine.frames(record);
+        }
+        Loaded::SessionSeq(seq) => engine.session_seq(seq),
     })?;
     let desk = Desk::new(engine.finish(), feed_seq, system_seeds());
     Ok(desk.with_senders(|handle: &Handle| !handle.reply.is_closed(), |handle| handle.place = None))
@@ -293,14 +307,20 @@ fn commit_loop(
 
 fn publish(batch: &Batch, shared: &Shared) {
     for change in &batch.changes {
-        if let Change::Secrets(worker, secrets) = change {
-            shared.secrets.set(worker, secrets);
+        match change {
+            Change::Secrets(worker, secrets) => shared.secrets.set(worker, secrets),
+            Change::Frames(change) => shared.tokens.follow(change),
+            _ => {}
         }
     }
     shared.feed.publish(&batch.feed);
 }
 
-fn release(answers: Vec<Answer<Handle>>) {
+fn release(Released { answers, effects }: Released<Handle>, shared: &Shared) {
+    for effect in effects {
+        // Without anybody to do them they stay due: the next start derives them again.
+        let _ = shared.effects.send(effect);
+    }
     for Answer { handle, result } in answers {
         if handle.reply.send(result).is_err() {
             // The sender went away; what was decided stands, and a repeat will find it.

@@ -1,10 +1,15 @@
 //! How subscribers read what happened. Events that change nothing durable are not told.
 
+mod frames;
+
 use muster_model::{Event, Outcome, Timestamp};
 use std::fmt::{Display, Write};
 
 /// The kind and the JSON body of an event, if it is told.
 pub(crate) fn phrase(event: &Event) -> Option<(&'static str, String)> {
+    if let Event::Frames(event) = event {
+        return frames::phrase(event).map(finish);
+    }
     about_workers(event)
         .or_else(|| about_devices(event))
         .or_else(|| about_jobs(event))

@@ -16,9 +16,10 @@ mod parked;
 mod payload;
 mod secrets;
 mod stats;
+mod tokens;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use coordinator::{Coordinator, Options, Refusal};
-pub use desk::{Answer, Desk, Request};
+pub use desk::{Answer, Desk, Released, Request};
 pub use feed::{Feed, FeedError};
 pub use stats::Stats;

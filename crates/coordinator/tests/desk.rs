@@ -39,7 +39,7 @@ impl Counter {
     }
 
     fn settle(&mut self, now: Timestamp) -> Vec<Answer<&'static str>> {
-        self.0.seal(now).map_or_else(Vec::new, |_| self.0.committed())
+        self.0.seal(now).map_or_else(Vec::new, |_| self.0.committed().answers)
     }
 }
 

@@ -10,8 +10,8 @@ use crate::{
 };
 use alloc::{vec, vec::Vec};
 use muster_model::{
-    Change, Command, Event, Explanation, JobStatus, Key, Name, Outcome, Pull, Rejection, Reply, ReportKind,
-    Settings, Subject, TaskId, TaskRecord, Timestamp,
+    Change, Command, Effect, Event, Explanation, FrameQuery, FrameView, JobStatus, Key, Name, Outcome, Pull,
+    Rejection, Reply, ReportKind, Settings, Subject, TaskId, TaskRecord, Timestamp,
 };
 
 /// Timers followed in one command at most; the rest is due at once.
@@ -39,19 +39,23 @@ pub struct Woken {
     pub all: bool,
     /// Theirs.
     pub workers: Vec<Name>,
+    /// Those of these simulation workers.
+    pub renderers: Vec<Name>,
 }
 
 impl Engine {
     /// An engine that knows nothing yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { state: State { settings, ..State::default() } }
+        let farm = crate::frames::Farm { settings: settings.frames, ..crate::frames::Farm::default() };
+        Self { state: State { settings, farm, ..State::default() } }
     }
 
     /// Switches a planted bug on.
     #[cfg(feature = "mutants")]
     pub fn plant(&mut self, mutant: crate::Mutant) {
         self.state.mutant = Some(mutant);
+        self.state.farm.mutant = Some(mutant);
     }
 
     /// What a command needs to know that memory may have forgotten.
@@ -71,6 +75,7 @@ impl Engine {
                 }
                 keys
             }
+            Command::Frames(command) => crate::frames::keys(&state.farm, command),
             Command::Renew { task, .. }
             | Command::Complete { task, .. }
             | Command::FailOrRetry { task, .. } => {
@@ -83,6 +88,8 @@ impl Engine {
             Key::Task(task) => state.task(*task).is_none() && !state.recent.tasks.contains_key(task),
             Key::Report(id) => !state.recent.reports.contains_key(id),
             Key::Submission(key) => !state.recent.keys.contains_key(key),
+            // Those of sessions were looked for where they are kept.
+            Key::Session(_) | Key::FrameTask(_) | Key::Chunk(_) => true,
         });
         keys
     }
@@ -97,12 +104,26 @@ impl Engine {
     /// When the driver must next send `Tick`; an early tick decides nothing.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.state.timers.next()
+        let frames = self.state.farm.timers.first().map(|(at, _)| *at);
+        [self.state.timers.next(), frames].into_iter().flatten().min()
     }
 
     /// The rows that changed since the last call.
     pub fn take_changes(&mut self) -> Vec<Change> {
-        self.state.take_changes()
+        let mut changes = self.state.take_changes();
+        changes.extend(self.state.farm.take_changes());
+        changes
+    }
+
+    /// What must happen outside once the changes taken before are durable.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        self.state.farm.take_effects()
+    }
+
+    /// What memory knows of sessions beyond the store.
+    #[must_use]
+    pub fn frame_view(&self, query: &FrameQuery, now: Timestamp) -> FrameView {
+        self.state.farm.view(query, now)
     }
 
     /// The signs of life since the last call.
@@ -117,7 +138,18 @@ impl Engine {
         if self.state.has_bug(crate::Mutant::WakeLost) {
             return Woken::default();
         }
-        Woken { all, workers: woken.into_iter().map(|ix| self.state.workers[ix].name.clone()).collect() }
+        let workers = woken.into_iter().map(|ix| self.state.workers[ix].name.clone()).collect();
+        Woken { all, workers, renderers: self.state.farm.take_woken() }
+    }
+
+    /// Tells that a request of a simulation worker waits for a range from now on.
+    pub fn begin_asking(&mut self, worker: &Name) {
+        self.state.farm.begin_asking(worker);
+    }
+
+    /// Tells that it was answered or given up.
+    pub fn end_asking(&mut self, worker: &Name) {
+        self.state.farm.end_asking(worker);
     }
 
     /// Tells that a request of a worker waits for work from now on: the worker is there while it does (N15).
@@ -144,6 +176,7 @@ impl Engine {
                 Change::Key(key) => _ = recent.keys.remove(&key.key),
                 Change::Task(task) if task.status.is_ended() => _ = recent.tasks.remove(&task.id),
                 Change::Job(job) if !job.open => _ = recent.jobs.remove(&job.id),
+                Change::Frames(change) => self.state.farm.forget(change),
                 _ => {}
             }
         }
@@ -175,6 +208,11 @@ impl Engine {
                 let decision = claim::decide(&self.state, &worker, (max, lease), context);
                 self.make_so(decision, context, events);
                 Ok(Reply::Claimed(self.granted(events)))
+            }
+            Command::Frames(command) => {
+                let decision = crate::frames::carry_out(&self.state.farm, command, context);
+                self.make_so(Decision::done(decision.events), context, events);
+                decision.result.map(Reply::Frames).map_err(Rejection::Frames)
             }
             Command::Tick => Ok(self.follow_timers(context, events)),
             Command::Sweep => Ok(self.sweep(context, events)),
@@ -238,7 +276,8 @@ impl Engine {
             | Command::Claim { .. }
             | Command::Tick
             | Command::Sweep
-            | Command::Sight { .. } => Ok(Decision::done(Vec::new())),
+            | Command::Sight { .. }
+            | Command::Frames(_) => Ok(Decision::done(Vec::new())),
         }
     }
 
@@ -266,7 +305,9 @@ impl Engine {
 
     fn follow_timers(&mut self, context: &Context<'_>, events: &mut Vec<Event>) -> Reply {
         for _ in 0..TIMERS_PER_TICK {
-            let Some(due) = tick::next_due(&mut self.state, context) else {
+            let due = tick::next_due(&mut self.state, context)
+                .or_else(|| crate::frames::next_due(&mut self.state.farm, context));
+            let Some(due) = due else {
                 break;
             };
             self.make_so(Decision::done(due), context, events);
@@ -309,7 +350,8 @@ impl Engine {
 
     fn settle(&mut self, context: &Context<'_>, events: &mut Vec<Event>) {
         loop {
-            let follow = settle::consequences(&mut self.state, context);
+            let mut follow = settle::consequences(&mut self.state, context);
+            follow.extend(self.state.farm.consequences(context));
             if follow.is_empty() {
                 return;
             }

@@ -23,7 +23,8 @@ impl Engine {
         invariant_attempts_are_bounded(state)?;
         invariant_one_row_per_lane_and_job(state)?;
         invariant_indexes_agree(state)?;
-        invariant_failed_lane_waits_for_an_operator(state)
+        invariant_failed_lane_waits_for_an_operator(state)?;
+        state.farm.check_invariants()
     }
 
     /// Checks them all where that is cheap enough to do beside the work.
@@ -41,6 +42,12 @@ impl Engine {
         self.state.workers.ix(worker).is_some_and(|ix| !slot::choose(&self.state, ix, 1, now).is_empty())
     }
 
+    /// Whether a simulation worker that asks now would be given a range (invariant 13).
+    #[must_use]
+    pub fn has_frames_for(&self, worker: &muster_model::Name, now: Timestamp) -> bool {
+        self.state.farm.has_supply_for(worker, now)
+    }
+
     /// The rows of everything live, sorted: what a store must hold of it.
     #[must_use]
     pub fn live_rows(&self) -> Vec<Change> {
@@ -54,7 +61,7 @@ impl Engine {
         let tasks = tasks
             .into_iter()
             .map(|(at, task)| Change::Task(state.task_record(state.task_id(*at), task).into()));
-        workers.chain(lanes).chain(jobs).chain(tasks).collect()
+        workers.chain(lanes).chain(jobs).chain(tasks).chain(state.farm.live_rows()).collect()
     }
 }
 

@@ -14,6 +14,7 @@ mod apply;
 mod decide;
 mod engine;
 mod explain;
+mod frames;
 mod invariant;
 mod mutant;
 mod record;

@@ -39,9 +39,37 @@ pub enum Mutant {
     FailedLaneStaysEligible,
     /// An unconfirmed job is forgotten instead of handed out again (N2).
     RedeliveryForgotten,
+    /// A range that fails everywhere does not end its session (S8).
+    PoisonForgiven,
+    /// A worker in quarantine keeps what it holds (S9).
+    QuarantineKeepsLease,
+    /// Tasks are given out between PauseAll and ResumeAll (S6).
+    PauseIgnored,
+    /// A range that is given out again keeps its ids (S13).
+    ChunkReused,
+    /// The result of an attempt that is over counts (S5).
+    LateCompletionTaken,
+    /// A strict session takes dropped frames (S26).
+    StrictForgotten,
+    /// A silent assignment of a living worker is waited for without end.
+    StallIgnored,
+    /// A worker never becomes Lost (S8).
+    SilenceIgnored,
 }
 
 impl Mutant {
+    /// Those that concern sessions.
+    pub const OF_SESSIONS: [Self; 8] = [
+        Self::PoisonForgiven,
+        Self::QuarantineKeepsLease,
+        Self::PauseIgnored,
+        Self::ChunkReused,
+        Self::LateCompletionTaken,
+        Self::StrictForgotten,
+        Self::StallIgnored,
+        Self::SilenceIgnored,
+    ];
+
     /// All of them.
     pub const ALL: [Self; 18] = [
         Self::FenceNotChecked,

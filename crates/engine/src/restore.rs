@@ -15,8 +15,8 @@ use alloc::{
     vec::Vec,
 };
 use muster_model::{
-    JobRecord, LaneRecord, LeaseKind, Name, SecretRecord, Settings, ShareCounts, ShareRecord, TaskId,
-    TaskRecord, TaskStatus, Timestamp, WorkerRecord, WorkerStatus,
+    FrameChange, JobRecord, LaneRecord, LeaseKind, Name, SecretRecord, Settings, ShareCounts, ShareRecord,
+    TaskId, TaskRecord, TaskStatus, Timestamp, WorkerRecord, WorkerStatus,
 };
 
 /// An engine to be. Hand it workers, then lanes, then jobs, then their tasks, then the rest.
@@ -34,7 +34,8 @@ impl Restoring {
     /// Begins; silence counts from `now` (N15).
     #[must_use]
     pub fn new(settings: Settings, now: Timestamp) -> Self {
-        let state = State { settings, ..State::default() };
+        let farm = crate::frames::Farm { settings: settings.frames, ..crate::frames::Farm::default() };
+        let state = State { settings, farm, ..State::default() };
         Self { state, now, served: BTreeMap::new(), counts: BTreeMap::new(), shares: Vec::new() }
     }
 
@@ -42,6 +43,22 @@ impl Restoring {
     #[cfg(feature = "mutants")]
     pub fn plant(&mut self, mutant: crate::Mutant) {
         self.state.mutant = Some(mutant);
+        self.state.farm.mutant = Some(mutant);
+    }
+
+    /// Takes the number of the term that begins.
+    pub fn epoch(&mut self, epoch: u64) {
+        self.state.farm.epoch = epoch;
+    }
+
+    /// Takes a record of sessions of frames.
+    pub fn frames(&mut self, record: FrameChange) {
+        self.state.farm.take_loaded(record, self.now);
+    }
+
+    /// Takes the largest age number given to a session so far.
+    pub fn session_seq(&mut self, seq: u64) {
+        self.state.farm.session_seq = self.state.farm.session_seq.max(seq);
     }
 
     /// Takes a worker.
@@ -180,6 +197,7 @@ impl Restoring {
         self.state.dirty.check_jobs.extend(jobs);
         self.state.dirty.check_queues = true;
         self.state.dirty.woken_all = true;
+        self.state.farm.finish_loading(self.now);
         Engine { state: self.state }
     }
 

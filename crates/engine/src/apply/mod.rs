@@ -49,6 +49,7 @@ impl State {
             | Event::TaskEnded { .. }
             | Event::TaskSkipped { .. } => self.apply_to_task(event),
             Event::ReportRecorded { .. } => self.remember_report(event),
+            Event::Frames(event) => self.farm.apply(event),
             Event::AlertRaised(alert) => self.dirty.history.push(Change::Alert(alert.clone())),
         }
     }

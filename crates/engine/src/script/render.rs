@@ -74,6 +74,7 @@ impl Stage {
             Ok(Reply::Renewed(renewed)) => renewed.to_string(),
             Ok(Reply::Task(row)) => self.render_row(row),
             Ok(Reply::Swept { jobs, tasks }) => format!("jobs={jobs} tasks={tasks}"),
+            Ok(Reply::Frames(reply)) => format!("{reply:?}"),
             Ok(Reply::Done) => "done".into(),
         }
     }

@@ -53,6 +53,8 @@ pub(crate) struct State {
     pub(crate) order: u64,
     pub(crate) recent: Recent,
     pub(crate) dirty: Dirty,
+    /// Sessions of frames.
+    pub(crate) farm: crate::frames::Farm,
     /// Switched-on bug, for proving that the checks bite.
     #[cfg(feature = "mutants")]
     pub(crate) mutant: Option<crate::Mutant>,

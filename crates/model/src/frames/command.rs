@@ -1,6 +1,6 @@
 //! What can be asked about sessions.
 
-use super::{EntryId, FrameRange, FrameTaskId, Ratio, SessionId};
+use super::{EntryId, FrameRange, FrameTaskId, QuarantineRecord, Ratio, SessionId};
 use crate::{Digest, Millis, Name};
 use alloc::{boxed::Box, vec::Vec};
 
@@ -118,8 +118,8 @@ pub enum FrameCommand {
     },
     /// A person has looked at an entry of the quarantine (S15).
     Confirm {
-        /// Which.
-        entry: EntryId,
+        /// Which, as the store has it.
+        record: Box<QuarantineRecord>,
         /// What they say of it.
         note: Box<str>,
     },

@@ -2,11 +2,11 @@
 #![allow(missing_docs, reason = "the fields of an event are named for what they hold")]
 
 use super::{
-    Completion, EntryId, FrameRange, FrameTaskId, Heartbeat, IdRange, Progress, RangeEnd, Registration,
-    RendererState, SessionId, SessionStatus, SessionSubmission,
+    Completion, EntryId, FrameRange, FrameTaskId, FrameTaskRecord, Heartbeat, IdRange, Progress,
+    QuarantineRecord, RangeEnd, Registration, RendererState, SessionId, SessionStatus, SessionSubmission,
 };
 use crate::{Name, Timestamp};
-use alloc::{boxed::Box, vec::Vec};
+use alloc::boxed::Box;
 
 /// A change of what is known about sessions and their workers. Applying it cannot fail.
 #[derive(Clone, Debug)]
@@ -23,8 +23,8 @@ pub enum FrameEvent {
     RendererForgotten { worker: Name },
     /// A heartbeat was heard (volatile).
     HeartbeatHeard { heartbeat: Heartbeat, at: Timestamp },
-    /// A worker told what it is at in this term (volatile).
-    RendererBound { worker: Name },
+    /// A worker told what it is at in this term, and keeps it (volatile, S19).
+    RendererBound { worker: Name, kept: Option<FrameTaskId> },
     /// A worker was told orders (volatile).
     OrdersTold { worker: Name },
 
@@ -39,16 +39,20 @@ pub enum FrameEvent {
     RangeGranted(Box<RangeGrant>),
     /// A worker confirmed a range, or a push of it was answered (S3).
     RangeConfirmed { task: FrameTaskId, attempt: u16, at: Timestamp },
-    /// A push was not answered; the next try is due then (S3).
+    /// A worker was told of a range (volatile).
+    RangeShown { task: FrameTaskId },
+    /// A push was not answered; the next try is due then (volatile, S3).
     PushFailed { task: FrameTaskId, attempt: u16, next: Timestamp },
+    /// It is (volatile).
+    PushDue { task: FrameTaskId, attempt: u16 },
     /// A worker told how far it is (volatile, but for the diagnostics).
-    RangeProgressed { progress: Box<Progress>, task: Option<FrameTaskId>, at: Timestamp },
+    RangeProgressed { progress: Box<Progress>, task: FrameTaskId, at: Timestamp },
     /// An assignment ended without a result; its range waits again, or ends with its session.
     RangeEnded { task: FrameTaskId, attempt: u16, end: RangeEnd, error: Option<Box<str>>, at: Timestamp },
     /// A range was handed in and taken (S5).
     RangeCompleted { completion: Box<Completion>, worker: Name, attempt: u16, at: Timestamp },
     /// A completed range is to be done anew (S17).
-    RangeReopened { task: FrameTaskId, range: FrameRange, attempt: u16, chunk: u64, at: Timestamp },
+    RangeReopened { record: Box<FrameTaskRecord>, at: Timestamp },
 
     /// More ids were granted to a task (S1).
     IdsGranted { task: FrameTaskId, worker: Name, attempt: u16, ids: IdRange, at: Timestamp },
@@ -67,12 +71,10 @@ pub enum FrameEvent {
     /// They were (S15).
     QuarantineMoved { entry: EntryId, files: u64, at: Timestamp },
     /// A person has looked at them (S15).
-    QuarantineConfirmed { entry: EntryId, note: Box<str>, at: Timestamp },
+    QuarantineConfirmed { record: Box<QuarantineRecord>, note: Box<str>, at: Timestamp },
 
     /// No task is given out any more (`true`), or again (`false`) (S6).
     Broadcast { paused: bool, at: Timestamp },
-    /// Workers that were woken to ask again (volatile).
-    Woken { workers: Vec<Name> },
 }
 
 /// A range as it was given to a worker.
@@ -92,6 +94,8 @@ pub struct RangeGrant {
     pub replaces: Option<u64>,
     /// To be brought to the worker.
     pub push: bool,
+    /// The worker is told of it with this very answer.
+    pub shown: bool,
     /// When.
     pub at: Timestamp,
 }

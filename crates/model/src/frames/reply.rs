@@ -127,8 +127,8 @@ pub enum FrameRejection {
     ChunkUnknown,
     /// There are no more ids (S13).
     IdsExhausted,
-    /// No such entry of the quarantine.
-    EntryUnknown,
+    /// The files of the entry are on their way: nobody can have looked at them yet (S15).
+    EntryMoving,
     /// No task is given out between PauseAll and ResumeAll (S6), or while the session is paused.
     Paused,
 }

@@ -161,7 +161,9 @@ pub enum RangeEnd {
     FramesDropped,
     /// Its worker could not be reached by push (S3).
     Unreachable,
-    /// Its worker registered anew (S1), was removed (S6) or quarantined (S9).
+    /// Its worker registered anew: the one before is gone (S1).
+    Replaced,
+    /// Its worker was removed (S6) or quarantined (S9).
     GivenBack,
     /// An operator retired its chunk (S17).
     Retired,
@@ -181,11 +183,18 @@ impl RangeEnd {
             Self::Stalled => "stalled",
             Self::FramesDropped => "frames_dropped",
             Self::Unreachable => "unreachable",
+            Self::Replaced => "replaced",
             Self::GivenBack => "given_back",
             Self::Retired => "retired",
             Self::SessionEnded => "session_ended",
             Self::NewTerm => "new_term",
         }
+    }
+
+    /// Whether the range is shown as lost while it waits for another worker (S15, S19).
+    #[must_use]
+    pub const fn is_loss(self) -> bool {
+        matches!(self, Self::WorkerLost | Self::Stalled | Self::Replaced | Self::NewTerm)
     }
 
     /// Whether it counts towards the attempts of the task (S8).

@@ -218,7 +218,7 @@ impl Life {
     }
 
     fn release(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        for answer in self.desk.committed() {
+        for answer in self.desk.committed().answers {
             checker.answered(&answer.handle, &answer.result, scene)?;
             scene.answer(answer.handle, answer.result);
         }

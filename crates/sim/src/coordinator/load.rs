@@ -23,6 +23,8 @@ pub(super) fn load(
             Loaded::Stop(worker, task) => engine.stop(&worker, task),
             Loaded::Secrets(worker, secrets) => engine.secrets(&worker, secrets),
             Loaded::JobSeq(seq) => engine.job_seq(seq),
+            Loaded::Frames(record) => engine.frames(record),
+            Loaded::SessionSeq(seq) => engine.session_seq(seq),
         })
         .map_err(store_broke)?;
     Ok(engine.finish())

@@ -1,0 +1,145 @@
+//! Workers of sessions.
+
+use super::TOLD_TIMES;
+use crate::frames::{
+    rule::{health, pressure},
+    state::{Farm, Renderer},
+};
+use alloc::{collections::BTreeMap, vec::Vec};
+use muster_model::{
+    FrameChange, FrameEvent, FrameTaskId, Heartbeat, Name, Pressure, Registration, RendererState, Timestamp,
+    TransitionRecord,
+};
+
+impl Farm {
+    pub(super) fn apply_to_renderer(&mut self, event: &FrameEvent) {
+        match event {
+            FrameEvent::RendererRegistered { registration, at } => self.register(registration, *at),
+            FrameEvent::RendererMoved { worker, from, to, cause, at } => {
+                let (from, to) = (*from, *to);
+                let record =
+                    TransitionRecord { worker: worker.clone(), from, to, cause: cause.clone(), at: *at };
+                self.dirty.history.push(FrameChange::Transition(record));
+                *self.transitions.entry((from, to)).or_default() += 1;
+                self.move_to(worker, to, *at);
+            }
+            FrameEvent::FailureCounted { worker, at } => self.count_failure(worker, *at),
+            FrameEvent::FailuresCleared { worker } => {
+                self.change_renderer(worker, |renderer| renderer.failures.clear());
+            }
+            FrameEvent::RendererForgotten { worker } => self.forget_renderer(worker),
+            FrameEvent::HeartbeatHeard { heartbeat, at } => self.hear(heartbeat, *at),
+            FrameEvent::RendererBound { worker, kept } => self.bind(worker, kept.as_ref()),
+            FrameEvent::OrdersTold { worker } => self.told(worker),
+            _ => {}
+        }
+    }
+
+    /// A new incarnation: of the one before only its name, its state and what counts against it are left.
+    fn register(&mut self, registration: &Registration, at: Timestamp) {
+        let Registration { worker, token_hash, endpoint, slots, description } = registration;
+        let fresh = Renderer::new(*token_hash, *slots, at);
+        self.renderers.entry(worker.clone()).or_insert_with(|| {
+            let fresh = fresh.clone();
+            self.crew.put_up(&fresh, worker);
+            fresh
+        });
+        self.change_renderer(worker, |renderer| {
+            let kept = (renderer.state, renderer.state_since, renderer.armed, renderer.asking);
+            let failures = core::mem::take(&mut renderer.failures);
+            *renderer = Renderer { failures, ..fresh };
+            (renderer.state, renderer.state_since, renderer.armed, renderer.asking) = kept;
+            renderer.endpoint.clone_from(endpoint);
+            renderer.description = Some(description.clone());
+        });
+        self.dirty.check_supply = true;
+        self.arm(worker);
+    }
+
+    fn move_to(&mut self, worker: &Name, to: RendererState, at: Timestamp) {
+        self.change_renderer(worker, |renderer| {
+            (renderer.state, renderer.state_since) = (to, at);
+            (renderer.fine, renderer.fine_since) = (0, None);
+            if to.may_work() {
+                renderer.heard_at = renderer.heard_at.max(at);
+            }
+        });
+        self.dirty.check_supply |= to.may_work();
+        self.dirty.woken.insert(worker.clone());
+        self.arm(worker);
+    }
+
+    fn count_failure(&mut self, worker: &Name, at: Timestamp) {
+        let window = at - self.settings.quarantine_window;
+        self.change_renderer(worker, |renderer| {
+            renderer.failures.retain(|earlier| *earlier > window);
+            renderer.failures.push(at);
+        });
+    }
+
+    fn forget_renderer(&mut self, worker: &Name) {
+        if let Some(renderer) = self.renderers.remove(worker) {
+            self.crew.take_down(&renderer, worker);
+            self.crew.asking.remove(worker);
+            self.dirty.renderers.remove(worker);
+            self.dirty.history.push(FrameChange::RendererGone(worker.clone()));
+        }
+    }
+
+    /// A sign of life is not durable; it may let a worker that stood still go on.
+    fn hear(&mut self, heartbeat: &Heartbeat, at: Timestamp) {
+        let fine = health::complaint(&self.settings, heartbeat).is_none();
+        let zombie_until = at + self.settings.silence_max();
+        let Some(renderer) = self.renderers.get_mut(&heartbeat.worker) else {
+            return;
+        };
+        let stood_still = pressure::level(renderer) == Pressure::Pause;
+        renderer.heard_at = renderer.heard_at.max(at);
+        renderer.last_heartbeat = Some(at);
+        renderer.queue_ratio = heartbeat.queue_ratio;
+        renderer.gpu_usage = heartbeat.gpu_usage;
+        renderer.last_frame = heartbeat.last_frame;
+        renderer.fine = if fine { renderer.fine.saturating_add(1) } else { 0 };
+        renderer.fine_since = fine.then(|| renderer.fine_since.unwrap_or(at));
+        if renderer.state == RendererState::Removed {
+            renderer.zombie_until = Some(zombie_until);
+        }
+        if stood_still && pressure::level(renderer) != Pressure::Pause {
+            self.dirty.check_supply = true;
+        }
+    }
+
+    fn bind(&mut self, worker: &Name, kept: Option<&FrameTaskId>) {
+        if let Some(lease) = kept.and_then(|id| self.task_mut(id)).and_then(|task| task.lease.as_mut()) {
+            lease.unbound = false;
+        }
+        if let Some(kept) = kept {
+            self.forget_stop(worker, kept);
+        }
+        self.change_renderer(worker, |renderer| renderer.bound = true);
+        self.dirty.check_supply = true;
+    }
+
+    fn forget_stop(&mut self, worker: &Name, task: &FrameTaskId) {
+        if let Some(renderer) = self.renderers.get_mut(worker) {
+            renderer.stops.remove(task);
+        }
+    }
+
+    fn told(&mut self, worker: &Name) {
+        let Some(renderer) = self.renderers.get_mut(worker) else {
+            return;
+        };
+        renderer.resume_owed = renderer.resume_owed.saturating_sub(1);
+        let left: Vec<_> = core::mem::take(&mut renderer.stops).into_iter().collect();
+        let left = left.into_iter().filter(|(_, times)| *times > 1).map(|(task, times)| (task, times - 1));
+        renderer.stops = left.collect::<BTreeMap<_, _>>();
+    }
+
+    /// Has a worker told to stop what is no longer its own.
+    pub(super) fn owe_stop(&mut self, worker: &Name, task: &FrameTaskId) {
+        if let Some(renderer) = self.renderers.get_mut(worker) {
+            renderer.stops.insert(task.clone(), TOLD_TIMES);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Sessions come and go.
+
+use crate::frames::state::{Farm, Session};
+use alloc::{
+    boxed::Box,
+    collections::{BTreeMap, BTreeSet},
+};
+use muster_model::{
+    Effect, FrameEvent, FrameTaskId, FrameTaskStatus, SessionId, SessionStatus, SessionSubmission, Timestamp,
+};
+
+impl Farm {
+    pub(super) fn apply_to_session(&mut self, event: &FrameEvent) {
+        match event {
+            FrameEvent::SessionSubmitted { submission, at } => self.take_session(submission, *at),
+            FrameEvent::SessionSteered { session, status, .. } => self.steer(session, *status),
+            FrameEvent::SessionEnded { session, status, error, at } => {
+                self.end_session(session, *status, (error.clone(), *at));
+            }
+            _ => {}
+        }
+    }
+
+    fn take_session(&mut self, submission: &SessionSubmission, at: Timestamp) {
+        self.session_seq += 1;
+        let id = submission.session.clone();
+        self.by_age.insert(self.session_seq, id.clone());
+        self.sessions.insert(
+            id.clone(),
+            Session {
+                seq: self.session_seq,
+                status: SessionStatus::Running,
+                total: submission.total_frames,
+                per_task: submission.frames_per_task.max(1),
+                strict: submission.strict,
+                output: submission.output.clone(),
+                digest: submission.digest,
+                created_at: at,
+                body: Some(submission.body.clone()),
+                uncut: BTreeMap::from([(0, submission.total_frames)]),
+                tasks: BTreeMap::new(),
+                ready: BTreeSet::new(),
+                done: 0,
+                merging: false,
+            },
+        );
+        self.dirty.sessions.insert(id.clone());
+        self.dirty.effects.push(Effect::WriteSession { session: id });
+        self.dirty.check_supply = true;
+    }
+
+    fn steer(&mut self, id: &SessionId, status: SessionStatus) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.status = status;
+        }
+        self.dirty.sessions.insert(id.clone());
+        self.dirty.check_supply |= status == SessionStatus::Running;
+    }
+
+    /// The session leaves memory; what waited of it ends with it.
+    fn end_session(
+        &mut self,
+        id: &SessionId,
+        status: SessionStatus,
+        (error, at): (Option<Box<str>>, Timestamp),
+    ) {
+        let Some(session) = self.sessions.get(id) else {
+            return;
+        };
+        let mut record = self.session_record(id, session);
+        (record.status, record.error, record.ended_at, record.open) = (status, error, Some(at), false);
+        for start in session.tasks.keys().copied() {
+            let task = FrameTaskId { session: id.clone(), start };
+            if let Some(mut record) = self.task_record(&task) {
+                (record.status, record.ended_at) = (FrameTaskStatus::Cancelled, Some(at));
+                self.recent.tasks.insert(task.clone(), Box::new(record));
+                self.dirty.ended.insert(task.clone());
+            }
+            self.dirty.tasks.remove(&task);
+        }
+        if let Some(session) = self.sessions.remove(id) {
+            record.body = session.body;
+            self.by_age.remove(&session.seq);
+        }
+        self.dirty.sessions.remove(id);
+        self.dirty.history.push(muster_model::FrameChange::Session(Box::new(record.clone())));
+        record.body = None;
+        self.recent.sessions.insert(id.clone(), Box::new(record));
+    }
+}

@@ -1,0 +1,177 @@
+//! S3, S6: a worker asks for a task, or is given one by hand.
+
+use super::{Decided, Draft};
+use crate::frames::{
+    rule::{cut, pressure},
+    state::{Farm, FrameTask, Renderer, Session},
+};
+use alloc::boxed::Box;
+use muster_model::{
+    FrameEvent, FrameHandout, FrameRange, FrameRejection, FrameReply, FrameTaskId, FrameTaskStatus, Name,
+    Pressure, RangeGrant, RendererState, Timestamp,
+};
+
+/// A range that could be given out.
+pub(crate) struct Work {
+    pub(crate) task: FrameTaskId,
+    pub(crate) range: FrameRange,
+}
+
+/// How a worker hears of its lease.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    Now,
+    Later,
+    ByPush,
+}
+
+/// Gives a worker a task: one it was never told of, one more where a slot is free, else the oldest it has not
+/// confirmed (its answer may have been lost).
+pub(super) fn ask(draft: &mut Draft<'_>, worker: &Name, supply: bool) -> Decided {
+    let renderer = draft.renderer(worker)?;
+    match renderer.state {
+        RendererState::Quarantined => return Err(FrameRejection::Quarantined),
+        RendererState::Removed => return Err(FrameRejection::Removed),
+        _ => {}
+    }
+    if !supply {
+        return Ok(FrameReply::Task(None));
+    }
+    if let Some(task) = owed(draft.farm, renderer) {
+        draft.add(FrameEvent::RangeShown { task: task.clone() });
+        return Ok(FrameReply::Task(handout_of(draft.farm, &task)));
+    }
+    let Some(work) = find_work(draft.farm, renderer, draft.now) else {
+        return Ok(FrameReply::Task(None));
+    };
+    let grant = grant(draft.farm, &work, (worker, Told::Now), draft.now)?;
+    let handout = handout(draft.farm, &grant);
+    draft.add(FrameEvent::RangeGranted(Box::new(grant)));
+    Ok(FrameReply::Task(handout))
+}
+
+/// Places a waiting task at a worker, before the order of the queue (S6).
+pub(super) fn assign(draft: &mut Draft<'_>, task: &FrameTaskId, worker: &Name) -> Decided {
+    let renderer = draft.renderer(worker)?;
+    let session = draft.session(&task.session)?;
+    let range = waiting_range(draft, session, task)?;
+    if draft.farm.paused || !session.is_serving() {
+        return Err(FrameRejection::Paused);
+    }
+    if !renderer.state.may_work() || !renderer.has_free_slot() {
+        let live = u32::try_from(renderer.live.len()).unwrap_or(u32::MAX);
+        return Err(FrameRejection::Unfit { state: renderer.state, live, slots: renderer.slots });
+    }
+    let told = if renderer.endpoint.is_some() { Told::ByPush } else { Told::Later };
+    let grant = grant(draft.farm, &Work { task: task.clone(), range }, (worker, told), draft.now)?;
+    draft.add(FrameEvent::RangeGranted(Box::new(grant)));
+    Ok(FrameReply::Done)
+}
+
+/// What a worker could be given now: of the oldest session that has something, ranges that came back first.
+pub(crate) fn find_work(farm: &Farm, renderer: &Renderer, now: Timestamp) -> Option<Work> {
+    if !may_be_given(farm, renderer, now) {
+        return None;
+    }
+    let serving = farm.by_age.values().filter_map(|id| Some((id, farm.sessions.get(id)?)));
+    serving.filter(|(_, session)| session.is_serving()).find_map(|(id, session)| {
+        let range = match session.ready.first() {
+            Some((_, start)) => session.tasks.get(start)?.range,
+            None => cut::next(farm, session, renderer)?,
+        };
+        Some(Work { task: FrameTaskId { session: id.clone(), start: range.start }, range })
+    })
+}
+
+/// Whether a worker gets anything at all as it stands.
+pub(crate) fn may_be_given(farm: &Farm, renderer: &Renderer, now: Timestamp) -> bool {
+    let broadcast = farm.paused && !farm.has_bug(crate::Mutant::PauseIgnored);
+    let rests = renderer.rests_until.is_some_and(|until| until > now);
+    let full = pressure::level(renderer) == Pressure::Pause;
+    renderer.state.may_work() && renderer.has_free_slot() && !broadcast && !rests && !full
+}
+
+/// The lease on a range, with ids of its own (S13, S16). It reaches its worker by push, or with the answer that it
+/// waits for; else (`Told::Later`) with its next.
+pub(crate) fn grant(
+    farm: &Farm,
+    work: &Work,
+    (worker, told): (&Name, Told),
+    at: Timestamp,
+) -> Result<RangeGrant, FrameRejection> {
+    let before = farm.task(&work.task);
+    let fresh = farm.ids.next(farm.settings.chunk_size, 1).ok_or(FrameRejection::IdsExhausted)?;
+    let reused = before.filter(|_| farm.has_bug(crate::Mutant::ChunkReused)).map(|task| task.ids);
+    Ok(RangeGrant {
+        task: work.task.clone(),
+        range: work.range,
+        worker: worker.clone(),
+        attempt: before.map_or(0, |task| task.attempt).saturating_add(1),
+        ids: reused.unwrap_or(fresh),
+        replaces: before.map(|task| task.ids.chunk),
+        push: told == Told::ByPush,
+        shown: told == Told::Now,
+        at,
+    })
+}
+
+/// What a worker is told of a live task.
+pub(crate) fn handout_of(farm: &Farm, id: &FrameTaskId) -> Option<Box<FrameHandout>> {
+    let (session, task) = (farm.sessions.get(&id.session)?, farm.task(id)?);
+    Some(Box::new(FrameHandout {
+        task: id.clone(),
+        range: task.range,
+        ids: task.ids,
+        attempt: task.attempt,
+        epoch: farm.epoch,
+        replay: task.attempt > 1,
+        output: session.output.clone(),
+    }))
+}
+
+/// As [`handout_of`], before the grant is applied.
+fn handout(farm: &Farm, grant: &RangeGrant) -> Option<Box<FrameHandout>> {
+    let session = farm.sessions.get(&grant.task.session)?;
+    Some(Box::new(FrameHandout {
+        task: grant.task.clone(),
+        range: grant.range,
+        ids: grant.ids,
+        attempt: grant.attempt,
+        epoch: farm.epoch,
+        replay: grant.attempt > 1,
+        output: session.output.clone(),
+    }))
+}
+
+/// What a worker holds and must be told: what it was never told of, or, its slots full, the oldest unconfirmed.
+fn owed(farm: &Farm, renderer: &Renderer) -> Option<FrameTaskId> {
+    let unconfirmed = |id: &&FrameTaskId| farm.task(id).is_some_and(|task| task.confirmed_at.is_none());
+    let shown = |task: &FrameTask| task.lease.as_ref().is_some_and(|lease| lease.shown);
+    let by_age = |id: &&FrameTaskId| farm.task(id).map(|task| (shown(task), task.granted_at));
+    let oldest = renderer.live.iter().filter(unconfirmed).min_by_key(by_age)?;
+    let new = farm.task(oldest).is_some_and(|task| !shown(task));
+    (new || !renderer.has_free_slot()).then(|| oldest.clone())
+}
+
+/// The frames of a task that waits: one that came back, or the nth full range of an uncut stretch.
+fn waiting_range(
+    draft: &Draft<'_>,
+    session: &Session,
+    id: &FrameTaskId,
+) -> Result<FrameRange, FrameRejection> {
+    if let Some(task) = session.tasks.get(&id.start) {
+        return match task.status() {
+            FrameTaskStatus::Pending | FrameTaskStatus::Lost => Ok(task.range),
+            status => Err(FrameRejection::TaskNotWaiting { status }),
+        };
+    }
+    if let Some(stretch) = session.stretch_of(id.start) {
+        let on_edge = (id.start - stretch.start).is_multiple_of(session.per_task);
+        let end = stretch.end.min(id.start + session.per_task);
+        return on_edge.then_some(FrameRange { start: id.start, end }).ok_or(FrameRejection::TaskUnknown);
+    }
+    Err(match draft.ended_task(id) {
+        Some(task) => FrameRejection::TaskNotWaiting { status: task.status },
+        None => FrameRejection::TaskUnknown,
+    })
+}

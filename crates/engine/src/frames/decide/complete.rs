@@ -1,0 +1,167 @@
+//! S5, S5b, S17, S26: a range is handed in, or given up.
+
+use super::{Decided, Draft, progress};
+use crate::{
+    Mutant,
+    frames::state::{FrameTask, Session},
+};
+use alloc::{boxed::Box, format};
+use muster_model::{
+    Completion, EntryId, FrameEvent, FrameRejection, FrameReply, FrameTaskId, FrameTaskRecord,
+    FrameTaskStatus, Name, RangeEnd,
+};
+
+/// Takes the result of the live attempt; says the same again to whoever repeats it; refuses everything else.
+pub(super) fn complete(draft: &mut Draft<'_>, completion: Box<Completion>) -> Decided {
+    let id = completion.task.clone();
+    match draft.live(&id) {
+        Some((session, task)) => complete_live(draft, (session, task), completion),
+        None => complete_past(draft, &completion),
+    }
+}
+
+/// Ends an attempt badly; it counts towards the diagnosis (S8).
+pub(super) fn fail(
+    draft: &mut Draft<'_>,
+    id: &FrameTaskId,
+    (worker, attempt): (Option<Name>, Option<u16>),
+    error: Box<str>,
+) -> Decided {
+    let Some((_, task)) = draft.live(id) else {
+        return Err(past(draft, id));
+    };
+    if !speaks_of(task, worker.as_ref(), attempt) {
+        return Err(FrameRejection::NotHolder { holder: Some(task.worker.clone()) });
+    }
+    progress::confirm(draft, id);
+    let worker = task.worker.clone();
+    if draft.fail_range(id, RangeEnd::Failed, Some(error)) {
+        let state = draft.renderer(&worker)?.state;
+        draft.blame(&worker, state);
+    }
+    Ok(FrameReply::Done)
+}
+
+fn complete_live(
+    draft: &mut Draft<'_>,
+    (session, task): (&Session, &FrameTask),
+    mut completion: Box<Completion>,
+) -> Decided {
+    let holder = task.worker.clone();
+    let fenced = speaks_of(task, completion.worker.as_ref(), completion.attempt);
+    if !fenced && !draft.farm.has_bug(Mutant::LateCompletionTaken) {
+        return late(draft, &completion, Some(holder));
+    }
+    if completion.chunk != task.ids.chunk && !draft.farm.has_bug(Mutant::LateCompletionTaken) {
+        return match completion.attempt {
+            None if is_past_chunk_of(draft, &completion) => late(draft, &completion, Some(holder)),
+            _ => foreign(draft, &completion, task.ids.chunk),
+        };
+    }
+    if completion.range != task.range {
+        return Err(FrameRejection::RangeForeign { expected: task.range });
+    }
+    completion.dropped = completion.dropped.max(task.dropped);
+    let dropped = completion.dropped;
+    if session.strict && dropped > 0 && !draft.farm.has_bug(Mutant::StrictForgotten) {
+        if !completion.dry {
+            draft.fail_range(
+                &completion.task,
+                RangeEnd::FramesDropped,
+                Some(format!("{dropped} frames dropped").into()),
+            );
+        }
+        return Err(FrameRejection::FramesDropped { dropped });
+    }
+    let attempt = task.attempt;
+    if !completion.dry {
+        progress::confirm(draft, &completion.task);
+        let (worker, at) = (holder.clone(), draft.now);
+        draft.add(FrameEvent::RangeCompleted { completion, worker, attempt, at });
+    }
+    Ok(FrameReply::Accepted { repeated: false, worker: holder, attempt })
+}
+
+/// The range is done, waits for another worker, or is none.
+fn complete_past(draft: &mut Draft<'_>, completion: &Completion) -> Decided {
+    let id = &completion.task;
+    if let Some(done) = draft.ended_task(id).filter(|task| task.status == FrameTaskStatus::Completed) {
+        return complete_again(draft, done, completion);
+    }
+    if is_past_chunk_of(draft, completion) {
+        let refusal = match draft.session(&id.session) {
+            Err(ended @ FrameRejection::SessionEnded { .. }) => Some(ended),
+            _ => None,
+        };
+        let late = late(draft, completion, None);
+        return refusal.map_or(late, Err);
+    }
+    match past(draft, id) {
+        FrameRejection::NotHolder { .. } => foreign(draft, completion, 0),
+        refusal => Err(refusal),
+    }
+}
+
+fn complete_again(draft: &mut Draft<'_>, done: &FrameTaskRecord, completion: &Completion) -> Decided {
+    let by_holder = completion.worker.as_ref().is_none_or(|worker| *worker == done.worker);
+    let same_attempt = match completion.attempt {
+        Some(attempt) => attempt == done.attempt,
+        None => completion.chunk == done.ids.chunk,
+    };
+    if !by_holder || !same_attempt {
+        return late(draft, completion, None);
+    }
+    if done.digest != Some(completion.digest) {
+        return Err(FrameRejection::CompletionConflict);
+    }
+    Ok(FrameReply::Accepted { repeated: true, worker: done.worker.clone(), attempt: done.attempt })
+}
+
+/// A result of an attempt that is over: nothing counts, and its files are set apart once more (S5).
+fn late(draft: &mut Draft<'_>, completion: &Completion, holder: Option<Name>) -> Decided {
+    if !completion.dry && is_past_chunk_of(draft, completion) {
+        let chunk = draft.past_chunk(completion.chunk).map(|record| record.worker.clone());
+        let output = draft.farm.sessions.get(&completion.task.session).map(|session| session.output.clone());
+        let output = output
+            .or_else(|| draft.closed_session(&completion.task.session).map(|session| session.output.clone()));
+        if let (Some(worker), Some(output)) = (chunk, output) {
+            draft.set_apart(EntryId::Chunk(completion.chunk), (&completion.task.session, &output), &worker);
+        }
+    }
+    Err(FrameRejection::NotHolder { holder })
+}
+
+/// A completion that names ids which are not its own: people should look (S17).
+fn foreign(draft: &mut Draft<'_>, completion: &Completion, expected: u64) -> Decided {
+    if !completion.dry
+        && let Some(worker) = &completion.worker
+    {
+        let message = format!(
+            "the completion of {} names chunk {}, which is not its own",
+            completion.task, completion.chunk
+        );
+        draft.warn_of_chunk(worker, &message);
+    }
+    Err(FrameRejection::ChunkForeign { expected })
+}
+
+/// Why an attempt that is not live cannot be ended.
+fn past(draft: &Draft<'_>, id: &FrameTaskId) -> FrameRejection {
+    let session = match draft.session(&id.session) {
+        Ok(session) => session,
+        Err(refusal) => return refusal,
+    };
+    let known = session.tasks.contains_key(&id.start) || draft.ended_task(id).is_some();
+    if known { FrameRejection::NotHolder { holder: None } } else { FrameRejection::TaskUnknown }
+}
+
+/// Whether a report can be about the live attempt, as far as it says whose and which.
+fn speaks_of(task: &FrameTask, worker: Option<&Name>, attempt: Option<u16>) -> bool {
+    worker.is_none_or(|worker| *worker == task.worker)
+        && attempt.is_none_or(|attempt| attempt == task.attempt)
+}
+
+/// Whether the ids named were granted to this very task for an attempt that is over.
+fn is_past_chunk_of(draft: &Draft<'_>, completion: &Completion) -> bool {
+    draft.past_chunk(completion.chunk).is_some_and(|record| record.task == completion.task)
+}

@@ -1,0 +1,203 @@
+//! What a decision has gathered so far, and the ends that several decisions share.
+
+use crate::{
+    Context, Mutant,
+    frames::{
+        rule::diagnosis,
+        state::{Farm, FrameTask, Renderer, Session},
+    },
+};
+use alloc::{borrow::ToOwned, boxed::Box, collections::BTreeSet, format, vec::Vec};
+use muster_model::{
+    AlertKind, AlertRecord, ChunkRecord, EntryId, Event, Fact, FrameEvent, FrameRejection, FrameTaskId,
+    FrameTaskRecord, IdRange, Key, Name, RangeEnd, RendererState, SessionId, SessionRecord, SessionStatus,
+    Timestamp,
+};
+
+/// A decision in the making.
+pub(crate) struct Draft<'a> {
+    pub(crate) farm: &'a Farm,
+    pub(crate) now: Timestamp,
+    pub(crate) events: Vec<Event>,
+    context: &'a Context<'a>,
+    /// Assignments and sessions that this very decision ends.
+    ended: BTreeSet<FrameTaskId>,
+    closed: BTreeSet<SessionId>,
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(farm: &'a Farm, context: &'a Context<'a>) -> Self {
+        let (ended, closed) = (BTreeSet::new(), BTreeSet::new());
+        Self { farm, now: context.now, events: Vec::new(), context, ended, closed }
+    }
+
+    pub(crate) fn add(&mut self, event: FrameEvent) {
+        self.events.push(Event::Frames(event));
+    }
+
+    pub(crate) fn renderer(&self, worker: &Name) -> Result<&'a Renderer, FrameRejection> {
+        self.farm.renderers.get(worker).ok_or(FrameRejection::RendererUnknown)
+    }
+
+    /// An open session; else why there is none.
+    pub(crate) fn session(&self, id: &SessionId) -> Result<&'a Session, FrameRejection> {
+        self.farm.sessions.get(id).ok_or_else(|| match self.closed_session(id) {
+            Some(closed) => FrameRejection::SessionEnded { session: id.clone(), status: closed.status },
+            None => FrameRejection::SessionUnknown,
+        })
+    }
+
+    pub(crate) fn closed_session(&self, id: &SessionId) -> Option<&'a SessionRecord> {
+        self.farm.recent.sessions.get(id).map(|record| &**record).or_else(|| {
+            match self.context.facts.get(&Key::Session(id.clone())) {
+                Some(Fact::Session(record)) => Some(&**record),
+                _ => None,
+            }
+        })
+    }
+
+    /// A range that has ended.
+    pub(crate) fn ended_task(&self, id: &FrameTaskId) -> Option<&'a FrameTaskRecord> {
+        self.farm.recent.tasks.get(id).map(|record| &**record).or_else(|| {
+            match self.context.facts.get(&Key::FrameTask(id.clone())) {
+                Some(Fact::FrameTask(record)) => Some(&**record),
+                _ => None,
+            }
+        })
+    }
+
+    /// Granted ids that are live no more.
+    pub(crate) fn past_chunk(&self, chunk: u64) -> Option<&'a ChunkRecord> {
+        self.farm.recent.chunks.get(&chunk).map(|record| &**record).or_else(|| {
+            match self.context.facts.get(&Key::Chunk(chunk)) {
+                Some(Fact::Chunk(record)) => Some(&**record),
+                _ => None,
+            }
+        })
+    }
+
+    pub(crate) fn move_renderer(
+        &mut self,
+        worker: &Name,
+        (from, to): (RendererState, RendererState),
+        cause: &str,
+    ) {
+        let (worker, at) = (worker.clone(), self.now);
+        self.add(FrameEvent::RendererMoved { worker, from, to, cause: cause.into(), at });
+    }
+
+    /// A live assignment of an open session.
+    pub(crate) fn live(&self, id: &FrameTaskId) -> Option<(&'a Session, &'a FrameTask)> {
+        let session = self.farm.sessions.get(&id.session)?;
+        let task = session.tasks.get(&id.start).filter(|task| task.lease.is_some())?;
+        (!self.ended.contains(id)).then_some((session, task))
+    }
+
+    /// Ends an assignment: its ids are retired, its files set apart, its range waits again (S13, S15, S16).
+    pub(crate) fn end_range(&mut self, id: &FrameTaskId, end: RangeEnd, error: Option<Box<str>>) {
+        let Some((session, task)) = self.live(id) else {
+            return;
+        };
+        self.ended.insert(id.clone());
+        let (attempt, at) = (task.attempt, self.now);
+        self.add(FrameEvent::RangeEnded { task: id.clone(), attempt, end, error, at });
+        let extra = task.lease.iter().flat_map(|lease| lease.extra.iter().copied());
+        for ids in [task.ids].into_iter().chain(extra) {
+            self.retire(ids, (id, attempt, &task.worker), end.as_str());
+            self.set_apart(EntryId::Chunk(ids.chunk), (&id.session, &session.output), &task.worker);
+        }
+    }
+
+    /// Ends an assignment that went wrong; answers whether that speaks against its worker (S8).
+    pub(crate) fn fail_range(&mut self, id: &FrameTaskId, end: RangeEnd, error: Option<Box<str>>) -> bool {
+        let Some((_, task)) = self.live(id) else {
+            return false;
+        };
+        let blames = diagnosis::blames_worker(self.farm, task, end);
+        let used_up = diagnosis::uses_up(self.farm, task, end);
+        let why = error.as_deref().unwrap_or(end.as_str());
+        let verdict = format!(
+            "frames {} failed {} times, last at {}: {why}",
+            task.range,
+            task.failures + 1,
+            task.worker
+        );
+        self.end_range(id, end, error);
+        if used_up && !self.farm.has_bug(Mutant::PoisonForgiven) {
+            self.end_session(&id.session, SessionStatus::Failed, Some(verdict.into()));
+        }
+        blames
+    }
+
+    /// Ends a session, and with it what is held of it (S26).
+    pub(crate) fn end_session(&mut self, id: &SessionId, status: SessionStatus, error: Option<Box<str>>) {
+        let Some(session) = self.farm.sessions.get(id).filter(|_| !self.closed.contains(id)) else {
+            return;
+        };
+        self.closed.insert(id.clone());
+        for start in session.tasks.keys() {
+            let task = FrameTaskId { session: id.clone(), start: *start };
+            self.end_range(&task, RangeEnd::SessionEnded, None);
+        }
+        self.add(FrameEvent::SessionEnded { session: id.clone(), status, error, at: self.now });
+    }
+
+    /// Counts a loss or failure against a worker; too many in a while put it into quarantine (S8).
+    pub(crate) fn blame(&mut self, worker: &Name, state: RendererState) {
+        let Some(renderer) = self.farm.renderers.get(worker) else {
+            return;
+        };
+        self.add(FrameEvent::FailureCounted { worker: worker.clone(), at: self.now });
+        if diagnosis::is_too_much(self.farm, renderer, self.now) {
+            let settings = &self.farm.settings;
+            let span = settings.quarantine_window.0 / 1000;
+            let cause = format!("lost or failing {} times within {span} s", settings.quarantine_after);
+            self.quarantine(worker, state, &cause);
+        }
+    }
+
+    /// Keeps a worker away from work: what it holds goes back (S9, invariant 11).
+    pub(crate) fn quarantine(&mut self, worker: &Name, from: RendererState, cause: &str) {
+        self.move_renderer(worker, (from, RendererState::Quarantined), cause);
+        if !self.farm.has_bug(Mutant::QuarantineKeepsLease) {
+            self.give_back(worker, RangeEnd::GivenBack);
+        }
+    }
+
+    /// Ends everything a worker holds, without blame.
+    pub(crate) fn give_back(&mut self, worker: &Name, end: RangeEnd) {
+        for task in self.held(worker) {
+            self.end_range(&task, end, None);
+        }
+    }
+
+    pub(crate) fn held(&self, worker: &Name) -> Vec<FrameTaskId> {
+        let held = self.farm.renderers.get(worker).into_iter().flat_map(|renderer| &renderer.live);
+        held.cloned().collect()
+    }
+
+    /// Notes that ids will never be used (S13).
+    pub(crate) fn retire(
+        &mut self,
+        ids: IdRange,
+        (task, attempt, worker): (&FrameTaskId, u16, &Name),
+        reason: &str,
+    ) {
+        let (task, worker, at) = (task.clone(), worker.clone(), self.now);
+        self.add(FrameEvent::ChunkRetired { ids, task, worker, attempt, reason: reason.into(), at });
+    }
+
+    /// Has files moved to quarantine, for the first time or once more (S15).
+    pub(crate) fn set_apart(&mut self, entry: EntryId, (session, output): (&SessionId, &str), worker: &Name) {
+        let (session, worker, at) = (session.clone(), worker.clone(), self.now);
+        self.add(FrameEvent::QuarantineWanted { entry, session, output: output.into(), worker, at });
+    }
+
+    /// People should look: ids are not where they belong (S17).
+    pub(crate) fn warn_of_chunk(&mut self, worker: &Name, message: &str) {
+        let id = self.context.number(u64::MAX / 2);
+        let (kind, worker, at) = (AlertKind::ChunkIntegrity, worker.clone(), self.now);
+        let message = message.to_owned().into();
+        self.events.push(Event::AlertRaised(AlertRecord { id, kind, worker, job: None, message, at }));
+    }
+}

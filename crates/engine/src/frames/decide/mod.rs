@@ -1,0 +1,95 @@
+//! One file per command or small group of them: says what it would make true. Changes nothing.
+
+mod acknowledge;
+mod ask;
+mod complete;
+mod draft;
+mod heartbeat;
+mod operate;
+mod progress;
+mod register;
+mod retire;
+mod session;
+mod tick;
+
+pub(crate) use ask::{Told, find_work, grant, handout_of, may_be_given};
+pub(crate) use draft::Draft;
+pub(crate) use tick::next_due;
+
+use super::Farm;
+use crate::Context;
+use alloc::{vec, vec::Vec};
+use muster_model::{Event, FrameCommand, FrameRejection, FrameReply, Key};
+
+/// What a command makes true, and what its sender is told. A refusal may make something true as well: that a
+/// completion came too late, for one.
+#[derive(Debug)]
+pub(crate) struct FrameDecision {
+    pub(crate) events: Vec<Event>,
+    pub(crate) result: Decided,
+}
+
+pub(crate) type Decided = Result<FrameReply, FrameRejection>;
+
+/// Decides a command.
+pub(crate) fn carry_out(farm: &Farm, command: FrameCommand, context: &Context<'_>) -> FrameDecision {
+    let mut draft = Draft::new(farm, context);
+    let result = decide(&mut draft, command);
+    FrameDecision { events: draft.events, result }
+}
+
+fn decide(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
+    match command {
+        FrameCommand::Register(registration) => register::register(draft, registration),
+        FrameCommand::Heartbeat(heartbeat) => heartbeat::heartbeat(draft, heartbeat),
+        FrameCommand::Rebind { worker, held } => heartbeat::rebind(draft, &worker, held),
+        FrameCommand::Ask { worker, supply } => ask::ask(draft, &worker, supply),
+        FrameCommand::Progress(progress) => progress::progress(draft, progress),
+        FrameCommand::MoreIds { worker, task, count } => progress::more_ids(draft, &worker, task, count),
+        FrameCommand::Complete(completion) => complete::complete(draft, completion),
+        FrameCommand::Fail { task, worker, attempt, error } => {
+            complete::fail(draft, &task, (worker, attempt), error)
+        }
+        FrameCommand::Remove { worker, itself } => operate::remove(draft, &worker, itself),
+        FrameCommand::Assign { task, worker } => ask::assign(draft, &task, &worker),
+        FrameCommand::Broadcast { pause } => operate::broadcast(draft, pause),
+        FrameCommand::Quarantine { worker, reason } => operate::quarantine(draft, &worker, &reason),
+        FrameCommand::Approve { worker, reason } => operate::approve(draft, &worker, &reason),
+        FrameCommand::RetireChunk { chunk, task, reason } => retire::retire(draft, chunk, (task, reason)),
+        FrameCommand::Submit(submission) => session::submit(draft, submission),
+        FrameCommand::Steer { session, to } => session::steer(draft, &session, to),
+        FrameCommand::Pushed { task, attempt, acked } => acknowledge::pushed(draft, &task, attempt, acked),
+        FrameCommand::Moved { entry, files } => acknowledge::moved(draft, entry, files),
+        FrameCommand::Confirm { record, note } => acknowledge::confirm(draft, record, note),
+        FrameCommand::Merged { session } => acknowledge::merged(draft, &session),
+    }
+}
+
+/// What a command needs to know that memory may have forgotten.
+pub(crate) fn keys(farm: &Farm, command: &FrameCommand) -> Vec<Key> {
+    let mut keys = match command {
+        FrameCommand::Complete(completion) => {
+            let task = completion.task.clone();
+            vec![Key::Session(task.session.clone()), Key::FrameTask(task), Key::Chunk(completion.chunk)]
+        }
+        FrameCommand::Fail { task, .. } | FrameCommand::Assign { task, .. } => {
+            vec![Key::Session(task.session.clone()), Key::FrameTask(task.clone())]
+        }
+        FrameCommand::RetireChunk { chunk, task, .. } => {
+            let of_task = task
+                .iter()
+                .flat_map(|task| [Key::Session(task.session.clone()), Key::FrameTask(task.clone())]);
+            of_task.chain([Key::Chunk(*chunk)]).collect()
+        }
+        FrameCommand::Submit(submission) => vec![Key::Session(submission.session.clone())],
+        FrameCommand::Steer { session, .. } => vec![Key::Session(session.clone())],
+        _ => Vec::new(),
+    };
+    keys.retain(|key| match key {
+        Key::Session(id) => !farm.sessions.contains_key(id) && !farm.recent.sessions.contains_key(id),
+        Key::FrameTask(id) => farm.task(id).is_none() && !farm.recent.tasks.contains_key(id),
+        Key::Chunk(chunk) => !farm.chunks.contains_key(chunk) && !farm.recent.chunks.contains_key(chunk),
+        _ => true,
+    });
+    keys
+}

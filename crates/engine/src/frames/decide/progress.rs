@@ -1,0 +1,67 @@
+//! S1, S4: a worker tells how far it is, or needs more ids.
+
+use super::{Decided, Draft};
+use crate::frames::state::Renderer;
+use alloc::boxed::Box;
+use muster_model::{
+    FrameEvent, FrameRejection, FrameReply, FrameTaskId, Name, Progress, RendererState, SessionId,
+};
+
+/// Takes a progress report; the first of an assignment confirms it.
+pub(super) fn progress(draft: &mut Draft<'_>, progress: Box<Progress>) -> Decided {
+    let renderer = draft.renderer(&progress.worker)?;
+    if renderer.state == RendererState::Removed {
+        return Err(FrameRejection::Removed);
+    }
+    let named = progress.task.as_ref();
+    if named.is_some_and(|task| task.session != progress.session) {
+        return Err(FrameRejection::TaskUnknown);
+    }
+    let task = held_task(renderer, named, Some(&progress.session))?;
+    confirm(draft, &task);
+    draft.add(FrameEvent::RangeProgressed { progress, task, at: draft.now });
+    Ok(FrameReply::Done)
+}
+
+/// Grants a further chunk for the task a worker holds.
+pub(super) fn more_ids(
+    draft: &mut Draft<'_>,
+    worker: &Name,
+    task: Option<FrameTaskId>,
+    count: u64,
+) -> Decided {
+    let renderer = draft.renderer(worker)?;
+    let task = held_task(renderer, task.as_ref(), None)?;
+    let (_, live) = draft.live(&task).ok_or(FrameRejection::HoldsNone)?;
+    let ids =
+        draft.farm.ids.next(draft.farm.settings.chunk_size, count).ok_or(FrameRejection::IdsExhausted)?;
+    confirm(draft, &task);
+    let (worker, attempt, at) = (worker.clone(), live.attempt, draft.now);
+    draft.add(FrameEvent::IdsGranted { task, worker, attempt, ids, at });
+    Ok(FrameReply::Ids(ids))
+}
+
+/// Notes that a worker is at a task, unless that is known.
+pub(super) fn confirm(draft: &mut Draft<'_>, task: &FrameTaskId) {
+    if let Some((_, live)) = draft.live(task).filter(|(_, live)| live.confirmed_at.is_none()) {
+        let (task, attempt, at) = (task.clone(), live.attempt, draft.now);
+        draft.add(FrameEvent::RangeConfirmed { task, attempt, at });
+    }
+}
+
+/// The task that is meant: the one named, else the only one the worker holds.
+fn held_task(
+    renderer: &Renderer,
+    named: Option<&FrameTaskId>,
+    session: Option<&SessionId>,
+) -> Result<FrameTaskId, FrameRejection> {
+    if let Some(named) = named {
+        let held = renderer.live.contains(named).then(|| named.clone());
+        return held.ok_or(FrameRejection::NotHolder { holder: None });
+    }
+    let mut held = renderer.live.iter().filter(|task| session.is_none_or(|session| task.session == *session));
+    match (held.next(), held.next()) {
+        (Some(task), None) => Ok(task.clone()),
+        _ => Err(FrameRejection::HoldsNone),
+    }
+}

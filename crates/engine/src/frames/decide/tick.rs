@@ -1,0 +1,126 @@
+//! S3, S8, S15, S19: what is due.
+
+use super::Draft;
+use crate::{
+    Context, Mutant,
+    frames::state::{FORGET_AFTER, Farm, FarmTimer, FrameTask},
+};
+use alloc::{collections::BTreeSet, format, vec::Vec};
+use muster_model::{EntryId, Event, FrameEvent, FrameTaskId, Millis, Name, RangeEnd, Rebind, RendererState};
+
+/// What the next due timer makes true; `None` when none is due.
+pub(crate) fn next_due(farm: &mut Farm, context: &Context<'_>) -> Option<Vec<Event>> {
+    if farm.timers.first()?.0 > context.now {
+        return None;
+    }
+    let (_, timer) = farm.timers.pop_first()?;
+    if let FarmTimer::Renderer(worker) = &timer
+        && let Some(renderer) = farm.renderers.get_mut(worker)
+    {
+        renderer.armed = None;
+        if renderer.rests_until.is_some_and(|until| until <= context.now) {
+            renderer.rests_until = None;
+            farm.dirty.check_supply = true;
+        }
+    }
+    let mut draft = Draft::new(farm, context);
+    match &timer {
+        FarmTimer::Renderer(worker) => look_at(&mut draft, worker),
+        FarmTimer::Stall(task, attempt) => stalled(&mut draft, task, *attempt),
+        FarmTimer::Push(task, attempt) => push_again(&mut draft, task, *attempt),
+        FarmTimer::NewTerm => end_unbound(&mut draft),
+    }
+    let events = draft.events;
+    match &timer {
+        FarmTimer::Renderer(worker) if events.is_empty() => farm.arm(worker),
+        FarmTimer::Stall(task, attempt) if events.is_empty() => farm.watch(task, *attempt, context.now),
+        _ => {}
+    }
+    Some(events)
+}
+
+/// Is this worker silent? Then what it holds is lost (S8, S15).
+fn look_at(draft: &mut Draft<'_>, worker: &Name) {
+    let Some(renderer) = draft.farm.renderers.get(worker) else {
+        return;
+    };
+    let silence = draft.now - renderer.heard_at;
+    match renderer.state {
+        RendererState::Removed if silence >= FORGET_AFTER => {
+            draft.add(FrameEvent::RendererForgotten { worker: worker.clone() });
+        }
+        state if state.may_work() && is_silent(draft.farm, silence) => lose(draft, worker, state),
+        _ => {}
+    }
+}
+
+fn is_silent(farm: &Farm, silence: Millis) -> bool {
+    silence >= farm.settings.silence_max() && !farm.has_bug(Mutant::SilenceIgnored)
+}
+
+fn lose(draft: &mut Draft<'_>, worker: &Name, from: RendererState) {
+    let misses = draft.farm.settings.misses_until_lost;
+    draft.move_renderer(worker, (from, RendererState::Lost), &format!("{misses} heartbeats missed"));
+    let held = draft.held(worker);
+    let mut blamed = held.is_empty();
+    for task in &held {
+        blamed |= draft.fail_range(task, RangeEnd::WorkerLost, None);
+    }
+    let sessions: BTreeSet<_> = held.into_iter().map(|task| task.session).collect();
+    for id in sessions {
+        if let Some(session) = draft.farm.sessions.get(&id) {
+            draft.set_apart(EntryId::Worker(worker.clone(), id.clone()), (&id, &session.output), worker);
+        }
+    }
+    if blamed {
+        draft.blame(worker, RendererState::Lost);
+    }
+}
+
+/// A worker that lives and makes nothing of its task holds up the session. Not while it was told to stand still.
+fn stalled(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16) {
+    let Some((_, task)) = draft.live(id).filter(|(_, task)| task.attempt == attempt) else {
+        return;
+    };
+    let heard = task.lease.as_ref().map_or(task.granted_at, |lease| lease.heard_at);
+    if draft.now - heard < draft.farm.settings.stall
+        || draft.farm.paused
+        || draft.farm.has_bug(Mutant::StallIgnored)
+    {
+        return;
+    }
+    let worker = task.worker.clone();
+    let state = draft.farm.renderers.get(&worker).map(|renderer| renderer.state);
+    if draft.fail_range(id, RangeEnd::Stalled, None)
+        && let Some(state) = state
+    {
+        draft.blame(&worker, state);
+    }
+}
+
+fn push_again(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16) {
+    let due = draft.live(id).is_some_and(|(_, task)| task.attempt == attempt && task.confirmed_at.is_none());
+    if due {
+        draft.add(FrameEvent::PushDue { task: id.clone(), attempt });
+    }
+}
+
+/// Assignments of an earlier term: those never confirmed are given out anew at once, the others too, unless their
+/// worker may come back with them and has the time to (S19).
+fn end_unbound(draft: &mut Draft<'_>) {
+    let farm = draft.farm;
+    let over =
+        farm.settings.rebind == Rebind::Reassign || draft.now >= farm.began_at + farm.settings.rebind_within;
+    let is_over = |task: &FrameTask| {
+        let unbound = task.lease.as_ref().is_some_and(|lease| lease.unbound);
+        unbound && (over || task.confirmed_at.is_none())
+    };
+    let tasks = farm.sessions.iter().flat_map(|(id, session)| {
+        let unbound = session.tasks.iter().filter(|(_, task)| is_over(task));
+        unbound.map(|(start, _)| FrameTaskId { session: id.clone(), start: *start })
+    });
+    let tasks: Vec<FrameTaskId> = tasks.collect();
+    for task in tasks {
+        draft.end_range(&task, RangeEnd::NewTerm, None);
+    }
+}

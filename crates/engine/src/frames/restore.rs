@@ -1,0 +1,160 @@
+//! Builds the farm back from what a store kept.
+
+use super::state::{Assignment, Crew, Farm, FarmTimer, FrameTask, Renderer, Session};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    vec::Vec,
+};
+use muster_model::{
+    ChunkRecord, Effect, FrameChange, FrameRange, FrameTaskRecord, FrameTaskStatus, RendererRecord,
+    SessionRecord, Timestamp,
+};
+
+impl Farm {
+    /// Takes one loaded record, in the order that `Writer::load` promises.
+    pub(crate) fn take_loaded(&mut self, record: FrameChange, now: Timestamp) {
+        match record {
+            FrameChange::Farm(farm) => {
+                self.paused = farm.paused;
+                (self.ids.next_chunk, self.ids.next_id) = (farm.next_chunk, farm.next_id);
+            }
+            FrameChange::Renderer(record) => self.restore_renderer(*record, now),
+            FrameChange::Session(record) => self.restore_session(*record),
+            FrameChange::Task(record) => self.restore_task(&record, now),
+            FrameChange::Chunk(record) => self.restore_chunk(&record),
+            FrameChange::Quarantine(record) => _ = self.quarantine.insert(record.id.clone(), *record),
+            FrameChange::RendererGone(_)
+            | FrameChange::Transition(_)
+            | FrameChange::Replay(_)
+            | FrameChange::Diagnostic(_) => {}
+        }
+    }
+
+    /// Puts up what is not kept: timers, what must happen outside, who must come back (S19).
+    pub(crate) fn finish_loading(&mut self, now: Timestamp) {
+        (self.began_at, self.latest) = (now, now);
+        for delay in [muster_model::Millis(0), self.settings.rebind_within] {
+            self.timers.insert((now + delay, FarmTimer::NewTerm));
+        }
+        let mut crew = Crew::default();
+        for (name, renderer) in &self.renderers {
+            crew.put_up(renderer, name);
+        }
+        self.crew = crew;
+        let names: Vec<_> = self.renderers.keys().cloned().collect();
+        names.iter().for_each(|name| self.arm(name));
+        self.dirty.effects =
+            self.quarantine.values().cloned().map(|r| Effect::Quarantine(r.into())).collect();
+        for id in self.sessions.keys() {
+            self.dirty.effects.push(Effect::WriteSession { session: id.clone() });
+            self.dirty.check_sessions.insert(id.clone());
+        }
+        self.dirty.check_supply = true;
+    }
+
+    fn restore_renderer(&mut self, record: RendererRecord, now: Timestamp) {
+        let fresh = Renderer::new(record.token_hash, record.slots, now);
+        let renderer = Renderer {
+            state: record.state,
+            state_since: record.state_since,
+            endpoint: record.endpoint,
+            failures: record.failures,
+            registered_at: record.registered_at,
+            last_heartbeat: record.last_heartbeat,
+            bound: false,
+            ..fresh
+        };
+        self.renderers.insert(record.id, renderer);
+    }
+
+    fn restore_session(&mut self, record: SessionRecord) {
+        self.session_seq = self.session_seq.max(record.seq);
+        self.by_age.insert(record.seq, record.id.clone());
+        self.sessions.insert(
+            record.id,
+            Session {
+                seq: record.seq,
+                status: record.status,
+                total: record.total_frames,
+                per_task: record.frames_per_task,
+                strict: record.strict,
+                output: record.output,
+                digest: record.digest,
+                created_at: record.created_at,
+                body: None,
+                uncut: BTreeMap::from([(0, record.total_frames)]),
+                tasks: BTreeMap::new(),
+                ready: BTreeSet::new(),
+                done: 0,
+                merging: false,
+            },
+        );
+    }
+
+    fn restore_task(&mut self, record: &FrameTaskRecord, now: Timestamp) {
+        self.order += 1;
+        let order = self.order;
+        let Some(session) = self.sessions.get_mut(&record.id.session) else {
+            return;
+        };
+        let range = FrameRange { start: record.id.start, end: record.end };
+        session.cut(range);
+        let mut task = FrameTask::restored(record, order);
+        match record.status {
+            FrameTaskStatus::Completed | FrameTaskStatus::Cancelled => {
+                session.done += range.len();
+                return;
+            }
+            FrameTaskStatus::Pending | FrameTaskStatus::Lost => {
+                _ = session.ready.insert((order, range.start))
+            }
+            FrameTaskStatus::Assigned | FrameTaskStatus::Running => {
+                task.lease = Some(Assignment::of_an_earlier_term(now));
+                self.chunks.insert(record.ids.chunk, record.id.clone());
+                if let Some(renderer) = self.renderers.get_mut(&record.worker) {
+                    renderer.live.insert(record.id.clone());
+                }
+                self.timers
+                    .insert((now + self.settings.stall, FarmTimer::Stall(record.id.clone(), record.attempt)));
+            }
+        }
+        session.tasks.insert(range.start, task);
+    }
+
+    fn restore_chunk(&mut self, record: &ChunkRecord) {
+        let Some(task) = self.task_mut(&record.task).filter(|task| task.ids.chunk != record.ids.chunk) else {
+            return;
+        };
+        if let Some(lease) = &mut task.lease {
+            lease.extra.push(record.ids);
+            self.chunks.insert(record.ids.chunk, record.task.clone());
+        }
+    }
+}
+
+impl Assignment {
+    fn of_an_earlier_term(now: Timestamp) -> Self {
+        Self { extra: Vec::new(), pushes: None, shown: true, processed: 0, heard_at: now, unbound: true }
+    }
+}
+
+impl FrameTask {
+    pub(crate) fn restored(record: &FrameTaskRecord, order: u64) -> Self {
+        Self {
+            range: FrameRange { start: record.id.start, end: record.end },
+            attempt: record.attempt,
+            failures: record.failures,
+            losers: record.losers.clone(),
+            worker: record.worker.clone(),
+            ids: record.ids,
+            created_at: record.created_at,
+            granted_at: record.granted_at,
+            confirmed_at: record.confirmed_at,
+            dropped: record.dropped,
+            error: record.error.clone(),
+            lost: record.status == FrameTaskStatus::Lost,
+            order,
+            lease: None,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What follows from what was applied: sessions whose frames are all done, work for those who can be reached.
+
+use super::{
+    decide::{Told, find_work, grant, may_be_given},
+    state::{Farm, Renderer},
+};
+use crate::Context;
+use alloc::{boxed::Box, vec, vec::Vec};
+use core::cmp::Reverse;
+use muster_model::{Effect, Event, FrameEvent, Name, RendererState};
+
+impl Farm {
+    /// The consequences due now; none when everything is settled. Takes down the marks it has followed.
+    pub(crate) fn consequences(&mut self, context: &Context<'_>) -> Vec<Event> {
+        self.latest = self.latest.max(context.now);
+        for id in core::mem::take(&mut self.dirty.check_sessions) {
+            self.begin_merge(&id);
+        }
+        if !core::mem::take(&mut self.dirty.check_supply) {
+            return Vec::new();
+        }
+        self.dirty.check_wake = true;
+        let Some(event) = self.next_push(context) else {
+            return Vec::new();
+        };
+        // What this one takes is no longer there for the next.
+        self.dirty.check_supply = true;
+        vec![Event::Frames(event)]
+    }
+
+    /// Whose waiting requests should be decided again since the last call: as many as there is work for, the ablest
+    /// first, so that no crowd is woken for one range.
+    pub(crate) fn take_woken(&mut self) -> Vec<Name> {
+        let mut woken = core::mem::take(&mut self.dirty.woken);
+        woken.retain(|name| self.crew.asking.contains(name));
+        if core::mem::take(&mut self.dirty.check_wake) {
+            woken.extend(self.worth_waking());
+        }
+        woken.into_iter().collect()
+    }
+
+    /// Tells that a request of a worker waits for a task from now on.
+    pub(crate) fn begin_asking(&mut self, worker: &Name) {
+        if let Some(renderer) = self.renderers.get_mut(worker) {
+            renderer.asking += 1;
+            self.crew.asking.insert(worker.clone());
+        }
+    }
+
+    /// Tells that it was answered or given up; what it was woken for may be for somebody else.
+    pub(crate) fn end_asking(&mut self, worker: &Name) {
+        let left = self.renderers.get_mut(worker).map(|renderer| {
+            renderer.asking = renderer.asking.saturating_sub(1);
+            renderer.asking
+        });
+        if left.unwrap_or(0) == 0 {
+            self.crew.asking.remove(worker);
+        }
+        self.dirty.check_wake = true;
+    }
+
+    fn begin_merge(&mut self, id: &muster_model::SessionId) {
+        if let Some(session) = self.sessions.get_mut(id).filter(|session| session.done == session.total) {
+            session.merging = true;
+            self.dirty.effects.push(Effect::Merge { session: id.clone() });
+        }
+    }
+
+    /// A task for the first of those who take tasks by push; the healthy ones come first.
+    fn next_push(&self, context: &Context<'_>) -> Option<FrameEvent> {
+        let can = |name: &&Name| {
+            self.renderers.get(*name).is_some_and(|renderer| may_be_given(self, renderer, context.now))
+        };
+        let is_healthy = |name: &&Name| self.renderers[*name].state == RendererState::Healthy;
+        let mut able = self.crew.reachable.iter().filter(can);
+        let first = able.next()?;
+        let worker = if is_healthy(&first) { first } else { able.find(is_healthy).unwrap_or(first) };
+        let work = find_work(self, &self.renderers[worker], context.now)?;
+        let granted = grant(self, &work, (worker, Told::ByPush), context.now).ok()?;
+        Some(FrameEvent::RangeGranted(Box::new(granted)))
+    }
+
+    fn worth_waking(&self) -> Vec<Name> {
+        let mut pieces = self.pieces(self.crew.asking.len());
+        if pieces == 0 {
+            return Vec::new();
+        }
+        let renderer = |name: &Name| &self.renderers[name];
+        let could = |name: &&Name| find_work(self, renderer(name), self.latest).is_some();
+        let mut able: Vec<&Name> = self.crew.asking.iter().filter(could).collect();
+        able.sort_by_key(|name| rank(renderer(name)));
+        pieces = pieces.min(able.len());
+        able.into_iter().take(pieces).cloned().collect()
+    }
+
+    /// How many ranges could be given out, counted up to `most`.
+    fn pieces(&self, most: usize) -> usize {
+        let mut pieces = 0usize;
+        for session in self.sessions.values().filter(|session| session.is_serving()) {
+            // At least so many: a stretch may be cut finer, and is offered again when it is.
+            let uncut = session.uncut_frames().div_ceil(session.per_task);
+            pieces = pieces.saturating_add(session.ready.len());
+            pieces = pieces.saturating_add(usize::try_from(uncut).unwrap_or(usize::MAX));
+            if pieces >= most {
+                return most;
+            }
+        }
+        pieces
+    }
+}
+
+fn rank(renderer: &Renderer) -> (RendererState, Reverse<u64>) {
+    // Healthy before Registered before Degraded: by state the order would be Registered first.
+    let state = match renderer.state {
+        RendererState::Healthy => RendererState::Registered,
+        RendererState::Registered => RendererState::Healthy,
+        state => state,
+    };
+    (state, Reverse(renderer.rate.unwrap_or(0)))
+}

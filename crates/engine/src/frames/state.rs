@@ -1,0 +1,373 @@
+//! What is live of sessions: workers, open sessions, ranges that are not done, ids.
+
+use crate::state::Map;
+use alloc::{
+    boxed::Box,
+    collections::{BTreeMap, BTreeSet},
+    vec::Vec,
+};
+use muster_model::{
+    ChunkRecord, Digest, Effect, EntryId, FrameChange, FrameRange, FrameSettings, FrameTaskId,
+    FrameTaskRecord, FrameTaskStatus, IdRange, Millis, Name, QuarantineRecord, Ratio, RendererState,
+    SessionId, SessionRecord, SessionStatus, Timestamp,
+};
+
+/// Everything live of contract S.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Farm {
+    pub(crate) settings: FrameSettings,
+    pub(crate) epoch: u64,
+    /// When the term began (S19).
+    pub(crate) began_at: Timestamp,
+    /// The latest time that was handed in.
+    pub(crate) latest: Timestamp,
+    /// Between PauseAll and ResumeAll (S6).
+    pub(crate) paused: bool,
+    pub(crate) ids: Allocator,
+    pub(crate) renderers: BTreeMap<Name, Renderer>,
+    pub(crate) sessions: BTreeMap<SessionId, Session>,
+    /// Open sessions by age: the oldest is served first.
+    pub(crate) by_age: BTreeMap<u64, SessionId>,
+    pub(crate) session_seq: u64,
+    /// Live chunks and whose they are.
+    pub(crate) chunks: Map<u64, FrameTaskId>,
+    /// Entries whose files are not moved yet.
+    pub(crate) quarantine: BTreeMap<EntryId, QuarantineRecord>,
+    pub(crate) timers: BTreeSet<(Timestamp, FarmTimer)>,
+    /// Counts ranges that came back, so that they stand in line.
+    pub(crate) order: u64,
+    pub(crate) crew: Crew,
+    /// Changes of state since the term began, for the metrics (S7).
+    pub(crate) transitions: BTreeMap<(RendererState, RendererState), u64>,
+    pub(crate) recent: RecentFrames,
+    pub(crate) dirty: DirtyFrames,
+    /// Switched-on bug, for proving that the checks bite.
+    #[cfg(feature = "mutants")]
+    pub(crate) mutant: Option<crate::Mutant>,
+}
+
+/// The `GlobalIdAllocator` (S12): what was granted lies below `next_id`, for ever.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allocator {
+    pub(crate) next_chunk: u64,
+    pub(crate) next_id: u64,
+}
+
+/// What the workers that may work amount to together; kept up by [`Farm::change_renderer`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Crew {
+    /// Workers that may work.
+    pub(crate) able: u64,
+    /// Those of them whose rate is known, and the sum of these rates.
+    pub(crate) rated: u64,
+    pub(crate) rate_sum: u64,
+    /// Those that take tasks by push and have a free slot.
+    pub(crate) reachable: BTreeSet<Name>,
+    /// Those that wait for a task.
+    pub(crate) asking: BTreeSet<Name>,
+}
+
+/// What to look at when it is time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FarmTimer {
+    /// Is this worker silent (S8), its rest after a failed push over, or can it be forgotten (S6)?
+    Renderer(Name),
+    /// Has this assignment been heard of lately?
+    Stall(FrameTaskId, u16),
+    /// Is the next try of this push due (S3)?
+    Push(FrameTaskId, u16),
+    /// Who did not come back with its task (S19)?
+    NewTerm,
+}
+
+/// A worker.
+#[derive(Clone, Debug)]
+pub(crate) struct Renderer {
+    pub(crate) state: RendererState,
+    pub(crate) state_since: Timestamp,
+    pub(crate) token_hash: [u8; 32],
+    pub(crate) endpoint: Option<Box<str>>,
+    pub(crate) slots: u32,
+    pub(crate) failures: Vec<Timestamp>,
+    pub(crate) registered_at: Timestamp,
+    /// Not written to the store yet.
+    pub(crate) description: Option<Box<str>>,
+    pub(crate) live: BTreeSet<FrameTaskId>,
+
+    // What follows is not durable.
+    /// Silence counts from here: the last heartbeat, or the start of the term.
+    pub(crate) heard_at: Timestamp,
+    pub(crate) last_heartbeat: Option<Timestamp>,
+    /// Fine heartbeats in a row.
+    pub(crate) fine: u32,
+    /// Since when all heartbeats were fine.
+    pub(crate) fine_since: Option<Timestamp>,
+    pub(crate) queue_ratio: Ratio,
+    pub(crate) gpu_usage: Option<Ratio>,
+    pub(crate) last_frame: Option<u64>,
+    /// Of its latest progress.
+    pub(crate) max_queue_ratio: Option<Ratio>,
+    /// Frames per 1000 seconds, as its completed ranges tell.
+    pub(crate) rate: Option<u64>,
+    /// Requests of it that wait for a task.
+    pub(crate) asking: u32,
+    /// It told in this term what it is at (S19).
+    pub(crate) bound: bool,
+    /// How often it must still be told to go on after a pause.
+    pub(crate) resume_owed: u8,
+    /// What it must be told to stop, and how often still.
+    pub(crate) stops: BTreeMap<FrameTaskId, u8>,
+    /// No push to it before, after some that failed.
+    pub(crate) rests_until: Option<Timestamp>,
+    /// Removed, and heard of since (S6).
+    pub(crate) zombie_until: Option<Timestamp>,
+    pub(crate) armed: Option<Timestamp>,
+}
+
+/// A session that is not closed.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) seq: u64,
+    pub(crate) status: SessionStatus,
+    pub(crate) total: u64,
+    pub(crate) per_task: u64,
+    pub(crate) strict: bool,
+    pub(crate) output: Box<str>,
+    pub(crate) digest: Digest,
+    pub(crate) created_at: Timestamp,
+    /// Not written to the store yet.
+    pub(crate) body: Option<Box<str>>,
+    /// Frames nobody was given yet: stretches by their first frame.
+    pub(crate) uncut: BTreeMap<u64, u64>,
+    /// Ranges that were cut and are not done, by their first frame.
+    pub(crate) tasks: BTreeMap<u64, FrameTask>,
+    /// Those of them that wait, in line.
+    pub(crate) ready: BTreeSet<(u64, u64)>,
+    /// Frames done.
+    pub(crate) done: u64,
+    /// All are, and the manifest is being written.
+    pub(crate) merging: bool,
+}
+
+/// A range that was cut and is not done.
+#[derive(Clone, Debug)]
+pub(crate) struct FrameTask {
+    pub(crate) range: FrameRange,
+    pub(crate) attempt: u16,
+    pub(crate) failures: u16,
+    pub(crate) losers: Vec<Name>,
+    /// Who has or last had it.
+    pub(crate) worker: Name,
+    /// Of its last attempt.
+    pub(crate) ids: IdRange,
+    pub(crate) created_at: Timestamp,
+    pub(crate) granted_at: Timestamp,
+    pub(crate) confirmed_at: Option<Timestamp>,
+    pub(crate) dropped: u64,
+    pub(crate) error: Option<Box<str>>,
+    /// It waits because a worker was lost.
+    pub(crate) lost: bool,
+    /// Its place in line while it waits.
+    pub(crate) order: u64,
+    pub(crate) lease: Option<Assignment>,
+}
+
+/// A live lease on a range.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    /// Ids granted beyond the first (S1).
+    pub(crate) extra: Vec<IdRange>,
+    /// By push: tries made.
+    pub(crate) pushes: Option<u8>,
+    /// Its worker was told of it.
+    pub(crate) shown: bool,
+    /// Frames made so far, as told.
+    pub(crate) processed: u64,
+    /// When something new was heard of it.
+    pub(crate) heard_at: Timestamp,
+    /// From an earlier term, and its worker has not come back with it yet (S19).
+    pub(crate) unbound: bool,
+}
+
+/// What was decided and may not be committed yet: remembered until the store can be asked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecentFrames {
+    pub(crate) tasks: Map<FrameTaskId, Box<FrameTaskRecord>>,
+    pub(crate) sessions: Map<SessionId, Box<SessionRecord>>,
+    pub(crate) chunks: Map<u64, Box<ChunkRecord>>,
+}
+
+/// Marks left by applying events.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DirtyFrames {
+    pub(crate) history: Vec<FrameChange>,
+    pub(crate) renderers: BTreeSet<Name>,
+    pub(crate) sessions: BTreeSet<SessionId>,
+    pub(crate) tasks: BTreeSet<FrameTaskId>,
+    pub(crate) ended: BTreeSet<FrameTaskId>,
+    pub(crate) farm: bool,
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) woken: BTreeSet<Name>,
+    /// Sessions whose frames may all be done.
+    pub(crate) check_sessions: BTreeSet<SessionId>,
+    /// Work or a place for it may have appeared.
+    pub(crate) check_supply: bool,
+    /// Those who wait for work may be woken.
+    pub(crate) check_wake: bool,
+}
+
+impl Default for Allocator {
+    fn default() -> Self {
+        Self { next_chunk: 1, next_id: 1 }
+    }
+}
+
+impl Farm {
+    #[cfg(feature = "mutants")]
+    pub(crate) fn has_bug(&self, mutant: crate::Mutant) -> bool {
+        self.mutant == Some(mutant)
+    }
+
+    #[cfg(not(feature = "mutants"))]
+    #[allow(clippy::unused_self, reason = "same shape as with planted bugs")]
+    pub(crate) const fn has_bug(&self, _: crate::Mutant) -> bool {
+        false
+    }
+
+    pub(crate) fn task(&self, id: &FrameTaskId) -> Option<&FrameTask> {
+        self.sessions.get(&id.session)?.tasks.get(&id.start)
+    }
+
+    pub(crate) fn task_mut(&mut self, id: &FrameTaskId) -> Option<&mut FrameTask> {
+        self.sessions.get_mut(&id.session)?.tasks.get_mut(&id.start)
+    }
+
+    /// Changes a worker, with what the crew amounts to taken down before and put up after.
+    pub(crate) fn change_renderer(&mut self, name: &Name, change: impl FnOnce(&mut Renderer)) {
+        let Some(renderer) = self.renderers.get_mut(name) else {
+            return;
+        };
+        self.crew.take_down(renderer, name);
+        change(renderer);
+        self.crew.put_up(renderer, name);
+        self.dirty.renderers.insert(name.clone());
+    }
+
+    /// Sets the timer that looks at a worker, unless an earlier one is set.
+    pub(crate) fn arm(&mut self, name: &Name) {
+        let Some(next) = self.renderers.get(name).and_then(|renderer| renderer.next_look(&self.settings))
+        else {
+            return;
+        };
+        let Some(renderer) =
+            self.renderers.get_mut(name).filter(|r| r.armed.is_none_or(|armed| armed > next))
+        else {
+            return;
+        };
+        if let Some(armed) = renderer.armed.replace(next) {
+            self.timers.remove(&(armed, FarmTimer::Renderer(name.clone())));
+        }
+        self.timers.insert((next, FarmTimer::Renderer(name.clone())));
+    }
+}
+
+impl Crew {
+    pub(crate) fn take_down(&mut self, renderer: &Renderer, name: &Name) {
+        self.reachable.remove(name);
+        if renderer.state.may_work() {
+            self.able -= 1;
+            self.rated -= u64::from(renderer.rate.is_some());
+            self.rate_sum -= renderer.rate.unwrap_or(0);
+        }
+    }
+
+    pub(crate) fn put_up(&mut self, renderer: &Renderer, name: &Name) {
+        if !renderer.state.may_work() {
+            return;
+        }
+        self.able += 1;
+        self.rated += u64::from(renderer.rate.is_some());
+        self.rate_sum += renderer.rate.unwrap_or(0);
+        if renderer.endpoint.is_some() && renderer.bound && renderer.has_free_slot() {
+            self.reachable.insert(name.clone());
+        }
+    }
+}
+
+impl Renderer {
+    pub(crate) fn new(token_hash: [u8; 32], slots: u32, at: Timestamp) -> Self {
+        Self {
+            state: RendererState::Registered,
+            state_since: at,
+            token_hash,
+            endpoint: None,
+            slots,
+            failures: Vec::new(),
+            registered_at: at,
+            description: None,
+            live: BTreeSet::new(),
+            heard_at: at,
+            last_heartbeat: None,
+            fine: 0,
+            fine_since: None,
+            queue_ratio: Ratio::default(),
+            gpu_usage: None,
+            last_frame: None,
+            max_queue_ratio: None,
+            rate: None,
+            asking: 0,
+            bound: true,
+            resume_owed: 0,
+            stops: BTreeMap::new(),
+            rests_until: None,
+            zombie_until: None,
+            armed: None,
+        }
+    }
+
+    pub(crate) fn has_free_slot(&self) -> bool {
+        self.live.len() < self.slots as usize
+    }
+
+    fn next_look(&self, settings: &FrameSettings) -> Option<Timestamp> {
+        match self.state {
+            RendererState::Removed => Some(self.state_since.max(self.heard_at) + FORGET_AFTER),
+            RendererState::Lost | RendererState::Quarantined => None,
+            _ => {
+                let silent = self.heard_at + settings.silence_max();
+                Some(self.rests_until.map_or(silent, |rest| rest.min(silent)))
+            }
+        }
+    }
+}
+
+impl FrameTask {
+    /// Where it stands.
+    pub(crate) fn status(&self) -> FrameTaskStatus {
+        match (&self.lease, self.confirmed_at, self.lost) {
+            (Some(_), None, _) => FrameTaskStatus::Assigned,
+            (Some(_), Some(_), _) => FrameTaskStatus::Running,
+            (None, _, true) => FrameTaskStatus::Lost,
+            (None, _, false) => FrameTaskStatus::Pending,
+        }
+    }
+}
+
+impl Session {
+    pub(crate) fn is_serving(&self) -> bool {
+        self.status == SessionStatus::Running
+    }
+
+    pub(crate) fn uncut_frames(&self) -> u64 {
+        self.uncut.iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// The uncut stretch that holds a frame.
+    pub(crate) fn stretch_of(&self, frame: u64) -> Option<FrameRange> {
+        let (start, end) = self.uncut.range(..=frame).next_back()?;
+        (frame < *end).then_some(FrameRange { start: *start, end: *end })
+    }
+}
+
+/// How long a removed worker is remembered after it was last heard of (S6).
+pub(crate) const FORGET_AFTER: Millis = Millis::from_secs(3600);
