@@ -4,8 +4,14 @@
 //! programs, files and a clock around them.
 
 pub mod core;
+mod master;
+mod push;
+pub mod render;
+pub mod runtime;
 mod secret;
 mod task;
+pub mod wire;
 
+pub use master::Master;
 pub use secret::Secret;
 pub use task::{Task, TaskError};

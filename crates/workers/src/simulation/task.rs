@@ -46,8 +46,8 @@ pub enum TaskError {
         /// Where it ends.
         end: u64,
     },
-    /// More frames than any session has.
-    #[error("frameRange has {0} frames; a session has {FRAMES_MAX} at most")]
+    /// Frames beyond the end of any session.
+    #[error("frameRange ends at {0}; a session has {FRAMES_MAX} frames at most")]
     TooManyFrames(u64),
     /// The directory could be anywhere.
     #[error("outputDirectory {0:?} is not absolute, or leads through `..`")]
@@ -73,8 +73,8 @@ impl Task {
         check_name("sessionId", &self.session)?;
         check_range("frameRange", self.frames.start, self.frames.end)?;
         check_range("globalIdChunk.range", self.ids.start, self.ids.end)?;
-        if self.frames.len() > FRAMES_MAX {
-            return Err(TaskError::TooManyFrames(self.frames.len()));
+        if self.frames.end > FRAMES_MAX {
+            return Err(TaskError::TooManyFrames(self.frames.end));
         }
         if !is_direct(Path::new(&*self.directory)) {
             return Err(TaskError::Directory(self.directory.clone()));
@@ -115,7 +115,8 @@ fn is_direct(path: &Path) -> bool {
 }
 
 const NAME_CHARS_MAX: usize = 256;
-const FRAMES_MAX: u64 = 10_000_000;
+/// Far more than the contract's 10,000,000, and far less than what numbers can hold.
+const FRAMES_MAX: u64 = 1 << 40;
 
 #[cfg(test)]
 pub(super) mod tests {

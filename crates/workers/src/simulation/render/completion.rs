@@ -1,0 +1,188 @@
+//! S5: what a master is told when a range is done.
+
+use super::super::Task;
+use super::{
+    fragment::{Contents, Fragment, FrameEntry},
+    output::{Output, OutputError},
+};
+use serde::Serialize;
+use serde_json::{Value, json, value::RawValue};
+use std::{sync::Arc, time::Duration};
+
+/// What a renderer made.
+#[derive(Debug, Default)]
+pub(super) struct Rendered {
+    /// Frames left out.
+    pub(super) dropped: u64,
+    /// Each frame, where it is known.
+    pub(super) frames: Vec<FrameEntry>,
+    /// Chunks of ids besides the task's own.
+    pub(super) further_chunks: Vec<u64>,
+    /// The renderer left a fragment of its own.
+    pub(super) has_fragment: bool,
+}
+
+/// What was made, of what, by whom.
+pub(super) struct Finished {
+    pub(super) task: Arc<Task>,
+    pub(super) worker: String,
+    pub(super) cameras: u32,
+    pub(super) elapsed: Duration,
+    pub(super) rendered: Rendered,
+}
+
+/// The message; written once, so that every try has the same bytes.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Completion<'a> {
+    worker_id: &'a str,
+    attempt: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    manifest_fragment: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    manifest_fragment_path: Option<String>,
+    pose_files: Vec<String>,
+    metrics_snapshot: Value,
+}
+
+impl Finished {
+    /// Puts all of it on disk and gives the message.
+    pub(super) fn hand_in(&self, output: &Output) -> Result<String, OutputError> {
+        let mut poses = output.files(POSES);
+        let too_many = poses.len() > POSE_FILES_MAX;
+        let (inline, path) = self.fragment(output, too_many.then_some(POSES))?;
+        if too_many {
+            poses.clear();
+        }
+        output.sync()?;
+        let completion = Completion {
+            worker_id: &self.worker,
+            attempt: self.task.attempt,
+            manifest_fragment: inline,
+            manifest_fragment_path: path,
+            pose_files: poses,
+            metrics_snapshot: self.metrics(),
+        };
+        Ok(serde_json::to_string(&completion).expect("it holds texts and numbers"))
+    }
+
+    /// The fragment itself, or where it stands.
+    fn fragment(
+        &self,
+        output: &Output,
+        pose_directory: Option<&str>,
+    ) -> Result<(Option<Box<RawValue>>, Option<String>), OutputError> {
+        let name = Fragment::name(&self.worker, self.task.ids.chunk);
+        if self.rendered.has_fragment {
+            return Ok((None, Some(name)));
+        }
+        let contents = Contents {
+            worker: &self.worker,
+            cameras: self.cameras,
+            dropped: self.rendered.dropped,
+            frames: &self.rendered.frames,
+            further_chunks: &self.rendered.further_chunks,
+            pose_directory,
+        };
+        let fragment = Fragment::new(&self.task, &contents);
+        let fragment = serde_json::value::to_raw_value(&fragment).expect("it holds texts and numbers");
+        if fragment.get().len() <= INLINE_BYTES_MAX {
+            return Ok((Some(fragment), None));
+        }
+        output.make("meta")?;
+        output.write(&name, fragment.get().as_bytes())?;
+        Ok((None, Some(name)))
+    }
+
+    fn metrics(&self) -> Value {
+        let millis = u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX);
+        json!({"frames": self.task.frames.len() - self.rendered.dropped, "elapsedMs": millis})
+    }
+}
+
+/// Where renderers leave poses.
+pub(super) const POSES: &str = "poses";
+/// Larger fragments go by path: together with the list of poses they must fit into a body that any master takes.
+const INLINE_BYTES_MAX: usize = 512 << 10;
+/// More than these are not listed one by one.
+const POSE_FILES_MAX: usize = 4_096;
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::task::tests::example;
+    use super::super::fragment::FrameStatistics;
+    use super::*;
+    use muster_model::FrameRange;
+    use std::fs;
+
+    fn finished(frames: u64, rendered: Rendered) -> Finished {
+        let task = Task { frames: FrameRange { start: 0, end: frames }, ..example() };
+        Finished {
+            task: Arc::new(task),
+            worker: "W1".into(),
+            cameras: 2,
+            elapsed: Duration::from_millis(1_500),
+            rendered,
+        }
+    }
+
+    fn entries(frames: u64) -> Vec<FrameEntry> {
+        let statistics = FrameStatistics { frames: 1, persons: 2 };
+        (0..frames).map(|frame_id| FrameEntry { frame_id, timestamp: frame_id * 40, statistics }).collect()
+    }
+
+    /// S5, S21: a small fragment travels with the message, as the contract has it.
+    #[test]
+    fn a_small_fragment_travels_along() {
+        let place = tempfile::tempdir().unwrap();
+        let output = Output::prepare(place.path(), None).unwrap();
+        output.make(POSES).unwrap();
+        output.write("poses/00000000.json", b"{}").unwrap();
+        let rendered = Rendered { frames: entries(1), further_chunks: vec![9], ..Rendered::default() };
+        let body: Value = serde_json::from_str(&finished(1, rendered).hand_in(&output).unwrap()).unwrap();
+        let expected = json!({
+            "workerId": "W1", "attempt": 1, "poseFiles": ["poses/00000000.json"],
+            "metricsSnapshot": {"frames": 1, "elapsedMs": 1500},
+            "manifestFragment": {
+                "frameRange": [0, 1], "globalIdChunkId": 5, "workerId": "W1", "sessionId": "demo",
+                "taskId": "demo.00000000", "cameras": ["camera-1", "camera-2"],
+                "statistics": {"frames": 1, "persons": 2, "droppedFrames": 0},
+                "validationSummary": {"isComplete": true, "missingFrames": 0}, "replay": false,
+                "furtherIdChunks": [9],
+                "frames": [{"frameId": 0, "timestamp": 0, "statistics": {"frames": 1, "persons": 2}}],
+            },
+        });
+        assert_eq!(body, expected);
+    }
+
+    /// S5, S21: a large one is left as a file; so are poses without number. The message stays small.
+    #[test]
+    fn a_large_fragment_goes_by_path() {
+        let place = tempfile::tempdir().unwrap();
+        let output = Output::prepare(place.path(), None).unwrap();
+        output.make(POSES).unwrap();
+        for frame in 0..=POSE_FILES_MAX {
+            fs::write(place.path().join(format!("poses/{frame:08}.json")), b"{}").unwrap();
+        }
+        let rendered = Rendered { frames: entries(10_000), ..Rendered::default() };
+        let text = finished(10_000, rendered).hand_in(&output).unwrap();
+        assert!(text.len() < 1_000, "{}", text.len());
+        let body: Value = serde_json::from_str(&text).unwrap();
+        let path = body["manifestFragmentPath"].as_str().unwrap();
+        assert_eq!(path, "meta/manifest_fragment_W1_5.json");
+        let fragment: Value = serde_json::from_slice(&fs::read(place.path().join(path)).unwrap()).unwrap();
+        assert_eq!(fragment["frames"].as_array().unwrap().len(), 10_000);
+        assert_eq!((&fragment["poseDirectory"], &body["poseFiles"]), (&json!("poses"), &json!([])));
+    }
+
+    /// S27: what a program left as its fragment is used, and nothing is made up in its place.
+    #[test]
+    fn a_fragment_of_the_program_is_used() {
+        let place = tempfile::tempdir().unwrap();
+        let output = Output::prepare(place.path(), None).unwrap();
+        let rendered = Rendered { has_fragment: true, ..Rendered::default() };
+        let body: Value = serde_json::from_str(&finished(1, rendered).hand_in(&output).unwrap()).unwrap();
+        assert_eq!(body["manifestFragmentPath"], "meta/manifest_fragment_W1_5.json");
+        assert_eq!(body.get("manifestFragment"), None);
+    }
+}
