@@ -1,12 +1,13 @@
 //! What is particular to one file on a disk: locks, modes, versions, crashes, plain SQL.
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
+mod migration;
 mod scene;
 
 use muster_store::{Batch, Store, StoreError};
 use muster_store_sqlite::SqliteStore;
 use rusqlite::Connection;
-use scene::{batch, shell, tasks, worker_batch};
+use scene::{batch, night, shell, tasks, worker_batch};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 fn refusal(directory: &Path) -> StoreError {
@@ -105,6 +106,27 @@ fn plain_sql_finds_a_task_by_its_columns() {
 }
 
 #[test]
+fn plain_sql_finds_a_range_by_its_columns() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    store.begin_term().unwrap().writer.commit(&night()).unwrap();
+    let sql = "SELECT t.task_id, c.task_id, s.status, t.status, c.state, w.state, q.id FROM sim_sessions s \
+               JOIN sim_tasks t ON t.session_id = s.id AND t.start_frame = 100 AND t.end_frame = 200 \
+               JOIN sim_chunks c ON c.chunk_id = t.chunk_id AND c.id_start = 7000 AND c.id_end = 8000 \
+               JOIN sim_workers w ON w.id = t.worker_id JOIN sim_quarantine q ON q.session_id = s.id \
+               JOIN sim_session_bodies b ON b.session_id = s.id AND b.body = '{}'";
+    let row = shell(directory.path())
+        .query_row(sql, [], |row| {
+            (0..7).map(|column| row.get::<_, String>(column)).collect::<Result<Vec<_>, _>>()
+        })
+        .unwrap();
+    assert_eq!(
+        row,
+        ["night.00000100", "night.00000100", "running", "assigned", "live", "Healthy", "chunk-7"]
+    );
+}
+
+#[test]
 fn a_killed_server_loses_no_batch_that_was_kept() {
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path()).unwrap();
@@ -151,6 +173,16 @@ fn a_value_that_makes_no_sense_is_named() {
         ("UPDATE task_devices SET lease_token = 'x'", "task_devices", "lease_token = x"),
         ("UPDATE task_devices SET pc_id = 'a/b'", "task_devices", "pc_id = a/b"),
         ("UPDATE pcs SET draining = 2", "pcs PC-01", "draining = 2"),
+        ("UPDATE sim_workers SET state = 'well'", "sim_workers gpu-1", "state = well"),
+        ("UPDATE sim_workers SET failures = '[1, \"x\"]'", "sim_workers gpu-1", "failures = [1, \"x\"]"),
+        ("UPDATE sim_sessions SET digest = x'00'", "sim_sessions night", "digest = 1 bytes"),
+        ("UPDATE sim_tasks SET losers = '{}'", "sim_tasks night", "losers = {}"),
+        ("UPDATE sim_tasks SET end_frame = -1", "sim_tasks night", "end_frame = -1"),
+        ("UPDATE sim_chunks SET worker_id = 'a/b'", "sim_chunks 7", "worker_id = a/b"),
+        ("UPDATE sim_quarantine SET id = 'folder-7'", "sim_quarantine folder-7", "id = folder-7"),
+        ("UPDATE sim_farm SET next_id = -1", "sim_farm 1", "next_id = -1"),
+        ("DELETE FROM sim_farm", "sim_farm", "its row is missing"),
+        ("DELETE FROM meta WHERE key = 'session_seq'", "meta session_seq", "missing"),
     ];
     for (sql, table, place) in cases {
         let directory = tempfile::tempdir().unwrap();
@@ -158,6 +190,7 @@ fn a_value_that_makes_no_sense_is_named() {
         let mut term = store.begin_term().unwrap();
         term.writer.commit(&worker_batch("PC-01")).unwrap();
         term.writer.commit(&batch(1, 1)).unwrap();
+        term.writer.commit(&night()).unwrap();
         shell(directory.path()).execute_batch(sql).unwrap();
         let Err(StoreError::Corrupt(what)) = term.writer.load(&mut |_| {}) else {
             panic!("{sql} went unnoticed")

@@ -7,6 +7,7 @@ mod commits;
 mod counts;
 mod desk;
 mod feed;
+mod frames;
 mod lists;
 mod loads;
 mod lookups;
@@ -52,6 +53,12 @@ pub fn cases() -> Vec<(&'static str, Case)> {
         lists::CASES,
         counts::CASES,
         pruning::CASES,
+        frames::records::CASES,
+        frames::replacing::CASES,
+        frames::loads::CASES,
+        frames::lookups::CASES,
+        frames::lists::CASES,
+        frames::pruning::CASES,
     ]
     .concat()
 }

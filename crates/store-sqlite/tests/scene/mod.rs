@@ -1,8 +1,10 @@
 //! Batches to write and ways to see what is there.
 
 use muster_model::{
-    Change, Fence, JobId, JobRecord, JobStatus, LeaseKind, Name, Scope, TaskId, TaskRecord, TaskStatus,
-    Timestamp, WorkerRecord, WorkerStatus,
+    Change, ChunkRecord, ChunkState, Digest, EntryId, Fence, FrameChange, FrameTaskId, FrameTaskRecord,
+    FrameTaskStatus, IdRange, JobId, JobRecord, JobStatus, LeaseKind, Name, QuarantineRecord, RendererRecord,
+    RendererState, Scope, SessionId, SessionRecord, SessionStatus, TaskId, TaskRecord, TaskStatus, Timestamp,
+    WorkerRecord, WorkerStatus,
 };
 use muster_store::{Batch, Cursor, Reader, Store, TaskFilter};
 use muster_store_sqlite::SqliteStore;
@@ -11,7 +13,7 @@ use std::path::Path;
 
 pub(crate) const AT: Timestamp = Timestamp(1_760_000_000_000);
 
-fn job() -> JobId {
+pub(crate) fn job() -> JobId {
     JobId::new(AT, 7)
 }
 
@@ -89,4 +91,88 @@ pub(crate) fn worker_batch(id: &str) -> Batch {
         created_at: AT,
     };
     Batch { changes: vec![Change::Worker(Box::new(worker))], ..Batch::default() }
+}
+
+/// An open session with a worker, a range, its ids and an entry of the quarantine.
+pub(crate) fn night() -> Batch {
+    let changes = [
+        FrameChange::Session(Box::new(session())),
+        FrameChange::Renderer(Box::new(renderer())),
+        FrameChange::Task(Box::new(range())),
+        FrameChange::Chunk(ChunkRecord {
+            ids: range().ids,
+            task: range().id,
+            worker: renderer().id,
+            attempt: 1,
+            state: ChunkState::Live,
+            reason: None,
+            at: AT,
+        }),
+        FrameChange::Quarantine(Box::new(QuarantineRecord {
+            id: EntryId::Chunk(7),
+            session: session().id,
+            output: "night".into(),
+            worker: renderer().id,
+            moved: false,
+            files: 0,
+            confirmed: None,
+            at: AT,
+        })),
+    ];
+    Batch { changes: changes.map(Change::Frames).into(), ..Batch::default() }
+}
+
+fn session() -> SessionRecord {
+    SessionRecord {
+        id: SessionId::new("night").unwrap(),
+        seq: 1,
+        status: SessionStatus::Running,
+        total_frames: 1_000,
+        frames_per_task: 100,
+        strict: false,
+        output: "night".into(),
+        digest: Digest(7),
+        completed_frames: 0,
+        open: true,
+        created_at: AT,
+        ended_at: None,
+        error: None,
+        body: Some("{}".into()),
+    }
+}
+
+fn renderer() -> RendererRecord {
+    RendererRecord {
+        id: Name::new("gpu-1").unwrap(),
+        state: RendererState::Healthy,
+        state_since: AT,
+        token_hash: [7; 32],
+        endpoint: None,
+        slots: 1,
+        failures: vec![],
+        registered_at: AT,
+        last_heartbeat: None,
+        description: None,
+    }
+}
+
+fn range() -> FrameTaskRecord {
+    FrameTaskRecord {
+        id: FrameTaskId { session: session().id, start: 100 },
+        end: 200,
+        status: FrameTaskStatus::Assigned,
+        attempt: 1,
+        failures: 0,
+        losers: vec![],
+        worker: renderer().id,
+        ids: IdRange { chunk: 7, start: 7_000, end: 8_000 },
+        created_at: AT,
+        granted_at: AT,
+        confirmed_at: None,
+        ended_at: None,
+        dropped: 0,
+        digest: None,
+        error: None,
+        result: None,
+    }
 }

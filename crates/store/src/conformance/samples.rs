@@ -1,10 +1,11 @@
 //! Records to write: a plain one of each kind, to be varied by the cases.
 
 use muster_model::{
-    AlertKind, AlertRecord, Attachment, Change, Digest, Fence, JobId, JobPayload, JobRecord, JobStatus,
-    KeyRecord, Labels, LaneRecord, LaneStatus, LeaseKind, LogKind, LogRecord, Millis, Name, Recorded,
-    ReportId, ReportRecord, Scope, ShareCounts, ShareRecord, SubmissionKey, TaskId, TaskRecord, TaskStatus,
-    Timestamp, WorkerLogRecord, WorkerRecord, WorkerStatus,
+    AlertKind, AlertRecord, Attachment, Change, ChunkRecord, DiagnosticRecord, Digest, FarmRecord, Fence,
+    FrameChange, FrameTaskRecord, JobId, JobPayload, JobRecord, JobStatus, KeyRecord, Labels, LaneRecord,
+    LaneStatus, LeaseKind, LogKind, LogRecord, Millis, Name, QuarantineRecord, Recorded, RendererRecord,
+    ReplayRecord, ReportId, ReportRecord, Scope, SessionRecord, ShareCounts, ShareRecord, SubmissionKey,
+    TaskId, TaskRecord, TaskStatus, Timestamp, TransitionRecord, WorkerLogRecord, WorkerRecord, WorkerStatus,
 };
 
 pub(crate) fn name(text: &str) -> Name {
@@ -188,6 +189,16 @@ macro_rules! rows {
     };
 }
 
+macro_rules! frame_rows {
+    ($($record:ty => $change:expr),* $(,)?) => {
+        $(impl From<$record> for Row {
+            fn from(record: $record) -> Self {
+                Self(Change::Frames($change(record.into())))
+            }
+        })*
+    };
+}
+
 rows! {
     JobRecord => Change::Job,
     TaskRecord => Change::Task,
@@ -199,4 +210,16 @@ rows! {
     ReportRecord => Change::Report,
     KeyRecord => Change::Key,
     AlertRecord => Change::Alert,
+}
+
+frame_rows! {
+    RendererRecord => FrameChange::Renderer,
+    TransitionRecord => FrameChange::Transition,
+    SessionRecord => FrameChange::Session,
+    FrameTaskRecord => FrameChange::Task,
+    ChunkRecord => FrameChange::Chunk,
+    ReplayRecord => FrameChange::Replay,
+    QuarantineRecord => FrameChange::Quarantine,
+    DiagnosticRecord => FrameChange::Diagnostic,
+    FarmRecord => FrameChange::Farm,
 }

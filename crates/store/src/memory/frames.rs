@@ -53,6 +53,14 @@ impl FrameTables {
             let record = RendererRecord { description: None, ..renderer.clone() };
             frames(FrameChange::Renderer(Box::new(record)));
         }
+        self.load_sessions(&mut frames);
+        let mut unmoved: Vec<_> = self.quarantine.values().filter(|entry| !entry.moved).collect();
+        unmoved.sort_by_cached_key(|entry| (entry.at, entry.id.to_string()));
+        unmoved.into_iter().for_each(|entry| frames(FrameChange::Quarantine(Box::new(entry.clone()))));
+        sink(Loaded::SessionSeq(self.session_seq));
+    }
+
+    fn load_sessions(&self, frames: &mut dyn FnMut(FrameChange)) {
         let mut open: Vec<&SessionRecord> = self.sessions.values().filter(|session| session.open).collect();
         open.sort_by_key(|session| session.seq);
         open.iter().for_each(|session| frames(FrameChange::Session(Box::new(without_body(session)))));
@@ -62,11 +70,7 @@ impl FrameTables {
         let open =
             |chunk: &ChunkRecord| self.sessions.get(&chunk.task.session).is_some_and(|found| found.open);
         let live = self.chunks.values().filter(|chunk| chunk.state == ChunkState::Live && open(chunk));
-        live.cloned().map(FrameChange::Chunk).for_each(&mut frames);
-        let mut unmoved: Vec<_> = self.quarantine.values().filter(|entry| !entry.moved).collect();
-        unmoved.sort_by_cached_key(|entry| (entry.at, entry.id.to_string()));
-        unmoved.into_iter().for_each(|entry| frames(FrameChange::Quarantine(Box::new(entry.clone()))));
-        sink(Loaded::SessionSeq(self.session_seq));
+        live.cloned().map(FrameChange::Chunk).for_each(frames);
     }
 
     /// Writes a row.

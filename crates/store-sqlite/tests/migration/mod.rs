@@ -1,0 +1,77 @@
+//! What an earlier version wrote is brought up to date and kept.
+
+use crate::scene::{batch, job, night, shell, tasks};
+use muster_model::{FarmRecord, FrameChange, SessionId};
+use muster_store::{Loaded, Store};
+use muster_store_sqlite::SqliteStore;
+use rusqlite::Connection;
+use std::path::Path;
+
+/// Makes a file as the first version left it, with a job, a task, a worker and a feed.
+fn first_version(directory: &Path) {
+    let file = Connection::open(directory.join("muster.db")).unwrap();
+    file.execute_batch(include_str!("../../migrations/0001_tables.sql")).unwrap();
+    let job = job();
+    file.execute_batch(&format!(
+        "PRAGMA journal_mode = WAL;
+         PRAGMA user_version = 1;
+         UPDATE meta SET value = 4 WHERE key = 'epoch';
+         UPDATE meta SET value = 1 WHERE key = 'job_seq';
+         INSERT INTO tasks VALUES ('{job}', 1, 'default', 'running', NULL, 'w', '{{}}', NULL, '{{\"all\":true}}', 3, 1,
+             1, 1760000000000, NULL, NULL, NULL);
+         INSERT INTO task_devices VALUES ('{job}.0000001', '{job}', 'PC-01', 'device-1', 'running', 1, 3, NULL, NULL,
+             NULL, '00000000000000000000000000000001', 'presence', NULL, 1760000000000, NULL, NULL, NULL, NULL, 0, 0);
+         INSERT INTO pcs VALUES ('PC-01', 'PC-01', 'online', 1, NULL, 0, NULL, 2, 3, 1);
+         INSERT INTO feed VALUES (1, 1, 1760000000000, '1 2 a {{}}' || char(10));"
+    ))
+    .unwrap();
+}
+
+/// All tables, indexes and views.
+fn schema(directory: &Path) -> Vec<(String, String)> {
+    let file = shell(directory);
+    let mut statement =
+        file.prepare("SELECT name, coalesce(sql, '') FROM sqlite_schema ORDER BY name").unwrap();
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+#[test]
+fn a_file_of_the_first_version_keeps_what_it_holds() {
+    let directory = tempfile::tempdir().unwrap();
+    first_version(directory.path());
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let mut term = store.begin_term().unwrap();
+    assert_eq!((term.epoch, term.feed_seq), (5, 1));
+    let mut loaded = Vec::new();
+    term.writer.load(&mut |record| loaded.push(record)).unwrap();
+    let [Loaded::Worker(worker), Loaded::Job(job), Loaded::Task(task), rest @ ..] = &loaded[..] else {
+        panic!("{loaded:?}")
+    };
+    assert_eq!((worker.id.as_str(), job.seq, task.worker.as_str()), ("PC-01", 1, "PC-01"));
+    assert!(
+        matches!(rest, [Loaded::JobSeq(1), Loaded::Frames(FrameChange::Farm(farm)), Loaded::SessionSeq(0)]
+            if *farm == FarmRecord::default()),
+        "{rest:?}"
+    );
+    assert_eq!(store.reader().feed(0, 9).unwrap().entries[0].kind, "a");
+}
+
+#[test]
+fn a_file_brought_up_to_date_is_like_a_new_one() {
+    let [old, new] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    first_version(old.path());
+    for directory in [&old, &new] {
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let mut term = store.begin_term().unwrap();
+        term.writer.commit(&batch(2, 3)).unwrap();
+        term.writer.commit(&night()).unwrap();
+        let session = store.reader().session(&SessionId::new("night").unwrap()).unwrap().unwrap();
+        assert_eq!(session.body.as_deref(), Some("{}"));
+    }
+    assert_eq!(schema(old.path()), schema(new.path()));
+    assert_eq!((tasks(old.path()), tasks(new.path())), (4, 3));
+    // A second opening has nothing to do.
+    drop(SqliteStore::open(old.path()).unwrap());
+    assert_eq!(schema(old.path()), schema(new.path()));
+}
