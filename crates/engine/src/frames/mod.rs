@@ -10,8 +10,12 @@ mod invariant;
 mod record;
 mod restore;
 mod rule;
+#[cfg(test)]
+mod script;
 mod settle;
 mod state;
+#[cfg(test)]
+mod tests;
 mod view;
 
 pub(crate) use decide::{carry_out, keys, next_due};

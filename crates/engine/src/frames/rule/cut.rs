@@ -47,11 +47,11 @@ impl Share {
         scale(per_task, self.rate.min(self.mean), self.mean)
     }
 
-    /// Half of what this worker would do of the uncut frames if all worked to the end together; not below a
-    /// sixteenth of a full range, where giving out costs more than waiting.
+    /// Half of what this worker would do of the uncut frames if all worked to the end together; not below what it
+    /// does in two seconds, where giving out costs more than waiting.
     fn of_the_rest(&self, session: &Session) -> u64 {
         let all = self.mean.saturating_mul(self.able);
-        scale(session.uncut_frames(), self.rate, all.saturating_mul(2)).max(session.per_task / 16)
+        scale(session.uncut_frames(), self.rate, all.saturating_mul(2)).max(self.rate / 500)
     }
 }
 

