@@ -242,10 +242,10 @@ fn backpressure() {
         1s ask W2
         1s progress W2 s frames=1 q=0.5
         1s view status          => Registered=1 Healthy=1 zombies=0 depth=1
-        1s complete s.0 W1 #1 chunk=1 0..10 => accepted
+        1s complete s.0 W1 #1 chunk=1 0..9 => accepted
         // What an earlier task's progress said does not hold it back.
         2s beat W1              => Healthy ok
-        2s ask W1               => s.20 [20, 30) #1 chunk=3
+        2s ask W1               => s.19 [19, 29) #1 chunk=3
     ",
     );
 }
