@@ -19,8 +19,8 @@ impl Allocator {
     }
 }
 
-/// Ids are below this: what a signed 64-bit integer can hold.
-const IDS_END: u64 = 1 << 63;
+/// Ids are below this: it and all of them fit a signed 64-bit integer, in every store and language.
+const IDS_END: u64 = (1 << 63) - 1;
 
 #[cfg(test)]
 mod tests {
@@ -46,9 +46,9 @@ mod tests {
     #[test]
     fn there_is_an_end_to_ids() {
         let last = Allocator { next_chunk: 9, next_id: 9_223_372_036_854_775_000 };
-        assert_eq!(last.next(1000, 1).map(|ids| ids.end), Some(1 << 63));
-        assert_eq!(last.next(1000, 809), None);
+        assert_eq!(last.next(1000, 1).map(|ids| ids.end), Some((1 << 63) - 1));
+        assert_eq!(last.next(1000, 808), None);
         assert_eq!(last.next(1000, u64::MAX), None);
-        assert_eq!(Allocator { next_chunk: 9, next_id: 1 << 63 }.next(1000, 1), None);
+        assert_eq!(Allocator { next_chunk: 9, next_id: (1 << 63) - 1 }.next(1000, 1), None);
     }
 }

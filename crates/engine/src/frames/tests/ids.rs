@@ -34,7 +34,7 @@ fn ids_end() {
         0s register W1
         0s submit s frames=10 per=10
         0s ask W1   => s.0 [0, 10) #1 chunk=1
-        0s ids W1   => chunk=2 [4611686018427387904, 9223372036854775808)
+        0s ids W1   => chunk=2 [4611686018427387904, 9223372036854775807)
         0s ids W1   => ! IdsExhausted
     ",
     );
