@@ -6,6 +6,7 @@ mod connection;
 mod engine;
 mod fleet;
 mod handover;
+mod merge;
 mod server;
 mod spool;
 mod startup;
@@ -44,6 +45,12 @@ enum What {
     Spool,
     /// Time from the start of the server to readiness, with a million live tasks.
     Startup,
+    /// Merging manifest fragments, from 1k to 100k, beside the same merge in Python.
+    Merge {
+        /// Only merges this directory; prints the memory it took.
+        #[arg(long, hide = true)]
+        one: Option<std::path::PathBuf>,
+    },
     /// Everything.
     All,
 }
@@ -56,6 +63,7 @@ fn main() {
         What::Agent => agent::measure(),
         What::Spool => spool::measure(),
         What::Startup => startup::measure(),
+        What::Merge { one } => merge::measure(one.as_deref()),
         What::All => {
             engine::measure(None, None);
             callbacks::measure();
@@ -63,6 +71,7 @@ fn main() {
             spool::measure();
             agent::measure();
             startup::measure();
+            merge::measure(None);
         }
     }
 }

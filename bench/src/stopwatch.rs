@@ -31,8 +31,17 @@ fn busy_so_far() -> Duration {
 
 /// Bytes of memory the process holds.
 pub(crate) fn resident_bytes() -> u64 {
+    status_bytes("VmRSS:")
+}
+
+/// The most bytes of memory the process ever held.
+pub(crate) fn peak_bytes() -> u64 {
+    status_bytes("VmHWM:")
+}
+
+fn status_bytes(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kib =
         line.and_then(|line| line.split_whitespace().next()).and_then(|number| number.parse::<u64>().ok());
     kib.unwrap_or(0) * 1024

@@ -90,9 +90,8 @@ impl<'a> Walk<'a> {
             return;
         }
         match self.pieces.last_mut() {
-            Some(piece) if piece.entry == entry && piece.range.end == range.start => {
-                piece.range.end = range.end
-            }
+            // Nobody else came in between, so it adjoins.
+            Some(piece) if piece.entry == entry => piece.range.end = range.end,
             _ => self.pieces.push(Piece { range, entry }),
         }
     }

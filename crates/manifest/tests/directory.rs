@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use muster_manifest::{
-    Difference, FileRefusal, FrameRange, MergeError, MergeOptions, MergeReport, Unreadable, VerifyReport,
-    merge_directory, verify_directory,
+    Difference, FileRefusal, FrameRange, Memory, MergeError, MergeOptions, MergeReport, Session, Source,
+    Take, Unreadable, VerifyReport, merge_directory, verify_directory,
 };
 use serde_json::{Value, json};
-use std::{fs, os::unix::fs::symlink, path::Path};
+use std::{fs, io, os::unix::fs::symlink, path::Path};
 
 fn put(directory: &Path, range: [u64; 2], chunk: u64) -> String {
     let name = format!("manifest_fragment_W_{chunk}.json");
@@ -294,4 +294,31 @@ fn many_overlaps_have_an_end() {
     assert_eq!(report.overlaps.iter().map(|overlap| overlap.chunk_ids.len()).max(), Some(64));
     assert_eq!(report.replay_drops.len(), 999);
     assert!(report.warnings.iter().any(|warning| warning.warning.contains("64")));
+}
+
+/// S25: a fragment that is replaced while it is merged is not merged half and half.
+#[test]
+fn a_fragment_that_changes_meanwhile_stops_the_merge() {
+    /// Whoever looks a second time sees something else.
+    struct Fickle(Memory);
+
+    impl Source for Fickle {
+        fn each(&mut self, take: &mut Take<'_>) -> io::Result<()> {
+            self.0.each(take)
+        }
+
+        fn again(&mut self, file: &str) -> io::Result<Vec<u8>> {
+            Ok([self.0.again(file)?, b" ".to_vec()].concat())
+        }
+    }
+
+    let older =
+        json!({"frameRange": [0, 10], "globalIdChunkId": 1, "frames": [{"frameId": 1, "timestamp": 1}]});
+    let newer = json!({"frameRange": [5, 10], "globalIdChunkId": 2});
+    let file = |chunk: u64, text: Value| {
+        (format!("manifest_fragment_W_{chunk}.json"), text.to_string().into_bytes())
+    };
+    let mut source = Fickle([file(1, older), file(2, newer)].into_iter().collect());
+    let merged = muster_manifest::merge(&mut source, Session::default(), &MergeOptions::default());
+    assert!(matches!(merged, Err(MergeError::Changed(file)) if file == "manifest_fragment_W_1.json"));
 }

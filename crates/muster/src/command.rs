@@ -9,6 +9,7 @@ mod demo;
 mod device;
 mod explain;
 mod guard;
+mod manifest;
 mod node;
 mod run;
 mod serve;
@@ -53,6 +54,8 @@ enum Command {
     Alerts(alerts::Alerts),
     /// Fetch files that tasks left behind
     Artifact(artifact::Artifact),
+    /// Merge the manifest fragments of a session, and verify the result
+    Manifest(manifest::Manifest),
     /// Run one program for the agent and end all of it with the agent
     #[command(hide = true)]
     Guard(guard::Guard),
@@ -75,6 +78,7 @@ impl Cli {
             Command::Explain(explain) => explain.run(),
             Command::Alerts(alerts) => alerts.run(),
             Command::Artifact(artifact) => artifact.run(),
+            Command::Manifest(manifest) => manifest.run(),
             Command::Guard(guard) => guard.run(),
             Command::Completions(completions) => Ok(completions.run()),
         }
@@ -136,6 +140,8 @@ mod tests {
             "muster explain device d1",
             "muster alerts --json",
             "muster artifact get videos/_/PC-01/d1/r1/1.png -o shot.png",
+            "muster manifest merge meta --total-frames 100 --json",
+            "muster manifest verify meta --json",
             "muster completions bash",
             "muster config --json",
             "muster agent --server http://a:1 --node PC-01 --devices simulated:100 --slots 20 --spool d --workflows w",

@@ -2,6 +2,7 @@
 
 use crate::{client::ClientError, config::ConfigError, reach::ReachError, secrets::SecretError};
 use muster_agent::{runtime::AgentError, workflow::WorkflowError};
+use muster_manifest::MergeError;
 use muster_spool::SpoolError;
 use muster_store::StoreError;
 use std::{io, path::PathBuf, process::ExitCode};
@@ -42,6 +43,8 @@ pub(crate) enum Failure {
     Workflow(#[from] WorkflowError),
     #[error(transparent)]
     Spool(#[from] SpoolError),
+    #[error(transparent)]
+    Manifest(#[from] MergeError),
     #[error("cannot speak HTTP: {0}")]
     Http(#[from] reqwest::Error),
     #[error("cannot listen on {address}: {error}; choose another with --listen")]
@@ -61,7 +64,9 @@ impl Failure {
             Self::Client(error) => error.exit(),
             Self::Reach(error) => error.exit(),
             Self::Config(_) | Self::Secret(_) | Self::Workflow(_) | Self::Usage(_) => Exit::Usage,
+            Self::Manifest(MergeError::Directory { .. } | MergeError::TotalFrames(_)) => Exit::Usage,
             Self::Store(_)
+            | Self::Manifest(_)
             | Self::Agent(_)
             | Self::Spool(_)
             | Self::Http(_)

@@ -55,11 +55,11 @@ impl<'de> Visitor<'de> for Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// Keys come from outside: only their beginning is repeated.
+    /// Keys come from outside: only their beginning is repeated, and nothing in it that could steer a terminal.
     fn enter(&self, key: &str) {
         let mut field = self.field.borrow_mut();
         field.clear();
-        field.extend(key.chars().take(FIELD_CHARS_MAX));
+        field.extend(key.chars().take(FIELD_CHARS_MAX).flat_map(char::escape_debug));
     }
 }
 
