@@ -19,35 +19,71 @@ use std::{
     fs::File,
     io::{self, BufRead, BufReader},
     os::unix::ffi::OsStrExt,
+    path::Path,
 };
 
 /// Writes down every file of an entry that is not written down yet; says how many it holds.
 pub(super) fn update(parts: &Parts, directory: &Directory, entry: &Entry) -> Result<u64, OutputError> {
-    let known = Known::read(directory, entry)?;
-    let (mut files, mut added) = (0, None);
-    let mut visit = |found: Found| {
-        let line = Line::new(entry, &found);
-        if line.path == FILE {
-            return Ok(());
-        }
-        files += 1;
+    let mut audit = Audit::open(parts, directory, entry)?;
+    let mut files = 0;
+    if let Some(contents) = entry.contents(directory)? {
+        walk(&contents, &mut |found| {
+            if !audit.is_itself(&found) {
+                files += 1;
+                audit.note(&found)?;
+            }
+            Ok(())
+        })?;
+    }
+    audit.show()?;
+    Ok(files)
+}
+
+/// Writes down a file that is about to be moved to an entry: who dies in between finds it where it was.
+pub(super) fn announce(audit: (&Parts, &Directory, &Entry), found: &Found) -> Result<(), OutputError> {
+    let mut audit = Audit::open(audit.0, audit.1, audit.2)?;
+    audit.note(found)?;
+    audit.show()
+}
+
+/// An audit that is being written.
+struct Audit<'a> {
+    parts: &'a Parts,
+    directory: &'a Directory,
+    entry: &'a Entry,
+    known: Known,
+    /// Begun with the first line that is new.
+    part: Option<Part<'a>>,
+}
+
+impl<'a> Audit<'a> {
+    fn open(parts: &'a Parts, directory: &'a Directory, entry: &'a Entry) -> Result<Self, OutputError> {
+        Ok(Self { parts, directory, entry, known: Known::read(directory, entry)?, part: None })
+    }
+
+    fn is_itself(&self, found: &Found) -> bool {
+        self.entry.prefix().join(&found.path) == Path::new(FILE)
+    }
+
+    fn note(&mut self, found: &Found) -> Result<(), OutputError> {
+        let line = Line::new(self.entry, found);
         let text = line.to_text();
-        if known.latest.get(&line.key()) == Some(&text) {
+        if self.known.latest.get(&line.key()) == Some(&text) {
             return Ok(());
         }
-        let part = match &mut added {
+        let part = match &mut self.part {
             Some(part) => part,
-            None => added.insert(known.begin(parts, directory)?),
+            None => self.part.insert(self.known.begin(self.parts, self.directory)?),
         };
         part.write(text.as_bytes())
-    };
-    if let Some(below) = entry.contents(directory)? {
-        walk(&below, &mut visit)?;
     }
-    match added {
-        None => Ok(files),
-        Some(part) if known.is_there => part.replace(directory, FILE).map(|()| files),
-        Some(part) => part.show(directory, FILE).map(|()| files),
+
+    fn show(self) -> Result<(), OutputError> {
+        match self.part {
+            None => Ok(()),
+            Some(part) if self.known.is_there => part.replace(self.directory, FILE),
+            Some(part) => part.show(self.directory, FILE),
+        }
     }
 }
 

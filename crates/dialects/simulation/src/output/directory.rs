@@ -55,21 +55,29 @@ impl Directory {
 
     /// Opens a directory below this one, which is made, and made durable, where it is missing.
     pub(super) fn make(&self, name: impl AsRef<OsStr>) -> Result<Self, OutputError> {
-        if self.create(name.as_ref())? {
-            self.sync()?;
+        let name = name.as_ref();
+        match self.child(name)? {
+            Some(directory) => Ok(directory),
+            None => {
+                self.create(name)?;
+                self.sync()?;
+                self.existing(name)
+            }
         }
-        self.made(name.as_ref())
     }
 
     /// As [`Self::make`], for what may be lost with the power as long as nothing is in it.
     pub(super) fn make_soon(&self, name: impl AsRef<OsStr>) -> Result<Self, OutputError> {
-        self.create(name.as_ref())?;
-        self.made(name.as_ref())
+        let name = name.as_ref();
+        match self.child(name)? {
+            Some(directory) => Ok(directory),
+            None => self.create(name).and_then(|()| self.existing(name)),
+        }
     }
 
     /// Opens the directory at the end of a way down, which is made where it is missing.
     pub(super) fn make_all(&self, parts: &[&str]) -> Result<Self, OutputError> {
-        let mut at = self.made(OsStr::new("."))?;
+        let mut at = self.existing(OsStr::new("."))?;
         for part in parts {
             at = at.make(part)?;
         }
@@ -136,9 +144,7 @@ impl Directory {
 
     /// Makes its names durable.
     pub(super) fn sync(&self) -> Result<(), OutputError> {
-        crash::step()
-            .and_then(|()| fs::fsync(&self.handle))
-            .map_err(|error| OutputError::disk("make durable", &self.path, error))
+        crash::sync(&self.handle).map_err(|error| OutputError::disk("make durable", &self.path, error))
     }
 
     /// Takes a name away. Only for files of ours that nobody was shown.
@@ -174,17 +180,16 @@ impl Directory {
         OutputError::InTheWay { path: self.path_of(name), found, wanted }
     }
 
-    /// Whether the directory had to be made.
-    fn create(&self, name: &OsStr) -> Result<bool, OutputError> {
+    /// Makes a directory; another may have been faster.
+    fn create(&self, name: &OsStr) -> Result<(), OutputError> {
         match crash::step().and_then(|()| fs::mkdirat(&self.handle, name, DIRECTORY_MODE)) {
-            Ok(()) => Ok(true),
-            Err(Errno::EXIST) => Ok(false),
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(error) => Err(OutputError::disk("make the directory", self.path_of(name), error)),
         }
     }
 
     /// Opens a directory that must be there.
-    fn made(&self, name: &OsStr) -> Result<Self, OutputError> {
+    fn existing(&self, name: &OsStr) -> Result<Self, OutputError> {
         let gone = || OutputError::disk("open", self.path_of(name), Errno::NOENT);
         self.child(name)?.ok_or_else(gone)
     }

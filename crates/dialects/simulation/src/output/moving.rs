@@ -27,7 +27,11 @@ pub(super) enum Move {
 
 /// Moves something to a name that must be free.
 pub(super) fn rename_new(from: Place<'_>, to: Place<'_>) -> Result<Move, OutputError> {
-    match step(|| fs::renameat_with(from.0.handle(), from.1, to.0.handle(), to.1, RenameFlags::NOREPLACE)) {
+    let rename = || match crash::knows_noreplace() {
+        true => fs::renameat_with(from.0.handle(), from.1, to.0.handle(), to.1, RenameFlags::NOREPLACE),
+        false => Err(Errno::INVAL),
+    };
+    match step(rename) {
         Ok(()) => settle(from, to),
         Err(Errno::EXIST) => taken(from, to),
         Err(Errno::NOENT) => Ok(Move::Gone),
@@ -101,4 +105,4 @@ fn failed(from: Place<'_>, error: Errno) -> OutputError {
 }
 
 /// Nobody comes late ten thousand times.
-const NAMES_TRIED_MAX: u32 = 10_000;
+pub(super) const NAMES_TRIED_MAX: u32 = 10_000;

@@ -31,6 +31,7 @@ pub(super) struct Part<'a> {
     parts: &'a Parts,
     name: String,
     file: File,
+    is_shown: bool,
 }
 
 impl Parts {
@@ -46,7 +47,7 @@ impl Parts {
     pub(super) fn begin(&self) -> Result<Part<'_>, OutputError> {
         let name = format!("{:016x}_{}", self.tag, self.count.fetch_add(1, Ordering::Relaxed));
         let file = self.directory.new_file(&name)?;
-        Ok(Part { parts: self, name, file })
+        Ok(Part { parts: self, name, file, is_shown: false })
     }
 
     /// What is a day older than a file made now, by the one clock that knows: the file system's. Whatever is younger may
@@ -74,7 +75,7 @@ impl Part<'_> {
     }
 
     /// Shows it under a name, in place of what had that name.
-    pub(super) fn replace(self, directory: &Directory, name: &str) -> Result<(), OutputError> {
+    pub(super) fn replace(mut self, directory: &Directory, name: &str) -> Result<(), OutputError> {
         self.sync()?;
         crash::step()
             .and_then(|()| fs::renameat(self.parts.directory.handle(), &self.name, directory.handle(), name))
@@ -82,20 +83,24 @@ impl Part<'_> {
                 rustix::io::Errno::ISDIR => directory.in_the_way(name, "a file"),
                 error => OutputError::disk("write", directory.path_of(name), error),
             })?;
+        self.is_shown = true;
         directory.sync()
     }
 
     /// Shows it under a name that must be free.
-    pub(super) fn show(self, directory: &Directory, name: &str) -> Result<(), OutputError> {
+    pub(super) fn show(mut self, directory: &Directory, name: &str) -> Result<(), OutputError> {
         self.sync()?;
         match rename_new((&self.parts.directory, OsStr::new(&self.name)), (directory, OsStr::new(name)))? {
-            Move::Done => Ok(()),
+            Move::Done => {
+                self.is_shown = true;
+                Ok(())
+            }
             Move::Taken | Move::Gone => Err(directory.in_the_way(name, "a new file")),
         }
     }
 
     fn sync(&self) -> Result<(), OutputError> {
-        crash::step().map_err(std::io::Error::from).and_then(|()| self.file.sync_all()).map_err(|error| {
+        crash::sync(&self.file).map_err(|error| {
             OutputError::disk("make durable", self.parts.directory.path_of(&self.name), error)
         })
     }
@@ -103,8 +108,10 @@ impl Part<'_> {
 
 impl Drop for Part<'_> {
     fn drop(&mut self) {
-        // What was shown has this name no more; what cannot be removed now is swept another day.
-        let _ = self.parts.directory.remove(&self.name);
+        if !self.is_shown {
+            // What cannot be removed now is swept another day.
+            let _ = self.parts.directory.remove(&self.name);
+        }
     }
 }
 

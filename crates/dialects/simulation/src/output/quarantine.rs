@@ -2,11 +2,12 @@
 
 use super::{
     OutputRoot, audit,
-    directory::Directory,
+    directory::Seen,
     entry::{Entry, checked_worker},
     error::OutputError,
     fragment::{CHUNKS, META, fragment_file},
-    moving::{Move, Place, rename_fresh, rename_new},
+    moving::{Move, NAMES_TRIED_MAX, Place, rename_fresh, rename_new},
+    walk::look_at,
 };
 use muster_model::{EntryId, QuarantineRecord};
 use rustix::fs::FileType;
@@ -50,15 +51,29 @@ impl OutputRoot {
         }
     }
 
-    /// Moves a fragment that does not count to its chunk's entry.
+    /// Moves a fragment that does not count to its chunk's entry, where it is written down before.
     pub(super) fn take_in(&self, entry: &Entry, file: impl AsRef<OsStr>) -> Result<(), OutputError> {
-        let Some(meta) = self.session_directory(entry.output(), META)? else { return Ok(()) };
         let file = file.as_ref();
-        if meta.look(file)?.is_none() {
-            return Ok(());
+        let Some(meta) = self.session_directory(entry.output(), META)? else { return Ok(()) };
+        let Some(seen) = meta.look(file)? else { return Ok(()) };
+        if seen.kind == FileType::Directory {
+            return Err(meta.in_the_way(file, "a fragment"));
         }
         let target = self.root().make_all(&entry.home())?.make(entry.name())?;
-        rename_late((&meta, file), &target)
+        for number in 0..NAMES_TRIED_MAX {
+            let name = late_name(file, number);
+            let is_other = |there: Seen| there.identity != seen.identity;
+            if target.look(&name)?.is_some_and(is_other) {
+                continue;
+            }
+            if let Some(found) = look_at(&meta, (file, seen), name.clone().into())? {
+                audit::announce((self.parts(), &target, entry), &found)?;
+            }
+            if rename_new((&meta, file), (&target, OsStr::new(&name)))? != Move::Taken {
+                return Ok(());
+            }
+        }
+        Err(target.in_the_way(file, "a free name"))
     }
 
     /// Writes down what an entry holds.
@@ -80,17 +95,16 @@ impl OutputRoot {
             return Ok(());
         }
         let target = home.make(entry.name())?;
-        if is_directory {
-            rename_fresh(from, &target, |number| format!("late_{}", number + 1)).map(|_| ())
-        } else {
-            rename_late(from, &target)
-        }
+        let name_of = |number| match is_directory {
+            true => format!("late_{}", number + 1),
+            false => late_name(from.1, number),
+        };
+        rename_fresh(from, &target, name_of).map(|_| ())
     }
 }
 
-/// Moves a file by its own name, or where that is taken by one that says it came late.
-fn rename_late(from: Place<'_>, to: &Directory) -> Result<(), OutputError> {
-    let name = from.1.to_string_lossy().into_owned();
-    let name_of = |number| if number == 0 { name.clone() } else { format!("{name}.late_{number}") };
-    rename_fresh(from, to, name_of).map(|_| ())
+/// A file's own name, or where that is taken one that says it came late.
+fn late_name(name: &OsStr, number: u32) -> String {
+    let name = name.to_string_lossy();
+    if number == 0 { name.into_owned() } else { format!("{name}.late_{number}") }
 }

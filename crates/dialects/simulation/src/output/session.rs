@@ -12,11 +12,7 @@ use muster_manifest::{
     merge_directory,
 };
 use muster_model::{Name, ReplayRecord, SessionId};
-use std::{
-    collections::{BTreeSet, HashMap},
-    ffi::OsStr,
-    io::Read,
-};
+use std::{collections::HashMap, ffi::OsStr, io::Read};
 
 /// A session as its files tell of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,17 +91,11 @@ impl OutputRoot {
         files: &SessionFiles,
         accepted: &HashMap<u64, Name>,
     ) -> Result<(), OutputError> {
-        let mut entries = BTreeSet::new();
         for name in meta.names()? {
             if let Some(entry) = entry_of_stray(&name, files, accepted) {
                 let _turn = self.turn(&entry);
                 self.take_in(&entry, &name)?;
-                entries.insert(entry);
             }
-        }
-        for entry in &entries {
-            let _turn = self.turn(entry);
-            self.audit(entry)?;
         }
         Ok(())
     }

@@ -55,14 +55,15 @@ fn descend(directory: &Directory, path: &Path, depth: u32, visit: Visit<'_>) -> 
             if let Some(below) = directory.child(&name)? {
                 descend(&below, &path, depth - 1, visit)?;
             }
-        } else if let Some(found) = read(directory, (&name, seen), path)? {
+        } else if let Some(found) = look_at(directory, (&name, seen), path)? {
             visit(found)?;
         }
     }
     Ok(())
 }
 
-fn read(
+/// One file that is no directory to enter; none where it went away. `path` is what it will be called.
+pub(super) fn look_at(
     directory: &Directory,
     (name, seen): (&OsStr, Seen),
     path: PathBuf,
