@@ -12,34 +12,36 @@ pub(super) struct Pacer {
     /// Frames that are due, and parts of one.
     credit: f64,
     looked_at: Instant,
+    /// Frames per second since then.
+    rate: f64,
 }
 
 impl Pacer {
     pub(super) fn new(frames_per_second: u32, pace: watch::Receiver<Ratio>) -> Self {
-        Self { frames_per_second: frames_per_second.into(), pace, credit: 1.0, looked_at: Instant::now() }
+        let frames_per_second = frames_per_second.into();
+        Self { frames_per_second, pace, credit: 1.0, looked_at: Instant::now(), rate: 0.0 }
     }
 
     /// Waits until at least one frame is due; gives how many are. Whoever falls behind does not hurry to catch up.
     pub(super) async fn due(&mut self) -> u64 {
         loop {
-            let rate = self.frames_per_second * self.pace.borrow_and_update().value();
-            self.earn(rate);
-            if self.credit >= 1.0 && rate > 0.0 {
+            self.look();
+            if self.credit >= 1.0 && self.rate > 0.0 {
                 return self.spend();
             }
-            let missing = if rate > 0.0 { (1.0 - self.credit) / rate } else { STILL_S };
+            let missing = if self.rate > 0.0 { (1.0 - self.credit) / self.rate } else { STILL_S };
             let wait = Duration::from_secs_f64(missing.clamp(TICK_S, STILL_S));
-            // Whatever went by until the pace changes counts at the old pace.
             let _ = tokio::time::timeout(wait, self.pace.changed()).await;
-            self.earn(rate);
         }
     }
 
-    fn earn(&mut self, rate: f64) {
+    /// Counts the time since the last look at the pace that was in force then.
+    fn look(&mut self) {
         let now = Instant::now();
         let elapsed = now.duration_since(self.looked_at).as_secs_f64();
+        self.credit = (self.credit + elapsed * self.rate).min(BATCH_MAX);
         self.looked_at = now;
-        self.credit = (self.credit + elapsed * rate).min(BATCH_MAX);
+        self.rate = self.frames_per_second * self.pace.borrow_and_update().value();
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1, at most a batch")]
