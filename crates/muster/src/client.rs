@@ -74,6 +74,11 @@ impl Client {
         self.send(self.http.request(Method::POST, self.url(path)).json(body)).await
     }
 
+    /// Has something taken away.
+    pub(crate) async fn delete(&self, path: &[&str]) -> Result<Value, ClientError> {
+        self.send(self.http.request(Method::DELETE, self.url(path))).await
+    }
+
     /// Has something changed.
     pub(crate) async fn patch(&self, path: &[&str], body: &Value) -> Result<Value, ClientError> {
         self.send(self.http.request(Method::PATCH, self.url(path)).json(body)).await

@@ -11,9 +11,13 @@ mod explain;
 mod guard;
 mod manifest;
 mod node;
+mod parameters;
 mod run;
 mod serve;
+mod session;
 mod simulate;
+mod watch;
+mod worker;
 
 use crate::{
     client::Client,
@@ -44,6 +48,10 @@ enum Command {
     Config(config::Config),
     /// Submit, list, show, cancel and watch runs
     Run(run::Run),
+    /// Submit, list, show, steer and watch sessions of frames
+    Session(session::Session),
+    /// List simulation workers, approve them or put them into quarantine
+    Worker(worker::Worker),
     /// List devices and return them to service
     Device(device::Device),
     /// List nodes, drain and resume them, give them secrets
@@ -73,6 +81,8 @@ impl Cli {
             Command::Simulate(simulate) => simulate.run(),
             Command::Config(config) => config.run(),
             Command::Run(run) => run.run(),
+            Command::Session(session) => session.run(),
+            Command::Worker(worker) => worker.run(),
             Command::Device(device) => device.run(),
             Command::Node(node) => node.run(),
             Command::Explain(explain) => explain.run(),

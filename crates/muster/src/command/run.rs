@@ -3,7 +3,7 @@
 mod submit;
 mod watch;
 
-use super::converse;
+use super::{converse, watch::print_members as print};
 use crate::{
     client::{Client, Listing},
     failure::{Exit, Failure},
@@ -11,7 +11,7 @@ use crate::{
     reach::Reach,
 };
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -89,8 +89,4 @@ async fn show(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
 async fn cancel(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
     print(&client.post(&["api", "runs", id, "cancel"], &json!({})).await?, json);
     Ok(Exit::Fine)
-}
-
-fn print(run: &Value, json: bool) {
-    if json { output::document(run) } else { output::members(run) }
 }

@@ -3,6 +3,7 @@
 use super::{print, watch};
 use crate::{
     client::Client,
+    command::parameters::json_argument,
     failure::{Exit, Failure},
 };
 use clap::Args;
@@ -66,7 +67,7 @@ impl Submit {
     fn body(&self) -> Result<Value, Failure> {
         let members = [
             ("workflow_id", Some(json!(self.workflow))),
-            ("params", Some(self.params()?)),
+            ("params", Some(json_argument("--params", &self.params)?)),
             ("scope", self.scope()?),
             ("queue", self.queue.as_ref().map(|queue| json!(queue))),
             ("title", self.title.as_ref().map(|title| json!(title))),
@@ -75,18 +76,6 @@ impl Submit {
         ];
         let given = members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
         Ok(Value::Object(given.collect()))
-    }
-
-    fn params(&self) -> Result<Value, Failure> {
-        let text = match self.params.strip_prefix('@') {
-            Some(path) => {
-                let text = std::fs::read_to_string(path);
-                text.map_err(|error| Failure::Usage(format!("--params: {path} cannot be read: {error}")))?
-            }
-            None => self.params.clone(),
-        };
-        let params: Result<Value, _> = serde_json::from_str(&text);
-        params.map_err(|error| Failure::Usage(format!("--params must be JSON (or @FILE): {error}")))
     }
 
     fn scope(&self) -> Result<Option<Value>, Failure> {

@@ -3,26 +3,17 @@
 use super::print;
 use crate::{
     client::Client,
+    command::watch::Watched,
     failure::{Exit, Failure},
 };
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::Value;
-use std::{io::IsTerminal, time::Duration};
 
 /// Waits for a run to end, showing how far it is on a terminal; then prints the run.
 pub(super) async fn watch(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
-    let bar = progress_bar();
-    loop {
-        let run = client.get(&["api", "runs", id], &[]).await?;
-        let status = run.get("status").and_then(Value::as_str).unwrap_or_default();
-        if let Some(exit) = end_of(status) {
-            bar.finish_and_clear();
-            print(&run, json);
-            return Ok(exit);
-        }
-        show(&bar, &run, status);
-        tokio::time::sleep(BETWEEN_LOOKS).await;
-    }
+    let path = ["api", "runs", id];
+    let watched = Watched { path: &path, template: "{wide_bar} {pos}/{len} {msg}", end_of, show, print };
+    watched.until_ended(client, json).await
 }
 
 /// How a run ended, if it did (Q2).
@@ -34,23 +25,14 @@ fn end_of(status: &str) -> Option<Exit> {
     }
 }
 
-fn show(bar: &ProgressBar, run: &Value, status: &str) {
+fn show(bar: &ProgressBar, run: &Value) {
     let count = |name: &str| run.pointer(&format!("/counts/{name}")).and_then(Value::as_u64).unwrap_or(0);
+    let status = run.get("status").and_then(Value::as_str).unwrap_or_default();
     let ended = count("completed") + count("failed") + count("cancelled");
     bar.set_length(ended + count("pending") + count("running"));
     bar.set_position(ended);
     bar.set_message(format!("{status}, {} running, {} failed", count("running"), count("failed")));
 }
-
-fn progress_bar() -> ProgressBar {
-    let is_shown = std::io::stderr().is_terminal();
-    let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}").expect("the template is fixed");
-    ProgressBar::with_draw_target(Some(0), target).with_style(style)
-}
-
-/// Soon enough for people, seldom enough for the server.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests {

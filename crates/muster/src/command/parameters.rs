@@ -1,0 +1,17 @@
+//! JSON given on the command line, or in a file named there.
+
+use crate::failure::Failure;
+use serde_json::Value;
+
+/// Reads JSON from an argument: the text itself, or `@FILE`.
+pub(super) fn json_argument(flag: &str, argument: &str) -> Result<Value, Failure> {
+    let text = match argument.strip_prefix('@') {
+        Some(path) => {
+            let text = std::fs::read_to_string(path);
+            text.map_err(|error| Failure::Usage(format!("{flag}: {path} cannot be read: {error}")))?
+        }
+        None => argument.to_owned(),
+    };
+    let value: Result<Value, _> = serde_json::from_str(&text);
+    value.map_err(|error| Failure::Usage(format!("{flag} must be JSON (or @FILE): {error}")))
+}
