@@ -1,16 +1,150 @@
-//! What must happen outside once a decision is durable: pushes, moves and manifests.
+//! What must happen outside once a decision is durable: pushes, moves and manifests (S3, S15, S21).
+//!
+//! Each effect may come twice, and comes again with every term, so doing one twice is harmless and losing one with the
+//! process is too. What fails for the disk's sake is tried again until it works or the term is over; a push is tried
+//! once, since the engine says when the next try is due.
+
+mod persist;
+mod push;
+mod sessions;
+mod turns;
+
+#[cfg(test)]
+mod tests;
 
 use crate::output::OutputRoot;
 use futures_util::future::BoxFuture;
 use muster_coordinator::{Coordinator, Refusal};
-use muster_model::FrameHandout;
+use muster_model::{Command, Effect, EntryId, FrameCommand, FrameHandout, Name, QuarantineRecord, SessionId};
+use persist::{Complaints, Trouble};
+use push::{Courier, Push};
 use serde_json::Value;
 use std::sync::Arc;
+use tokio::{sync::Semaphore, task::JoinSet};
+use turns::{Turns, Wish};
 
 /// Says what a worker is told of a task (S3).
 pub type Describe = Arc<dyn Fn(FrameHandout) -> BoxFuture<'static, Result<Value, Refusal>> + Send + Sync>;
 
-/// Carries out what is due, until it is dropped.
+/// Carries out what is due, until it is dropped. Whoever runs it first has all of it.
 pub async fn run_effects(coordinator: Coordinator, root: OutputRoot, describe: Describe) {
-    let _ = (coordinator, root, describe);
+    let Some(mut due) = coordinator.take_effects() else {
+        tracing::error!("effects are carried out elsewhere already");
+        return;
+    };
+    let runner = Arc::new(Runner::new(coordinator, root, describe));
+    let mut under_way = JoinSet::new();
+    loop {
+        tokio::select! {
+            effect = due.recv() => match effect {
+                Some(effect) => _ = under_way.spawn(Arc::clone(&runner).carry_out(effect)),
+                None => break,
+            },
+            Some(ended) = under_way.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "an effect was lost; the next start finds it again");
+                }
+            }
+        }
+    }
 }
+
+/// What all effects share.
+struct Runner {
+    coordinator: Coordinator,
+    root: OutputRoot,
+    describe: Describe,
+    courier: Courier,
+    complaints: Complaints,
+    entries: Turns<EntryId>,
+    sessions: Turns<SessionId>,
+    /// Hashing keeps a disk busy; a manifest must not wait for it.
+    movers: Semaphore,
+    writers: Semaphore,
+}
+
+impl Runner {
+    fn new(coordinator: Coordinator, root: OutputRoot, describe: Describe) -> Self {
+        Self {
+            coordinator,
+            root,
+            describe,
+            courier: Courier::new(),
+            complaints: Complaints::default(),
+            entries: Turns::default(),
+            sessions: Turns::default(),
+            movers: Semaphore::new(AT_THE_DISK_MAX),
+            writers: Semaphore::new(AT_THE_DISK_MAX),
+        }
+    }
+
+    async fn carry_out(self: Arc<Self>, effect: Effect) {
+        let epoch = self.coordinator.epoch();
+        match effect {
+            Effect::Push { worker, endpoint, token_hash, handout } => {
+                self.push((&worker, &endpoint, &token_hash), *handout).await;
+            }
+            Effect::Quarantine(record) => self.quarantine(record, epoch).await,
+            Effect::WriteSession { session } => self.tend(session, Wish { epoch, merge: false }).await,
+            Effect::Merge { session } => self.tend(session, Wish { epoch, merge: true }).await,
+        }
+    }
+
+    /// Brings a task to a worker, and tells whether it was taken (S3).
+    async fn push(&self, (worker, endpoint, key): (&Name, &str, &[u8; 32]), handout: FrameHandout) {
+        let (task, attempt) = (handout.task.clone(), handout.attempt);
+        let body = match (self.describe)(handout).await {
+            Ok(body) => body.to_string(),
+            Err(error) => {
+                tracing::warn!(%worker, %task, %error, "cannot describe a task");
+                return self.tell(FrameCommand::Pushed { task, attempt, acked: false }).await;
+            }
+        };
+        let push = Push { worker, endpoint, key, body };
+        let brought = self.courier.bring(push).await;
+        if let Err(error) = &brought {
+            tracing::info!(%worker, %task, attempt, endpoint, %error, "a push was not taken");
+        }
+        self.tell(FrameCommand::Pushed { task, attempt, acked: brought.is_ok() }).await;
+    }
+
+    /// Moves files to quarantine, and tells how many there are (S15).
+    async fn quarantine(&self, record: Box<QuarantineRecord>, epoch: u64) {
+        let entry = &record.id;
+        if !self.entries.begin(entry, Wish { epoch, merge: false }) {
+            return;
+        }
+        let record = Arc::new((*record).clone());
+        while let Some(wish) = self.entries.take(entry) {
+            let moved =
+                self.persist("move files to quarantine", wish.epoch, || self.set_apart(&record)).await;
+            // More came meanwhile: it is told once all of it is there.
+            if let (Some(files), false) = (moved, self.entries.is_wanted(entry)) {
+                self.tell(FrameCommand::Moved { entry: entry.clone(), files }).await;
+            }
+        }
+    }
+
+    async fn set_apart(&self, record: &Arc<QuarantineRecord>) -> Result<u64, Trouble> {
+        let _place = self.movers.acquire().await;
+        let record = Arc::clone(record);
+        self.on_disk(move |root| root.quarantine(&record)).await
+    }
+
+    /// Tells the engine what was done; what it makes of it is its own affair.
+    async fn tell(&self, command: FrameCommand) {
+        let ask = || async {
+            match self.coordinator.ask(Command::Frames(command.clone())).await {
+                Err(Refusal::Rejected(rejection)) => {
+                    tracing::debug!(?command, ?rejection, "what was done is no longer of interest");
+                    Ok(())
+                }
+                told => told.map(|_| ()).map_err(Trouble::from),
+            }
+        };
+        self.persist("tell what was done", self.coordinator.epoch(), ask).await;
+    }
+}
+
+/// More at once only make the disk slower.
+const AT_THE_DISK_MAX: usize = 4;

@@ -1,0 +1,191 @@
+//! Brings a task to a worker that can be reached, signed so that the worker knows who sent it (S3).
+
+use crate::output::hex;
+use hmac::{Hmac, KeyInit, Mac};
+use muster_model::Name;
+use reqwest::{
+    Client, Response, StatusCode, Url,
+    header::{CONTENT_TYPE, HeaderName},
+};
+use serde::Deserialize;
+use sha2::Sha256;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
+};
+use tokio::sync::Semaphore;
+
+/// One try to bring one task.
+#[derive(Debug)]
+pub(super) struct Push<'a> {
+    /// To whom.
+    pub(super) worker: &'a Name,
+    /// Where.
+    pub(super) endpoint: &'a str,
+    /// SHA-256 of the worker's token.
+    pub(super) key: &'a [u8; 32],
+    /// The task as JSON.
+    pub(super) body: String,
+}
+
+/// Why a task was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PushError {
+    /// The endpoint cannot be called.
+    #[error("{0:?} is no http or https address")]
+    Address(String),
+    /// TLS cannot be set up here.
+    #[error("https cannot be spoken here: {0}")]
+    Tls(String),
+    /// No answer.
+    #[error("{}", because(.0))]
+    Http(#[from] reqwest::Error),
+    /// An answer that says no.
+    #[error("answered {0}")]
+    Status(StatusCode),
+    /// An answer too long to be an ack.
+    #[error("answered more than {ANSWER_BYTES_MAX} bytes")]
+    TooLong,
+    /// An answer without an ack.
+    #[error("answered without {{\"ack\": true}}")]
+    NoAck,
+}
+
+/// Makes calls to workers, a bounded number at once.
+#[derive(Debug)]
+pub(super) struct Courier {
+    plain: Result<Client, String>,
+    /// Certificates are read with the first https endpoint: they cost memory, and a machine may have none.
+    secure: OnceLock<Result<Client, String>>,
+    places: Semaphore,
+    /// Each endpoint has few of the places: one that is slow must not take those of the others.
+    lanes: Mutex<HashMap<String, Arc<Semaphore>>>,
+}
+
+impl Courier {
+    pub(super) fn new() -> Self {
+        Self {
+            plain: client(false),
+            secure: OnceLock::new(),
+            places: Semaphore::new(CALLS_MAX),
+            lanes: Mutex::default(),
+        }
+    }
+
+    /// Makes one try.
+    pub(super) async fn bring(&self, push: Push<'_>) -> Result<(), PushError> {
+        let lane = self.lane(push.endpoint);
+        let brought = {
+            let _turn = lane.acquire().await;
+            let _place = self.places.acquire().await;
+            self.call(&push).await
+        };
+        self.leave(push.endpoint, lane);
+        brought
+    }
+
+    async fn call(&self, push: &Push<'_>) -> Result<(), PushError> {
+        let url = address(push.endpoint, push.worker)?;
+        let client = if url.scheme() == "https" {
+            self.secure.get_or_init(|| client(true)).as_ref()
+        } else {
+            self.plain.as_ref()
+        };
+        let client = client.map_err(|error| PushError::Tls(error.clone()))?;
+        let request = client
+            .post(url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(SIGNATURE, signature(push.key, push.body.as_bytes()))
+            .body(push.body.clone());
+        let answer = request.send().await?;
+        if !answer.status().is_success() {
+            return Err(PushError::Status(answer.status()));
+        }
+        let answer: Answer = serde_json::from_slice(&read(answer).await?).map_err(|_| PushError::NoAck)?;
+        if answer.ack { Ok(()) } else { Err(PushError::NoAck) }
+    }
+
+    fn lane(&self, endpoint: &str) -> Arc<Semaphore> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let lane = || Arc::new(Semaphore::new(CALLS_PER_ENDPOINT_MAX));
+        Arc::clone(lanes.entry(endpoint.to_owned()).or_insert_with(lane))
+    }
+
+    /// The last one to leave a lane takes it down.
+    fn leave(&self, endpoint: &str, lane: Arc<Semaphore>) {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(lane);
+        if lanes.get(endpoint).is_some_and(|lane| Arc::strong_count(lane) == 1) {
+            lanes.remove(endpoint);
+        }
+    }
+}
+
+/// What a worker answers.
+#[derive(Deserialize)]
+struct Answer {
+    ack: bool,
+}
+
+/// Lower-case hexadecimal digits of the HMAC-SHA-256 over a body's bytes.
+fn signature(key: &[u8; 32], body: &[u8]) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+    mac.update(body);
+    hex(&mac.finalize().into_bytes())
+}
+
+/// `{endpoint}/workers/{id}/tasks`, whatever the worker's name holds.
+fn address(endpoint: &str, worker: &Name) -> Result<Url, PushError> {
+    let wrong = || PushError::Address(endpoint.to_owned());
+    let mut url = Url::parse(endpoint).map_err(|_| wrong())?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong());
+    }
+    url.set_query(None);
+    url.set_fragment(None);
+    let mut path = url.path_segments_mut().map_err(|()| wrong())?;
+    path.pop_if_empty().extend(["workers", worker.as_str(), "tasks"]);
+    drop(path);
+    Ok(url)
+}
+
+/// Calls go to the address that was checked when the worker enrolled, and nowhere else: not to where a redirect points,
+/// and not through a proxy.
+fn client(with_tls: bool) -> Result<Client, String> {
+    // Whoever comes first chooses; it is the same choice everywhere.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = if with_tls { Client::builder() } else { Client::builder().tls_certs_only([]) };
+    let builder = builder.redirect(reqwest::redirect::Policy::none()).no_proxy().timeout(ANSWER_WITHIN);
+    builder.build().map_err(|error| because(&error))
+}
+
+/// An answer, as long as it is short.
+async fn read(mut answer: Response) -> Result<Vec<u8>, PushError> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = answer.chunk().await? {
+        if bytes.len() + chunk.len() > ANSWER_BYTES_MAX {
+            return Err(PushError::TooLong);
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// An error with all its causes: "error sending request" alone helps nobody.
+fn because(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+/// The header of the signature.
+pub(super) const SIGNATURE: HeaderName = HeaderName::from_static("x-muster-signature");
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+const CALLS_MAX: usize = 64;
+const CALLS_PER_ENDPOINT_MAX: usize = 8;

@@ -1,0 +1,77 @@
+//! One at a time: work about one thing is never done by two at once, and what is asked for again meanwhile is done once
+//! more, however often it was asked for.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// What is wanted about one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wish {
+    /// The newest term that wants it.
+    pub(super) epoch: u64,
+    /// The manifest, too.
+    pub(super) merge: bool,
+}
+
+/// Who is at what. A key is there while somebody is; a wish of `None`: nobody asked since.
+#[derive(Debug)]
+pub(super) struct Turns<K>(Mutex<HashMap<K, Option<Wish>>>);
+
+impl<K: Clone + Eq + Hash> Turns<K> {
+    /// Notes a wish; true for whoever must now do it, and go on until [`Self::take`] gives none.
+    pub(super) fn begin(&self, key: &K, wish: Wish) -> bool {
+        let mut wishes = self.lock();
+        let earlier = wishes.get(key).copied();
+        let merge = wish.merge || earlier.flatten().is_some_and(|earlier| earlier.merge);
+        wishes.insert(key.clone(), Some(Wish { merge, ..wish }));
+        earlier.is_none()
+    }
+
+    /// What is wanted now; with none, whoever asks next begins.
+    pub(super) fn take(&self, key: &K) -> Option<Wish> {
+        let mut wishes = self.lock();
+        let wish = wishes.get_mut(key).and_then(Option::take);
+        if wish.is_none() {
+            wishes.remove(key);
+        }
+        wish
+    }
+
+    /// Whether somebody asked since the last [`Self::take`].
+    pub(super) fn is_wanted(&self, key: &K) -> bool {
+        self.lock().get(key).copied().flatten().is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, Option<Wish>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K> Default for Turns<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S21: what is asked for while it is done is done once more, with all that was wanted.
+    #[test]
+    fn wishes_are_gathered() {
+        let turns = Turns::default();
+        let wish = |epoch, merge| Wish { epoch, merge };
+        assert!(turns.begin(&7, wish(1, false)) && turns.is_wanted(&7));
+        assert_eq!(turns.take(&7), Some(wish(1, false)));
+        assert!(!turns.is_wanted(&7));
+        assert!(!turns.begin(&7, wish(1, true)) && !turns.begin(&7, wish(2, false)), "somebody is at it");
+        assert!(turns.begin(&8, wish(1, false)), "at another");
+        assert_eq!(turns.take(&7), Some(wish(2, true)));
+        assert_eq!(turns.take(&7), None);
+        assert!(turns.begin(&7, wish(2, false)), "nobody is at it any more");
+    }
+}
