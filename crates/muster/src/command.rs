@@ -9,13 +9,17 @@ mod demo;
 mod device;
 mod explain;
 mod guard;
+mod live_line;
 mod manifest;
 mod node;
 mod parameters;
 mod run;
+mod secret;
 mod serve;
 mod session;
+mod sim_worker;
 mod simulate;
+mod stop;
 mod watch;
 mod worker;
 
@@ -40,6 +44,8 @@ enum Command {
     Serve(serve::Serve),
     /// Run the agent of a PC with devices
     Agent(agent::Agent),
+    /// Run a worker of simulation sessions
+    SimWorker(Box<sim_worker::SimWorker>),
     /// Show everything at work: a server, three PCs with simulated devices, runs
     Demo(demo::Demo),
     /// Live through simulated worlds full of faults and check every step
@@ -77,6 +83,7 @@ impl Cli {
         match self.command {
             Command::Serve(serve) => serve.run(),
             Command::Agent(agent) => agent.run(),
+            Command::SimWorker(worker) => worker.run(),
             Command::Demo(demo) => demo.run(),
             Command::Simulate(simulate) => simulate.run(),
             Command::Config(config) => config.run(),
@@ -159,6 +166,8 @@ mod tests {
             "muster agent --node PC-01 --devices vendor:ws://127.0.0.1:22222 --secret-file f",
             "muster agent --node PC-01 --devices command:devices.toml",
             "muster agent aside --spool d --json",
+            "muster sim-worker --server http://a:1 --id W1 --fps 60 --exec render --fast -- -x",
+            "muster sim-worker --id W1 --listen 127.0.0.1:0 --slots 2 --cameras 4 --gpu RTX --role sim --output-root /out",
             "muster guard --lock f -- true",
             "muster demo --duration 30 --exit-when-done --listen 127.0.0.1:0 --json",
         ] {

@@ -29,10 +29,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Huge pages make a server with a million devices a sixth faster, and a small agent half again as large. They are handed
+/// Huge pages make a server with a million devices a sixth faster, and a small agent or worker half again as large. They are handed
 /// out with the first bytes that anybody asks for, so this cannot wait until the command line is understood.
 fn stay_small() {
-    if std::env::args_os().nth(1).is_some_and(|command| command == "agent") {
+    if std::env::args_os().nth(1).is_some_and(|command| command == "agent" || command == "sim-worker") {
         // A kernel that refuses costs memory, nothing else.
         let _ = rustix::thread::disable_transparent_huge_pages(true);
     }

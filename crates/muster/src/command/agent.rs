@@ -1,10 +1,10 @@
 //! `muster agent`: a PC with devices (I11). It takes jobs of any backend that speaks contract N.
 
 mod aside;
-mod secret;
-mod status_line;
+mod line;
 mod status_page;
 
+use super::{live_line, secret, stop};
 use crate::{
     config::LogFormat,
     failure::{Exit, Failure},
@@ -23,10 +23,7 @@ use muster_agent::{
 };
 use muster_coordinator::{Clock, SystemClock};
 use std::{io::IsTerminal, path::PathBuf, sync::Arc, time::Duration};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::watch,
-};
+use tokio::sync::watch;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -117,7 +114,7 @@ impl Agent {
             Some(address) => Some(status_page::serve(address, report.clone()).await?),
             None => None,
         };
-        let line = shows_line.then(|| tokio::spawn(status_line::show(report)));
+        let line = shows_line.then(|| tokio::spawn(live_line::show(report, line::of)));
         agent.run(self.stop_signal()?).await;
         for task in [page, line].into_iter().flatten() {
             task.abort();
@@ -130,7 +127,7 @@ impl Agent {
         let node = self.node.clone().expect("clap asks for it");
         let server = reach::server(self.server.as_deref(), |name| std::env::var(name).ok())?;
         let server = server.as_str().trim_end_matches('/');
-        let secret = secret::find(self.secret_file.as_deref())?;
+        let secret = secret::NODE.find(self.secret_file.as_deref())?;
         let workflows = Workflows::load(self.workflows.as_deref())?;
         let clock = SystemClock::start();
         let options = Options {
@@ -154,29 +151,19 @@ impl Agent {
         Ok(Running::open(options, backend, executor).await?)
     }
 
-    /// Becomes what to do with running tasks when somebody asks to stop; whoever asks twice does not want to wait.
+    /// Becomes what to do with running tasks when somebody asks to stop.
+    ///
+    /// Any death is safe: what runs ends with this process and is reported at the next start (N22b).
     fn stop_signal(&self) -> Result<watch::Receiver<Option<Drain>>, Failure> {
-        let (mut interrupt, mut terminate) =
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let drain = match self.on_stop {
             OnStop::Finish => Drain::Finish,
             OnStop::HandBack => Drain::HandBack,
         };
         let (stop, stopped) = watch::channel(None);
-        tokio::spawn(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
+        stop::on_request(move || {
             tracing::info!("draining: no new tasks; once more ends at once");
             stop.send_replace(Some(drain));
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            // Any death is safe: what runs ends with this process and is reported at the next start (N22b).
-            std::process::exit(Exit::Failed as i32);
-        });
+        })?;
         Ok(stopped)
     }
 }
