@@ -19,7 +19,13 @@ use muster_workers::simulation::{
     runtime::{Options, Worker},
     wire::Introduction,
 };
-use std::{io::IsTerminal, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Args)]
@@ -100,7 +106,10 @@ impl SimWorker {
             tracing::info!("leaving: what runs is ended, and the master is told; once more ends at once");
             leaving.cancel();
         })?;
-        let worker = self.open().await?;
+        let worker = tokio::select! {
+            opened = self.open() => opened?,
+            () = leave.cancelled() => return Ok(Exit::Fine),
+        };
         let line = shows_line.then(|| tokio::spawn(live_line::show(worker.watch(), line::of)));
         let over = worker.run(leave).await;
         if let Some(line) = line {
@@ -162,9 +171,19 @@ impl SimWorker {
         let state = std::path::absolute(&self.state)?;
         std::fs::create_dir_all(&state)?;
         let lock = state.join(format!("{}.lock", self.id));
-        wait_for_earlier_guards(&lock).await?;
+        wait_for_earlier_life(&lock).await?;
         Ok(Renderer::Exec(Exec { argv: self.exec.clone(), guards: Guards::of_own_binary(lock) }))
     }
+}
+
+/// Nothing is begun while a program of an earlier worker of this name still runs.
+async fn wait_for_earlier_life(lock: &Path) -> Result<(), Failure> {
+    let mut gone = pin!(wait_for_earlier_guards(lock));
+    if let Ok(waited) = tokio::time::timeout(SILENT_WAIT, &mut gone).await {
+        return Ok(waited?);
+    }
+    tracing::warn!(lock = %lock.display(), "programs of an earlier worker still run; waiting until they are gone");
+    Ok(gone.await?)
 }
 
 /// S1: what a worker may be called.
@@ -181,6 +200,8 @@ fn worker_name(text: &str) -> Result<String, String> {
 
 const NAME_CHARS_MAX: usize = 64;
 const CONNECT: Duration = Duration::from_secs(5);
+/// Programs are killed within moments; only what cannot be killed takes longer.
+const SILENT_WAIT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,8 @@ pub struct Task {
     pub session: Text,
     /// What to render, as JSON; nothing here looks into it but the renderer.
     pub scenario: Text,
+    /// The session's cameras, as JSON, where it has some.
+    pub cameras: Option<Text>,
     /// Which frames.
     pub frames: FrameRange,
     /// The ids that this attempt may give to persons.
@@ -128,6 +130,7 @@ pub(super) mod tests {
             id: "demo.00000000".into(),
             session: "demo".into(),
             scenario: "{}".into(),
+            cameras: None,
             frames: FrameRange { start: 0, end: 10 },
             ids: IdRange { chunk: 5, start: 4_000_000, end: 5_000_000 },
             attempt: 1,

@@ -49,7 +49,8 @@ impl Finished {
     /// Puts all of it on disk and gives the message.
     pub(super) fn hand_in(&self, output: &Output) -> Result<String, OutputError> {
         let mut poses = output.files(POSES);
-        let too_many = poses.len() > POSE_FILES_MAX;
+        let bytes: usize = poses.iter().map(|name| name.len() + 3).sum();
+        let too_many = poses.len() > POSE_FILES_MAX || bytes > POSE_BYTES_MAX;
         let (inline, path) = self.fragment(output, too_many.then_some(POSES))?;
         if too_many {
             poses.clear();
@@ -106,6 +107,7 @@ pub(super) const POSES: &str = "poses";
 const INLINE_BYTES_MAX: usize = 512 << 10;
 /// More than these are not listed one by one.
 const POSE_FILES_MAX: usize = 4_096;
+const POSE_BYTES_MAX: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -173,6 +175,17 @@ mod tests {
         let fragment: Value = serde_json::from_slice(&fs::read(place.path().join(path)).unwrap()).unwrap();
         assert_eq!(fragment["frames"].as_array().unwrap().len(), 10_000);
         assert_eq!((&fragment["poseDirectory"], &body["poseFiles"]), (&json!("poses"), &json!([])));
+    }
+
+    /// S21: a fragment has the session's cameras, where the task brings them.
+    #[test]
+    fn the_sessions_cameras_come_first() {
+        let place = tempfile::tempdir().unwrap();
+        let output = Output::prepare(place.path(), None).unwrap();
+        let mut finished = finished(1, Rendered::default());
+        finished.task = Arc::new(Task { cameras: Some(r#"[{"id":"left"}]"#.into()), ..example() });
+        let body: Value = serde_json::from_str(&finished.hand_in(&output).unwrap()).unwrap();
+        assert_eq!(body["manifestFragment"]["cameras"], json!([{"id": "left"}]));
     }
 
     /// S27: what a program left as its fragment is used, and nothing is made up in its place.

@@ -2,6 +2,7 @@
 
 use super::super::Task;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 /// A fragment as it is written.
 #[derive(Debug, Serialize)]
@@ -12,7 +13,7 @@ pub(super) struct Fragment<'a> {
     worker_id: &'a str,
     session_id: &'a str,
     task_id: &'a str,
-    cameras: Vec<String>,
+    cameras: Box<RawValue>,
     statistics: Statistics,
     validation_summary: Validation,
     replay: bool,
@@ -76,7 +77,7 @@ impl<'a> Fragment<'a> {
             worker_id: contents.worker,
             session_id: &task.session,
             task_id: &task.id,
-            cameras: (1..=contents.cameras).map(|number| format!("camera-{number}")).collect(),
+            cameras: cameras(task, contents.cameras),
             statistics: Statistics {
                 frames: task.frames.len() - contents.dropped,
                 persons: (!contents.frames.is_empty()).then_some(persons),
@@ -97,4 +98,13 @@ impl<'a> Fragment<'a> {
     pub(super) fn name(worker: &str, chunk: u64) -> String {
         format!("meta/manifest_fragment_{worker}_{chunk}.json")
     }
+}
+
+/// The session's cameras, as it has them; else as many as the worker has.
+fn cameras(task: &Task, count: u32) -> Box<RawValue> {
+    let given = task.cameras.as_ref().and_then(|cameras| RawValue::from_string(cameras.to_string()).ok());
+    given.unwrap_or_else(|| {
+        let names: Vec<String> = (1..=count).map(|number| format!("camera-{number}")).collect();
+        serde_json::value::to_raw_value(&names).expect("names are texts")
+    })
 }

@@ -69,6 +69,7 @@ pub fn read_task(bytes: &[u8]) -> Result<Task, WireError> {
         id: fields.get::<String>("taskId")?.into(),
         session: fields.get::<String>("sessionId")?.into(),
         scenario: fields.raw("scenario").unwrap_or("null").into(),
+        cameras: fields.raw("cameras").filter(|cameras| cameras.starts_with('[')).map(Text::from),
         frames: FrameRange { start, end },
         ids: read_chunk(&chunk)?,
         attempt: fields.get("attempt")?,
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
 
     const TASK: &str = r#"{"taskId":"demo.00000100","sessionId":"demo","scenario":{"fps": 25, "x":1.50},
-        "frameRange":[100,200],"globalIdChunk":{"chunkId":2,"range":[1000000,2000000]},"attempt":1,"epoch":3,
+        "cameras":["left", {"id": 2}],"frameRange":[100,200],"globalIdChunk":{"chunkId":2,"range":[1000000,2000000]},"attempt":1,"epoch":3,
         "outputDirectory":"/out/session_demo/chunks/2","replay":true,"later":[1]}"#;
 
     /// S3: a task as the contract has it; fields of a later version do no harm, the scenario stays as it was written.
@@ -135,6 +136,7 @@ mod tests {
     fn a_task_is_read() {
         let task = read_task(TASK.as_bytes()).unwrap();
         assert_eq!(&*task.scenario, r#"{"fps": 25, "x":1.50}"#);
+        assert_eq!(task.cameras.as_deref(), Some(r#"["left", {"id": 2}]"#));
         assert_eq!(task.frames, FrameRange { start: 100, end: 200 });
         assert_eq!(task.ids, IdRange { chunk: 2, start: 1_000_000, end: 2_000_000 });
         assert_eq!((task.attempt, task.epoch, task.replay), (1, 3, true));

@@ -98,18 +98,22 @@ pub fn write_ids_request(worker: &str, task: &str, count: u64) -> Vec<u8> {
 
 /// A task as the master wrote it (S3).
 fn task_value(task: &Task) -> Value {
-    let scenario: Value = serde_json::from_str(&task.scenario).unwrap_or_default();
-    json!({
+    let value = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let mut task_value = json!({
         "taskId": &*task.id,
         "sessionId": &*task.session,
-        "scenario": scenario,
+        "scenario": value(&task.scenario),
         "frameRange": [task.frames.start, task.frames.end],
         "globalIdChunk": {"chunkId": task.ids.chunk, "range": [task.ids.start, task.ids.end]},
         "attempt": task.attempt,
         "epoch": task.epoch,
         "outputDirectory": &*task.directory,
         "replay": task.replay,
-    })
+    });
+    if let Some(cameras) = &task.cameras {
+        task_value["cameras"] = value(cameras);
+    }
+    task_value
 }
 
 fn bytes(body: &Value) -> Vec<u8> {
@@ -179,7 +183,7 @@ mod tests {
     /// S19: currentTask is the task as in S3, or null.
     #[test]
     fn a_rebind_holds_the_task() {
-        let task = Arc::new(example());
+        let task = Arc::new(Task { cameras: Some("[1]".into()), ..example() });
         let rebind = Rebind {
             number: 1,
             epoch: 2,
