@@ -1,7 +1,7 @@
 //! End to end: the real binary, kill -9 included.
 //!
 //! What the tests share: a server on a directory of its own ([`Server`]), callers that speak plain HTTP
-//! ([`Client`]), the agent of a PC ([`Agent`]) and a node that exists only here ([`FakeNode`]), the tables as any SQL client sees them
+//! ([`Client`]), the agent of a PC ([`Agent`]), a simulation worker ([`SimWorker`]) and a node that exists only here ([`FakeNode`]), the tables as any SQL client sees them
 //! ([`Database`]), and chance that can be repeated ([`Dice`]). For the drivers of the agent there are the real adb
 //! server ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]). Nothing here
 //! knows a crate of the server: the binary and what it writes are all there is.
@@ -18,6 +18,7 @@ mod dice;
 mod event;
 mod node;
 mod server;
+mod sim_worker;
 mod stream;
 mod vendor;
 
@@ -31,5 +32,6 @@ pub use dice::Dice;
 pub use event::{Event, FAILURE_REASONS};
 pub use node::FakeNode;
 pub use server::{Server, binary, muster_command};
+pub use sim_worker::SimWorker;
 pub use stream::{EventStream, FeedEvent};
 pub use vendor::{VendorReply, VendorServer};

@@ -146,6 +146,18 @@ impl Server {
         std::fs::read_to_string(self.data().join("node-secret")).unwrap()
     }
 
+    /// The secret with which simulation workers enrol.
+    #[must_use]
+    pub fn enrol_secret(&self) -> String {
+        std::fs::read_to_string(self.data().join("enrol-secret")).unwrap()
+    }
+
+    /// One session as operators see it.
+    #[must_use]
+    pub fn session(&self, id: &str) -> Value {
+        self.admin().get(&format!("/api/v1/sessions/{id}")).expect(200)
+    }
+
     /// Everything it logged, over all its starts.
     #[must_use]
     pub fn log(&self) -> String {

@@ -8,12 +8,17 @@ use crate::stopwatch::Stopwatch;
 /// Runs the series that was asked for, or all.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let series = match arguments.split_first() {
-        None => vec![Series::Kills(KILLS), Series::Agents(KILLS), Series::Seeds(SEEDS)],
+        None => {
+            vec![Series::Kills(KILLS), Series::Agents(KILLS), Series::Frames(FRAMES), Series::Seeds(SEEDS)]
+        }
         Some((name, rest)) if name == "kills" => {
             vec![Series::Kills(options::number(rest, "--times", KILLS)?)]
         }
         Some((name, rest)) if name == "agents" => {
             vec![Series::Agents(options::number(rest, "--times", KILLS)?)]
+        }
+        Some((name, rest)) if name == "frames" => {
+            vec![Series::Frames(options::number(rest, "--frames", FRAMES)?)]
         }
         Some((name, rest)) if name == "seeds" => {
             vec![Series::Seeds(options::number(rest, "--seeds", SEEDS)?)]
@@ -38,6 +43,7 @@ fn summarize(reports: Vec<Report>) -> Result<(), Failure> {
 enum Series {
     Kills(u64),
     Agents(u64),
+    Frames(u64),
     Seeds(u64),
 }
 
@@ -58,6 +64,7 @@ impl Series {
         match self {
             Series::Kills(times) => format!("{times} kills"),
             Series::Agents(times) => format!("{times} kills of agents and server"),
+            Series::Frames(frames) => format!("{frames} frames under fire"),
             Series::Seeds(seeds) => format!("{seeds} seeds"),
         }
     }
@@ -66,6 +73,7 @@ impl Series {
         match self {
             Series::Kills(times) => kill(*times, "kill"),
             Series::Agents(times) => kill(*times, "agent_kill"),
+            Series::Frames(frames) => render(*frames),
             Series::Seeds(seeds) => simulate(*seeds),
         }
     }
@@ -90,6 +98,13 @@ fn kill(times: u64, test: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+fn render(frames: u64) -> Result<(), Failure> {
+    process::run(&mut cargo(&["build", "--release", "-p", "muster"]))?;
+    let mut tests =
+        cargo(&["test", "-q", "-p", "muster-tests", "--test", "session_kill", "--", "--nocapture"]);
+    process::run(tests.env("MUSTER_FRAMES", frames.to_string()).env("MUSTER_BIN", process::release_binary()?))
+}
+
 fn simulate(seeds: u64) -> Result<(), Failure> {
     let run = &["run", "--release", "-p", "muster", "--", "simulate", "--seeds"];
     process::run(cargo(run).arg(seeds.to_string()))
@@ -100,11 +115,13 @@ pub(crate) const HELP: &str = "\
 usage: cargo xtask soak                     all series
        cargo xtask soak kills [--times N]   kill -9 the server N times (200)
        cargo xtask soak agents [--times N]  kill -9 agents and the server N times (200)
+       cargo xtask soak frames [--frames N] render N frames while workers and the server are killed (10000)
        cargo xtask soak seeds [--seeds N]   simulate N seeds (100000)";
 
 const KILLS: u64 = 200;
 /// Kills of one data directory; every round looks at all that was ever acknowledged in it, so a new one begins then.
 const KILLS_PER_LIFE: u64 = 20;
+const FRAMES: u64 = 10_000;
 const SEEDS: u64 = 100_000;
 
 #[cfg(test)]
