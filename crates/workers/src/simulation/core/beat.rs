@@ -23,6 +23,7 @@ impl Core {
             }
             Ok(heard) => {
                 bound.answered(number, now);
+                self.miss_pause(&heard.orders);
                 self.hear(heard, now);
             }
             Err(Trouble::NoAnswer(_)) => bound.failed(number),
@@ -128,9 +129,17 @@ impl Core {
                 }
             }
             Order::Reregister => self.lose(Loss::Ordered, now),
-            Order::Pause => self.is_paused = true,
-            Order::Resume => self.is_paused = false,
+            Order::Pause => self.pauses = self.pauses.saturating_add(1),
+            Order::Resume => self.pauses = 0,
             Order::Stop(task) => self.stop(&task),
+        }
+    }
+
+    /// A master that said `pause` again and again and says it no more has resumed: its word for that may have been lost.
+    /// One that says it once is taken at its word until it says `resume`.
+    fn miss_pause(&mut self, orders: &[Order]) {
+        if self.pauses >= REPEATED && !orders.contains(&Order::Pause) {
+            self.pauses = 0;
         }
     }
 
@@ -175,4 +184,5 @@ const QUARANTINED: &str = "Quarantined";
 const ZOMBIE: &str = "zombie";
 const NOT_FOUND: u16 = 404;
 const GONE: u16 = 410;
+const REPEATED: u32 = 2;
 const REBIND_AGAIN: Millis = Millis(1_000);

@@ -60,7 +60,8 @@ pub struct Core {
     state: Text,
     /// How fast the master lets it render.
     allowed: Ratio,
-    is_paused: bool,
+    /// How often the master said `pause` since it last let it work.
+    pauses: u32,
     /// The pace that was asked for last.
     pace: Ratio,
     works: BTreeMap<u64, Held>,
@@ -84,7 +85,7 @@ impl Core {
             epoch: 0,
             state: UNTOLD.into(),
             allowed: FULL,
-            is_paused: false,
+            pauses: 0,
             pace: FULL,
             works: BTreeMap::new(),
             done: Done::default(),
@@ -164,7 +165,7 @@ impl Core {
 
     /// Says how fast to render, when that has changed.
     fn keep_pace(&mut self) {
-        let pace = if self.is_paused { STILL } else { self.allowed };
+        let pace = if self.pauses > 0 { STILL } else { self.allowed };
         if pace != self.pace {
             self.pace = pace;
             self.actions.push_back(Action::Pace(pace));

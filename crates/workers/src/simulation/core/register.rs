@@ -71,7 +71,7 @@ impl Core {
         self.was_registered = true;
         self.epoch = registration.epoch;
         self.state = UNTOLD.into();
-        (self.allowed, self.is_paused) = (FULL, false);
+        (self.allowed, self.pauses) = (FULL, 0);
         self.pulls.next_at = now;
         self.note(Note::Registered { epoch: registration.epoch });
     }

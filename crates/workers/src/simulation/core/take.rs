@@ -90,7 +90,7 @@ impl Core {
     pub(super) fn wants_work(&self) -> bool {
         let Link::Bound(bound) = &self.link else { return false };
         let may =
-            !self.is_paused && !self.is_quarantined() && self.farewell.is_none() && !bound.rebind.is_wanted;
+            self.pauses == 0 && !self.is_quarantined() && self.farewell.is_none() && !bound.rebind.is_wanted;
         may && self.settings.pull_wait.is_some() && self.pulls.asking.is_none() && !self.is_full()
     }
 

@@ -401,6 +401,25 @@ fn pause_and_resume_are_obeyed() {
     );
 }
 
+/// S2: the word for `resume` may be lost; a master that repeated `pause` and no longer does has said as much.
+#[test]
+fn a_lost_resume_is_made_up_for() {
+    check(
+        "
+        0s    start
+        0s    registered
+        0s    cut
+        0.1s  heard orders=pause  -> pace 0
+        1s    heard               -> nothing
+        2s    heard orders=resume -> pace 1
+        3s    heard orders=pause  -> pace 0
+        4s    heard orders=pause  -> nothing
+        5s    beat-silent         -> nothing
+        6s    heard               -> pace 1
+        ",
+    );
+}
+
 /// S2, S26: `{stop: taskId}` ends that task and no other, and nothing more is told of it.
 #[test]
 fn a_stopped_task_is_not_reported() {
