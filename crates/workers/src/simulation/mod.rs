@@ -1,6 +1,6 @@
 //! The reference worker of simulation sessions (S27).
 //!
-//! [`core`] decides everything and touches nothing; [`render`] makes the files of a range; [`runtime`] puts a network,
+//! [`mod@core`] decides everything and touches nothing; [`render`] makes the files of a range; [`runtime`] puts a network,
 //! programs, files and a clock around them.
 
 pub mod core;

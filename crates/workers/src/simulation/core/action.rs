@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Something to be done outside the core.
 ///
 /// Whatever carries a number is answered by that number, and always: where nothing came back, with
-/// [`Trouble::NoAnswer`].
+/// [`super::Trouble::NoAnswer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Register and say [`super::Core::registered`]. No call that is still on its way matters any more.

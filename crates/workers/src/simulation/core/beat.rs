@@ -62,10 +62,9 @@ impl Core {
     /// Tells that it lives, when it is time to.
     pub(super) fn beat(&mut self, now: Timestamp) {
         let number = self.last_number + 1;
-        let (status, is_telling) = (self.word(), self.farewell.as_ref().is_some_and(Farewell::is_telling));
+        let (status, is_silent) = (self.word(), self.farewell.as_ref().is_some_and(Farewell::is_silent));
         let Link::Bound(bound) = &mut self.link else { return };
-        // Whoever has said good-bye and goes on calling is a zombie (S6).
-        if bound.next_beat_at > now || is_telling {
+        if bound.next_beat_at > now || is_silent {
             return;
         }
         bound.sent(number, now);

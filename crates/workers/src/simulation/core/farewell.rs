@@ -39,9 +39,10 @@ impl Farewell {
         self.step == Step::Said
     }
 
-    /// Whether all that is left is to tell the master.
-    pub(super) const fn is_telling(&self) -> bool {
-        !matches!(self.step, Step::Tidying)
+    /// Whether the master shall hear no more signs of life: whoever was removed or has said good-bye, and goes on
+    /// calling, is a zombie (S6).
+    pub(super) const fn is_silent(&self) -> bool {
+        matches!(self.why, Over::Refused(_)) || !matches!(self.step, Step::Tidying)
     }
 
     pub(super) fn next_wake(&self) -> Option<Timestamp> {

@@ -15,8 +15,8 @@ pub(super) struct Away {
     /// Registrations in a row that came to nothing, or did not hold.
     pub(super) tries: u32,
     pub(super) next_at: Timestamp,
-    /// The registration on its way, and since when.
-    pub(super) asking: Option<(u64, Timestamp)>,
+    /// The registration on its way.
+    pub(super) asking: Option<u64>,
 }
 
 /// Registered.
@@ -31,7 +31,7 @@ pub(super) struct Bound {
     pub(super) next_beat_at: Timestamp,
     pub(super) rtt: Option<Millis>,
     pub(super) rebind: Rebinding,
-    /// When the last heartbeat left that was answered.
+    /// When the last heartbeat left that was answered, or when it registered.
     heard_at: Timestamp,
     /// Heartbeats that left after it.
     unanswered: Vec<Try>,
@@ -54,8 +54,8 @@ struct Try {
 }
 
 impl Bound {
-    /// Registered by a call that left at `asked_at`.
-    pub(super) fn new(interval: Millis, epoch: u64, asked_at: Timestamp, now: Timestamp) -> Self {
+    /// Registered now.
+    pub(super) fn new(interval: Millis, epoch: u64, now: Timestamp) -> Self {
         Self {
             since: now,
             interval: interval.clamp(INTERVAL_MIN, INTERVAL_MAX),
@@ -64,7 +64,7 @@ impl Bound {
             next_beat_at: now,
             rtt: None,
             rebind: Rebinding::default(),
-            heard_at: asked_at,
+            heard_at: now,
             unanswered: Vec::new(),
         }
     }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn bound() -> Bound {
-        Bound::new(Millis(1_000), 1, Timestamp(0), Timestamp(0))
+        Bound::new(Millis(1_000), 1, Timestamp(0))
     }
 
     /// S8: five tries at 1 s, however they fail; one answer, even a late one, and all is well.

@@ -113,12 +113,12 @@ impl Core {
     /// When it must be woken, whatever happens until then; nothing while all depends on others.
     #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
-        let is_telling = self.farewell.as_ref().is_some_and(Farewell::is_telling);
+        let is_silent = self.farewell.as_ref().is_some_and(Farewell::is_silent);
         let link = match &self.link {
             Link::Away(away) => {
                 Some(away.next_at).filter(|_| away.asking.is_none() && self.farewell.is_none())
             }
-            Link::Bound(bound) => Some(bound.next_wake()).filter(|_| !is_telling),
+            Link::Bound(bound) => Some(bound.next_wake()).filter(|_| !is_silent),
         };
         let pull = self.wants_work().then_some(self.pulls.next_at);
         let works = self.works.values().filter_map(Held::next_wake);

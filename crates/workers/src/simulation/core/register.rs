@@ -12,14 +12,15 @@ impl Core {
     /// A registration was answered.
     pub fn registered(&mut self, number: u64, answer: Result<Registration, Trouble>, now: Timestamp) {
         let Link::Away(away) = &mut self.link else { return };
-        let Some((_, asked_at)) = away.asking.filter(|(asked, _)| *asked == number) else { return };
-        away.asking = None;
+        if away.asking.take_if(|asked| *asked == number).is_none() {
+            return;
+        }
         match answer {
             Ok(registration) if registration.epoch < self.epoch => {
                 away.next_at = now + REFUSED_FOR;
                 self.note(Note::StaleMaster { epoch: registration.epoch });
             }
-            Ok(registration) => self.bind(registration, asked_at, now),
+            Ok(registration) => self.bind(registration, now),
             Err(trouble) => self.not_registered(trouble, now),
         }
         self.settle(now);
@@ -33,7 +34,7 @@ impl Core {
         if is_leaving || away.asking.is_some() || away.next_at > now {
             return;
         }
-        away.asking = Some((number, now));
+        away.asking = Some(number);
         self.last_number = number;
         self.actions.push_back(Action::Register(number));
     }
@@ -62,10 +63,10 @@ impl Core {
         }
     }
 
-    fn bind(&mut self, registration: Registration, asked_at: Timestamp, now: Timestamp) {
+    fn bind(&mut self, registration: Registration, now: Timestamp) {
         let Link::Away(away) = &self.link else { return };
         let tries = away.tries;
-        let mut bound = Bound::new(registration.interval, registration.epoch, asked_at, now);
+        let mut bound = Bound::new(registration.interval, registration.epoch, now);
         bound.tries = tries;
         self.link = Link::Bound(bound);
         self.was_registered = true;

@@ -39,7 +39,7 @@ impl Pacer {
     fn look(&mut self) {
         let now = Instant::now();
         let elapsed = now.duration_since(self.looked_at).as_secs_f64();
-        self.credit = (self.credit + elapsed * self.rate).min(BATCH_MAX);
+        self.credit = (self.credit + elapsed * self.rate).min(f64::from(BATCH_FRAMES_MAX));
         self.looked_at = now;
         self.rate = self.frames_per_second * self.pace.borrow_and_update().value();
     }
@@ -56,8 +56,8 @@ impl Pacer {
 const TICK_S: f64 = 0.001;
 /// How often one that stands still looks whether it may go on, besides being told.
 const STILL_S: f64 = 60.0;
-/// Frames that are made in one go at most.
-const BATCH_MAX: f64 = 32.0;
+/// Frames that are due at once at most.
+pub(super) const BATCH_FRAMES_MAX: u32 = 32;
 
 #[cfg(test)]
 mod tests {
@@ -94,7 +94,7 @@ mod tests {
         let (_set, pace) = watch::channel(Ratio(1_000_000));
         let mut pacer = Pacer::new(1_000_000, pace);
         for _ in 0..10 {
-            assert!(pacer.due().await <= 32);
+            assert!(pacer.due().await <= BATCH_FRAMES_MAX.into());
         }
     }
 }

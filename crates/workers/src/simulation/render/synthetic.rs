@@ -6,7 +6,7 @@ use super::{
     fragment::{FrameEntry, FrameStatistics},
     ids::Purse,
     output::{Output, OutputError},
-    pacer::Pacer,
+    pacer::{BATCH_FRAMES_MAX, Pacer},
     picture::Frame,
 };
 use crate::simulation::core::{Seen, Trouble};
@@ -83,7 +83,7 @@ impl Synthetic {
     }
 
     fn batch_ids(&self) -> u64 {
-        u64::from(self.persons_per_frame) * BATCH_FRAMES_MAX
+        u64::from(self.persons_per_frame) * u64::from(BATCH_FRAMES_MAX)
     }
 
     fn batch(
@@ -130,7 +130,5 @@ fn scenario_rate(scenario: &str) -> u64 {
 
 const FRAMES: &str = "frames";
 const LABELS: &str = "labels";
-/// As many as a pacer hands out at once.
-const BATCH_FRAMES_MAX: u64 = 32;
 const SCENE_RATE: u64 = 30;
 const ASK_AGAIN: Duration = Duration::from_secs(1);
