@@ -189,3 +189,39 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 const CALLS_MAX: usize = 64;
 const CALLS_PER_ENDPOINT_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sha2::Digest;
+
+    /// S3: the signature is lower-case hex of the HMAC-SHA-256 over the body's bytes, keyed by the token's SHA-256.
+    #[test]
+    fn a_signature_is_as_others_compute_it() {
+        // printf '{"taskId":"demo.00000000"}' |
+        //   openssl dgst -sha256 -mac HMAC -macopt hexkey:$(printf t0ken | sha256sum | cut -d' ' -f1)
+        let key: [u8; 32] = Sha256::digest(b"t0ken").into();
+        assert_eq!(
+            signature(&key, br#"{"taskId":"demo.00000000"}"#),
+            "07e9bc478e8305bc026d285d8b94090121eca5762cbdb57f6c26f5a4144901c7"
+        );
+    }
+
+    /// S3: the address is the endpoint's, with the worker's name in its place and nothing else of it.
+    #[test]
+    fn a_task_goes_to_its_workers_address() {
+        let worker = Name::new("gpu.01").unwrap();
+        for (endpoint, url) in [
+            ("http://10.0.0.7:9000", "http://10.0.0.7:9000/workers/gpu.01/tasks"),
+            ("https://gpu/base/", "https://gpu/base/workers/gpu.01/tasks"),
+            ("http://[::1]:9000/a?b=c#d", "http://[::1]:9000/a/workers/gpu.01/tasks"),
+        ] {
+            assert_eq!(address(endpoint, &worker).unwrap().as_str(), url);
+        }
+        let odd = Name::new("a?b#c%2f").unwrap();
+        assert_eq!(address("http://h", &odd).unwrap().as_str(), "http://h/workers/a%3Fb%23c%252f/tasks");
+        for bad in ["", "10.0.0.7:9000", "ftp://h", "file:///etc/passwd", "mailto:a@b", "http://"] {
+            assert!(matches!(address(bad, &worker), Err(PushError::Address(_))), "{bad}");
+        }
+    }
+}

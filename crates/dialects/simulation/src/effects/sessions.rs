@@ -22,7 +22,8 @@ impl Runner {
         while let Some(wish) = self.sessions.take(&session) {
             if wish.merge {
                 let merged = self.persist("write a manifest", wish.epoch, || self.merge(&session)).await;
-                if merged == Some(true) {
+                // Wanted again, something was reopened since: this manifest is not the last.
+                if merged == Some(true) && !self.sessions.is_wanted(&session) {
                     self.tell(FrameCommand::Merged { session: session.clone() }).await;
                 }
             } else {

@@ -211,13 +211,15 @@ fn word_for(kind: FileType) -> &'static str {
     match kind {
         FileType::RegularFile => "a file",
         FileType::Directory => "a directory",
-        FileType::Symlink => "a symbolic link",
+        FileType::Symlink => A_LINK,
         FileType::Fifo => "a pipe",
         FileType::Socket => "a socket",
         _ => "a device",
     }
 }
 
+/// What people call what is never followed.
+pub(super) const A_LINK: &str = "a symbolic link";
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// A pipe that somebody planted must not make the opening wait.

@@ -2,7 +2,7 @@
 
 use super::{
     OutputRoot, TaskFiles,
-    directory::Directory,
+    directory::{A_LINK, Directory},
     entry::{Entry, checked_worker},
     error::{OutputError, PathFault},
     path::parts,
@@ -113,10 +113,7 @@ pub(super) fn fragment_file(worker: &Name, chunk: u64) -> Result<String, OutputE
 pub(super) fn as_fault(error: OutputError, path: &str) -> OutputError {
     let OutputError::InTheWay { path: place, found, .. } = &error else { return error };
     let part = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let fault = match *found {
-        "a symbolic link" => PathFault::Link(part),
-        _ => PathFault::NotPlain(part),
-    };
+    let fault = if *found == A_LINK { PathFault::Link(part) } else { PathFault::NotPlain(part) };
     OutputError::Path { path: path.to_owned(), fault }
 }
 

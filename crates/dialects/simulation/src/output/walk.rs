@@ -88,9 +88,9 @@ pub(super) fn look_at(
 
 /// Size and hash of what the file held when it was opened: whoever still appends to it does not hold up the audit.
 fn hash(file: File) -> io::Result<(u64, String)> {
-    let mut content = file.metadata().map(|meta| meta.len()).map(|size| file.take(size))?;
-    let (mut hasher, mut size) = (Sha256::new(), 0);
-    let mut buffer = vec![0; BUFFER_BYTES];
+    let length = file.metadata()?.len();
+    let mut buffer = vec![0; usize::try_from(length).map_or(BUFFER_BYTES, |length| length.min(BUFFER_BYTES))];
+    let (mut content, mut hasher, mut size) = (file.take(length), Sha256::new(), 0);
     loop {
         match content.read(&mut buffer)? {
             0 => return Ok((size, hex(&hasher.finalize()))),

@@ -1,0 +1,76 @@
+//! S15: what fails is tried again until it works, with growing pauses, and is complained about once.
+
+use super::super::persist::Trouble;
+use super::*;
+use crate::output::OutputError;
+use muster_coordinator::Refusal;
+use std::{cell::Cell, io};
+use tokio::time::Instant;
+
+/// S15: an effect is not lost to a full disk; pauses grow from a second to a minute.
+#[tokio::test(start_paused = true)]
+async fn a_full_disk_is_waited_for() {
+    let world = World::new().await;
+    let runner = world.runner();
+    let (tries, began) = (Cell::new(0), Instant::now());
+    let done = runner.persist("test", world.coordinator.epoch(), || async {
+        tries.set(tries.get() + 1);
+        if tries.get() <= 8 { Err(full().into()) } else { Ok("done") }
+    });
+    assert_eq!(done.await, Some("done"));
+    assert_eq!(tries.get(), 9);
+    // The clock is the test's own: it goes on when everybody waits.
+    assert_eq!(began.elapsed().as_secs(), 1 + 2 + 4 + 8 + 16 + 32 + 60 + 60);
+}
+
+/// S15: what the next term will ask for again is not done for the last.
+#[tokio::test(start_paused = true)]
+async fn a_term_that_is_over_wants_nothing() {
+    let world = World::new().await;
+    let runner = world.runner();
+    let over = runner.persist("test", world.coordinator.epoch(), || async {
+        Err::<(), _>(Trouble::from(Refusal::Unavailable))
+    });
+    assert_eq!(over.await, None);
+    let tries = Cell::new(0);
+    let of_another = runner.persist("test", world.coordinator.epoch() + 1, || async {
+        tries.set(tries.get() + 1);
+        Err::<(), Trouble>(full().into())
+    });
+    assert_eq!((of_another.await, tries.get()), (None, 1));
+}
+
+/// S15: a disk that comes back finds its work waiting.
+#[tokio::test(start_paused = true)]
+async fn what_is_in_the_way_is_waited_for() {
+    let world = World::new().await;
+    std::fs::write(world.path("quarantine"), "somebody's").unwrap();
+    let home = world.root.make_task_directory(TaskFiles { output: "session_s1", chunk: 1 }).unwrap();
+    std::fs::write(home.join("a"), "a").unwrap();
+    let record = Arc::new(muster_model::QuarantineRecord {
+        id: muster_model::EntryId::Chunk(1),
+        session: session(),
+        output: "session_s1".into(),
+        worker: name("W1"),
+        moved: false,
+        files: 0,
+        confirmed: None,
+        at: Timestamp(0),
+    });
+    let runner = world.runner();
+    let tries = Cell::new(0);
+    let files = runner.persist("test", world.coordinator.epoch(), || async {
+        tries.set(tries.get() + 1);
+        if tries.get() == 3 {
+            std::fs::rename(world.path("quarantine"), world.path("moved_away")).unwrap();
+        }
+        runner.set_apart(&record).await
+    });
+    assert_eq!((files.await, tries.get()), (Some(1), 3));
+    assert!(world.path("quarantine/dropped_chunks/1/a").exists());
+}
+
+fn full() -> OutputError {
+    let error = io::Error::from(io::ErrorKind::StorageFull);
+    OutputError::Disk { doing: "write", path: "/out/x".into(), error }
+}
