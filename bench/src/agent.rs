@@ -2,12 +2,12 @@
 
 use crate::{
     connection::Connection,
+    cost::Cost,
     server::{NODE_SECRET, Server, binary},
     stopwatch::now,
 };
 use serde_json::Value;
 use std::{
-    fs,
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
@@ -56,13 +56,6 @@ fn keep_busy(server: &Server) -> u32 {
 
 struct Agent(Child);
 
-/// What a span of time cost.
-struct Cost {
-    span: Duration,
-    cpu: Duration,
-    resident_kib: u64,
-}
-
 impl Agent {
     fn start(server: &Server, spool: &Path) -> Self {
         let mut child = Command::new(binary())
@@ -80,32 +73,7 @@ impl Agent {
     }
 
     fn watch(&self, meanwhile: impl FnOnce()) -> Cost {
-        let (begun, before) = (now(), self.cpu());
-        meanwhile();
-        Cost { span: begun.elapsed(), cpu: self.cpu() - before, resident_kib: self.resident_kib() }
-    }
-
-    /// The time on a core of all its threads, in nanoseconds of the scheduler.
-    fn cpu(&self) -> Duration {
-        let threads = fs::read_dir(format!("/proc/{}/task", self.0.id())).expect("the agent lives");
-        let spent = |thread: fs::DirEntry| -> Option<u64> {
-            let stat = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-            stat.split(' ').next()?.parse().ok()
-        };
-        Duration::from_nanos(threads.filter_map(Result::ok).filter_map(spent).sum())
-    }
-
-    fn resident_kib(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id())).expect("the agent lives");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux says so");
-        line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")
-    }
-}
-
-impl Cost {
-    fn words(&self) -> String {
-        let share = 100.0 * self.cpu.as_secs_f64() / self.span.as_secs_f64();
-        format!("{share:>6.2} % of a core   {:>5.1} MiB resident", self.resident_kib as f64 / 1024.0)
+        Cost::watch(self.0.id(), meanwhile)
     }
 }
 

@@ -29,6 +29,11 @@ impl Connection {
         self.send(path, ADMIN_TOKEN, body)
     }
 
+    /// Posts a body with any token.
+    pub(crate) fn post_with(&mut self, path: &str, token: &str, body: &str) -> Value {
+        serde_json::from_str(&self.send(path, token, body)).expect("an answer is JSON")
+    }
+
     /// Pulls jobs for a node.
     pub(crate) fn pull(&mut self, body: &str) -> Value {
         serde_json::from_str(&self.post("/api/nodes/pull", body)).expect("a pull is answered with JSON")
@@ -36,12 +41,15 @@ impl Connection {
 
     /// Asks for something as an operator.
     pub(crate) fn get_as_operator(&mut self, path: &str) -> Value {
-        let request = format!(
-            "GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {ADMIN_TOKEN}\r\n\r\n",
-            self.address
-        );
+        self.get_with(path, ADMIN_TOKEN)
+    }
+
+    /// Asks for something with any token.
+    pub(crate) fn get_with(&mut self, path: &str, token: &str) -> Value {
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n\r\n", self.address);
         self.stream.get_mut().write_all(request.as_bytes()).expect("the server reads");
-        serde_json::from_str(&self.answer(path)).expect("an operator is answered with JSON")
+        serde_json::from_str(&self.answer(path)).expect("an answer is JSON")
     }
 
     fn send(&mut self, path: &str, token: &str, body: &str) -> String {

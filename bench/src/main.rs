@@ -3,9 +3,11 @@
 mod agent;
 mod callbacks;
 mod connection;
+mod cost;
 mod engine;
 mod fleet;
 mod handover;
+mod heartbeats;
 mod merge;
 mod server;
 mod spool;
@@ -39,6 +41,8 @@ enum What {
     Callbacks,
     /// From a freed slot to the next job in the hands of a waiting pull.
     Handover,
+    /// Thousands of simulation workers that heartbeat every second, and how soon one of them gets a task meanwhile.
+    Heartbeats,
     /// What an agent costs its PC, idle and busy.
     Agent,
     /// Durable appends to the agent's log, beside the bare disk.
@@ -60,6 +64,7 @@ fn main() {
         What::Engine { one, pass } => engine::measure(one, pass),
         What::Callbacks => callbacks::measure(),
         What::Handover => handover::measure(),
+        What::Heartbeats => heartbeats::measure(),
         What::Agent => agent::measure(),
         What::Spool => spool::measure(),
         What::Startup => startup::measure(),
@@ -68,6 +73,7 @@ fn main() {
             engine::measure(None, None);
             callbacks::measure();
             handover::measure();
+            heartbeats::measure();
             spool::measure();
             agent::measure();
             startup::measure();

@@ -4,7 +4,7 @@ use crate::stopwatch::{busy, now, peak_bytes, resident_bytes};
 use muster_manifest::{MANIFEST, Memory, MergeOptions, Session, merge, merge_directory};
 use serde_json::Value;
 use std::{
-    fs, io,
+    fs,
     path::Path,
     process::{Command, Stdio},
     time::Duration,
@@ -102,23 +102,24 @@ fn write(meta: &Path, (name, text): (String, String)) -> u64 {
     text.len() as u64
 }
 
-/// The merge alone: no disk, no output.
+/// The merge alone: no disk, no output. Small ones are repeated until the scheduler's clock can tell.
 fn in_memory(count: u64) -> Duration {
     let files = (0..count).map(|number| fragment(number * 7919 % count));
     let mut source: Memory = files.map(|(name, text)| (name, text.into_bytes())).collect();
-    let mut once = || {
-        let (took, merged) = busy(|| merge(&mut source, Session::default(), &MergeOptions::default()));
-        merged.expect("a merge").write_manifest(&mut io::sink()).expect("a manifest");
-        took
-    };
-    (0..PASSES).map(|_| once()).min().unwrap_or_default()
+    let repeats = u32::try_from(SIZES[SIZES.len() - 1] / count).expect("a small number");
+    let mut once = || merge(&mut source, Session::default(), &MergeOptions::default()).expect("a merge");
+    let mut pass = || busy(|| (0..repeats).for_each(|_| drop(once()))).0 / repeats;
+    (0..PASSES).map(|_| pass()).min().unwrap_or_default()
 }
 
 /// From the start to the end of a process that merges a directory, and the memory that took.
 fn in_a_process_of_its_own(meta: &Path) -> (Duration, u64) {
     let this = std::env::current_exe().expect("this program has a path");
     let begun = now();
-    let output = Command::new(this).args(["merge", "--one"]).arg(meta).output().expect("it runs again");
+    // Without huge pages, as `muster manifest` runs.
+    let mut command = Command::new(this);
+    command.args(["merge", "--one"]).arg(meta).env("MIMALLOC_ALLOW_THP", "0");
+    let output = command.output().expect("it runs again");
     let took = begun.elapsed();
     let peak = String::from_utf8_lossy(&output.stdout).trim().parse();
     (took, peak.expect("it says how much memory it needed"))

@@ -15,6 +15,7 @@ pub(crate) struct Server {
 
 /// The secrets every measured server is started with; they protect nothing but loopback.
 pub(crate) const NODE_SECRET: &str = "bench-node-secret-0123456789";
+pub(crate) const ENROL_SECRET: &str = "bench-enrol-secret-0123456789";
 pub(crate) const ADMIN_TOKEN: &str = "bench-admin-token-0123456789";
 
 impl Server {
@@ -24,6 +25,7 @@ impl Server {
             .args(["serve", "--listen", "127.0.0.1:0", "--store", store, "--data"])
             .arg(data)
             .env("NODE_AGENT_SHARED_SECRET", NODE_SECRET)
+            .env("MUSTER_ENROL_SECRET", ENROL_SECRET)
             .env("MUSTER_ADMIN_TOKEN", ADMIN_TOKEN)
             .env("MUSTER_LOG", "error")
             .envs(settings.iter().copied())
@@ -36,6 +38,11 @@ impl Server {
         BufReader::new(stdout).read_line(&mut line).expect("the server speaks");
         let address = line.trim().rsplit("http://").next().and_then(|text| text.parse().ok());
         Self { child, address: address.expect("`listening on http://ADDR`") }
+    }
+
+    /// The process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 }
 

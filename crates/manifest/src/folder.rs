@@ -7,7 +7,7 @@ use crate::{
 };
 use rustix::{
     fd::OwnedFd,
-    fs::{self, AtFlags, Dir, FileType, Mode, OFlags},
+    fs::{self, AtFlags, Dir, DirEntry, FileType, Mode, OFlags},
     io::Errno,
 };
 use std::{
@@ -91,6 +91,12 @@ fn fill(part: File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io:
 }
 
 impl Source for Folder {
+    fn count(&mut self) -> io::Result<usize> {
+        let is_fragment =
+            |entry: &DirEntry| FragmentName::parse(&entry.file_name().to_string_lossy()).is_some();
+        Ok(Dir::read_from(&self.directory)?.filter_map(Result::ok).filter(is_fragment).count())
+    }
+
     fn each(&mut self, take: &mut Take<'_>) -> io::Result<()> {
         let mut bytes = Vec::new();
         for entry in Dir::read_from(&self.directory)? {

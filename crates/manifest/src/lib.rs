@@ -24,8 +24,8 @@ pub use directory::{LOG, MANIFEST, SESSION, merge_directory};
 pub use fragment::{Fragment, Refusal};
 pub use memory::Memory;
 pub use merge::{
-    FileRefusal, MergeError, MergeOptions, MergeReport, Merged, Refused, Source, Take, Unreadable, Warning,
-    merge,
+    FileRefusal, MergeError, MergeOptions, MergeReport, Merged, Progress, Refused, Source, Take, Unreadable,
+    Warning, merge,
 };
 pub use name::{FragmentName, NameError, is_worker_id};
 pub use range::{FRAME_MAX, FrameRange};

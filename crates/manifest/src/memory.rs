@@ -19,6 +19,10 @@ impl FromIterator<(String, Vec<u8>)> for Memory {
 }
 
 impl Source for Memory {
+    fn count(&mut self) -> io::Result<usize> {
+        Ok(self.files.len())
+    }
+
     fn each(&mut self, take: &mut Take<'_>) -> io::Result<()> {
         self.files.iter().for_each(|(name, bytes)| take(name, Ok(bytes)));
         Ok(())

@@ -25,6 +25,12 @@ pub type Take<'a> = dyn FnMut(&str, Result<&[u8], Unreadable>) + 'a;
 
 /// Where fragments come from.
 pub trait Source {
+    /// How many files it will show, more or less.
+    ///
+    /// # Errors
+    /// When the files cannot be listed.
+    fn count(&mut self) -> io::Result<usize>;
+
     /// Shows every file whose name begins as a fragment's does, in any order.
     ///
     /// # Errors
@@ -38,13 +44,16 @@ pub trait Source {
     fn again(&mut self, file: &str) -> io::Result<Vec<u8>>;
 }
 
+/// Hears of how many fragments how many were read.
+pub type Progress<'a> = dyn Fn(u64, u64) + 'a;
+
 /// What a merge is told beside the fragments.
 #[derive(Clone, Copy, Default)]
 pub struct MergeOptions<'a> {
     /// How many frames there must be; goes before what `session.json` says.
     pub total_frames: Option<u64>,
-    /// Is told how many fragments were read so far.
-    pub progress: Option<&'a dyn Fn(u64)>,
+    /// Is told how many fragments were read so far, and of how many.
+    pub progress: Option<&'a Progress<'a>>,
 }
 
 /// Why there is no manifest.
@@ -148,11 +157,9 @@ pub fn merge(
         return Err(MergeError::TotalFrames(frames));
     }
     let total_frames = options.total_frames.or(session.total_frames);
-    let mut intake = Intake::new(total_frames, options.progress);
-    source
-        .each(&mut |file, bytes| intake.take(file, bytes))
-        .map_err(|error| MergeError::Io { doing: "list the fragments".to_owned(), error })?;
-    let (table, refusals, mut warnings) = intake.settle();
+    let (table, refusals, mut warnings) = take_in(source, total_frames, options)
+        .map_err(|error| MergeError::Io { doing: "list the fragments".to_owned(), error })?
+        .settle();
     let retired = session.replays.iter().map(|replay| replay.retired_chunk_id).collect();
     let mut coverage = sweep(table.entries(), &retired, total_frames);
     let recalled = Recalled::read(&table, &coverage.pieces, source)?;
@@ -161,6 +168,16 @@ pub fn merge(
     let replays = all_replays(&session.replays, &coverage.drops);
     warnings.extend(other_warnings(&session, options, &coverage, &tally));
     Ok(Merged { session, total_frames, table, coverage, skipped, replays, tally, refusals, warnings })
+}
+
+fn take_in<'a>(
+    source: &mut dyn Source,
+    total_frames: Option<u64>,
+    options: &MergeOptions<'a>,
+) -> io::Result<Intake<'a>> {
+    let mut intake = Intake::new(source.count()?, total_frames, options.progress);
+    source.each(&mut |file, bytes| intake.take(file, bytes))?;
+    Ok(intake)
 }
 
 impl Merged {

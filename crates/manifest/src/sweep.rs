@@ -70,7 +70,9 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(entries: &'a [Entry], retired: &'a HashSet<u64>) -> Self {
         let (active, ends) = (BTreeSet::new(), BinaryHeap::new());
-        Self { entries, retired, at: 0, next: 0, active, ends, pieces: Vec::new(), overlaps: Vec::new() }
+        // Every piece begins where an entry begins or ends.
+        let pieces = Vec::with_capacity(2 * entries.len());
+        Self { entries, retired, at: 0, next: 0, active, ends, pieces, overlaps: Vec::new() }
     }
 
     fn next_boundary(&self) -> Option<u64> {

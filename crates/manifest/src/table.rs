@@ -15,7 +15,9 @@ use std::{collections::BTreeMap, fmt};
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     entries: Vec<Entry>,
-    values: Vec<(u32, Number)>,
+    /// The statistics of all fragments, and beside each the number of its name: together they would take a fifth more.
+    numbers: Vec<Number>,
+    names: Vec<u32>,
     pub(crate) keys: Names,
     workers: Names,
 }
@@ -27,8 +29,8 @@ pub(crate) struct Entry {
     pub(crate) chunk: u64,
     pub(crate) hash: ContentHash,
     pub(crate) span: Option<Box<Span>>,
-    values_from: usize,
-    values_end: usize,
+    values_from: u32,
+    values_end: u32,
     worker: u32,
     is_named_by_chunk: bool,
     pub(crate) is_replay: bool,
@@ -43,8 +45,13 @@ pub(crate) struct FileName<'a> {
 }
 
 impl Table {
+    /// Makes room for so many. What is not used later costs nothing; growing would for a while need room twice.
+    pub(crate) fn with_room_for(count: usize) -> Self {
+        Self { entries: Vec::with_capacity(count), ..Self::default() }
+    }
+
     pub(crate) fn add(&mut self, name: &FragmentName, fragment: &Fragment, hash: ContentHash) {
-        let values_from = self.values.len();
+        let values_from = self.values_end();
         self.add_values(fragment);
         self.entries.push(Entry {
             range: fragment.frame_range(),
@@ -52,7 +59,7 @@ impl Table {
             hash,
             span: fragment.frames.span(fragment.frame_range()).map(Box::new),
             values_from,
-            values_end: self.values.len(),
+            values_end: self.values_end(),
             worker: self.workers.number(name.worker()),
             is_named_by_chunk: name.chunk().is_some(),
             is_replay: fragment.replay(),
@@ -79,9 +86,10 @@ impl Table {
         &self.entries
     }
 
-    /// The statistics of a whole fragment.
-    pub(crate) fn values(&self, entry: &Entry) -> &[(u32, Number)] {
-        &self.values[entry.values_from..entry.values_end]
+    /// The statistics of a whole fragment, by the numbers of their names.
+    pub(crate) fn values(&self, entry: &Entry) -> impl Iterator<Item = (u32, Number)> {
+        let range = entry.values_from as usize..entry.values_end as usize;
+        self.names[range.clone()].iter().copied().zip(self.numbers[range].iter().copied())
     }
 
     pub(crate) fn worker(&self, entry: &Entry) -> &str {
@@ -104,20 +112,34 @@ impl Table {
 
     /// What only the single frames say is summed up, so that it does not depend on what else is merged.
     fn add_values(&mut self, fragment: &Fragment) {
-        for (name, number) in &fragment.statistics {
-            self.values.push((self.keys.number(fragment.names.text(*name)), *number));
+        if self.numbers.is_empty() {
+            // Fragments of one session mostly have the same statistics.
+            let room = self.entries.capacity() * fragment.statistics.len().min(STATISTICS_EXPECTED_MAX);
+            self.numbers.reserve(room);
+            self.names.reserve(room);
         }
-        let is_said = |name: u32| fragment.statistics.iter().any(|(said, _)| *said == name);
+        for (name, number) in &fragment.statistics {
+            self.add_value(fragment.names.text(*name), *number);
+        }
         let mut sums: BTreeMap<u32, Sum> = BTreeMap::new();
         for (name, number) in fragment.frames.values() {
             sums.entry(*name).or_default().add(*number);
         }
-        for (name, sum) in sums {
-            let key = self.keys.number(fragment.names.text(name));
-            if !is_said(name) {
-                self.values.push((key, sum.number()));
-            }
+        for (name, _) in &fragment.statistics {
+            sums.remove(name);
         }
+        for (name, sum) in sums {
+            self.add_value(fragment.names.text(name), sum.number());
+        }
+    }
+
+    fn add_value(&mut self, name: &str, number: Number) {
+        self.numbers.push(number);
+        self.names.push(self.keys.number(name));
+    }
+
+    fn values_end(&self) -> u32 {
+        u32::try_from(self.numbers.len()).expect("no memory holds four billion statistics")
     }
 }
 
@@ -126,3 +148,6 @@ impl fmt::Display for FileName<'_> {
         name::write(f, self.worker, self.chunk)
     }
 }
+
+/// Memory is not taken on the word of one fragment.
+const STATISTICS_EXPECTED_MAX: usize = 16;

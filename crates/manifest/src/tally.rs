@@ -30,11 +30,11 @@ pub(crate) fn tally(table: &Table, recalled: &Recalled, pieces: &[Piece]) -> Tal
         let entry = &table.entries()[place as usize];
         is_estimated |= entry.is_estimated;
         for (key, number) in table.values(entry) {
-            let sum = sums.entry(*key).or_default();
+            let sum = sums.entry(key).or_default();
             if surviving == entry.range.frames() {
-                sum.add(*number);
-            } else if !recalled.is_spoken(place, *key) {
-                sum.add_share(*number, surviving, entry.range.frames());
+                sum.add(number);
+            } else if !recalled.is_spoken(place, key) {
+                sum.add_share(number, surviving, entry.range.frames());
                 is_estimated = true;
             }
         }

@@ -5,7 +5,7 @@ use crate::{
     directory::{MANIFEST, merge_folder, read_session},
     folder::Folder,
     json::{self, Opaque},
-    merge::{MergeError, MergeOptions, MergeReport, Merged, Refused},
+    merge::{MergeError, MergeOptions, MergeReport, Merged, Progress, Refused},
     range::FrameRange,
 };
 use serde::{Deserialize, Serialize, Serializer};
@@ -90,14 +90,14 @@ impl Serialize for Difference {
     }
 }
 
-/// Hashes every fragment of a directory again and merges once more, writing nothing. `progress` is told how many were
-/// read so far.
+/// Hashes every fragment of a directory again and merges once more, writing nothing. `progress` hears of how
+/// many fragments how many were read.
 ///
 /// # Errors
 /// When the directory cannot be read. Whatever is wrong with the manifest or a fragment stands in the report.
 pub fn verify_directory(
     directory: &Path,
-    progress: Option<&dyn Fn(u64)>,
+    progress: Option<&Progress<'_>>,
 ) -> Result<VerifyReport, MergeError> {
     let mut folder = Folder::open(directory)?;
     let mut bytes = Vec::new();

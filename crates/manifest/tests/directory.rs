@@ -303,6 +303,10 @@ fn a_fragment_that_changes_meanwhile_stops_the_merge() {
     struct Fickle(Memory);
 
     impl Source for Fickle {
+        fn count(&mut self) -> io::Result<usize> {
+            self.0.count()
+        }
+
         fn each(&mut self, take: &mut Take<'_>) -> io::Result<()> {
             self.0.each(take)
         }

@@ -29,11 +29,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Huge pages make a server with a million devices a sixth faster, and a small agent or worker half again as large. They are handed
-/// out with the first bytes that anybody asks for, so this cannot wait until the command line is understood.
+/// Huge pages make a server with a million devices a sixth faster, and a small agent, worker or merge half again as large.
+/// They are handed out with the first bytes that anybody asks for, so this cannot wait until the command line is
+/// understood.
 fn stay_small() {
-    if std::env::args_os().nth(1).is_some_and(|command| command == "agent" || command == "sim-worker") {
+    if std::env::args_os().nth(1).is_some_and(|command| SMALL.iter().any(|small| command == *small)) {
         // A kernel that refuses costs memory, nothing else.
         let _ = rustix::thread::disable_transparent_huge_pages(true);
     }
 }
+
+const SMALL: [&str; 3] = ["agent", "sim-worker", "manifest"];

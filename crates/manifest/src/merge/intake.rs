@@ -1,6 +1,6 @@
 //! Takes fragments in one by one and refuses the bad ones by name (S25).
 
-use super::Warning;
+use super::{Progress, Warning};
 use crate::{
     fragment::{Fragment, Refusal},
     name::{FragmentName, NameError},
@@ -96,7 +96,8 @@ impl Serialize for FileRefusal {
 /// What was taken in so far.
 pub(super) struct Intake<'a> {
     total_frames: Option<u64>,
-    progress: Option<&'a dyn Fn(u64)>,
+    progress: Option<&'a Progress<'a>>,
+    count: u64,
     seen: u64,
     table: Table,
     refusals: Vec<Refused>,
@@ -104,9 +105,9 @@ pub(super) struct Intake<'a> {
 }
 
 impl<'a> Intake<'a> {
-    pub(super) fn new(total_frames: Option<u64>, progress: Option<&'a dyn Fn(u64)>) -> Self {
-        let (refusals, warnings) = (Vec::new(), Vec::new());
-        Self { total_frames, progress, seen: 0, table: Table::default(), refusals, warnings }
+    pub(super) fn new(count: usize, total_frames: Option<u64>, progress: Option<&'a Progress<'a>>) -> Self {
+        let (table, refusals, warnings) = (Table::with_room_for(count), Vec::new(), Vec::new());
+        Self { total_frames, progress, count: count as u64, seen: 0, table, refusals, warnings }
     }
 
     pub(super) fn take(&mut self, file: &str, bytes: Result<&[u8], Unreadable>) {
@@ -115,7 +116,7 @@ impl<'a> Intake<'a> {
         }
         self.seen += 1;
         if let Some(progress) = self.progress {
-            progress(self.seen);
+            progress(self.seen, self.count.max(self.seen));
         }
     }
 

@@ -53,7 +53,10 @@ struct Place {
 impl Manifest {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let bar = progress();
-        let progress = |count: u64| bar.set_position(count);
+        let progress = |read: u64, count: u64| {
+            bar.set_length(count);
+            bar.set_position(read);
+        };
         match self.action {
             Action::Merge { place, total_frames } => {
                 let options = MergeOptions { total_frames, progress: Some(&progress) };
@@ -145,13 +148,13 @@ const fn exit(is_fine: bool) -> Exit {
     if is_fine { Exit::Fine } else { Exit::Failed }
 }
 
-/// A count on a terminal, nothing elsewhere.
+/// A bar on a terminal, nothing elsewhere.
 fn progress() -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template("{spinner} {pos} fragments read, {per_sec}");
-    ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+    let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len} fragments read, {eta} left");
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 const STRIP_CELLS: usize = 64;
