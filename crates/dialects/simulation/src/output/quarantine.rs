@@ -11,7 +11,7 @@ use super::{
 };
 use muster_model::{EntryId, QuarantineRecord};
 use rustix::fs::FileType;
-use std::{ffi::OsStr, path::PathBuf};
+use std::ffi::OsStr;
 
 impl OutputRoot {
     /// Moves the files of an entry to quarantine and audits them; says how many it holds now (S15).
@@ -35,18 +35,6 @@ impl OutputRoot {
                 let _turn = self.turn(&entry);
                 self.set_aside(&entry, &["workers", worker.as_str()])?;
                 self.audit(&entry)
-            }
-        }
-    }
-
-    /// Where an entry's files lie, absolute.
-    #[must_use]
-    pub fn entry_path(&self, id: &EntryId) -> PathBuf {
-        let quarantine = self.path().join("quarantine");
-        match id {
-            EntryId::Chunk(chunk) => quarantine.join("dropped_chunks").join(chunk.to_string()),
-            EntryId::Worker(worker, session) => {
-                quarantine.join("worker").join(worker.as_str()).join(session.as_str())
             }
         }
     }

@@ -33,7 +33,6 @@ fn the_files_of_a_chunk_are_set_apart() {
         "entry": "chunk-7", "output": "session_s1", "worker": "W1",
     });
     assert_eq!(line, &expected);
-    assert_eq!(world.root.entry_path(&EntryId::Chunk(7)), world.path("quarantine/dropped_chunks/7"));
 }
 
 /// S15: what a lost worker left that belongs to no chunk goes under worker/, by session, with one audit.
@@ -47,7 +46,7 @@ fn the_rest_of_a_worker_is_set_apart() {
     assert_eq!(world.root.quarantine(&worker()).unwrap(), 2);
     assert_eq!(world.read("quarantine/worker/W1/s1/audit.jsonl"), "the worker's own");
     let id = EntryId::Worker(name("W1"), session("s2"));
-    let second = QuarantineRecord { output: "other".into(), ..record(id.clone()) };
+    let second = QuarantineRecord { output: "other".into(), ..record(id) };
     assert_eq!(world.root.quarantine(&second).unwrap(), 1, "each entry counts its own");
     assert_eq!(world.read("quarantine/worker/W1/s2/log.txt"), "of another session");
     assert_eq!(world.read("session_s1/workers/W2/log.txt"), "another's");
@@ -55,7 +54,6 @@ fn the_rest_of_a_worker_is_set_apart() {
     let audit = world.audit("quarantine/worker/W1/audit.jsonl");
     assert_eq!(audit["s1/log.txt"]["entry"], "worker-W1.s1");
     assert_eq!(audit["s2/log.txt"]["output"], "other");
-    assert_eq!(world.root.entry_path(&id), world.path("quarantine/worker/W1/s2"));
 }
 
 /// S15: doing it twice changes nothing; with nothing there, nothing is made.
