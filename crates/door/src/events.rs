@@ -1,12 +1,11 @@
 //! Streams the feed to whoever watches (I8).
 
 use crate::{
-    Door, KEEP_ALIVE, Operator, Params, Problem, Subscription,
+    Door, KEEP_ALIVE, Operator, Problem, Resume, Subscription,
     subscription::{Told, event_of, gone_event},
 };
 use axum::{
     extract::State,
-    http::HeaderMap,
     response::sse::{Event, KeepAlive, Sse},
 };
 use futures_util::{Stream, stream};
@@ -35,10 +34,9 @@ pub(crate) fn routes() -> OpenApiRouter<Door> {
 async fn events(
     _: Operator,
     State(door): State<Door>,
-    headers: HeaderMap,
-    params: Params,
+    resume: Resume,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let subscription = Subscription::open(door, &headers, &params).await?;
+    let subscription = Subscription::open(door, resume).await?;
     Ok(Sse::new(stream::unfold(Some(subscription), next)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 

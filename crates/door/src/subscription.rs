@@ -1,7 +1,11 @@
 //! Follows the feed on behalf of one subscriber (I8).
 
 use crate::{Door, Params, Problem};
-use axum::{http::HeaderMap, response::sse::Event};
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, request::Parts},
+    response::sse::Event,
+};
 use muster_coordinator::FeedError;
 use muster_store::FeedEntry;
 use std::{collections::VecDeque, time::Duration};
@@ -15,6 +19,10 @@ pub struct Subscription {
     _permit: OwnedSemaphorePermit,
 }
 
+/// Where a subscriber wants to go on: after `Last-Event-ID`, else after the parameter `after`, else with what comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resume(Option<u64>);
+
 /// What a subscriber is told next.
 #[derive(Debug)]
 pub enum Told {
@@ -27,13 +35,12 @@ pub enum Told {
 }
 
 impl Subscription {
-    /// Begins where the caller says: after `Last-Event-ID`, else after the parameter `after`, else with what comes next.
+    /// Begins where the caller says.
     ///
     /// # Errors
-    /// 422 for what is no number, 410 for a number that the feed does not go on from, 503 when too many streams are open.
-    pub async fn open(door: Door, headers: &HeaderMap, params: &Params) -> Result<Self, Problem> {
+    /// 410 for a number that the feed does not go on from, 503 when too many streams are open.
+    pub async fn open(door: Door, Resume(start): Resume) -> Result<Self, Problem> {
         let permit = door.stream_permit()?;
-        let start = start(headers, params)?;
         let newest = door.coordinator.feed().newest();
         let mut opened = Self { seq: newest, pending: VecDeque::new(), door, _permit: permit };
         if let Some(seq) = start {
@@ -79,6 +86,15 @@ impl Subscription {
     }
 }
 
+impl<S: Send + Sync> FromRequestParts<S> for Resume {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let params = Params::from_request_parts(parts, state).await?;
+        start(&parts.headers, &params).map(Self)
+    }
+}
+
 /// An entry as a server-sent event.
 pub fn event_of(entry: FeedEntry) -> Event {
     Event::default().id(entry.seq.to_string()).event(entry.kind).data(entry.body)
@@ -121,7 +137,6 @@ pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::extract::FromRequestParts;
 
     async fn from(query: &str, last_event_id: Option<&str>) -> Result<Option<u64>, Problem> {
         let request =
@@ -130,8 +145,7 @@ mod tests {
         if let Some(id) = last_event_id {
             parts.headers.insert("last-event-id", id.parse().unwrap());
         }
-        let params = Params::from_request_parts(&mut parts, &()).await.unwrap();
-        start(&parts.headers, &params)
+        Resume::from_request_parts(&mut parts, &()).await.map(|Resume(start)| start)
     }
 
     /// I8: `Last-Event-ID` resumes, and wins over the address a client keeps using.

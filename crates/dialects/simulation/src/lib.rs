@@ -1,4 +1,21 @@
-//! Contract S: sessions of frames over remote workers.
+//! Speaks contract S: sessions of frames, spread over remote simulation workers.
+//!
+//! `wire` has the contract's own words, `translate` rephrases them as commands and replies (pure), `routes` carries both
+//! over HTTP, one file per noun. `output` is what lies on disk, `effects` what must happen outside once a decision is
+//! durable, `checkpoint` everything in one document. Nothing is decided here.
 
+mod bodies;
+mod checkpoint;
+mod counts;
 pub mod effects;
+mod locks;
 pub mod output;
+mod routes;
+mod simulation;
+mod translate;
+mod warnings;
+pub mod wire;
+
+pub use checkpoint::{KeepError, keep_checkpoints};
+pub use routes::routes;
+pub use simulation::{Simulation, SimulationSettings};

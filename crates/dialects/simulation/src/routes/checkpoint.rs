@@ -1,0 +1,27 @@
+//! Everything in one document (S20).
+
+use super::refuse;
+use crate::simulation::Simulation;
+use axum::{Extension, http::header, response::IntoResponse};
+use muster_door::{Door, Operator, Problem};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default().routes(routes!(checkpoint))
+}
+
+/// Shows everything this contract knows, with its hash.
+///
+/// `{"checkpoint": {"distributed": {…}}, "sha256": "…"}` in canonical JSON; the hash is that of `checkpoint`. It holds
+/// hashes of tokens, never tokens.
+#[utoipa::path(
+    get, path = "/api/v1/checkpoint", operation_id = "checkpoint", tag = "simulation", security(("operator" = [])),
+    responses((status = 200, description = "The checkpoint", body = Object, content_type = "application/json"))
+)]
+async fn checkpoint(
+    _: Operator,
+    Extension(simulation): Extension<Simulation>,
+) -> Result<impl IntoResponse, Problem> {
+    let document = simulation.checkpoint().await.map_err(refuse)?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], document))
+}

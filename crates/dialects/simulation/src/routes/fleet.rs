@@ -1,0 +1,147 @@
+//! The catalogue of workers, and what operators do to them (S6, S9, S11).
+
+use super::{ask, refuse, worker_name};
+use crate::{
+    translate::{read_broadcast, read_reason, show_detail, show_worker},
+    wire::{BroadcastRequest, Broadcasted, ReasonRequest, WorkerDetail, WorkerList},
+};
+use axum::{Json, extract::State};
+use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
+use muster_model::{FrameCommand, FrameQuery, FrameView, Name, RendererView};
+use muster_store::Page;
+use std::collections::HashMap;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default()
+        .routes(routes!(list))
+        .routes(routes!(show))
+        .routes(routes!(approve))
+        .routes(routes!(quarantine))
+        .routes(routes!(broadcast))
+}
+
+/// Lists workers with their capabilities, by name.
+#[utoipa::path(
+    get, path = "/api/v1/workers", operation_id = "list_workers", tag = "simulation", security(("operator" = [])),
+    params(
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<u32>, Query, description = "Workers per page", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "A page of workers", body = WorkerList),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn list(_: Operator, State(door): State<Door>, params: Params) -> Result<Json<WorkerList>, Problem> {
+    params.only(&["after", "limit"])?;
+    let page = params.cursor()?;
+    let Page { items, next } =
+        door.coordinator.read(move |store| store.renderers(&page)).await.map_err(refuse)?;
+    let views: HashMap<Name, RendererView> =
+        views(&door, FrameQuery::Renderers).await?.into_iter().map(|view| (view.id.clone(), view)).collect();
+    let workers = items.iter().map(|record| show_worker(record, views.get(&record.id))).collect();
+    Ok(Json(WorkerList { workers, next }))
+}
+
+/// Shows one worker with its changes of state.
+#[utoipa::path(
+    get, path = "/api/v1/workers/{id}", operation_id = "show_worker", tag = "simulation", security(("operator" = [])),
+    params(("id" = String, Path, description = "The worker")),
+    responses(
+        (status = 200, description = "The worker", body = WorkerDetail),
+        (status = 404, description = "There is no such worker"),
+    )
+)]
+async fn show(
+    _: Operator,
+    State(door): State<Door>,
+    PathText(id): PathText,
+) -> Result<Json<WorkerDetail>, Problem> {
+    detail(&door, worker_name(&id)?).await
+}
+
+/// Lets a worker out of quarantine.
+#[utoipa::path(
+    post, path = "/api/v1/workers/{id}/approve", operation_id = "approve_worker", tag = "simulation",
+    security(("operator" = [])),
+    params(("id" = String, Path, description = "The worker")),
+    request_body = ReasonRequest,
+    responses(
+        (status = 200, description = "The worker may register again", body = WorkerDetail),
+        (status = 404, description = "There is no such worker"),
+        (status = 409, description = "The worker is not in quarantine"),
+        (status = 410, description = "The worker was removed"),
+    )
+)]
+async fn approve(
+    _: Operator,
+    State(door): State<Door>,
+    PathText(id): PathText,
+    JsonBody(body): JsonBody,
+) -> Result<Json<WorkerDetail>, Problem> {
+    let (worker, reason) = (worker_name(&id)?, read_reason(&body)?);
+    ask(&door.coordinator, FrameCommand::Approve { worker: worker.clone(), reason }).await?;
+    detail(&door, worker).await
+}
+
+/// Keeps a worker away from work until it is approved.
+#[utoipa::path(
+    post, path = "/api/v1/workers/{id}/quarantine", operation_id = "quarantine_worker", tag = "simulation",
+    security(("operator" = [])),
+    params(("id" = String, Path, description = "The worker")),
+    request_body = ReasonRequest,
+    responses(
+        (status = 200, description = "The worker is in quarantine", body = WorkerDetail),
+        (status = 404, description = "There is no such worker"),
+        (status = 409, description = "The worker cannot be put into quarantine as it stands"),
+        (status = 410, description = "The worker was removed"),
+    )
+)]
+async fn quarantine(
+    _: Operator,
+    State(door): State<Door>,
+    PathText(id): PathText,
+    JsonBody(body): JsonBody,
+) -> Result<Json<WorkerDetail>, Problem> {
+    let (worker, reason) = (worker_name(&id)?, read_reason(&body)?);
+    ask(&door.coordinator, FrameCommand::Quarantine { worker: worker.clone(), reason }).await?;
+    detail(&door, worker).await
+}
+
+/// Has no task given out any more, or has tasks given out again.
+#[utoipa::path(
+    post, path = "/api/v1/workers/broadcast", operation_id = "broadcast", tag = "simulation",
+    security(("operator" = [])),
+    request_body = BroadcastRequest,
+    responses((status = 200, description = "All workers are told; it outlives restarts", body = Broadcasted))
+)]
+async fn broadcast(
+    _: Operator,
+    State(door): State<Door>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<Broadcasted>, Problem> {
+    let (command, pause) = read_broadcast(&body)?;
+    ask(&door.coordinator, FrameCommand::Broadcast { pause }).await?;
+    Ok(Json(Broadcasted { command, paused: pause }))
+}
+
+async fn detail(door: &Door, worker: Name) -> Result<Json<WorkerDetail>, Problem> {
+    let view = views(door, FrameQuery::Renderer(worker.clone())).await?;
+    let found = door
+        .coordinator
+        .read(move |store| Ok((store.renderer(&worker)?, store.transitions(&worker, TRANSITIONS_MAX)?)));
+    match found.await.map_err(refuse)? {
+        (Some(record), transitions) => Ok(Json(show_detail(&record, view.first(), transitions))),
+        (None, _) => Err(Problem::not_found("there is no such worker")),
+    }
+}
+
+async fn views(door: &Door, query: FrameQuery) -> Result<Vec<RendererView>, Problem> {
+    match door.coordinator.frames(query).await.map_err(refuse)? {
+        FrameView::Renderers(views) => Ok(views),
+        other => Err(Problem::internal(&format_args!("workers were shown as {other:?}"))),
+    }
+}
+
+const TRANSITIONS_MAX: u32 = 100;

@@ -1,0 +1,67 @@
+//! Files set apart, and the people who look at them (S15).
+
+use super::{ask, refuse};
+use crate::{
+    translate::{read_note, show_entry},
+    wire::{ConfirmRequest, EntryList, QuarantineEntry},
+};
+use axum::{Json, extract::State};
+use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
+use muster_model::{EntryId, FrameCommand, QuarantineRecord};
+use muster_store::Page;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default().routes(routes!(list)).routes(routes!(confirm))
+}
+
+/// Lists what was set apart, newest first.
+#[utoipa::path(
+    get, path = "/api/v1/quarantine", operation_id = "list_quarantine", tag = "simulation",
+    security(("operator" = [])),
+    params(
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<u32>, Query, description = "Entries per page", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "A page of entries", body = EntryList),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn list(_: Operator, State(door): State<Door>, params: Params) -> Result<Json<EntryList>, Problem> {
+    params.only(&["after", "limit"])?;
+    let page = params.cursor()?;
+    let Page { items, next } =
+        door.coordinator.read(move |store| store.quarantine(&page)).await.map_err(refuse)?;
+    Ok(Json(EntryList { entries: items.into_iter().map(show_entry).collect(), next }))
+}
+
+/// Says that a person has looked at an entry.
+#[utoipa::path(
+    post, path = "/api/v1/quarantine/{id}/confirm", operation_id = "confirm_quarantine", tag = "simulation",
+    security(("operator" = [])),
+    params(("id" = String, Path, description = "The entry")),
+    request_body = ConfirmRequest,
+    responses(
+        (status = 200, description = "The entry is confirmed", body = QuarantineEntry),
+        (status = 404, description = "There is no such entry"),
+        (status = 409, description = "Its files are still being moved"),
+    )
+)]
+async fn confirm(
+    _: Operator,
+    State(door): State<Door>,
+    id: PathText,
+    JsonBody(body): JsonBody,
+) -> Result<Json<QuarantineEntry>, Problem> {
+    let note = read_note(&body)?;
+    let id: EntryId = id.id("entry of the quarantine")?;
+    let record = Box::new(entry(&door, id.clone()).await?);
+    ask(&door.coordinator, FrameCommand::Confirm { record, note }).await?;
+    entry(&door, id).await.map(|entry| Json(show_entry(entry)))
+}
+
+async fn entry(door: &Door, id: EntryId) -> Result<QuarantineRecord, Problem> {
+    let entry = door.coordinator.read(move |store| store.quarantined(&id)).await.map_err(refuse)?;
+    entry.ok_or_else(|| Problem::not_found("there is no such entry of the quarantine"))
+}

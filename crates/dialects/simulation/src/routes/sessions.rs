@@ -1,0 +1,134 @@
+//! Sessions: submit, list, steer (S26).
+
+use super::{ask, refuse, session_id, trouble, unexpected};
+use crate::{
+    simulation::Simulation,
+    translate::{SESSION_WORDS, read_session, read_session_status, show_session},
+    wire::{Session, SessionList, SessionRequest, SessionStatusWord},
+};
+use axum::{Extension, Json, extract::State, http::StatusCode};
+use muster_door::{Door, JsonBytes, Operator, Params, PathText, Problem};
+use muster_model::{FrameCommand, FrameReply, SessionId, Steering};
+use muster_store::Page;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default()
+        .routes(routes!(submit, list))
+        .routes(routes!(pause))
+        .routes(routes!(resume))
+        .routes(routes!(cancel))
+}
+
+/// Takes a new session.
+#[utoipa::path(
+    post, path = "/api/v1/sessions", operation_id = "submit_session", tag = "simulation",
+    security(("operator" = [])),
+    request_body = SessionRequest,
+    responses(
+        (status = 201, description = "The session is taken", body = Session),
+        (status = 200, description = "It had been taken before", body = Session),
+        (status = 409, description = "The id was used before, for another body"),
+    )
+)]
+async fn submit(
+    _: Operator,
+    State(door): State<Door>,
+    Extension(simulation): Extension<Simulation>,
+    JsonBytes { bytes, value }: JsonBytes,
+) -> Result<(StatusCode, Json<Session>), Problem> {
+    let submission = read_session(&value, &String::from_utf8_lossy(&bytes))?;
+    let (id, output) = (submission.session.clone(), submission.output.clone());
+    let checked = simulation.on_disk(move |root| root.check_directory(&output)).await;
+    checked.map_err(|error| trouble(error, "outputDirectory"))?;
+    let repeated = match ask(&door.coordinator, FrameCommand::Submit(Box::new(submission))).await? {
+        FrameReply::Session { repeated, .. } => repeated,
+        other => return Err(unexpected(&other)),
+    };
+    if !repeated {
+        simulation.0.bodies.forget(&id);
+    }
+    let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+    Ok((status, session(&door, id).await?))
+}
+
+/// Lists sessions, newest first.
+#[utoipa::path(
+    get, path = "/api/v1/sessions", operation_id = "list_sessions", tag = "simulation", security(("operator" = [])),
+    params(
+        ("status" = inline(Option<SessionStatusWord>), Query, description = "Only sessions that stand there"),
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<u32>, Query, description = "Sessions per page", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "A page of sessions", body = SessionList),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn list(_: Operator, State(door): State<Door>, params: Params) -> Result<Json<SessionList>, Problem> {
+    params.only(&["status", "after", "limit"])?;
+    let status = params.opt_choice("status", &SESSION_WORDS)?.and_then(read_session_status);
+    let page = params.cursor()?;
+    let read = door.coordinator.read(move |store| store.sessions(status, &page)).await;
+    let Page { items, next } = read.map_err(refuse)?;
+    Ok(Json(SessionList { sessions: items.into_iter().map(show_session).collect(), next }))
+}
+
+/// Gives out nothing more of a session for now; what is held may be completed.
+#[utoipa::path(
+    post, path = "/api/v1/sessions/{id}/pause", operation_id = "pause_session", tag = "simulation",
+    security(("operator" = [])),
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 200, description = "The session is paused", body = Session),
+        (status = 404, description = "There is no such session"),
+        (status = 409, description = "The session has ended"),
+    )
+)]
+async fn pause(_: Operator, State(door): State<Door>, id: PathText) -> Result<Json<Session>, Problem> {
+    steer(&door, &id, Steering::Pause).await
+}
+
+/// Goes on with a session.
+#[utoipa::path(
+    post, path = "/api/v1/sessions/{id}/resume", operation_id = "resume_session", tag = "simulation",
+    security(("operator" = [])),
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 200, description = "The session runs", body = Session),
+        (status = 404, description = "There is no such session"),
+        (status = 409, description = "The session has ended"),
+    )
+)]
+async fn resume(_: Operator, State(door): State<Door>, id: PathText) -> Result<Json<Session>, Problem> {
+    steer(&door, &id, Steering::Resume).await
+}
+
+/// Ends a session; what is held of it ends at once.
+#[utoipa::path(
+    post, path = "/api/v1/sessions/{id}/cancel", operation_id = "cancel_session", tag = "simulation",
+    security(("operator" = [])),
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 200, description = "The session is cancelled", body = Session),
+        (status = 404, description = "There is no such session"),
+        (status = 409, description = "The session has ended"),
+    )
+)]
+async fn cancel(_: Operator, State(door): State<Door>, id: PathText) -> Result<Json<Session>, Problem> {
+    steer(&door, &id, Steering::Cancel).await
+}
+
+async fn steer(door: &Door, PathText(id): &PathText, to: Steering) -> Result<Json<Session>, Problem> {
+    let id = session_id(id)?;
+    ask(&door.coordinator, FrameCommand::Steer { session: id.clone(), to }).await?;
+    session(door, id).await
+}
+
+/// A session as it stands now.
+async fn session(door: &Door, id: SessionId) -> Result<Json<Session>, Problem> {
+    let record = door.coordinator.read(move |store| store.session(&id)).await.map_err(refuse)?;
+    record
+        .map(|record| Json(show_session(record)))
+        .ok_or_else(|| Problem::not_found("there is no such session"))
+}

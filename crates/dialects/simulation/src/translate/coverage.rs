@@ -1,0 +1,264 @@
+//! Which frames of a session stand where (S26).
+
+use crate::wire::{Coverage, Dropped};
+use muster_model::{FrameTaskRecord, FrameTaskStatus, SessionView};
+use std::collections::HashMap;
+
+/// Makes the map out of the ranges that were cut, told in order of their first frame.
+///
+/// What lies between them was not cut yet. Completed neighbours of one worker become one entry; where that is still too
+/// much to show, all completed neighbours do.
+#[derive(Debug)]
+pub(crate) struct Coverer {
+    total: u64,
+    uncut: &'static str,
+    processed: HashMap<u64, u64>,
+    entries: Vec<Coverage>,
+    drops: Vec<Dropped>,
+    next: u64,
+    is_coarse: bool,
+    is_full: bool,
+}
+
+impl Coverer {
+    /// A map of so many frames; `view` is what memory knows while the session is open.
+    pub(crate) fn new(total: u64, view: Option<&SessionView>) -> Self {
+        let live = view.into_iter().flat_map(|view| &view.tasks);
+        Self {
+            total,
+            uncut: if view.is_some() { PENDING } else { FrameTaskStatus::Cancelled.as_str() },
+            processed: live.map(|task| (task.id.start, task.processed)).collect(),
+            entries: Vec::new(),
+            drops: Vec::new(),
+            next: 0,
+            is_coarse: false,
+            is_full: false,
+        }
+    }
+
+    /// Adds the next range.
+    pub(crate) fn add(&mut self, task: &FrameTaskRecord) {
+        // A row that was cut after the page before was read may lie behind.
+        if self.is_full || task.id.start < self.next {
+            return;
+        }
+        self.skip_to(task.id.start);
+        if task.dropped > 0 && task.status == FrameTaskStatus::Completed && self.drops.len() < ENTRIES_MAX {
+            self.drops.push(Dropped {
+                frame_range: [task.id.start, task.end],
+                worker_id: task.worker.to_string(),
+                dropped_frames: task.dropped,
+            });
+        }
+        self.push(self.entry(task));
+    }
+
+    /// The map, whether it goes to the last frame, and what was dropped. `all` says whether all ranges were added.
+    pub(crate) fn finish(mut self, all: bool) -> (Vec<Coverage>, bool, Vec<Dropped>) {
+        if all && !self.is_full {
+            self.skip_to(self.total);
+        }
+        let is_complete = self.next == self.total;
+        (self.entries, is_complete, self.drops)
+    }
+
+    fn skip_to(&mut self, start: u64) {
+        if self.next < start {
+            self.push(Coverage { frame_range: [self.next, start], ..bare(self.uncut) });
+        }
+    }
+
+    fn entry(&self, task: &FrameTaskRecord) -> Coverage {
+        let waits = matches!(task.status, FrameTaskStatus::Pending | FrameTaskStatus::Lost);
+        let processed = self.processed.get(&task.id.start).copied();
+        Coverage {
+            frame_range: [task.id.start, task.end],
+            worker_id: Some(task.worker.to_string()),
+            global_id_chunk_id: Some(task.ids.chunk),
+            task_id: Some(task.id.to_string()),
+            attempt: Some(task.attempt),
+            processed_frames: processed.filter(|_| !waits && !task.status.is_ended()),
+            ..bare(task.status.as_str())
+        }
+    }
+
+    fn push(&mut self, entry: Coverage) {
+        self.next = entry.frame_range[1];
+        join_or_push(&mut self.entries, entry, self.is_coarse);
+        if self.entries.len() >= ENTRIES_MAX {
+            self.coarsen();
+        }
+    }
+
+    fn coarsen(&mut self) {
+        self.is_full = self.is_coarse;
+        self.is_coarse = true;
+        let entries = std::mem::take(&mut self.entries);
+        for entry in entries {
+            join_or_push(&mut self.entries, entry, true);
+        }
+    }
+}
+
+/// Adds an entry to the one before where they are of a kind: both done, by one worker unless it is coarse.
+fn join_or_push(entries: &mut Vec<Coverage>, entry: Coverage, is_coarse: bool) {
+    match entries.last_mut() {
+        Some(last) if is_one(last, &entry, is_coarse) => {
+            let worker = last.worker_id.take().filter(|worker| Some(worker) == entry.worker_id.as_ref());
+            let frame_range = [last.frame_range[0], entry.frame_range[1]];
+            *last = Coverage { frame_range, worker_id: worker, ..bare(last.status) };
+        }
+        _ => entries.push(entry),
+    }
+}
+
+fn is_one(last: &Coverage, next: &Coverage, is_coarse: bool) -> bool {
+    let are_done = last.status == COMPLETED && next.status == COMPLETED;
+    are_done && (is_coarse || last.worker_id == next.worker_id)
+}
+
+fn bare(status: &'static str) -> Coverage {
+    Coverage {
+        frame_range: [0, 0],
+        status,
+        worker_id: None,
+        global_id_chunk_id: None,
+        task_id: None,
+        attempt: None,
+        processed_frames: None,
+    }
+}
+
+const PENDING: &str = FrameTaskStatus::Pending.as_str();
+const COMPLETED: &str = FrameTaskStatus::Completed.as_str();
+
+/// More than any screen shows, and less than a megabyte or two.
+const ENTRIES_MAX: usize = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_model::{FrameTaskId, IdRange, Name, SessionId, SessionStatus, Timestamp};
+
+    fn row(start: u64, end: u64, status: FrameTaskStatus, worker: &str) -> FrameTaskRecord {
+        FrameTaskRecord {
+            id: FrameTaskId { session: SessionId::new("s1").unwrap(), start },
+            end,
+            status,
+            attempt: 1,
+            failures: 0,
+            losers: Vec::new(),
+            worker: Name::new(worker).unwrap(),
+            ids: IdRange { chunk: start / 10 + 1, start: 1, end: 2 },
+            created_at: Timestamp(0),
+            granted_at: Timestamp(0),
+            confirmed_at: None,
+            ended_at: None,
+            dropped: 0,
+            digest: None,
+            error: None,
+            result: None,
+        }
+    }
+
+    fn open(tasks: Vec<muster_model::LiveTask>) -> SessionView {
+        SessionView {
+            status: SessionStatus::Running,
+            merging: false,
+            completed_frames: 0,
+            uncut: Vec::new(),
+            tasks,
+            rate: 0,
+        }
+    }
+
+    fn brief(entries: &[Coverage]) -> Vec<String> {
+        let worker = |entry: &Coverage| entry.worker_id.clone().unwrap_or_default();
+        let one = |entry: &Coverage| {
+            format!("{}-{} {} {}", entry.frame_range[0], entry.frame_range[1], entry.status, worker(entry))
+        };
+        entries.iter().map(one).collect()
+    }
+
+    /// S26: the map has no gap: done neighbours of one worker are one entry, what was not cut is pending.
+    #[test]
+    fn the_map_has_no_gap() {
+        let mut coverer = Coverer::new(100, Some(&open(Vec::new())));
+        for task in [
+            row(0, 10, FrameTaskStatus::Completed, "w1"),
+            row(10, 20, FrameTaskStatus::Completed, "w1"),
+            row(20, 30, FrameTaskStatus::Completed, "w2"),
+            row(30, 40, FrameTaskStatus::Running, "w1"),
+            row(60, 70, FrameTaskStatus::Lost, "w3"),
+        ] {
+            coverer.add(&task);
+        }
+        let (entries, is_complete, drops) = coverer.finish(true);
+        let expected = [
+            "0-20 completed w1",
+            "20-30 completed w2",
+            "30-40 running w1",
+            "40-60 pending ",
+            "60-70 lost w3",
+            "70-100 pending ",
+        ];
+        assert_eq!(brief(&entries), expected);
+        assert!(is_complete && drops.is_empty());
+        assert_eq!((entries[0].global_id_chunk_id, entries[1].global_id_chunk_id), (None, Some(3)));
+        assert_eq!(entries[2].task_id.as_deref(), Some("s1.00000030"));
+    }
+
+    /// S26: a live range shows how far it is; an ended session has nothing pending.
+    #[test]
+    fn live_ranges_show_their_progress() {
+        let running = row(0, 10, FrameTaskStatus::Running, "w1");
+        let live = muster_model::LiveTask {
+            id: running.id.clone(),
+            range: muster_model::FrameRange { start: 0, end: 10 },
+            status: FrameTaskStatus::Running,
+            worker: Some(running.worker.clone()),
+            attempt: 1,
+            ids: Some(running.ids),
+            processed: 4,
+            dropped: 0,
+            granted_at: Timestamp(0),
+        };
+        let mut coverer = Coverer::new(10, Some(&open(vec![live])));
+        coverer.add(&running);
+        assert_eq!(coverer.finish(true).0[0].processed_frames, Some(4));
+        let (entries, ..) = Coverer::new(10, None).finish(true);
+        assert_eq!(brief(&entries), ["0-10 cancelled "]);
+    }
+
+    /// S26: drops are listed once each, by range and worker.
+    #[test]
+    fn drops_are_listed() {
+        let mut coverer = Coverer::new(20, None);
+        let mut task = row(0, 10, FrameTaskStatus::Completed, "w1");
+        task.dropped = 3;
+        coverer.add(&task);
+        coverer.add(&row(10, 20, FrameTaskStatus::Completed, "w1"));
+        let (entries, _, drops) = coverer.finish(true);
+        let expected = Dropped { frame_range: [0, 10], worker_id: "w1".to_owned(), dropped_frames: 3 };
+        assert_eq!((brief(&entries), drops), (vec!["0-20 completed w1".to_owned()], vec![expected]));
+    }
+
+    /// S26: however many ranges there are, the map is of a size that can be shown.
+    #[test]
+    fn a_map_is_bounded() {
+        let many = 4 * ENTRIES_MAX as u64;
+        let mut coverer = Coverer::new(many * 10, None);
+        for n in 0..many {
+            let worker = format!("w{}", n % 2);
+            coverer.add(&row(n * 10, n * 10 + 10, FrameTaskStatus::Completed, &worker));
+        }
+        let (entries, is_complete, _) = coverer.finish(true);
+        assert_eq!((brief(&entries), is_complete), (vec![format!("0-{} completed ", many * 10)], true));
+        let mut coverer = Coverer::new(many * 10, None);
+        for n in 0..many {
+            coverer.add(&row(n * 10, n * 10 + 5, FrameTaskStatus::Running, "w1"));
+        }
+        let (entries, is_complete, _) = coverer.finish(true);
+        assert!(entries.len() <= ENTRIES_MAX + 1 && !is_complete);
+    }
+}

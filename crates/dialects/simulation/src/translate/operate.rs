@@ -1,0 +1,102 @@
+//! What operators ask, and workers that need more ids (S1, S6, S9, S15, S17).
+
+use super::{limit, report::opt_task_id};
+use muster_door::{Fields, Problem};
+use muster_model::{FrameCommand, Name};
+use serde_json::Value;
+
+/// Reads a task to be placed by hand (S6).
+pub(crate) fn read_assignment(body: &Value) -> Result<FrameCommand, Problem> {
+    let fields = Fields::of(body)?;
+    let task = opt_task_id(&fields)?.ok_or_else(|| fields.refuse("taskId", "is missing"))?;
+    let worker = fields.text("workerId", limit::ID_CHARS)?;
+    let worker = Name::new(worker).map_err(|_| Problem::not_found("there is no such worker"))?;
+    Ok(FrameCommand::Assign { task, worker })
+}
+
+/// Reads a broadcast: its word, and whether it pauses (S6).
+pub(crate) fn read_broadcast(body: &Value) -> Result<(&'static str, bool), Problem> {
+    let command = Fields::of(body)?.choice("command", &["PauseAll", "ResumeAll"])?;
+    Ok((command, command == "PauseAll"))
+}
+
+/// Reads why an operator does something; it is kept for whoever asks later (S9).
+pub(crate) fn read_reason(body: &Value) -> Result<Box<str>, Problem> {
+    said(body, "reason")
+}
+
+/// Reads what somebody says who looked at an entry of the quarantine (S15).
+pub(crate) fn read_note(body: &Value) -> Result<Box<str>, Problem> {
+    said(body, "note")
+}
+
+/// Reads how many more ids a worker needs (S1).
+pub(crate) fn read_request_for_ids(body: &Value, worker: Name) -> Result<FrameCommand, Problem> {
+    let fields = Fields::of(body)?;
+    let count = fields.integer_in("requestedCount", 1..=i64::MAX)?.unsigned_abs();
+    Ok(FrameCommand::MoreIds { worker, task: opt_task_id(&fields)?, count })
+}
+
+fn said(body: &Value, key: &str) -> Result<Box<str>, Problem> {
+    let fields = Fields::of(body)?;
+    let text = fields.text(key, limit::REASON_CHARS)?;
+    if text.trim().is_empty() {
+        return Err(fields.refuse(key, "must say something"));
+    }
+    Ok(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn blamed<T: std::fmt::Debug>(read: Result<T, Problem>) -> String {
+        read.unwrap_err().field().unwrap().to_owned()
+    }
+
+    /// S6: an operator names a task and a worker; what can be neither is unknown.
+    #[test]
+    fn an_assignment_names_both() {
+        let read = read_assignment(&json!({"taskId": "s1.00000100", "workerId": "worker-a"})).unwrap();
+        assert!(matches!(read, FrameCommand::Assign { .. }));
+        assert_eq!(blamed(read_assignment(&json!({"workerId": "w"}))), "taskId");
+        assert_eq!(blamed(read_assignment(&json!({"taskId": "s1.00000100"}))), "workerId");
+        let unknown = read_assignment(&json!({"taskId": "x", "workerId": "w"})).unwrap_err();
+        assert_eq!(unknown.status(), 404);
+    }
+
+    /// S6: there are two words for all workers.
+    #[test]
+    fn a_broadcast_is_one_of_two() {
+        assert_eq!(read_broadcast(&json!({"command": "PauseAll"})).unwrap(), ("PauseAll", true));
+        assert_eq!(read_broadcast(&json!({"command": "ResumeAll"})).unwrap(), ("ResumeAll", false));
+        for bad in [json!("pauseall"), json!("Pause"), json!(true), json!(null)] {
+            assert_eq!(blamed(read_broadcast(&json!({"command": bad}))), "command");
+        }
+    }
+
+    /// S9, S15: a reason is needed, and says something.
+    #[test]
+    fn a_reason_says_something() {
+        assert_eq!(&*read_reason(&json!({"reason": "new card"})).unwrap(), "new card");
+        for bad in [json!(""), json!(" \n"), json!(null), json!(7), json!("x".repeat(1001))] {
+            assert_eq!(blamed(read_reason(&json!({"reason": bad}))), "reason");
+        }
+        assert_eq!(blamed(read_note(&json!({}))), "note");
+    }
+
+    /// S1: at least one id is asked for.
+    #[test]
+    fn ids_are_counted() {
+        let worker = || Name::new("w").unwrap();
+        let read = read_request_for_ids(&json!({"workerId": "w", "requestedCount": 5}), worker()).unwrap();
+        assert!(matches!(read, FrameCommand::MoreIds { count: 5, task: None, .. }));
+        for bad in [json!(0), json!(-1), json!("5"), json!(1.5), json!(null)] {
+            assert_eq!(
+                blamed(read_request_for_ids(&json!({"requestedCount": bad}), worker())),
+                "requestedCount"
+            );
+        }
+    }
+}

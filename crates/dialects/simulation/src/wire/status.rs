@@ -1,0 +1,63 @@
+//! All in all (S6, S7).
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// The state of the whole (S7).
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// `ok`, or `paused` between `PauseAll` and `ResumeAll`.
+    pub status: &'static str,
+    /// The epoch.
+    pub epoch: u64,
+    /// The address of the node that leads.
+    pub leader: String,
+    /// Open sessions by status.
+    pub sessions: BTreeMap<&'static str, u64>,
+    /// Workers by state.
+    pub workers: BTreeMap<&'static str, u64>,
+    /// The largest maxQueueRatio of all workers' latest progress.
+    pub queue_depth_summary: f64,
+    /// What somebody should look at.
+    pub warnings: Vec<Warning>,
+}
+
+/// Something that somebody should look at (S17).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Warning {
+    /// What kind.
+    #[schema(example = "chunkIntegrity")]
+    pub code: &'static str,
+    /// What people read.
+    pub message: String,
+    /// The task it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub task_id: Option<String>,
+    /// The worker it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub worker_id: Option<String>,
+    /// The chunk that was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub chunk_id: Option<u64>,
+    /// The chunk that should have been.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub expected_chunk_id: Option<u64>,
+    /// When, epoch milliseconds.
+    pub at: i64,
+}
+
+/// The answer to a broadcast (S6).
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Broadcasted {
+    /// What was said.
+    pub command: &'static str,
+    /// Whether no task is given out from now on.
+    pub paused: bool,
+}

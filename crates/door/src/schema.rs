@@ -1,0 +1,82 @@
+//! Schemas of single values, for dialects whose descriptions are as exact as their checks.
+
+use utoipa::openapi::{
+    Object, RefOr, Schema,
+    schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type},
+};
+
+/// Text of a pattern.
+#[must_use]
+pub fn matching(pattern: &str) -> ObjectBuilder {
+    string().pattern(Some(pattern))
+}
+
+/// Text without NUL.
+#[must_use]
+pub fn text(chars_max: usize) -> ObjectBuilder {
+    matching(r"^[^\u0000]*$").max_length(Some(chars_max))
+}
+
+/// One of a few words.
+#[must_use]
+pub fn one_of(words: &[&str]) -> ObjectBuilder {
+    string().enum_values(Some(words.iter().copied()))
+}
+
+/// A whole number within bounds.
+#[must_use]
+pub fn between(least: i64, most: i64) -> ObjectBuilder {
+    Object::builder().schema_type(Type::Integer).minimum(Some(least)).maximum(Some(most))
+}
+
+/// A number from 0 on.
+#[must_use]
+pub fn non_negative() -> ObjectBuilder {
+    Object::builder().schema_type(Type::Number).minimum(Some(0))
+}
+
+/// Anything.
+#[must_use]
+pub fn any() -> ObjectBuilder {
+    Object::builder().schema_type(SchemaType::AnyValue)
+}
+
+/// An object; fields that are not known are kept.
+#[must_use]
+pub fn object() -> ObjectBuilder {
+    Object::builder().schema_type(Type::Object)
+}
+
+/// A list of at most so many items.
+#[must_use]
+pub fn list(items: ObjectBuilder, len_max: usize) -> RefOr<Schema> {
+    RefOr::T(Schema::Array(ArrayBuilder::new().items(schema(items)).max_items(Some(len_max)).build()))
+}
+
+/// Either the type or `null`.
+#[must_use]
+pub fn nullable(of: Type) -> SchemaType {
+    SchemaType::from_iter([of, Type::Null])
+}
+
+/// Adds a field that must be there.
+#[must_use]
+pub fn must(object: ObjectBuilder, field: &str, value: ObjectBuilder) -> ObjectBuilder {
+    may(object, field, value).required(field)
+}
+
+/// Adds a field that may be there.
+#[must_use]
+pub fn may(object: ObjectBuilder, field: &str, value: ObjectBuilder) -> ObjectBuilder {
+    object.property(field, schema(value))
+}
+
+/// Finishes a value's schema.
+#[must_use]
+pub fn schema(builder: ObjectBuilder) -> RefOr<Schema> {
+    RefOr::T(Schema::Object(builder.build()))
+}
+
+fn string() -> ObjectBuilder {
+    Object::builder().schema_type(Type::String)
+}
