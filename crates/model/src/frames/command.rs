@@ -127,6 +127,8 @@ pub enum FrameCommand {
     Merged {
         /// Which.
         session: SessionId,
+        /// Why it is not whole, and will not be by itself: frames that had to be skipped (S23), a fragment that is gone.
+        fault: Option<Box<str>>,
     },
 }
 

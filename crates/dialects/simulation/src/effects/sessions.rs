@@ -1,7 +1,7 @@
 //! The files that tell of a session as a whole: read from the store, page by page, and written (S21).
 
 use super::{Runner, Trouble, Wish};
-use crate::output::SessionFiles;
+use crate::output::{OutputError, SessionFiles};
 use muster_model::{FrameCommand, FrameTaskStatus, Name, SessionId};
 use muster_store::{Cursor, Page, Reader, StoreError};
 use std::collections::HashMap;
@@ -11,6 +11,14 @@ struct Known {
     files: SessionFiles,
     /// All frames are done and it has not ended: its manifest is due.
     is_mergeable: bool,
+}
+
+/// What became of a merge that was wanted.
+enum Merge {
+    /// A range was given out anew, or the session has ended.
+    NotDue,
+    /// The manifest is there; with a fault it is not whole, and trying again would not help.
+    Written { fault: Option<Box<str>> },
 }
 
 impl Runner {
@@ -23,8 +31,10 @@ impl Runner {
             if wish.merge {
                 let merged = self.persist("write a manifest", wish.epoch, || self.merge(&session)).await;
                 // Wanted again, something was reopened since: this manifest is not the last.
-                if merged == Some(true) && !self.sessions.is_wanted(&session) {
-                    self.tell(FrameCommand::Merged { session: session.clone() }).await;
+                if let Some(Merge::Written { fault }) = merged
+                    && !self.sessions.is_wanted(&session)
+                {
+                    self.tell(FrameCommand::Merged { session: session.clone(), fault }).await;
                 }
             } else {
                 self.persist("write session.json", wish.epoch, || self.write_session(&session)).await;
@@ -40,18 +50,24 @@ impl Runner {
         }
     }
 
-    /// Writes the manifest; false when none is due any more: a range was given out anew, or the session has ended.
-    async fn merge(&self, session: &SessionId) -> Result<bool, Trouble> {
+    /// Writes the manifest, whole or as whole as it will ever be.
+    async fn merge(&self, session: &SessionId) -> Result<Merge, Trouble> {
         let _place = self.writers.acquire().await;
         let Some(known) = self.read_session(session).await?.filter(|known| known.is_mergeable) else {
-            return Ok(false);
+            return Ok(Merge::NotDue);
         };
         let accepted = self.read_accepted(session).await?;
-        let report = self.on_disk(move |root| root.merge(&known.files, &accepted)).await?;
+        let report = match self.on_disk(move |root| root.merge(&known.files, &accepted)).await {
+            Err(Trouble::Output(incomplete @ OutputError::Incomplete { .. })) => {
+                tracing::warn!(%session, "{incomplete}");
+                return Ok(Merge::Written { fault: Some(incomplete.to_string().into()) });
+            }
+            report => report?,
+        };
         for warning in &report.warnings {
             tracing::warn!(%session, file = warning.file, "{}", warning.warning);
         }
-        Ok(true)
+        Ok(Merge::Written { fault: None })
     }
 
     async fn read_session(&self, session: &SessionId) -> Result<Option<Known>, Trouble> {

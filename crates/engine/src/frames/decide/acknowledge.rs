@@ -44,10 +44,12 @@ pub(super) fn confirm(draft: &mut Draft<'_>, record: Box<QuarantineRecord>, note
     Ok(FrameReply::Done)
 }
 
-/// The manifest is written: the session is complete, unless something of it was reopened meanwhile.
-pub(super) fn merged(draft: &mut Draft<'_>, id: &SessionId) -> Decided {
+/// The manifest is written: the session is over, unless something of it was reopened meanwhile. One whose manifest
+/// cannot be whole has failed: nobody waits for what will not come.
+pub(super) fn merged(draft: &mut Draft<'_>, id: &SessionId, fault: Option<Box<str>>) -> Decided {
     if draft.farm.sessions.get(id).is_some_and(|session| session.merging) {
-        draft.end_session(id, SessionStatus::Completed, None);
+        let status = if fault.is_some() { SessionStatus::Failed } else { SessionStatus::Completed };
+        draft.end_session(id, status, fault);
     }
     Ok(FrameReply::Done)
 }

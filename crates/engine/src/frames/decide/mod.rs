@@ -61,7 +61,7 @@ fn decide(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
         FrameCommand::Pushed { task, attempt, acked } => acknowledge::pushed(draft, &task, attempt, acked),
         FrameCommand::Moved { entry, files } => acknowledge::moved(draft, entry, files),
         FrameCommand::Confirm { record, note } => acknowledge::confirm(draft, record, note),
-        FrameCommand::Merged { session } => acknowledge::merged(draft, &session),
+        FrameCommand::Merged { session, fault } => acknowledge::merged(draft, &session, fault),
     }
 }
 

@@ -73,7 +73,10 @@ pub(super) fn command(words: &[&str]) -> FrameCommand {
         },
         "moved" => FrameCommand::Moved { entry: first.parse().expect("an entry"), files: 3 },
         "confirm" => confirm(first),
-        "merged" => FrameCommand::Merged { session: session(first) },
+        "merged" => FrameCommand::Merged {
+            session: session(first),
+            fault: has(words, "incomplete").then(|| "incomplete".into()),
+        },
         other => panic!("`{other}` is no command"),
     }
 }

@@ -128,3 +128,18 @@ fn a_merge_is_restartable() {
     ",
     );
 }
+
+/// S23: a session whose manifest cannot be whole ends failed, and says why.
+#[test]
+fn a_merge_that_cannot_be_whole_ends_the_session() {
+    check(
+        "
+        0s register W1
+        0s submit s frames=10 per=10
+        0s ask W1
+        1s complete s.0 W1 #1 chunk=1 0..10 ~> merge s
+        2s merged s incomplete  -> s failed (incomplete)
+        2s complete s.0 W1 #1 chunk=1 0..10 => again
+    ",
+    );
+}
