@@ -9,6 +9,7 @@ use muster_artifacts::DirectoryStore;
 use muster_coordinator::{Coordinator, Options};
 use muster_door::{Door, Keys};
 use muster_nodes::Artifacts;
+use muster_simulation::{Simulation, output::OutputRoot};
 use muster_store::{MemoryStore, Store, StoreError};
 use muster_store_sqlite::SqliteStore;
 use std::{os::unix::fs::DirBuilderExt, path::Path, sync::Arc};
@@ -34,6 +35,7 @@ pub(crate) fn start_coordinator(store: Arc<dyn Store>, config: &Config) -> Resul
 /// Builds the door and everything behind it.
 pub(crate) fn build_door(coordinator: Coordinator, secrets: &Secrets, config: &Config) -> Door {
     let keys = Keys::new(secrets.node.reveal(), secrets.admin.reveal());
+    let keys = keys.enrolling(secrets.enrolment.reveal());
     Door::new(coordinator, keys, config.door.clone())
 }
 
@@ -45,10 +47,29 @@ pub(crate) fn open_artifacts(door: &Door, secrets: &Secrets, config: &Config) ->
     Ok(Artifacts::new(Arc::new(store), secrets.artifact_key.reveal(), config.artifacts.clone()))
 }
 
+/// Opens the output root, where sessions write.
+pub(crate) fn open_simulation(coordinator: Coordinator, config: &Config) -> Result<Simulation, Failure> {
+    let output = OutputRoot::open(&config.simulation.output_root)?;
+    Ok(Simulation::new(coordinator, output, config.simulation.routes.clone()))
+}
+
+/// Does what sessions need done outside, and writes checkpoints, for as long as it is polled.
+pub(crate) async fn work(simulation: Simulation, config: &Config) {
+    let directory = config.data.join("checkpoints");
+    let keeping = muster_simulation::keep_checkpoints(
+        simulation.clone(),
+        directory,
+        config.simulation.checkpoint_interval,
+    );
+    tokio::join!(simulation.run_effects(), keeping);
+}
+
 /// All routes, each dialect's and the door's own.
-pub(crate) fn routes(door: Door, artifacts: Artifacts) -> axum::Router {
+pub(crate) fn routes(door: Door, artifacts: Artifacts, simulation: Simulation) -> axum::Router {
     let nodes = muster_nodes::routes().merge(muster_nodes::artifact_routes(artifacts));
-    muster_operations::speak_postgrest(muster_door::assemble(door, nodes.merge(muster_operations::routes())))
+    let dialects =
+        nodes.merge(muster_operations::routes()).merge(muster_simulation::routes(&door, simulation));
+    muster_operations::speak_postgrest(muster_door::assemble(door, dialects))
 }
 
 fn make_directory(path: &Path) -> Result<(), Failure> {

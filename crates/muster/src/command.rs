@@ -3,6 +3,7 @@
 mod agent;
 mod alerts;
 mod artifact;
+mod checkpoint;
 mod completions;
 mod config;
 mod demo;
@@ -70,6 +71,8 @@ enum Command {
     Artifact(artifact::Artifact),
     /// Merge the manifest fragments of a session, and verify the result
     Manifest(manifest::Manifest),
+    /// Fetch everything about sessions in one file
+    Checkpoint(checkpoint::Checkpoint),
     /// Run one program for the agent and end all of it with the agent
     #[command(hide = true)]
     Guard(guard::Guard),
@@ -96,6 +99,7 @@ impl Cli {
             Command::Alerts(alerts) => alerts.run(),
             Command::Artifact(artifact) => artifact.run(),
             Command::Manifest(manifest) => manifest.run(),
+            Command::Checkpoint(checkpoint) => checkpoint.run(),
             Command::Guard(guard) => guard.run(),
             Command::Completions(completions) => Ok(completions.run()),
         }
@@ -159,6 +163,7 @@ mod tests {
             "muster artifact get videos/_/PC-01/d1/r1/1.png -o shot.png",
             "muster manifest merge meta --total-frames 100 --json",
             "muster manifest verify meta --json",
+            "muster checkpoint export backup.json",
             "muster completions bash",
             "muster config --json",
             "muster agent --server http://a:1 --node PC-01 --devices simulated:100 --slots 20 --spool d --workflows w",

@@ -3,8 +3,10 @@
 mod environment;
 mod layers;
 mod read;
+mod simulation;
 
 pub(crate) use layers::Layers;
+pub(crate) use simulation::SimulationConfig;
 
 use layers::Origin;
 use muster_door::DoorSettings;
@@ -27,6 +29,7 @@ pub(crate) struct Config {
     pub(crate) history: Millis,
     pub(crate) door: DoorSettings,
     pub(crate) artifacts: ArtifactSettings,
+    pub(crate) simulation: SimulationConfig,
     pub(crate) settings: Settings,
 }
 
@@ -70,9 +73,11 @@ impl Config {
     /// Parses settled layers.
     pub(crate) fn parse(layers: &Layers) -> Result<Self, ConfigError> {
         let read = Reading(layers);
+        let data = PathBuf::from(read.text("server.data")?);
         Ok(Self {
             listen: read.address("server.listen")?,
-            data: PathBuf::from(read.text("server.data")?),
+            simulation: simulation::simulation_config(&read, &data)?,
+            data,
             store: read.store("server.store")?,
             log_format: read.log_format("server.log_format")?,
             queue_length: read.count("server.queue_length", 1, 1_000_000)?,
@@ -134,6 +139,7 @@ fn rule_settings(read: &Reading<'_>) -> Result<Settings, ConfigError> {
         dropout_pause: read.seconds("nodes.dropout_pause_s", 0.0, WEEK_S)?,
         secret_overlap: read.seconds("nodes.secret_overlap_s", 0.0, 10.0 * WEEK_S)?,
         report_id_retention: read.days("retention.event_id_days")?,
+        frames: simulation::frame_settings(read)?,
         ..Settings::default()
     })
 }
@@ -157,6 +163,7 @@ mod tests {
         assert_eq!(config.artifacts, ArtifactSettings::default());
         assert_eq!(config.history, Millis::from_secs(30 * 86_400));
         assert_eq!(config.listen, "127.0.0.1:7400");
+        assert_eq!(config.simulation.output_root, Path::new("./muster-data/output"));
     }
 
     /// I10: flag over environment over file over default.

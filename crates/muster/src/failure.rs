@@ -3,6 +3,7 @@
 use crate::{client::ClientError, config::ConfigError, reach::ReachError, secrets::SecretError};
 use muster_agent::{runtime::AgentError, workflow::WorkflowError};
 use muster_manifest::MergeError;
+use muster_simulation::output::OutputError;
 use muster_spool::SpoolError;
 use muster_store::StoreError;
 use std::{io, path::PathBuf, process::ExitCode};
@@ -45,6 +46,8 @@ pub(crate) enum Failure {
     Spool(#[from] SpoolError),
     #[error(transparent)]
     Manifest(#[from] MergeError),
+    #[error("{0}; name another directory in simulation.output_root")]
+    Output(#[from] OutputError),
     #[error("cannot speak HTTP: {0}")]
     Http(#[from] reqwest::Error),
     #[error("cannot listen on {address}: {error}; choose another with --listen")]
@@ -66,6 +69,7 @@ impl Failure {
             Self::Config(_) | Self::Secret(_) | Self::Workflow(_) | Self::Usage(_) => Exit::Usage,
             Self::Manifest(MergeError::Directory { .. } | MergeError::TotalFrames(_)) => Exit::Usage,
             Self::Store(_)
+            | Self::Output(_)
             | Self::Manifest(_)
             | Self::Agent(_)
             | Self::Spool(_)

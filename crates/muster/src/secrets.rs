@@ -19,6 +19,8 @@ pub(crate) struct Secrets {
     pub(crate) node: Secret,
     /// What operators show.
     pub(crate) admin: Secret,
+    /// What simulation workers enrol with.
+    pub(crate) enrolment: Secret,
     /// What addresses of uploads are signed with; nobody ever shows it.
     pub(crate) artifact_key: Secret,
 }
@@ -31,7 +33,7 @@ pub(crate) enum SecretError {
     #[error("{0} holds characters that do not fit in a header: use visible ASCII without blanks")]
     Unprintable(String),
     #[error(
-        "the node secret and the admin token must not be the same: a node could then do what operators do"
+        "two of node secret, admin token and enrolment secret are the same: one would open the other's doors"
     )]
     Same,
     #[error("{}: {error}; make it readable and writable for the server", path.display())]
@@ -66,8 +68,12 @@ impl Secrets {
     pub(crate) fn load(data: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Self, SecretError> {
         let node = find(&variable, "NODE_AGENT_SHARED_SECRET", &data.join("node-secret"))?;
         let admin = find(&variable, "MUSTER_ADMIN_TOKEN", &data.join("admin-token"))?;
+        let enrolment = find(&variable, "MUSTER_ENROL_SECRET", &data.join("enrol-secret"))?;
         let artifact_key = find(&|_: &str| None, "", &data.join("artifact-key"))?;
-        if node == admin { Err(SecretError::Same) } else { Ok(Self { node, admin, artifact_key }) }
+        if node == admin || node == enrolment || admin == enrolment {
+            return Err(SecretError::Same);
+        }
+        Ok(Self { node, admin, enrolment, artifact_key })
     }
 }
 
@@ -113,7 +119,7 @@ mod tests {
         None
     }
 
-    /// I6, N21: what is not set is generated once, for the owner only, and found again.
+    /// I6, N21, S1: what is not set is generated once, for the owner only, and found again.
     #[test]
     fn missing_secrets_are_made_and_kept() {
         let data = tempfile::tempdir().unwrap();
@@ -125,6 +131,7 @@ mod tests {
         let files = [
             ("node-secret", &first.node),
             ("admin-token", &first.admin),
+            ("enrol-secret", &first.enrolment),
             ("artifact-key", &first.artifact_key),
         ];
         for (file, secret) in files {
@@ -140,8 +147,10 @@ mod tests {
     fn secrets_from_the_environment_are_checked() {
         let data = tempfile::tempdir().unwrap();
         let load = |node: &'static str, admin: &'static str| {
-            Secrets::load(data.path(), move |name| {
-                Some(if name.starts_with("NODE") { node } else { admin }.to_owned())
+            Secrets::load(data.path(), move |name| match name {
+                "NODE_AGENT_SHARED_SECRET" => Some(node.to_owned()),
+                "MUSTER_ADMIN_TOKEN" => Some(admin.to_owned()),
+                _ => None,
             })
         };
         let good = load("0123456789abcdef", "fedcba9876543210").unwrap();
@@ -156,6 +165,9 @@ mod tests {
             let error = load(node, admin).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
         }
-        assert_eq!(format!("{good:?}"), "Secrets { node: …, admin: …, artifact_key: … }");
+        assert_eq!(format!("{good:?}"), "Secrets { node: …, admin: …, enrolment: …, artifact_key: … }");
+        let same = good.enrolment.reveal().to_owned();
+        let shared = Secrets::load(data.path(), |name| name.contains("ADMIN").then(|| same.clone()));
+        assert!(matches!(shared, Err(SecretError::Same)));
     }
 }

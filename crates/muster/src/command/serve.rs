@@ -78,18 +78,26 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let coordinator = assembly::start_coordinator(store, &config)?;
     let door = assembly::build_door(coordinator.clone(), &secrets, &config);
     let artifacts = assembly::open_artifacts(&door, &secrets, &config)?;
+    let simulation = assembly::open_simulation(coordinator.clone(), &config)?;
     let address = listener.local_addr()?;
 
     let (stop, stopped) = watch::channel(false);
     let announcing = announce_when_ready(address, &coordinator, stopped.clone());
-    let router = assembly::routes(door.clone(), artifacts);
-    let listening = muster_door::listen(listener, router, wait_for(stopped));
+    let router = assembly::routes(door.clone(), artifacts, simulation.clone());
+    let listening = muster_door::listen(listener, router, wait_for(stopped.clone()));
+    // What is under way may be left at any point: the next start finds it again.
+    let working = async {
+        tokio::select! {
+            () = assembly::work(simulation, &config) => {}
+            () = wait_for(stopped) => {}
+        }
+    };
     let stopping = async {
         asked_to_stop(interrupt, terminate).await;
         stop.send_replace(true);
         shut_down(&door, &coordinator).await;
     };
-    tokio::join!(listening, announcing, stopping);
+    tokio::join!(listening, announcing, working, stopping);
     tracing::info!("stopped");
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Reads one setting as one type and says what it should have been when it is not.
 
 use super::{ConfigError, Layers, LogFormat, StoreChoice};
-use muster_model::Millis;
-use std::{fmt::Display, time::Duration};
+use muster_model::{Millis, Ratio};
+use std::{fmt::Display, path::PathBuf, time::Duration};
 use toml::Value;
 
 /// Settled layers, read key by key.
@@ -92,6 +92,25 @@ impl Reading<'_> {
             "json" => Ok(LogFormat::Json),
             _ => Err(self.unfit(key, "text or json")),
         }
+    }
+
+    /// One of some words.
+    pub(super) fn choice(&self, key: &str, words: &[&'static str]) -> Result<&'static str, ConfigError> {
+        let text = self.text(key)?;
+        let word = words.iter().find(|word| **word == text).copied();
+        word.ok_or_else(|| self.unfit(key, &words.join(" or ")))
+    }
+
+    /// A path; `None` where it is left empty.
+    pub(super) fn opt_path(&self, key: &str) -> Result<Option<PathBuf>, ConfigError> {
+        let text = self.0.get(key).0.as_str().ok_or_else(|| self.unfit(key, "a path, or empty"))?;
+        Ok(Some(text).filter(|text| !text.is_empty()).map(PathBuf::from))
+    }
+
+    /// A share of something, from 0 to 4000.
+    pub(super) fn ratio(&self, key: &str) -> Result<Ratio, ConfigError> {
+        let ratio = self.number(key).filter(|number| (0.0..=4000.0).contains(number)).and_then(Ratio::new);
+        ratio.ok_or_else(|| self.unfit(key, "a number from 0 to 4000"))
     }
 
     /// A whole number of a range.

@@ -2,13 +2,14 @@
 
 use super::{ask, refuse, session_id, trouble, unexpected};
 use crate::{
+    output::SessionFiles,
     simulation::Simulation,
     translate::{SESSION_WORDS, read_session, read_session_status, show_session},
     wire::{Session, SessionList, SessionRequest, SessionStatusWord},
 };
 use axum::{Extension, Json, extract::State, http::StatusCode};
 use muster_door::{Door, JsonBytes, Operator, Params, PathText, Problem};
-use muster_model::{FrameCommand, FrameReply, SessionId, Steering};
+use muster_model::{FrameCommand, FrameReply, SessionId, SessionSubmission, Steering};
 use muster_store::Page;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -38,9 +39,8 @@ async fn submit(
     JsonBytes { bytes, value }: JsonBytes,
 ) -> Result<(StatusCode, Json<Session>), Problem> {
     let submission = read_session(&value, &String::from_utf8_lossy(&bytes))?;
-    let (id, output) = (submission.session.clone(), submission.output.clone());
-    let checked = simulation.on_disk(move |root| root.check_directory(&output)).await;
-    checked.map_err(|error| trouble(error, "outputDirectory"))?;
+    let id = submission.session.clone();
+    claim_directory(&door, &simulation, &submission).await?;
     let repeated = match ask(&door.coordinator, FrameCommand::Submit(Box::new(submission))).await? {
         FrameReply::Session { repeated, .. } => repeated,
         other => return Err(unexpected(&other)),
@@ -123,6 +123,26 @@ async fn steer(door: &Door, PathText(id): &PathText, to: Steering) -> Result<Jso
     let id = session_id(id)?;
     ask(&door.coordinator, FrameCommand::Steer { session: id.clone(), to }).await?;
     session(door, id).await
+}
+
+/// Takes the directory of a session that is new; that of one that is known was taken with it.
+async fn claim_directory(
+    door: &Door,
+    simulation: &Simulation,
+    submission: &SessionSubmission,
+) -> Result<(), Problem> {
+    let id = submission.session.clone();
+    if door.coordinator.read(move |store| store.session(&id)).await.map_err(refuse)?.is_some() {
+        return Ok(());
+    }
+    let files = SessionFiles {
+        session: submission.session.clone(),
+        output: submission.output.clone(),
+        total_frames: submission.total_frames,
+        replays: Vec::new(),
+    };
+    let claimed = simulation.on_disk(move |root| root.claim_directory(&files)).await;
+    claimed.map_err(|error| trouble(error, "outputDirectory"))
 }
 
 /// A session as it stands now.

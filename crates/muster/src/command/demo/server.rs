@@ -39,8 +39,9 @@ impl Server {
         let coordinator = assembly::start_coordinator(store, &config)?;
         let door = assembly::build_door(coordinator.clone(), &secrets, &config);
         let artifacts = assembly::open_artifacts(&door, &secrets, &config)?;
+        let simulation = assembly::open_simulation(coordinator.clone(), &config)?;
         let (stop, stopped) = watch::channel(false);
-        let router = assembly::routes(door.clone(), artifacts);
+        let router = assembly::routes(door.clone(), artifacts, simulation);
         let listening = tokio::spawn(muster_door::listen(listener, router, serve::wait_for(stopped)));
         Ok(Self {
             url,

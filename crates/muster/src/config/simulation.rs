@@ -1,0 +1,115 @@
+//! The settings of simulation sessions.
+
+use super::{ConfigError, WEEK_S, read::Reading};
+use muster_model::{FrameSettings, Millis, Rebind};
+use muster_simulation::SimulationSettings;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// What of the section `simulation` is not for the rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SimulationConfig {
+    /// Where sessions write.
+    pub(crate) output_root: PathBuf,
+    /// How often a checkpoint is written.
+    pub(crate) checkpoint_interval: Duration,
+    pub(crate) routes: SimulationSettings,
+}
+
+/// Reads what is not for the rules; `data` is the data directory.
+pub(super) fn simulation_config(read: &Reading<'_>, data: &Path) -> Result<SimulationConfig, ConfigError> {
+    let output_root = read.opt_path("simulation.output_root")?.unwrap_or_else(|| data.join("output"));
+    Ok(SimulationConfig {
+        output_root,
+        checkpoint_interval: read.duration("simulation.checkpoint_interval_s", 0.1, WEEK_S)?,
+        routes: SimulationSettings { endpoint_allow: read.texts("simulation.endpoint_allow")? },
+    })
+}
+
+/// Reads what the rules consult.
+pub(super) fn frame_settings(read: &Reading<'_>) -> Result<FrameSettings, ConfigError> {
+    let millis = |key: &str| read.count(key, 10, 3_600_000).map(Millis);
+    Ok(FrameSettings {
+        heartbeat: millis("simulation.heartbeat_ms")?,
+        misses_until_lost: read.count("simulation.misses_until_lost", 1, 1000)?,
+        degraded_ratio: read.ratio("simulation.degraded_queue_ratio")?,
+        rtt_max: millis("simulation.rtt_max_ms")?,
+        degraded_recovery: read.seconds("simulation.degraded_recovery_s", 0.0, WEEK_S)?,
+        quarantine_after: read.count("simulation.quarantine_after", 1, 1000)?,
+        quarantine_window: read.seconds("simulation.quarantine_window_s", 0.1, WEEK_S)?,
+        max_attempts: read.count("simulation.max_attempts", 1, 1000)?,
+        poison_workers: read.count("simulation.poison_workers", 1, 1000)?,
+        chunk_size: read.count("simulation.chunk_size", 2, 1 << 62)?,
+        rebind: match read.choice("simulation.rebind", &["reassign", "resume"])? {
+            "resume" => Rebind::Resume,
+            _ => Rebind::Reassign,
+        },
+        stall: read.seconds("simulation.stall_s", 1.0, WEEK_S)?,
+        ..FrameSettings::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Layers};
+    use muster_model::Ratio;
+
+    fn parse(text: &str) -> Result<Config, ConfigError> {
+        let mut layers = Layers::defaults();
+        layers.add_toml(text, "x.toml".as_ref())?;
+        Config::parse(&layers)
+    }
+
+    /// S8, S12, S19, S20: every choice of the contract that is a setting can be set.
+    #[test]
+    fn every_choice_is_a_setting() {
+        let config = parse(
+            "[simulation]\nheartbeat_ms = 100\nmisses_until_lost = 5\nchunk_size = 10\nrebind = 'resume'\n\
+             quarantine_after = 7\ndegraded_recovery_s = 1\nquarantine_window_s = 60\nmax_attempts = 2\n\
+             checkpoint_interval_s = 0.5\nstall_s = 5\nrtt_max_ms = 50\ndegraded_queue_ratio = 0.5\n\
+             poison_workers = 2\nendpoint_allow = ['gpu-7.lab']\noutput_root = '/srv/out'",
+        )
+        .unwrap();
+        let expected = FrameSettings {
+            heartbeat: Millis(100),
+            misses_until_lost: 5,
+            degraded_ratio: Ratio(500_000),
+            rtt_max: Millis(50),
+            degraded_recovery: Millis(1000),
+            quarantine_after: 7,
+            quarantine_window: Millis(60_000),
+            max_attempts: 2,
+            poison_workers: 2,
+            chunk_size: 10,
+            rebind: Rebind::Resume,
+            stall: Millis(5000),
+            ..FrameSettings::default()
+        };
+        assert_eq!(config.settings.frames, expected);
+        assert_eq!(config.simulation.output_root, Path::new("/srv/out"));
+        assert_eq!(config.simulation.checkpoint_interval, Duration::from_millis(500));
+        assert_eq!(config.simulation.routes.endpoint_allow, ["gpu-7.lab"]);
+    }
+
+    /// I10: what cannot be is refused by name.
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for text in [
+            "simulation.heartbeat_ms = 0",
+            "simulation.misses_until_lost = 0",
+            "simulation.chunk_size = 1",
+            "simulation.rebind = 'Resume'",
+            "simulation.degraded_queue_ratio = -1",
+            "simulation.degraded_queue_ratio = nan",
+            "simulation.output_root = 7",
+            "simulation.endpoint_allow = 'a'",
+            "simulation.checkpoint_interval_s = 0",
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(text.split(' ').next().unwrap()), "{error}");
+        }
+    }
+}
