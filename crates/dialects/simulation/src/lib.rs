@@ -13,7 +13,6 @@ pub mod output;
 mod routes;
 mod simulation;
 mod translate;
-mod warnings;
 pub mod wire;
 
 pub use checkpoint::{KeepError, keep_checkpoints};

@@ -6,7 +6,6 @@ use crate::{
     locks::Locks,
     output::{OutputError, OutputRoot, TaskFiles},
     translate::show_ids,
-    warnings::Warnings,
     wire::TaskOffer,
 };
 use muster_coordinator::{Coordinator, Refusal};
@@ -33,7 +32,6 @@ pub(crate) struct Shared {
     pub(crate) bodies: Bodies,
     /// So that two completions of one task do not interleave.
     pub(crate) completing: Locks<FrameTaskId>,
-    pub(crate) warnings: Warnings,
     /// Fragments that come by path are read whole; so many at once.
     pub(crate) reading: Semaphore,
     /// A checkpoint holds everything there is; one at a time.
@@ -59,7 +57,6 @@ impl Simulation {
             output,
             settings,
             completing: Locks::default(),
-            warnings: Warnings::default(),
             reading: Semaphore::new(READING_MAX),
             checkpointing: Semaphore::new(1),
         }))

@@ -8,7 +8,6 @@ use crate::{
     output::TaskFiles,
     simulation::{Simulation, Trouble},
     translate::{FRAGMENT_BYTES, Handed, Manifest, phrase, read_completion},
-    warnings::ForeignChunk,
     wire::{Accepted, CompleteRequest},
 };
 use axum::{Extension, Json};
@@ -76,55 +75,29 @@ impl HandIn<'_> {
             Manifest::Path(path) => self.find(output, path).await?,
         };
         self.check_pose_files(output, found.completion.chunk).await?;
-        match self.ask(&found.completion).await {
-            Ok(accepted) if accepted.repeated => Ok(accepted),
-            Ok(_) => self.keep(output, found).await,
-            Err(Refusal::Rejected(rejection)) => self.refused(rejection, found.completion).await,
-            Err(other) => Err(refuse(other)),
-        }
-    }
-
-    /// Writes the fragment and has the completion taken.
-    async fn keep(&self, output: &str, found: Found) -> Result<Accepted, Problem> {
-        let chunk = found.completion.chunk;
-        let fragment =
-            found.fragment.ok_or_else(|| Problem::conflict("the fragment is not there any more"))?;
-        let (place, worker) = (Box::<str>::from(output), self.worker.clone());
-        let placed = self.simulation.on_disk(move |root| {
-            root.place_fragment(TaskFiles { output: &place, chunk }, &worker, &fragment)
-        });
-        placed.await.map_err(|error| trouble(error, MANIFEST))?;
-        let asked = self.ask(&Completion { dry: false, ..found.completion }).await;
-        if let Err(Refusal::Rejected(_)) = &asked {
-            self.withdraw(output, chunk).await;
+        let is_placed = match self.ask(&found.completion).await {
+            Ok(accepted) if accepted.repeated => return Ok(accepted),
+            Ok(_) => self.place(output, &found).await.map(|()| true)?,
+            // A question alone has no consequences; that it came too late, for one, must be written down.
+            Err(Refusal::Rejected(_)) => false,
+            Err(other) => return Err(refuse(other)),
+        };
+        let asked = self.ask(&Completion { dry: false, ..found.completion.clone() }).await;
+        if let (Err(Refusal::Rejected(_)), true) = (&asked, is_placed) {
+            self.withdraw(output, found.completion.chunk).await;
         }
         asked.map_err(refuse)
     }
 
-    /// Says why it was not taken. Two refusals have consequences, which only a real question brings about.
-    async fn refused(&self, rejection: Rejection, completion: Completion) -> Result<Accepted, Problem> {
-        match &rejection {
-            Rejection::Frames(FrameRejection::ChunkForeign { expected }) => {
-                self.simulation.0.warnings.raise(&ForeignChunk {
-                    task: &self.task,
-                    worker: &self.worker,
-                    named: completion.chunk,
-                    expected: *expected,
-                    at: self.simulation.0.coordinator.now(),
-                });
-            }
-            Rejection::Frames(FrameRejection::FramesDropped { .. } | FrameRejection::NotHolder { .. }) => {
-                // It was refused with these very words a moment ago, and it still is.
-                return match self.ask(&Completion { dry: false, ..completion }).await {
-                    Ok(accepted) => {
-                        Err(Problem::internal(&format_args!("a refused completion was taken: {accepted:?}")))
-                    }
-                    Err(refusal) => Err(refuse(refusal)),
-                };
-            }
-            _ => {}
-        }
-        Err(phrase(&rejection))
+    /// Writes the fragment to where the merge finds it.
+    async fn place(&self, output: &str, found: &Found) -> Result<(), Problem> {
+        let fragment = found.fragment.clone();
+        let fragment = fragment.ok_or_else(|| Problem::conflict("the fragment is not there any more"))?;
+        let (place, worker, chunk) = (Box::<str>::from(output), self.worker.clone(), found.completion.chunk);
+        let placed = self.simulation.on_disk(move |root| {
+            root.place_fragment(TaskFiles { output: &place, chunk }, &worker, &fragment)
+        });
+        placed.await.map_err(|error| trouble(error, MANIFEST))
     }
 
     async fn ask(&self, completion: &Completion) -> Result<Accepted, Refusal> {

@@ -2,11 +2,10 @@
 
 use super::{ask, check_claim, refuse, session_id, unexpected};
 use crate::{
-    simulation::Simulation,
     translate::{CHUNK_WORDS, read_chunk_state, read_reason, read_request_for_ids, show_chunk, show_ids},
     wire::{Chunk, ChunkList, ChunkStateWord, IdChunk, IdRangeRequest, ReasonRequest},
 };
-use axum::{Extension, Json, extract::State};
+use axum::{Json, extract::State};
 use muster_coordinator::Coordinator;
 use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem, Renderer};
 use muster_model::{ChunkRecord, FrameCommand, FrameReply};
@@ -80,16 +79,15 @@ async fn list(_: Operator, State(door): State<Door>, params: Params) -> Result<J
 )]
 async fn retire(
     _: Operator,
-    Extension(simulation): Extension<Simulation>,
+    State(door): State<Door>,
     id: PathText,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Chunk>, Problem> {
     let reason = read_reason(&body)?;
-    let coordinator = &simulation.0.coordinator;
+    let coordinator = &door.coordinator;
     let known = chunk(coordinator, id.id("chunk")?).await?;
     let number = known.ids.chunk;
     ask(coordinator, FrameCommand::RetireChunk { chunk: number, task: Some(known.task), reason }).await?;
-    simulation.0.warnings.settle(number);
     chunk(coordinator, number).await.map(|chunk| Json(show_chunk(chunk)))
 }
 

@@ -1,10 +1,14 @@
 //! All in all (S7).
 
 use super::refuse;
-use crate::{simulation::Simulation, translate::show_status, wire::Status};
-use axum::{Extension, Json, extract::State, http::HeaderMap};
+use crate::{
+    translate::{show_status, show_warning},
+    wire::{Status, Warning},
+};
+use axum::{Json, extract::State, http::HeaderMap};
 use muster_door::{Door, Problem, RendererOrOperator};
-use muster_model::{FrameQuery, FrameView};
+use muster_model::{FrameQuery, FrameView, Millis};
+use muster_store::Cursor;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
@@ -20,7 +24,6 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
 async fn status(
     _: RendererOrOperator,
     State(door): State<Door>,
-    Extension(simulation): Extension<Simulation>,
     headers: HeaderMap,
 ) -> Result<Json<Status>, Problem> {
     let view = match door.coordinator.frames(FrameQuery::Status).await.map_err(refuse)? {
@@ -30,6 +33,17 @@ async fn status(
     let mut status = show_status(&view);
     status.epoch = door.coordinator.epoch();
     status.leader = door.base_url(&headers)?;
-    status.warnings = simulation.0.warnings.all();
+    status.warnings = warnings(&door).await?;
     Ok(Json(status))
 }
+
+/// The alerts of the last day that are about this contract, newest first.
+async fn warnings(door: &Door) -> Result<Vec<Warning>, Problem> {
+    let page = Cursor { after: None, limit: ALERTS_MAX };
+    let alerts = door.coordinator.read(move |store| store.alerts(&page)).await.map_err(refuse)?;
+    let since = door.coordinator.now() - DAY;
+    Ok(alerts.items.into_iter().filter(|alert| alert.at >= since).filter_map(show_warning).collect())
+}
+
+const ALERTS_MAX: u32 = 100;
+const DAY: Millis = Millis::from_secs(86_400);

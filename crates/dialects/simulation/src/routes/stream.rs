@@ -72,7 +72,6 @@ async fn next(watcher: Option<Watcher>) -> Option<(Result<Event, Infallible>, Op
     let mut watcher = watcher?;
     loop {
         let told = tokio::select! {
-            biased;
             told = watcher.subscription.next() => told,
             () = due(&mut watcher.ticks) => {
                 let event = watcher.tick().await?;

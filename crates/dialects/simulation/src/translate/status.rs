@@ -1,7 +1,7 @@
 //! How everything stands (S7).
 
-use crate::wire::Status;
-use muster_model::{RendererState, SessionStatus, StatusView};
+use crate::wire::{Status, Warning};
+use muster_model::{AlertKind, AlertRecord, RendererState, SessionStatus, StatusView};
 use std::collections::BTreeMap;
 
 /// The figures; who leads and what to look at are still to be told.
@@ -20,6 +20,19 @@ pub(crate) fn show_status(view: &StatusView) -> Status {
         workers: workers(view),
         queue_depth_summary: view.queue_depth.value(),
         warnings: Vec::new(),
+    }
+}
+
+/// What somebody should look at, if an alert is about this contract (S17).
+pub(crate) fn show_warning(alert: AlertRecord) -> Option<Warning> {
+    match alert.kind {
+        AlertKind::ChunkIntegrity => Some(Warning {
+            code: alert.kind.as_str(),
+            message: alert.message.into(),
+            worker_id: alert.worker.to_string(),
+            at: alert.at.0,
+        }),
+        AlertKind::MassDropout | AlertKind::SummaryMismatch => None,
     }
 }
 

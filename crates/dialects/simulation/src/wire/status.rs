@@ -33,22 +33,8 @@ pub struct Warning {
     pub code: &'static str,
     /// What people read.
     pub message: String,
-    /// The task it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    pub task_id: Option<String>,
     /// The worker it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    pub worker_id: Option<String>,
-    /// The chunk that was named.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    pub chunk_id: Option<u64>,
-    /// The chunk that should have been.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
-    pub expected_chunk_id: Option<u64>,
+    pub worker_id: String,
     /// When, epoch milliseconds.
     pub at: i64,
 }

@@ -1,0 +1,8 @@
+//! Contract S over HTTP: the real coordinator on a store in memory, the real door, a disk of its own, a clock by hand.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod operators;
+mod results;
+mod sessions;
+mod workers;
+mod world;
