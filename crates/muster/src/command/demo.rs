@@ -1,17 +1,23 @@
-//! `muster demo`: the real server on a store that is thrown away, three real agents with simulated devices, each a
-//! process of its own, and runs that flow through the real HTTP API (I2).
+//! `muster demo`: the real server on a store that is thrown away, three real agents with simulated devices and three real
+//! simulation workers, each a process of its own, and runs and sessions that flow through the real HTTP API (I2).
 
 mod agent;
 mod check;
 mod conductor;
+mod farm;
 mod fleet;
+mod footage;
 mod ledger;
+mod life;
 mod paint;
 mod plan;
+mod process;
 mod report;
 mod server;
+mod session;
 mod summary;
 mod view;
+mod worker;
 
 use super::serve;
 use crate::{
@@ -19,29 +25,32 @@ use crate::{
     failure::{Exit, Failure},
     logging, output,
 };
-use check::Evidence;
+use check::{Evidence, Finding, FrameEvidence};
 use clap::Args;
-use conductor::{Conductor, Performance};
+use conductor::{Cast, Conductor, Performance};
+use farm::{Farm, FarmRest};
 use fleet::{Fleet, Rest};
+use footage::Footage;
 use ledger::Ledger;
 use paint::Paint;
 use plan::{DEVICES_PER_PC, PCS, Plan};
 use server::Server;
 use std::{io::IsTerminal, time::Duration};
-use summary::Summary;
+use summary::{FrameSummary, Summary};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{oneshot, watch},
     time::Instant,
 };
 use view::View;
+use worker::WORKERS;
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Go on for so many seconds, then cancel what is open and close
     #[arg(long, value_name = "S", value_parser = seconds)]
     duration: Option<Duration>,
-    /// End when each planned run has ended once
+    /// End when each planned run and the session of frames have ended once
     #[arg(long)]
     exit_when_done: bool,
     /// Where to listen; port 0 takes a free one
@@ -57,8 +66,31 @@ struct Played {
     performance: Performance,
     fleet: Fleet,
     rest: Rest,
+    farm: Farm,
+    farm_rest: FarmRest,
     callbacks: u64,
     elapsed: Duration,
+}
+
+impl Played {
+    fn evidence<'a>(&'a self, ledger: &'a Ledger, footage: &'a Footage) -> Evidence<'a> {
+        let Self { performance: Performance { runs, returned }, fleet, rest, farm, farm_rest, .. } = self;
+        let (sessions, losses) = (farm.sessions(), farm.losses());
+        let frames = FrameEvidence { sessions, losses, ledger, footage, rest: farm_rest };
+        Evidence { plan: PLAN, runs, ledger, crashes: fleet.crashes(), rest, returned, frames }
+    }
+
+    fn summary<'a>(
+        &'a self,
+        server: &'a str,
+        (ledger, footage): (&'a Ledger, &'a Footage),
+        findings: &'a [Finding],
+    ) -> Summary<'a> {
+        let Self { performance: Performance { runs, .. }, fleet, farm, .. } = self;
+        let (seed, callbacks, elapsed) = (PLAN.seed, self.callbacks, self.elapsed);
+        let frames = FrameSummary { farm, footage };
+        Summary { server, seed, runs, fleet, ledger, frames, findings, callbacks, elapsed }
+    }
 }
 
 impl Demo {
@@ -86,29 +118,29 @@ impl Demo {
         self.greet(&server);
         let shown = self.play(&server, stop).await;
         let played = shown.inspect_err(|_| server.keep_files())?;
-        let url = server.url.clone();
+        let (url, output) = (server.url.clone(), server.output.clone());
         let directory = server.stop().await;
         let ledger = Ledger::read(directory.path())?;
+        let footage = Footage::read(&output, played.farm.sessions())?;
 
-        let Played { performance: Performance { runs, returned }, fleet, rest, callbacks, elapsed } = &played;
-        let (ledger, crashes) = (&ledger, fleet.crashes());
-        let findings = &Evidence { plan: PLAN, runs, ledger, crashes, rest, returned }.findings();
-        let (server, seed, callbacks, elapsed) = (&url, PLAN.seed, *callbacks, *elapsed);
-        let summary = Summary { server, seed, runs, fleet, ledger, findings, callbacks, elapsed };
+        let findings = played.evidence(&ledger, &footage).findings();
+        let summary = played.summary(&url, (&ledger, &footage), &findings);
         self.close(&summary);
         Ok(summary.is_good())
     }
 
     /// Everything that moves.
     async fn play(&self, server: &Server, stop: watch::Receiver<bool>) -> Result<Played, Failure> {
-        let mut fleet = Fleet::start(server).await?;
+        let (mut fleet, mut farm) = (Fleet::start(server).await?, Farm::start(server).await?);
         let began = Instant::now();
         let mut view = View::new(server.slots, PCS.len());
-        let conductor = Conductor::new(PLAN, server, (&mut fleet, &mut view), stop);
-        let performance = self.conduct(conductor).await?;
+        let cast = Cast { fleet: &mut fleet, farm: &mut farm, view: &mut view };
+        let performance = self.conduct(Conductor::new(PLAN, server, cast, stop)).await?;
         let rest = fleet.finish(server).await?;
+        let (callbacks, elapsed) = (server.callbacks(), began.elapsed());
+        let farm_rest = farm.finish(server).await?;
         view.close();
-        Ok(Played { performance, fleet, rest, callbacks: server.callbacks(), elapsed: began.elapsed() })
+        Ok(Played { performance, fleet, rest, farm, farm_rest, callbacks, elapsed })
     }
 
     /// Plays rounds until there has been enough.
@@ -163,10 +195,15 @@ impl Demo {
                 paint.strong("Muster demo"),
                 PCS.len(),
             ),
+            format!(
+                "             {} real simulation workers, one of which has its tasks brought to it",
+                WORKERS.len()
+            ),
             String::new(),
             format!("  API    {}", paint.accent(url)),
             format!("  Docs   {}", paint.accent(&format!("{url}/docs"))),
             format!("  Token  {}", paint.accent(&token.display().to_string())),
+            format!("  Frames {}", paint.accent(&server.output.display().to_string())),
             String::new(),
             paint.faint("  To look on from another shell:"),
             paint.faint(&format!("  export MUSTER_SERVER={url}")),

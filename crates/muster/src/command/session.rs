@@ -3,6 +3,8 @@
 mod strip;
 mod submit;
 
+pub(super) use strip::strip;
+
 use super::{
     converse,
     watch::{Watched, print_members},
@@ -122,7 +124,7 @@ fn draw(bar: &ProgressBar, session: &Value) {
     let number = |name: &str| session.get(name).and_then(Value::as_u64).unwrap_or(0);
     bar.set_length(number("totalFrames"));
     bar.set_position(number("completedFrames"));
-    bar.set_message(format!("{}  {}", strip::strip(session, STRIP_CELLS), summary(session)));
+    bar.set_message(format!("{}  {}", strip(session, STRIP_CELLS), summary(session)));
 }
 
 /// What there is to say in one line.
@@ -155,7 +157,7 @@ fn print(session: &Value, json: bool) {
     }
     output::members(&short);
     if std::io::stdout().is_terminal() {
-        output::line(&strip::strip(session, STRIP_CELLS));
+        output::line(&strip(session, STRIP_CELLS));
     }
 }
 

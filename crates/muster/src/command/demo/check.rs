@@ -1,5 +1,6 @@
 //! Compares the server's tables with the plan and with what became of the agents: nothing lost, nothing doubled.
 
+mod frames;
 mod rows;
 mod trail;
 
@@ -10,6 +11,7 @@ use super::{
     paint::grouped,
     plan::Plan,
 };
+pub(super) use frames::FrameEvidence;
 use rows::{Comparison, Trails};
 use std::collections::BTreeMap;
 
@@ -28,12 +30,13 @@ pub(super) struct Evidence<'a> {
     pub(super) crashes: &'a [Crash],
     pub(super) rest: &'a Rest,
     pub(super) returned: &'a [String],
+    pub(super) frames: FrameEvidence<'a>,
 }
 
 impl Evidence<'_> {
     pub(super) fn findings(&self) -> Vec<Finding> {
         let trails = Trails::of(self.ledger);
-        vec![
+        let mut findings = vec![
             self.rows_as_planned(&trails),
             self.runs_as_planned(),
             self.nothing_open(),
@@ -44,7 +47,9 @@ impl Evidence<'_> {
             self.devices_back(),
             self.no_alert(),
             self.agents_at_rest(),
-        ]
+        ];
+        findings.extend(self.frames.findings());
+        findings
     }
 
     /// Q1, Q5, Q10, Q11, N22b: each device of each finished run has one row, ended as planned after as many attempts.

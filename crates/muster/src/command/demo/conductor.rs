@@ -1,6 +1,8 @@
-//! Plays the script: submits the runs of each act, watches them, cancels one, returns devices to service.
+//! Plays the script: submits the runs of each act, watches them, cancels one, returns devices to service; and beside all
+//! acts of a round, a session of frames.
 
 use super::{
+    farm::Farm,
     fleet::Fleet,
     plan::{Device, PCS, Plan, ROUND, RunPlan, Twist},
     server::Server,
@@ -47,13 +49,19 @@ pub(super) struct Performance {
     pub(super) returned: Vec<String>,
 }
 
+/// Who takes part.
+pub(super) struct Cast<'a> {
+    pub(super) fleet: &'a mut Fleet,
+    pub(super) farm: &'a mut Farm,
+    pub(super) view: &'a mut View,
+}
+
 /// Who plays the script.
 pub(super) struct Conductor<'a> {
     plan: Plan,
     server: &'a Server,
     client: Client,
-    fleet: &'a mut Fleet,
-    view: &'a mut View,
+    cast: Cast<'a>,
     stop: watch::Receiver<bool>,
     began: Instant,
     done: Performance,
@@ -133,14 +141,9 @@ impl Performed {
 }
 
 impl<'a> Conductor<'a> {
-    pub(super) fn new(
-        plan: Plan,
-        server: &'a Server,
-        (fleet, view): (&'a mut Fleet, &'a mut View),
-        stop: watch::Receiver<bool>,
-    ) -> Self {
+    pub(super) fn new(plan: Plan, server: &'a Server, cast: Cast<'a>, stop: watch::Receiver<bool>) -> Self {
         let (client, began, done) = (server.client(), Instant::now(), Performance::default());
-        Self { plan, server, client, fleet, view, stop, began, done }
+        Self { plan, server, client, cast, stop, began, done }
     }
 
     /// Gives each device its labels.
@@ -156,6 +159,19 @@ impl<'a> Conductor<'a> {
 
     /// Plays one round; ends early when asked to stop.
     pub(super) async fn play_round(&mut self) -> Result<(), Failure> {
+        if self.is_stopping() {
+            return Ok(());
+        }
+        self.cast.farm.submit().await?;
+        self.play_acts().await?;
+        self.see_session_through().await
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    async fn play_acts(&mut self) -> Result<(), Failure> {
         for act in ROUND {
             if self.is_stopping() {
                 return Ok(());
@@ -165,14 +181,10 @@ impl<'a> Conductor<'a> {
                 self.submit().await?;
             }
             self.see_through(first).await?;
-            self.view.end_act(&self.done.runs);
+            self.cast.view.end_act(&self.done.runs);
             self.return_devices().await?;
         }
         Ok(())
-    }
-
-    pub(super) fn is_stopping(&self) -> bool {
-        *self.stop.borrow()
     }
 
     /// Submits the next run. The key makes a repeat harmless, should the answer be lost.
@@ -189,22 +201,39 @@ impl<'a> Conductor<'a> {
     /// Watches the runs from that one on until all are over.
     async fn see_through(&mut self, first: usize) -> Result<(), Failure> {
         loop {
-            self.fleet.look().await?;
-            for place in first..self.done.runs.len() {
-                self.follow(place).await?;
-            }
-            self.view.show(&Scene {
-                runs: &self.done.runs,
-                act: first,
-                agents: self.fleet.agents(),
-                callbacks: self.server.callbacks(),
-                elapsed: self.began.elapsed(),
-            });
+            self.look(first).await?;
             if self.done.runs[first..].iter().all(Performed::is_over) {
                 return Ok(());
             }
             tokio::time::sleep(BETWEEN_LOOKS).await;
         }
+    }
+
+    /// Watches what is left of the session when all runs are over.
+    async fn see_session_through(&mut self) -> Result<(), Failure> {
+        while !self.cast.farm.is_done() {
+            self.look(self.done.runs.len()).await?;
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+        Ok(())
+    }
+
+    /// Looks at everything once, from that run on.
+    async fn look(&mut self, first: usize) -> Result<(), Failure> {
+        self.cast.fleet.look().await?;
+        self.cast.farm.look(self.is_stopping()).await?;
+        for place in first..self.done.runs.len() {
+            self.follow(place).await?;
+        }
+        self.cast.view.show(&Scene {
+            runs: &self.done.runs,
+            act: first,
+            agents: self.cast.fleet.agents(),
+            farm: self.cast.farm,
+            callbacks: self.server.callbacks(),
+            elapsed: self.began.elapsed(),
+        });
+        Ok(())
     }
 
     /// Looks at a run, and does to it what is planned.
@@ -219,9 +248,9 @@ impl<'a> Conductor<'a> {
         if run.is_due_for_cancelling() || (is_stopping && !run.has_ended()) {
             run.is_cancelled = cancel(&self.client, &run.id).await?;
         } else if let Some(pc) = run.is_due_for_killing()
-            && !self.fleet.was_killed_in(run.number)
+            && !self.cast.fleet.was_killed_in(run.number)
         {
-            self.fleet.kill(pc, run.number).await?;
+            self.cast.fleet.kill(pc, run.number).await?;
         }
         Ok(())
     }

@@ -87,12 +87,7 @@ impl Fleet {
         };
         let mut rest = Rest { is_idle, ..Rest::default() };
         for agent in &mut self.agents {
-            let pc = agent.pc;
-            match agent.stop().await? {
-                Some(status) if status.success() => {}
-                Some(status) => rest.unwell.push(format!("the agent {pc} ended with {status}")),
-                None => rest.unwell.push(format!("the agent {pc} was not running")),
-            }
+            rest.unwell.extend(agent.stop().await?);
             rest.spooled += agent.spooled()?.len();
         }
         Ok(rest)

@@ -25,6 +25,10 @@ pub(super) struct Ledger {
     pub(super) alerts: Vec<(String, Option<String>)>,
     /// Devices out of service.
     pub(super) out_of_service: u64,
+    /// Sessions by id, with their status.
+    pub(super) sessions: BTreeMap<String, String>,
+    /// Ranges of frames that nobody ended.
+    pub(super) open_ranges: u64,
 }
 
 /// One row of `task_devices`.
@@ -58,6 +62,11 @@ impl Ledger {
             )?,
             alerts: all(db, "SELECT message, task_id FROM alerts", pair)?,
             out_of_service: count(db, "SELECT count(*) FROM devices WHERE status = 'ERROR'")?,
+            sessions: all(db, "SELECT id, status FROM sim_sessions", pair)?.into_iter().collect(),
+            open_ranges: count(
+                db,
+                "SELECT count(*) FROM sim_tasks WHERE status NOT IN ('completed', 'cancelled')",
+            )?,
         })
     }
 }
@@ -65,6 +74,11 @@ impl Ledger {
 /// How many times a PC still owes the summary of its part of a run, also while the server runs.
 pub(super) fn summaries_owed(directory: &Path) -> Result<u64, Failure> {
     in_words(open(directory).and_then(|db| count(&db, "SELECT count(*) FROM pc_runs")))
+}
+
+/// How many directories of frames that count no more are still to be set apart, also while the server runs.
+pub(super) fn moves_owed(directory: &Path) -> Result<u64, Failure> {
+    in_words(open(directory).and_then(|db| count(&db, "SELECT count(*) FROM sim_quarantine WHERE moved = 0")))
 }
 
 fn open(directory: &Path) -> rusqlite::Result<Connection> {

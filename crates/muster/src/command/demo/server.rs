@@ -10,21 +10,30 @@ use crate::{
 };
 use muster_coordinator::Coordinator;
 use muster_door::Door;
-use std::path::{Path, PathBuf};
+use muster_simulation::Simulation;
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinHandle};
 
 /// A running server.
 pub(super) struct Server {
     pub(super) url: String,
+    pub(super) address: SocketAddr,
     pub(super) node_secret: String,
+    pub(super) enrol_secret: String,
     pub(super) slots: usize,
+    /// Where sessions write.
+    pub(super) output: PathBuf,
     admin_token: String,
     directory: TempDir,
     door: Door,
     coordinator: Coordinator,
     stop: watch::Sender<bool>,
     listening: JoinHandle<()>,
+    working: JoinHandle<()>,
 }
 
 impl Server {
@@ -35,24 +44,28 @@ impl Server {
         let store = assembly::open_store(&config)?;
         let secrets = Secrets::load(&config.data, |_| None)?;
         let listener = serve::bind(&config.listen).await?;
-        let url = format!("http://{}", listener.local_addr()?);
+        let address = listener.local_addr()?;
         let coordinator = assembly::start_coordinator(store, &config)?;
         let door = assembly::build_door(coordinator.clone(), &secrets, &config);
         let artifacts = assembly::open_artifacts(&door, &secrets, &config)?;
         let simulation = assembly::open_simulation(coordinator.clone(), &config)?;
         let (stop, stopped) = watch::channel(false);
-        let router = assembly::routes(door.clone(), artifacts, simulation);
-        let listening = tokio::spawn(muster_door::listen(listener, router, serve::wait_for(stopped)));
+        let router = assembly::routes(door.clone(), artifacts, simulation.clone());
+        let listening = tokio::spawn(muster_door::listen(listener, router, serve::wait_for(stopped.clone())));
         Ok(Self {
-            url,
+            url: format!("http://{address}"),
+            address,
             node_secret: secrets.node.reveal().to_owned(),
+            enrol_secret: secrets.enrolment.reveal().to_owned(),
             slots: usize::try_from(config.settings.slots).unwrap_or(usize::MAX),
+            output: config.simulation.output_root.clone(),
             admin_token: secrets.admin.reveal().to_owned(),
             directory,
             door,
             coordinator,
             stop,
             listening,
+            working: tokio::spawn(work(simulation, config, stopped)),
         })
     }
 
@@ -84,8 +97,16 @@ impl Server {
     pub(super) async fn stop(self) -> TempDir {
         self.stop.send_replace(true);
         serve::shut_down(&self.door, &self.coordinator).await;
-        let _ = self.listening.await;
+        let _ = tokio::join!(self.listening, self.working);
         self.directory
+    }
+}
+
+/// Does what sessions need done outside, until the server stops.
+async fn work(simulation: Simulation, config: Config, stopped: watch::Receiver<bool>) {
+    tokio::select! {
+        () = assembly::work(simulation, &config) => {}
+        () = serve::wait_for(stopped) => {}
     }
 }
 
@@ -98,14 +119,22 @@ fn callbacks_in(metrics: &str) -> u64 {
     taken.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
 }
 
-/// The defaults, but that a job which a killed agent had not begun is handed out again within the demo, not after it.
 fn settings(listen: &str, data: &Path) -> Result<Config, Failure> {
     let mut layers = Layers::defaults();
-    layers.add_toml("[nodes]\nredeliver_after_s = 1\n", Path::new("the demo's settings"))?;
+    layers.add_toml(SETTINGS, Path::new("the demo's settings"))?;
     let data = data.to_string_lossy().into_owned();
     layers.add_flags(vec![("server.listen", listen.to_owned()), ("server.data", data)])?;
     Ok(Config::parse(&layers)?)
 }
+
+/// The defaults, but that a job which a killed agent had not begun is handed out again within the demo, not after it, and
+/// that a killed worker is missed as soon. That workers are killed in every round is not held against them.
+const SETTINGS: &str = "[nodes]
+redeliver_after_s = 1
+[simulation]
+heartbeat_ms = 250
+quarantine_after = 1000
+";
 
 #[cfg(test)]
 mod tests {

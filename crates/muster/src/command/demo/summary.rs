@@ -1,5 +1,9 @@
 //! How the demo closes: what each run and each node did, and what the check found.
 
+mod frames;
+
+pub(super) use frames::FrameSummary;
+
 use super::{
     check::Finding,
     conductor::Performed,
@@ -19,6 +23,7 @@ pub(super) struct Summary<'a> {
     pub(super) runs: &'a [Performed],
     pub(super) fleet: &'a Fleet,
     pub(super) ledger: &'a Ledger,
+    pub(super) frames: FrameSummary<'a>,
     pub(super) findings: &'a [Finding],
     /// Callbacks that the server took, heartbeats and repeats included.
     pub(super) callbacks: u64,
@@ -42,7 +47,13 @@ impl Summary<'_> {
     /// For people.
     pub(super) fn text(&self, paint: Paint, is_terminal: bool) -> String {
         let mut text = String::new();
-        for table in [self.run_table(is_terminal), self.node_table(is_terminal)] {
+        let tables = [
+            self.run_table(is_terminal),
+            self.node_table(is_terminal),
+            self.frames.session_table(is_terminal),
+            self.frames.worker_table(is_terminal),
+        ];
+        for table in tables {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{}\n", tint(paint, &table));
         }
@@ -69,6 +80,8 @@ impl Summary<'_> {
             "elapsed_ms": millis(self.elapsed),
             "runs": self.runs.iter().map(|run| self.run_document(run)).collect::<Vec<_>>(),
             "nodes": self.nodes(),
+            "sessions": self.frames.sessions(),
+            "workers": self.frames.workers(),
             "totals": {
                 "callbacks": self.callbacks,
                 "callbacks_per_s": self.callbacks_per_s(),
@@ -104,7 +117,7 @@ impl Summary<'_> {
                 jobs: count(|report| report.ends_a_task()),
                 callbacks: count(|_| true),
                 interrupted: count(|report| report.is_interruption()),
-                starts: agent.starts,
+                starts: agent.starts(),
             }
         })
     }
@@ -138,8 +151,7 @@ impl Summary<'_> {
         table.set_header(["NODE", "JOBS", "CALLBACKS", "INTERRUPTED", "AGENT STARTED"]);
         for NodeCounts { pc, jobs, callbacks, interrupted, starts } in self.node_counts() {
             let counts = [jobs, callbacks, interrupted].map(number);
-            let times = right(if starts == 1 { "once".to_owned() } else { format!("{starts} times") });
-            table.add_row([Cell::new(pc)].into_iter().chain(counts).chain([times]));
+            table.add_row([Cell::new(pc)].into_iter().chain(counts).chain([times(starts)]));
         }
         table.trim_fmt()
     }
@@ -184,6 +196,11 @@ fn number(count: u64) -> Cell {
     right(grouped(count))
 }
 
+/// How often something was done.
+fn times(count: u64) -> Cell {
+    right(if count == 1 { "once".to_owned() } else { format!("{count} times") })
+}
+
 fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
@@ -191,6 +208,7 @@ fn right(text: String) -> Cell {
 /// Colours words after the table is drawn: what has no width must not be measured.
 fn tint(paint: Paint, table: &str) -> String {
     let table = table.replace(" success ", &paint.good(" success "));
+    let table = table.replace(" completed ", &paint.good(" completed "));
     let table = table.replace(" cancelled ", &paint.note(" cancelled "));
     table.replace(" failed ", &paint.bad(" failed "))
 }

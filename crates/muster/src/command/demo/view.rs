@@ -1,10 +1,14 @@
 //! The demo while it runs: bars on a terminal, a line now and then anywhere else.
 
+mod frames;
+
 use super::{
     agent::Agent,
     conductor::{Counts, Performed},
+    farm::Farm,
     paint::{Paint, grouped},
 };
+use frames::{session_line, session_words};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -20,7 +24,9 @@ pub(super) struct View {
     stage: Option<Stage>,
     /// Runs whose end was told.
     told: BTreeSet<usize>,
-    /// PCs whose agent was told to be down.
+    /// How many sessions' ends were told.
+    sessions_told: usize,
+    /// Agents and workers that were told to be down.
     down: BTreeSet<&'static str>,
     spoke_at: Duration,
 }
@@ -31,6 +37,7 @@ pub(super) struct Scene<'a> {
     /// The first run of the act.
     pub(super) act: usize,
     pub(super) agents: &'a [Agent],
+    pub(super) farm: &'a Farm,
     /// Callbacks that the server has taken.
     pub(super) callbacks: u64,
     pub(super) elapsed: Duration,
@@ -43,6 +50,7 @@ struct Stage {
     /// Between the runs and the nodes.
     space: ProgressBar,
     nodes: Vec<ProgressBar>,
+    session: ProgressBar,
     total: ProgressBar,
 }
 
@@ -60,6 +68,7 @@ impl View {
             rate: Rate::default(),
             stage,
             told: BTreeSet::new(),
+            sessions_told: 0,
             down: BTreeSet::new(),
             spoke_at: Duration::ZERO,
         }
@@ -99,11 +108,12 @@ impl View {
         for (bar, agent) in stage.nodes.iter().zip(scene.agents) {
             bar.set_message(node_line(self.paint, agent, self.slots, scene.ended_at(agent.pc)));
         }
+        stage.session.set_message(session_line(self.paint, scene.farm));
         stage.space.tick();
         stage.total.set_message(total_line(self.paint, scene, rate));
     }
 
-    /// Tells the end of each run, and every few seconds how far the others are.
+    /// Tells the end of each run and session, and every few seconds how far the others are.
     fn speak(&mut self, scene: &Scene<'_>, rate: u64) {
         let at = scene.elapsed.as_secs_f64();
         for run in scene.runs.iter().filter(|run| run.is_over()) {
@@ -113,21 +123,36 @@ impl View {
                 eprintln!("{at:>5.1} s  {}: {}{took}", run.plan.title, run.status);
             }
         }
-        for agent in scene.agents {
-            let was_down = self.down.contains(agent.pc);
-            match agent.down_since() {
-                Some(_) if self.down.insert(agent.pc) => eprintln!("{at:>5.1} s  {}: {KILLED}", agent.pc),
-                None if was_down && self.down.remove(agent.pc) => {
-                    eprintln!("{at:>5.1} s  {}: started again", agent.pc);
-                }
-                _ => {}
-            }
+        let told = self.sessions_told;
+        for session in scene.farm.sessions().iter().skip(told).filter(|session| session.is_over()) {
+            self.sessions_told += 1;
+            eprintln!("{at:>5.1} s  session {}: {}", session.id, session_words(session));
         }
+        self.speak_of_crashes(scene);
         if scene.elapsed.saturating_sub(self.spoke_at) >= BETWEEN_LINES {
             self.spoke_at = scene.elapsed;
             let (rate, taken) = (grouped(rate), grouped(scene.callbacks));
             let open = scene.runs.iter().filter(|run| !run.is_over()).count();
-            eprintln!("{at:>5.1} s  {taken} callbacks taken, {rate}/s, {open} runs open");
+            let frames: u64 = scene.farm.sessions().iter().map(|session| session.done).sum();
+            eprintln!(
+                "{at:>5.1} s  {taken} callbacks taken, {rate}/s, {open} runs open, {} frames done",
+                grouped(frames)
+            );
+        }
+    }
+
+    /// Tells who was killed, and who is there again.
+    fn speak_of_crashes(&mut self, scene: &Scene<'_>) {
+        let at = scene.elapsed.as_secs_f64();
+        let agents = scene.agents.iter().map(|agent| (agent.pc, agent.down_since().is_some()));
+        let workers = scene.farm.workers().iter();
+        let workers = workers.map(|worker| (worker.plan.id, worker.down_since().is_some()));
+        for (name, is_down) in agents.chain(workers) {
+            if is_down && self.down.insert(name) {
+                eprintln!("{at:>5.1} s  {name}: {KILLED}");
+            } else if !is_down && self.down.remove(name) {
+                eprintln!("{at:>5.1} s  {name}: started again");
+            }
         }
     }
 }
@@ -145,8 +170,8 @@ impl Stage {
         let line = || all.add(ProgressBar::new_spinner().with_style(style("  {msg}")));
         let space = line();
         let nodes = std::iter::repeat_with(line).take(nodes).collect();
-        let total = line();
-        Self { all, runs: BTreeMap::new(), space, nodes, total }
+        let (session, total) = (line(), line());
+        Self { all, runs: BTreeMap::new(), space, nodes, session, total }
     }
 
     fn show_run(&mut self, run: &Performed, paint: Paint) {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Draws a session's coverage in so many cells: `█` done, `▓` at a worker, `▒` waiting for another worker, `·` not
 /// given out. Of a cell's frames the least advanced one decides, so that a gap never hides.
-pub(super) fn strip(session: &Value, cells: usize) -> String {
+pub(in crate::command) fn strip(session: &Value, cells: usize) -> String {
     let total = session.get("totalFrames").and_then(Value::as_u64).unwrap_or(0);
     let Some(width) = std::num::NonZeroU64::new(total.min(cells as u64)) else {
         return String::new();

@@ -1,14 +1,14 @@
-//! One life of an agent: a process, and the guard above it.
+//! One life of an agent or a worker: a process of this binary, and the guard above it.
 //!
 //! The guard is what agents put above programs of theirs: it kills all that is under it when the demo lets go of it, and
 //! so also when the demo is killed itself.
 
-use super::{Orders, Status};
 use muster_agent::process::base_environment;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs::{self, File},
     io,
+    path::PathBuf,
     process::{ExitStatus, Stdio},
     time::Duration,
 };
@@ -18,24 +18,37 @@ use tokio::{
     time::timeout,
 };
 
-/// A running agent; it ends when this is dropped.
+/// What a process is started with.
+pub(super) struct Orders {
+    pub(super) args: Vec<String>,
+    /// The variable that hands it its secret, and the secret.
+    pub(super) secret: (&'static str, String),
+    pub(super) lock: PathBuf,
+    pub(super) log: PathBuf,
+    /// How the line begins that it prints when it is up, if it prints one.
+    pub(super) greeting: Option<&'static str>,
+}
+
+/// A running process; it ends when this is dropped.
 pub(super) struct Life {
     guard: Child,
     leash: Option<ChildStdin>,
-    agent: Pid,
-    status: String,
+    process: Pid,
+    said: String,
 }
 
 impl Life {
     pub(super) async fn begin(orders: &Orders) -> io::Result<Self> {
         let mut guard = command(orders)?.spawn()?;
         let leash = guard.stdin.take();
-        let stdout = guard.stdout.take().expect("stdout is piped");
-        let announced = timeout(ANNOUNCE_MAX, announced(stdout)).await;
-        let status = announced.map_err(|_late| io::Error::other("it does not start"))??;
-        let guard_id = guard.id().and_then(|id| i32::try_from(id).ok());
-        let agent = guard_id.and_then(child_of).ok_or_else(|| io::Error::other("it ended at once"))?;
-        Ok(Self { guard, leash, agent, status })
+        let begun = timeout(START_MAX, begun(&mut guard, orders.greeting)).await;
+        let (process, said) = begun.map_err(|_late| io::Error::other("it does not start"))??;
+        Ok(Self { guard, leash, process, said })
+    }
+
+    /// What followed its greeting.
+    pub(super) fn said(&self) -> &str {
+        &self.said
     }
 
     /// How it ended, if it did.
@@ -43,31 +56,27 @@ impl Life {
         self.guard.try_wait()
     }
 
-    pub(super) async fn ask(&self, http: &reqwest::Client) -> Option<Status> {
-        http.get(&self.status).send().await.ok()?.json().await.ok()
-    }
-
     pub(super) async fn kill(mut self) -> io::Result<()> {
-        kill_process(self.agent, Signal::KILL)?;
+        kill_process(self.process, Signal::KILL)?;
         self.guard.wait().await.map(drop)
     }
 
     pub(super) async fn stop(mut self) -> io::Result<ExitStatus> {
-        kill_process(self.agent, Signal::TERM)?;
+        kill_process(self.process, Signal::TERM)?;
         let ended = timeout(STOP_MAX, self.guard.wait()).await;
         ended.map_err(|_late| io::Error::other("it does not stop"))?
     }
 }
 
 impl Drop for Life {
-    /// Waits as well: an agent that still writes would be in the way of whoever tidies up.
+    /// Waits as well: whoever still writes would be in the way of whoever tidies up.
     fn drop(&mut self) {
         drop(self.leash.take());
         for _ in 0..LOOKS_AT_END {
             if !matches!(self.guard.try_wait(), Ok(None)) {
                 return;
             }
-            std::thread::sleep(BETWEEN_LOOKS_AT_END);
+            std::thread::sleep(BETWEEN_LOOKS);
         }
     }
 }
@@ -78,19 +87,37 @@ fn command(orders: &Orders) -> io::Result<Command> {
     command.arg0("muster").args(["guard", "--lock"]).arg(&orders.lock).args(["--", OWN_BINARY]);
     command.args(&orders.args);
     // The secret stands where others cannot read it; of the demo's own environment nothing may change the demo.
-    command.env_clear().envs(base_environment()).env("NODE_AGENT_SHARED_SECRET", &orders.secret);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
-    // Ctrl-C at a terminal is for the demo, which stops its agents in its own order.
+    command.env_clear().envs(base_environment()).env(orders.secret.0, &orders.secret.1);
+    let stdout = if orders.greeting.is_some() { Stdio::piped() } else { Stdio::null() };
+    command.stdin(Stdio::piped()).stdout(stdout).stderr(log);
+    // Ctrl-C at a terminal is for the demo, which stops everybody in its own order.
     command.process_group(0);
     Ok(command)
 }
 
-/// Where the agent serves its status, from the line it prints when it is up.
-async fn announced(stdout: ChildStdout) -> io::Result<String> {
+/// Waits until the process is there, and until it has greeted if it does; gives what followed the greeting.
+async fn begun(guard: &mut Child, greeting: Option<&str>) -> io::Result<(Pid, String)> {
+    let said = match (guard.stdout.take(), greeting) {
+        (Some(stdout), Some(greeting)) => greeted(stdout, greeting).await?,
+        _ => String::new(),
+    };
+    loop {
+        let id = guard.id().and_then(|id| i32::try_from(id).ok());
+        if let Some(process) = id.and_then(child_of) {
+            return Ok((process, said));
+        }
+        if guard.try_wait()?.is_some() {
+            return Err(io::Error::other("it ended at once"));
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+}
+
+async fn greeted(stdout: ChildStdout, greeting: &str) -> io::Result<String> {
     let mut lines = BufReader::new(stdout).lines();
     while let Some(line) = lines.next_line().await? {
-        if let Some(address) = line.strip_prefix("status on ") {
-            return Ok(address.to_owned());
+        if let Some(rest) = line.strip_prefix(greeting) {
+            return Ok(rest.to_owned());
         }
     }
     Err(io::Error::other("it did not start"))
@@ -113,11 +140,11 @@ fn family(stat: &str) -> Option<(i32, i32)> {
 
 /// The running binary, even after a build put another in its place.
 const OWN_BINARY: &str = "/proc/self/exe";
-const ANNOUNCE_MAX: Duration = Duration::from_secs(20);
-/// More than an agent takes to deliver what it has to say.
+const START_MAX: Duration = Duration::from_secs(20);
+/// More than anybody takes to deliver what there is to say.
 const STOP_MAX: Duration = Duration::from_secs(20);
 const LOOKS_AT_END: usize = 400;
-const BETWEEN_LOOKS_AT_END: Duration = Duration::from_millis(5);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
 mod tests {
