@@ -13,8 +13,8 @@ impl Farm {
         let server = Server::with_fixed_port(&[
             ("MUSTER_SIMULATION__HEARTBEAT_MS", "200"),
             // Workers here die more often than any real ones: that they do is not held against them.
-            ("MUSTER_SIMULATION__QUARANTINE_AFTER", "1000000"),
-            ("MUSTER_SIMULATION__MAX_ATTEMPTS", "1000"),
+            ("MUSTER_SIMULATION__QUARANTINE_AFTER", "1000"),
+            ("MUSTER_SIMULATION__MAX_ATTEMPTS", "100"),
             ("MUSTER_SIMULATION__CHUNK_SIZE", "1000"),
         ]);
         let worker = |number: u32| {
