@@ -30,6 +30,10 @@ pub(crate) async fn follow(State(metrics): State<Arc<Metrics>>, request: Request
     span.in_scope(|| match route.as_str() {
         // Probes come every few seconds and say nothing.
         "/healthz" | "/readyz" | "/metrics" => tracing::debug!(method, path, status, ms, "answered"),
+        // Of thousands of workers, every second.
+        beat if beat.ends_with("/heartbeat") && status < 300 => {
+            tracing::debug!(method, path, status, ms, "answered");
+        }
         _ => tracing::info!(method, path, status, ms, "answered"),
     });
     finish_headers(response.headers_mut(), id);

@@ -17,7 +17,11 @@ use crate::{
     simulation::{Simulation, Trouble},
     translate::phrase,
 };
-use axum::{Extension, extract::FromRequestParts, http::request::Parts};
+use axum::{
+    Extension,
+    extract::FromRequestParts,
+    http::{StatusCode, request::Parts},
+};
 use muster_coordinator::{Coordinator, Refusal};
 use muster_door::{Door, PathText, Problem, Renderer};
 use muster_model::{Command, FrameCommand, FrameReply, Name, Reply, SessionId};
@@ -49,6 +53,16 @@ async fn ask(coordinator: &Coordinator, command: FrameCommand) -> Result<FrameRe
         Reply::Frames(reply) => Ok(reply),
         other => Err(Problem::internal(&format_args!("a command was answered with {other:?}"))),
     }
+}
+
+/// Has an operator's command about a worker decided. That the worker was removed is no end of anything for an operator,
+/// unlike for the worker: it does not fit the state of things.
+async fn operate(coordinator: &Coordinator, command: FrameCommand) -> Result<FrameReply, Problem> {
+    let asked = ask(coordinator, command).await;
+    asked.map_err(|problem| match problem.status() {
+        StatusCode::GONE => Problem::conflict("the worker was removed"),
+        _ => problem,
+    })
 }
 
 /// Puts the coordinator's refusal into this contract's words.

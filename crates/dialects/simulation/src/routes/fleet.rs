@@ -1,6 +1,6 @@
 //! The catalogue of workers, and what operators do to them (S6, S9, S11).
 
-use super::{ask, refuse, worker_name};
+use super::{ask, operate, refuse, worker_name};
 use crate::{
     translate::{read_broadcast, read_reason, show_detail, show_worker},
     wire::{BroadcastRequest, Broadcasted, ReasonRequest, WorkerDetail, WorkerList},
@@ -71,7 +71,6 @@ async fn show(
         (status = 200, description = "The worker may register again", body = WorkerDetail),
         (status = 404, description = "There is no such worker"),
         (status = 409, description = "The worker is not in quarantine"),
-        (status = 410, description = "The worker was removed"),
     )
 )]
 async fn approve(
@@ -81,7 +80,7 @@ async fn approve(
     JsonBody(body): JsonBody,
 ) -> Result<Json<WorkerDetail>, Problem> {
     let (worker, reason) = (worker_name(&id)?, read_reason(&body)?);
-    ask(&door.coordinator, FrameCommand::Approve { worker: worker.clone(), reason }).await?;
+    operate(&door.coordinator, FrameCommand::Approve { worker: worker.clone(), reason }).await?;
     detail(&door, worker).await
 }
 
@@ -94,8 +93,7 @@ async fn approve(
     responses(
         (status = 200, description = "The worker is in quarantine", body = WorkerDetail),
         (status = 404, description = "There is no such worker"),
-        (status = 409, description = "The worker cannot be put into quarantine as it stands"),
-        (status = 410, description = "The worker was removed"),
+        (status = 409, description = "The worker was removed"),
     )
 )]
 async fn quarantine(
@@ -105,7 +103,7 @@ async fn quarantine(
     JsonBody(body): JsonBody,
 ) -> Result<Json<WorkerDetail>, Problem> {
     let (worker, reason) = (worker_name(&id)?, read_reason(&body)?);
-    ask(&door.coordinator, FrameCommand::Quarantine { worker: worker.clone(), reason }).await?;
+    operate(&door.coordinator, FrameCommand::Quarantine { worker: worker.clone(), reason }).await?;
     detail(&door, worker).await
 }
 

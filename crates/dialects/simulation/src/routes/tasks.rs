@@ -1,6 +1,6 @@
 //! Tasks that are given up or placed by hand (S5b, S6).
 
-use super::{ask, check_claim};
+use super::{ask, check_claim, operate};
 use crate::{
     translate::{read_assignment, read_fail},
     wire::{AssignRequest, Assigned, FailRequest, Taken},
@@ -48,7 +48,6 @@ async fn fail(
         (status = 200, description = "The worker gets it next", body = Assigned),
         (status = 404, description = "There is no such task or worker"),
         (status = 409, description = "The task does not wait, or the worker cannot take it"),
-        (status = 410, description = "The worker was removed"),
     )
 )]
 async fn assign(
@@ -63,6 +62,6 @@ async fn assign(
         }
         other => return Err(Problem::internal(&format_args!("an assignment was read as {other:?}"))),
     };
-    ask(&door.coordinator, command).await?;
+    operate(&door.coordinator, command).await?;
     Ok(Json(assigned))
 }

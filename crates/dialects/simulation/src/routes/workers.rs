@@ -1,6 +1,6 @@
 //! What workers call: register, live, ask for work, tell how far they are, leave (S1–S4, S6, S19).
 
-use super::{OwnPath, ask, check_claim, refuse, trouble, unexpected, worker_name};
+use super::{OwnPath, ask, check_claim, operate, refuse, trouble, unexpected, worker_name};
 use crate::{
     simulation::Simulation,
     translate::{
@@ -181,7 +181,8 @@ async fn rebind(
     responses(
         (status = 200, description = "The worker is removed", body = Standing),
         (status = 404, description = "There is no such worker"),
-        (status = 410, description = "The worker was removed before"),
+        (status = 409, description = "The worker was removed before, says an operator's token"),
+        (status = 410, description = "The worker was removed before, says its own"),
     )
 )]
 async fn remove(
@@ -189,11 +190,14 @@ async fn remove(
     State(door): State<Door>,
     PathText(id): PathText,
 ) -> Result<Json<Standing>, Problem> {
-    let itself = match &caller {
-        RendererOrOperator::Renderer(renderer) => renderer.speaks_for(&id).map(|()| true)?,
-        RendererOrOperator::Operator(_) => false,
-    };
-    ask(&door.coordinator, FrameCommand::Remove { worker: worker_name(&id)?, itself }).await?;
+    let command = |itself| Ok(FrameCommand::Remove { worker: worker_name(&id)?, itself });
+    match &caller {
+        RendererOrOperator::Renderer(renderer) => {
+            renderer.speaks_for(&id)?;
+            ask(&door.coordinator, command(true)?).await?;
+        }
+        RendererOrOperator::Operator(_) => drop(operate(&door.coordinator, command(false)?).await?),
+    }
     Ok(Json(Standing { worker_id: id, state: RendererState::Removed.as_str() }))
 }
 
