@@ -53,6 +53,43 @@ async fn a_session_is_submitted_once() {
     assert_eq!(world.get("sessions?status=done").await.status, 422);
 }
 
+/// S26: whatever stands in `outputDirectory`, it is taken or refused by name; nothing breaks.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_directory_breaks_anything() {
+    let world = World::new().await;
+    let long = "x".repeat(300);
+    let deep = vec!["d"; 400].join("/");
+    for (n, wrong) in [
+        long.as_str(),
+        &deep,
+        "a//b",
+        "a/",
+        ".",
+        "..",
+        "./a",
+        ".parts",
+        "a\nb",
+        "\u{202e}x",
+        " ",
+        "",
+        "con",
+        "a\\b",
+        "ü/é",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut submission = body(&format!("t{n}"));
+        submission["outputDirectory"] = json!(wrong);
+        let answer = world.post("sessions", submission).await;
+        let is_refused = answer.status == 422 && answer.body["field"] == "outputDirectory";
+        assert!(answer.status == 201 || is_refused, "{wrong:?}: {answer:?}");
+    }
+    for entry in std::fs::read_dir(world.place.path()).unwrap() {
+        assert!(entry.unwrap().file_type().unwrap().is_dir());
+    }
+}
+
 /// S14, S16, S21, S26: a session runs to its end, through a loss: every frame belongs to one fragment, the loss is a
 /// replay, and the manifest is there when it says completed.
 #[tokio::test(flavor = "multi_thread")]
