@@ -2,14 +2,14 @@
 
 use crate::frames::{
     decide::handout_of,
-    rule::cut,
+    rule::{cut, pressure},
     state::{Assignment, Farm, FarmTimer, FrameTask, Session},
 };
 use alloc::{boxed::Box, vec::Vec};
 use muster_model::{
     ChunkRecord, ChunkState, Completion, DiagnosticRecord, Effect, FrameChange, FrameEvent, FrameRange,
-    FrameTaskId, FrameTaskRecord, FrameTaskStatus, IdRange, Millis, Name, Progress, RangeEnd, RangeGrant,
-    ReplayRecord, Timestamp,
+    FrameTaskId, FrameTaskRecord, FrameTaskStatus, IdRange, Millis, Name, Pressure, Progress, RangeEnd,
+    RangeGrant, ReplayRecord, Timestamp,
 };
 
 impl Farm {
@@ -106,8 +106,9 @@ impl Farm {
     }
 
     fn note_progress(&mut self, progress: &Progress, id: &FrameTaskId, at: Timestamp) {
-        if let Some(task) = self.task_mut(id) {
-            task.dropped = task.dropped.max(progress.dropped);
+        if let Some(task) = self.task_mut(id).filter(|task| task.dropped < progress.dropped) {
+            task.dropped = progress.dropped;
+            self.dirty.tasks.insert(id.clone());
         }
         self.change_lease(id, |lease| {
             if progress.processed > lease.processed {
@@ -115,7 +116,9 @@ impl Farm {
             }
         });
         if let Some(renderer) = self.renderers.get_mut(&progress.worker) {
+            let stood_still = pressure::level(renderer) == Pressure::Pause;
             renderer.max_queue_ratio = Some(progress.max_queue_ratio);
+            self.dirty.check_supply |= stood_still && pressure::level(renderer) != Pressure::Pause;
         }
         let lines = progress.diagnostics.iter().map(|text| {
             let (worker, session) = (progress.worker.clone(), progress.session.clone());

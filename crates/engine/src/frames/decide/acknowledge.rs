@@ -37,7 +37,7 @@ pub(super) fn moved(draft: &mut Draft<'_>, entry: EntryId, files: u64) -> Decide
 
 /// A person has looked at them; entries that are not moved yet cannot have been looked at.
 pub(super) fn confirm(draft: &mut Draft<'_>, record: Box<QuarantineRecord>, note: Box<str>) -> Decided {
-    if draft.farm.quarantine.contains_key(&record.id) {
+    if !record.moved || draft.farm.quarantine.contains_key(&record.id) {
         return Err(FrameRejection::EntryMoving);
     }
     draft.add(FrameEvent::QuarantineConfirmed { record, note, at: draft.now });

@@ -7,8 +7,8 @@ use crate::{
 };
 use alloc::{boxed::Box, format};
 use muster_model::{
-    Completion, EntryId, FrameEvent, FrameRejection, FrameReply, FrameTaskId, FrameTaskRecord,
-    FrameTaskStatus, Name, RangeEnd,
+    ChunkRecord, ChunkState, Completion, EntryId, FrameEvent, FrameRejection, FrameReply, FrameTaskId,
+    FrameTaskRecord, FrameTaskStatus, Name, RangeEnd,
 };
 
 /// Takes the result of the live attempt; says the same again to whoever repeats it; refuses everything else.
@@ -119,8 +119,10 @@ fn complete_again(draft: &mut Draft<'_>, done: &FrameTaskRecord, completion: &Co
 
 /// A result of an attempt that is over: nothing counts, and its files are set apart once more (S5).
 fn late(draft: &mut Draft<'_>, completion: &Completion, holder: Option<Name>) -> Decided {
+    // Ids that were used are another's: their files are where they belong.
+    let retired = |record: &&ChunkRecord| record.state == ChunkState::Retired;
+    let chunk = draft.past_chunk(completion.chunk).filter(retired).map(|record| record.worker.clone());
     if !completion.dry && is_past_chunk_of(draft, completion) {
-        let chunk = draft.past_chunk(completion.chunk).map(|record| record.worker.clone());
         let output = draft.farm.sessions.get(&completion.task.session).map(|session| session.output.clone());
         let output = output
             .or_else(|| draft.closed_session(&completion.task.session).map(|session| session.output.clone()));

@@ -2,7 +2,8 @@
 //!
 //! A line is `TIME COMMAND [-> EVENTS] [~> EFFECTS] [=> REPLY]`. `s.50` is the range of session s that begins with
 //! frame 50, `#2` its second attempt. After every line all invariants are checked. `restart` builds the engine back
-//! from the rows it gave away, as a crash would, and ticks.
+//! from the rows it gave away, as a crash would, and ticks. After `wait W1` a request of W1 waits for a task; `view woken`
+//! says whose requests are to be decided again since the last time.
 
 mod parse;
 mod render;
@@ -53,6 +54,7 @@ impl Stage {
         let words: Vec<&str> = words.collect();
         let executed = match words[0] {
             "restart" => self.restart(),
+            "wait" => return self.engine.begin_asking(&parse::name(words[1])),
             "view" => {
                 let told = self.view(&words);
                 return assert_eq!(Some(told.as_str()), reply, "view of `{line}`");

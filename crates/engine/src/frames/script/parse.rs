@@ -72,7 +72,7 @@ pub(super) fn command(words: &[&str]) -> FrameCommand {
             acked: has(words, "ack"),
         },
         "moved" => FrameCommand::Moved { entry: first.parse().expect("an entry"), files: 3 },
-        "confirm" => confirm(first),
+        "confirm" => confirm(words),
         "merged" => FrameCommand::Merged {
             session: session(first),
             fault: has(words, "incomplete").then(|| "incomplete".into()),
@@ -157,13 +157,14 @@ fn held(words: &[&str]) -> Option<Held> {
     })
 }
 
-fn confirm(entry: &str) -> FrameCommand {
+/// `confirm chunk-1 [unmoved]`: as whoever confirms it has read it in the store.
+fn confirm(words: &[&str]) -> FrameCommand {
     let record = QuarantineRecord {
-        id: entry.parse::<EntryId>().expect("an entry"),
+        id: words[1].parse::<EntryId>().expect("an entry"),
         session: session("s"),
         output: "session_s".into(),
         worker: name("W1"),
-        moved: true,
+        moved: !has(words, "unmoved"),
         files: 3,
         confirmed: None,
         at: Timestamp(0),

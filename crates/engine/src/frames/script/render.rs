@@ -118,9 +118,13 @@ fn about_ranges(event: &FrameEvent) -> Option<String> {
 }
 
 impl Stage {
-    /// `view status`, `view worker W1`, `view session s`.
-    pub(super) fn view(&self, words: &[&str]) -> String {
+    /// `view status`, `view worker W1`, `view session s`, `view woken`.
+    pub(super) fn view(&mut self, words: &[&str]) -> String {
         let query = match words[1] {
+            "woken" => {
+                let woken = self.engine.take_woken().renderers;
+                return woken.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            }
             "status" => FrameQuery::Status,
             "worker" => FrameQuery::Renderer(parse::name(words[2])),
             _ => FrameQuery::Session(parse::session(words[2])),

@@ -126,6 +126,23 @@ fn a_late_completion_counts_for_nothing() {
     );
 }
 
+/// S5: whoever hands in what another has handed in moves none of its files.
+#[test]
+fn what_was_accepted_is_not_set_apart() {
+    check(
+        "
+        0s register W1
+        0s register W2
+        0s submit s frames=20 per=10
+        0s ask W1
+        1s complete s.0 W1 #1 chunk=1 0..10 => accepted
+        2s complete s.0 W2 #1 chunk=1 0..10 -> => ! NotHolder { holder: None }
+        2s complete s.0 W2 chunk=1 0..10    -> => ! NotHolder { holder: None }
+        2s complete s.0 W1 #2 chunk=1 0..10 -> => ! NotHolder { holder: None }
+    ",
+    );
+}
+
 /// S5, S17: a fragment whose range or chunk is not the assignment's is refused and nothing counts; a foreign chunk
 /// raises chunkIntegrity.
 #[test]

@@ -143,3 +143,38 @@ fn a_merge_that_cannot_be_whole_ends_the_session() {
     ",
     );
 }
+
+/// S15: whoever read an entry before its files were moved cannot have looked at them; that they were is not forgotten.
+#[test]
+fn what_was_read_before_the_move_is_not_confirmed() {
+    check(
+        "
+        0s register W1
+        0s submit s frames=10 per=10
+        0s ask W1
+        1s retire 1                 ~> move chunk-1
+        1s moved chunk-1            -> moved chunk-1
+        1s confirm chunk-1 unmoved  -> => ! EntryMoving
+        2s restart                  ~> write s
+        2s confirm chunk-1          -> confirmed chunk-1
+    ",
+    );
+}
+
+/// S19, S26: dropped frames that were told before a new term are not forgotten with the old one.
+#[test]
+fn drops_outlive_the_term() {
+    check_with(
+        FrameSettings { rebind: Rebind::Resume, ..FrameSettings::default() },
+        "
+        0s register W1
+        0s submit s frames=10 per=10 strict
+        0s ask W1
+        0s progress W1 s frames=2
+        0s progress W1 s frames=5 dropped=1
+        1s restart
+        1s rebind W1 s.0 #1 chunk=1         => Registered ok
+        1s complete s.0 W1 #1 chunk=1 0..10 => ! FramesDropped { dropped: 1 }
+    ",
+    );
+}

@@ -250,6 +250,27 @@ fn backpressure() {
     );
 }
 
+/// S10: whoever need not stand still any longer, as its progress tells, is given what it waits for.
+#[test]
+fn whoever_may_go_on_is_woken() {
+    check(
+        "
+        0s register W1 slots=2
+        0s submit s frames=20 per=10
+        0s ask W1
+        0s progress W1 s frames=1 q=1
+        0s ask W1                       => nothing
+        0s wait W1
+        0s view woken                   => 
+        1s progress W1 s frames=2 q=1
+        1s view woken                   => 
+        1s progress W1 s frames=3 q=0.5
+        1s view woken                   => W1
+        1s ask W1                       => s.10 [10, 20) #1 chunk=2
+    ",
+    );
+}
+
 /// S10: a worker that is to stand still gets nothing; a Degraded one gets half, a slowed one less.
 #[test]
 fn the_unwell_get_less() {
