@@ -80,15 +80,10 @@ impl Played {
         Evidence { plan: PLAN, runs, ledger, crashes: fleet.crashes(), rest, returned, frames }
     }
 
-    fn summary<'a>(
-        &'a self,
-        server: &'a str,
-        (ledger, footage): (&'a Ledger, &'a Footage),
-        findings: &'a [Finding],
-    ) -> Summary<'a> {
+    fn summary<'a>(&'a self, server: &'a str, ledger: &'a Ledger, findings: &'a [Finding]) -> Summary<'a> {
         let Self { performance: Performance { runs, .. }, fleet, farm, .. } = self;
         let (seed, callbacks, elapsed) = (PLAN.seed, self.callbacks, self.elapsed);
-        let frames = FrameSummary { farm, footage };
+        let frames = FrameSummary { farm, ledger };
         Summary { server, seed, runs, fleet, ledger, frames, findings, callbacks, elapsed }
     }
 }
@@ -124,7 +119,7 @@ impl Demo {
         let footage = Footage::read(&output, played.farm.sessions())?;
 
         let findings = played.evidence(&ledger, &footage).findings();
-        let summary = played.summary(&url, (&ledger, &footage), &findings);
+        let summary = played.summary(&url, &ledger, &findings);
         self.close(&summary);
         Ok(summary.is_good())
     }

@@ -1,7 +1,7 @@
 //! What the sessions left on disk, read as anybody could who is given the directory.
 
 use super::session::Session;
-use muster_manifest::{FrameRange, MANIFEST, Replay, verify_directory};
+use muster_manifest::{MANIFEST, Replay, verify_directory};
 use serde::Deserialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -43,13 +43,11 @@ pub(super) struct Manifest {
     pub(super) distributed: Distributed,
 }
 
-/// Frames, and whose they are.
+/// A range, and the chunk that it was made under.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Survivor {
-    pub(super) frame_range: FrameRange,
     pub(super) global_id_chunk_id: u64,
-    pub(super) worker_id: String,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -27,8 +27,19 @@ pub(super) struct Ledger {
     pub(super) out_of_service: u64,
     /// Sessions by id, with their status.
     pub(super) sessions: BTreeMap<String, String>,
+    /// Ranges of frames that were done.
+    pub(super) ranges: Vec<DoneRange>,
     /// Ranges of frames that nobody ended.
     pub(super) open_ranges: u64,
+}
+
+/// One row of `sim_tasks` that is done.
+#[derive(Debug)]
+pub(super) struct DoneRange {
+    pub(super) session: String,
+    pub(super) worker: String,
+    /// How many.
+    pub(super) frames: u64,
 }
 
 /// One row of `task_devices`.
@@ -63,6 +74,7 @@ impl Ledger {
             alerts: all(db, "SELECT message, task_id FROM alerts", pair)?,
             out_of_service: count(db, "SELECT count(*) FROM devices WHERE status = 'ERROR'")?,
             sessions: all(db, "SELECT id, status FROM sim_sessions", pair)?.into_iter().collect(),
+            ranges: all(db, RANGES, done_range)?,
             open_ranges: count(
                 db,
                 "SELECT count(*) FROM sim_tasks WHERE status NOT IN ('completed', 'cancelled')",
@@ -94,6 +106,11 @@ fn task_device(row: &Row<'_>) -> rusqlite::Result<(String, TaskDevice)> {
     Ok((row.get(0)?, TaskDevice { id, device, status: row.get(3)?, attempt: row.get(4)? }))
 }
 
+fn done_range(row: &Row<'_>) -> rusqlite::Result<DoneRange> {
+    let frames = u64::from(row.get::<_, u32>(2)?);
+    Ok(DoneRange { session: row.get(0)?, worker: row.get(1)?, frames })
+}
+
 fn report(row: &Row<'_>) -> rusqlite::Result<Report> {
     let body: String = row.get(4)?;
     Ok(Report {
@@ -119,3 +136,5 @@ fn all<T>(db: &Connection, sql: &str, read: fn(&Row<'_>) -> rusqlite::Result<T>)
 
 const ROWS: &str = "SELECT task_id, id, device_id, status, attempt FROM task_devices";
 const REPORTS: &str = "SELECT event_id, node_id, type, effect, body FROM node_events ORDER BY id";
+const RANGES: &str =
+    "SELECT session_id, worker_id, end_frame - start_frame FROM sim_tasks WHERE status = 'completed'";

@@ -101,7 +101,8 @@ fn held(entry: &Value) -> Option<Held> {
 
 pub(super) const FRAMES: u64 = 600;
 const FRAMES_PER_TASK: u64 = 25;
-const STRIP_CELLS: usize = 40;
+/// One for each range.
+const STRIP_CELLS: usize = 24;
 
 #[cfg(test)]
 mod tests {

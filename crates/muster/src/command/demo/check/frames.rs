@@ -127,7 +127,8 @@ impl FrameEvidence<'_> {
             return bad("what was given up is not all set apart".to_owned());
         }
         good(match told.as_slice() {
-            [] => "no worker was killed this time".to_owned(),
+            [] if self.losses.is_empty() => "no worker was killed this time".to_owned(),
+            [] => "a worker was killed at work (kill -9) in a session that was cancelled then".to_owned(),
             [loss] => {
                 let Loss { held, pictures, .. } = loss;
                 format!(

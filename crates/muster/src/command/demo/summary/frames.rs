@@ -3,7 +3,7 @@
 use super::{
     super::{
         farm::Farm,
-        footage::{Footage, Reel, Survivor},
+        ledger::{DoneRange, Ledger},
         session::{FRAMES, Session},
         worker::Worker,
     },
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Copy)]
 pub(in super::super) struct FrameSummary<'a> {
     pub(in super::super) farm: &'a Farm,
-    pub(in super::super) footage: &'a Footage,
+    pub(in super::super) ledger: &'a Ledger,
 }
 
 /// What one worker did.
@@ -75,7 +75,7 @@ impl FrameSummary<'_> {
 
     fn worker_counts(&self) -> impl Iterator<Item = WorkerCounts> {
         self.farm.workers().iter().map(|worker: &Worker| {
-            let (ranges, frames) = share(self.footage.reels.values(), worker.plan.id);
+            let (ranges, frames) = share(&self.ledger.ranges, worker.plan.id);
             let killed = self.farm.losses().iter().filter(|loss| loss.held.worker == worker.plan.id).count();
             WorkerCounts {
                 id: worker.plan.id,
@@ -88,17 +88,16 @@ impl FrameSummary<'_> {
         })
     }
 
-    /// Ranges of a session that survived.
+    /// Ranges of a session that were done.
     fn ranges(&self, session: &Session) -> u64 {
-        self.footage.reels.get(&session.id).map_or(0, |reel| reel.manifest.ranges.len() as u64)
+        self.ledger.ranges.iter().filter(|range| range.session == session.id).count() as u64
     }
 }
 
-/// The ranges and the frames of a worker that survived.
-fn share<'a>(reels: impl Iterator<Item = &'a Reel>, worker: &str) -> (u64, u64) {
-    let ranges = reels.flat_map(|reel| &reel.manifest.ranges).filter(|range| range.worker_id == worker);
-    let frames = |Survivor { frame_range, .. }: &Survivor| frame_range.end - frame_range.start;
-    ranges.fold((0, 0), |(count, sum), range| (count + 1, sum + frames(range)))
+/// The ranges and the frames that a worker did.
+fn share(ranges: &[DoneRange], worker: &str) -> (u64, u64) {
+    let ranges = ranges.iter().filter(|range| range.worker == worker);
+    ranges.fold((0, 0), |(count, frames), range| (count + 1, frames + range.frames))
 }
 
 fn frames_per_s(session: &Session) -> Option<f64> {
@@ -111,22 +110,19 @@ fn frames_per_s(session: &Session) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::demo::footage::Manifest;
-    use muster_manifest::FrameRange;
     use std::time::Duration;
 
     #[test]
-    fn a_worker_is_credited_with_what_survived() {
-        let survivor = |start: u64, end: u64, worker: &str| Survivor {
-            frame_range: FrameRange { start, end },
-            global_id_chunk_id: start,
-            worker_id: worker.to_owned(),
+    fn a_worker_is_credited_with_what_it_did() {
+        let range = |worker: &str, frames: u64| DoneRange {
+            session: "demo-1".to_owned(),
+            worker: worker.to_owned(),
+            frames,
         };
-        let ranges = vec![survivor(0, 25, "A"), survivor(25, 50, "B"), survivor(50, 60, "A")];
-        let reel = Reel { manifest: Manifest { ranges, ..Manifest::default() }, ..Reel::default() };
-        assert_eq!(share([&reel].into_iter(), "A"), (2, 35));
-        assert_eq!(share([&reel, &reel].into_iter(), "B"), (2, 50));
-        assert_eq!(share([&reel].into_iter(), "C"), (0, 0));
+        let ranges = [range("A", 25), range("B", 25), range("A", 10)];
+        assert_eq!(share(&ranges, "A"), (2, 35));
+        assert_eq!(share(&ranges, "B"), (1, 25));
+        assert_eq!(share(&ranges, "C"), (0, 0));
     }
 
     #[test]
