@@ -25,10 +25,10 @@ impl Keys {
         Self { enrolment: Some(hash(enrolment_secret)), ..self }
     }
 
-    /// Says whose token this is; `is_own` tells whether it is a secret of some single node.
+    /// Says whose token this is, if it is one of those.
     ///
     /// Hashes are compared, in constant time: how long it takes says nothing about how much was right.
-    pub(crate) fn judge(&self, token: &str, is_own: impl FnOnce(&str) -> bool) -> Option<Bearer> {
+    pub(crate) fn judge(&self, token: &str) -> Option<Bearer> {
         let given = hash(token);
         let is = |known: &[u8; 32]| bool::from(given.ct_eq(known));
         let (is_admin, is_node) = (is(&self.admin), is(&self.node));
@@ -37,7 +37,7 @@ impl Keys {
             (true, ..) => Some(Bearer::Operator),
             (_, true, _) => Some(Bearer::Node(Node::shared())),
             (.., true) => Some(Bearer::Enroller),
-            _ => is_own(token).then(|| Bearer::Node(Node::own(token))),
+            _ => None,
         }
     }
 }
@@ -56,27 +56,25 @@ fn hash(secret: &str) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    /// N3, I7, S1: each secret opens its own door, a per-node secret as well, anything else none.
+    /// N3, I7, S1: each secret opens its own door, anything else none.
     #[test]
     fn a_token_says_who_is_calling() {
         let keys = Keys::new("node-secret", "admin-token").enrolling("enrol-secret");
-        let own = |token: &str| token == "own-secret";
-        assert!(matches!(keys.judge("admin-token", own), Some(Bearer::Operator)));
-        assert!(matches!(keys.judge("node-secret", own), Some(Bearer::Node(_))));
-        assert!(matches!(keys.judge("own-secret", own), Some(Bearer::Node(_))));
-        assert!(matches!(keys.judge("enrol-secret", own), Some(Bearer::Enroller)));
-        assert!(Keys::new("node-secret", "admin-token").judge("enrol-secret", own).is_none());
+        assert!(matches!(keys.judge("admin-token"), Some(Bearer::Operator)));
+        assert!(matches!(keys.judge("node-secret"), Some(Bearer::Node(_))));
+        assert!(matches!(keys.judge("enrol-secret"), Some(Bearer::Enroller)));
+        assert!(Keys::new("node-secret", "admin-token").judge("enrol-secret").is_none());
         for wrong in ["", "node-secre", "node-secret ", "NODE-SECRET"] {
-            assert!(keys.judge(wrong, own).is_none(), "{wrong:?}");
+            assert!(keys.judge(wrong).is_none(), "{wrong:?}");
         }
     }
 
     /// I6: secrets do not show in what is printed for debugging.
     #[test]
     fn secrets_do_not_show() {
-        let keys = Keys::new("node-secret", "admin-token");
-        let caller = keys.judge("own-secret", |_| true);
-        let shown = format!("{keys:?} {caller:?}");
+        let keys = Keys::new("node-secret", "admin-token").enrolling("enrol-secret");
+        let shown =
+            format!("{keys:?} {:?} {:?}", keys.judge("node-secret"), Bearer::Node(Node::own("own-secret")));
         assert!(!shown.contains("secret") && !shown.contains("token"), "{shown}");
     }
 }
