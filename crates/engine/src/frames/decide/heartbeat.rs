@@ -50,7 +50,8 @@ fn holds(draft: &Draft<'_>, renderer: &Renderer, held: &Held) -> bool {
 fn orders(draft: &mut Draft<'_>, worker: &Name, renderer: &Renderer) -> Vec<Order> {
     let mut orders = Vec::new();
     match renderer.state {
-        RendererState::Lost => orders.push(Order::Reregister),
+        // It holds nothing any more, and begins anew.
+        RendererState::Lost => return Vec::from([Order::Reregister]),
         state if state.may_work() => {
             if !renderer.bound {
                 orders.push(Order::Rebind);

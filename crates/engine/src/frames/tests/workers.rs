@@ -88,7 +88,7 @@ fn silence_makes_lost() {
         0s ask W1
         2999ms tick     -> 
         3s tick         -> W1 Registered>Lost; ended s.0 worker_lost; retired 1; apart chunk-1; apart worker-W1.s; blamed W1
-        4s beat W1      -> => Lost ok reregister stop s.0
+        4s beat W1      -> => Lost ok reregister
         4s complete s.0 W1 #1 chunk=1 0..10 -> apart chunk-1 => ! NotHolder { holder: None }
         4s ask W1       => nothing
         5s register W1  -> registered W1; W1 Lost>Registered
