@@ -1,6 +1,9 @@
 //! Builds the farm back from what a store kept.
 
-use super::state::{Assignment, Crew, Farm, FarmTimer, FrameTask, Renderer, Session};
+use super::{
+    apply::TOLD_TIMES,
+    state::{Assignment, Crew, Farm, FarmTimer, FrameTask, Renderer, Session},
+};
 use alloc::{
     collections::{BTreeMap, BTreeSet},
     vec::Vec,
@@ -37,7 +40,9 @@ impl Farm {
             self.timers.insert((now + delay, FarmTimer::NewTerm));
         }
         let mut crew = Crew::default();
-        for (name, renderer) in &self.renderers {
+        for (name, renderer) in &mut self.renderers {
+            // The word of an earlier term may have been lost with it.
+            renderer.resume_owed = if self.paused { 0 } else { TOLD_TIMES };
             crew.put_up(renderer, name);
         }
         self.crew = crew;

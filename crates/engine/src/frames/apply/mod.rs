@@ -104,4 +104,4 @@ impl Farm {
 /// How soon an assignment is looked at again that is not to be judged now.
 const LOOK_AGAIN: Millis = Millis::from_secs(10);
 /// How often an order is repeated, since an answer may be lost.
-const TOLD_TIMES: u8 = 5;
+pub(super) const TOLD_TIMES: u8 = 5;

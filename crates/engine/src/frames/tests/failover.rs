@@ -59,8 +59,8 @@ fn a_new_term_gives_out_anew() {
         0s progress W1 s frames=3
         1s restart      -> ended s.0 new_term; retired 1; apart chunk-1 ~> write s; move chunk-1
         1s view session s => done=0 uncut=[10, 20) s.0:lost
-        1s beat W1      => Registered ok rebind stop s.0
-        1s rebind W1 s.0 #1 chunk=1 => Registered ok stop s.0
+        1s beat W1      => Registered ok rebind resume stop s.0
+        1s rebind W1 s.0 #1 chunk=1 => Registered ok resume stop s.0
         1s ask W1       => s.0 [0, 10) #2 chunk=2 replay
     ",
     );
@@ -83,9 +83,9 @@ fn a_worker_that_comes_back_keeps_its_task() {
         0s progress W1 s frames=3
         0s progress W2 s frames=3
         1s restart      -> ended s.20 new_term; retired 3; apart chunk-3
-        2s beat W1      => Registered ok rebind
-        2s rebind W1 s.0 #1 chunk=1  => Registered ok
-        2s rebind W2 s.10 #1 chunk=7 => Registered ok stop s.10
+        2s beat W1      => Registered ok rebind resume
+        2s rebind W1 s.0 #1 chunk=1  => Registered ok resume
+        2s rebind W2 s.10 #1 chunk=7 => Registered ok resume stop s.10
         6s tick         -> ended s.10 new_term; retired 2; apart chunk-2
         7s complete s.0 W1 #1 chunk=1 0..10 => accepted
     ",
@@ -173,7 +173,7 @@ fn drops_outlive_the_term() {
         0s progress W1 s frames=2
         0s progress W1 s frames=5 dropped=1
         1s restart
-        1s rebind W1 s.0 #1 chunk=1         => Registered ok
+        1s rebind W1 s.0 #1 chunk=1         => Registered ok resume
         1s complete s.0 W1 #1 chunk=1 0..10 => ! FramesDropped { dropped: 1 }
     ",
     );

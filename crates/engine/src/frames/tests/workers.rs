@@ -225,6 +225,29 @@ fn a_broadcast_holds_until_it_is_lifted() {
     );
 }
 
+/// S2, S6: whoever stands still is told to go on, also by a new term: the word of the one before may have been lost.
+#[test]
+fn a_resume_outlives_the_term() {
+    check(
+        "
+        0s register W1
+        0s pause-all
+        0s beat W1      => Registered ok pause
+        1s resume-all
+        1s restart
+        1s rebind W1    => Registered ok resume
+        1s beat W1      => Registered ok resume
+        1s beat W1      => Registered ok resume
+        1s beat W1      => Healthy ok resume
+        1s beat W1      => Healthy ok resume
+        1s beat W1      => Healthy ok
+        2s pause-all
+        2s restart
+        2s rebind W1    => Healthy ok pause
+    ",
+    );
+}
+
 /// S7, S10: backpressure follows the fuller of the two queues a worker tells of; the status shows the fullest of all.
 #[test]
 fn backpressure() {
