@@ -1,6 +1,13 @@
 //! What will happen when.
 
-use crate::{client, fault::Fault, network::Ticket, node};
+use crate::{
+    client,
+    coordinator::{Errand, Push},
+    farm,
+    fault::Fault,
+    network::Ticket,
+    node,
+};
 use muster_model::{Rejection, Reply, Timestamp};
 use std::collections::BTreeMap;
 
@@ -13,6 +20,8 @@ pub(crate) enum Happening {
     Returns(Box<(Ticket, Result<Reply, Rejection>)>),
     /// Whoever asked is told that the coordinator is away.
     TurnedAway(Box<Ticket>),
+    /// Whoever asked is told that its token is not known.
+    TurnedOut(Box<Ticket>),
     /// The coordinator looks at its inbox.
     Serve { life: u32 },
     /// The store has made the batch durable, or failed to.
@@ -25,6 +34,16 @@ pub(crate) enum Happening {
     Start,
     /// A node does something; one that has crashed meanwhile does not.
     Node { node: usize, incarnation: u32, chore: node::Chore },
+    /// Something is done beside the coordinator.
+    Errand { life: u32, errand: Box<Errand> },
+    /// A task that was pushed reaches its worker.
+    Pushed(Box<Push>),
+    /// What the worker says to it reaches the coordinator.
+    Acked { life: u32, number: u64, acked: bool },
+    /// A worker of sessions does something; one that has crashed meanwhile does not.
+    Renderer { renderer: usize, incarnation: u32, chore: farm::Chore },
+    /// Somebody who wants sessions, or looks after their workers, does something.
+    Director(farm::Duty),
     /// A client or operator does something.
     Client(client::Chore),
     /// Something goes wrong, or right again.

@@ -6,6 +6,7 @@
 mod agent;
 mod answer;
 mod feed;
+mod frames;
 mod grant;
 mod history;
 mod mirror;
@@ -14,11 +15,13 @@ mod restored;
 mod row;
 mod timing;
 
-use crate::{client::Fleet, scene::Scene, stage::Account};
+use crate::{client::Fleet, farm::FarmView, scene::Scene, stage::Account};
+use frames::FrameBook;
 use history::Histories;
 use mirror::{Before, Mirror};
 use muster_model::{
-    Change, Fence, Name, Report, ReportId, ReportKind, Settings, TaskReport, TaskStatus, Timestamp,
+    Change, EntryId, Fence, FrameRange, Name, Report, ReportId, ReportKind, SessionId, Settings, TaskReport,
+    TaskStatus, Timestamp,
 };
 use muster_store::Batch;
 use std::collections::BTreeMap;
@@ -64,6 +67,8 @@ pub(crate) struct Checker {
     told: u64,
     agents: agent::Agents,
     executed: agent::Executed,
+    /// Of sessions.
+    pub(crate) frames: FrameBook,
 }
 
 /// The attempt and the fence a report names, where it does.
@@ -85,6 +90,7 @@ impl Checker {
             told: 0,
             agents: agent::Agents::new(),
             executed: agent::Executed::new(),
+            frames: FrameBook::new(settings.frames),
         }
     }
 
@@ -97,6 +103,7 @@ impl Checker {
         for shown in self.shown.values_mut() {
             *shown = now;
         }
+        self.frames.life_begins(now);
     }
 
     /// The coordinator takes a message of a worker.
@@ -137,12 +144,32 @@ impl Checker {
         self.check_reports(batch, scene)?;
         self.check_offline(&before, scene)?;
         queue::check(&self.mirror, &before, scene)?;
+        self.frames.durable(batch, scene)?;
         self.feed_is_durable(batch)
     }
 
     /// Looks at what must not last, after every step.
     pub(crate) fn after_step(&self, now: Timestamp, is_up: bool) -> Verdict {
-        if is_up { self.check_overdue(now) } else { Ok(()) }
+        if !is_up {
+            return Ok(());
+        }
+        self.check_overdue(now)?;
+        self.frames.after_step(now)
+    }
+
+    /// A manifest of a session is on disk.
+    pub(crate) fn manifest_written(&mut self, session: &SessionId, fragments: Vec<(FrameRange, u64)>) {
+        self.frames.manifest_written(session, fragments);
+    }
+
+    /// What tells of a session's replays is on disk.
+    pub(crate) fn session_written(&mut self, session: &SessionId, replays: &[u64]) {
+        self.frames.session_written(session, replays);
+    }
+
+    /// Files were moved to quarantine.
+    pub(crate) fn files_moved(&mut self, entry: &EntryId) {
+        self.frames.files_moved(entry);
     }
 
     /// Whether no run is open, no row live, no lane held, and no node has anything left to say of a run.
@@ -155,6 +182,7 @@ impl Checker {
     pub(crate) fn at_rest(&self) -> Verdict {
         let live = self.mirror.tasks.values().find(|task| !task.status.is_ended());
         ensure(live.is_none(), "live_row_at_rest", || format!("{live:?}"))?;
+        self.frames.at_rest()?;
         self.histories.lanes_are_free()
     }
 
@@ -168,8 +196,9 @@ impl Checker {
             lanes.map(|lane| (&lane.id, &lane.worker, lane.attachment, lane.offline_since)).collect();
         let workers: Vec<_> = self.mirror.workers.values().collect();
         let Mirror { shares, stops, .. } = &self.mirror;
+        let frames = self.frames.unrest();
         format!(
-            "open jobs {jobs:?}, live rows {rows:?}, shares {shares:?}, stops {stops:?}, lanes {lanes:?}, workers {workers:?}"
+            "open jobs {jobs:?}, live rows {rows:?}, shares {shares:?}, stops {stops:?}, lanes {lanes:?}, workers {workers:?}; {frames}"
         )
     }
 
@@ -194,6 +223,11 @@ impl Checker {
             failed: failed.map(|lane| &lane.id).collect(),
             running: self.mirror.running.iter().copied().collect(),
         }
+    }
+
+    /// What people who want sessions see.
+    pub(crate) fn farm(&self) -> FarmView<'_> {
+        self.frames.view()
     }
 
     fn running(&self) -> impl Iterator<Item = &muster_model::TaskRecord> {

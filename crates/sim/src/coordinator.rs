@@ -1,8 +1,11 @@
 //! The coordinator's lives: the real desk and engine, with time, threads and disk played.
 
+mod door;
+mod errand;
 mod life;
 mod load;
 
+pub(crate) use errand::{Errand, Push};
 pub(crate) use life::Life;
 
 use crate::{
@@ -12,9 +15,9 @@ use crate::{
     planted::Planted,
     scene::Scene,
 };
-use muster_model::{Command, Name};
+use muster_model::{Command, FrameCommand, Name, Registration};
 use muster_store::{Batch, Failure, MemoryStore, Writer};
-use std::sync::Arc;
+use std::{rc::Rc, sync::Arc};
 
 /// The server, which may be down.
 pub(crate) struct Coordinator {
@@ -65,7 +68,14 @@ impl Coordinator {
     /// A request reaches the server; there may be nobody.
     pub(crate) fn arrives(&mut self, ticket: Ticket, scene: &mut Scene) {
         match &mut self.life {
-            Some(life) => life.receive(ticket, scene),
+            Some(life) if life.turns_out(&ticket) => {
+                scene.count("token refused");
+                scene.turn_out(ticket);
+            }
+            Some(life) => {
+                let ticket = enrol(ticket, scene);
+                life.receive(ticket, scene);
+            }
             None if scene.dice.chance(scene.plan.turned_away) => {
                 scene.count("request turned away");
                 scene.turn_away(ticket);
@@ -85,6 +95,26 @@ impl Coordinator {
         match self.current(life) {
             Some(life) => life.wake(scene, checker),
             None => Ok(()),
+        }
+    }
+
+    /// Something is done beside a life, unless it is over.
+    pub(crate) fn run(
+        &mut self,
+        (life, errand): (u32, Errand),
+        scene: &mut Scene,
+        checker: &mut Checker,
+    ) -> Verdict {
+        match self.current(life) {
+            Some(life) => life.run(errand, scene, checker),
+            None => Ok(()),
+        }
+    }
+
+    /// A push was answered.
+    pub(crate) fn acked(&mut self, life: u32, (number, acked): (u64, bool), scene: &mut Scene) {
+        if let Some(life) = self.current(life) {
+            life.pushed(number, acked, scene);
         }
     }
 
@@ -189,6 +219,17 @@ impl Coordinator {
     fn current(&mut self, number: u32) -> Option<&mut Life> {
         self.life.as_mut().filter(|life| life.number == number)
     }
+}
+
+/// Whoever enrols is given a token, a new one each time (S1).
+fn enrol(ticket: Ticket, scene: &mut Scene) -> Ticket {
+    let Command::Frames(FrameCommand::Register(registration)) = &*ticket.command else {
+        return ticket;
+    };
+    let token_hash = scene.dice.bytes();
+    let registration = Registration { token_hash, ..(**registration).clone() };
+    let command = Rc::new(Command::Frames(FrameCommand::Register(Box::new(registration))));
+    Ticket { command, token: Some(token_hash), ..ticket }
 }
 
 fn planned_failure(scene: &mut Scene) -> Option<Failure> {

@@ -1,7 +1,10 @@
 //! What goes wrong, and when it goes right again.
 
+mod frames;
+
 use crate::{
-    agenda::Happening, checker::Verdict, coordinator::Ending, node::Attached, plan::name, world::World,
+    agenda::Happening, checker::Verdict, coordinator::Ending, network::Sender, node::Attached, plan::name,
+    world::World,
 };
 use muster_model::{Attachment, Name};
 
@@ -10,8 +13,8 @@ use muster_model::{Attachment, Name};
 pub(crate) enum Fault {
     /// Draw the next fault.
     Draw,
-    /// The network of a node is whole again.
-    Heal(usize),
+    /// The network of somebody is whole again.
+    Heal(Sender),
     /// A crashed node starts again.
     Restart(usize),
     /// There is room on the disk of a node again.
@@ -20,6 +23,8 @@ pub(crate) enum Fault {
     Replug(usize, Name, Attached),
     /// A device is well again.
     Settle(usize, Name),
+    /// A worker of sessions starts again.
+    RestartRenderer(usize),
 }
 
 impl World {
@@ -31,11 +36,12 @@ impl World {
                 self.scene.within(pause / 4, pause * 2, Happening::Fault(Box::new(Fault::Draw)));
                 self.draw_fault()
             }
-            Fault::Heal(node) => {
-                self.scene.note(|| format!("network: node {node} is reachable again"));
-                self.scene.network.set_cut(node, false);
+            Fault::Heal(place) => {
+                self.scene.note(|| format!("network: {place:?} is reachable again"));
+                self.scene.network.set_cut(place, false);
                 Ok(())
             }
+            Fault::RestartRenderer(renderer) => self.restart_renderer(renderer),
             Fault::Restart(node) if self.nodes[node].site().up => Ok(()),
             Fault::Restart(node) => {
                 self.scene.note(|| format!("node {node}: starts again"));
@@ -58,12 +64,15 @@ impl World {
     }
 
     fn draw_fault(&mut self) -> Verdict {
+        if !self.farm.renderers.is_empty() && (self.nodes.is_empty() || self.scene.dice.chance(600)) {
+            return self.draw_frame_fault();
+        }
         let node = self.scene.dice.below(self.nodes.len());
         match self.scene.dice.below(25) {
             0..2 => return self.end_coordinator(Ending::Crash),
             2..4 => self.coordinator.doom(),
             4 => return self.end_coordinator(Ending::Stop),
-            5..8 => self.cut(node),
+            5..8 => self.cut(Sender::Node(node)),
             8..11 => self.crash_node(node),
             11..14 => self.unplug_one(node),
             14..16 => self.move_one(node),
@@ -85,12 +94,12 @@ impl World {
         Ok(())
     }
 
-    fn cut(&mut self, node: usize) {
+    fn cut(&mut self, place: Sender) {
         self.scene.count("partition");
-        self.scene.note(|| format!("network: node {node} is cut off"));
-        self.scene.network.set_cut(node, true);
+        self.scene.note(|| format!("network: {place:?} is cut off"));
+        self.scene.network.set_cut(place, true);
         let span = self.scene.outage_ms(60_000);
-        self.scene.within(2_000, span, Happening::Fault(Box::new(Fault::Heal(node))));
+        self.scene.within(2_000, span, Happening::Fault(Box::new(Fault::Heal(place))));
     }
 
     fn crash_node(&mut self, node: usize) {

@@ -11,6 +11,7 @@ mod client;
 mod coordinator;
 mod coverage;
 mod dice;
+mod farm;
 mod fault;
 mod network;
 mod node;

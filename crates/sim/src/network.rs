@@ -2,13 +2,17 @@
 
 use crate::{agenda::Happening, scene::Scene};
 use muster_model::{Command, Millis, Rejection, Reply};
-use std::{cell::Cell, rc::Rc};
+use std::{cell::Cell, collections::BTreeSet, rc::Rc};
 
 /// Who asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sender {
     /// A node, by number.
     Node(usize),
+    /// A worker of sessions, by number.
+    Renderer(usize),
+    /// What must happen outside once a decision is durable: it runs beside the coordinator.
+    Errand,
     /// A client or operator.
     Client,
 }
@@ -22,44 +26,69 @@ pub(crate) struct Ticket {
     pub(crate) command: Rc<Command>,
     /// For a pull: how long it may wait.
     pub(crate) wait: Option<Millis>,
+    /// What a worker of sessions shows for itself, or is given when it enrols.
+    pub(crate) token: Option<Token>,
     /// Whether the connection is known to be broken.
     pub(crate) broken: Rc<Cell<bool>>,
 }
 
+/// SHA-256 of the token of a worker of sessions.
+pub(crate) type Token = [u8; 32];
+
 /// The state of the wire.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Network {
-    cut: Vec<bool>,
+    cut: BTreeSet<Sender>,
     exchanges: u64,
 }
 
 impl Network {
-    pub(crate) fn new(nodes: usize) -> Self {
-        Self { cut: vec![false; nodes], exchanges: 0 }
+    pub(crate) fn set_cut(&mut self, place: Sender, is_cut: bool) {
+        match is_cut {
+            true => self.cut.insert(place),
+            false => self.cut.remove(&place),
+        };
     }
 
-    pub(crate) fn set_cut(&mut self, node: usize, cut: bool) {
-        self.cut[node] = cut;
-    }
-
-    pub(crate) fn is_cut(&self, node: usize) -> bool {
-        self.cut[node]
+    pub(crate) fn is_cut(&self, place: Sender) -> bool {
+        self.cut.contains(&place)
     }
 }
 
 impl Scene {
     /// Sends a request; answers the number its answer will bear.
     pub(crate) fn ask(&mut self, sender: Sender, command: Command, wait: Option<Millis>) -> Ticket {
+        self.ask_as((sender, None), command, wait)
+    }
+
+    /// As [`Self::ask`], with a token.
+    pub(crate) fn ask_as(
+        &mut self,
+        who: (Sender, Option<Token>),
+        command: Command,
+        wait: Option<Millis>,
+    ) -> Ticket {
+        let ticket = self.ticket(who, command, wait);
+        self.transmit(ticket.sender, Happening::Arrives(Box::new(ticket.clone())));
+        ticket
+    }
+
+    /// A request that is not on its way yet.
+    pub(crate) fn ticket(
+        &mut self,
+        (sender, token): (Sender, Option<Token>),
+        command: Command,
+        wait: Option<Millis>,
+    ) -> Ticket {
         self.network.exchanges += 1;
-        let ticket = Ticket {
+        Ticket {
             sender,
             exchange: self.network.exchanges,
             command: Rc::new(command),
             wait,
+            token,
             broken: Rc::new(Cell::new(false)),
-        };
-        self.transmit(sender, Happening::Arrives(Box::new(ticket.clone())));
-        ticket
+        }
     }
 
     /// Sends an answer back.
@@ -79,8 +108,14 @@ impl Scene {
         self.transmit(ticket.sender, Happening::TurnedAway(Box::new(ticket)));
     }
 
-    fn transmit(&mut self, sender: Sender, message: Happening) {
-        if matches!(sender, Sender::Node(node) if self.network.is_cut(node)) {
+    /// Something at the coordinator's door does not know a token.
+    pub(crate) fn turn_out(&mut self, ticket: Ticket) {
+        self.transmit(ticket.sender, Happening::TurnedOut(Box::new(ticket)));
+    }
+
+    /// Sends a message to or from somebody; it may be lost, late or doubled.
+    pub(crate) fn transmit(&mut self, place: Sender, message: Happening) {
+        if self.network.is_cut(place) {
             self.count("message lost in a partition");
             return;
         }

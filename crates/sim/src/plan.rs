@@ -1,5 +1,9 @@
 //! How large a world is and how fast its rules run: drawn once, at the beginning.
 
+mod frames;
+
+pub(crate) use frames::FramePlan;
+
 use crate::dice::Dice;
 use muster_model::{Millis, Name, Settings, Timestamp};
 
@@ -43,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) task_timeout: Millis,
     /// The mean pause between two faults.
     pub(crate) fault_every: Millis,
+    /// Sessions of frames, where there are any.
+    pub(crate) frames: Option<FramePlan>,
 }
 
 impl Plan {
@@ -66,7 +72,21 @@ impl Plan {
             work_ms: (200, 6_000),
             task_timeout: Millis(dice.between(4_000, 90_000)),
             fault_every: Millis(dice.between(1_000, 12_000)),
+            frames: None,
         }
+    }
+
+    /// Every other world has sessions of frames, beside the devices or in their place.
+    pub(crate) fn with_sessions(mut self, seed: u64, dice: &mut Dice) -> Self {
+        if seed % 2 == 0 {
+            return self;
+        }
+        self.settings.frames = frames::settings(dice);
+        self.frames = Some(FramePlan::draw(dice));
+        if dice.chance(500) {
+            (self.nodes, self.jobs) = (0, 0);
+        }
+        self
     }
 
     /// One PC with muster's agent and the contracts' figures; nobody wants anything yet.
@@ -89,6 +109,7 @@ impl Plan {
             work_ms: (60_000, 120_000),
             task_timeout: Millis::from_secs(180),
             fault_every: Millis::from_secs(1),
+            frames: None,
         }
     }
 

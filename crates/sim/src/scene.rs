@@ -8,7 +8,7 @@ use crate::{
     plan::{BEGINNING, Plan},
     trace::Trace,
 };
-use muster_model::{Millis, Timestamp};
+use muster_model::{Completion, Millis, Timestamp};
 
 /// The shared part of a world.
 pub(crate) struct Scene {
@@ -19,6 +19,8 @@ pub(crate) struct Scene {
     pub(crate) coverage: Coverage,
     pub(crate) trace: Trace,
     pub(crate) plan: Plan,
+    /// Some of what workers of sessions handed in, for those who hand in what others made.
+    pub(crate) gossip: Vec<Completion>,
     /// The faults have stopped; what is left must come to its end.
     pub(crate) calm: bool,
 }
@@ -26,19 +28,20 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) fn new(seed: u64, trace: usize) -> Self {
         let mut dice = Dice::new(seed);
-        let plan = Plan::draw(&mut dice);
+        let plan = Plan::draw(&mut dice).with_sessions(seed, &mut dice);
         Self::of(plan, dice, trace)
     }
 
     pub(crate) fn of(plan: Plan, dice: Dice, trace: usize) -> Self {
         Self {
             now: BEGINNING,
-            network: Network::new(plan.nodes),
+            network: Network::default(),
             dice,
             agenda: Agenda::default(),
             coverage: Coverage::default(),
             trace: Trace::new(trace),
             plan,
+            gossip: Vec::new(),
             calm: false,
         }
     }

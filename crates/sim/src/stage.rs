@@ -90,7 +90,7 @@ impl Stage {
 
     /// The wire between the agent and the coordinator is cut, or whole again.
     pub fn set_cut(&mut self, is_cut: bool) {
-        self.world.scene.network.set_cut(0, is_cut);
+        self.world.scene.network.set_cut(Sender::Node(0), is_cut);
     }
 
     /// How the agent is; nothing while it is down.

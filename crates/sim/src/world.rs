@@ -4,14 +4,15 @@ use crate::{
     agenda::Happening,
     checker::{Broken, Checker, Verdict, broken},
     client::{Chore, Clients},
-    coordinator::{Coordinator, Ending},
+    coordinator::{Coordinator, Ending, Push},
+    farm::{Duty, Farm},
     fault::Fault,
     network::Sender,
     node::Node,
     planted::Planted,
     scene::Scene,
 };
-use muster_model::{Millis, Name, Rejection};
+use muster_model::{Millis, Name, Rejection, Timestamp};
 
 /// One world.
 pub(crate) struct World {
@@ -19,6 +20,7 @@ pub(crate) struct World {
     pub(crate) coordinator: Coordinator,
     pub(crate) nodes: Vec<Node>,
     pub(crate) clients: Clients,
+    pub(crate) farm: Farm,
     pub(crate) checker: Checker,
 }
 
@@ -29,6 +31,7 @@ impl World {
             checker: Checker::new(scene.plan.settings),
             coordinator: Coordinator::new(planted),
             clients: Clients::default(),
+            farm: Farm::new(&mut scene),
             nodes,
             scene,
         }
@@ -37,6 +40,8 @@ impl World {
     /// Lives through `steps` happenings with faults, then without until all is quiet.
     pub(crate) fn live(&mut self, steps: u32) -> Verdict {
         self.begin()?;
+        // Workers of sessions show every second or so that they live: much happens in which nothing does.
+        let steps = if self.farm.renderers.is_empty() { steps } else { steps.saturating_mul(2) };
         for _ in 0..steps {
             if !self.step()? {
                 break;
@@ -54,6 +59,7 @@ impl World {
         let devices: Vec<Name> =
             self.nodes.iter().flat_map(|node| node.site().devices.keys().cloned()).collect();
         self.clients.begin(&mut self.scene, &devices);
+        self.farm.begin(&mut self.scene)?;
         let first = self.scene.plan.fault_every;
         self.scene.after(first, Happening::Fault(Box::new(Fault::Draw)));
         Ok(())
@@ -75,6 +81,10 @@ impl World {
             return Ok(false);
         };
         self.scene.now = self.scene.now.max(at);
+        if let Some(until) = self.frozen(&happening) {
+            self.scene.agenda.plan(until, happening);
+            return Ok(true);
+        }
         self.happen(happening)?;
         if self.coordinator.must_crash() && !self.scene.calm {
             self.end_coordinator(Ending::Crash)?;
@@ -101,24 +111,50 @@ impl World {
             Happening::Returns(answer) => {
                 let (ticket, result) = *answer;
                 scene.note(|| format!("{:?} hears {result:?}", ticket.sender));
+                if scene.network.is_cut(ticket.sender) {
+                    scene.count("answer lost in a partition");
+                    return Ok(());
+                }
                 match ticket.sender {
-                    Sender::Node(node) if scene.network.is_cut(node) => {
-                        scene.count("answer lost in a partition");
-                        Ok(())
-                    }
                     Sender::Node(node) => self.nodes[node].hear((&ticket, result), scene, checker),
+                    Sender::Renderer(renderer) => {
+                        self.farm.renderers[renderer].hear((&ticket, result), scene)
+                    }
                     Sender::Client => {
                         self.clients.hear(&ticket, &result);
+                        self.farm.director.hear(&ticket);
                         Ok(())
                     }
+                    Sender::Errand => Ok(()),
                 }
             }
+            Happening::TurnedAway(ticket) | Happening::TurnedOut(ticket)
+                if scene.network.is_cut(ticket.sender) =>
+            {
+                Ok(())
+            }
             Happening::TurnedAway(ticket) => match ticket.sender {
-                Sender::Node(node) if !scene.network.is_cut(node) => {
-                    self.nodes[node].turned_away(&ticket, scene, checker)
-                }
+                Sender::Node(node) => self.nodes[node].turned_away(&ticket, scene, checker),
+                Sender::Renderer(renderer) => self.farm.renderers[renderer].turned_away(&ticket, scene),
                 _ => Ok(()),
             },
+            Happening::TurnedOut(ticket) => match ticket.sender {
+                Sender::Renderer(renderer) => self.farm.renderers[renderer].turned_out(&ticket, scene),
+                _ => Ok(()),
+            },
+            Happening::Errand { life, errand } => self.coordinator.run((life, *errand), scene, checker),
+            Happening::Acked { life, number, acked } => {
+                self.coordinator.acked(life, (number, acked), scene);
+                Ok(())
+            }
+            Happening::Pushed(push) => self.push(&push),
+            Happening::Renderer { renderer, incarnation, chore } => {
+                self.farm.renderers[renderer].act((chore, incarnation), scene)
+            }
+            Happening::Director(duty) => {
+                self.farm.director.act(duty, scene, &checker.farm());
+                Ok(())
+            }
             Happening::Serve { life } => self.coordinator.serve(life, scene, checker),
             Happening::Durable { life } => self.coordinator.durable(life, scene, checker),
             Happening::Heard { life } => self.coordinator.heard(life, scene, checker),
@@ -135,20 +171,51 @@ impl World {
         }
     }
 
+    /// Whatever concerns a worker that stands still waits until it goes on.
+    fn frozen(&self, happening: &Happening) -> Option<Timestamp> {
+        let renderer = match happening {
+            Happening::Renderer { renderer, .. } => *renderer,
+            Happening::Pushed(push) => push.renderer,
+            Happening::Returns(answer) => match answer.0.sender {
+                Sender::Renderer(renderer) => renderer,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        self.farm.thaws_at(renderer, self.scene.now)
+    }
+
+    /// A task that was pushed reaches its worker; what that says goes back.
+    fn push(&mut self, push: &Push) -> Verdict {
+        let place = Sender::Renderer(push.renderer);
+        if self.scene.network.is_cut(place) {
+            return Ok(());
+        }
+        let renderer = &mut self.farm.renderers[push.renderer];
+        self.checker.frames.pushed(&renderer.rig().name, &push.handout)?;
+        if let Some(acked) = renderer.pushed(push, &mut self.scene)? {
+            let Push { life, number, .. } = *push;
+            self.scene.transmit(place, Happening::Acked { life, number, acked });
+        }
+        Ok(())
+    }
+
     /// The faults stop: networks heal, nodes start, operators put things in order.
     fn calm_down(&mut self) -> Verdict {
         self.scene.note(|| "the faults stop".into());
         self.scene.calm = true;
         let outage = self.last_outage()?;
         for node in 0..self.nodes.len() {
-            self.scene.network.set_cut(node, false);
+            self.scene.network.set_cut(Sender::Node(node), false);
             self.nodes[node].recover(&mut self.scene);
             if !self.nodes[node].site().up {
                 self.nodes[node].begin(&mut self.scene, &mut self.checker)?;
             }
         }
+        self.farm.recover(&mut self.scene)?;
         // Later than anything that was under way when the faults stopped.
         self.scene.after(Millis(outage.0 + 15_000), Happening::Client(Chore::PutInOrder));
+        self.scene.after(Millis(outage.0 + 15_000), Happening::Director(Duty::PutInOrder));
         Ok(())
     }
 
@@ -173,16 +240,20 @@ impl World {
             + settings.offline_grace.0
             + settings.dropout_pause.0
             + 120_000;
-        let rounds = i64::try_from(self.clients.orders()).unwrap_or(1) + 2;
+        let rounds = self.clients.orders() + self.farm.director.orders();
+        let rounds = i64::try_from(rounds).unwrap_or(1) + 2;
         let deadline = self.scene.now + LAST_OUTAGE_MAX + Millis(round * rounds * 2);
         loop {
+            if self.scene.calm && self.is_farm_quiet() {
+                self.farm.close(&mut self.scene);
+            }
             if self.is_quiet() {
                 return self.at_rest();
             }
             if self.scene.now > deadline || !self.step()? {
                 let unrest: Vec<String> = self.nodes.iter().map(Node::unrest).collect();
-                let open = self.checker.unrest();
-                return broken("never_comes_to_rest", || format!("{open}; {}", unrest.join("; ")));
+                let (open, farm) = (self.checker.unrest(), self.farm.unrest());
+                return broken("never_comes_to_rest", || format!("{open}; {}; {farm}", unrest.join("; ")));
             }
         }
     }
@@ -195,8 +266,14 @@ impl World {
     fn is_quiet(&self) -> bool {
         self.coordinator.life().is_some_and(|life| life.is_idle())
             && self.checker.is_quiet()
+            && self.is_farm_quiet()
             && self.clients.is_quiet()
             && self.nodes.iter().all(Node::is_quiet)
+    }
+
+    /// Whether every session that somebody wanted has ended, and all that follows from it was done.
+    fn is_farm_quiet(&self) -> bool {
+        self.farm.director.is_quiet() && self.checker.frames.is_quiet()
     }
 }
 

@@ -41,6 +41,14 @@ impl Checker {
                     durable.is_some_and(|durable| durable.attempt >= row.attempt && durable.logs >= row.logs);
                 ensure(same, "end_not_durable", || format!("{row:?} told, {durable:?} durable"))
             }
+            (Command::Frames(command), result) => {
+                let result = match result {
+                    Ok(Reply::Frames(reply)) => Ok(reply),
+                    Err(Rejection::Frames(rejection)) => Err(rejection),
+                    _ => return broken("answer_of_another_contract", || format!("{command:?}: {result:?}")),
+                };
+                self.frames.answered((command, ticket.exchange), result)
+            }
             _ => Ok(()),
         }
     }

@@ -3,7 +3,9 @@
 use super::{Broken, Checker, Verdict, broken, ensure};
 use crate::scene::Scene;
 use muster_engine::Engine;
-use muster_model::{Change, JobId, Name, Settings, TaskId, Timestamp};
+use muster_model::{
+    Change, EntryId, FrameChange, FrameTaskId, JobId, Name, SessionId, Settings, TaskId, Timestamp,
+};
 
 impl Checker {
     pub(crate) fn rows_are(
@@ -35,6 +37,10 @@ fn durable_part(row: Change) -> Change {
             worker.last_seen = Timestamp(0);
             Change::Worker(worker)
         }
+        Change::Frames(FrameChange::Renderer(mut renderer)) => {
+            renderer.last_heartbeat = None;
+            Change::Frames(FrameChange::Renderer(renderer))
+        }
         row => row,
     }
 }
@@ -46,6 +52,10 @@ enum Place {
     Lane(Name),
     Job(JobId),
     Task(TaskId),
+    Renderer(Name),
+    Session(SessionId),
+    Range(FrameTaskId),
+    Quarantine(EntryId),
     Elsewhere,
 }
 
@@ -55,6 +65,10 @@ fn place(row: &Change) -> Place {
         Change::Lane(lane) => Place::Lane(lane.id.clone()),
         Change::Job(job) => Place::Job(job.id),
         Change::Task(task) => Place::Task(task.id),
+        Change::Frames(FrameChange::Renderer(renderer)) => Place::Renderer(renderer.id.clone()),
+        Change::Frames(FrameChange::Session(session)) => Place::Session(session.id.clone()),
+        Change::Frames(FrameChange::Task(task)) => Place::Range(task.id.clone()),
+        Change::Frames(FrameChange::Quarantine(entry)) => Place::Quarantine(entry.id.clone()),
         _ => Place::Elsewhere,
     }
 }

@@ -1,20 +1,22 @@
 //! One life: a desk over a restored engine, and the batch that is with the store.
 
 use super::{
+    door::Door,
+    errand::Errands,
     load::{load, store_broke},
     speaker,
 };
 use crate::{
     agenda::Happening,
     checker::{Broken, Checker, Verdict, broken},
-    network::Ticket,
+    network::{Sender, Ticket},
     planted::Planted,
     scene::Scene,
 };
 use muster_coordinator::{Desk, Request};
 use muster_engine::Engine;
 use muster_model::{Change, Command, Settings, Timestamp};
-use muster_store::{Batch, Lookup, MemoryStore, Store, StoreError, Writer};
+use muster_store::{Batch, Lookup, MemoryStore, Reader, Store, StoreError, Writer};
 use std::sync::Arc;
 
 /// One life of the coordinator.
@@ -24,6 +26,10 @@ pub(crate) struct Life {
     desk: Desk<Ticket>,
     writer: Box<dyn Writer>,
     lookup: Box<dyn Lookup>,
+    pub(super) reader: Arc<dyn Reader>,
+    door: Door,
+    pub(super) errands: Errands,
+    epoch: u64,
     inbox: Vec<Ticket>,
     committing: Option<Committing>,
     wakes_at: Option<Timestamp>,
@@ -47,7 +53,9 @@ impl Life {
         (scene, planted): (&mut Scene, Option<Planted>),
     ) -> Result<Self, Broken> {
         let mut term = store.begin_term().map_err(store_broke)?;
-        let engine = load(&mut *term.writer, (scene.plan.settings, planted), scene.now)?;
+        let engine = load(&mut *term.writer, (scene.plan.settings, planted), (scene.now, term.epoch))?;
+        let mut door = Door::default();
+        door.follow(&engine.live_rows());
         let reused = u64::from(planted == Some(Planted::FeedNumberReused) && number > 1);
         let mut seeds = scene.dice.fork();
         let desk = Desk::new(engine, term.feed_seq.saturating_sub(reused), Box::new(move || seeds.bytes()));
@@ -57,6 +65,10 @@ impl Life {
             desk: desk.with_senders(|ticket: &Ticket| !ticket.broken.get(), |_| ()),
             writer: term.writer,
             lookup: term.lookup,
+            reader: store.reader(),
+            door,
+            errands: Errands::default(),
+            epoch: term.epoch,
             inbox: Vec::new(),
             committing: None,
             wakes_at: None,
@@ -76,8 +88,13 @@ impl Life {
 
     /// What the store would hand to a life that began now, as an engine.
     pub(crate) fn loader(&mut self) -> impl FnMut(Settings, Timestamp) -> Result<Engine, Broken> + '_ {
-        let planted = self.planted;
-        move |settings, now| load(&mut *self.writer, (settings, planted), now)
+        let (planted, epoch) = (self.planted, self.epoch);
+        move |settings, now| load(&mut *self.writer, (settings, planted), (now, epoch))
+    }
+
+    /// Whether a request does not get past the door.
+    pub(super) fn turns_out(&self, ticket: &Ticket) -> bool {
+        self.door.refuses(ticket)
     }
 
     /// Puts a request into the inbox; a group of them is decided together.
@@ -96,8 +113,10 @@ impl Life {
             if let Some(worker) = speaker(&ticket.command) {
                 checker.heard_of(worker, scene.now);
             }
-            if let Command::Report(report) = &*ticket.command {
-                checker.spoke(report)?;
+            match &*ticket.command {
+                Command::Report(report) => checker.spoke(report)?,
+                Command::Frames(command) => checker.frames.taken(command, ticket.exchange, scene.now),
+                _ => {}
             }
             let request = Request {
                 command: (*ticket.command).clone(),
@@ -190,6 +209,7 @@ impl Life {
         if let Some(rows) = committing.rows {
             checker.rows_are(&rows, &mut self.loader(), scene)?;
         }
+        self.door.follow(&committing.batch.changes);
         if self.planted != Some(Planted::FeedBeforeCommit) {
             checker.told(&committing.batch.feed)?;
         }
@@ -218,9 +238,13 @@ impl Life {
     }
 
     fn release(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        for answer in self.desk.committed().answers {
+        let released = self.desk.committed();
+        self.send_out(released.effects, scene);
+        for answer in released.answers {
             checker.answered(&answer.handle, &answer.result, scene)?;
-            scene.answer(answer.handle, answer.result);
+            if answer.handle.sender != Sender::Errand {
+                scene.answer(answer.handle, answer.result);
+            }
         }
         Ok(())
     }
@@ -232,6 +256,11 @@ impl Life {
         for worker in self.desk.waiting_workers() {
             if engine.has_supply_for(worker, self.ticked_at) {
                 return broken("waits_beside_work", || format!("{worker} waits while work for it does"));
+            }
+        }
+        for worker in self.desk.waiting_renderers() {
+            if engine.has_frames_for(worker, self.ticked_at) {
+                return broken("waits_beside_frames", || format!("{worker} waits while frames for it do"));
             }
         }
         Ok(())

@@ -9,9 +9,10 @@ use muster_store::{Loaded, StoreError, Writer};
 pub(super) fn load(
     writer: &mut dyn Writer,
     (settings, planted): (Settings, Option<Planted>),
-    now: Timestamp,
+    (now, epoch): (Timestamp, u64),
 ) -> Result<Engine, Broken> {
     let mut engine = Restoring::new(settings, now);
+    engine.epoch(epoch);
     plant(&mut engine, planted);
     writer
         .load(&mut |loaded| match loaded {

@@ -1,0 +1,210 @@
+//! The ledger of sessions: what was granted, handed in and promised, independent of the engine.
+//!
+//! Like the rest of the ledger it reads what the store is told, what leaves the coordinator, what reaches the disk and
+//! when whom was heard of. What a batch says of ids and of workers' states stands in it in the order in which it was
+//! decided; rows come after, as they are in the end.
+
+mod answer;
+mod chunk;
+mod range;
+mod rest;
+mod rows;
+mod session;
+mod timing;
+mod worker;
+
+use super::{Verdict, broken, ensure};
+use crate::{farm::FarmView, scene::Scene};
+use chunk::Ids;
+use muster_model::{
+    Change, ChunkState, Digest, EntryId, FrameChange, FrameCommand, FrameRange, FrameSettings, FrameTaskId,
+    Millis, Name, RendererState, SessionId, Timestamp,
+};
+use muster_store::Batch;
+use rows::{Before, Rows};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The ledger.
+pub(crate) struct FrameBook {
+    settings: FrameSettings,
+    rows: Rows,
+    ids: Ids,
+    /// Where each worker stands, by its changes of state, and since when.
+    states: BTreeMap<Name, (RendererState, Timestamp)>,
+    /// When the coordinator heard of each worker (S8).
+    heard: BTreeMap<Name, Vec<Timestamp>>,
+    /// When something was heard of each live task.
+    news: BTreeMap<FrameTaskId, Timestamp>,
+    /// Lives of the coordinator so far, and when the last began.
+    life: u32,
+    up_since: Timestamp,
+    /// When requests were taken in this life, by exchange.
+    taken: BTreeMap<u64, Timestamp>,
+    /// What was accepted, for ever.
+    accepted: BTreeMap<(FrameTaskId, u16), Accepted>,
+    /// Frames that an attempt was told to have dropped, and that was answered.
+    dropped: BTreeMap<(FrameTaskId, u16), u64>,
+    /// Workers that came back with their task in this life (S19).
+    rebound: BTreeSet<(FrameTaskId, u16, u64)>,
+    /// What each worker must be told to stop with its next heartbeat, and since when (S2).
+    stops: BTreeMap<(Name, FrameTaskId), Timestamp>,
+    /// Sessions that somebody wants to be cancelled.
+    cancelling: BTreeSet<SessionId>,
+    /// Pauses and resumes that no durable row tells of yet.
+    steered: Steered,
+    /// When everything was last told to go on.
+    resumed_at: Timestamp,
+    /// What is on the disk.
+    manifests: BTreeMap<SessionId, Vec<(FrameRange, u64)>>,
+    written: BTreeMap<SessionId, BTreeSet<u64>>,
+    moved: BTreeSet<EntryId>,
+}
+
+/// A completion that was taken.
+struct Accepted {
+    worker: Name,
+    digest: Digest,
+    chunk: u64,
+}
+
+/// What was paused or resumed since the last batch was durable.
+#[derive(Default)]
+struct Steered {
+    all: bool,
+    sessions: BTreeSet<SessionId>,
+}
+
+impl FrameBook {
+    pub(super) fn new(settings: FrameSettings) -> Self {
+        Self {
+            settings,
+            rows: Rows::default(),
+            ids: Ids::default(),
+            states: BTreeMap::new(),
+            heard: BTreeMap::new(),
+            news: BTreeMap::new(),
+            life: 0,
+            up_since: Timestamp(0),
+            taken: BTreeMap::new(),
+            accepted: BTreeMap::new(),
+            dropped: BTreeMap::new(),
+            rebound: BTreeSet::new(),
+            stops: BTreeMap::new(),
+            cancelling: BTreeSet::new(),
+            steered: Steered::default(),
+            resumed_at: Timestamp(0),
+            manifests: BTreeMap::new(),
+            written: BTreeMap::new(),
+            moved: BTreeSet::new(),
+        }
+    }
+
+    /// A new life begins: silence counts from now (S8), and nothing that was only said is remembered.
+    pub(super) fn life_begins(&mut self, now: Timestamp) {
+        self.life += 1;
+        self.up_since = now;
+        self.heard.values_mut().for_each(|heard| heard.push(now));
+        self.news.values_mut().for_each(|news| *news = now);
+        self.taken.clear();
+        self.rebound.clear();
+        self.stops.clear();
+    }
+
+    /// The coordinator takes a request.
+    pub(crate) fn taken(&mut self, command: &FrameCommand, exchange: u64, now: Timestamp) {
+        self.taken.entry(exchange).or_insert(now);
+        match command {
+            FrameCommand::Heartbeat(heartbeat) => self.heard_of(&heartbeat.worker, now),
+            FrameCommand::Register(registration) => self.heard_of(&registration.worker, now),
+            FrameCommand::Progress(progress) => {
+                let held = self.rows.held_by(&progress.worker);
+                let tasks: Vec<FrameTaskId> = progress.task.iter().cloned().chain(held).collect();
+                tasks.iter().for_each(|task| self.news_of(task, now));
+            }
+            FrameCommand::MoreIds { worker, .. } => {
+                let held: Vec<FrameTaskId> = self.rows.held_by(worker).collect();
+                held.iter().for_each(|task| self.news_of(task, now));
+            }
+            FrameCommand::Rebind { held: Some(held), .. }
+                if now <= self.up_since + self.settings.rebind_within =>
+            {
+                self.rebound.insert((held.task.clone(), held.attempt, held.chunk));
+            }
+            FrameCommand::Steer { session, to } => {
+                self.steered.sessions.insert(session.clone());
+                if *to == muster_model::Steering::Cancel {
+                    self.cancelling.insert(session.clone());
+                }
+            }
+            FrameCommand::Broadcast { .. } => self.steered.all = true,
+            _ => {}
+        }
+    }
+
+    /// A batch has become durable.
+    pub(super) fn durable(&mut self, batch: &Batch, scene: &mut Scene) -> Verdict {
+        let mut before = Before::default();
+        for change in &batch.changes {
+            let Change::Frames(change) = change else { continue };
+            match change {
+                FrameChange::Chunk(record) => self.write_chunk(record, &mut before, scene)?,
+                FrameChange::Transition(moved) => self.write_transition(moved, &mut before, scene)?,
+                row => self.rows.write(row, &mut before)?,
+            }
+        }
+        if before.is_empty() {
+            return Ok(());
+        }
+        if self.steered.all || before.farm.is_some_and(|farm| farm.paused) {
+            self.resumed_at = scene.now;
+        }
+        self.check_ids(&before)?;
+        self.check_workers(&before)?;
+        self.check_ranges(&before, scene)?;
+        self.check_sessions(&before, scene)?;
+        self.steered = Steered::default();
+        Ok(())
+    }
+
+    /// What is on the disk from now on.
+    pub(super) fn manifest_written(&mut self, session: &SessionId, fragments: Vec<(FrameRange, u64)>) {
+        self.manifests.insert(session.clone(), fragments);
+    }
+
+    pub(super) fn session_written(&mut self, session: &SessionId, replays: &[u64]) {
+        self.written.insert(session.clone(), replays.iter().copied().collect());
+    }
+
+    pub(super) fn files_moved(&mut self, entry: &EntryId) {
+        self.moved.insert(entry.clone());
+    }
+
+    /// What people see.
+    pub(crate) fn view(&self) -> FarmView<'_> {
+        let kept = self.rows.chunks.values().filter(|chunk| chunk.record.state != ChunkState::Retired);
+        FarmView {
+            renderers: self.rows.renderers.values().map(|row| (&row.id, row.state)).collect(),
+            sessions: self.rows.sessions.values().collect(),
+            chunks: kept.map(|chunk| (chunk.record.ids.chunk, &chunk.record.task)).collect(),
+            entries: self.rows.quarantine.iter().collect(),
+            paused: self.rows.farm.paused,
+        }
+    }
+
+    fn heard_of(&mut self, worker: &Name, now: Timestamp) {
+        self.heard.entry(worker.clone()).or_default().push(now);
+    }
+
+    fn news_of(&mut self, task: &FrameTaskId, now: Timestamp) {
+        if let Some(news) = self.news.get_mut(task) {
+            *news = now;
+        }
+    }
+
+    fn state(&self, worker: &Name) -> RendererState {
+        self.states.get(worker).map_or(RendererState::Registered, |(state, _)| *state)
+    }
+}
+
+/// What a decision, its commit and its way out may take.
+const SLACK: Millis = Millis(3_000);

@@ -1,0 +1,194 @@
+//! S2, S3, S5, invariants 5 and 9: what leaves the coordinator is durable, and stays so.
+
+use super::{Accepted, FrameBook, Verdict, ensure, rows::is_held};
+use muster_model::{
+    Beat, Completion, FrameCommand, FrameHandout, FrameRejection, FrameReply, FrameTaskRecord, IdRange, Name,
+    Order, Progress, RendererState, SessionStatus, SessionSubmission, Timestamp,
+};
+
+type Answered<'a> = Result<&'a FrameReply, &'a FrameRejection>;
+
+impl FrameBook {
+    /// An answer leaves.
+    pub(in crate::checker) fn answered(
+        &mut self,
+        (command, exchange): (&FrameCommand, u64),
+        result: Answered<'_>,
+    ) -> Verdict {
+        match (command, result) {
+            (FrameCommand::Ask { worker, .. }, Ok(FrameReply::Task(Some(handout)))) => {
+                self.check_handout(worker, handout)
+            }
+            (FrameCommand::Ask { worker, .. }, Ok(FrameReply::Task(None))) => {
+                self.check_nothing(worker, exchange)
+            }
+            (FrameCommand::MoreIds { worker, .. }, Ok(FrameReply::Ids(ids))) => {
+                self.check_granted(*ids, worker)
+            }
+            (FrameCommand::Complete(completion), result) if !completion.dry => {
+                self.check_completion(completion, result)
+            }
+            (FrameCommand::Progress(progress), Ok(_)) => {
+                self.note_dropped(progress, exchange);
+                Ok(())
+            }
+            (FrameCommand::Heartbeat(heartbeat), Ok(FrameReply::Beat(beat))) => {
+                self.check_beat(&heartbeat.worker, exchange, beat)
+            }
+            (FrameCommand::Register(registration), Ok(_)) => {
+                let known = self.rows.renderers.contains_key(&registration.worker);
+                ensure(known, "registration_not_durable", || format!("{registration:?}"))
+            }
+            (FrameCommand::Submit(submission), result) => self.check_submission(submission, result),
+            (FrameCommand::Steer { session, .. }, Ok(FrameReply::Session { status, .. })) => {
+                let durable = self.rows.sessions.get(session).map(|row| row.status);
+                let is_over = *status == SessionStatus::Cancelled;
+                ensure(!is_over || durable == Some(*status), "cancel_not_durable", || {
+                    format!("{session} is {durable:?}")
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A pushed task arrives; it left when it was durable.
+    pub(crate) fn pushed(&self, worker: &Name, handout: &FrameHandout) -> Verdict {
+        self.check_handout(worker, handout)
+    }
+
+    /// A task that leaves is durable with all that it says, and is for nobody else.
+    fn check_handout(&self, worker: &Name, handout: &FrameHandout) -> Verdict {
+        self.check_granted(handout.ids, worker)?;
+        let record = &self.rows.chunks[&handout.ids.chunk].record;
+        let row = self.rows.tasks.get(&handout.task);
+        let same = record.task == handout.task
+            && record.attempt == handout.attempt
+            && handout.replay == (handout.attempt > 1)
+            && row.is_some_and(|row| row.end == handout.range.end && handout.range.start == row.id.start);
+        ensure(same, "lease_not_durable", || format!("{handout:?} told, {record:?} and {row:?} durable"))
+    }
+
+    fn check_granted(&self, ids: IdRange, worker: &Name) -> Verdict {
+        let record = self.rows.chunks.get(&ids.chunk).map(|chunk| &chunk.record);
+        let same = record.is_some_and(|record| record.ids == ids && record.worker == *worker);
+        ensure(same, "ids_not_durable", || format!("{ids:?} told to {worker}, {record:?} durable"))
+    }
+
+    /// S3: whoever has its slots full and asks gets what it has not confirmed.
+    fn check_nothing(&self, worker: &Name, exchange: u64) -> Verdict {
+        let Some(taken) = self.taken.get(&exchange).copied() else {
+            return Ok(());
+        };
+        let Some(row) = self.rows.renderers.get(worker).filter(|row| row.registered_at < taken) else {
+            return Ok(());
+        };
+        let live = self.rows.live.keys().filter_map(|id| self.rows.tasks.get(id));
+        let held: Vec<&FrameTaskRecord> =
+            live.filter(|task| task.worker == *worker && is_held(task.status)).collect();
+        let is_full = held.len() >= row.slots as usize && held.iter().all(|task| task.granted_at < taken);
+        let forgotten = held.iter().find(|task| task.confirmed_at.is_none());
+        ensure(!is_full || forgotten.is_none(), "unconfirmed_forgotten", || {
+            format!("{worker} was told nothing though it has {forgotten:?}")
+        })
+    }
+
+    /// S2, S8: whoever lives is told what to stop; whoever is lost, to enrol anew.
+    fn check_beat(&mut self, worker: &Name, exchange: u64, beat: &Beat) -> Verdict {
+        if beat.state == RendererState::Lost {
+            return ensure(beat.orders == [Order::Reregister], "reregister_not_told", || format!("{beat:?}"));
+        }
+        let taken = self.taken.get(&exchange).copied().unwrap_or(Timestamp(0));
+        let due = self.stops.iter().filter(|((whose, _), at)| whose == worker && **at < taken);
+        let due: Vec<_> = due.map(|(key, _)| key.clone()).collect();
+        for key in due {
+            self.stops.remove(&key);
+            let told = beat.orders.contains(&Order::Stop(key.1.clone()));
+            ensure(told, "stop_not_told", || format!("{key:?} with {beat:?}"))?;
+        }
+        Ok(())
+    }
+
+    fn check_completion(&mut self, completion: &Completion, result: Answered<'_>) -> Verdict {
+        match result {
+            Ok(FrameReply::Accepted { repeated, worker, attempt }) => {
+                self.check_taken(completion, (worker, *attempt, *repeated))
+            }
+            Err(rejection) => self.check_refused(completion, rejection),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// 9: one body per attempt, and what says "taken" is durable.
+    fn check_taken(
+        &mut self,
+        completion: &Completion,
+        (worker, attempt, repeated): (&Name, u16, bool),
+    ) -> Verdict {
+        let key = (completion.task.clone(), attempt);
+        let record = self.rows.chunks.get(&completion.chunk).map(|chunk| &chunk.record);
+        let known = record.is_some_and(|record| {
+            record.task == completion.task
+                && record.attempt == attempt
+                && record.worker == *worker
+                && record.state != muster_model::ChunkState::Live
+        });
+        let by_holder = completion.worker.as_ref().is_none_or(|said| said == worker);
+        ensure(known && by_holder, "completion_not_durable", || format!("{completion:?} with {record:?}"))?;
+        let first = self.accepted.entry(key).or_insert_with(|| Accepted {
+            worker: worker.clone(),
+            digest: completion.digest,
+            chunk: completion.chunk,
+        });
+        ensure(first.digest == completion.digest && first.worker == *worker, "second_body_taken", || {
+            format!("{completion:?}, repeated: {repeated}")
+        })
+    }
+
+    /// 9: what was accepted once is accepted for ever, unless an operator had it done anew (S17).
+    fn check_refused(&self, completion: &Completion, rejection: &FrameRejection) -> Verdict {
+        let Some(attempt) = completion.attempt else {
+            return Ok(());
+        };
+        let before = self.accepted.get(&(completion.task.clone(), attempt));
+        let same = before.filter(|before| {
+            before.digest == completion.digest
+                && before.chunk == completion.chunk
+                && completion.worker.as_ref() == Some(&before.worker)
+        });
+        let retired = same.and_then(|same| self.rows.chunks.get(&same.chunk));
+        let retired = retired.is_some_and(|chunk| chunk.record.state == muster_model::ChunkState::Retired);
+        ensure(same.is_none() || retired, "accepted_then_refused", || {
+            format!("{completion:?}: {rejection:?}")
+        })
+    }
+
+    fn check_submission(&self, submission: &SessionSubmission, result: Answered<'_>) -> Verdict {
+        let row = self.rows.sessions.get(&submission.session);
+        let same = row.is_some_and(|row| row.digest == submission.digest);
+        let right = match result {
+            Ok(_) => same,
+            Err(FrameRejection::SessionConflict) => row.is_some() && !same,
+            Err(_) => false,
+        };
+        ensure(right, "submission_not_durable", || format!("{submission:?} answered {result:?}, {row:?}"))
+    }
+
+    fn note_dropped(&mut self, progress: &Progress, exchange: u64) {
+        let taken = self.taken.get(&exchange).copied().unwrap_or(Timestamp(0));
+        let held: Vec<_> = match &progress.task {
+            Some(task) => vec![task.clone()],
+            None => {
+                let held = self.rows.held_by(&progress.worker);
+                held.filter(|task| task.session == progress.session).collect()
+            }
+        };
+        let [task] = &held[..] else { return };
+        let Some(row) = self.rows.tasks.get(task).filter(|row| row.worker == progress.worker) else {
+            return;
+        };
+        if is_held(row.status) && row.granted_at < taken {
+            let told = self.dropped.entry((task.clone(), row.attempt)).or_default();
+            *told = (*told).max(progress.dropped);
+        }
+    }
+}

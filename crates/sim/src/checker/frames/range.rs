@@ -1,0 +1,114 @@
+//! S5, S13, S14, S26, invariants 8 and 9: ranges stay what they were cut as, and what was accepted stays accepted.
+
+use super::{
+    FrameBook, Verdict, ensure,
+    rows::{Before, is_held},
+};
+use crate::scene::Scene;
+use muster_model::{ChunkState, FrameTaskId, FrameTaskRecord, FrameTaskStatus, SessionStatus};
+
+impl FrameBook {
+    pub(super) fn check_ranges(&self, before: &Before, scene: &mut Scene) -> Verdict {
+        for (id, old) in &before.tasks {
+            let row = &self.rows.tasks[id];
+            self.check_cut(row, old.as_ref())?;
+            self.check_status(row)?;
+            if let Some(old) = old.as_ref().filter(|old| old.status == FrameTaskStatus::Completed) {
+                self.check_accepted(row, old)?;
+            }
+            if row.status == FrameTaskStatus::Completed {
+                scene.count("range completed");
+            }
+        }
+        for number in &before.granted {
+            self.check_given_out(*number, before)?;
+        }
+        Ok(())
+    }
+
+    /// Ranges of one session never overlap, never change, and are no longer than they may be.
+    fn check_cut(&self, row: &FrameTaskRecord, old: Option<&FrameTaskRecord>) -> Verdict {
+        let session = self.rows.sessions.get(&row.id.session);
+        let fits = session.is_some_and(|session| {
+            row.id.start < row.end
+                && row.end <= session.total_frames
+                && row.end - row.id.start <= session.frames_per_task
+        });
+        ensure(fits, "range_does_not_fit", || format!("{row:?} of {session:?}"))?;
+        let same = old.is_none_or(|old| old.end == row.end && old.attempt <= row.attempt);
+        ensure(same, "range_changes", || format!("{old:?} became {row:?}"))?;
+        let next = FrameTaskId { start: row.id.start + 1, ..row.id.clone() };
+        let next = self.rows.tasks.range(next..).next().filter(|(id, _)| id.session == row.id.session);
+        let last = self.rows.tasks.range(..row.id.clone()).next_back();
+        let last = last.filter(|(id, _)| id.session == row.id.session);
+        let overlaps = next.is_some_and(|(id, _)| id.start < row.end)
+            || last.is_some_and(|(_, last)| last.end > row.id.start);
+        ensure(!overlaps, "ranges_overlap", || format!("{row:?} between {last:?} and {next:?}"))
+    }
+
+    /// A row and the ids of its last attempt tell the same.
+    fn check_status(&self, row: &FrameTaskRecord) -> Verdict {
+        let chunk = self.rows.chunks.get(&row.ids.chunk).filter(|chunk| chunk.is_first);
+        let record = chunk.map(|chunk| &chunk.record);
+        let same = record.is_some_and(|record| {
+            (record.ids, &record.task, &record.worker, record.attempt)
+                == (row.ids, &row.id, &row.worker, row.attempt)
+        });
+        let state = match row.status {
+            FrameTaskStatus::Assigned | FrameTaskStatus::Running => ChunkState::Live,
+            FrameTaskStatus::Completed => ChunkState::Used,
+            FrameTaskStatus::Pending | FrameTaskStatus::Lost | FrameTaskStatus::Cancelled => {
+                ChunkState::Retired
+            }
+        };
+        ensure(same && record.is_some_and(|record| record.state == state), "row_unlike_its_ids", || {
+            format!("{row:?} with {record:?}")
+        })?;
+        let live = self.rows.live.get(&row.id);
+        ensure(is_held(row.status) || live.is_none(), "chunk_not_retired", || {
+            format!("{row:?} with live ids {live:?}")
+        })?;
+        self.check_dropped(row)
+    }
+
+    /// S26: a strict session takes no dropped frames, whoever told of them.
+    fn check_dropped(&self, row: &FrameTaskRecord) -> Verdict {
+        if row.status != FrameTaskStatus::Completed {
+            return Ok(());
+        }
+        let told = self.dropped.get(&(row.id.clone(), row.attempt)).copied().unwrap_or(0);
+        let strict = self.rows.sessions[&row.id.session].strict;
+        ensure(!strict || row.dropped.max(told) == 0, "dropped_frames_taken", || {
+            format!("{row:?}, {told} were told")
+        })?;
+        ensure(row.dropped >= told, "drops_forgotten", || format!("{row:?}, {told} were told"))
+    }
+
+    /// 9: what was accepted stays, unless an operator retires its ids (S17) — and nothing else is accepted for it.
+    fn check_accepted(&self, row: &FrameTaskRecord, old: &FrameTaskRecord) -> Verdict {
+        let state = self.rows.chunks.get(&old.ids.chunk).map(|chunk| chunk.record.state);
+        let kept = row.status == FrameTaskStatus::Completed
+            && (row.digest, row.attempt, &row.worker) == (old.digest, old.attempt, &old.worker);
+        ensure(kept || state == Some(ChunkState::Retired), "accepted_result_lost", || {
+            format!("{old:?} became {row:?}")
+        })
+    }
+
+    /// S6, S26: nothing is given out while everything, or its session, is paused or over.
+    fn check_given_out(&self, number: u64, before: &Before) -> Verdict {
+        let chunk = &self.rows.chunks[&number];
+        if !chunk.is_first {
+            return Ok(());
+        }
+        let record = &chunk.record;
+        let was_paused = before.farm.is_none_or(|farm| farm.paused);
+        let paused = self.rows.farm.paused && was_paused && !self.steered.all;
+        ensure(!paused, "grant_while_paused", || format!("{record:?}"))?;
+        let id = &record.task.session;
+        let status = |row: Option<&muster_model::SessionRecord>| row.map(|row| row.status);
+        let now = status(self.rows.sessions.get(id));
+        let was = before.sessions.get(id).map_or(now, |old| status(old.as_ref()));
+        let both = now == Some(SessionStatus::Paused) && was == now;
+        ensure(!both || self.steered.sessions.contains(id), "grant_while_paused", || format!("{record:?}"))
+    }
+}

@@ -1,0 +1,95 @@
+//! S8, S14, S21, S26, invariant 8: a session ends when it is over, and as it must.
+
+use super::{FrameBook, Verdict, ensure, rows::Before};
+use crate::scene::Scene;
+use muster_model::{FrameRange, FrameTaskStatus, SessionId, SessionRecord, SessionStatus};
+use std::collections::BTreeSet;
+
+impl FrameBook {
+    pub(super) fn check_sessions(&self, before: &Before, scene: &mut Scene) -> Verdict {
+        let touched: BTreeSet<&SessionId> =
+            before.sessions.keys().chain(before.tasks.keys().map(|task| &task.session)).collect();
+        for id in touched {
+            let row = &self.rows.sessions[id];
+            self.check_count(row)?;
+            self.check_poison(row)?;
+            let old = before.sessions.get(id).and_then(Option::as_ref);
+            match old {
+                Some(old) if !old.open => {
+                    ensure(old == row, "ended_session_changes", || format!("{old:?} became {row:?}"))?
+                }
+                _ if !row.open => self.check_end(row, scene)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_count(&self, row: &SessionRecord) -> Verdict {
+        let done: u64 = self.completed(&row.id).map(|range| range.len()).sum();
+        ensure(done == row.completed_frames, "frames_miscounted", || {
+            format!("{row:?}, though {done} are completed")
+        })?;
+        ensure(row.open != row.status.is_ended(), "session_half_ended", || format!("{row:?}"))
+    }
+
+    /// S8: a range that was lost or failed too often ends its session, and nothing else does.
+    fn check_poison(&self, row: &SessionRecord) -> Verdict {
+        let failures = |task: &muster_model::FrameTaskRecord| self.ids.failures.get(&task.id).copied();
+        let worst = self.rows.tasks_of(&row.id).filter_map(failures).max().unwrap_or(0);
+        let is_poisoned = worst >= self.settings.max_attempts;
+        ensure(!is_poisoned || !row.open, "poison_forgiven", || {
+            format!("{row:?} has a range that failed {worst} times")
+        })?;
+        let has_failed = row.status == SessionStatus::Failed;
+        let counted = self.rows.tasks_of(&row.id).any(|task| task.failures >= self.settings.max_attempts);
+        ensure(!has_failed || is_poisoned || counted, "failed_without_reason", || format!("{row:?}"))
+    }
+
+    fn check_end(&self, row: &SessionRecord, scene: &mut Scene) -> Verdict {
+        let held = self.rows.live.keys().find(|task| task.session == row.id);
+        ensure(held.is_none(), "session_ends_with_live_ids", || format!("{row:?} with {held:?}"))?;
+        let open = self.rows.tasks_of(&row.id).find(|task| !task.status.is_ended());
+        ensure(open.is_none(), "session_ends_with_open_ranges", || format!("{row:?} with {open:?}"))?;
+        match row.status {
+            SessionStatus::Completed => {
+                scene.count("session completed");
+                self.check_complete(row)
+            }
+            SessionStatus::Cancelled => {
+                scene.count("session cancelled");
+                ensure(self.cancelling.contains(&row.id), "cancelled_by_nobody", || format!("{row:?}"))
+            }
+            _ => {
+                scene.count("session failed");
+                Ok(())
+            }
+        }
+    }
+
+    /// 8: every frame stands in exactly one completed range, and the manifest on disk is made of just these.
+    fn check_complete(&self, row: &SessionRecord) -> Verdict {
+        let mut next = 0;
+        for range in self.completed(&row.id) {
+            ensure(range.start == next, "frame_not_once", || {
+                format!("{row:?}: {range} follows what ends at {next}")
+            })?;
+            next = range.end;
+        }
+        ensure(next == row.total_frames, "frame_not_once", || format!("{row:?} is done up to {next}"))?;
+        let rows = self.rows.tasks_of(&row.id);
+        let right: Vec<(FrameRange, u64)> = rows
+            .filter(|task| task.status == FrameTaskStatus::Completed)
+            .map(|task| (FrameRange { start: task.id.start, end: task.end }, task.ids.chunk))
+            .collect();
+        let written = self.manifests.get(&row.id);
+        ensure(written == Some(&right), "manifest_unlike_its_session", || {
+            format!("{row:?} is {right:?}, its manifest {written:?}")
+        })
+    }
+
+    fn completed(&self, session: &SessionId) -> impl Iterator<Item = FrameRange> {
+        let done = self.rows.tasks_of(session).filter(|task| task.status == FrameTaskStatus::Completed);
+        done.map(|task| FrameRange { start: task.id.start, end: task.end })
+    }
+}

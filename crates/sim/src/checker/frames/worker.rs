@@ -1,0 +1,117 @@
+//! S8, S9, S11, invariant 11: where workers stand, and what follows from it.
+
+use super::{FrameBook, SLACK, Verdict, ensure, rows::Before};
+use crate::scene::Scene;
+use muster_model::{Name, RendererRecord, RendererState, Timestamp, TransitionRecord};
+
+impl FrameBook {
+    pub(super) fn write_transition(
+        &mut self,
+        moved: &TransitionRecord,
+        before: &mut Before,
+        scene: &mut Scene,
+    ) -> Verdict {
+        let from = self.state(&moved.worker);
+        ensure(from == moved.from && is_way(moved.from, moved.to), "worker_moves_strangely", || {
+            format!("{moved:?} from {from:?}")
+        })?;
+        scene.count(match moved.to {
+            RendererState::Registered => "worker registered anew",
+            RendererState::Healthy => "worker healthy",
+            RendererState::Degraded => "worker degraded",
+            RendererState::Lost => "worker lost",
+            RendererState::Quarantined => "worker in quarantine",
+            RendererState::Removed => "worker removed",
+        });
+        if moved.to == RendererState::Lost {
+            self.check_silence(&moved.worker, moved.at)?;
+        }
+        if moved.to == RendererState::Quarantined {
+            before.quarantined.insert(moved.worker.clone());
+        }
+        before.moved.insert(moved.worker.clone());
+        self.states.insert(moved.worker.clone(), (moved.to, moved.at));
+        Ok(())
+    }
+
+    pub(super) fn check_workers(&mut self, before: &Before) -> Verdict {
+        for (name, old) in &before.renderers {
+            let Some(row) = self.rows.renderers.get(name) else { continue };
+            let state = self.state(name);
+            ensure(row.state == state, "row_unlike_its_transitions", || {
+                format!("{row:?} though it is {state:?}")
+            })?;
+            let is_quarantined = |state| state == RendererState::Quarantined;
+            let stayed = !before.moved.contains(name) && is_quarantined(row.state);
+            let same = old.as_ref().is_none_or(|old| old.token_hash == row.token_hash);
+            ensure(!stayed || same, "quarantined_registers", || format!("{old:?} became {row:?}"))?;
+            self.check_diagnosis(row, old.as_ref(), before)?;
+            if old.as_ref().is_some_and(|old| old.registered_at != row.registered_at) {
+                // Whoever registers anew is not told what to stop: it has nothing.
+                self.stops.retain(|(worker, _), _| worker != name);
+            }
+        }
+        let unfit = self.rows.live_chunks().find(|chunk| !self.state(&chunk.record.worker).may_work());
+        ensure(unfit.is_none(), "unfit_holds_frames", || {
+            let record = unfit.map(|chunk| &chunk.record);
+            format!("{record:?} of one that is {:?}", record.map(|record| self.state(&record.worker)))
+        })
+    }
+
+    /// S8: so many losses and failures within so long put a worker into quarantine.
+    fn check_diagnosis(
+        &self,
+        row: &RendererRecord,
+        old: Option<&RendererRecord>,
+        before: &Before,
+    ) -> Verdict {
+        let Some(last) = row.failures.last().copied() else {
+            return Ok(());
+        };
+        let is_new = old.is_none_or(|old| old.failures.last() != Some(&last));
+        let window = last - self.settings.quarantine_window;
+        let counted = row.failures.iter().filter(|at| **at > window).count();
+        let is_much = counted >= self.settings.quarantine_after as usize;
+        let judged = before.quarantined.contains(&row.id);
+        ensure(!is_new || !is_much || judged, "quarantine_forgotten", || format!("{row:?}"))
+    }
+
+    /// Lost only after a silence.
+    fn check_silence(&self, worker: &Name, at: Timestamp) -> Verdict {
+        let since = self.states.get(worker).map_or(Timestamp(0), |(_, since)| *since);
+        let heard = self.last_heard(worker, at).max(self.up_since).max(since);
+        ensure(heard + self.settings.silence_max() <= at, "lost_too_early", || {
+            format!("{worker} was heard at {heard:?} and is lost at {at:?}")
+        })
+    }
+
+    /// Nobody is waited for beyond that.
+    pub(super) fn check_lost(&self, now: Timestamp) -> Verdict {
+        let fit = self.rows.renderers.values().filter(|row| row.state.may_work());
+        for row in fit {
+            let heard = self.last_heard(&row.id, now).max(self.up_since).max(row.state_since);
+            ensure(now <= heard + self.settings.silence_max() + SLACK, "silence_outlasts", || {
+                format!("{row:?} was heard at {heard:?}, it is {now:?}")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn last_heard(&self, worker: &Name, until: Timestamp) -> Timestamp {
+        let heard = self.heard.get(worker).map_or(&[][..], Vec::as_slice);
+        let place = heard.partition_point(|at| *at < until);
+        place.checked_sub(1).map_or(Timestamp(0), |place| heard[place])
+    }
+}
+
+/// The ways from state to state (S8).
+fn is_way(from: RendererState, to: RendererState) -> bool {
+    use RendererState::{Degraded, Healthy, Lost, Quarantined, Registered, Removed};
+    match (from, to) {
+        (Registered, Healthy) | (Registered | Healthy, Degraded) | (Degraded, Healthy) => true,
+        (Registered | Healthy | Degraded, Lost | Quarantined | Removed) => true,
+        (Lost, Quarantined | Removed) | (Quarantined, Removed) => true,
+        (Healthy | Degraded | Lost | Quarantined | Removed, Registered) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,164 @@
+//! People who want sessions, and those who look after the workers.
+
+mod operate;
+
+use crate::{
+    agenda::Happening,
+    network::{Sender, Ticket},
+    scene::Scene,
+};
+use muster_model::{
+    Command, Digest, EntryId, FrameCommand, FrameRange, FrameTaskId, Name, QuarantineRecord, RendererState,
+    SessionId, SessionRecord, SessionSubmission, Steering,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What people do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Duty {
+    /// Submit the nth session.
+    Submit(usize),
+    /// Turn some knob.
+    Operate,
+    /// Lift whatever would keep sessions from ending, until nothing does.
+    PutInOrder,
+    /// No answer came to this exchange.
+    GiveUp(u64),
+}
+
+/// All of these people.
+#[derive(Default)]
+pub(crate) struct Director {
+    orders: Vec<SessionSubmission>,
+    /// Those of them that were not taken yet.
+    wanted: BTreeSet<usize>,
+    submitting: BTreeMap<u64, usize>,
+    cancelling: BTreeMap<u64, SessionId>,
+}
+
+/// What people can see of sessions and their workers.
+#[derive(Default)]
+pub(crate) struct FarmView<'a> {
+    pub(crate) renderers: Vec<(&'a Name, RendererState)>,
+    pub(crate) sessions: Vec<&'a SessionRecord>,
+    /// Ids that are live or used, and what for.
+    pub(crate) chunks: Vec<(u64, &'a FrameTaskId)>,
+    pub(crate) entries: Vec<(&'a EntryId, &'a QuarantineRecord)>,
+    pub(crate) paused: bool,
+}
+
+impl Director {
+    pub(crate) fn begin(&mut self, scene: &mut Scene) {
+        let Some(sessions) = scene.plan.frames.as_ref().map(|plan| plan.sessions) else {
+            return;
+        };
+        for n in 0..sessions {
+            self.orders.push(order(n, scene));
+            self.wanted.insert(n);
+            scene.within(0, 30_000, Happening::Director(Duty::Submit(n)));
+        }
+        scene.within(1_000, 8_000, Happening::Director(Duty::Operate));
+    }
+
+    pub(crate) fn act(&mut self, duty: Duty, scene: &mut Scene, view: &FarmView<'_>) {
+        match duty {
+            Duty::Submit(n) => self.submit(n, scene),
+            Duty::Operate if scene.calm => {}
+            Duty::Operate => {
+                self.operate(scene, view);
+                scene.within(500, 8_000, Happening::Director(Duty::Operate));
+            }
+            Duty::PutInOrder => {
+                put_in_order(scene, view);
+                if view.sessions.iter().any(|session| session.open) {
+                    scene.within(10_000, 20_000, Happening::Director(Duty::PutInOrder));
+                }
+            }
+            Duty::GiveUp(exchange) => self.give_up(exchange, scene),
+        }
+    }
+
+    pub(crate) fn hear(&mut self, ticket: &Ticket) {
+        self.cancelling.remove(&ticket.exchange);
+        // One that is refused was submitted by somebody else, with another body.
+        if let Some(n) = self.submitting.remove(&ticket.exchange) {
+            self.wanted.remove(&n);
+        }
+    }
+
+    /// How many sessions were ever wanted.
+    pub(crate) fn orders(&self) -> usize {
+        self.orders.len()
+    }
+
+    /// Whether everything that will be submitted has been.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.wanted.is_empty() && self.cancelling.is_empty()
+    }
+
+    pub(crate) fn unrest(&self) -> String {
+        format!("wanted sessions {:?}, cancelling {:?}", self.wanted, self.cancelling)
+    }
+
+    fn give_up(&mut self, exchange: u64, scene: &mut Scene) {
+        if let Some(n) = self.submitting.remove(&exchange) {
+            self.submit(n, scene);
+        } else if let Some(session) = self.cancelling.remove(&exchange) {
+            self.cancel(session, scene);
+        }
+    }
+
+    fn submit(&mut self, n: usize, scene: &mut Scene) {
+        let order = Box::new(self.orders[n].clone());
+        let ticket = ask(FrameCommand::Submit(order), scene);
+        self.submitting.insert(ticket.exchange, n);
+        scene.within(2_000, 6_000, Happening::Director(Duty::GiveUp(ticket.exchange)));
+    }
+
+    fn cancel(&mut self, session: SessionId, scene: &mut Scene) {
+        scene.count("cancel of a session asked");
+        let ticket = ask(FrameCommand::Steer { session: session.clone(), to: Steering::Cancel }, scene);
+        self.cancelling.insert(ticket.exchange, session);
+        scene.within(2_000, 6_000, Happening::Director(Duty::GiveUp(ticket.exchange)));
+    }
+}
+
+/// Whether a range fails wherever it is tried (S8).
+pub(super) fn is_poison(session: &str, frames: FrameRange) -> bool {
+    session.starts_with(POISON) && frames.start == 0
+}
+
+/// Lifts whatever would keep sessions from ending once the faults have stopped.
+fn put_in_order(scene: &mut Scene, view: &FarmView<'_>) {
+    if view.paused {
+        ask(FrameCommand::Broadcast { pause: false }, scene);
+    }
+    for session in view.sessions.iter().filter(|session| session.open) {
+        ask(FrameCommand::Steer { session: session.id.clone(), to: Steering::Resume }, scene);
+    }
+    for (worker, _) in view.renderers.iter().filter(|(_, state)| *state == RendererState::Quarantined) {
+        ask(FrameCommand::Approve { worker: (*worker).clone(), reason: "well again".into() }, scene);
+    }
+}
+
+fn ask(command: FrameCommand, scene: &mut Scene) -> Ticket {
+    scene.ask(Sender::Client, Command::Frames(command), None)
+}
+
+/// A session that somebody wants, however often it must be asked for.
+fn order(n: usize, scene: &mut Scene) -> SessionSubmission {
+    let poisoned = scene.plan.frames.as_ref().map_or(0, |plan| plan.poisoned);
+    let word = if scene.dice.chance(poisoned) { POISON } else { "s" };
+    let total_frames = scene.dice.between(1, 60).unsigned_abs();
+    SessionSubmission {
+        session: SessionId::new(&format!("{word}{n}")).expect("a plain id"),
+        digest: Digest(n as u128),
+        total_frames,
+        frames_per_task: scene.dice.between(3, 30).unsigned_abs(),
+        strict: scene.dice.chance(400),
+        output: format!("session_{word}{n}").into(),
+        body: "{}".into(),
+    }
+}
+
+const POISON: &str = "poison";

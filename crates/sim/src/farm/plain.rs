@@ -1,0 +1,184 @@
+//! A plain model of a worker that is none of muster's own: it goes its rounds, and now and then it misbehaves.
+
+mod life;
+mod result;
+mod work;
+
+use super::{PATIENCE_MS, rig::Rig};
+use crate::{network::Ticket, scene::Scene};
+use muster_model::{Completion, FrameCommand, FrameReply, FrameTaskId, Millis, Rejection, Reply};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use work::Work;
+
+/// What it does by itself. What belongs to an earlier registration is not done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Chore {
+    /// Enrol.
+    Register,
+    /// Show that it lives.
+    Beat(u32),
+    /// Ask for a task.
+    Ask(u32),
+    /// The work with this number gets further.
+    Advance(u64),
+    /// Hand in what is over long since, or another's.
+    Relapse,
+    /// No answer came to this exchange.
+    GiveUp(u64),
+}
+
+/// The model.
+pub(crate) struct Plain {
+    pub(super) rig: Rig,
+    /// Whether it believes to be known.
+    bound: bool,
+    /// Counts its registrations.
+    round: u32,
+    epoch: u64,
+    paused: bool,
+    works: BTreeMap<u64, Work>,
+    /// The ids of all works that were ever taken in this life.
+    seen: BTreeSet<u64>,
+    /// Results of works that are over.
+    past: VecDeque<Completion>,
+    asking: Option<Ticket>,
+    calls: BTreeMap<u64, Call>,
+    next: u64,
+}
+
+/// A request under way.
+enum Call {
+    Register,
+    Beat,
+    Rebind,
+    Ids(u64),
+    /// What became of a work; told until it is answered.
+    Result {
+        work: u64,
+        /// As it is; else what should not be said.
+        honest: bool,
+    },
+    /// It does not care.
+    Else,
+}
+
+impl Plain {
+    pub(super) fn new(rig: Rig) -> Self {
+        Self {
+            rig,
+            bound: false,
+            round: 0,
+            epoch: 0,
+            paused: false,
+            works: BTreeMap::new(),
+            seen: BTreeSet::new(),
+            past: VecDeque::new(),
+            asking: None,
+            calls: BTreeMap::new(),
+            next: 0,
+        }
+    }
+
+    pub(super) fn begin(&mut self, scene: &mut Scene) {
+        self.rig.up = true;
+        self.rig.plan(scene, (0, 1_000), Chore::Register);
+        self.rig.plan(scene, (5_000, 20_000), Chore::Relapse);
+    }
+
+    /// Loses everything; what it made is on its disk, and may be handed in later all the same.
+    pub(super) fn crash(&mut self, scene: &mut Scene) {
+        self.rig.go_down();
+        self.abandon_all(scene);
+        self.works.clear();
+        if let Some(ticket) = self.asking.take() {
+            ticket.broken.set(scene.dice.chance(500));
+        }
+        (self.bound, self.paused, self.epoch) = (false, false, 0);
+        self.calls.clear();
+        self.seen.clear();
+    }
+
+    pub(super) fn act(&mut self, chore: Chore, scene: &mut Scene) {
+        match chore {
+            Chore::Register => self.register(scene),
+            Chore::Beat(round) if round == self.round && self.bound => self.beat(scene),
+            Chore::Ask(round) if round == self.round && self.bound => self.ask(scene),
+            Chore::Beat(_) | Chore::Ask(_) => {}
+            Chore::Advance(work) => self.advance(work, scene),
+            Chore::Relapse => self.relapse(scene),
+            Chore::GiveUp(exchange) => self.give_up(exchange, scene),
+        }
+    }
+
+    pub(super) fn hear(&mut self, ticket: &Ticket, result: Result<Reply, Rejection>, scene: &mut Scene) {
+        let result = match result {
+            Ok(Reply::Frames(reply)) => Ok(reply),
+            Err(Rejection::Frames(rejection)) => Err(rejection),
+            _ => return,
+        };
+        if self.asking.take_if(|asking| asking.exchange == ticket.exchange).is_some() {
+            return self.asked(result, scene);
+        }
+        match (self.calls.remove(&ticket.exchange), result) {
+            (Some(Call::Register), result) => self.registered(ticket, result, scene),
+            (Some(Call::Beat | Call::Rebind), result) => self.beaten(result, scene),
+            (Some(Call::Result { work, honest }), result) => self.told((work, honest), result, scene),
+            (Some(Call::Ids(work)), Ok(FrameReply::Ids(_))) => _ = self.works.get(&work),
+            _ => {}
+        }
+    }
+
+    /// Its token is another's now, or nobody's: it enrols anew.
+    pub(super) fn turned_out(&mut self, ticket: &Ticket, scene: &mut Scene) {
+        self.asking.take_if(|asking| asking.exchange == ticket.exchange);
+        self.calls.remove(&ticket.exchange);
+        if self.bound && ticket.token == Some(self.rig.token) {
+            self.lose(scene);
+        }
+    }
+
+    /// Whatever hung goes on.
+    pub(super) fn recover(&mut self, scene: &mut Scene) {
+        for number in self.mend() {
+            self.rig.plan(scene, (100, 2_000), Chore::Advance(number));
+        }
+    }
+
+    pub(super) fn unrest(&self) -> String {
+        let works: Vec<_> = self.works.values().map(|work| &work.handout).collect();
+        format!("bound {}, paused {}, works {works:?}", self.bound, self.paused)
+    }
+
+    fn call(&mut self, (command, call): (FrameCommand, Call), scene: &mut Scene) {
+        let ticket = self.rig.ask(scene, command, None);
+        self.calls.insert(ticket.exchange, call);
+        self.rig.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
+    }
+
+    fn give_up(&mut self, exchange: u64, scene: &mut Scene) {
+        if let Some(ticket) = self.asking.take_if(|asking| asking.exchange == exchange) {
+            ticket.broken.set(scene.dice.chance(700));
+            self.want_more((100, 2_000), scene);
+        }
+        match self.calls.remove(&exchange) {
+            Some(Call::Register) => self.rig.plan(scene, (500, 3_000), Chore::Register),
+            Some(Call::Rebind) => self.rebind(scene),
+            Some(Call::Result { work, .. }) => self.tell(work, scene),
+            _ => {}
+        }
+    }
+
+    /// Whether it does now what it should not.
+    fn misbehaves(scene: &mut Scene) -> bool {
+        let mischief = scene.plan.frames.as_ref().map_or(0, |plan| plan.mischief);
+        !scene.calm && scene.dice.chance(mischief)
+    }
+
+    fn interval(scene: &Scene) -> Millis {
+        scene.plan.settings.frames.heartbeat
+    }
+
+    fn holds(&self, task: &FrameTaskId) -> Vec<u64> {
+        self.works.iter().filter(|(_, work)| work.handout.task == *task).map(|(number, _)| *number).collect()
+    }
+}

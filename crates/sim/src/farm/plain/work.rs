@@ -1,0 +1,199 @@
+//! S3, S4: tasks are taken, and rendered step by step.
+
+use super::{Call, Chore, Plain};
+use crate::{farm::director, plan::WAIT_MAX, scene::Scene};
+use muster_model::{FrameCommand, FrameHandout, FrameRejection, FrameReply, Millis, Progress, Ratio};
+
+/// One attempt in the hands of a worker.
+#[derive(Clone, Debug)]
+pub(super) struct Work {
+    pub(super) handout: FrameHandout,
+    pub(super) processed: u64,
+    pub(super) dropped: u64,
+    pub(super) fate: Fate,
+    /// It goes on with what it was told to stop.
+    pub(super) is_stolen: bool,
+    /// What is told of it, once it is over.
+    pub(super) result: Option<FrameCommand>,
+}
+
+/// How a work ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Succeeds,
+    Fails,
+    /// Not at all.
+    Hangs,
+}
+
+impl Plain {
+    pub(super) fn ask(&mut self, scene: &mut Scene) {
+        let is_full = self.works.len() >= self.rig.slots as usize;
+        if self.asking.is_some() || self.paused || (is_full && !Self::misbehaves(scene)) {
+            return;
+        }
+        let wait = scene.dice.chance(700).then(|| Millis(scene.dice.between(500, WAIT_MAX.0 / 2)));
+        let command = FrameCommand::Ask { worker: self.rig.name.clone(), supply: true };
+        let ticket = self.rig.ask(scene, command, wait);
+        let (patience, waits) = (super::PATIENCE_MS, wait.map_or(0, |wait| wait.0));
+        self.rig.plan(scene, (waits + patience.0, waits + patience.1), Chore::GiveUp(ticket.exchange));
+        self.asking = Some(ticket);
+    }
+
+    pub(super) fn asked(&mut self, answer: Result<FrameReply, FrameRejection>, scene: &mut Scene) {
+        match answer {
+            Ok(FrameReply::Task(Some(handout))) => {
+                _ = self.take(&handout, scene);
+                self.want_more((10, 500), scene);
+            }
+            Ok(_) => self.want_more((500, 3_000), scene),
+            Err(FrameRejection::Removed | FrameRejection::RendererUnknown) => {
+                self.bound = false;
+                self.abandon_all(scene);
+                self.rig.plan(scene, (3_000, 20_000), Chore::Register);
+            }
+            Err(_) => self.want_more((2_000, 5_000), scene),
+        }
+    }
+
+    /// Asks again some time, if it is one that asks.
+    pub(super) fn want_more(&self, pause: (i64, i64), scene: &mut Scene) {
+        if self.bound && (!self.rig.takes_pushes || Self::misbehaves(scene)) {
+            self.rig.plan(scene, pause, Chore::Ask(self.round));
+        }
+    }
+
+    /// A task is pushed here; now and then nobody answers.
+    pub(in crate::farm) fn pushed(&mut self, handout: &FrameHandout, scene: &mut Scene) -> Option<bool> {
+        let is_known = self.works.values().any(|work| work.handout.ids == handout.ids);
+        let is_full = self.works.len() >= self.rig.slots as usize;
+        let is_mute = Self::misbehaves(scene);
+        let taken = is_known || (self.bound && !is_full && self.take(handout, scene));
+        (!is_mute).then_some(taken)
+    }
+
+    /// The next thing happens to a work.
+    pub(super) fn advance(&mut self, number: u64, scene: &mut Scene) {
+        if self.paused {
+            return self.rig.plan(scene, (500, 3_000), Chore::Advance(number));
+        }
+        let Some(work) = self.works.get_mut(&number).filter(|work| work.result.is_none()) else {
+            return;
+        };
+        if work.fate == Fate::Hangs {
+            return scene.count("render hangs");
+        }
+        let frames = work.handout.range.len();
+        let part = scene.dice.between(1, i64::try_from(frames).unwrap_or(1)).unsigned_abs();
+        let drops = scene.plan.frames.as_ref().map_or(0, |plan| plan.drops);
+        work.processed += part;
+        work.dropped += u64::from(!scene.calm && scene.dice.chance(drops / 4));
+        if work.processed >= frames {
+            return self.finish(number, scene);
+        }
+        match scene.dice.below(10) {
+            0 => self.more_ids(number, scene),
+            1..9 => self.progress(number, scene),
+            _ => {}
+        }
+        let pause = pause(scene);
+        self.rig.plan(scene, pause, Chore::Advance(number));
+    }
+
+    /// Lets go of a work, unless it is deaf; what it made of it may be handed in some day all the same.
+    pub(super) fn abandon(&mut self, number: u64, scene: &mut Scene) {
+        let Some(work) = self.works.get_mut(&number) else {
+            return;
+        };
+        if Self::misbehaves(scene) {
+            scene.count("renderer goes on with what it was told to stop");
+            work.is_stolen = true;
+            return;
+        }
+        if let Some(work) = self.works.remove(&number) {
+            let completion = self.completion(number, &work);
+            self.remember(completion, scene);
+        }
+        self.want_more((10, 1_000), scene);
+    }
+
+    pub(super) fn abandon_all(&mut self, scene: &mut Scene) {
+        let numbers: Vec<u64> = self.works.keys().copied().collect();
+        numbers.into_iter().for_each(|number| self.abandon(number, scene));
+    }
+
+    /// Works that hang will end well after all.
+    pub(super) fn mend(&mut self) -> Vec<u64> {
+        let hanging = self.works.iter_mut().filter(|(_, work)| work.fate == Fate::Hangs);
+        let mended = hanging.map(|(number, work)| {
+            work.fate = Fate::Succeeds;
+            *number
+        });
+        mended.collect()
+    }
+
+    /// Takes a task; one that was here before is not taken twice, one of an older term not at all (S18).
+    fn take(&mut self, handout: &FrameHandout, scene: &mut Scene) -> bool {
+        if handout.epoch < self.epoch {
+            scene.count("task of an older term refused");
+            return false;
+        }
+        if self.works.values().any(|work| work.handout.ids == handout.ids) {
+            scene.count("task given again");
+            return true;
+        }
+        self.next += 1;
+        let number = self.next;
+        let is_new = self.seen.insert(handout.ids.chunk);
+        let fate = if is_new { draw(handout, scene) } else { Fate::Fails };
+        let work =
+            Work { handout: handout.clone(), processed: 0, dropped: 0, fate, is_stolen: false, result: None };
+        self.works.insert(number, work);
+        if scene.dice.chance(700) {
+            self.progress(number, scene);
+        }
+        let pause = pause(scene);
+        self.rig.plan(scene, pause, Chore::Advance(number));
+        true
+    }
+
+    fn progress(&mut self, number: u64, scene: &mut Scene) {
+        let Work { handout, processed, dropped, .. } = &self.works[&number];
+        let is_full = !scene.calm && scene.dice.chance(60);
+        let progress = Progress {
+            worker: self.rig.name.clone(),
+            session: handout.task.session.clone(),
+            task: scene.dice.chance(700).then(|| handout.task.clone()),
+            processed: *processed,
+            max_queue_ratio: Ratio(if is_full { 1_000_000 } else { 300_000 }),
+            dropped: *dropped,
+            diagnostics: Vec::new(),
+        };
+        self.call((FrameCommand::Progress(Box::new(progress)), Call::Else), scene);
+    }
+
+    fn more_ids(&mut self, number: u64, scene: &mut Scene) {
+        let task = scene.dice.chance(700).then(|| self.works[&number].handout.task.clone());
+        let count = scene.dice.between(1, 300).unsigned_abs();
+        let command = FrameCommand::MoreIds { worker: self.rig.name.clone(), task, count };
+        self.call((command, Call::Ids(number)), scene);
+    }
+}
+
+/// How a work will end.
+fn draw(handout: &FrameHandout, scene: &mut Scene) -> Fate {
+    if director::is_poison(handout.task.session.as_str(), handout.range) {
+        return Fate::Fails;
+    }
+    let (fails, hangs) = scene.plan.frames.as_ref().map_or((0, 0), |plan| (plan.fails, plan.hangs));
+    match () {
+        () if scene.calm => Fate::Succeeds,
+        () if scene.dice.chance(fails) => Fate::Fails,
+        () if scene.dice.chance(hangs) => Fate::Hangs,
+        () => Fate::Succeeds,
+    }
+}
+
+fn pause(scene: &Scene) -> (i64, i64) {
+    scene.plan.frames.as_ref().map_or((100, 1_000), |plan| plan.work_ms)
+}

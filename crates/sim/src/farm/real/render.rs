@@ -1,0 +1,144 @@
+//! What becomes of a task: most take seconds, some fail, drop frames or hang.
+
+use super::{Chore, Real, translate};
+use crate::{
+    checker::{Verdict, broken},
+    farm::director,
+    scene::Scene,
+};
+use muster_model::Ratio;
+use muster_workers::simulation::{
+    Task,
+    core::{End, Seen, Work},
+};
+use std::sync::Arc;
+
+/// A work in execution.
+pub(super) struct Render {
+    task: Arc<Task>,
+    processed: u64,
+    dropped: u64,
+    fate: Fate,
+    /// Counts how often it took another way than planned.
+    turn: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Succeeds,
+    Fails,
+    Hangs,
+    Dies,
+}
+
+impl Real {
+    pub(super) fn begin_work(&mut self, work: &Work, scene: &mut Scene) -> Verdict {
+        let Work { number, task } = work;
+        scene.note(|| format!("{}: begins {} with chunk {}", self.rig.name, task.id, task.ids.chunk));
+        if !self.begun.insert(task.ids.chunk) {
+            return broken("chunk_rendered_twice", || format!("{}: {task:?}", self.rig.name));
+        }
+        if self.life().works.len() >= self.rig.slots as usize {
+            return broken("more_renders_than_slots", || format!("{}: {task:?}", self.rig.name));
+        }
+        let (fate, pause) = (draw(task, scene), pause(scene));
+        let render = Render { task: Arc::clone(task), processed: 0, dropped: 0, fate, turn: 0 };
+        self.life().works.insert(*number, render);
+        self.rig.plan(scene, pause, Chore::Advance { work: *number, turn: 0 });
+        Ok(())
+    }
+
+    /// The next thing happens to a work; one that is told to stand still does.
+    pub(super) fn advance(&mut self, (number, turn): (u64, u32), scene: &mut Scene) {
+        let is_still = self.life().pace == Ratio(0);
+        let Some(render) = self.life().works.get_mut(&number).filter(|render| render.turn == turn) else {
+            return;
+        };
+        match render.fate {
+            Fate::Dies => return self.end(number, End::Stopped, scene),
+            Fate::Hangs => return scene.count("render hangs"),
+            _ if is_still => {
+                return self.rig.plan(scene, (500, 3_000), Chore::Advance { work: number, turn });
+            }
+            _ => {}
+        }
+        let frames = render.task.frames.len();
+        let drops = scene.plan.frames.as_ref().map_or(0, |plan| plan.drops);
+        render.processed += scene.dice.between(1, i64::try_from(frames).unwrap_or(1)).unsigned_abs();
+        render.dropped += u64::from(!scene.calm && scene.dice.chance(drops / 4));
+        if render.processed >= frames {
+            return self.finish(number, scene);
+        }
+        let seen = Seen {
+            processed: render.processed,
+            last_frame: Some(render.task.frames.start + render.processed - 1),
+            dropped: render.dropped,
+            queue: queue(scene),
+            gpu: Ratio(500_000),
+        };
+        self.life().core.progressed(number, seen, scene.now);
+        let pause = pause(scene);
+        self.rig.plan(scene, pause, Chore::Advance { work: number, turn });
+    }
+
+    /// Something of a killed work runs for a while yet.
+    pub(super) fn kill(&mut self, number: u64, scene: &mut Scene) {
+        scene.count("render killed");
+        let Some(render) = self.life().works.get_mut(&number) else {
+            return;
+        };
+        render.turn += 1;
+        render.fate = Fate::Dies;
+        let turn = render.turn;
+        self.rig.plan(scene, (10, 2_000), Chore::Advance { work: number, turn });
+    }
+
+    /// What hangs goes on.
+    pub(super) fn mend(&mut self, scene: &mut Scene) {
+        let hanging = self.life().works.iter_mut().filter(|(_, render)| render.fate == Fate::Hangs);
+        let mended = hanging.map(|(number, render)| {
+            (render.turn, render.fate) = (render.turn + 1, Fate::Succeeds);
+            Chore::Advance { work: *number, turn: render.turn }
+        });
+        let mended: Vec<Chore> = mended.collect();
+        mended.into_iter().for_each(|chore| self.rig.plan(scene, (10, 2_000), chore));
+    }
+
+    fn finish(&mut self, number: u64, scene: &mut Scene) {
+        let place = (self.rig.number as u128) << 64 | u128::from(self.rig.incarnation) << 32;
+        let digest = (place | u128::from(number)) << 8;
+        let Render { task, dropped, fate, .. } = &self.life().works[&number];
+        let end = match fate {
+            Fate::Fails => End::Failed { error: "gone wrong".into() },
+            _ => End::Finished { body: translate::body(task, *dropped, digest) },
+        };
+        self.end(number, end, scene);
+    }
+
+    fn end(&mut self, number: u64, end: End, scene: &Scene) {
+        self.life().works.remove(&number);
+        self.life().core.ended(number, end, scene.now);
+    }
+}
+
+fn draw(task: &Task, scene: &mut Scene) -> Fate {
+    if director::is_poison(&task.session, task.frames) {
+        return Fate::Fails;
+    }
+    let (fails, hangs) = scene.plan.frames.as_ref().map_or((0, 0), |plan| (plan.fails, plan.hangs));
+    match () {
+        () if scene.calm => Fate::Succeeds,
+        () if scene.dice.chance(fails) => Fate::Fails,
+        () if scene.dice.chance(hangs) => Fate::Hangs,
+        () => Fate::Succeeds,
+    }
+}
+
+fn queue(scene: &mut Scene) -> Ratio {
+    let full = !scene.calm && scene.dice.chance(60);
+    Ratio(if full { 1_000_000 } else { u32::try_from(scene.dice.between(0, 900_000)).unwrap_or(0) })
+}
+
+fn pause(scene: &Scene) -> (i64, i64) {
+    scene.plan.frames.as_ref().map_or((100, 1_000), |plan| plan.work_ms)
+}
