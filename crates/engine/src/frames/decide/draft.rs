@@ -56,8 +56,11 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// A range that has ended.
+    /// A range that has ended. One that is in memory has not, whatever the store told before it was reopened.
     pub(crate) fn ended_task(&self, id: &FrameTaskId) -> Option<&'a FrameTaskRecord> {
+        if self.farm.task(id).is_some() {
+            return None;
+        }
         self.farm.recent.tasks.get(id).map(|record| &**record).or_else(|| {
             match self.context.facts.get(&Key::FrameTask(id.clone())) {
                 Some(Fact::FrameTask(record)) => Some(&**record),

@@ -21,11 +21,17 @@ pub(super) fn retire(
         return Ok(FrameReply::Done);
     }
     let id = task.filter(|task| *task == record.task).ok_or(FrameRejection::ChunkUnknown)?;
-    let session = draft.session(&id.session)?;
+    let output = &draft.session(&id.session)?.output;
     let done = draft.ended_task(&id).filter(|task| task.status == FrameTaskStatus::Completed);
-    let done = done.ok_or(FrameRejection::ChunkUnknown)?;
-    draft.retire(record.ids, (&id, record.attempt, &record.worker), &reason);
-    draft.set_apart(EntryId::Chunk(chunk), (&id.session, &session.output), &record.worker);
-    draft.add(FrameEvent::RangeReopened { record: Box::new(done.clone()), at: draft.now });
+    // Else they are left over from an attempt that was done anew before.
+    let done = done.filter(|task| task.attempt == record.attempt);
+    let first = done.map(|task| task.ids).filter(|ids| ids.chunk != chunk);
+    for ids in [record.ids].into_iter().chain(first) {
+        draft.retire(ids, (&id, record.attempt, &record.worker), &reason);
+        draft.set_apart(EntryId::Chunk(ids.chunk), (&id.session, output), &record.worker);
+    }
+    if let Some(done) = done {
+        draft.add(FrameEvent::RangeReopened { record: Box::new(done.clone()), at: draft.now });
+    }
     Ok(FrameReply::Done)
 }

@@ -3,7 +3,8 @@
 //! A line is `TIME COMMAND [-> EVENTS] [~> EFFECTS] [=> REPLY]`. `s.50` is the range of session s that begins with
 //! frame 50, `#2` its second attempt. After every line all invariants are checked. `restart` builds the engine back
 //! from the rows it gave away, as a crash would, and ticks. After `wait W1` a request of W1 waits for a task; `view woken`
-//! says whose requests are to be decided again since the last time.
+//! says whose requests are to be decided again since the last time. `& COMMAND` came together with the one before it: what
+//! the store knows was looked up for both at once.
 
 mod parse;
 mod render;
@@ -37,12 +38,22 @@ struct Stage {
     epoch: u64,
     rows: BTreeMap<String, FrameChange>,
     facts: BTreeMap<Key, Fact>,
+    /// What it knew before the last command.
+    facts_before: BTreeMap<Key, Fact>,
 }
 
 impl Stage {
     fn new(settings: Settings) -> Self {
-        let (rows, facts) = (BTreeMap::new(), BTreeMap::new());
-        Self { settings, engine: Engine::new(settings), now: Timestamp(0), epoch: 0, rows, facts }
+        let (rows, facts, facts_before) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self {
+            settings,
+            engine: Engine::new(settings),
+            now: Timestamp(0),
+            epoch: 0,
+            rows,
+            facts,
+            facts_before,
+        }
     }
 
     fn play(&mut self, line: &str) {
@@ -60,6 +71,10 @@ impl Stage {
                 return assert_eq!(Some(told.as_str()), reply, "view of `{line}`");
             }
             "tick" => self.tick(),
+            "&" => {
+                let command = Command::Frames(parse::command(&words[1..]));
+                self.execute_with(command, self.facts_before.clone())
+            }
             _ => self.execute(Command::Frames(parse::command(&words))),
         };
         let done = self.engine.take_effects();
@@ -87,12 +102,16 @@ impl Stage {
     }
 
     fn execute(&mut self, command: Command) -> Executed {
+        self.facts_before.clone_from(&self.facts);
+        let keys = self.engine.keys(&command);
+        let found = keys.into_iter().filter_map(|key| Some((key.clone(), self.facts.get(&key)?.clone())));
+        let found = found.collect();
+        self.execute_with(command, found)
+    }
+
+    fn execute_with(&mut self, command: Command, found: BTreeMap<Key, Fact>) -> Executed {
         let mut facts = Facts::default();
-        for key in self.engine.keys(&command) {
-            if let Some(fact) = self.facts.get(&key) {
-                facts.insert(key, fact.clone());
-            }
-        }
+        found.into_iter().for_each(|(key, fact)| _ = facts.insert(key, fact));
         let executed =
             self.engine.execute(command, &Context { now: self.now, seed: &[7; 32], facts: &facts });
         let changes = self.engine.take_changes();

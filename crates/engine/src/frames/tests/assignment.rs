@@ -229,6 +229,45 @@ fn a_retired_chunk_is_done_anew() {
     );
 }
 
+/// S13, S17: with further ids of a completed range all of it is done anew; ids left over from an attempt that was done
+/// anew before are retired and disturb nobody.
+#[test]
+fn further_ids_are_retired_with_their_attempt() {
+    check(
+        "
+        0s register W1
+        0s submit s frames=20 per=10
+        0s ask W1               => s.0 [0, 10) #1 chunk=1
+        0s ids W1               => chunk=2 [1000000, 2000000)
+        0s ids W1               => chunk=3 [2000000, 3000000)
+        1s complete s.0 W1 #1 chunk=1 0..10
+        2s retire 2 s.0         -> retired 2; apart chunk-2; retired 1; apart chunk-1; reopened s.0
+        2s ask W1               => s.0 [0, 10) #2 chunk=4 replay
+        2s retire 3 s.0         -> retired 3; apart chunk-3 => done
+        2s complete s.0 W1 #2 chunk=4 0..10 => accepted
+        2s retire 2 s.0         -> => done
+    ",
+    );
+}
+
+/// S17: ids of one range that are retired together have it done anew once.
+#[test]
+fn a_range_is_reopened_once() {
+    check(
+        "
+        0s register W1
+        0s submit s frames=20 per=10
+        0s ask W1               => s.0 [0, 10) #1 chunk=1
+        0s ids W1               => chunk=2 [1000000, 2000000)
+        1s complete s.0 W1 #1 chunk=1 0..10
+        2s retire 1 s.0         -> retired 1; apart chunk-1; reopened s.0
+        2s & retire 2 s.0       -> retired 2; apart chunk-2 => done
+        2s & complete s.0 W1 #1 chunk=1 0..10 => ! NotHolder { holder: None }
+        2s view session s       => done=0 uncut=[10, 20) s.0:pending
+    ",
+    );
+}
+
 /// Adaptive ranges: the slow get less, and towards the end everybody does, so that nobody is waited for long.
 #[test]
 fn ranges_follow_speed_and_the_end() {
