@@ -71,7 +71,7 @@ enum Command {
     Artifact(artifact::Artifact),
     /// Merge the manifest fragments of a session, and verify the result
     Manifest(manifest::Manifest),
-    /// Fetch everything about sessions in one file
+    /// Fetch everything about sessions in one file, or begin anew with it
     Checkpoint(checkpoint::Checkpoint),
     /// Run one program for the agent and end all of it with the agent
     #[command(hide = true)]
@@ -173,6 +173,8 @@ mod tests {
             "muster agent aside --spool d --json",
             "muster sim-worker --server http://a:1 --id W1 --fps 60 --exec render --fast -- -x",
             "muster sim-worker --id W1 --listen 127.0.0.1:0 --slots 2 --cameras 4 --gpu RTX --role sim --output-root /out",
+            "muster checkpoint export f --server http://a:1 --json",
+            "muster checkpoint restore f --data d --config c --json",
             "muster guard --lock f -- true",
             "muster demo --duration 30 --exit-when-done --listen 127.0.0.1:0 --json",
         ] {

@@ -3,7 +3,7 @@
 use crate::{client::ClientError, config::ConfigError, reach::ReachError, secrets::SecretError};
 use muster_agent::{runtime::AgentError, workflow::WorkflowError};
 use muster_manifest::MergeError;
-use muster_simulation::output::OutputError;
+use muster_simulation::{ReadError, RestoreError, output::OutputError};
 use muster_spool::SpoolError;
 use muster_store::StoreError;
 use std::{io, path::PathBuf, process::ExitCode};
@@ -56,6 +56,10 @@ pub(crate) enum Failure {
     Data { path: PathBuf, error: io::Error },
     #[error("the system refused what the command needs: {0}")]
     System(#[from] io::Error),
+    #[error("cannot restore {}: {error}", path.display())]
+    Checkpoint { path: PathBuf, error: ReadError },
+    #[error("nothing was restored: {0}")]
+    Restore(#[from] RestoreError),
     #[error("{0}")]
     Usage(String),
 }
@@ -68,7 +72,10 @@ impl Failure {
             Self::Reach(error) => error.exit(),
             Self::Config(_) | Self::Secret(_) | Self::Workflow(_) | Self::Usage(_) => Exit::Usage,
             Self::Manifest(MergeError::Directory { .. } | MergeError::TotalFrames(_)) => Exit::Usage,
+            Self::Restore(RestoreError::NotEmpty(_)) => Exit::Refused,
             Self::Store(_)
+            | Self::Checkpoint { .. }
+            | Self::Restore(_)
             | Self::Output(_)
             | Self::Manifest(_)
             | Self::Agent(_)

@@ -2,9 +2,12 @@
 
 mod gather;
 mod keep;
+mod moment;
+mod restore;
 mod row;
 
 pub use keep::{KeepError, keep_checkpoints};
+pub use restore::{BYTES_MAX, Checkpoint, ReadError, RestoreError, Restored};
 
 use crate::simulation::Simulation;
 use gather::{Live, gather};

@@ -15,6 +15,9 @@ mod simulation;
 mod translate;
 pub mod wire;
 
-pub use checkpoint::{KeepError, keep_checkpoints};
+pub use checkpoint::{
+    BYTES_MAX as CHECKPOINT_BYTES_MAX, Checkpoint, KeepError, ReadError, RestoreError, Restored,
+    keep_checkpoints,
+};
 pub use routes::routes;
 pub use simulation::{Simulation, SimulationSettings};

@@ -47,8 +47,8 @@ pub(super) fn session(record: &SessionRecord) -> Value {
     })
 }
 
-/// A range that was cut.
-pub(super) fn task(record: &FrameTaskRecord) -> Value {
+/// A range that was cut, and what was handed in for it: like the body of a session, a text within the text.
+pub(super) fn task(record: &FrameTaskRecord, result: Option<&str>) -> Value {
     json!({
         "taskId": record.id.to_string(),
         "sessionId": record.id.session.as_str(),
@@ -66,6 +66,7 @@ pub(super) fn task(record: &FrameTaskRecord) -> Value {
         "droppedFrames": record.dropped,
         "digest": record.digest.map(|digest| format!("{:032x}", digest.0)),
         "error": record.error,
+        "result": result,
     })
 }
 

@@ -128,6 +128,6 @@ impl OutputRoot {
 }
 
 /// The way down to a session's directory.
-fn session_way(output: &str) -> Result<Vec<&str>, OutputError> {
+pub(crate) fn session_way(output: &str) -> Result<Vec<&str>, OutputError> {
     path::session_parts(output).map_err(|fault| OutputError::Path { path: output.to_owned(), fault })
 }

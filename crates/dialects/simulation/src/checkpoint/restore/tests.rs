@@ -1,0 +1,301 @@
+//! What is read, what is refused, and that nothing is written unless all of it is good.
+
+use super::*;
+use crate::translate::digest;
+use muster_model::{FarmRecord, FrameTaskStatus, RendererState, SessionId};
+use muster_store::{Cursor, MemoryStore, Store};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use std::path::Path;
+
+/// A body as it was submitted, as a text, and its digest.
+fn body(session: &str) -> (String, String) {
+    let body =
+        json!({"sessionId": session, "totalFrames": 40, "framesPerTask": 10, "scenario": {"map": 1.50}});
+    (body.to_string(), format!("{:032x}", digest(&body).0))
+}
+
+fn worker(id: &str, state: &str) -> Value {
+    json!({"workerId": id, "state": state, "stateSince": 10, "lastHeartbeat": 20, "currentTask": null,
+        "frameRange": null, "queueRatio": 0.5, "lastFrame": 7, "tokenHash": "ab".repeat(32), "endpoint": null,
+        "slots": 1, "failures": [5], "registeredAt": 9, "registration": "{\"role\":\"sim\"}"})
+}
+
+fn session(id: &str, status: &str) -> Value {
+    let (body, digest) = body(id);
+    json!({"sessionId": id, "status": status, "totalFrames": 40, "framesPerTask": 10, "qualityMode": "strict",
+        "outputDirectory": format!("session_{id}"), "completedFrames": 0, "createdAt": 1, "endedAt": null,
+        "error": null, "digest": digest, "body": body})
+}
+
+fn task(start: u64, status: &str, (attempt, chunk): (u16, u64)) -> Value {
+    json!({"taskId": format!("s1.{start:08}"), "sessionId": "s1", "frameRange": [start, start + 10], "status": status,
+        "globalIdChunk": {"chunkId": chunk, "range": [chunk * 1000, chunk * 1000 + 1000]}, "attempt": attempt,
+        "failures": 0, "losers": ["w2"], "workerId": "w1", "createdAt": 1, "grantedAt": 2, "confirmedAt": 3,
+        "endedAt": null, "droppedFrames": 0, "digest": null, "error": null, "result": null})
+}
+
+fn chunk(number: u64, task: &str, (attempt, state): (u16, &str)) -> Value {
+    json!({"chunkId": number, "range": [number * 1000, number * 1000 + 1000], "taskId": task, "workerId": "w1",
+        "attempt": attempt, "state": state, "reason": null, "at": 4})
+}
+
+/// A checkpoint with some of everything.
+fn golden() -> Value {
+    let mut running = session("s1", "running");
+    running["completedFrames"] = json!(10);
+    let mut cancelled = session("s0", "cancelled");
+    cancelled["endedAt"] = json!(8);
+    let mut done = task(0, "completed", (1, 1));
+    (done["endedAt"], done["digest"]) = (json!(7), json!("0f".repeat(16)));
+    done["result"] = json!("{\"poseFiles\":[]}");
+    let uncut = json!({"taskId": "s1.00000030", "sessionId": "s1", "frameRange": [30, 40], "globalIdChunk": null,
+        "status": "pending", "attempt": 0});
+    json!({
+        "epoch": 6, "takenAt": 100, "paused": true, "metricsSnapshot": {},
+        "workers": [worker("w1", "Healthy"), worker("w2", "Lost"), worker("w3", "zombie")],
+        "sessions": [cancelled, running],
+        "tasks": [done, task(10, "running", (2, 3)), task(20, "lost", (1, 4)), uncut],
+        "chunks": [chunk(1, "s1.00000000", (1, "used")), chunk(2, "s1.00000010", (1, "retired")),
+            chunk(3, "s1.00000010", (2, "live")), chunk(4, "s1.00000020", (1, "retired")),
+            chunk(5, "s0.00000000", (1, "retired"))],
+        "replays": [{"sessionId": "s1", "frameRange": [10, 20], "retiredChunkId": 2, "newChunkId": 3, "at": 4}],
+        "quarantine": [{"id": "chunk-2", "sessionId": "s1", "outputDirectory": "session_s1", "workerId": "w2",
+            "moved": true, "files": 3, "confirmed": "seen", "at": 5}, {"id": "worker-w2.s1", "sessionId": "s1",
+            "outputDirectory": "session_s1", "workerId": "w2", "moved": false, "files": 0, "confirmed": null, "at": 5}],
+        "globalIdAllocator": {"nextRangeStart": 6000, "nextChunkId": 6, "chunkSize": 1000, "retiredChunks": [2, 4, 5]},
+        "manifestFragments": ["session_s1/meta/manifest_fragment_w1_1.json"],
+    })
+}
+
+fn seal(distributed: &Value) -> Vec<u8> {
+    let checkpoint = json!({"distributed": distributed});
+    let hash = crate::output::hex(&Sha256::digest(checkpoint.to_string().as_bytes()));
+    // Spaced as a person would: the hash is of the canonical form.
+    serde_json::to_vec_pretty(&json!({"checkpoint": checkpoint, "sha256": hash})).unwrap()
+}
+
+fn read(distributed: &Value) -> Result<Checkpoint, ReadError> {
+    Checkpoint::read(&seal(distributed))
+}
+
+fn all() -> Cursor {
+    Cursor { after: None, limit: 1000 }
+}
+
+/// S20: everything stands in the store, and the next term is later than the checkpoint's.
+#[test]
+fn everything_is_restored() {
+    let store = MemoryStore::new();
+    let restored = read(&golden()).unwrap().restore(&store, Path::new("/nowhere")).unwrap();
+    let counts = (restored.sessions, restored.open_sessions, restored.tasks, restored.completed_tasks);
+    assert_eq!(counts, (2, 1, 3, 1));
+    let counts = (restored.chunks, restored.retired_chunks, restored.replays, restored.workers);
+    assert_eq!(counts, (5, 3, 1, 3));
+    assert_eq!((restored.quarantine, restored.skipped_chunks), (2, 0));
+    assert!(store.begin_term().unwrap().epoch > 6);
+
+    let reader = store.reader();
+    assert_eq!(reader.farm().unwrap(), FarmRecord { paused: true, next_chunk: 6, next_id: 6000 });
+    let states: Vec<_> = reader.renderers(&all()).unwrap().items.iter().map(|worker| worker.state).collect();
+    assert_eq!(states, [RendererState::Healthy, RendererState::Lost, RendererState::Removed]);
+    let s1 = SessionId::new("s1").unwrap();
+    let session = reader.session(&s1).unwrap().unwrap();
+    assert_eq!((session.seq, session.open, session.body.as_deref()), (2, true, Some(&*body("s1").0)));
+    let done = reader.frame_task(&"s1.00000000".parse().unwrap()).unwrap().unwrap();
+    assert_eq!(done.result.as_deref(), Some("{\"poseFiles\":[]}"));
+    let tasks = reader.frame_tasks(&s1, &all()).unwrap().items;
+    let statuses: Vec<_> = tasks.iter().map(|task| (task.status, task.attempt)).collect();
+    let expected =
+        [(FrameTaskStatus::Completed, 1), (FrameTaskStatus::Running, 2), (FrameTaskStatus::Lost, 1)];
+    assert_eq!(statuses, expected);
+    assert_eq!(reader.chunks(&muster_store::ChunkFilter::default(), &all()).unwrap().items.len(), 5);
+    assert_eq!(reader.replays(&s1, &all()).unwrap().items.len(), 1);
+    assert_eq!(reader.quarantine(&all()).unwrap().items.len(), 2);
+}
+
+/// S20: only an empty store is restored into, and what is there stays as it was.
+#[test]
+fn a_store_that_is_not_empty_is_left_alone() {
+    let store = MemoryStore::new();
+    read(&golden()).unwrap().restore(&store, Path::new("/nowhere")).unwrap();
+    let again = read(&golden()).unwrap().restore(&store, Path::new("/nowhere"));
+    assert!(matches!(again, Err(RestoreError::NotEmpty("sessions"))), "{again:?}");
+    assert_eq!(store.reader().sessions(None, &all()).unwrap().items.len(), 2);
+}
+
+/// S20: what was changed, cut off or is no checkpoint at all is told apart from what is.
+#[test]
+fn a_damaged_document_is_refused() {
+    assert!(matches!(Checkpoint::read(b"{"), Err(ReadError::NotJson(_))));
+    assert!(matches!(Checkpoint::read(b"[]"), Err(ReadError::Field(_))));
+    assert!(matches!(Checkpoint::read(br#"{"checkpoint":{"distributed":{}}}"#), Err(ReadError::Field(_))));
+    let text = String::from_utf8(seal(&golden())).unwrap();
+    let changed = text.replacen("\"slots\": 1", "\"slots\": 2", 1);
+    assert!(matches!(Checkpoint::read(changed.as_bytes()), Err(ReadError::Hash { .. })));
+    let unknown_field = text.replacen("\"sha256\"", "\"more\": 1, \"sha256\"", 1);
+    assert!(Checkpoint::read(unknown_field.as_bytes()).is_ok());
+    let deep = "[".repeat(100_000);
+    assert!(matches!(Checkpoint::read(deep.as_bytes()), Err(ReadError::NotJson(_))));
+}
+
+/// S20: each field is checked by itself, and the one that is wrong is named.
+#[test]
+fn a_wrong_field_is_named() {
+    let long = "x".repeat(100_000);
+    for (pointer, bads) in [
+        ("/epoch", vec![json!(-1), json!(1.5), json!("6"), json!(100_001), json!(null)]),
+        ("/takenAt", vec![json!("now"), json!(-1)]),
+        ("/paused", vec![json!(0), json!(null)]),
+        ("/metricsSnapshot", vec![json!([])]),
+        ("/workers", vec![json!({}), json!(null)]),
+        ("/workers/1", vec![json!(7)]),
+        ("/workers/0/workerId", vec![json!("a/b"), json!(".."), json!("-a"), json!(1), json!("w2")]),
+        ("/workers/0/state", vec![json!("healthy"), json!(null)]),
+        ("/workers/0/stateSince", vec![json!(null), json!(-1)]),
+        (
+            "/workers/0/tokenHash",
+            vec![json!("AB".repeat(32)), json!("ab"), json!("+f".repeat(32)), json!(null)],
+        ),
+        ("/workers/0/endpoint", vec![json!("file:///etc"), json!("x"), json!(7)]),
+        ("/workers/0/slots", vec![json!(0), json!(1025)]),
+        ("/workers/0/failures", vec![json!(null), json!(3)]),
+        ("/workers/0/failures/0", vec![json!("x"), json!(-1)]),
+        ("/workers/0/registeredAt", vec![json!(null)]),
+        ("/workers/0/lastHeartbeat", vec![json!("x")]),
+        ("/workers/0/registration", vec![json!("{"), json!("[]"), json!({})]),
+        ("/workers/0/currentTask", vec![json!("s1"), json!(7)]),
+        ("/workers/0/queueRatio", vec![json!(-1), json!("x")]),
+        ("/workers/0/lastFrame", vec![json!(-1)]),
+        ("/sessions/1/sessionId", vec![json!("S1"), json!("s0"), json!(null)]),
+        ("/sessions/1/status", vec![json!("Running"), json!(null)]),
+        ("/sessions/1/totalFrames", vec![json!(0), json!(10_000_001), json!(50)]),
+        ("/sessions/1/framesPerTask", vec![json!(0), json!(20)]),
+        ("/sessions/1/qualityMode", vec![json!("relaxed"), json!("x")]),
+        ("/sessions/1/outputDirectory", vec![json!("../x"), json!("/x"), json!("meta"), json!("other")]),
+        ("/sessions/1/completedFrames", vec![json!(-1), json!(20)]),
+        ("/sessions/1/createdAt", vec![json!(null)]),
+        ("/sessions/1/endedAt", vec![json!(5)]),
+        ("/sessions/0/endedAt", vec![json!(null)]),
+        ("/sessions/1/error", vec![json!(7), json!(long)]),
+        ("/sessions/1/digest", vec![json!("00".repeat(16)), json!("zz".repeat(16)), json!(null)]),
+        ("/sessions/1/body", vec![json!("{}"), json!("x"), json!({})]),
+        ("/tasks/0/taskId", vec![json!("s1.00000001"), json!("s2.00000000"), json!("s1.0")]),
+        ("/tasks/0/frameRange", vec![json!([10, 0]), json!([0]), json!([0, 0]), json!("0-10")]),
+        ("/tasks/0/frameRange/0", vec![json!(-1), json!(0.5)]),
+        ("/tasks/0/status", vec![json!("cancelled"), json!("done")]),
+        ("/tasks/0/attempt", vec![json!(0), json!(65_536)]),
+        ("/tasks/0/failures", vec![json!(-1), json!(2)]),
+        ("/tasks/0/losers/0", vec![json!("a b")]),
+        ("/tasks/0/workerId", vec![json!(""), json!(null)]),
+        ("/tasks/0/createdAt", vec![json!(null)]),
+        ("/tasks/0/grantedAt", vec![json!(null)]),
+        ("/tasks/0/endedAt", vec![json!(null)]),
+        ("/tasks/0/droppedFrames", vec![json!(-1)]),
+        ("/tasks/0/digest", vec![json!(null), json!("0")]),
+        ("/tasks/0/result", vec![json!("x"), json!({})]),
+        ("/tasks/1/digest", vec![json!("0f".repeat(16))]),
+        ("/tasks/1/result", vec![json!("{}")]),
+        ("/tasks/1/confirmedAt", vec![json!(null)]),
+        ("/tasks/2/globalIdChunk", vec![json!(null), json!(7)]),
+        ("/tasks/0/globalIdChunk/chunkId", vec![json!(0), json!("1")]),
+        ("/tasks/0/globalIdChunk/range", vec![json!([2000, 1000])]),
+        ("/chunks/0/chunkId", vec![json!(0), json!(2)]),
+        ("/chunks/0/range", vec![json!([1000, 1000])]),
+        ("/chunks/0/range/0", vec![json!(0)]),
+        ("/chunks/0/taskId", vec![json!("s9.00000000"), json!("s1.00000005"), json!("x")]),
+        ("/chunks/0/workerId", vec![json!("..")]),
+        ("/chunks/0/attempt", vec![json!(0), json!(2)]),
+        ("/chunks/0/state", vec![json!("free"), json!("live")]),
+        ("/chunks/0/at", vec![json!(null)]),
+        ("/chunks/1/state", vec![json!("used"), json!("live")]),
+        ("/chunks/4/state", vec![json!("used"), json!("live")]),
+        ("/chunks/4/range", vec![json!([5000, 6001]), json!([4999, 6000])]),
+        ("/replays/0/sessionId", vec![json!("S")]),
+        ("/replays/0/frameRange", vec![json!([10, 15])]),
+        ("/replays/0/retiredChunkId", vec![json!(1), json!(3), json!(4), json!(0)]),
+        ("/replays/0/newChunkId", vec![json!(2), json!(1), json!(9)]),
+        ("/quarantine/0/id", vec![json!("chunk-1"), json!("chunk-6"), json!("x"), json!("worker-w2.s1")]),
+        ("/quarantine/1/id", vec![json!("worker-w1.s1"), json!("chunk-2")]),
+        ("/quarantine/0/outputDirectory", vec![json!("a/../..")]),
+        ("/quarantine/0/moved", vec![json!("yes")]),
+        ("/quarantine/0/files", vec![json!(-1)]),
+        ("/globalIdAllocator/nextRangeStart", vec![json!(0), json!(null)]),
+        ("/globalIdAllocator/nextChunkId", vec![json!(0)]),
+        ("/globalIdAllocator/chunkSize", vec![json!(0)]),
+        ("/globalIdAllocator/retiredChunks", vec![json!([2, 4]), json!([1, 2, 4, 5]), json!([2, 4, 5, 9])]),
+        ("/manifestFragments/0", vec![json!("session_s1/meta/manifest_fragment_w1_3.json")]),
+        ("/manifestFragments", vec![json!([])]),
+    ] {
+        for bad in bads {
+            let mut distributed = golden();
+            *distributed.pointer_mut(pointer).unwrap() = bad.clone();
+            let error = read(&distributed).map(|_| ()).unwrap_err().to_string();
+            let (list, rest) = pointer[1..].split_once('/').unwrap_or((&pointer[1..], ""));
+            assert!(
+                error.starts_with(&format!("checkpoint.distributed.{list}")),
+                "{pointer} {bad:.60}: {error}"
+            );
+            let field = rest.rsplit('/').find(|part| part.parse::<u32>().is_err()).unwrap_or("");
+            assert!(error.contains(field), "{pointer} {bad:.60}: {error}");
+        }
+    }
+}
+
+/// S12, S13, S14, S20: what does not fit together is refused where it shows.
+#[test]
+fn what_does_not_fit_together_is_named() {
+    let blamed = |change: &dyn Fn(&mut Value)| {
+        let mut distributed = golden();
+        change(&mut distributed);
+        read(&distributed).map(|_| ()).unwrap_err().to_string()
+    };
+    for (change, expected) in [
+        // A frame twice, a frame in no task, a task longer than may be, one outside its session.
+        (
+            &(|all: &mut Value| all["tasks"][3]["frameRange"] = json!([25, 40])) as &dyn Fn(&mut Value),
+            "tasks[3].taskId",
+        ),
+        (
+            &|all| {
+                (all["tasks"][3]["frameRange"], all["tasks"][3]["taskId"]) =
+                    (json!([25, 40]), json!("s1.00000025"))
+            },
+            "tasks[3].frameRange overlaps with that of s1.00000020",
+        ),
+        (&|all| drop(all["tasks"].as_array_mut().unwrap().pop()), "sessions[1].totalFrames"),
+        (&|all| all["tasks"][2]["frameRange"] = json!([20, 31]), "tasks[2].frameRange must have at most 10"),
+        (&|all| all["tasks"][3]["frameRange"] = json!([30, 41]), "tasks[3].frameRange must lie in"),
+        // Something of a session that is not there, or that has ended.
+        (&|all| drop(all["sessions"].as_array_mut().unwrap().pop()), "tasks[0].sessionId"),
+        (
+            &|all| {
+                (all["sessions"][1]["status"], all["sessions"][1]["endedAt"]) = (json!("failed"), json!(5))
+            },
+            "tasks[1].status must be completed",
+        ),
+        // Ids that are retired and in use, of another, or beyond what was granted.
+        (&|all| all["chunks"][0]["state"] = json!("retired"), "tasks[0].globalIdChunk is retired"),
+        (&|all| all["chunks"][2]["state"] = json!("retired"), "tasks[1].globalIdChunk is retired"),
+        (&|all| all["chunks"][0]["workerId"] = json!("w2"), "chunks[0].state must not be used"),
+        (&|all| drop(all["chunks"].as_array_mut().unwrap().remove(3)), "tasks[2].globalIdChunk is not among"),
+        (
+            &|all| all["globalIdAllocator"]["nextRangeStart"] = json!(5999),
+            "chunks[4].range must lie below nextRangeStart",
+        ),
+        (
+            &|all| all["globalIdAllocator"]["nextChunkId"] = json!(5),
+            "chunks[4].chunkId must be below nextChunkId",
+        ),
+        (
+            &|all| all["tasks"][0]["globalIdChunk"]["range"] = json!([1000, 1999]),
+            "tasks[0].globalIdChunk is not as",
+        ),
+        // Whoever may not work holds nothing.
+        (&|all| all["workers"][0]["state"] = json!("Quarantined"), "tasks[1].workerId"),
+        (&|all| drop(all["workers"].as_array_mut().unwrap().remove(0)), "tasks[1].workerId"),
+    ] {
+        let error = blamed(change);
+        assert!(error.starts_with(&format!("checkpoint.distributed.{expected}")), "{expected}: {error}");
+    }
+}
