@@ -55,23 +55,57 @@ pub enum Mutant {
     StallIgnored,
     /// A worker never becomes Lost (S8).
     SilenceIgnored,
+    /// The ids of an attempt that is over stay live (S13).
+    ChunkNotRetired,
+    /// Which ids were granted is not given to the store (S12).
+    AllocatorNotWritten,
+    /// A restart forgets the further ids of an attempt (S13).
+    ExtraIdsForgotten,
+    /// What replaces what is not written down (S16).
+    ReplayForgotten,
+    /// Waiting requests of workers are not looked at when frames appear (invariant 13).
+    AskerNotWoken,
+    /// A task whose answer was lost is not given again (S3).
+    UnconfirmedForgotten,
+    /// Another body for an accepted attempt is accepted as well (S5).
+    SecondBodyTaken,
+    /// A lost worker keeps what it holds (S15).
+    LostKeepsRange,
+    /// A lost worker that asks is given work (S8).
+    LostGivenWork,
+    /// Whoever is in quarantine may enrol anew (S9).
+    QuarantinedRegisters,
+    /// What an earlier incarnation held is not given back (S1).
+    IncarnationKeepsRange,
+    /// Assignments of an earlier term go on as if nothing had been (S19).
+    TermForgotten,
+    /// A restart forgets which files have to be moved (S15).
+    MoveForgotten,
+    /// A restart forgets which manifests have to be written (S21).
+    MergeForgotten,
+    /// A completed range whose ids are retired is not done anew (S17).
+    RetiredResultKept,
+    /// However often a worker is lost or fails, it goes on (S8).
+    DiagnosisForgotten,
+    /// A worker is not told what to stop (S2).
+    StopForgotten,
+    /// Nothing is pushed to those who wait for that (S3).
+    PushForgotten,
+    /// Whoever is to stand still is given work (S10).
+    PressureIgnored,
+    /// A degraded worker gets as much as a healthy one (S10).
+    DegradedGetsAll,
+    /// The same id with another body is taken for the same session (S26).
+    AnySessionBody,
+    /// Dropped frames that progress told of are forgotten (S26).
+    DropsForgotten,
+    /// The files of a late completion stay where they are (S5).
+    LateFilesLeft,
 }
 
 impl Mutant {
-    /// Those that concern sessions.
-    pub const OF_SESSIONS: [Self; 8] = [
-        Self::PoisonForgiven,
-        Self::QuarantineKeepsLease,
-        Self::PauseIgnored,
-        Self::ChunkReused,
-        Self::LateCompletionTaken,
-        Self::StrictForgotten,
-        Self::StallIgnored,
-        Self::SilenceIgnored,
-    ];
-
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 49] = [
         Self::FenceNotChecked,
         Self::SlotFreedTwice,
         Self::ReportForgotten,
@@ -90,5 +124,36 @@ impl Mutant {
         Self::DropoutBurnsAttempt,
         Self::FailedLaneStaysEligible,
         Self::RedeliveryForgotten,
+        Self::PoisonForgiven,
+        Self::QuarantineKeepsLease,
+        Self::PauseIgnored,
+        Self::ChunkReused,
+        Self::LateCompletionTaken,
+        Self::StrictForgotten,
+        Self::StallIgnored,
+        Self::SilenceIgnored,
+        Self::ChunkNotRetired,
+        Self::AllocatorNotWritten,
+        Self::ExtraIdsForgotten,
+        Self::ReplayForgotten,
+        Self::AskerNotWoken,
+        Self::UnconfirmedForgotten,
+        Self::SecondBodyTaken,
+        Self::LostKeepsRange,
+        Self::LostGivenWork,
+        Self::QuarantinedRegisters,
+        Self::IncarnationKeepsRange,
+        Self::TermForgotten,
+        Self::MoveForgotten,
+        Self::MergeForgotten,
+        Self::RetiredResultKept,
+        Self::DiagnosisForgotten,
+        Self::StopForgotten,
+        Self::PushForgotten,
+        Self::PressureIgnored,
+        Self::DegradedGetsAll,
+        Self::AnySessionBody,
+        Self::DropsForgotten,
+        Self::LateFilesLeft,
     ];
 }

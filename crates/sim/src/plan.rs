@@ -78,7 +78,7 @@ impl Plan {
 
     /// Every other world has sessions of frames, beside the devices or in their place.
     pub(crate) fn with_sessions(mut self, seed: u64, dice: &mut Dice) -> Self {
-        if seed % 2 == 0 {
+        if seed.is_multiple_of(2) {
             return self;
         }
         self.settings.frames = frames::settings(dice);

@@ -1,10 +1,12 @@
 //! The world: whatever is next on the agenda happens, and then everything is checked.
 
+mod message;
+
 use crate::{
     agenda::Happening,
     checker::{Broken, Checker, Verdict, broken},
     client::{Chore, Clients},
-    coordinator::{Coordinator, Ending, Push},
+    coordinator::{Coordinator, Ending},
     farm::{Duty, Farm},
     fault::Fault,
     network::Sender,
@@ -12,7 +14,7 @@ use crate::{
     planted::Planted,
     scene::Scene,
 };
-use muster_model::{Millis, Name, Rejection, Timestamp};
+use muster_model::{Millis, Name};
 
 /// One world.
 pub(crate) struct World {
@@ -97,64 +99,22 @@ impl World {
     fn happen(&mut self, happening: Happening) -> Verdict {
         let (scene, checker) = (&mut self.scene, &mut self.checker);
         match happening {
-            Happening::Arrives(ticket) if scene.refuses(&ticket, |node| self.nodes[node].is_agent()) => {
-                scene.count("report refused on its way");
-                checker.refused_on_its_way(&ticket);
-                scene.answer(*ticket, Err(Rejection::WorkerUnknown));
-                Ok(())
-            }
             Happening::Arrives(ticket) => {
-                scene.note(|| format!("{:?} asks {:?}", ticket.sender, ticket.command));
-                self.coordinator.arrives(*ticket, scene);
+                self.arrives(*ticket);
                 Ok(())
             }
             Happening::Returns(answer) => {
                 let (ticket, result) = *answer;
-                scene.note(|| format!("{:?} hears {result:?}", ticket.sender));
-                if scene.network.is_cut(ticket.sender) {
-                    scene.count("answer lost in a partition");
-                    return Ok(());
-                }
-                match ticket.sender {
-                    Sender::Node(node) => self.nodes[node].hear((&ticket, result), scene, checker),
-                    Sender::Renderer(renderer) => {
-                        self.farm.renderers[renderer].hear((&ticket, result), scene)
-                    }
-                    Sender::Client => {
-                        self.clients.hear(&ticket, &result);
-                        self.farm.director.hear(&ticket);
-                        Ok(())
-                    }
-                    Sender::Errand => Ok(()),
-                }
+                self.returns(&ticket, result)
             }
-            Happening::TurnedAway(ticket) | Happening::TurnedOut(ticket)
-                if scene.network.is_cut(ticket.sender) =>
-            {
-                Ok(())
-            }
-            Happening::TurnedAway(ticket) => match ticket.sender {
-                Sender::Node(node) => self.nodes[node].turned_away(&ticket, scene, checker),
-                Sender::Renderer(renderer) => self.farm.renderers[renderer].turned_away(&ticket, scene),
-                _ => Ok(()),
-            },
-            Happening::TurnedOut(ticket) => match ticket.sender {
-                Sender::Renderer(renderer) => self.farm.renderers[renderer].turned_out(&ticket, scene),
-                _ => Ok(()),
-            },
-            Happening::Errand { life, errand } => self.coordinator.run((life, *errand), scene, checker),
+            Happening::TurnedAway(ticket) => self.turned_away(&ticket),
+            Happening::TurnedOut(ticket) => self.turned_out(&ticket),
+            Happening::Pushed(push) => self.pushed(&push),
             Happening::Acked { life, number, acked } => {
                 self.coordinator.acked(life, (number, acked), scene);
                 Ok(())
             }
-            Happening::Pushed(push) => self.push(&push),
-            Happening::Renderer { renderer, incarnation, chore } => {
-                self.farm.renderers[renderer].act((chore, incarnation), scene)
-            }
-            Happening::Director(duty) => {
-                self.farm.director.act(duty, scene, &checker.farm());
-                Ok(())
-            }
+            Happening::Errand { life, errand } => self.coordinator.run((life, *errand), scene, checker),
             Happening::Serve { life } => self.coordinator.serve(life, scene, checker),
             Happening::Durable { life } => self.coordinator.durable(life, scene, checker),
             Happening::Heard { life } => self.coordinator.heard(life, scene, checker),
@@ -163,41 +123,19 @@ impl World {
             Happening::Node { node, incarnation, chore } => {
                 self.nodes[node].act((chore, incarnation), scene, checker)
             }
+            Happening::Renderer { renderer, incarnation, chore } => {
+                self.farm.renderers[renderer].act((chore, incarnation), scene)
+            }
             Happening::Client(chore) => {
                 self.clients.act(chore, scene, &checker.fleet());
                 Ok(())
             }
+            Happening::Director(duty) => {
+                self.farm.director.act(duty, scene, &checker.farm());
+                Ok(())
+            }
             Happening::Fault(fault) => self.go_wrong(*fault),
         }
-    }
-
-    /// Whatever concerns a worker that stands still waits until it goes on.
-    fn frozen(&self, happening: &Happening) -> Option<Timestamp> {
-        let renderer = match happening {
-            Happening::Renderer { renderer, .. } => *renderer,
-            Happening::Pushed(push) => push.renderer,
-            Happening::Returns(answer) => match answer.0.sender {
-                Sender::Renderer(renderer) => renderer,
-                _ => return None,
-            },
-            _ => return None,
-        };
-        self.farm.thaws_at(renderer, self.scene.now)
-    }
-
-    /// A task that was pushed reaches its worker; what that says goes back.
-    fn push(&mut self, push: &Push) -> Verdict {
-        let place = Sender::Renderer(push.renderer);
-        if self.scene.network.is_cut(place) {
-            return Ok(());
-        }
-        let renderer = &mut self.farm.renderers[push.renderer];
-        self.checker.frames.pushed(&renderer.rig().name, &push.handout)?;
-        if let Some(acked) = renderer.pushed(push, &mut self.scene)? {
-            let Push { life, number, .. } = *push;
-            self.scene.transmit(place, Happening::Acked { life, number, acked });
-        }
-        Ok(())
     }
 
     /// The faults stop: networks heal, nodes start, operators put things in order.

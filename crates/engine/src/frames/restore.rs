@@ -4,6 +4,7 @@ use super::{
     apply::TOLD_TIMES,
     state::{Assignment, Crew, Farm, FarmTimer, FrameTask, Renderer, Session},
 };
+use crate::Mutant;
 use alloc::{
     collections::{BTreeMap, BTreeSet},
     vec::Vec,
@@ -48,11 +49,14 @@ impl Farm {
         self.crew = crew;
         let names: Vec<_> = self.renderers.keys().cloned().collect();
         names.iter().for_each(|name| self.arm(name));
-        self.dirty.effects =
-            self.quarantine.values().cloned().map(|r| Effect::Quarantine(r.into())).collect();
+        let moving = self.quarantine.values().filter(|_| !self.has_bug(Mutant::MoveForgotten)).cloned();
+        self.dirty.effects = moving.map(|record| Effect::Quarantine(record.into())).collect();
         for id in self.sessions.keys() {
             self.dirty.effects.push(Effect::WriteSession { session: id.clone() });
             self.dirty.check_sessions.insert(id.clone());
+        }
+        if self.has_bug(Mutant::MergeForgotten) {
+            self.dirty.check_sessions.clear();
         }
         self.dirty.check_supply = true;
     }
@@ -127,6 +131,9 @@ impl Farm {
     }
 
     fn restore_chunk(&mut self, record: &ChunkRecord) {
+        if self.has_bug(Mutant::ExtraIdsForgotten) {
+            return;
+        }
         let Some(task) = self.task_mut(&record.task).filter(|task| task.ids.chunk != record.ids.chunk) else {
             return;
         };

@@ -4,7 +4,7 @@ use super::{
     decide::{Told, find_work, grant, may_be_given},
     state::{Farm, Renderer},
 };
-use crate::Context;
+use crate::{Context, Mutant};
 use alloc::{boxed::Box, vec, vec::Vec};
 use core::cmp::Reverse;
 use muster_model::{Effect, Event, FrameEvent, Name, RendererState};
@@ -32,6 +32,9 @@ impl Farm {
     /// first, so that no crowd is woken for one range.
     pub(crate) fn take_woken(&mut self) -> Vec<Name> {
         let mut woken = core::mem::take(&mut self.dirty.woken);
+        if self.has_bug(Mutant::AskerNotWoken) {
+            return Vec::new();
+        }
         woken.retain(|name| self.crew.asking.contains(name));
         if core::mem::take(&mut self.dirty.check_wake) {
             woken.extend(self.worth_waking());
@@ -72,7 +75,8 @@ impl Farm {
             self.renderers.get(*name).is_some_and(|renderer| may_be_given(self, renderer, context.now))
         };
         let is_healthy = |name: &&Name| self.renderers[*name].state == RendererState::Healthy;
-        let mut able = self.crew.reachable.iter().filter(can);
+        let mut able =
+            self.crew.reachable.iter().filter(can).filter(|_| !self.has_bug(Mutant::PushForgotten));
         let first = able.next()?;
         let worker = if is_healthy(&first) { first } else { able.find(is_healthy).unwrap_or(first) };
         let work = find_work(self, &self.renderers[worker], context.now)?;

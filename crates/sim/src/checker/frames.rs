@@ -18,7 +18,7 @@ use crate::{farm::FarmView, scene::Scene};
 use chunk::Ids;
 use muster_model::{
     Change, ChunkState, Digest, EntryId, FrameChange, FrameCommand, FrameRange, FrameSettings, FrameTaskId,
-    Millis, Name, RendererState, SessionId, Timestamp,
+    Millis, Name, Ratio, RendererState, SessionId, Timestamp,
 };
 use muster_store::Batch;
 use rows::{Before, Rows};
@@ -33,6 +33,12 @@ pub(crate) struct FrameBook {
     states: BTreeMap<Name, (RendererState, Timestamp)>,
     /// When the coordinator heard of each worker (S8).
     heard: BTreeMap<Name, Vec<Timestamp>>,
+    /// How full each worker's queue was, as it said in this life, and when (S10).
+    queues: BTreeMap<Name, Vec<(Timestamp, Ratio)>>,
+    /// What was to be placed by hand, and when (S6).
+    by_hand: BTreeSet<(FrameTaskId, Timestamp)>,
+    /// Whom a person approved, and when (S9).
+    approved: BTreeSet<(Name, Timestamp)>,
     /// When something was heard of each live task.
     news: BTreeMap<FrameTaskId, Timestamp>,
     /// Lives of the coordinator so far, and when the last began.
@@ -82,6 +88,9 @@ impl FrameBook {
             ids: Ids::default(),
             states: BTreeMap::new(),
             heard: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            by_hand: BTreeSet::new(),
+            approved: BTreeSet::new(),
             news: BTreeMap::new(),
             life: 0,
             up_since: Timestamp(0),
@@ -108,14 +117,24 @@ impl FrameBook {
         self.taken.clear();
         self.rebound.clear();
         self.stops.clear();
+        self.queues.clear();
     }
 
     /// The coordinator takes a request.
     pub(crate) fn taken(&mut self, command: &FrameCommand, exchange: u64, now: Timestamp) {
         self.taken.entry(exchange).or_insert(now);
         match command {
-            FrameCommand::Heartbeat(heartbeat) => self.heard_of(&heartbeat.worker, now),
-            FrameCommand::Register(registration) => self.heard_of(&registration.worker, now),
+            FrameCommand::Heartbeat(heartbeat) => {
+                self.heard_of(&heartbeat.worker, now);
+                let told = self.queues.entry(heartbeat.worker.clone()).or_default();
+                told.push((now, heartbeat.queue_ratio));
+            }
+            FrameCommand::Register(registration) => {
+                self.heard_of(&registration.worker, now);
+                self.queues.remove(&registration.worker);
+            }
+            FrameCommand::Approve { worker, .. } => _ = self.approved.insert((worker.clone(), now)),
+            FrameCommand::Assign { task, .. } => _ = self.by_hand.insert((task.clone(), now)),
             FrameCommand::Progress(progress) => {
                 let held = self.rows.held_by(&progress.worker);
                 let tasks: Vec<FrameTaskId> = progress.task.iter().cloned().chain(held).collect();

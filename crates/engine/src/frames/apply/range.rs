@@ -1,9 +1,12 @@
 //! Ranges of frames: given out, heard of, done, lost.
 
-use crate::frames::{
-    decide::handout_of,
-    rule::{cut, pressure},
-    state::{Assignment, Farm, FarmTimer, FrameTask, Session},
+use crate::{
+    Mutant,
+    frames::{
+        decide::handout_of,
+        rule::{cut, pressure},
+        state::{Assignment, Farm, FarmTimer, FrameTask, Session},
+    },
 };
 use alloc::{boxed::Box, vec::Vec};
 use muster_model::{
@@ -27,7 +30,7 @@ impl Farm {
             FrameEvent::RangeReopened { record, .. } => self.reopen(record),
             FrameEvent::IdsGranted { task, worker, attempt, ids, at } => {
                 self.ids.granted(*ids);
-                self.dirty.farm = true;
+                self.dirty.farm |= !self.has_bug(Mutant::AllocatorNotWritten);
                 self.note_chunk(*ids, (task, *attempt, worker), (ChunkState::Live, None, *at));
                 let ids = *ids;
                 let at = *at;
@@ -48,7 +51,7 @@ impl Farm {
     pub(super) fn grant(&mut self, grant: &RangeGrant) {
         let RangeGrant { task: id, range, worker, attempt, ids, replaces, push, shown, at } = grant;
         self.ids.granted(*ids);
-        self.dirty.farm = true;
+        self.dirty.farm |= !self.has_bug(Mutant::AllocatorNotWritten);
         self.note_chunk(*ids, (id, *attempt, worker), (ChunkState::Live, None, *at));
         let Some(session) = self.sessions.get_mut(&id.session) else {
             return;
@@ -73,8 +76,8 @@ impl Farm {
             renderer.live.insert(id.clone());
             renderer.stops.remove(id);
         });
-        if let Some(retired) = replaces {
-            self.note_replay(id, (*range, *retired, ids.chunk), *at);
+        if let Some(retired) = replaces.filter(|_| !self.has_bug(Mutant::ReplayForgotten)) {
+            self.note_replay(id, (*range, retired, ids.chunk), *at);
         }
         if *push {
             self.push(id);
@@ -106,7 +109,9 @@ impl Farm {
     }
 
     fn note_progress(&mut self, progress: &Progress, id: &FrameTaskId, at: Timestamp) {
-        if let Some(task) = self.task_mut(id).filter(|task| task.dropped < progress.dropped) {
+        let forgets = self.has_bug(Mutant::DropsForgotten);
+        let task = self.task_mut(id).filter(|_| !forgets);
+        if let Some(task) = task.filter(|task| task.dropped < progress.dropped) {
             task.dropped = progress.dropped;
             self.dirty.tasks.insert(id.clone());
         }

@@ -1,9 +1,12 @@
 //! Workers of sessions.
 
 use super::TOLD_TIMES;
-use crate::frames::{
-    rule::{health, pressure},
-    state::{Farm, Renderer},
+use crate::{
+    Mutant,
+    frames::{
+        rule::{health, pressure},
+        state::{Farm, Renderer},
+    },
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use muster_model::{
@@ -138,6 +141,9 @@ impl Farm {
 
     /// Has a worker told to stop what is no longer its own.
     pub(super) fn owe_stop(&mut self, worker: &Name, task: &FrameTaskId) {
+        if self.has_bug(Mutant::StopForgotten) {
+            return;
+        }
         if let Some(renderer) = self.renderers.get_mut(worker) {
             renderer.stops.insert(task.clone(), TOLD_TIMES);
         }

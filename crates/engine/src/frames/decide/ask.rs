@@ -1,9 +1,12 @@
 //! S3, S6: a worker asks for a task, or is given one by hand.
 
 use super::{Decided, Draft};
-use crate::frames::{
-    rule::{cut, pressure},
-    state::{Farm, FrameTask, Renderer, Session},
+use crate::{
+    Mutant,
+    frames::{
+        rule::{cut, pressure},
+        state::{Farm, FrameTask, Renderer, Session},
+    },
 };
 use alloc::boxed::Box;
 use muster_model::{
@@ -85,10 +88,12 @@ pub(crate) fn find_work(farm: &Farm, renderer: &Renderer, now: Timestamp) -> Opt
 
 /// Whether a worker gets anything at all as it stands.
 pub(crate) fn may_be_given(farm: &Farm, renderer: &Renderer, now: Timestamp) -> bool {
-    let broadcast = farm.paused && !farm.has_bug(crate::Mutant::PauseIgnored);
+    let broadcast = farm.paused && !farm.has_bug(Mutant::PauseIgnored);
+    let fit = renderer.state.may_work()
+        || (renderer.state == RendererState::Lost && farm.has_bug(Mutant::LostGivenWork));
     let rests = renderer.rests_until.is_some_and(|until| until > now);
-    let full = pressure::level(renderer) == Pressure::Pause;
-    renderer.state.may_work() && renderer.has_free_slot() && !broadcast && !rests && !full
+    let full = pressure::level(renderer) == Pressure::Pause && !farm.has_bug(Mutant::PressureIgnored);
+    fit && renderer.has_free_slot() && !broadcast && !rests && !full
 }
 
 /// The lease on a range, with ids of its own (S13, S16). It reaches its worker by push, or with the answer that it
@@ -101,7 +106,7 @@ pub(crate) fn grant(
 ) -> Result<RangeGrant, FrameRejection> {
     let before = farm.task(&work.task);
     let fresh = farm.ids.next(farm.settings.chunk_size, 1).ok_or(FrameRejection::IdsExhausted)?;
-    let reused = before.filter(|_| farm.has_bug(crate::Mutant::ChunkReused)).map(|task| task.ids);
+    let reused = before.filter(|_| farm.has_bug(Mutant::ChunkReused)).map(|task| task.ids);
     Ok(RangeGrant {
         task: work.task.clone(),
         range: work.range,
@@ -150,7 +155,8 @@ fn owed(farm: &Farm, renderer: &Renderer) -> Option<FrameTaskId> {
     let by_age = |id: &&FrameTaskId| farm.task(id).map(|task| (shown(task), task.granted_at));
     let oldest = renderer.live.iter().filter(unconfirmed).min_by_key(by_age)?;
     let new = farm.task(oldest).is_some_and(|task| !shown(task));
-    (new || !renderer.has_free_slot()).then(|| oldest.clone())
+    let again = !renderer.has_free_slot() && !farm.has_bug(Mutant::UnconfirmedForgotten);
+    (new || again).then(|| oldest.clone())
 }
 
 /// The frames of a task that waits: one that came back, or the nth full range of an uncut stretch.

@@ -111,7 +111,7 @@ fn complete_again(draft: &mut Draft<'_>, done: &FrameTaskRecord, completion: &Co
     if !by_holder || !same_attempt {
         return late(draft, completion, None);
     }
-    if done.digest != Some(completion.digest) {
+    if done.digest != Some(completion.digest) && !draft.farm.has_bug(Mutant::SecondBodyTaken) {
         return Err(FrameRejection::CompletionConflict);
     }
     Ok(FrameReply::Accepted { repeated: true, worker: done.worker.clone(), attempt: done.attempt })
@@ -122,7 +122,8 @@ fn late(draft: &mut Draft<'_>, completion: &Completion, holder: Option<Name>) ->
     // Ids that were used are another's: their files are where they belong.
     let retired = |record: &&ChunkRecord| record.state == ChunkState::Retired;
     let chunk = draft.past_chunk(completion.chunk).filter(retired).map(|record| record.worker.clone());
-    if !completion.dry && is_past_chunk_of(draft, completion) {
+    let is_left = completion.dry || draft.farm.has_bug(Mutant::LateFilesLeft);
+    if !is_left && is_past_chunk_of(draft, completion) {
         let output = draft.farm.sessions.get(&completion.task.session).map(|session| session.output.clone());
         let output = output
             .or_else(|| draft.closed_session(&completion.task.session).map(|session| session.output.clone()));

@@ -105,7 +105,8 @@ impl<'a> Draft<'a> {
         let (attempt, at) = (task.attempt, self.now);
         self.add(FrameEvent::RangeEnded { task: id.clone(), attempt, end, error, at });
         let extra = task.lease.iter().flat_map(|lease| lease.extra.iter().copied());
-        for ids in [task.ids].into_iter().chain(extra) {
+        let all = [task.ids].into_iter().chain(extra);
+        for ids in all.filter(|_| !self.farm.has_bug(Mutant::ChunkNotRetired)) {
             self.retire(ids, (id, attempt, &task.worker), end.as_str());
             self.set_apart(EntryId::Chunk(ids.chunk), (&id.session, &session.output), &task.worker);
         }

@@ -1,16 +1,20 @@
 //! S1, S9: a worker enrols.
 
 use super::{Decided, Draft};
+use crate::Mutant;
 use alloc::boxed::Box;
 use muster_model::{FrameEvent, FrameRejection, FrameReply, RangeEnd, Registration, RendererState};
 
 /// Takes a worker, or takes it anew: what the incarnation before held goes back at once.
 pub(super) fn register(draft: &mut Draft<'_>, registration: Box<Registration>) -> Decided {
     let known = draft.farm.renderers.get(&registration.worker);
-    if known.is_some_and(|renderer| renderer.state == RendererState::Quarantined) {
+    let quarantined = known.is_some_and(|renderer| renderer.state == RendererState::Quarantined);
+    if quarantined && !draft.farm.has_bug(Mutant::QuarantinedRegisters) {
         return Err(FrameRejection::Quarantined);
     }
-    draft.give_back(&registration.worker, RangeEnd::Replaced);
+    if !draft.farm.has_bug(Mutant::IncarnationKeepsRange) {
+        draft.give_back(&registration.worker, RangeEnd::Replaced);
+    }
     let worker = registration.worker.clone();
     draft.add(FrameEvent::RendererRegistered { registration, at: draft.now });
     if let Some(renderer) = known.filter(|renderer| renderer.state != RendererState::Registered) {

@@ -1,6 +1,7 @@
 //! S17: ids that are never to be used again, by an operator's word.
 
 use super::{Decided, Draft};
+use crate::Mutant;
 use alloc::boxed::Box;
 use muster_model::{
     ChunkState, EntryId, FrameEvent, FrameRejection, FrameReply, FrameTaskId, FrameTaskStatus, RangeEnd,
@@ -30,7 +31,7 @@ pub(super) fn retire(
         draft.retire(ids, (&id, record.attempt, &record.worker), &reason);
         draft.set_apart(EntryId::Chunk(ids.chunk), (&id.session, output), &record.worker);
     }
-    if let Some(done) = done {
+    if let Some(done) = done.filter(|_| !draft.farm.has_bug(Mutant::RetiredResultKept)) {
         draft.add(FrameEvent::RangeReopened { record: Box::new(done.clone()), at: draft.now });
     }
     Ok(FrameReply::Done)

@@ -1,6 +1,7 @@
 //! S26: sessions are taken, paused, resumed, cancelled.
 
 use super::{Decided, Draft};
+use crate::Mutant;
 use alloc::boxed::Box;
 use muster_model::{
     FrameEvent, FrameRejection, FrameReply, SessionId, SessionStatus, SessionSubmission, Steering,
@@ -11,7 +12,7 @@ pub(super) fn submit(draft: &mut Draft<'_>, submission: Box<SessionSubmission>) 
     let open = draft.farm.sessions.get(&submission.session).map(|session| (session.status, session.digest));
     let closed = || draft.closed_session(&submission.session).map(|session| (session.status, session.digest));
     if let Some((status, digest)) = open.or_else(closed) {
-        return match digest == submission.digest {
+        return match digest == submission.digest || draft.farm.has_bug(Mutant::AnySessionBody) {
             true => Ok(FrameReply::Session { status, repeated: true }),
             false => Err(FrameRejection::SessionConflict),
         };

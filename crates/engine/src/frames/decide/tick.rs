@@ -61,7 +61,10 @@ fn is_silent(farm: &Farm, silence: Millis) -> bool {
 fn lose(draft: &mut Draft<'_>, worker: &Name, from: RendererState) {
     let misses = draft.farm.settings.misses_until_lost;
     draft.move_renderer(worker, (from, RendererState::Lost), &format!("{misses} heartbeats missed"));
-    let held = draft.held(worker);
+    let mut held = draft.held(worker);
+    if draft.farm.has_bug(Mutant::LostKeepsRange) {
+        held.clear();
+    }
     let mut blamed = held.is_empty();
     for task in &held {
         blamed |= draft.fail_range(task, RangeEnd::WorkerLost, None);
@@ -112,6 +115,9 @@ fn end_unbound(draft: &mut Draft<'_>) {
     let over =
         farm.settings.rebind == Rebind::Reassign || draft.now >= farm.began_at + farm.settings.rebind_within;
     let is_over = |task: &FrameTask| {
+        if farm.has_bug(Mutant::TermForgotten) {
+            return false;
+        }
         let unbound = task.lease.as_ref().is_some_and(|lease| lease.unbound);
         unbound && (over || task.confirmed_at.is_none())
     };

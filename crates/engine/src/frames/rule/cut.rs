@@ -15,11 +15,11 @@ pub(crate) fn next(farm: &Farm, session: &Session, renderer: &Renderer) -> Optio
 /// that nobody is waited for long.
 fn length(farm: &Farm, session: &Session, renderer: &Renderer) -> Option<u64> {
     let pressure = pressure::level(renderer);
-    if pressure == Pressure::Pause {
+    if pressure == Pressure::Pause && !farm.has_bug(crate::Mutant::PressureIgnored) {
         return None;
     }
     let mut length = session.per_task * u64::from(pressure.percent()) / 100;
-    if renderer.state == RendererState::Degraded {
+    if renderer.state == RendererState::Degraded && !farm.has_bug(crate::Mutant::DegradedGetsAll) {
         length /= 2;
     }
     if let Some(share) = Share::of(farm, renderer) {

@@ -18,7 +18,7 @@ pub(crate) fn uses_up(farm: &Farm, task: &FrameTask, end: RangeEnd) -> bool {
 pub(crate) fn is_too_much(farm: &Farm, renderer: &Renderer, now: Timestamp) -> bool {
     let window = now - farm.settings.quarantine_window;
     let counted = renderer.failures.iter().filter(|at| **at > window).count();
-    counted + 1 >= farm.settings.quarantine_after as usize
+    counted + 1 >= farm.settings.quarantine_after as usize && !farm.has_bug(crate::Mutant::DiagnosisForgotten)
 }
 
 fn losers_with(task: &FrameTask, worker: &Name) -> usize {

@@ -111,7 +111,7 @@ impl Stage {
 
     fn execute_with(&mut self, command: Command, found: BTreeMap<Key, Fact>) -> Executed {
         let mut facts = Facts::default();
-        found.into_iter().for_each(|(key, fact)| _ = facts.insert(key, fact));
+        found.into_iter().for_each(|(key, fact)| facts.insert(key, fact));
         let executed =
             self.engine.execute(command, &Context { now: self.now, seed: &[7; 32], facts: &facts });
         let changes = self.engine.take_changes();

@@ -2,8 +2,9 @@
 
 use super::{Accepted, FrameBook, Verdict, ensure, rows::is_held};
 use muster_model::{
-    Beat, Completion, FrameCommand, FrameHandout, FrameRejection, FrameReply, FrameTaskRecord, IdRange, Name,
-    Order, Progress, RendererState, SessionStatus, SessionSubmission, Timestamp,
+    Beat, ChunkState, Completion, EntryId, FrameCommand, FrameHandout, FrameRejection, FrameReply,
+    FrameTaskRecord, IdRange, Name, Order, Progress, RendererState, SessionStatus, SessionSubmission,
+    Timestamp,
 };
 
 type Answered<'a> = Result<&'a FrameReply, &'a FrameRejection>;
@@ -26,7 +27,7 @@ impl FrameBook {
                 self.check_granted(*ids, worker)
             }
             (FrameCommand::Complete(completion), result) if !completion.dry => {
-                self.check_completion(completion, result)
+                self.check_completion((completion, exchange), result)
             }
             (FrameCommand::Progress(progress), Ok(_)) => {
                 self.note_dropped(progress, exchange);
@@ -108,12 +109,19 @@ impl FrameBook {
         Ok(())
     }
 
-    fn check_completion(&mut self, completion: &Completion, result: Answered<'_>) -> Verdict {
+    fn check_completion(
+        &mut self,
+        (completion, exchange): (&Completion, u64),
+        result: Answered<'_>,
+    ) -> Verdict {
         match result {
             Ok(FrameReply::Accepted { repeated, worker, attempt }) => {
                 self.check_taken(completion, (worker, *attempt, *repeated))
             }
-            Err(rejection) => self.check_refused(completion, rejection),
+            Err(rejection) => {
+                self.check_late((completion, exchange), rejection)?;
+                self.check_refused(completion, rejection)
+            }
             Ok(_) => Ok(()),
         }
     }
@@ -130,7 +138,7 @@ impl FrameBook {
             record.task == completion.task
                 && record.attempt == attempt
                 && record.worker == *worker
-                && record.state != muster_model::ChunkState::Live
+                && record.state != ChunkState::Live
         });
         let by_holder = completion.worker.as_ref().is_none_or(|said| said == worker);
         ensure(known && by_holder, "completion_not_durable", || format!("{completion:?} with {record:?}"))?;
@@ -156,10 +164,22 @@ impl FrameBook {
                 && completion.worker.as_ref() == Some(&before.worker)
         });
         let retired = same.and_then(|same| self.rows.chunks.get(&same.chunk));
-        let retired = retired.is_some_and(|chunk| chunk.record.state == muster_model::ChunkState::Retired);
+        let retired = retired.is_some_and(|chunk| chunk.record.state == ChunkState::Retired);
         ensure(same.is_none() || retired, "accepted_then_refused", || {
             format!("{completion:?}: {rejection:?}")
         })
+    }
+
+    /// S5: what comes too late is set apart, once more.
+    fn check_late(&self, (completion, exchange): (&Completion, u64), rejection: &FrameRejection) -> Verdict {
+        let record = self.rows.chunks.get(&completion.chunk).map(|chunk| &chunk.record);
+        let retired = record.filter(|record| record.state == ChunkState::Retired);
+        let taken = self.taken.get(&exchange).copied().unwrap_or(Timestamp(0));
+        let is_late = matches!(rejection, FrameRejection::NotHolder { .. })
+            && retired.is_some_and(|record| record.task == completion.task && record.at < taken);
+        let entry = self.rows.quarantine.get(&EntryId::Chunk(completion.chunk));
+        let is_apart = entry.is_some_and(|entry| entry.at >= taken);
+        ensure(!is_late || is_apart, "late_files_left", || format!("{completion:?} with {entry:?}"))
     }
 
     fn check_submission(&self, submission: &SessionSubmission, result: Answered<'_>) -> Verdict {

@@ -1,7 +1,10 @@
 //! S12, S13, S16, S19, invariants 7 and 11: ids are granted once, in order, to whom may work; what replaces them is
 //! recorded.
 
-use super::{FrameBook, Verdict, broken, ensure, rows::Before};
+use super::{
+    FrameBook, Verdict, broken, ensure,
+    rows::{Before, Chunk},
+};
 use crate::scene::Scene;
 use muster_model::{ChunkRecord, ChunkState, EntryId, FrameTaskId, Rebind};
 use std::collections::BTreeMap;
@@ -86,7 +89,8 @@ impl FrameBook {
         }
         self.news.insert(record.task.clone(), record.at);
         before.granted.push(record.ids.chunk);
-        self.rows.write_chunk(record, (self.life, is_first));
+        let (record, life) = (record.clone(), self.life);
+        self.rows.add_chunk(Chunk { record, life, is_first, state });
         Ok(())
     }
 
@@ -98,7 +102,7 @@ impl FrameBook {
             format!("{record:?}, though {} and below were granted", self.ids.next_id)
         })?;
         let follows = (ids.chunk, ids.start) == (self.ids.next_chunk, self.ids.next_id);
-        let fits = ids.end > ids.start && ids.end % self.settings.chunk_size == 0;
+        let fits = ids.end > ids.start && ids.end.is_multiple_of(self.settings.chunk_size);
         ensure(follows && fits, "ids_not_contiguous", || {
             format!("{record:?} after chunk {} up to {}", self.ids.next_chunk - 1, self.ids.next_id)
         })?;
@@ -146,7 +150,7 @@ impl FrameBook {
         ensure(!is_old || is_kept, "result_of_an_older_term_taken", || format!("{record:?}"))?;
         self.news.remove(&record.task);
         before.changed.insert(record.ids.chunk);
-        self.rows.write_chunk(record, (self.life, false));
+        self.rows.end_chunk(record);
         Ok(())
     }
 
@@ -166,7 +170,7 @@ impl FrameBook {
         }
         self.news.remove(&record.task);
         before.changed.insert(record.ids.chunk);
-        self.rows.write_chunk(record, (self.life, false));
+        self.rows.end_chunk(record);
         Ok(())
     }
 

@@ -2,10 +2,12 @@
 
 use super::{
     FrameBook, Verdict, ensure,
-    rows::{Before, is_held},
+    rows::{Before, Chunk, is_held},
 };
 use crate::scene::Scene;
-use muster_model::{ChunkState, FrameTaskId, FrameTaskRecord, FrameTaskStatus, SessionStatus};
+use muster_model::{
+    ChunkState, FrameTaskId, FrameTaskRecord, FrameTaskStatus, Ratio, RendererState, SessionStatus, Timestamp,
+};
 
 impl FrameBook {
     pub(super) fn check_ranges(&self, before: &Before, scene: &mut Scene) -> Verdict {
@@ -19,6 +21,10 @@ impl FrameBook {
             if row.status == FrameTaskStatus::Completed {
                 scene.count("range completed");
             }
+        }
+        for number in &before.changed {
+            let row = self.rows.tasks.get(&self.rows.chunks[number].record.task);
+            row.map_or(Ok(()), |row| self.check_status(row))?;
         }
         for number in &before.granted {
             self.check_given_out(*number, before)?;
@@ -101,6 +107,7 @@ impl FrameBook {
             return Ok(());
         }
         let record = &chunk.record;
+        self.check_load(chunk)?;
         let was_paused = before.farm.is_none_or(|farm| farm.paused);
         let paused = self.rows.farm.paused && was_paused && !self.steered.all;
         ensure(!paused, "grant_while_paused", || format!("{record:?}"))?;
@@ -110,5 +117,26 @@ impl FrameBook {
         let was = before.sessions.get(id).map_or(now, |old| status(old.as_ref()));
         let both = now == Some(SessionStatus::Paused) && was == now;
         ensure(!both || self.steered.sessions.contains(id), "grant_while_paused", || format!("{record:?}"))
+    }
+
+    /// S10: whoever is to stand still is given nothing, and whoever is degraded half; unless a person wants it otherwise.
+    fn check_load(&self, chunk: &Chunk) -> Verdict {
+        let Chunk { record, state, .. } = chunk;
+        if self.by_hand.contains(&(record.task.clone(), record.at)) {
+            return Ok(());
+        }
+        let told = self.queues.get(&record.worker).map_or(&[][..], Vec::as_slice);
+        let is_full = |(at, ratio): &(Timestamp, Ratio)| *at < record.at && ratio.0 >= 1_000_000;
+        ensure(!told.last().is_some_and(is_full), "grant_to_full", || format!("{record:?} after {told:?}"))?;
+        let (Some(row), Some(session)) =
+            (self.rows.tasks.get(&record.task), self.rows.sessions.get(&record.task.session))
+        else {
+            return Ok(());
+        };
+        let is_cut_now = record.attempt == 1 && *state == RendererState::Degraded;
+        let most = (session.frames_per_task / 2).max(1);
+        ensure(!is_cut_now || row.end - row.id.start <= most, "degraded_gets_all", || {
+            format!("{row:?} to one that is {state:?}")
+        })
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Verdict, ensure};
 use muster_model::{
-    ChunkRecord, ChunkState, EntryId, FarmRecord, FrameChange, FrameTaskId, FrameTaskRecord, FrameTaskStatus,
-    Name, QuarantineRecord, RendererRecord, ReplayRecord, SessionId, SessionRecord,
+    ChunkRecord, EntryId, FarmRecord, FrameChange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, Name,
+    QuarantineRecord, RendererRecord, RendererState, ReplayRecord, SessionId, SessionRecord,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +29,8 @@ pub(super) struct Chunk {
     pub(super) life: u32,
     /// The first ids of its attempt; else further ones.
     pub(super) is_first: bool,
+    /// Where the worker stood.
+    pub(super) state: RendererState,
 }
 
 /// What a batch changed, as it was before it.
@@ -91,20 +93,22 @@ impl Rows {
         Ok(())
     }
 
-    /// Writes the state of ids; answers what it was.
-    pub(super) fn write_chunk(&mut self, record: &ChunkRecord, (life, is_first): (u32, bool)) {
+    /// Writes down ids that were granted.
+    pub(super) fn add_chunk(&mut self, chunk: Chunk) {
+        let number = chunk.record.ids.chunk;
+        self.live.entry(chunk.record.task.clone()).or_default().insert(number);
+        self.chunks.insert(number, chunk);
+    }
+
+    /// Writes down that ids are live no more.
+    pub(super) fn end_chunk(&mut self, record: &ChunkRecord) {
         let number = record.ids.chunk;
-        let live = self.live.entry(record.task.clone()).or_default();
-        match record.state {
-            ChunkState::Live => _ = live.insert(number),
-            ChunkState::Used | ChunkState::Retired => _ = live.remove(&number),
+        if let Some(live) = self.live.get_mut(&record.task) {
+            live.remove(&number);
         }
-        if live.is_empty() {
-            self.live.remove(&record.task);
-        }
-        match self.chunks.get_mut(&number) {
-            Some(chunk) => chunk.record = record.clone(),
-            None => drop(self.chunks.insert(number, Chunk { record: record.clone(), life, is_first })),
+        self.live.retain(|_, live| !live.is_empty());
+        if let Some(chunk) = self.chunks.get_mut(&number) {
+            chunk.record = record.clone();
         }
     }
 

@@ -23,6 +23,9 @@ impl FrameBook {
             RendererState::Quarantined => "worker in quarantine",
             RendererState::Removed => "worker removed",
         });
+        let is_out = (moved.from, moved.to) == (RendererState::Quarantined, RendererState::Registered);
+        let is_approved = self.approved.contains(&(moved.worker.clone(), moved.at));
+        ensure(!is_out || is_approved, "quarantine_left_unasked", || format!("{moved:?}"))?;
         if moved.to == RendererState::Lost {
             self.check_silence(&moved.worker, moved.at)?;
         }
@@ -107,11 +110,13 @@ impl FrameBook {
 /// The ways from state to state (S8).
 fn is_way(from: RendererState, to: RendererState) -> bool {
     use RendererState::{Degraded, Healthy, Lost, Quarantined, Registered, Removed};
-    match (from, to) {
-        (Registered, Healthy) | (Registered | Healthy, Degraded) | (Degraded, Healthy) => true,
-        (Registered | Healthy | Degraded, Lost | Quarantined | Removed) => true,
-        (Lost, Quarantined | Removed) | (Quarantined, Removed) => true,
-        (Healthy | Degraded | Lost | Quarantined | Removed, Registered) => true,
+    let is_seen =
+        matches!((from, to), (Registered, Healthy) | (Registered | Healthy, Degraded) | (Degraded, Healthy));
+    let is_put_away = match to {
+        Lost => from.may_work(),
+        Quarantined => from.may_work() || from == Lost,
+        Removed => from != Removed,
         _ => false,
-    }
+    };
+    is_seen || is_put_away || (to == Registered && from != Registered)
 }

@@ -16,7 +16,8 @@ impl Director {
             (8..11, Some(worker)) => Some(FrameCommand::Approve { worker, reason: "mended".into() }),
             (11, Some(worker)) => Some(FrameCommand::Remove { worker, itself: false }),
             (12..15, Some(worker)) => assign(scene, view, worker),
-            (15..18, _) => retire(scene, view),
+            (15..17, _) => retire(scene, view),
+            (17, _) => return retire_all(scene, view),
             (18..20, _) => confirm(scene, view),
             (20..22, _) => return self.order_more(scene),
             (22, _) => self.order_again(scene),
@@ -76,6 +77,18 @@ fn retire(scene: &mut Scene, view: &FarmView<'_>) -> Option<FrameCommand> {
     };
     scene.count("retiring of ids asked");
     Some(FrameCommand::RetireChunk { chunk, task, reason: "wrong".into() })
+}
+
+/// All ids of one range at once.
+fn retire_all(scene: &mut Scene, view: &FarmView<'_>) {
+    let Some(task) = scene.dice.pick(&view.chunks).map(|(_, task)| *task) else {
+        return;
+    };
+    for (chunk, task) in view.chunks.iter().filter(|(_, other)| *other == task) {
+        scene.count("retiring of ids asked");
+        let (chunk, task) = (*chunk, Some((*task).clone()));
+        ask(FrameCommand::RetireChunk { chunk, task, reason: "all wrong".into() }, scene);
+    }
 }
 
 fn confirm(scene: &mut Scene, view: &FarmView<'_>) -> Option<FrameCommand> {

@@ -19,7 +19,10 @@ impl Plain {
             },
             _ => {
                 let attempt = scene.dice.chance(700).then_some(work.handout.attempt);
-                let completion = Completion { attempt, ..self.completion(number, work) };
+                let right = self.completion(number, work);
+                // What progress told of need not be told again.
+                let dropped = if scene.dice.chance(500) { right.dropped } else { 0 };
+                let completion = Completion { attempt, dropped, ..right };
                 self.gossip(&completion, scene);
                 FrameCommand::Complete(Box::new(completion))
             }
@@ -56,10 +59,9 @@ impl Plain {
             Err(FrameRejection::FramesDropped { .. }) => "completion with dropped frames refused",
             Err(_) => "result refused",
         });
-        if let Some(work) = self.works.remove(&number) {
-            if let Some(FrameCommand::Complete(completion)) = work.result {
-                self.remember(*completion, scene);
-            }
+        let result = self.works.remove(&number).and_then(|work| work.result);
+        if let Some(FrameCommand::Complete(completion)) = result {
+            self.remember(*completion, scene);
         }
         self.want_more((0, 500), scene);
     }
@@ -115,7 +117,10 @@ impl Plain {
         let work = &self.works[&number];
         let right = self.completion(number, work);
         let FrameRange { start, end } = right.range;
-        let wrong = match scene.dice.below(7) {
+        let kind = scene.dice.below(7);
+        // What says something else is another body.
+        let right = Completion { digest: Digest(right.digest.0 | (kind as u128 + 2)), ..right };
+        let wrong = match kind {
             0 => Completion { chunk: right.chunk + 1, ..right },
             1 => Completion { chunk: right.chunk.saturating_sub(1), attempt: None, ..right },
             2 => Completion { range: FrameRange { start, end: end + 1 }, ..right },
