@@ -8,7 +8,7 @@ use axum::{
 use muster_coordinator::{Coordinator, ManualClock, Options};
 use muster_door::{Door, DoorSettings, Keys, Peer, assemble};
 use muster_model::{FrameQuery, Millis, Timestamp};
-use muster_simulation::{Simulation, SimulationSettings, output::OutputRoot};
+use muster_simulation::{Checkpoint, Simulation, SimulationSettings, output::OutputRoot};
 use muster_store::MemoryStore;
 use serde_json::{Value, json};
 use std::{path::PathBuf, sync::Arc};
@@ -54,6 +54,14 @@ impl World {
     pub(crate) async fn reborn(self) -> Self {
         self.coordinator.stop().await;
         Self::live(Arc::clone(&self.store), Arc::clone(&self.place), Arc::clone(&self.clock)).await
+    }
+
+    /// A life on a new store that was restored from a checkpoint of this one (S20), on the same disk.
+    pub(crate) async fn restored(self, checkpoint: &[u8]) -> Self {
+        self.coordinator.stop().await;
+        let store = Arc::new(MemoryStore::new());
+        Checkpoint::read(checkpoint).unwrap().restore(&*store, self.place.path()).unwrap();
+        Self::live(store, Arc::clone(&self.place), Arc::clone(&self.clock)).await
     }
 
     async fn live(store: Arc<MemoryStore>, place: Arc<TempDir>, clock: Arc<ManualClock>) -> Self {
@@ -104,6 +112,17 @@ impl World {
         assert_eq!(answer.status, 201, "{answer:?}");
         let text = |key: &str| answer.body[key].as_str().unwrap().to_owned();
         Worker { world: self, id: text("workerId"), token: text("workerToken") }
+    }
+
+    /// A worker that registered in an earlier life.
+    pub(crate) fn known(&self, id: &str, token: &str) -> Worker<'_> {
+        Worker { world: self, id: id.to_owned(), token: token.to_owned() }
+    }
+
+    /// A checkpoint, letter by letter.
+    pub(crate) async fn checkpoint(&self) -> Vec<u8> {
+        let response = self.respond(request("GET /api/v1/checkpoint", ADMIN, Value::Null)).await;
+        axum::body::to_bytes(response.into_body(), 10_000_000).await.unwrap().to_vec()
     }
 
     /// Submits session `s1`.
