@@ -133,7 +133,8 @@ impl Farm {
         let Some(renderer) = self.renderers.get_mut(worker) else {
             return;
         };
-        renderer.resume_owed = renderer.resume_owed.saturating_sub(1);
+        // Whoever may not work is told to stop, but not to go on.
+        renderer.resume_owed = renderer.resume_owed.saturating_sub(renderer.state.may_work().into());
         let left: Vec<_> = core::mem::take(&mut renderer.stops).into_iter().collect();
         let left = left.into_iter().filter(|(_, times)| *times > 1).map(|(task, times)| (task, times - 1));
         renderer.stops = left.collect::<BTreeMap<_, _>>();

@@ -248,6 +248,27 @@ fn a_resume_outlives_the_term() {
     );
 }
 
+/// S2, S9: whoever comes out of quarantine is told what it was not told there.
+#[test]
+fn a_resume_waits_for_the_end_of_quarantine() {
+    check(
+        "
+        0s register W1
+        0s pause-all
+        0s beat W1          => Registered ok pause
+        0s quarantine W1
+        0s resume-all
+        1s beat W1          => Quarantined ok
+        1s beat W1          => Quarantined ok
+        1s beat W1          => Quarantined ok
+        1s beat W1          => Quarantined ok
+        1s beat W1          => Quarantined ok
+        2s approve W1
+        2s beat W1          => Registered ok resume
+    ",
+    );
+}
+
 /// S7, S10: backpressure follows the fuller of the two queues a worker tells of; the status shows the fullest of all.
 #[test]
 fn backpressure() {
