@@ -1,6 +1,6 @@
 //! What the store is told: the rows of everything that changed since it was last asked for.
 
-use super::state::{DirtyFrames, Farm, Session};
+use super::state::{DirtyFrames, Farm, RecentFrames, Session};
 use alloc::{boxed::Box, vec::Vec};
 use muster_model::{
     Change, Effect, FarmRecord, FrameChange, FrameTaskId, FrameTaskRecord, Name, RendererRecord, SessionId,
@@ -48,12 +48,20 @@ impl Farm {
         core::mem::take(&mut self.dirty.effects)
     }
 
-    /// Lets go of what a commit has made findable in the store.
+    /// Lets go of what a commit has made findable in the store; not of what is newer than that.
     pub(crate) fn forget(&mut self, committed: &FrameChange) {
+        let RecentFrames { tasks, sessions, chunks } = &mut self.recent;
+        // Only what was remembered as it is now known: something newer may be on its way.
         match committed {
-            FrameChange::Task(task) if task.status.is_ended() => _ = self.recent.tasks.remove(&task.id),
+            FrameChange::Task(task) if self.recent.tasks.get(&task.id) == Some(task) => {
+                self.recent.tasks.remove(&task.id);
+            }
             FrameChange::Session(session) if !session.open => _ = self.recent.sessions.remove(&session.id),
-            FrameChange::Chunk(chunk) => _ = self.recent.chunks.remove(&chunk.ids.chunk),
+            FrameChange::Chunk(chunk)
+                if self.recent.chunks.get(&chunk.ids.chunk).is_some_and(|r| **r == *chunk) =>
+            {
+                self.recent.chunks.remove(&chunk.ids.chunk);
+            }
             _ => {}
         }
     }

@@ -4,14 +4,14 @@
 //! frame 50, `#2` its second attempt. After every line all invariants are checked. `restart` builds the engine back
 //! from the rows it gave away, as a crash would, and ticks. After `wait W1` a request of W1 waits for a task; `view woken`
 //! says whose requests are to be decided again since the last time. `& COMMAND` came together with the one before it: what
-//! the store knows was looked up for both at once.
+//! the store knows was looked up for both at once. After `slow` no commit is heard of but by `heard`, one at a time.
 
 mod parse;
 mod render;
 
 use crate::{Context, Engine, Executed, Restoring};
 use alloc::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     format,
     string::{String, ToString},
     vec::Vec,
@@ -40,19 +40,23 @@ struct Stage {
     facts: BTreeMap<Key, Fact>,
     /// What it knew before the last command.
     facts_before: BTreeMap<Key, Fact>,
+    is_slow: bool,
+    /// Commits that were not heard of yet.
+    unheard: VecDeque<Vec<Change>>,
 }
 
 impl Stage {
     fn new(settings: Settings) -> Self {
-        let (rows, facts, facts_before) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Self {
             settings,
             engine: Engine::new(settings),
             now: Timestamp(0),
             epoch: 0,
-            rows,
-            facts,
-            facts_before,
+            rows: BTreeMap::new(),
+            facts: BTreeMap::new(),
+            facts_before: BTreeMap::new(),
+            is_slow: false,
+            unheard: VecDeque::new(),
         }
     }
 
@@ -65,6 +69,8 @@ impl Stage {
         let words: Vec<&str> = words.collect();
         let executed = match words[0] {
             "restart" => self.restart(),
+            "slow" => return self.is_slow = true,
+            "heard" => return self.hear_of_commit(),
             "wait" => return self.engine.begin_asking(&parse::name(words[1])),
             "view" => {
                 let told = self.view(&words);
@@ -115,13 +121,21 @@ impl Stage {
         let executed =
             self.engine.execute(command, &Context { now: self.now, seed: &[7; 32], facts: &facts });
         let changes = self.engine.take_changes();
+        self.unheard.push_back(changes);
+        if !self.is_slow {
+            self.hear_of_commit();
+        }
+        executed
+    }
+
+    fn hear_of_commit(&mut self) {
+        let changes = self.unheard.pop_front().expect("a commit is under way");
         self.engine.forget(&changes);
         for change in changes {
             if let Change::Frames(change) = change {
                 self.keep(change);
             }
         }
-        executed
     }
 
     fn restart(&mut self) -> Executed {

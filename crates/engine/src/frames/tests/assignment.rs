@@ -268,6 +268,26 @@ fn a_range_is_reopened_once() {
     );
 }
 
+/// S5, S17: a range that was done anew before the store knew of its first result: what is known of it is the second.
+#[test]
+fn the_last_result_is_remembered() {
+    check(
+        "
+        0s register W1
+        0s submit s frames=20 per=10
+        0s ask W1                           => s.0 [0, 10) #1 chunk=1
+        1s slow
+        1s complete s.0 W1 #1 chunk=1 0..10 => accepted
+        1s retire 1 s.0                     -> retired 1; apart chunk-1; reopened s.0
+        1s ask W1                           => s.0 [0, 10) #2 chunk=2 replay
+        1s complete s.0 W1 #2 chunk=2 0..10 => accepted
+        1s heard
+        1s complete s.0 W1 #2 chunk=2 0..10 -> => again
+        1s retire 1 s.0                     -> => done
+    ",
+    );
+}
+
 /// Adaptive ranges: the slow get less, and towards the end everybody does, so that nobody is waited for long.
 #[test]
 fn ranges_follow_speed_and_the_end() {
