@@ -7,12 +7,14 @@ use crate::{
 };
 use muster_engine::{Context, Engine};
 use muster_model::{
-    Command, Effect, Explanation, Facts, FrameQuery, FrameView, Key, Millis, Name, Rejection, Reply, Subject,
-    TaskId, TaskRecord, Timestamp,
+    Command, Effect, Explanation, Facts, FrameCommand, FrameQuery, FrameView, Key, Millis, Name, Rejection,
+    Reply, Subject, TaskId, TaskRecord, Timestamp,
 };
 use muster_store::{Batch, FeedEntry};
 use std::sync::Arc;
 
+/// Requests of one simulation worker that may wait; more than it has any use for.
+const WAITING_PER_RENDERER: usize = 16;
 /// How often signs of life are written down.
 const SIGHTINGS_EVERY: Millis = Millis::from_secs(5);
 /// How often it is looked for waiting requests whose sender went away.
@@ -112,10 +114,21 @@ impl<R> Desk<R> {
         let Request { command, wait_until, mut handle } = request;
         let waits =
             wait_until.filter(|until| *until > now).and_then(|until| Some((Asked::of(&command)?, until)));
+        let enrolled = match &command {
+            Command::Frames(FrameCommand::Register(registration)) => Some(registration.worker.clone()),
+            _ => None,
+        };
         let result = self.execute(command, now, facts);
+        if let Some(worker) = enrolled.filter(|_| result.is_ok()) {
+            // Whoever waits under the token before is answered with nothing: what there is belongs to the new one (S1).
+            self.dismiss_renderer(&worker, 0, now);
+        }
         match (waits, &result) {
             (Some((asked, until)), Ok(reply)) if Asked::is_unmet(reply) => {
                 (self.parks)(&mut handle);
+                if let Asked::Frames(worker) = &asked {
+                    self.dismiss_renderer(worker, WAITING_PER_RENDERER - 1, now);
+                }
                 self.begin_waiting(&asked);
                 self.parked.park(Waiting { asked, until, handle });
             }
@@ -247,6 +260,14 @@ impl<R> Desk<R> {
             for number in concerned {
                 self.retry_waiting(number, now);
             }
+        }
+    }
+
+    /// Ends the waits of a simulation worker but for the newest `kept`, so that no one fills the room for all.
+    fn dismiss_renderer(&mut self, worker: &Name, kept: usize, now: Timestamp) {
+        let waiting = self.parked.of_renderer(worker);
+        for number in waiting.iter().take(waiting.len().saturating_sub(kept)) {
+            self.answer_waiting(*number, now);
         }
     }
 

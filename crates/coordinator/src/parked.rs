@@ -98,6 +98,12 @@ impl<R> Parked<R> {
         self.requests.insert(self.next, waiting);
     }
 
+    /// A simulation worker's requests, oldest first.
+    pub(crate) fn of_renderer(&self, worker: &Name) -> Vec<u64> {
+        let line = self.by_worker.get(&(Kind::Frames, worker.clone()));
+        line.into_iter().flatten().copied().collect()
+    }
+
     /// The requests that a wake-up concerns, oldest first.
     pub(crate) fn concerned(&self, woken: &Woken) -> Vec<u64> {
         if woken.all {

@@ -43,7 +43,7 @@ pub use door::{Door, DoorSettings};
 pub use fields::{Fields, Item, NAME_PATTERN};
 pub use json::read_json;
 pub use keys::Keys;
-pub use limit::Deadline;
+pub use limit::{Deadline, Place};
 pub use listen::{DRAIN_MAX, listen};
 pub use metrics::{Gather, Metrics};
 pub use params::{Params, PathText};

@@ -16,7 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use muster_coordinator::Refusal;
-use muster_door::{Door, JsonBody, Node, Operator, Params, Problem};
+use muster_door::{Door, JsonBody, Node, Operator, Params, Place, Problem};
 use muster_model::{Command, JobId, Name, PullReply, Recorded, Reply};
 use muster_store::Reader;
 use serde_json::Value;
@@ -46,9 +46,14 @@ pub fn routes_with(board: Board) -> OpenApiRouter<Door> {
     request_body = PullRequest,
     responses((status = 200, description = "Work for the node, and what it must stop", body = PullAnswer<'static>))
 )]
-async fn pull(State(door): State<Door>, node: Node, JsonBody(body): JsonBody) -> Result<Response, Problem> {
+async fn pull(
+    State(door): State<Door>,
+    place: Place,
+    node: Node,
+    JsonBody(body): JsonBody,
+) -> Result<Response, Problem> {
     check_claim(&door, &node, claimed_node(&body).as_ref())?;
-    serve(&door, read_pull(&body)?).await
+    serve(&door, read_pull(&body)?, place).await
 }
 
 /// Hands a node one job.
@@ -67,8 +72,8 @@ async fn pull(State(door): State<Door>, node: Node, JsonBody(body): JsonBody) ->
 async fn pull_one(
     method: Method,
     State(door): State<Door>,
-    node: Node,
-    params: Params,
+    place: Place,
+    (node, params): (Node, Params),
 ) -> Result<Response, Problem> {
     if method == Method::HEAD {
         // Its answer would be thrown away, and the job in it with it.
@@ -76,7 +81,7 @@ async fn pull_one(
     }
     let worker = params.name("node_id")?;
     check_claim(&door, &node, Some(&worker))?;
-    serve(&door, order_one(worker, params.opt_integer_in("wait_ms", 0..=WHOLE_MAX)?)).await
+    serve(&door, order_one(worker, params.opt_integer_in("wait_ms", 0..=WHOLE_MAX)?), place).await
 }
 
 /// Takes a node's report; a repeat of the same `event_id` changes nothing.
@@ -129,7 +134,8 @@ pub(crate) fn check_claim(door: &Door, node: &Node, claimed: Option<&Name>) -> R
     node.speaks_for(door, claimed).map_err(|_| Problem::unauthorized())
 }
 
-async fn serve(door: &Door, order: PullOrder) -> Result<Response, Problem> {
+async fn serve(door: &Door, order: PullOrder, place: Place) -> Result<Response, Problem> {
+    place.wait_apart(order.wait)?;
     let reply = door.coordinator.pull(order.pull, order.wait).await.map_err(refuse)?;
     let runs = runs_of(door, &reply).await?;
     Ok(Json(answer_pull(&reply, &runs, door.coordinator.now())).into_response())

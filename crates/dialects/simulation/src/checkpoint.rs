@@ -29,7 +29,7 @@ impl Simulation {
                 FrameView::Status(status) => status,
                 _ => return Err(Refusal::Unavailable),
             },
-            renderers: match coordinator.frames(FrameQuery::Renderers).await? {
+            renderers: match coordinator.frames(FrameQuery::AllRenderers).await? {
                 FrameView::Renderers(renderers) => renderers,
                 _ => return Err(Refusal::Unavailable),
             },

@@ -4,7 +4,12 @@ use super::{
     decide::find_work,
     state::{Crew, Farm},
 };
-use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    format,
+    string::String,
+    vec::Vec,
+};
 use muster_model::{FrameTaskId, IdRange, Name, Timestamp};
 
 type Broken = Result<(), String>;
@@ -106,7 +111,7 @@ fn invariant_only_the_fit_hold_leases(farm: &Farm) -> Broken {
     })
 }
 
-/// What the crew amounts to is what a look at everybody would say.
+/// What the crew amounts to, and who has something to give out, is what a look at everybody would say.
 fn invariant_crew_agrees(farm: &Farm) -> Broken {
     let mut counted = Crew::default();
     for (name, renderer) in &farm.renderers {
@@ -114,7 +119,11 @@ fn invariant_crew_agrees(farm: &Farm) -> Broken {
     }
     let kept = &farm.crew;
     let same = (kept.able, kept.rated, kept.rate_sum) == (counted.able, counted.rated, counted.rate_sum);
-    if same && kept.reachable == counted.reachable {
+    let offering: BTreeSet<u64> = farm.sessions.values().filter(|s| s.has_work()).map(|s| s.seq).collect();
+    if offering != farm.offering {
+        return Err(format!("{offering:?} have something to give out, believed {:?}", farm.offering));
+    }
+    if same && kept.reachable == counted.reachable && kept.hungry == counted.hungry {
         Ok(())
     } else {
         Err(format!("the crew is {counted:?}, believed {kept:?}"))

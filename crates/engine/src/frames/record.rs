@@ -51,16 +51,15 @@ impl Farm {
     /// Lets go of what a commit has made findable in the store; not of what is newer than that.
     pub(crate) fn forget(&mut self, committed: &FrameChange) {
         let RecentFrames { tasks, sessions, chunks } = &mut self.recent;
-        // Only what was remembered as it is now known: something newer may be on its way.
         match committed {
-            FrameChange::Task(task) if self.recent.tasks.get(&task.id) == Some(task) => {
-                self.recent.tasks.remove(&task.id);
+            FrameChange::Task(task) if tasks.get(&task.id).is_some_and(|kept| kept == task) => {
+                tasks.remove(&task.id);
             }
-            FrameChange::Session(session) if !session.open => _ = self.recent.sessions.remove(&session.id),
+            FrameChange::Session(session) if !session.open => _ = sessions.remove(&session.id),
             FrameChange::Chunk(chunk)
-                if self.recent.chunks.get(&chunk.ids.chunk).is_some_and(|r| **r == *chunk) =>
+                if chunks.get(&chunk.ids.chunk).is_some_and(|kept| **kept == *chunk) =>
             {
-                self.recent.chunks.remove(&chunk.ids.chunk);
+                chunks.remove(&chunk.ids.chunk);
             }
             _ => {}
         }

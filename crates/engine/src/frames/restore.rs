@@ -58,6 +58,8 @@ impl Farm {
         if self.has_bug(Mutant::MergeForgotten) {
             self.dirty.check_sessions.clear();
         }
+        let ids: Vec<_> = self.sessions.keys().cloned().collect();
+        ids.iter().for_each(|id| self.reindex(id));
         self.dirty.check_supply = true;
     }
 
@@ -118,7 +120,8 @@ impl Farm {
                 _ = session.ready.insert((order, range.start))
             }
             FrameTaskStatus::Assigned | FrameTaskStatus::Running => {
-                task.lease = Some(Assignment::of_an_earlier_term(now));
+                let watched_at = Some(now + self.settings.stall);
+                task.lease = Some(Assignment { watched_at, ..Assignment::of_an_earlier_term(now) });
                 self.chunks.insert(record.ids.chunk, record.id.clone());
                 if let Some(renderer) = self.renderers.get_mut(&record.worker) {
                     renderer.live.insert(record.id.clone());
@@ -146,7 +149,16 @@ impl Farm {
 
 impl Assignment {
     fn of_an_earlier_term(now: Timestamp) -> Self {
-        Self { extra: Vec::new(), pushes: None, shown: true, processed: 0, heard_at: now, unbound: true }
+        Self {
+            extra: Vec::new(),
+            pushes: None,
+            shown: true,
+            processed: 0,
+            heard_at: now,
+            watched_at: None,
+            lines: 0,
+            unbound: true,
+        }
     }
 }
 

@@ -35,7 +35,7 @@ impl Farm {
         if self.has_bug(Mutant::AskerNotWoken) {
             return Vec::new();
         }
-        woken.retain(|name| self.crew.asking.contains(name));
+        woken.retain(|name| self.renderers.get(name).is_some_and(|renderer| renderer.asking > 0));
         if core::mem::take(&mut self.dirty.check_wake) {
             woken.extend(self.worth_waking());
         }
@@ -44,21 +44,12 @@ impl Farm {
 
     /// Tells that a request of a worker waits for a task from now on.
     pub(crate) fn begin_asking(&mut self, worker: &Name) {
-        if let Some(renderer) = self.renderers.get_mut(worker) {
-            renderer.asking += 1;
-            self.crew.asking.insert(worker.clone());
-        }
+        self.adjust_renderer(worker, |renderer| renderer.asking += 1);
     }
 
     /// Tells that it was answered or given up; what it was woken for may be for somebody else.
     pub(crate) fn end_asking(&mut self, worker: &Name) {
-        let left = self.renderers.get_mut(worker).map(|renderer| {
-            renderer.asking = renderer.asking.saturating_sub(1);
-            renderer.asking
-        });
-        if left.unwrap_or(0) == 0 {
-            self.crew.asking.remove(worker);
-        }
+        self.adjust_renderer(worker, |renderer| renderer.asking = renderer.asking.saturating_sub(1));
         self.dirty.check_wake = true;
     }
 
@@ -74,24 +65,21 @@ impl Farm {
         let can = |name: &&Name| {
             self.renderers.get(*name).is_some_and(|renderer| may_be_given(self, renderer, context.now))
         };
-        let is_healthy = |name: &&Name| self.renderers[*name].state == RendererState::Healthy;
-        let mut able =
-            self.crew.reachable.iter().filter(can).filter(|_| !self.has_bug(Mutant::PushForgotten));
-        let first = able.next()?;
-        let worker = if is_healthy(&first) { first } else { able.find(is_healthy).unwrap_or(first) };
+        let mut able = self.crew.reachable.iter().flatten().filter(|_| !self.has_bug(Mutant::PushForgotten));
+        let worker = able.find(can).filter(|_| !self.offering.is_empty())?;
         let work = find_work(self, &self.renderers[worker], context.now)?;
         let granted = grant(self, &work, (worker, Told::ByPush), context.now).ok()?;
         Some(FrameEvent::RangeGranted(Box::new(granted)))
     }
 
     fn worth_waking(&self) -> Vec<Name> {
-        let mut pieces = self.pieces(self.crew.asking.len());
-        if pieces == 0 {
+        let mut pieces = self.pieces(self.crew.hungry.len());
+        if pieces == 0 || self.paused {
             return Vec::new();
         }
         let renderer = |name: &Name| &self.renderers[name];
         let could = |name: &&Name| find_work(self, renderer(name), self.latest).is_some();
-        let mut able: Vec<&Name> = self.crew.asking.iter().filter(could).collect();
+        let mut able: Vec<&Name> = self.crew.hungry.iter().filter(could).collect();
         able.sort_by_key(|name| rank(renderer(name)));
         pieces = pieces.min(able.len());
         able.into_iter().take(pieces).cloned().collect()
@@ -100,7 +88,8 @@ impl Farm {
     /// How many ranges could be given out, counted up to `most`.
     fn pieces(&self, most: usize) -> usize {
         let mut pieces = 0usize;
-        for session in self.sessions.values().filter(|session| session.is_serving()) {
+        let offering = self.offering.iter().filter_map(|seq| self.sessions.get(self.by_age.get(seq)?));
+        for session in offering {
             // At least so many: a stretch may be cut finer, and is offered again when it is.
             let uncut = session.uncut_frames().div_ceil(session.per_task);
             pieces = pieces.saturating_add(session.ready.len());

@@ -28,6 +28,8 @@ pub(crate) struct Farm {
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     /// Open sessions by age: the oldest is served first.
     pub(crate) by_age: BTreeMap<u64, SessionId>,
+    /// Those of them that have something to give out.
+    pub(crate) offering: BTreeSet<u64>,
     pub(crate) session_seq: u64,
     /// Live chunks and whose they are.
     pub(crate) chunks: Map<u64, FrameTaskId>,
@@ -61,10 +63,10 @@ pub(crate) struct Crew {
     /// Those of them whose rate is known, and the sum of these rates.
     pub(crate) rated: u64,
     pub(crate) rate_sum: u64,
-    /// Those that take tasks by push and have a free slot.
-    pub(crate) reachable: BTreeSet<Name>,
-    /// Those that wait for a task.
-    pub(crate) asking: BTreeSet<Name>,
+    /// Those that take tasks by push and have a free slot: the healthy ones, and the others.
+    pub(crate) reachable: [BTreeSet<Name>; 2],
+    /// Those that wait for a task and have a free slot.
+    pub(crate) hungry: BTreeSet<Name>,
 }
 
 /// What to look at when it is time.
@@ -183,8 +185,12 @@ pub(crate) struct Assignment {
     pub(crate) shown: bool,
     /// Frames made so far, as told.
     pub(crate) processed: u64,
-    /// When something new was heard of it.
+    /// When it was last heard of.
     pub(crate) heard_at: Timestamp,
+    /// When it is looked whether it is still heard of.
+    pub(crate) watched_at: Option<Timestamp>,
+    /// Lines it left in the diagnostics log.
+    pub(crate) lines: usize,
     /// From an earlier term, and its worker has not come back with it yet (S19).
     pub(crate) unbound: bool,
 }
@@ -244,13 +250,32 @@ impl Farm {
 
     /// Changes a worker, with what the crew amounts to taken down before and put up after.
     pub(crate) fn change_renderer(&mut self, name: &Name, change: impl FnOnce(&mut Renderer)) {
-        let Some(renderer) = self.renderers.get_mut(name) else {
-            return;
-        };
-        self.crew.take_down(renderer, name);
-        change(renderer);
-        self.crew.put_up(renderer, name);
+        self.adjust_renderer(name, change);
         self.dirty.renderers.insert(name.clone());
+    }
+
+    /// As [`Self::change_renderer`], for what is not durable.
+    pub(crate) fn adjust_renderer(&mut self, name: &Name, change: impl FnOnce(&mut Renderer)) {
+        if let Some(renderer) = self.renderers.get_mut(name) {
+            self.crew.take_down(renderer, name);
+            change(renderer);
+            self.crew.put_up(renderer, name);
+        }
+    }
+
+    /// Whether anything of a session is given out now.
+    pub(crate) fn gives_out(&self, id: &SessionId) -> bool {
+        !self.paused && self.sessions.get(id).is_some_and(Session::is_serving)
+    }
+
+    /// Keeps up which sessions have something to give out.
+    pub(crate) fn reindex(&mut self, id: &SessionId) {
+        if let Some(session) = self.sessions.get(id) {
+            match session.has_work() {
+                true => self.offering.insert(session.seq),
+                false => self.offering.remove(&session.seq),
+            };
+        }
     }
 
     /// Sets the timer that looks at a worker, unless an earlier one is set.
@@ -273,7 +298,10 @@ impl Farm {
 
 impl Crew {
     pub(crate) fn take_down(&mut self, renderer: &Renderer, name: &Name) {
-        self.reachable.remove(name);
+        self.hungry.remove(name);
+        for reachable in &mut self.reachable {
+            reachable.remove(name);
+        }
         if renderer.state.may_work() {
             self.able -= 1;
             self.rated -= u64::from(renderer.rate.is_some());
@@ -288,8 +316,16 @@ impl Crew {
         self.able += 1;
         self.rated += u64::from(renderer.rate.is_some());
         self.rate_sum += renderer.rate.unwrap_or(0);
-        if renderer.endpoint.is_some() && renderer.bound && renderer.has_free_slot() {
-            self.reachable.insert(name.clone());
+        if !renderer.has_free_slot() {
+            return;
+        }
+        if renderer.asking > 0 {
+            self.hungry.insert(name.clone());
+        }
+        if renderer.endpoint.is_some() && renderer.bound {
+            let [healthy, others] = &mut self.reachable;
+            let place = if renderer.state == RendererState::Healthy { healthy } else { others };
+            place.insert(name.clone());
         }
     }
 }
@@ -332,7 +368,8 @@ impl Renderer {
     fn next_look(&self, settings: &FrameSettings) -> Option<Timestamp> {
         match self.state {
             RendererState::Removed => Some(self.state_since.max(self.heard_at) + FORGET_AFTER),
-            RendererState::Lost | RendererState::Quarantined => None,
+            RendererState::Lost => Some(self.state_since.max(self.heard_at) + FORGET_LOST_AFTER),
+            RendererState::Quarantined => None,
             _ => {
                 let silent = self.heard_at + settings.silence_max();
                 Some(self.rests_until.map_or(silent, |rest| rest.min(silent)))
@@ -358,6 +395,10 @@ impl Session {
         self.status == SessionStatus::Running
     }
 
+    pub(crate) fn has_work(&self) -> bool {
+        self.is_serving() && !(self.ready.is_empty() && self.uncut.is_empty())
+    }
+
     pub(crate) fn uncut_frames(&self) -> u64 {
         self.uncut.iter().map(|(start, end)| end - start).sum()
     }
@@ -369,5 +410,7 @@ impl Session {
     }
 }
 
+/// How long a lost worker is remembered that never came back.
+pub(crate) const FORGET_LOST_AFTER: Millis = Millis::from_secs(30 * 86_400);
 /// How long a removed worker is remembered after it was last heard of (S6).
 pub(crate) const FORGET_AFTER: Millis = Millis::from_secs(3600);

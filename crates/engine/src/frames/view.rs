@@ -15,19 +15,18 @@ impl Farm {
     pub(crate) fn view(&self, query: &FrameQuery, now: Timestamp) -> FrameView {
         match query {
             FrameQuery::Status => FrameView::Status(self.status(now)),
-            FrameQuery::Renderers => FrameView::Renderers(
+            FrameQuery::AllRenderers => FrameView::Renderers(
                 self.renderers
                     .iter()
                     .map(|(name, renderer)| self.renderer_view(name, renderer, now))
                     .collect(),
             ),
-            FrameQuery::Renderer(name) => FrameView::Renderers(
-                self.renderers
-                    .get(name)
-                    .map(|renderer| self.renderer_view(name, renderer, now))
-                    .into_iter()
-                    .collect(),
-            ),
+            FrameQuery::Renderers(names) => {
+                let known = names.iter().filter_map(|name| self.renderers.get_key_value(name));
+                FrameView::Renderers(
+                    known.map(|(name, found)| self.renderer_view(name, found, now)).collect(),
+                )
+            }
             FrameQuery::Session(id) => {
                 FrameView::Session(self.sessions.get(id).map(|session| self.session_view(id, session)))
             }
@@ -43,7 +42,8 @@ impl Farm {
         for session in self.sessions.values() {
             *sessions.entry(session.status).or_insert(0) += 1;
         }
-        let depth = self.renderers.values().filter_map(|renderer| renderer.max_queue_ratio).max();
+        let able = self.renderers.values().filter(|renderer| renderer.state.may_work());
+        let depth = able.filter_map(|renderer| renderer.max_queue_ratio).max();
         let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         StatusView {
             renderers: renderers.into_iter().collect(),

@@ -127,7 +127,7 @@ pub enum FrameCommand {
     Merged {
         /// Which.
         session: SessionId,
-        /// Why it is not whole, and will not be by itself: frames that had to be skipped (S23), a fragment that is gone.
+        /// What it had to leave out (S23).
         fault: Option<Box<str>>,
     },
 }

@@ -23,6 +23,8 @@ pub enum FrameEvent {
     RendererForgotten { worker: Name },
     /// A heartbeat was heard (volatile).
     HeartbeatHeard { heartbeat: Heartbeat, at: Timestamp },
+    /// A worker that was removed called (volatile, S6).
+    ZombieHeard { worker: Name, at: Timestamp },
     /// A worker told what it is at in this term, and keeps it (volatile, S19).
     RendererBound { worker: Name, kept: Option<FrameTaskId> },
     /// A worker was told orders (volatile).

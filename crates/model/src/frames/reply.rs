@@ -123,6 +123,10 @@ pub enum FrameRejection {
     ChunkForeign { expected: u64 },
     /// Frames were dropped and the session is strict (S26).
     FramesDropped { dropped: u64 },
+    /// The worker was lost, and must register anew (S8).
+    Lost,
+    /// One attempt has as many chunks as it can get (S13).
+    TooManyChunks { max: usize },
     /// No such chunk.
     ChunkUnknown,
     /// There are no more ids (S13).

@@ -13,9 +13,9 @@ pub enum FrameQuery {
     /// All in all (S7).
     Status,
     /// Every worker.
-    Renderers,
-    /// One worker.
-    Renderer(Name),
+    AllRenderers,
+    /// These workers.
+    Renderers(Vec<Name>),
     /// One open session.
     Session(SessionId),
 }
@@ -25,7 +25,7 @@ pub enum FrameQuery {
 pub enum FrameView {
     /// To `Status`.
     Status(StatusView),
-    /// To `Renderers` and `Renderer`.
+    /// To `AllRenderers` and `Renderers`.
     Renderers(Vec<RendererView>),
     /// To `Session`; `None` when it is not open.
     Session(Option<SessionView>),

@@ -200,10 +200,7 @@ impl RangeEnd {
     /// Whether it counts towards the attempts of the task (S8).
     #[must_use]
     pub const fn counts_against_task(self) -> bool {
-        matches!(
-            self,
-            Self::WorkerLost | Self::Failed | Self::Stalled | Self::FramesDropped | Self::GivenBack
-        )
+        matches!(self, Self::WorkerLost | Self::Failed | Self::Stalled | Self::FramesDropped | Self::Replaced)
     }
 
     /// Whether it counts towards the diagnosis of the worker (S8).

@@ -47,6 +47,7 @@ pub(crate) const OLD_TRANSITIONS: &str = "DELETE FROM sim_transitions WHERE id I
 pub(crate) const OLD_DIAGNOSTICS: &str = "DELETE FROM sim_diagnostics WHERE id IN \
      (SELECT id FROM (SELECT id, at FROM sim_diagnostics ORDER BY id LIMIT ?2) WHERE at < ?1)";
 
-/// What nobody has looked at stays.
+/// What nobody has looked at stays, unless there is nothing to look at.
 pub(crate) const OLD_QUARANTINE: &str = "DELETE FROM sim_quarantine WHERE id IN \
-     (SELECT id FROM sim_quarantine WHERE confirmed IS NOT NULL AND at < ?1 ORDER BY at LIMIT ?2)";
+     (SELECT id FROM sim_quarantine WHERE (confirmed IS NOT NULL OR (moved = 1 AND files = 0)) AND at < ?1 \
+      ORDER BY at LIMIT ?2)";

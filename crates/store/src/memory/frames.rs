@@ -121,7 +121,10 @@ impl FrameTables {
     pub(crate) fn prune(&mut self, cutoff: Timestamp) -> bool {
         self.transitions.retain(|transition| transition.at >= cutoff);
         self.diagnostics.retain(|_, line| line.at >= cutoff);
-        self.quarantine.retain(|_, entry| entry.confirmed.is_none() || entry.at >= cutoff);
+        self.quarantine.retain(|_, entry| {
+            let is_settled = entry.confirmed.is_some() || (entry.moved && entry.files == 0);
+            !is_settled || entry.at >= cutoff
+        });
         let old = |session: &&SessionRecord| !session.open && session.ended_at.is_some_and(|at| at < cutoff);
         let sessions: Vec<SessionId> =
             self.sessions.values().filter(old).map(|session| session.id.clone()).take(SESSIONS_MAX).collect();

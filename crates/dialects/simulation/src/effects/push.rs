@@ -156,7 +156,8 @@ fn client(with_tls: bool) -> Result<Client, String> {
     // Whoever comes first chooses; it is the same choice everywhere.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = if with_tls { Client::builder() } else { Client::builder().tls_certs_only([]) };
-    let builder = builder.redirect(reqwest::redirect::Policy::none()).no_proxy().timeout(ANSWER_WITHIN);
+    let builder = builder.redirect(reqwest::redirect::Policy::none()).no_proxy();
+    let builder = builder.connect_timeout(CONNECT_WITHIN).timeout(ANSWER_WITHIN);
     builder.build().map_err(|error| because(&error))
 }
 
@@ -185,6 +186,7 @@ fn because(error: &reqwest::Error) -> String {
 
 /// The header of the signature.
 pub(super) const SIGNATURE: HeaderName = HeaderName::from_static("x-muster-signature");
+const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 const CALLS_MAX: usize = 64;

@@ -1,7 +1,7 @@
 //! The files that tell of a session as a whole: read from the store, page by page, and written (S21).
 
 use super::{Runner, Trouble, Wish};
-use crate::output::{OutputError, SessionFiles};
+use crate::output::{SessionFiles, left_out};
 use muster_model::{FrameCommand, FrameTaskStatus, Name, SessionId};
 use muster_store::{Cursor, Page, Reader, StoreError};
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ struct Known {
 enum Merge {
     /// A range was given out anew, or the session has ended.
     NotDue,
-    /// The manifest is there; with a fault it is not whole, and trying again would not help.
+    /// The manifest is there; what it had to leave out is said.
     Written { fault: Option<Box<str>> },
 }
 
@@ -50,24 +50,18 @@ impl Runner {
         }
     }
 
-    /// Writes the manifest, whole or as whole as it will ever be.
+    /// Writes the manifest.
     async fn merge(&self, session: &SessionId) -> Result<Merge, Trouble> {
         let _place = self.writers.acquire().await;
         let Some(known) = self.read_session(session).await?.filter(|known| known.is_mergeable) else {
             return Ok(Merge::NotDue);
         };
         let accepted = self.read_accepted(session).await?;
-        let report = match self.on_disk(move |root| root.merge(&known.files, &accepted)).await {
-            Err(Trouble::Output(incomplete @ OutputError::Incomplete { .. })) => {
-                tracing::warn!(%session, "{incomplete}");
-                return Ok(Merge::Written { fault: Some(incomplete.to_string().into()) });
-            }
-            report => report?,
-        };
+        let report = self.on_disk(move |root| root.merge(&known.files, &accepted)).await?;
         for warning in &report.warnings {
             tracing::warn!(%session, file = warning.file, "{}", warning.warning);
         }
-        Ok(Merge::Written { fault: None })
+        Ok(Merge::Written { fault: left_out(&report).map(Into::into) })
     }
 
     async fn read_session(&self, session: &SessionId) -> Result<Option<Known>, Trouble> {

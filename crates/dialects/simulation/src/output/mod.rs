@@ -31,6 +31,7 @@ mod tests;
 
 pub use error::{OutputError, PathFault};
 pub use session::SessionFiles;
+pub(crate) use session::left_out;
 pub(crate) use walk::hex;
 
 use directory::Directory;

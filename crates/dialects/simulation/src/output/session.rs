@@ -8,7 +8,7 @@ use super::{
     fragment::{META, as_fault, fragment_file},
 };
 use muster_manifest::{
-    FragmentName, FrameRange, MergeError, MergeOptions, MergeReport, Replay, SESSION, Session,
+    FragmentName, FrameRange, MergeError, MergeOptions, MergeReport, Replay, SESSION, Session, Skipped,
     merge_directory,
 };
 use muster_model::{Name, ReplayRecord, SessionId};
@@ -164,22 +164,25 @@ fn check_all_there(meta: &Directory, accepted: &HashMap<u64, Name>) -> Result<()
     Err(OutputError::Incomplete { path: meta.path().to_owned(), reason })
 }
 
-/// What keeps a merge from being whole.
+/// What a manifest left out though it was handed in: frames whose time runs backwards (S23).
+pub(crate) fn left_out(report: &MergeReport) -> Option<String> {
+    let part = |part: &Skipped| format!("{} ({})", part.frame_range, part.reason);
+    (!report.skipped.is_empty())
+        .then(|| format!("the manifest leaves out frames {}", listed(&report.skipped, part)))
+}
+
+/// What keeps a merge from being whole and can be mended.
 fn shortcomings(report: &MergeReport) -> Option<String> {
-    if report.is_fine() {
-        return None;
-    }
     let mut reasons = Vec::new();
     if !report.refusals.is_empty() {
         let refusals = listed(&report.refusals, |refused| format!("{}: {}", refused.file, refused.reason));
         reasons.push(format!("refused {refusals}"));
     }
-    if !report.skipped.is_empty() {
-        let skipped = listed(&report.skipped, |part| format!("{} ({})", part.frame_range, part.reason));
-        reasons.push(format!("left out frames {skipped}"));
-    }
     if !report.gaps.is_empty() {
         reasons.push(format!("no fragment for frames {}", listed(&report.gaps, FrameRange::to_string)));
+    }
+    if reasons.is_empty() {
+        return None;
     }
     let reasons = reasons.join("; ");
     Some(format!("{reasons}; mend the files, or retire their chunks to have the frames done anew"))

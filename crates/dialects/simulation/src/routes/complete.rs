@@ -47,9 +47,12 @@ async fn complete(
     let task: FrameTaskId = id.id("task")?;
     check_claim(&caller, &value)?;
     let handed = read_completion(&value, &String::from_utf8_lossy(&bytes))?;
-    let _turn = simulation.0.completing.lock(task.clone()).await;
-    let hand_in = HandIn { simulation: &simulation, worker: caller.0, task, handed };
-    hand_in.carry_out().await.map(Json)
+    // Begun, it is seen through, also when its caller goes away: the turn must not pass on while a file is being written.
+    let seen_through = tokio::spawn(async move {
+        let _turn = simulation.0.completing.lock(task.clone()).await;
+        HandIn { simulation: &simulation, worker: caller.0, task, handed }.carry_out().await
+    });
+    seen_through.await.map_err(|error| Problem::internal(&error))?.map(Json)
 }
 
 /// One completion on its way.

@@ -38,8 +38,12 @@ async fn list(_: Operator, State(door): State<Door>, params: Params) -> Result<J
     let page = params.cursor()?;
     let Page { items, next } =
         door.coordinator.read(move |store| store.renderers(&page)).await.map_err(refuse)?;
-    let views: HashMap<Name, RendererView> =
-        views(&door, FrameQuery::Renderers).await?.into_iter().map(|view| (view.id.clone(), view)).collect();
+    let names = items.iter().map(|record| record.id.clone()).collect();
+    let views: HashMap<Name, RendererView> = views(&door, FrameQuery::Renderers(names))
+        .await?
+        .into_iter()
+        .map(|view| (view.id.clone(), view))
+        .collect();
     let workers = items.iter().map(|record| show_worker(record, views.get(&record.id))).collect();
     Ok(Json(WorkerList { workers, next }))
 }
@@ -125,7 +129,7 @@ async fn broadcast(
 }
 
 async fn detail(door: &Door, worker: Name) -> Result<Json<WorkerDetail>, Problem> {
-    let view = views(door, FrameQuery::Renderer(worker.clone())).await?;
+    let view = views(door, FrameQuery::Renderers(vec![worker.clone()])).await?;
     let found = door
         .coordinator
         .read(move |store| Ok((store.renderer(&worker)?, store.transitions(&worker, TRANSITIONS_MAX)?)));

@@ -45,5 +45,5 @@ async fn warnings(door: &Door) -> Result<Vec<Warning>, Problem> {
     Ok(alerts.items.into_iter().filter(|alert| alert.at >= since).filter_map(show_warning).collect())
 }
 
-const ALERTS_MAX: u32 = 100;
+const ALERTS_MAX: u32 = 1000;
 const DAY: Millis = Millis::from_secs(86_400);

@@ -17,10 +17,11 @@ use axum::{
     extract::State,
     http::{Method, StatusCode},
 };
+use muster_coordinator::Refusal;
 use muster_door::{
-    Door, Enroller, JsonBody, JsonBytes, Params, PathText, Peer, Problem, Renderer, RendererOrOperator,
+    Door, Enroller, JsonBody, JsonBytes, Params, PathText, Peer, Place, Problem, Renderer, RendererOrOperator,
 };
-use muster_model::{FrameCommand, FrameReply, RendererState};
+use muster_model::{FrameCommand, FrameRejection, FrameReply, Rejection, RendererState};
 use sha2::{Digest, Sha256};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -108,7 +109,7 @@ async fn pull(
     method: Method,
     OwnPath(worker): OwnPath,
     Extension(simulation): Extension<Simulation>,
-    params: Params,
+    (params, place): (Params, Place),
 ) -> Result<Json<TaskAnswer>, Problem> {
     if method == Method::HEAD {
         // Its answer would be thrown away, and the task in it with it.
@@ -116,12 +117,16 @@ async fn pull(
     }
     params.only(&["wait_ms"])?;
     let wait = wait_of(params.opt_integer_in("wait_ms", 0..=WAIT_MS_MAX)?);
+    place.wait_apart(wait)?;
     let asked = simulation.0.coordinator.ask_for_frames(worker, wait).await;
+    if let Err(Refusal::Rejected(Rejection::Frames(FrameRejection::Lost))) = &asked {
+        return Ok(Json(TaskAnswer { task: None, commands: vec!["reregister"] }));
+    }
     let task = match asked.map_err(refuse)? {
         Some(handout) => Some(simulation.offer(*handout).await.map_err(|error| trouble(error, ""))?),
         None => None,
     };
-    Ok(Json(TaskAnswer { task }))
+    Ok(Json(TaskAnswer { task, commands: Vec::new() }))
 }
 
 /// Takes a worker's report of how far it is.

@@ -22,6 +22,9 @@ pub(crate) const POSE_FILES: usize = 10_000;
 /// A fragment that comes by path, in bytes. Such a file is read whole before it is accepted.
 pub(crate) const FRAGMENT_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Ids that a worker may ask for at once: the rest of them is for others (S13).
+pub(crate) const REQUESTED_IDS: i64 = 1 << 32;
+
 /// Texts, in characters.
 pub(crate) const ID_CHARS: usize = 128;
 pub(crate) const ROLE_CHARS: usize = 128;

@@ -33,7 +33,7 @@ pub(crate) fn read_note(body: &Value) -> Result<Box<str>, Problem> {
 /// Reads how many more ids a worker needs (S1).
 pub(crate) fn read_request_for_ids(body: &Value, worker: Name) -> Result<FrameCommand, Problem> {
     let fields = Fields::of(body)?;
-    let count = fields.integer_in("requestedCount", 1..=i64::MAX)?.unsigned_abs();
+    let count = fields.integer_in("requestedCount", 1..=limit::REQUESTED_IDS)?.unsigned_abs();
     Ok(FrameCommand::MoreIds { worker, task: opt_task_id(&fields)?, count })
 }
 

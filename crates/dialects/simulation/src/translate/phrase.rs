@@ -72,6 +72,10 @@ fn conflict(rejection: &FrameRejection) -> String {
         FrameRejection::FramesDropped { dropped } => {
             format!("the session is strict and {dropped} frames were dropped; the range is given out anew")
         }
+        FrameRejection::Lost => "the worker was lost: it must register anew".to_owned(),
+        FrameRejection::TooManyChunks { max } => {
+            format!("the attempt has {max} further chunks already, which is all one can have")
+        }
         FrameRejection::IdsExhausted => "there are no more ids below 2^63".to_owned(),
         FrameRejection::EntryMoving => {
             "the files are still on their way to quarantine: look at them once `moved` is true".to_owned()

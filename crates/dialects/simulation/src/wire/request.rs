@@ -102,7 +102,7 @@ fn fragment() -> RefOr<Schema> {
     let bound = schema(between(0, limit::WHOLE));
     let pair = ArrayBuilder::new().items(bound).min_items(Some(2)).max_items(Some(2)).build();
     let fragment = object().property("frameRange", Schema::Array(pair)).required("frameRange");
-    schema(must(fragment, "globalIdChunkId", between(1, i64::MAX)))
+    schema(must(fragment, "globalIdChunkId", between(1, limit::REQUESTED_IDS)))
 }
 
 fn rebind() -> RefOr<Schema> {

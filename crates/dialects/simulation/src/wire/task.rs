@@ -62,6 +62,9 @@ pub struct IdChunk {
 pub struct TaskAnswer {
     /// A task, or null where there is none for now.
     pub task: Option<TaskOffer>,
+    /// What the worker is to do first, as in the answer to a heartbeat; absent where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<&'static str>,
 }
 
 /// The answer to a completion that was taken, now or before (S5).

@@ -4,7 +4,7 @@ mod range;
 mod renderer;
 mod session;
 
-use super::state::{Farm, FarmTimer};
+use super::state::{Assignment, Farm, FarmTimer};
 use muster_model::{
     Effect, EntryId, FrameChange, FrameEvent, FrameTaskId, Millis, QuarantineRecord, Timestamp,
 };
@@ -19,6 +19,7 @@ impl Farm {
             | FrameEvent::FailuresCleared { .. }
             | FrameEvent::RendererForgotten { .. }
             | FrameEvent::HeartbeatHeard { .. }
+            | FrameEvent::ZombieHeard { .. }
             | FrameEvent::RendererBound { .. }
             | FrameEvent::OrdersTold { .. } => self.apply_to_renderer(event),
             FrameEvent::SessionSubmitted { .. }
@@ -44,14 +45,23 @@ impl Farm {
 
     /// Sets the timer that looks whether an assignment is still heard of.
     pub(crate) fn watch(&mut self, id: &FrameTaskId, attempt: u16, now: Timestamp) {
-        let live = self.task(id).filter(|task| task.attempt == attempt);
-        let Some(lease) = live.and_then(|task| task.lease.as_ref()) else {
+        let stall = self.settings.stall;
+        let live = self.task_mut(id).filter(|task| task.attempt == attempt);
+        let Some(lease) = live.and_then(|task| task.lease.as_mut()) else {
             return;
         };
-        let due = lease.heard_at + self.settings.stall;
+        let due = lease.heard_at + stall;
         // Overdue and yet alive: everything stands still on request. It is looked at again in a while.
         let due = if due > now { due } else { now + LOOK_AGAIN };
+        lease.watched_at = Some(due);
         self.timers.insert((due, FarmTimer::Stall(id.clone(), attempt)));
+    }
+
+    /// Takes down the timer of an assignment that is over.
+    pub(crate) fn unwatch(&mut self, id: &FrameTaskId, attempt: u16, lease: &Assignment) {
+        if let Some(due) = lease.watched_at {
+            self.timers.remove(&(due, FarmTimer::Stall(id.clone(), attempt)));
+        }
     }
 
     fn apply_to_quarantine(&mut self, event: &FrameEvent) {
@@ -95,8 +105,12 @@ impl Farm {
         self.paused = paused;
         self.dirty.farm = true;
         self.dirty.check_supply |= !paused;
-        for renderer in self.renderers.values_mut() {
+        for (name, renderer) in &mut self.renderers {
             renderer.resume_owed = if paused { 0 } else { TOLD_TIMES };
+            // It may hold what it could not be told meanwhile.
+            if !paused && renderer.asking > 0 && !renderer.live.is_empty() {
+                self.dirty.woken.insert(name.clone());
+            }
         }
     }
 }

@@ -63,6 +63,8 @@ impl Farm {
             shown: *shown,
             processed: 0,
             heard_at: *at,
+            watched_at: None,
+            lines: 0,
             unbound: false,
         };
         let task = session.tasks.entry(id.start).or_insert_with(|| FrameTask::cut(grant));
@@ -71,6 +73,7 @@ impl Farm {
         task.worker.clone_from(worker);
         (task.confirmed_at, task.dropped, task.lost) = (None, 0, false);
         task.lease = Some(lease);
+        self.reindex(&id.session);
         self.dirty.tasks.insert(id.clone());
         self.change_renderer(worker, |renderer| {
             renderer.live.insert(id.clone());
@@ -115,17 +118,19 @@ impl Farm {
             task.dropped = progress.dropped;
             self.dirty.tasks.insert(id.clone());
         }
+        let mut room = 0;
         self.change_lease(id, |lease| {
-            if progress.processed > lease.processed {
-                (lease.processed, lease.heard_at) = (progress.processed, at);
-            }
+            lease.heard_at = at;
+            lease.processed = lease.processed.max(progress.processed);
+            room = LINES_MAX.saturating_sub(lease.lines);
+            lease.lines += progress.diagnostics.len().min(room);
         });
         if let Some(renderer) = self.renderers.get_mut(&progress.worker) {
             let stood_still = pressure::level(renderer) == Pressure::Pause;
             renderer.max_queue_ratio = Some(progress.max_queue_ratio);
             self.dirty.check_supply |= stood_still && pressure::level(renderer) != Pressure::Pause;
         }
-        let lines = progress.diagnostics.iter().map(|text| {
+        let lines = progress.diagnostics.iter().take(room).map(|text| {
             let (worker, session) = (progress.worker.clone(), progress.session.clone());
             let (task, text) = (Some(id.clone()), text.clone());
             FrameChange::Diagnostic(DiagnosticRecord { worker, session, task, text, at })
@@ -142,9 +147,8 @@ impl Farm {
         let Some(task) = session.tasks.get_mut(&id.start) else {
             return;
         };
-        let worker = task.worker.clone();
-        let unreached =
-            task.lease.take().is_some_and(|lease| lease.pushes.is_some()) && end == RangeEnd::Unreachable;
+        let (worker, attempt, lease) = (task.worker.clone(), task.attempt, task.lease.take());
+        let unreached = end == RangeEnd::Unreachable;
         task.error = error.clone().or_else(|| Some(end.as_str().into()));
         task.lost = end.is_loss();
         if end.counts_against_task() {
@@ -155,6 +159,10 @@ impl Farm {
         }
         task.order = order;
         session.ready.insert((order, id.start));
+        if let Some(lease) = lease {
+            self.unwatch(id, attempt, &lease);
+        }
+        self.reindex(&id.session);
         self.dirty.tasks.insert(id.clone());
         self.dirty.check_supply = true;
         self.change_renderer(&worker, |renderer| {
@@ -191,6 +199,9 @@ impl Farm {
         for ids in [task.ids].into_iter().chain(extra) {
             self.note_chunk(ids, (id, task.attempt, &task.worker), (ChunkState::Used, None, at));
         }
+        if let Some(lease) = &task.lease {
+            self.unwatch(id, task.attempt, lease);
+        }
         let frames = task.range.len();
         self.change_renderer(&task.worker, |renderer| {
             renderer.live.remove(id);
@@ -220,6 +231,7 @@ impl Farm {
         session.tasks.insert(id.start, task);
         self.recent.tasks.remove(&id);
         self.dirty.ended.remove(&id);
+        self.reindex(&id.session);
         self.dirty.sessions.insert(id.session.clone());
         self.dirty.tasks.insert(id);
         self.dirty.check_supply = true;
@@ -303,5 +315,7 @@ impl FrameTask {
     }
 }
 
+/// Lines that one attempt may leave in the diagnostics log; further ones are left out.
+const LINES_MAX: usize = 1000;
 /// How long no task is pushed to a worker that could not be reached.
 const REST_AFTER_PUSH: Millis = Millis::from_secs(15);

@@ -32,6 +32,7 @@ impl Farm {
             }
             FrameEvent::RendererForgotten { worker } => self.forget_renderer(worker),
             FrameEvent::HeartbeatHeard { heartbeat, at } => self.hear(heartbeat, *at),
+            FrameEvent::ZombieHeard { worker, at } => self.hear_zombie(worker, *at),
             FrameEvent::RendererBound { worker, kept } => self.bind(worker, kept.as_ref()),
             FrameEvent::OrdersTold { worker } => self.told(worker),
             _ => {}
@@ -83,7 +84,6 @@ impl Farm {
     fn forget_renderer(&mut self, worker: &Name) {
         if let Some(renderer) = self.renderers.remove(worker) {
             self.crew.take_down(&renderer, worker);
-            self.crew.asking.remove(worker);
             self.dirty.renderers.remove(worker);
             self.dirty.history.push(FrameChange::RendererGone(worker.clone()));
         }
@@ -92,7 +92,6 @@ impl Farm {
     /// A sign of life is not durable; it may let a worker that stood still go on.
     fn hear(&mut self, heartbeat: &Heartbeat, at: Timestamp) {
         let fine = health::complaint(&self.settings, heartbeat).is_none();
-        let zombie_until = at + self.settings.silence_max();
         let Some(renderer) = self.renderers.get_mut(&heartbeat.worker) else {
             return;
         };
@@ -104,11 +103,16 @@ impl Farm {
         renderer.last_frame = heartbeat.last_frame;
         renderer.fine = if fine { renderer.fine.saturating_add(1) } else { 0 };
         renderer.fine_since = fine.then(|| renderer.fine_since.unwrap_or(at));
-        if renderer.state == RendererState::Removed {
-            renderer.zombie_until = Some(zombie_until);
-        }
         if stood_still && pressure::level(renderer) != Pressure::Pause {
             self.dirty.check_supply = true;
+        }
+    }
+
+    /// A worker that was removed still calls, whatever it is (S6).
+    fn hear_zombie(&mut self, worker: &Name, at: Timestamp) {
+        let until = at + self.settings.silence_max();
+        if let Some(renderer) = self.renderers.get_mut(worker) {
+            renderer.zombie_until = Some(until);
         }
     }
 

@@ -44,6 +44,7 @@ impl Farm {
                 merging: false,
             },
         );
+        self.reindex(&id);
         self.dirty.sessions.insert(id.clone());
         self.dirty.effects.push(Effect::WriteSession { session: id });
         self.dirty.check_supply = true;
@@ -52,7 +53,11 @@ impl Farm {
     fn steer(&mut self, id: &SessionId, status: SessionStatus) {
         if let Some(session) = self.sessions.get_mut(id) {
             session.status = status;
+            // Somebody may hold what they could not be told meanwhile.
+            let leased = session.tasks.values().filter(|task| task.lease.is_some());
+            self.dirty.woken.extend(leased.map(|task| task.worker.clone()));
         }
+        self.reindex(id);
         self.dirty.sessions.insert(id.clone());
         self.dirty.check_supply |= status == SessionStatus::Running;
     }
@@ -81,6 +86,7 @@ impl Farm {
         if let Some(session) = self.sessions.remove(id) {
             record.body = session.body;
             self.by_age.remove(&session.seq);
+            self.offering.remove(&session.seq);
         }
         self.dirty.sessions.remove(id);
         self.dirty.history.push(muster_model::FrameChange::Session(Box::new(record.clone())));

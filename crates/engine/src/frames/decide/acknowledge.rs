@@ -44,12 +44,11 @@ pub(super) fn confirm(draft: &mut Draft<'_>, record: Box<QuarantineRecord>, note
     Ok(FrameReply::Done)
 }
 
-/// The manifest is written: the session is over, unless something of it was reopened meanwhile. One whose manifest
-/// cannot be whole has failed: nobody waits for what will not come.
+/// The manifest is written: the session is complete, unless something of it was reopened meanwhile. What the manifest
+/// had to leave out is said with it (S23).
 pub(super) fn merged(draft: &mut Draft<'_>, id: &SessionId, fault: Option<Box<str>>) -> Decided {
     if draft.farm.sessions.get(id).is_some_and(|session| session.merging) {
-        let status = if fault.is_some() { SessionStatus::Failed } else { SessionStatus::Completed };
-        draft.end_session(id, status, fault);
+        draft.end_session(id, SessionStatus::Completed, fault);
     }
     Ok(FrameReply::Done)
 }

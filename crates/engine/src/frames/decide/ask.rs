@@ -34,7 +34,9 @@ pub(super) fn ask(draft: &mut Draft<'_>, worker: &Name, supply: bool) -> Decided
     let renderer = draft.renderer(worker)?;
     match renderer.state {
         RendererState::Quarantined => return Err(FrameRejection::Quarantined),
-        RendererState::Removed => return Err(FrameRejection::Removed),
+        RendererState::Lost if !draft.farm.has_bug(Mutant::LostGivenWork) => {
+            return Err(FrameRejection::Lost);
+        }
         _ => {}
     }
     if !supply {
@@ -76,8 +78,8 @@ pub(crate) fn find_work(farm: &Farm, renderer: &Renderer, now: Timestamp) -> Opt
     if !may_be_given(farm, renderer, now) {
         return None;
     }
-    let serving = farm.by_age.values().filter_map(|id| Some((id, farm.sessions.get(id)?)));
-    serving.filter(|(_, session)| session.is_serving()).find_map(|(id, session)| {
+    let offering = farm.offering.iter().filter_map(|seq| farm.by_age.get(seq));
+    offering.filter_map(|id| Some((id, farm.sessions.get(id)?))).find_map(|(id, session)| {
         let range = match session.ready.first() {
             Some((_, start)) => session.tasks.get(start)?.range,
             None => cut::next(farm, session, renderer)?,
@@ -156,7 +158,9 @@ fn owed(farm: &Farm, renderer: &Renderer) -> Option<FrameTaskId> {
     let oldest = renderer.live.iter().filter(unconfirmed).min_by_key(by_age)?;
     let new = farm.task(oldest).is_some_and(|task| !shown(task));
     let again = !renderer.has_free_slot() && !farm.has_bug(Mutant::UnconfirmedForgotten);
-    (new || again).then(|| oldest.clone())
+    // Between PauseAll and ResumeAll nothing is given out that was not before.
+    let held_back = new && !farm.gives_out(&oldest.session);
+    ((new || again) && !held_back).then(|| oldest.clone())
 }
 
 /// The frames of a task that waits: one that came back, or the nth full range of an uncut stretch.

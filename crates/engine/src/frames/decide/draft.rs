@@ -39,6 +39,10 @@ impl<'a> Draft<'a> {
         self.farm.renderers.get(worker).ok_or(FrameRejection::RendererUnknown)
     }
 
+    pub(crate) fn is_removed(&self, worker: &Name) -> bool {
+        self.farm.renderers.get(worker).is_some_and(|renderer| renderer.state == RendererState::Removed)
+    }
+
     /// An open session; else why there is none.
     pub(crate) fn session(&self, id: &SessionId) -> Result<&'a Session, FrameRejection> {
         self.farm.sessions.get(id).ok_or_else(|| match self.closed_session(id) {

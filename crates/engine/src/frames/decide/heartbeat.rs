@@ -15,6 +15,9 @@ pub(super) fn heartbeat(draft: &mut Draft<'_>, heartbeat: Heartbeat) -> Decided 
     let moved = health::verdict(draft.farm, renderer, &heartbeat, draft.now);
     let pressure = pressure::level_at(renderer, heartbeat.queue_ratio);
     draft.add(FrameEvent::HeartbeatHeard { heartbeat, at: draft.now });
+    if renderer.state == RendererState::Removed {
+        draft.add(FrameEvent::ZombieHeard { worker: worker.clone(), at: draft.now });
+    }
     if let Some((to, cause)) = moved {
         draft.move_renderer(&worker, (renderer.state, to), cause);
     }
@@ -58,14 +61,14 @@ fn orders(draft: &mut Draft<'_>, worker: &Name, renderer: &Renderer) -> Vec<Orde
             }
             if draft.farm.paused {
                 orders.push(Order::Pause);
-            } else if renderer.resume_owed > 0 {
+            } else if renderer.resume_owed > 0 && renderer.bound {
                 orders.push(Order::Resume);
             }
         }
         _ => {}
     }
     orders.extend(renderer.stops.keys().cloned().map(Order::Stop));
-    if renderer.resume_owed > 0 || !renderer.stops.is_empty() {
+    if (renderer.resume_owed > 0 && renderer.bound) || !renderer.stops.is_empty() {
         draft.add(FrameEvent::OrdersTold { worker: worker.clone() });
     }
     orders

@@ -19,7 +19,7 @@ pub(crate) use tick::next_due;
 use super::Farm;
 use crate::Context;
 use alloc::{vec, vec::Vec};
-use muster_model::{Event, FrameCommand, FrameRejection, FrameReply, Key};
+use muster_model::{Event, FrameCommand, FrameEvent, FrameRejection, FrameReply, Key, Name};
 
 /// What a command makes true, and what its sender is told. A refusal may make something true as well: that a
 /// completion came too late, for one.
@@ -38,7 +38,19 @@ pub(crate) fn carry_out(farm: &Farm, command: FrameCommand, context: &Context<'_
     FrameDecision { events: draft.events, result }
 }
 
+/// Decides a command; a worker that was removed hears nothing but that, and that what was accepted stays so (S5, S6).
 fn decide(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
+    let zombie = caller(&command).filter(|worker| draft.is_removed(worker)).cloned();
+    let decided = decide_for(draft, command);
+    let Some(worker) = zombie else {
+        return decided;
+    };
+    draft.add(FrameEvent::ZombieHeard { worker, at: draft.now });
+    let accepted = matches!(decided, Ok(FrameReply::Accepted { repeated: true, .. }));
+    if accepted { decided } else { Err(FrameRejection::Removed) }
+}
+
+fn decide_for(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
     match command {
         FrameCommand::Register(registration) => register::register(draft, registration),
         FrameCommand::Heartbeat(heartbeat) => heartbeat::heartbeat(draft, heartbeat),
@@ -62,6 +74,17 @@ fn decide(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
         FrameCommand::Moved { entry, files } => acknowledge::moved(draft, entry, files),
         FrameCommand::Confirm { record, note } => acknowledge::confirm(draft, record, note),
         FrameCommand::Merged { session, fault } => acknowledge::merged(draft, &session, fault),
+    }
+}
+
+/// The worker that a command comes from and that must be on the list for it. A heartbeat is answered in any case.
+fn caller(command: &FrameCommand) -> Option<&Name> {
+    match command {
+        FrameCommand::Ask { worker, .. } | FrameCommand::MoreIds { worker, .. } => Some(worker),
+        FrameCommand::Progress(progress) => Some(&progress.worker),
+        FrameCommand::Complete(completion) => completion.worker.as_ref(),
+        FrameCommand::Fail { worker, .. } => worker.as_ref(),
+        _ => None,
     }
 }
 

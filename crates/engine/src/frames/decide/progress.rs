@@ -3,16 +3,11 @@
 use super::{Decided, Draft};
 use crate::frames::state::Renderer;
 use alloc::boxed::Box;
-use muster_model::{
-    FrameEvent, FrameRejection, FrameReply, FrameTaskId, Name, Progress, RendererState, SessionId,
-};
+use muster_model::{FrameEvent, FrameRejection, FrameReply, FrameTaskId, Name, Progress, SessionId};
 
 /// Takes a progress report; the first of an assignment confirms it.
 pub(super) fn progress(draft: &mut Draft<'_>, progress: Box<Progress>) -> Decided {
     let renderer = draft.renderer(&progress.worker)?;
-    if renderer.state == RendererState::Removed {
-        return Err(FrameRejection::Removed);
-    }
     let named = progress.task.as_ref();
     if named.is_some_and(|task| task.session != progress.session) {
         return Err(FrameRejection::TaskUnknown);
@@ -33,6 +28,9 @@ pub(super) fn more_ids(
     let renderer = draft.renderer(worker)?;
     let task = held_task(renderer, task.as_ref(), None)?;
     let (_, live) = draft.live(&task).ok_or(FrameRejection::HoldsNone)?;
+    if live.lease.as_ref().is_some_and(|lease| lease.extra.len() >= EXTRA_CHUNKS_MAX) {
+        return Err(FrameRejection::TooManyChunks { max: EXTRA_CHUNKS_MAX });
+    }
     let ids =
         draft.farm.ids.next(draft.farm.settings.chunk_size, count).ok_or(FrameRejection::IdsExhausted)?;
     confirm(draft, &task);
@@ -65,3 +63,6 @@ fn held_task(
         _ => Err(FrameRejection::HoldsNone),
     }
 }
+
+/// Chunks that one attempt may have beyond its first: ids are for all, and never come back (S13).
+const EXTRA_CHUNKS_MAX: usize = 1000;

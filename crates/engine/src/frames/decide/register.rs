@@ -13,7 +13,10 @@ pub(super) fn register(draft: &mut Draft<'_>, registration: Box<Registration>) -
         return Err(FrameRejection::Quarantined);
     }
     if !draft.farm.has_bug(Mutant::IncarnationKeepsRange) {
-        draft.give_back(&registration.worker, RangeEnd::Replaced);
+        // A range that ends its worker again and again is to blame, however quickly that one is back (S8).
+        for task in draft.held(&registration.worker) {
+            draft.fail_range(&task, RangeEnd::Replaced, None);
+        }
     }
     let worker = registration.worker.clone();
     draft.add(FrameEvent::RendererRegistered { registration, at: draft.now });

@@ -3,10 +3,15 @@
 use super::Draft;
 use crate::{
     Context, Mutant,
-    frames::state::{FORGET_AFTER, Farm, FarmTimer, FrameTask},
+    frames::{
+        rule::pressure,
+        state::{FORGET_AFTER, FORGET_LOST_AFTER, Farm, FarmTimer, FrameTask},
+    },
 };
 use alloc::{collections::BTreeSet, format, vec::Vec};
-use muster_model::{EntryId, Event, FrameEvent, FrameTaskId, Millis, Name, RangeEnd, Rebind, RendererState};
+use muster_model::{
+    EntryId, Event, FrameEvent, FrameTaskId, Millis, Name, Pressure, RangeEnd, Rebind, RendererState,
+};
 
 /// What the next due timer makes true; `None` when none is due.
 pub(crate) fn next_due(farm: &mut Farm, context: &Context<'_>) -> Option<Vec<Event>> {
@@ -46,6 +51,9 @@ fn look_at(draft: &mut Draft<'_>, worker: &Name) {
     };
     let silence = draft.now - renderer.heard_at;
     match renderer.state {
+        RendererState::Lost if silence >= FORGET_LOST_AFTER => {
+            draft.add(FrameEvent::RendererForgotten { worker: worker.clone() });
+        }
         RendererState::Removed if silence >= FORGET_AFTER => {
             draft.add(FrameEvent::RendererForgotten { worker: worker.clone() });
         }
@@ -86,10 +94,10 @@ fn stalled(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16) {
         return;
     };
     let heard = task.lease.as_ref().map_or(task.granted_at, |lease| lease.heard_at);
-    if draft.now - heard < draft.farm.settings.stall
-        || draft.farm.paused
-        || draft.farm.has_bug(Mutant::StallIgnored)
-    {
+    let renderer = draft.farm.renderers.get(&task.worker);
+    let stands_still = renderer.is_some_and(|renderer| pressure::level(renderer) == Pressure::Pause);
+    let is_heard = draft.now - heard < draft.farm.settings.stall;
+    if is_heard || draft.farm.paused || stands_still || draft.farm.has_bug(Mutant::StallIgnored) {
         return;
     }
     let worker = task.worker.clone();
@@ -102,8 +110,14 @@ fn stalled(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16) {
 }
 
 fn push_again(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16) {
-    let due = draft.live(id).is_some_and(|(_, task)| task.attempt == attempt && task.confirmed_at.is_none());
-    if due {
+    let Some((_, task)) = draft.live(id).filter(|(_, task)| task.attempt == attempt) else {
+        return;
+    };
+    if !draft.farm.gives_out(&id.session) {
+        // Nothing is given out now; it is tried again when something may be.
+        let next = draft.now + Millis::from_secs(1);
+        draft.add(FrameEvent::PushFailed { task: id.clone(), attempt, next });
+    } else if task.confirmed_at.is_none() {
         draft.add(FrameEvent::PushDue { task: id.clone(), attempt });
     }
 }

@@ -126,7 +126,7 @@ impl Stage {
                 return woken.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             }
             "status" => FrameQuery::Status,
-            "worker" => FrameQuery::Renderer(parse::name(words[2])),
+            "worker" => FrameQuery::Renderers([parse::name(words[2])].into()),
             _ => FrameQuery::Session(parse::session(words[2])),
         };
         match self.engine.frame_view(&query, self.now) {

@@ -59,8 +59,8 @@ fn a_new_term_gives_out_anew() {
         0s progress W1 s frames=3
         1s restart      -> ended s.0 new_term; retired 1; apart chunk-1 ~> write s; move chunk-1
         1s view session s => done=0 uncut=[10, 20) s.0:lost
-        1s beat W1      => Registered ok rebind resume stop s.0
-        1s rebind W1 s.0 #1 chunk=1 => Registered ok resume stop s.0
+        1s beat W1      => Registered ok rebind stop s.0
+        1s rebind W1 s.0 #1 chunk=1 => Registered ok stop s.0
         1s ask W1       => s.0 [0, 10) #2 chunk=2 replay
     ",
     );
@@ -83,9 +83,9 @@ fn a_worker_that_comes_back_keeps_its_task() {
         0s progress W1 s frames=3
         0s progress W2 s frames=3
         1s restart      -> ended s.20 new_term; retired 3; apart chunk-3
-        2s beat W1      => Registered ok rebind resume
-        2s rebind W1 s.0 #1 chunk=1  => Registered ok resume
-        2s rebind W2 s.10 #1 chunk=7 => Registered ok resume stop s.10
+        2s beat W1      => Registered ok rebind
+        2s rebind W1 s.0 #1 chunk=1  => Registered ok
+        2s rebind W2 s.10 #1 chunk=7 => Registered ok stop s.10
         6s tick         -> ended s.10 new_term; retired 2; apart chunk-2
         7s complete s.0 W1 #1 chunk=1 0..10 => accepted
     ",
@@ -129,16 +129,16 @@ fn a_merge_is_restartable() {
     );
 }
 
-/// S23: a session whose manifest cannot be whole ends failed, and says why.
+/// S23: a session whose manifest had to leave something out is completed, and says what.
 #[test]
-fn a_merge_that_cannot_be_whole_ends_the_session() {
+fn what_a_manifest_leaves_out_is_said() {
     check(
         "
         0s register W1
         0s submit s frames=10 per=10
         0s ask W1
         1s complete s.0 W1 #1 chunk=1 0..10 ~> merge s
-        2s merged s incomplete  -> s failed (incomplete)
+        2s merged s incomplete  -> s completed (incomplete)
         2s complete s.0 W1 #1 chunk=1 0..10 => again
     ",
     );
@@ -173,8 +173,73 @@ fn drops_outlive_the_term() {
         0s progress W1 s frames=2
         0s progress W1 s frames=5 dropped=1
         1s restart
-        1s rebind W1 s.0 #1 chunk=1         => Registered ok resume
+        1s rebind W1 s.0 #1 chunk=1         => Registered ok
         1s complete s.0 W1 #1 chunk=1 0..10 => ! FramesDropped { dropped: 1 }
+    ",
+    );
+}
+
+/// S8: a range that ends its worker's process counts, however quickly that one is back.
+#[test]
+fn a_range_that_kills_its_worker_ends_its_session() {
+    check_with(
+        FrameSettings { max_attempts: 3, ..FrameSettings::default() },
+        "
+        0s register W1
+        0s submit s frames=10 per=10
+        0s ask W1
+        1s register W1  -> ended s.0 replaced; retired 1; apart chunk-1; registered W1
+        1s ask W1
+        2s register W1
+        2s ask W1
+        3s register W1  -> ended s.0 replaced; retired 3; apart chunk-3; s failed (frames [0, 10) failed 3 times, last at W1: replaced); registered W1
+    ",
+    );
+}
+
+/// S6: who leaves on request takes nothing with it: that does not count against a range.
+#[test]
+fn leaving_is_no_failure() {
+    check_with(
+        FrameSettings { max_attempts: 2, ..FrameSettings::default() },
+        "
+        0s submit s frames=10 per=10
+        0s register W1
+        0s ask W1
+        0s remove W1 itself
+        0s register W1
+        0s ask W1
+        0s remove W1
+        0s register W1
+        0s ask W1
+        0s quarantine W1
+        0s view session s => done=0 uncut= s.0:pending
+    ",
+    );
+}
+
+/// S6: between PauseAll and ResumeAll nothing is told that was not before, neither by answer nor by push.
+#[test]
+fn a_pause_holds_back_what_was_not_told() {
+    check(
+        "
+        0s register W1
+        0s submit s frames=30 per=10
+        0s assign s.10 W1
+        0s pause-all
+        0s ask W1           => nothing
+        0s resume-all
+        0s ask W1           => s.10 [10, 20) #1 chunk=1
+        0s pause-all
+        0s ask W1           => s.10 [10, 20) #1 chunk=1
+        0s register W2 endpoint
+        0s resume-all       ~> push s.0 W2
+        0s pushed s.0 #1
+        0s pause-all
+        1s tick             ~> 
+        1s resume-all       ~> 
+        2s beat W2
+        2s tick             ~> push s.0 W2
     ",
     );
 }

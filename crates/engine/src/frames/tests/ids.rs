@@ -51,3 +51,16 @@ fn ids_are_for_a_held_task() {
     ",
     );
 }
+
+/// S13: one attempt cannot have all there is.
+#[test]
+fn one_attempt_has_its_share() {
+    let script = "
+        0s register W1
+        0s submit s frames=10 per=10
+        0s ask W1
+        @
+        0s ids W1 => ! TooManyChunks { max: 1000 }
+    ";
+    check(&script.replace('@', &"0s ids W1\n".repeat(1000)));
+}

@@ -90,7 +90,7 @@ fn silence_makes_lost() {
         3s tick         -> W1 Registered>Lost; ended s.0 worker_lost; retired 1; apart chunk-1; apart worker-W1.s; blamed W1
         4s beat W1      -> => Lost ok reregister
         4s complete s.0 W1 #1 chunk=1 0..10 -> apart chunk-1 => ! NotHolder { holder: None }
-        4s ask W1       => nothing
+        4s ask W1       => ! Lost
         5s register W1  -> registered W1; W1 Lost>Registered
         5s beat W1
         5s beat W1
@@ -197,6 +197,9 @@ fn a_removed_worker_that_keeps_calling_is_a_zombie() {
         2s view worker W1   => Removed zombie failures=0
         2s ask W1           => ! Removed
         2s progress W1 s    => ! Removed
+        2s ids W1           => ! Removed
+        2s fail s.0 W1      => ! Removed
+        2s complete s.0 W1 #1 chunk=1 0..10 -> apart chunk-1 => ! Removed
         4999ms view worker W1 => Removed zombie failures=0
         5s view worker W1   => Removed failures=0
         3602s tick          -> forgotten W1
@@ -235,9 +238,11 @@ fn a_resume_outlives_the_term() {
         0s beat W1      => Registered ok pause
         1s resume-all
         1s restart
-        1s rebind W1    => Registered ok resume
+        1s beat W1      => Registered ok rebind
+        1s rebind W1    => Registered ok
         1s beat W1      => Registered ok resume
-        1s beat W1      => Registered ok resume
+        1s beat W1      => Healthy ok resume
+        1s beat W1      => Healthy ok resume
         1s beat W1      => Healthy ok resume
         1s beat W1      => Healthy ok resume
         1s beat W1      => Healthy ok
@@ -334,7 +339,7 @@ fn the_unwell_get_less() {
     );
 }
 
-/// A worker that lives but makes nothing of its range loses it; not while everything stands still on request.
+/// A worker that lives but says nothing of its range loses it; not while it stands still on request.
 #[test]
 fn a_stalled_assignment_goes_to_another() {
     check_with(
@@ -349,12 +354,17 @@ fn a_stalled_assignment_goes_to_another() {
         0s ask W1
         30s progress W1 s frames=3  -> confirmed s.0
         50s progress W1 s frames=3
-        80s pause-all
-        90s tick    -> 
-        95s resume-all
-        99s tick    -> 
-        100s tick   -> ended s.0 stalled; retired 1; apart chunk-1; blamed W1
-        100s beat W1 => Registered ok resume stop s.0
+        109s tick   -> 
+        109s pause-all
+        110s tick   -> 
+        115s resume-all
+        119s tick   -> 
+        119s progress W1 s frames=3 q=1
+        179s tick   -> 
+        180s progress W1 s frames=3
+        239s tick   -> 
+        240s tick   -> ended s.0 stalled; retired 1; apart chunk-1; blamed W1
+        240s beat W1 => Registered ok resume stop s.0
     ",
     );
 }
