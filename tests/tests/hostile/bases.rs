@@ -7,6 +7,24 @@ use serde_json::{Value, json};
 /// A key that was used, for another body: whatever else is right with a run, it is refused.
 pub(crate) const USED_KEY: &str = "used";
 
+/// A session that is there, with another body: whatever else is right with a session of that name, it is refused.
+pub(crate) const USED_SESSION: &str = "used";
+
+/// A worker in quarantine: whatever else is right with its registration, it is refused.
+pub(crate) const QUARANTINED: &str = "W9";
+
+/// A registration as a worker sends it.
+pub(crate) fn registration(id: &str) -> Value {
+    json!({"workerId": id, "role": "render", "capabilities": {"cameras": 1, "gpu": "none", "slots": 1},
+        "currentSession": null, "endpoint": null})
+}
+
+/// A session as a client submits it.
+pub(crate) fn session(id: &str, frames_per_task: u64) -> Value {
+    json!({"sessionId": id, "totalFrames": 10, "framesPerTask": frames_per_task, "scenario": {"a": 1},
+        "cameras": ["front"], "qualityMode": "strict"})
+}
+
 /// A body to be spoilt.
 pub(crate) struct Base {
     /// Valid but for what it is about.
@@ -24,7 +42,8 @@ impl Base {
 
     /// Whether a value would be valid there, and have an effect.
     pub(crate) fn may_be(&self, pointer: &str, value: &str) -> bool {
-        let enrols = pointer.ends_with("/node_id") && values::NAMES.contains(&value);
+        let names = ["/node_id", "/workerId", "/sessionId"].iter().any(|name| pointer.ends_with(name));
+        let enrols = names && values::NAMES.contains(&value);
         enrols || self.spared.iter().any(|(place, values)| *place == pointer && values.contains(&value))
     }
 }
@@ -62,8 +81,34 @@ pub(crate) fn of(method: &str, path: &str, run: &str) -> Option<Vec<Base>> {
             one(json!({"p_task_device_id": "x", "p_error": "e", "runner_pc_id": "nobody"}))
         }
         ("POST", "/rest/v1/rpc/fn_timeout_tasks_and_task_devices") => one(json!({})),
-        _ => None,
+        _ => of_sessions(method, path).map(|body| vec![base(body)]),
     }
+}
+
+/// The body of a route of contract S.
+fn of_sessions(method: &str, path: &str) -> Option<Value> {
+    let rest = path.strip_prefix("/api/v1/").filter(|_| method == "POST")?;
+    Some(match rest {
+        "workers/register" => registration(QUARANTINED),
+        "workers/{id}/heartbeat" => {
+            json!({"queueRatio": 0.1, "gpuUsage": 0.5, "lastFrame": 3, "status": "ok", "rttMs": 4})
+        }
+        "workers/{id}/progress" => json!({"sessionId": "s", "taskId": "s.00000000", "processedFrames": 1,
+            "maxQueueRatio": 0.5, "droppedFrames": 0, "diagnostics": ["d"]}),
+        "workers/rebind" => json!({"workerId": "W1", "epoch": 1, "currentTask": null, "lastFrame": 3,
+            "state": "Healthy"}),
+        "workers/broadcast" => json!({"command": "Dance"}),
+        "workers/{id}/approve" | "workers/{id}/quarantine" | "chunks/{id}/retire" => json!({"reason": "r"}),
+        "quarantine/{id}/confirm" => json!({"note": "n"}),
+        "id-ranges" => json!({"workerId": "W1", "requestedCount": 5}),
+        "tasks/assign" => json!({"taskId": "s.00000000", "workerId": "W1"}),
+        "tasks/{id}/fail" => json!({"workerId": "W1", "attempt": 1, "error": "e"}),
+        "tasks/{id}/complete" => json!({"workerId": "W1", "attempt": 1, "poseFiles": ["p.json"],
+            "metricsSnapshot": {"a": 1}, "manifestFragment": {"frameRange": [0, 5], "globalIdChunkId": 1,
+                "workerId": "W1", "cameras": [], "statistics": {"frames": 5}, "validationSummary": {}}}),
+        "sessions" => session(USED_SESSION, 5),
+        _ => return None,
+    })
 }
 
 /// Refused in any case, because a device stands there more than once; without a list it would be a mere report.

@@ -16,7 +16,12 @@ use std::io;
 #[test]
 fn nothing_hostile_breaks_or_changes_anything() {
     // A route that waits for what never comes shows as one that gave up.
-    let server = Server::with(&[("MUSTER_SERVER__REQUEST_TIMEOUT_S", "31")]);
+    let server = Server::with(&[
+        ("MUSTER_SERVER__REQUEST_TIMEOUT_S", "31"),
+        // The scene's simulation workers say nothing, and stay what they are.
+        ("MUSTER_SIMULATION__HEARTBEAT_MS", "60000"),
+        ("MUSTER_SIMULATION__MISSES_UNTIL_LOST", "100"),
+    ]);
     let scene = Scene::set(&server);
     let before = server.database().dump(&SETTLED_ELSEWHERE);
     let mut battery = Battery { scene: &scene, sent: 0 };
@@ -45,8 +50,12 @@ fn nothing_hostile_breaks_or_changes_anything() {
 struct Scene {
     node: FakeNode,
     admin: Client,
+    worker: Client,
+    enroller: Client,
     node_secret: String,
     admin_token: String,
+    worker_token: String,
+    enrol_secret: String,
     run: String,
     job: Value,
 }
@@ -55,8 +64,17 @@ struct Scene {
 struct Route {
     method: String,
     path: String,
-    is_for_nodes: bool,
+    whose: Whose,
     has_body: bool,
+}
+
+/// Who may call an operation.
+#[derive(Clone, Copy)]
+enum Whose {
+    Nodes,
+    Workers,
+    Enrollers,
+    Operators,
 }
 
 struct Battery<'s> {
@@ -75,7 +93,28 @@ impl Scene {
         node.tell(&Event::started("PC-01", &job));
         // The others wait, so that work handed out by accident would show.
         let _ = admin.patch("/api/pcs/PC-01", &json!({"max_devices": 1})).expect(200);
-        Self { node, admin, node_secret: server.node_secret(), admin_token: server.admin_token(), run, job }
+        let enrol_secret = server.enrol_secret();
+        let enroller = server.anonymous().with_token(&enrol_secret);
+        let worker_token = enrol(&enroller, "W1");
+        enrol(&enroller, bases::QUARANTINED);
+        let reason = json!({"reason": "it shall not work"});
+        let path = format!("/api/v1/workers/{}/quarantine", bases::QUARANTINED);
+        let _ = admin.post(&path, &reason).expect(200);
+        let _ = admin.post("/api/v1/sessions", &bases::session(bases::USED_SESSION, 7)).expect(201);
+        let _ =
+            admin.post(&format!("/api/v1/sessions/{}/pause", bases::USED_SESSION), &json!({})).expect(200);
+        Self {
+            worker: server.anonymous().with_token(&worker_token),
+            enroller,
+            node_secret: server.node_secret(),
+            admin_token: server.admin_token(),
+            worker_token,
+            enrol_secret,
+            node,
+            admin,
+            run,
+            job,
+        }
     }
 
     /// The honest are served as before.
@@ -162,10 +201,11 @@ impl<'s> Battery<'s> {
 
     fn caller(&self, route: &Route) -> (&'s Client, &'s str) {
         let scene = self.scene;
-        if route.is_for_nodes {
-            (scene.node.client(), &scene.node_secret)
-        } else {
-            (&scene.admin, &scene.admin_token)
+        match route.whose {
+            Whose::Nodes => (scene.node.client(), &scene.node_secret),
+            Whose::Workers => (&scene.worker, &scene.worker_token),
+            Whose::Enrollers => (&scene.enroller, &scene.enrol_secret),
+            Whose::Operators => (&scene.admin, &scene.admin_token),
         }
     }
 
@@ -212,12 +252,28 @@ fn routes(server: &Server) -> Vec<Route> {
             routes.push(Route {
                 method: method.to_uppercase(),
                 path: path.clone(),
-                is_for_nodes: operation["security"][0].get("node").is_some(),
+                whose: whose(&operation["security"][0]),
                 has_body: operation.get("requestBody").is_some(),
             });
         }
     }
     routes
+}
+
+fn whose(security: &Value) -> Whose {
+    let is_for = |name: &str| security.get(name).is_some();
+    match () {
+        () if is_for("node") => Whose::Nodes,
+        () if is_for("worker") => Whose::Workers,
+        () if is_for("enrolment") => Whose::Enrollers,
+        () => Whose::Operators,
+    }
+}
+
+/// Enrols a simulation worker; gives its token.
+fn enrol(enroller: &Client, id: &str) -> String {
+    let answer = enroller.post("/api/v1/workers/register", &bases::registration(id)).expect(201);
+    answer["workerToken"].as_str().unwrap().to_owned()
 }
 
 fn unchanged(before: &[String], after: &[String]) {
