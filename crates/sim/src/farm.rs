@@ -66,7 +66,8 @@ impl Farm {
     pub(crate) fn recover(&mut self, scene: &mut Scene) -> Verdict {
         for (number, renderer) in self.renderers.iter_mut().enumerate() {
             scene.network.set_cut(Sender::Renderer(number), false);
-            renderer.rig_mut().frozen_until = scene.now;
+            let rig = renderer.rig_mut();
+            (rig.frozen_until, rig.deaf_until) = (scene.now, scene.now);
             match renderer.rig().up {
                 true => renderer.recover(scene)?,
                 false => renderer.begin(scene)?,
@@ -131,6 +132,12 @@ impl Renderer {
     pub(crate) fn freeze(&mut self, span: Millis, scene: &mut Scene) {
         scene.count("renderer frozen");
         self.rig_mut().frozen_until = scene.now + span;
+    }
+
+    /// It can be reached by nobody for a while, though it reaches others.
+    pub(crate) fn go_deaf(&mut self, span: Millis, scene: &mut Scene) {
+        scene.count("renderer cannot be pushed to");
+        self.rig_mut().deaf_until = scene.now + span;
     }
 
     /// It is asked to end in order, or takes its leave.
@@ -203,7 +210,7 @@ impl Renderer {
         scene: &mut Scene,
     ) -> Result<Option<bool>, crate::checker::Broken> {
         match self {
-            _ if !self.rig().up => Ok(None),
+            _ if !self.rig().up || self.rig().deaf_until > scene.now => Ok(None),
             _ if self.rig().token != push.token => Ok(Some(false)),
             Self::Real(real) => real.pushed(&push.handout, scene).map(Some),
             Self::Plain(plain) => Ok(plain.pushed(&push.handout, scene)),

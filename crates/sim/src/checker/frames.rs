@@ -17,8 +17,8 @@ use super::{Verdict, broken, ensure};
 use crate::{farm::FarmView, scene::Scene};
 use chunk::Ids;
 use muster_model::{
-    Change, ChunkState, Digest, EntryId, FrameChange, FrameCommand, FrameRange, FrameSettings, FrameTaskId,
-    Millis, Name, Ratio, RendererState, SessionId, Timestamp,
+    Change, ChunkState, Digest, EntryId, FrameChange, FrameCommand, FrameHandout, FrameRange, FrameSettings,
+    FrameTaskId, Heartbeat, Millis, Name, Ratio, RendererState, SessionId, Timestamp,
 };
 use muster_store::Batch;
 use rows::{Before, Rows};
@@ -33,8 +33,10 @@ pub(crate) struct FrameBook {
     states: BTreeMap<Name, (RendererState, Timestamp)>,
     /// When the coordinator heard of each worker (S8).
     heard: BTreeMap<Name, Vec<Timestamp>>,
-    /// How full each worker's queue was, as it said in this life, and when (S10).
-    queues: BTreeMap<Name, Vec<(Timestamp, Ratio)>>,
+    /// What each worker said of itself in this life (S8, S10).
+    said: BTreeMap<Name, Vec<Said>>,
+    /// How often each attempt was pushed in this life, and when last (S3).
+    pushes: BTreeMap<(FrameTaskId, u16), (u32, Timestamp)>,
     /// What was to be placed by hand, and when (S6).
     by_hand: BTreeSet<(FrameTaskId, Timestamp)>,
     /// Whom a person approved, and when (S9).
@@ -73,6 +75,22 @@ struct Accepted {
     chunk: u64,
 }
 
+/// A heartbeat, or that a worker enrolled.
+#[derive(Clone, Copy, Debug)]
+struct Said {
+    at: Timestamp,
+    queue: Ratio,
+    is_fine: bool,
+}
+
+impl Said {
+    fn of(heartbeat: &Heartbeat, settings: &FrameSettings, at: Timestamp) -> Self {
+        let is_slow = heartbeat.rtt.is_some_and(|rtt| rtt > settings.rtt_max);
+        let is_fine = !heartbeat.error && heartbeat.queue_ratio < settings.degraded_ratio && !is_slow;
+        Self { at, queue: heartbeat.queue_ratio, is_fine }
+    }
+}
+
 /// What was paused or resumed since the last batch was durable.
 #[derive(Default)]
 struct Steered {
@@ -88,7 +106,8 @@ impl FrameBook {
             ids: Ids::default(),
             states: BTreeMap::new(),
             heard: BTreeMap::new(),
-            queues: BTreeMap::new(),
+            said: BTreeMap::new(),
+            pushes: BTreeMap::new(),
             by_hand: BTreeSet::new(),
             approved: BTreeSet::new(),
             news: BTreeMap::new(),
@@ -117,7 +136,8 @@ impl FrameBook {
         self.taken.clear();
         self.rebound.clear();
         self.stops.clear();
-        self.queues.clear();
+        self.said.clear();
+        self.pushes.clear();
     }
 
     /// The coordinator takes a request.
@@ -126,12 +146,14 @@ impl FrameBook {
         match command {
             FrameCommand::Heartbeat(heartbeat) => {
                 self.heard_of(&heartbeat.worker, now);
-                let told = self.queues.entry(heartbeat.worker.clone()).or_default();
-                told.push((now, heartbeat.queue_ratio));
+                let said = Said::of(heartbeat, &self.settings, now);
+                self.said.entry(heartbeat.worker.clone()).or_default().push(said);
             }
             FrameCommand::Register(registration) => {
                 self.heard_of(&registration.worker, now);
-                self.queues.remove(&registration.worker);
+                // What it said before counts no more.
+                let said = Said { at: now, queue: Ratio(0), is_fine: false };
+                self.said.entry(registration.worker.clone()).or_default().push(said);
             }
             FrameCommand::Approve { worker, .. } => _ = self.approved.insert((worker.clone(), now)),
             FrameCommand::Assign { task, .. } => _ = self.by_hand.insert((task.clone(), now)),
@@ -183,6 +205,15 @@ impl FrameBook {
         self.check_sessions(&before, scene)?;
         self.steered = Steered::default();
         Ok(())
+    }
+
+    /// A task is on its way to its worker: four times at most, and not at once again (S3).
+    pub(crate) fn pushes(&mut self, handout: &FrameHandout, now: Timestamp) -> Verdict {
+        let key = (handout.task.clone(), handout.attempt);
+        let (times, last) = self.pushes.get(&key).copied().unwrap_or((0, Timestamp(0)));
+        self.pushes.insert(key, (times + 1, now));
+        let in_time = times < 4 && last + Millis(1_000) <= now;
+        ensure(in_time, "pushed_too_often", || format!("{handout:?} {times} times, last at {last:?}"))
     }
 
     /// What is on the disk from now on.

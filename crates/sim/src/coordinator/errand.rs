@@ -71,6 +71,7 @@ impl Life {
     pub(super) fn run(&mut self, errand: Errand, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         match errand {
             Errand::Begin(Effect::Push { endpoint, token_hash, handout, .. }) => {
+                checker.frames.pushes(&handout, scene.now)?;
                 self.push(&endpoint, (token_hash, *handout), scene);
                 Ok(())
             }

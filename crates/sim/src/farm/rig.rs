@@ -23,6 +23,8 @@ pub(crate) struct Rig {
     pub(super) token: Token,
     /// Until then nothing happens here, and what arrives waits.
     pub(crate) frozen_until: Timestamp,
+    /// Until then no task can be pushed here.
+    pub(crate) deaf_until: Timestamp,
 }
 
 impl Rig {
@@ -38,6 +40,7 @@ impl Rig {
             incarnation: 0,
             token: [0; 32],
             frozen_until: Timestamp(0),
+            deaf_until: Timestamp(0),
         }
     }
 

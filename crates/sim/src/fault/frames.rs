@@ -13,7 +13,11 @@ impl World {
             6 => return self.end_coordinator(Ending::Stop),
             7..10 => self.cut(Sender::Renderer(renderer)),
             10..14 => self.crash_renderer(renderer),
-            14..18 => self.freeze(renderer),
+            14..17 => self.freeze(renderer),
+            17 => {
+                let span = Millis(self.scene.dice.between(5_000, 60_000));
+                self.farm.renderers[renderer].go_deaf(span, &mut self.scene);
+            }
             _ => return self.see_off(renderer),
         }
         Ok(())

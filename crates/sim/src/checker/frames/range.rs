@@ -5,9 +5,7 @@ use super::{
     rows::{Before, Chunk, is_held},
 };
 use crate::scene::Scene;
-use muster_model::{
-    ChunkState, FrameTaskId, FrameTaskRecord, FrameTaskStatus, Ratio, RendererState, SessionStatus, Timestamp,
-};
+use muster_model::{ChunkState, FrameTaskId, FrameTaskRecord, FrameTaskStatus, RendererState, SessionStatus};
 
 impl FrameBook {
     pub(super) fn check_ranges(&self, before: &Before, scene: &mut Scene) -> Verdict {
@@ -125,9 +123,9 @@ impl FrameBook {
         if self.by_hand.contains(&(record.task.clone(), record.at)) {
             return Ok(());
         }
-        let told = self.queues.get(&record.worker).map_or(&[][..], Vec::as_slice);
-        let is_full = |(at, ratio): &(Timestamp, Ratio)| *at < record.at && ratio.0 >= 1_000_000;
-        ensure(!told.last().is_some_and(is_full), "grant_to_full", || format!("{record:?} after {told:?}"))?;
+        let last = self.said.get(&record.worker).and_then(|said| said.last());
+        let is_full = last.is_some_and(|said| said.at < record.at && said.queue.0 >= 1_000_000);
+        ensure(!is_full, "grant_to_full", || format!("{record:?} after {last:?}"))?;
         let (Some(row), Some(session)) =
             (self.rows.tasks.get(&record.task), self.rows.sessions.get(&record.task.session))
         else {

@@ -1,6 +1,6 @@
 //! S8, S9, S11, invariant 11: where workers stand, and what follows from it.
 
-use super::{FrameBook, SLACK, Verdict, ensure, rows::Before};
+use super::{FrameBook, SLACK, Said, Verdict, ensure, rows::Before};
 use crate::scene::Scene;
 use muster_model::{Name, RendererRecord, RendererState, Timestamp, TransitionRecord};
 
@@ -26,6 +26,7 @@ impl FrameBook {
         let is_out = (moved.from, moved.to) == (RendererState::Quarantined, RendererState::Registered);
         let is_approved = self.approved.contains(&(moved.worker.clone(), moved.at));
         ensure(!is_out || is_approved, "quarantine_left_unasked", || format!("{moved:?}"))?;
+        self.check_health(moved)?;
         if moved.to == RendererState::Lost {
             self.check_silence(&moved.worker, moved.at)?;
         }
@@ -59,6 +60,24 @@ impl FrameBook {
             let record = unfit.map(|chunk| &chunk.record);
             format!("{record:?} of one that is {:?}", record.map(|record| self.state(&record.worker)))
         })
+    }
+
+    /// S8: three fine heartbeats make healthy, a bad one degraded, and only a while of fine ones healthy again.
+    fn check_health(&self, moved: &TransitionRecord) -> Verdict {
+        let said = self.said.get(&moved.worker).map_or(&[][..], Vec::as_slice);
+        let until: Vec<&Said> = said.iter().filter(|said| said.at <= moved.at).collect();
+        // Two of the same moment may have come in either order.
+        let counted = until.iter().rev().filter(|said| said.is_fine || said.at < moved.at);
+        let fine = counted.take_while(|said| said.is_fine);
+        let right = match (moved.from, moved.to) {
+            (RendererState::Registered, RendererState::Healthy) => fine.count() >= 3,
+            (RendererState::Degraded, RendererState::Healthy) => {
+                fine.last().is_some_and(|first| first.at + self.settings.degraded_recovery <= moved.at)
+            }
+            (_, RendererState::Degraded) => until.iter().any(|said| said.at == moved.at && !said.is_fine),
+            _ => true,
+        };
+        ensure(right, "health_misjudged", || format!("{moved:?} after {until:?}"))
     }
 
     /// S8: so many losses and failures within so long put a worker into quarantine.
