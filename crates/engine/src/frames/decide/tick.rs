@@ -9,9 +9,7 @@ use crate::{
     },
 };
 use alloc::{collections::BTreeSet, format, vec::Vec};
-use muster_model::{
-    EntryId, Event, FrameEvent, FrameTaskId, Millis, Name, Pressure, RangeEnd, Rebind, RendererState,
-};
+use muster_model::{EntryId, Event, FrameEvent, FrameTaskId, Millis, Name, RangeEnd, Rebind, RendererState};
 
 /// What the next due timer makes true; `None` when none is due.
 pub(crate) fn next_due(farm: &mut Farm, context: &Context<'_>) -> Option<Vec<Event>> {
@@ -94,8 +92,7 @@ fn stalled(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16) {
         return;
     };
     let heard = task.lease.as_ref().map_or(task.granted_at, |lease| lease.heard_at);
-    let renderer = draft.farm.renderers.get(&task.worker);
-    let stands_still = renderer.is_some_and(|renderer| pressure::level(renderer) == Pressure::Pause);
+    let stands_still = draft.farm.renderers.get(&task.worker).is_some_and(pressure::says_full);
     let is_heard = draft.now - heard < draft.farm.settings.stall;
     if is_heard || draft.farm.paused || stands_still || draft.farm.has_bug(Mutant::StallIgnored) {
         return;

@@ -14,6 +14,12 @@ pub(crate) fn level_at(renderer: &Renderer, queue_ratio: Ratio) -> Pressure {
     of(told.unwrap_or_default().max(queue_ratio))
 }
 
+/// Whether a worker itself says, with its last heartbeat, that it must stand still. What its last progress said may be
+/// long ago, and whoever stands still has no progress to tell of.
+pub(crate) fn says_full(renderer: &Renderer) -> bool {
+    of(renderer.queue_ratio) == Pressure::Pause
+}
+
 fn of(ratio: Ratio) -> Pressure {
     match ratio.0 {
         0..700_000 => Pressure::Ok,

@@ -359,12 +359,35 @@ fn a_stalled_assignment_goes_to_another() {
         110s tick   -> 
         115s resume-all
         119s tick   -> 
-        119s progress W1 s frames=3 q=1
+        119s progress W1 s frames=3
+        178s beat W1 q=1
         179s tick   -> 
-        180s progress W1 s frames=3
-        239s tick   -> 
-        240s tick   -> ended s.0 stalled; retired 1; apart chunk-1; blamed W1
-        240s beat W1 => Registered ok resume stop s.0
+        180s beat W1
+        188s tick   -> 
+        189s tick   -> ended s.0 stalled; retired 1; apart chunk-1; blamed W1
+        189s beat W1 => Degraded ok resume stop s.0
+    ",
+    );
+}
+
+/// S10: whoever stands still because its last progress told of a full queue, and then says nothing more of its range, does
+/// not hold it for ever.
+#[test]
+fn standing_still_is_no_excuse_for_silence() {
+    check_with(
+        FrameSettings {
+            misses_until_lost: 1_000_000,
+            stall: Millis::from_secs(60),
+            ..FrameSettings::default()
+        },
+        "
+        0s register W1
+        0s submit s frames=10 per=10
+        0s ask W1
+        0s progress W1 s frames=3 q=1
+        30s beat W1 => Registered pause
+        59s tick    -> 
+        60s tick    -> ended s.0 stalled; retired 1; apart chunk-1; blamed W1
     ",
     );
 }
