@@ -80,7 +80,7 @@ async fn work_goes_on_after_a_restore() {
     assert_eq!(one.complete_as(&done, other).await.status, 409);
     assert_eq!(two.complete(&running).await.status, 409);
 
-    let mut chunks: BTreeSet<u64> = [&done, &running, &later].map(|task| number(task)).into();
+    let mut chunks: BTreeSet<u64> = [&done, &running, &later].map(number).into();
     while world.get("sessions/s1").await.body["completedFrames"] != 30 {
         let task = one.task().await;
         assert!(chunks.insert(number(&task)), "{task} has a chunk of another");

@@ -3,6 +3,7 @@
 //! Each attempt has a directory that bears the number of its chunk. Where there are numbers that the checkpoint does not
 //! know of, somebody may still use their ids, and they must not be granted again (S13).
 
+use crate::translate::limit;
 use muster_manifest::FragmentName;
 use muster_model::FarmRecord;
 use std::{
@@ -24,10 +25,16 @@ pub(super) fn beyond_traces(farm: FarmRecord, chunk_size: u64, root: &Path) -> i
     })?;
     let Some(newest) = newest else { return Ok(farm) };
     let skipped = newest - farm.next_chunk + 1 + SPARE;
-    let next_id = skipped.checked_mul(chunk_size).and_then(|ids| farm.next_id.checked_add(ids));
-    let next_id = next_id.filter(|next| i64::try_from(*next).is_ok());
+    let next_id = leap(farm.next_id, chunk_size, skipped);
     let next_id = next_id.ok_or_else(|| io::Error::other("there are no ids left beyond those in use"))?;
     Ok(FarmRecord { next_chunk: farm.next_chunk + skipped, next_id, ..farm })
+}
+
+/// The first id beyond so many chunks, each as large as one can be; at a multiple of their common size (S12).
+fn leap(from: u64, chunk_size: u64, chunks: u64) -> Option<u64> {
+    let largest = chunk_size.checked_add(limit::REQUESTED_IDS.unsigned_abs())?;
+    let beyond = from.checked_add(chunks.checked_mul(largest)?)?;
+    beyond.checked_next_multiple_of(chunk_size).filter(|id| i64::try_from(*id).is_ok())
 }
 
 /// Calls with each number of a chunk below the output root. No link is followed: workers write there.
@@ -118,7 +125,9 @@ mod tests {
             "s/meta/manifest_fragment_W1_6.json",
         ] {
             let farm = after(&["s/chunks/4", path]);
-            assert_eq!((farm.next_chunk, farm.next_id), (1007, 1_007_000), "{path}");
+            assert_eq!(farm.next_chunk, 1007, "{path}");
+            // The ids of 1002 chunks, though each were as large as a worker may ask for.
+            assert!(farm.next_id >= 5000 + 1002 * (1 << 32) && farm.next_id.is_multiple_of(1000), "{farm:?}");
         }
     }
 
