@@ -35,6 +35,8 @@ pub(crate) struct FrameBook {
     heard: BTreeMap<Name, Vec<Timestamp>>,
     /// What each worker said of itself in this life (S8, S10).
     said: BTreeMap<Name, Vec<Said>>,
+    /// When each worker last had to stand still, its queue full.
+    full_at: BTreeMap<Name, Timestamp>,
     /// How often each attempt was pushed in this life, and when last (S3).
     pushes: BTreeMap<(FrameTaskId, u16), (u32, Timestamp)>,
     /// What was to be placed by hand, and when (S6).
@@ -89,6 +91,10 @@ impl Said {
         let is_fine = !heartbeat.error && heartbeat.queue_ratio < settings.degraded_ratio && !is_slow;
         Self { at, queue: heartbeat.queue_ratio, is_fine }
     }
+
+    fn is_full(&self) -> bool {
+        self.queue.0 >= 1_000_000
+    }
 }
 
 /// What was paused or resumed since the last batch was durable.
@@ -107,6 +113,7 @@ impl FrameBook {
             states: BTreeMap::new(),
             heard: BTreeMap::new(),
             said: BTreeMap::new(),
+            full_at: BTreeMap::new(),
             pushes: BTreeMap::new(),
             by_hand: BTreeSet::new(),
             approved: BTreeSet::new(),
@@ -147,7 +154,11 @@ impl FrameBook {
             FrameCommand::Heartbeat(heartbeat) => {
                 self.heard_of(&heartbeat.worker, now);
                 let said = Said::of(heartbeat, &self.settings, now);
-                self.said.entry(heartbeat.worker.clone()).or_default().push(said);
+                let told = self.said.entry(heartbeat.worker.clone()).or_default();
+                if said.is_full() || told.last().is_some_and(Said::is_full) {
+                    self.full_at.insert(heartbeat.worker.clone(), now);
+                }
+                told.push(said);
             }
             FrameCommand::Register(registration) => {
                 self.heard_of(&registration.worker, now);

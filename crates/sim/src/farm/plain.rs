@@ -36,6 +36,8 @@ pub(crate) struct Plain {
     round: u32,
     epoch: u64,
     paused: bool,
+    /// It was told to stand still because its queue is full (S10).
+    is_slowed: bool,
     works: BTreeMap<u64, Work>,
     /// The ids of all works that were ever taken in this life.
     seen: BTreeSet<u64>,
@@ -70,6 +72,7 @@ impl Plain {
             round: 0,
             epoch: 0,
             paused: false,
+            is_slowed: false,
             works: BTreeMap::new(),
             seen: BTreeSet::new(),
             past: VecDeque::new(),
@@ -93,7 +96,7 @@ impl Plain {
         if let Some(ticket) = self.asking.take() {
             ticket.broken.set(scene.dice.chance(500));
         }
-        (self.bound, self.paused, self.epoch) = (false, false, 0);
+        (self.bound, self.paused, self.is_slowed, self.epoch) = (false, false, false, 0);
         self.calls.clear();
         self.seen.clear();
     }
@@ -146,7 +149,8 @@ impl Plain {
 
     pub(super) fn unrest(&self) -> String {
         let works: Vec<_> = self.works.values().map(|work| &work.handout).collect();
-        format!("bound {}, paused {}, works {works:?}", self.bound, self.paused)
+        let (bound, paused, slowed) = (self.bound, self.paused, self.is_slowed);
+        format!("bound {bound}, paused {paused}, slowed {slowed}, works {works:?}")
     }
 
     fn call(&mut self, (command, call): (FrameCommand, Call), scene: &mut Scene) {

@@ -3,8 +3,8 @@
 use super::{Accepted, FrameBook, Verdict, ensure, rows::is_held};
 use muster_model::{
     Beat, ChunkState, Completion, EntryId, FrameCommand, FrameHandout, FrameRejection, FrameReply,
-    FrameTaskRecord, IdRange, Name, Order, Progress, RendererState, SessionStatus, SessionSubmission,
-    Timestamp,
+    FrameTaskRecord, IdRange, Name, Order, Progress, RendererState, SessionId, SessionStatus,
+    SessionSubmission, Timestamp,
 };
 
 type Answered<'a> = Result<&'a FrameReply, &'a FrameRejection>;
@@ -87,10 +87,19 @@ impl FrameBook {
         let held: Vec<&FrameTaskRecord> =
             live.filter(|task| task.worker == *worker && is_held(task.status)).collect();
         let is_full = held.len() >= row.slots as usize && held.iter().all(|task| task.granted_at < taken);
-        let forgotten = held.iter().find(|task| task.confirmed_at.is_none());
+        // What it was not told yet it is not told while everything, or its session, is paused (S6, S26).
+        let forgotten =
+            held.iter().find(|task| task.confirmed_at.is_none() && !self.may_pause(&task.id.session));
         ensure(!is_full || forgotten.is_none(), "unconfirmed_forgotten", || {
             format!("{worker} was told nothing though it has {forgotten:?}")
         })
+    }
+
+    /// Whether everything or a session is paused, or was a moment ago.
+    fn may_pause(&self, session: &SessionId) -> bool {
+        let status = self.rows.sessions.get(session).map(|row| row.status);
+        let (all, this) = (self.steered.all, self.steered.sessions.contains(session));
+        all || this || self.rows.farm.paused || status == Some(SessionStatus::Paused)
     }
 
     /// S2, S8: whoever lives is told what to stop; whoever is lost, to enrol anew.

@@ -202,7 +202,7 @@ fn word(reason: &str) -> &'static str {
 }
 
 /// Ends that count against a task (S8).
-const COUNTED: [&str; 4] = ["worker_lost", "failed", "stalled", "frames_dropped"];
+const COUNTED: [&str; 5] = ["worker_lost", "failed", "stalled", "frames_dropped", "replaced"];
 /// Ends of which a worker that lives must be told (S2).
 const STOPPED: [&str; 7] =
     ["worker_lost", "stalled", "frames_dropped", "given_back", "retired", "session_ended", "new_term"];

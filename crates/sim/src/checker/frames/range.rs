@@ -68,6 +68,10 @@ impl FrameBook {
         ensure(same && record.is_some_and(|record| record.state == state), "row_unlike_its_ids", || {
             format!("{row:?} with {record:?}")
         })?;
+        let failures = self.ids.failures.get(&row.id).copied().unwrap_or(0);
+        ensure(row.failures == failures, "failures_miscounted", || {
+            format!("{row:?} failed {failures} times")
+        })?;
         let live = self.rows.live.get(&row.id);
         ensure(is_held(row.status) || live.is_none(), "chunk_not_retired", || {
             format!("{row:?} with live ids {live:?}")
@@ -124,7 +128,7 @@ impl FrameBook {
             return Ok(());
         }
         let last = self.said.get(&record.worker).and_then(|said| said.last());
-        let is_full = last.is_some_and(|said| said.at < record.at && said.queue.0 >= 1_000_000);
+        let is_full = last.is_some_and(|said| said.at < record.at && said.is_full());
         ensure(!is_full, "grant_to_full", || format!("{record:?} after {last:?}"))?;
         let (Some(row), Some(session)) =
             (self.rows.tasks.get(&record.task), self.rows.sessions.get(&record.task.session))

@@ -1,7 +1,7 @@
 //! S8: nobody is waited for without end.
 
 use super::{FrameBook, SLACK, Verdict, ensure};
-use muster_model::{Millis, Timestamp};
+use muster_model::{FrameTaskId, Millis, Timestamp};
 
 impl FrameBook {
     /// Looks at what must not last, after every step.
@@ -10,13 +10,19 @@ impl FrameBook {
         self.check_stalled(now)
     }
 
-    /// An assignment of which nothing is heard goes to another, unless everything stands still on request.
+    /// An assignment of which nothing is heard goes to another, unless everything stands still on request, or its worker
+    /// says with every heartbeat that it must.
     fn check_stalled(&self, now: Timestamp) -> Verdict {
         if self.rows.farm.paused || self.steered.all {
             return Ok(());
         }
         let limit = Millis(self.settings.stall.0 + LOOK_AGAIN.0 + SLACK.0);
-        let stalled = self.news.iter().find(|(_, news)| now > (**news).max(self.resumed_at) + limit);
+        let is_stalled = |(task, news): &(&FrameTaskId, &Timestamp)| {
+            let worker = self.rows.tasks.get(task).map(|row| &row.worker);
+            let full_at = worker.and_then(|worker| self.full_at.get(worker)).copied();
+            now > (**news).max(self.resumed_at).max(full_at.unwrap_or(Timestamp(0))) + limit
+        };
+        let stalled = self.news.iter().find(is_stalled);
         ensure(stalled.is_none(), "stall_outlasts", || format!("{stalled:?} at {now:?}"))
     }
 }

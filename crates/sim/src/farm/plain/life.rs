@@ -3,7 +3,8 @@
 use super::{Call, Chore, Plain};
 use crate::{network::Ticket, scene::Scene};
 use muster_model::{
-    Beat, FrameCommand, FrameRejection, FrameReply, Heartbeat, Held, Millis, Order, Ratio, RendererState,
+    Beat, FrameCommand, FrameRejection, FrameReply, Heartbeat, Held, Millis, Order, Pressure, Ratio,
+    RendererState,
 };
 
 type Answer = Result<FrameReply, FrameRejection>;
@@ -25,7 +26,7 @@ impl Plain {
         };
         self.rig.enrolled(ticket);
         self.epoch = epoch;
-        (self.bound, self.paused) = (true, false);
+        (self.bound, self.paused, self.is_slowed) = (true, false, false);
         self.round += 1;
         self.rig.plan(scene, (0, 200), Chore::Beat(self.round));
         self.want_more((0, 300), scene);
@@ -93,6 +94,7 @@ impl Plain {
 
     fn obey(&mut self, beat: Beat, scene: &mut Scene) {
         self.epoch = self.epoch.max(beat.epoch);
+        self.is_slowed = beat.pressure == Pressure::Pause;
         match beat.state {
             RendererState::Removed if self.bound => {
                 scene.count("zombie noticed");

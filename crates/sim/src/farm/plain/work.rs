@@ -52,6 +52,7 @@ impl Plain {
                 self.abandon_all(scene);
                 self.rig.plan(scene, (3_000, 20_000), Chore::Register);
             }
+            Err(FrameRejection::Lost) => self.lose(scene),
             Err(_) => self.want_more((2_000, 5_000), scene),
         }
     }
@@ -74,7 +75,7 @@ impl Plain {
 
     /// The next thing happens to a work.
     pub(super) fn advance(&mut self, number: u64, scene: &mut Scene) {
-        if self.paused {
+        if self.paused || self.is_slowed {
             return self.rig.plan(scene, (500, 3_000), Chore::Advance(number));
         }
         let Some(work) = self.works.get_mut(&number).filter(|work| work.result.is_none()) else {

@@ -31,6 +31,14 @@ enum Fate {
     Dies,
 }
 
+impl Render {
+    /// How far it is.
+    fn seen(&self) -> Seen {
+        let last_frame = self.processed.checked_sub(1).map(|last| self.task.frames.start + last);
+        Seen { processed: self.processed, last_frame, dropped: self.dropped, ..Seen::default() }
+    }
+}
+
 impl Real {
     pub(super) fn begin_work(&mut self, work: &Work, scene: &mut Scene) -> Verdict {
         let Work { number, task } = work;
@@ -58,6 +66,9 @@ impl Real {
             Fate::Dies => return self.end(number, End::Stopped, scene),
             Fate::Hangs => return scene.count("render hangs"),
             _ if is_still => {
+                // Nothing is made, and what waits to be written is.
+                let seen = Seen { queue: Ratio(100_000), ..render.seen() };
+                self.life().core.progressed(number, seen, scene.now);
                 return self.rig.plan(scene, (500, 3_000), Chore::Advance { work: number, turn });
             }
             _ => {}
@@ -69,13 +80,7 @@ impl Real {
         if render.processed >= frames {
             return self.finish(number, scene);
         }
-        let seen = Seen {
-            processed: render.processed,
-            last_frame: Some(render.task.frames.start + render.processed - 1),
-            dropped: render.dropped,
-            queue: queue(scene),
-            gpu: Ratio(500_000),
-        };
+        let seen = Seen { queue: queue(scene), ..render.seen() };
         self.life().core.progressed(number, seen, scene.now);
         let pause = pause(scene);
         self.rig.plan(scene, pause, Chore::Advance { work: number, turn });
