@@ -101,11 +101,17 @@ pub enum Mutant {
     DropsForgotten,
     /// The files of a late completion stay where they are (S5).
     LateFilesLeft,
+    /// The first fine heartbeat makes healthy (S8).
+    HealthyAtOnce,
+    /// A degraded worker is healthy again with the next fine heartbeat (S8).
+    RecoversAtOnce,
+    /// A push that is not answered is tried again without end (S3).
+    PushForEver,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 52] = [
         Self::FenceNotChecked,
         Self::SlotFreedTwice,
         Self::ReportForgotten,
@@ -155,5 +161,8 @@ impl Mutant {
         Self::AnySessionBody,
         Self::DropsForgotten,
         Self::LateFilesLeft,
+        Self::HealthyAtOnce,
+        Self::RecoversAtOnce,
+        Self::PushForEver,
     ];
 }

@@ -18,13 +18,20 @@ pub(super) fn pushed(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16, acke
     };
     if acked {
         super::progress::confirm(draft, id);
-    } else if let Some(pause) = PUSH_PAUSES_S.get(usize::from(tries.saturating_sub(1))) {
-        let next = draft.now + Millis::from_secs(*pause);
+    } else if let Some(pause) = pause_after(draft, tries) {
+        let next = draft.now + pause;
         draft.add(FrameEvent::PushFailed { task: id.clone(), attempt, next });
     } else {
         draft.end_range(id, RangeEnd::Unreachable, None);
     }
     Ok(FrameReply::Done)
+}
+
+/// How long to wait after so many tries; none after the last.
+fn pause_after(draft: &Draft<'_>, tries: u8) -> Option<Millis> {
+    let pause = PUSH_PAUSES_S.get(usize::from(tries.saturating_sub(1))).copied();
+    let endless = || draft.farm.has_bug(crate::Mutant::PushForEver).then_some(1);
+    pause.or_else(endless).map(Millis::from_secs)
 }
 
 /// Files are where they belong.

@@ -25,12 +25,16 @@ pub(crate) fn verdict(
     let settings = &farm.settings;
     match (renderer.state, complaint(settings, heartbeat)) {
         (Registered | Healthy, Some(complaint)) => Some((Degraded, complaint)),
-        (Registered, None) if renderer.fine + 1 >= FINE_UNTIL_HEALTHY => {
+        (Registered, None)
+            if renderer.fine + 1 >= FINE_UNTIL_HEALTHY || farm.has_bug(crate::Mutant::HealthyAtOnce) =>
+        {
             Some((Healthy, "its last heartbeats were fine"))
         }
         (Degraded, None) => {
             let since = renderer.fine_since.unwrap_or(now);
-            (now - since >= settings.degraded_recovery).then_some((Healthy, "its heartbeats are fine again"))
+            let is_long = now - since >= settings.degraded_recovery;
+            (is_long || farm.has_bug(crate::Mutant::RecoversAtOnce))
+                .then_some((Healthy, "its heartbeats are fine again"))
         }
         _ => None,
     }
