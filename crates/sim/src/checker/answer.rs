@@ -47,7 +47,7 @@ impl Checker {
                     Err(Rejection::Frames(rejection)) => Err(rejection),
                     _ => return broken("answer_of_another_contract", || format!("{command:?}: {result:?}")),
                 };
-                self.frames.answered((command, ticket.exchange), result)
+                self.frames.answered((command, ticket), result)
             }
             _ => Ok(()),
         }

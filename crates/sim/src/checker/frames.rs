@@ -48,8 +48,8 @@ pub(crate) struct FrameBook {
     /// Lives of the coordinator so far, and when the last began.
     life: u32,
     up_since: Timestamp,
-    /// When requests were taken in this life, by exchange.
-    taken: BTreeMap<u64, Timestamp>,
+    /// When requests were taken in this life, first and last, by exchange: they may be doubled.
+    taken: BTreeMap<u64, (Timestamp, Timestamp)>,
     /// What was accepted, for ever.
     accepted: BTreeMap<(FrameTaskId, u16), Accepted>,
     /// Frames that an attempt was told to have dropped, and that was answered.
@@ -149,7 +149,7 @@ impl FrameBook {
 
     /// The coordinator takes a request.
     pub(crate) fn taken(&mut self, command: &FrameCommand, exchange: u64, now: Timestamp) {
-        self.taken.entry(exchange).or_insert(now);
+        self.taken.entry(exchange).or_insert((now, now)).1 = now;
         match command {
             FrameCommand::Heartbeat(heartbeat) => {
                 self.heard_of(&heartbeat.worker, now);
@@ -250,6 +250,11 @@ impl FrameBook {
             entries: self.rows.quarantine.iter().collect(),
             paused: self.rows.farm.paused,
         }
+    }
+
+    /// When a request was first and last taken.
+    fn taken_at(&self, exchange: u64) -> (Timestamp, Timestamp) {
+        self.taken.get(&exchange).copied().unwrap_or((Timestamp(0), Timestamp(0)))
     }
 
     fn heard_of(&mut self, worker: &Name, now: Timestamp) {

@@ -1,6 +1,7 @@
 //! S2, S3, S5, invariants 5 and 9: what leaves the coordinator is durable, and stays so.
 
 use super::{Accepted, FrameBook, Verdict, ensure, rows::is_held};
+use crate::network::Ticket;
 use muster_model::{
     Beat, ChunkState, Completion, EntryId, FrameCommand, FrameHandout, FrameRejection, FrameReply,
     FrameTaskRecord, IdRange, Name, Order, Progress, RendererState, SessionId, SessionStatus,
@@ -13,12 +14,14 @@ impl FrameBook {
     /// An answer leaves.
     pub(in crate::checker) fn answered(
         &mut self,
-        (command, exchange): (&FrameCommand, u64),
+        (command, ticket): (&FrameCommand, &Ticket),
         result: Answered<'_>,
     ) -> Verdict {
+        let exchange = ticket.exchange;
         match (command, result) {
             (FrameCommand::Ask { worker, .. }, Ok(FrameReply::Task(Some(handout)))) => {
-                self.check_handout(worker, handout)
+                self.check_handout(worker, handout)?;
+                self.check_incarnation(worker, handout, ticket)
             }
             (FrameCommand::Ask { worker, .. }, Ok(FrameReply::Task(None))) => {
                 self.check_nothing(worker, exchange)
@@ -69,6 +72,20 @@ impl FrameBook {
         ensure(same, "lease_not_durable", || format!("{handout:?} told, {record:?} and {row:?} durable"))
     }
 
+    /// S1: whoever waits when its successor enrols is not given what is meant for that one. Who passes the door while
+    /// the successor's token is on its way to the disk is not known to be an earlier one.
+    fn check_incarnation(&self, worker: &Name, handout: &FrameHandout, ticket: &Ticket) -> Verdict {
+        let Some(row) = self.rows.renderers.get(worker).filter(|row| Some(row.token_hash) != ticket.token)
+        else {
+            return Ok(());
+        };
+        let (_, taken) = self.taken_at(ticket.exchange);
+        let granted = self.rows.chunks.get(&handout.ids.chunk).map_or(Timestamp(0), |chunk| chunk.record.at);
+        let is_for_next = taken < row.registered_at && row.registered_at < granted;
+        let is_live = self.rows.live.get(&handout.task).is_some_and(|live| live.contains(&handout.ids.chunk));
+        ensure(!is_live || !is_for_next, "task_for_an_earlier_incarnation", || format!("{handout:?}"))
+    }
+
     fn check_granted(&self, ids: IdRange, worker: &Name) -> Verdict {
         let record = self.rows.chunks.get(&ids.chunk).map(|chunk| &chunk.record);
         let same = record.is_some_and(|record| record.ids == ids && record.worker == *worker);
@@ -77,9 +94,7 @@ impl FrameBook {
 
     /// S3: whoever has its slots full and asks gets what it has not confirmed.
     fn check_nothing(&self, worker: &Name, exchange: u64) -> Verdict {
-        let Some(taken) = self.taken.get(&exchange).copied() else {
-            return Ok(());
-        };
+        let (taken, _) = self.taken_at(exchange);
         let Some(row) = self.rows.renderers.get(worker).filter(|row| row.registered_at < taken) else {
             return Ok(());
         };
@@ -107,7 +122,7 @@ impl FrameBook {
         if beat.state == RendererState::Lost {
             return ensure(beat.orders == [Order::Reregister], "reregister_not_told", || format!("{beat:?}"));
         }
-        let taken = self.taken.get(&exchange).copied().unwrap_or(Timestamp(0));
+        let (taken, _) = self.taken_at(exchange);
         let due = self.stops.iter().filter(|((whose, _), at)| whose == worker && **at < taken);
         let due: Vec<_> = due.map(|(key, _)| key.clone()).collect();
         for key in due {
@@ -183,7 +198,7 @@ impl FrameBook {
     fn check_late(&self, (completion, exchange): (&Completion, u64), rejection: &FrameRejection) -> Verdict {
         let record = self.rows.chunks.get(&completion.chunk).map(|chunk| &chunk.record);
         let retired = record.filter(|record| record.state == ChunkState::Retired);
-        let taken = self.taken.get(&exchange).copied().unwrap_or(Timestamp(0));
+        let (taken, _) = self.taken_at(exchange);
         let is_late = matches!(rejection, FrameRejection::NotHolder { .. })
             && retired.is_some_and(|record| record.task == completion.task && record.at < taken);
         let entry = self.rows.quarantine.get(&EntryId::Chunk(completion.chunk));
@@ -203,7 +218,7 @@ impl FrameBook {
     }
 
     fn note_dropped(&mut self, progress: &Progress, exchange: u64) {
-        let taken = self.taken.get(&exchange).copied().unwrap_or(Timestamp(0));
+        let (taken, _) = self.taken_at(exchange);
         let held: Vec<_> = match &progress.task {
             Some(task) => vec![task.clone()],
             None => {
