@@ -5,6 +5,7 @@ use crate::translate::limit;
 use muster_door::schema::{
     any, between, list, matching, may, must, non_negative, nullable, object, one_of, schema, text,
 };
+use serde_json::Value;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -102,7 +103,7 @@ fn fragment() -> RefOr<Schema> {
     let bound = schema(between(0, limit::WHOLE));
     let pair = ArrayBuilder::new().items(bound).min_items(Some(2)).max_items(Some(2)).build();
     let fragment = object().property("frameRange", Schema::Array(pair)).required("frameRange");
-    schema(must(fragment, "globalIdChunkId", between(1, limit::REQUESTED_IDS)))
+    schema(must(fragment, "globalIdChunkId", between(1, i64::MAX)))
 }
 
 fn rebind() -> RefOr<Schema> {
@@ -117,7 +118,7 @@ fn rebind() -> RefOr<Schema> {
 fn id_range() -> RefOr<Schema> {
     let body = may(object(), "workerId", text_or_null(limit::ID_CHARS));
     let body = may(body, "taskId", text_or_null(limit::ID_CHARS));
-    schema(must(body, "requestedCount", between(1, i64::MAX)))
+    schema(must(body, "requestedCount", between(1, limit::REQUESTED_IDS)))
 }
 
 fn session() -> RefOr<Schema> {
@@ -125,7 +126,8 @@ fn session() -> RefOr<Schema> {
     let body = must(body, "totalFrames", between(1, limit::FRAMES));
     let body = must(body, "framesPerTask", between(1, limit::FRAMES));
     let body = may(may(body, "scenario", any()), "cameras", any());
-    let mode = one_of(&["strict", "relaxed"]);
+    let modes = [Value::from("strict"), Value::from("relaxed"), Value::Null];
+    let mode = object().schema_type(nullable(Type::String)).enum_values(Some(modes));
     schema(may(may(body, "qualityMode", mode), "outputDirectory", text_or_null(limit::PATH_CHARS)))
 }
 
