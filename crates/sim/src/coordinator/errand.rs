@@ -139,8 +139,8 @@ impl Life {
         }
         let tending = self.read_session(&session, merge)?;
         self.errands.sessions.insert(session.clone(), tending);
-        let slow = scene.dice.chance(300);
-        self.plan((1, if slow { 5_000 } else { 100 }), Errand::Written(session), scene);
+        let slow = scene.dice.chance(400);
+        self.plan((1, if slow { 10_000 } else { 100 }), Errand::Written(session), scene);
         Ok(())
     }
 

@@ -39,7 +39,7 @@ impl FramePlan {
             slots_max: dice.between(1, 3),
             fails: if rough { 150 } else { 30 },
             hangs: if rough { 100 } else { 0 },
-            drops: if rough { 150 } else { 20 },
+            drops: if rough { 400 } else { 40 },
             mischief: if rough { 200 } else { 20 },
             poisoned: if dice.chance(300) { 400 } else { 0 },
             work_ms: (200, dice.between(1_000, 8_000)),

@@ -88,13 +88,13 @@ impl Plain {
         let part = scene.dice.between(1, i64::try_from(frames).unwrap_or(1)).unsigned_abs();
         let drops = scene.plan.frames.as_ref().map_or(0, |plan| plan.drops);
         work.processed += part;
-        work.dropped += u64::from(!scene.calm && scene.dice.chance(drops / 4));
+        work.dropped += u64::from(!scene.calm && scene.dice.chance(drops / 2));
         if work.processed >= frames {
             return self.finish(number, scene);
         }
         match scene.dice.below(10) {
-            0 => self.more_ids(number, scene),
-            1..9 => self.progress(number, scene),
+            0..2 => self.more_ids(number, scene),
+            2..9 => self.progress(number, scene),
             _ => {}
         }
         let pause = pause(scene);

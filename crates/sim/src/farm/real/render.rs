@@ -76,7 +76,7 @@ impl Real {
         let frames = render.task.frames.len();
         let drops = scene.plan.frames.as_ref().map_or(0, |plan| plan.drops);
         render.processed += scene.dice.between(1, i64::try_from(frames).unwrap_or(1)).unsigned_abs();
-        render.dropped += u64::from(!scene.calm && scene.dice.chance(drops / 4));
+        render.dropped += u64::from(!scene.calm && scene.dice.chance(drops / 2));
         if render.processed >= frames {
             return self.finish(number, scene);
         }
