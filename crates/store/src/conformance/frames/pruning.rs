@@ -128,7 +128,7 @@ fn old_transitions_and_diagnostics_go(fixture: &mut dyn Fixture) {
     assert_eq!(lines, [200, 100].map(|at| line(1, "a", at)));
 }
 
-/// S15: nothing that waits for a person is forgotten.
+/// S15: nothing that waits for a person is forgotten; where there is no file, nobody need look.
 fn what_nobody_looked_at_stays_in_quarantine(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     let confirmed = |chunk, at| {
@@ -141,7 +141,8 @@ fn what_nobody_looked_at_stays_in_quarantine(fixture: &mut dyn Fixture) {
         changed(confirmed(3, 99)),
         changed(confirmed(4, 100)),
     ]);
-    desk.commit([changed(QuarantineRecord { moved: true, ..entry(EntryId::Chunk(2), 10) })]);
+    let moved = |chunk, files| QuarantineRecord { moved: true, files, ..entry(EntryId::Chunk(chunk), 10) };
+    desk.commit([changed(moved(2, 3)), changed(moved(5, 0))]);
     desk.prune(&before(100));
     let left: Vec<_> =
         read_all(9, |page| desk.reader().quarantine(page)).into_iter().map(|entry| entry.id).collect();
