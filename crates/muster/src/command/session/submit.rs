@@ -28,7 +28,7 @@ pub(super) struct Submit {
     /// Whether ranges with dropped frames are refused or recorded
     #[arg(long, value_enum, default_value_t = Quality::Strict)]
     quality: Quality,
-    /// Its directory, relative to the server's output root [default: session_<ID>]
+    /// Its directory, relative to the server's output root, if not session_ and its name
     #[arg(long, value_name = "DIR")]
     output: Option<String>,
     /// Wait for the session to end; ends with 1 unless it completed
