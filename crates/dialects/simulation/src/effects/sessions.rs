@@ -30,10 +30,11 @@ impl Runner {
         while let Some(wish) = self.sessions.take(&session) {
             if wish.merge {
                 let merged = self.persist("write a manifest", wish.epoch, || self.merge(&session)).await;
-                // Wanted again, something was reopened since: this manifest is not the last.
-                if let Some(Merge::Written { fault }) = merged
-                    && !self.sessions.is_wanted(&session)
-                {
+                let Some(Merge::Written { fault }) = merged else { continue };
+                if self.sessions.is_wanted(&session) {
+                    // Something may have been reopened since: this manifest is not the last, and one is still due.
+                    self.sessions.begin(&session, wish);
+                } else {
                     self.tell(FrameCommand::Merged { session: session.clone(), fault }).await;
                 }
             } else {

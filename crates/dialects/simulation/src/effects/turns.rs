@@ -25,8 +25,10 @@ impl<K: Clone + Eq + Hash> Turns<K> {
     pub(super) fn begin(&self, key: &K, wish: Wish) -> bool {
         let mut wishes = self.lock();
         let earlier = wishes.get(key).copied();
-        let merge = wish.merge || earlier.flatten().is_some_and(|earlier| earlier.merge);
-        wishes.insert(key.clone(), Some(Wish { merge, ..wish }));
+        let open = earlier.flatten();
+        let merge = wish.merge || open.is_some_and(|open| open.merge);
+        let epoch = open.map_or(wish.epoch, |open| open.epoch.max(wish.epoch));
+        wishes.insert(key.clone(), Some(Wish { epoch, merge }));
         earlier.is_none()
     }
 
@@ -71,6 +73,8 @@ mod tests {
         assert!(!turns.begin(&7, wish(1, true)) && !turns.begin(&7, wish(2, false)), "somebody is at it");
         assert!(turns.begin(&8, wish(1, false)), "at another");
         assert_eq!(turns.take(&7), Some(wish(2, true)));
+        assert!(!turns.begin(&7, wish(3, false)) && !turns.begin(&7, wish(2, true)), "a merge stays due");
+        assert_eq!(turns.take(&7), Some(wish(3, true)));
         assert_eq!(turns.take(&7), None);
         assert!(turns.begin(&7, wish(2, false)), "nobody is at it any more");
     }

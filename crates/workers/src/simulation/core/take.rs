@@ -127,8 +127,11 @@ impl Core {
         {
             return Verdict::Wrong(error.to_string().into());
         }
-        if self.works.values().any(|held| held.task.is_same(task) && !held.is_ending()) {
-            return Verdict::Held;
+        match self.works.values().find(|held| held.task.is_same(task)) {
+            Some(held) if !held.is_ending() => return Verdict::Held,
+            // What is just being ended is not begun again: both would write into one directory.
+            Some(_) => return Verdict::Done,
+            None => {}
         }
         if self.done.has(task) {
             return Verdict::Done;
