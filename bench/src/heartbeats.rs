@@ -91,11 +91,13 @@ fn dispatch(server: &Server) -> Vec<Duration> {
     let mut operator = Connection::open(address);
     let (worker, token) = enrol(&mut operator, "dispatched");
     let (give, tasks) = mpsc::channel::<(Instant, Value)>();
+    // It asks when it holds nothing: with its slot full it would be told the same task again.
+    let (may_ask, asks) = mpsc::channel::<()>();
     let (asker, asker_token) = (worker.clone(), token.clone());
     let waiting = thread::spawn(move || {
         let mut connection = Connection::open(address);
         let path = format!("/api/v1/workers/{asker}/tasks?wait_ms=10000");
-        for _ in 0..DISPATCHES {
+        for () in asks {
             let task = loop {
                 let answer = connection.get_with(&path, &asker_token);
                 if answer["task"].is_object() {
@@ -108,7 +110,11 @@ fn dispatch(server: &Server) -> Vec<Duration> {
     let mut samples = Vec::new();
     for number in 0..DISPATCHES {
         operator.post_with(&format!("/api/v1/workers/{worker}/heartbeat"), &token, BEAT);
-        wait_until(begun + SPAN.mul_f64(number as f64 / DISPATCHES as f64));
+        may_ask.send(()).expect("the asker listens");
+        // Lets the question reach the server, where it waits as in the field.
+        wait_until(
+            (begun + SPAN.mul_f64(number as f64 / DISPATCHES as f64)).max(now() + Duration::from_millis(5)),
+        );
         let session = format!(
             r#"{{"sessionId":"s{number}","totalFrames":10,"framesPerTask":10,"scenario":{{}},"cameras":[],"qualityMode":"strict"}}"#
         );
@@ -118,6 +124,7 @@ fn dispatch(server: &Server) -> Vec<Duration> {
         samples.push(got.duration_since(submitted));
         complete(&mut operator, (&worker, &token), &task);
     }
+    drop(may_ask);
     waiting.join().expect("the asker ends");
     samples
 }
