@@ -3,10 +3,7 @@
 use crate::routes;
 use muster_tests::{FakeNode, Request, Server, until};
 use serde_json::json;
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-};
+use std::{io::Write, net::TcpStream, thread};
 
 /// I9: whatever is refused, wherever, is `application/problem+json`.
 #[test]
@@ -46,24 +43,37 @@ fn every_refusal_is_a_problem() {
 fn overload_says_when_to_come_again() {
     let server = Server::with(&[("MUSTER_SERVER__MAX_REQUESTS", "1")]);
     let node = FakeNode::enrolled(server.node(), "PC-01", 1);
-    let is_full = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_full.load(Ordering::SeqCst) {
-                let _ = node.ask(&json!({"node_id": "PC-01", "max_jobs": 1, "wait_ms": 1000}));
-            }
-        });
-        let refused = until("the server is full", || {
-            let answer = server.admin().get("/api/runs");
-            (answer.status == 503).then_some(answer)
-        });
-        let probe = server.anonymous().get("/healthz").status;
-        is_full.store(true, Ordering::SeqCst);
-        assert_eq!(probe, 200);
-        let _ = refused.problem(503);
-        assert!(refused.header("retry-after").unwrap().parse::<u32>().is_ok());
+    // Whoever waits for work keeps nobody else from being answered.
+    let waiting =
+        thread::spawn(move || node.ask(&json!({"node_id": "PC-01", "max_jobs": 1, "wait_ms": 3000})));
+    until("the server answers", || (server.admin().get("/api/runs").status == 200).then_some(()));
+    let mut unfinished = Vec::new();
+    let refused = until("the server is full", || {
+        // One of them finds room.
+        unfinished.push(begin_to_submit(&server));
+        let answer = server.admin().get("/api/runs");
+        (answer.status == 503).then_some(answer)
     });
+    assert_eq!(server.anonymous().get("/healthz").status, 200);
+    drop(unfinished);
+    let _ = refused.problem(503);
+    assert!(refused.header("retry-after").unwrap().parse::<u32>().is_ok());
+    let _ = waiting.join().unwrap();
+    until("there is room again", || (server.admin().get("/api/runs").status == 200).then_some(()));
     let _ = server.admin().post("/api/runs", &json!({"workflow_id": "w"})).expect(201);
+}
+
+/// A request whose body does not come.
+fn begin_to_submit(server: &Server) -> TcpStream {
+    let host = server.anonymous().url().replace("http://", "");
+    let mut stream = TcpStream::connect(&host).unwrap();
+    let token = server.admin_token();
+    let head = format!(
+        "POST /api/runs HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: 10\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream
 }
 
 /// I9: what is no HTTP is refused, and the server goes on.
