@@ -10,8 +10,8 @@ use crate::{
 };
 use alloc::boxed::Box;
 use muster_model::{
-    FrameEvent, FrameHandout, FrameRange, FrameRejection, FrameReply, FrameTaskId, FrameTaskStatus, Name,
-    Pressure, RangeGrant, RendererState, Timestamp,
+    FrameEvent, FrameHandout, FrameRange, FrameRejection, FrameReply, FrameTaskId, FrameTaskStatus, IdRange,
+    Name, Pressure, RangeGrant, RendererState, Timestamp,
 };
 
 /// A range that could be given out.
@@ -50,7 +50,7 @@ pub(super) fn ask(draft: &mut Draft<'_>, worker: &Name, supply: bool) -> Decided
         return Ok(FrameReply::Task(None));
     };
     let grant = grant(draft.farm, &work, (worker, Told::Now), draft.now)?;
-    let handout = handout(draft.farm, &grant);
+    let handout = handout(draft.farm, &grant.task, (grant.range, grant.ids, grant.attempt));
     draft.add(FrameEvent::RangeGranted(Box::new(grant)));
     Ok(FrameReply::Task(handout))
 }
@@ -124,30 +124,19 @@ pub(crate) fn grant(
 
 /// What a worker is told of a live task.
 pub(crate) fn handout_of(farm: &Farm, id: &FrameTaskId) -> Option<Box<FrameHandout>> {
-    let (session, task) = (farm.sessions.get(&id.session)?, farm.task(id)?);
-    Some(Box::new(FrameHandout {
-        task: id.clone(),
-        range: task.range,
-        ids: task.ids,
-        attempt: task.attempt,
-        epoch: farm.epoch,
-        replay: task.attempt > 1,
-        output: session.output.clone(),
-    }))
+    let task = farm.task(id)?;
+    handout(farm, id, (task.range, task.ids, task.attempt))
 }
 
-/// As [`handout_of`], before the grant is applied.
-fn handout(farm: &Farm, grant: &RangeGrant) -> Option<Box<FrameHandout>> {
-    let session = farm.sessions.get(&grant.task.session)?;
-    Some(Box::new(FrameHandout {
-        task: grant.task.clone(),
-        range: grant.range,
-        ids: grant.ids,
-        attempt: grant.attempt,
-        epoch: farm.epoch,
-        replay: grant.attempt > 1,
-        output: session.output.clone(),
-    }))
+/// What a worker is told of an assignment, also one that is not applied yet.
+fn handout(
+    farm: &Farm,
+    id: &FrameTaskId,
+    (range, ids, attempt): (FrameRange, IdRange, u16),
+) -> Option<Box<FrameHandout>> {
+    let output = farm.sessions.get(&id.session)?.output.clone();
+    let (task, epoch, replay) = (id.clone(), farm.epoch, attempt > 1);
+    Some(Box::new(FrameHandout { task, range, ids, attempt, epoch, replay, output }))
 }
 
 /// What a worker holds and must be told: what it was never told of, or, its slots full, the oldest unconfirmed.
