@@ -10,6 +10,7 @@ mod counts;
 pub mod effects;
 mod locks;
 pub mod output;
+mod pages;
 mod routes;
 mod simulation;
 mod translate;

@@ -188,17 +188,12 @@ async fn wait_for_earlier_life(lock: &Path) -> Result<(), Failure> {
 
 /// S1: what a worker may be called.
 fn worker_name(text: &str) -> Result<String, String> {
-    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    let begins_well = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
-    if begins_well && text.len() <= NAME_CHARS_MAX && text.bytes().all(is_inner) {
+    if muster_manifest::is_worker_id(text) {
         return Ok(text.to_owned());
     }
-    Err(format!(
-        "a worker's name has 1 to {NAME_CHARS_MAX} of A–Z a–z 0–9 . _ - and begins with a letter or digit"
-    ))
+    Err("a worker's name has 1 to 64 of A–Z a–z 0–9 . _ - and begins with a letter or digit".to_owned())
 }
 
-const NAME_CHARS_MAX: usize = 64;
 const CONNECT: Duration = Duration::from_secs(5);
 /// Programs are killed within moments; only what cannot be killed takes longer.
 const SILENT_WAIT: Duration = Duration::from_secs(2);

@@ -1,11 +1,12 @@
 //! Reads everything and writes it down in canonical JSON, part by part.
 
 use super::{moment::Moment, row};
+use crate::pages::pages;
 use muster_model::{
     ChunkState, EntryId, FrameTaskRecord, FrameTaskStatus, Name, RendererView, SessionId, SessionRecord,
     StatusView, Timestamp,
 };
-use muster_store::{Cursor, Page, Reader, StoreError};
+use muster_store::{Reader, StoreError};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -180,22 +181,6 @@ impl Parts {
         let members: Vec<String> =
             self.wholes.into_iter().map(|(name, text)| format!("\"{name}\":{text}")).collect();
         format!("{{{}}}", members.join(","))
-    }
-}
-
-/// Reads a list to its end.
-pub(super) fn pages<T>(
-    mut read: impl FnMut(&Cursor) -> Result<Page<T>, StoreError>,
-    mut each: impl FnMut(T),
-) -> Result<(), StoreError> {
-    let mut page = Cursor { after: None, limit: 1000 };
-    loop {
-        let Page { items, next } = read(&page)?;
-        items.into_iter().for_each(&mut each);
-        match next {
-            Some(next) => page.after = Some(next),
-            None => return Ok(()),
-        }
     }
 }
 

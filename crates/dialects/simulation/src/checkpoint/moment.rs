@@ -3,7 +3,7 @@
 //! Each read sees one state, the next a later one. So what grants ids is read first, the ranges after it, and the ranges
 //! have the last word about their ids: what is written down fits together and can be restored.
 
-use super::gather::pages;
+use crate::pages::pages;
 use muster_model::{
     ChunkRecord, ChunkState, FrameTaskRecord, FrameTaskStatus, Name, ReplayRecord, SessionId, SessionRecord,
 };

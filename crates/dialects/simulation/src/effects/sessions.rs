@@ -1,9 +1,12 @@
 //! The files that tell of a session as a whole: read from the store, page by page, and written (S21).
 
 use super::{Runner, Trouble, Wish};
-use crate::output::{SessionFiles, left_out};
+use crate::{
+    output::{SessionFiles, left_out},
+    pages::pages,
+};
 use muster_model::{FrameCommand, FrameTaskStatus, Name, SessionId};
-use muster_store::{Cursor, Page, Reader, StoreError};
+use muster_store::Reader;
 use std::collections::HashMap;
 
 /// What the store knows of a session.
@@ -70,7 +73,7 @@ impl Runner {
         let read = move |reader: &dyn Reader| {
             let Some(record) = reader.session(&id)? else { return Ok(None) };
             let mut replays = Vec::new();
-            each_page(|page| reader.replays(&id, page), |replay| replays.push(replay))?;
+            pages(|page| reader.replays(&id, page), |replay| replays.push(replay))?;
             let is_mergeable = !record.status.is_ended() && record.completed_frames == record.total_frames;
             let (output, total_frames) = (record.output, record.total_frames);
             Ok(Some(Known {
@@ -86,7 +89,7 @@ impl Runner {
         let id = session.clone();
         let read = move |reader: &dyn Reader| {
             let mut accepted = HashMap::new();
-            each_page(
+            pages(
                 |page| reader.frame_tasks(&id, page),
                 |task| {
                     if task.status == FrameTaskStatus::Completed {
@@ -99,21 +102,3 @@ impl Runner {
         Ok(self.coordinator.read(read).await?)
     }
 }
-
-/// Reads a list to its end.
-fn each_page<T>(
-    read: impl Fn(&Cursor) -> Result<Page<T>, StoreError>,
-    mut take: impl FnMut(T),
-) -> Result<(), StoreError> {
-    let mut cursor = Cursor { after: None, limit: PAGE_ITEMS };
-    loop {
-        let page = read(&cursor)?;
-        page.items.into_iter().for_each(&mut take);
-        match page.next {
-            None => return Ok(()),
-            next => cursor.after = next,
-        }
-    }
-}
-
-const PAGE_ITEMS: u32 = 1000;

@@ -6,6 +6,7 @@
 use super::{check_claim, refuse, trouble};
 use crate::{
     output::TaskFiles,
+    pages::pages,
     simulation::{Simulation, Trouble},
     translate::{FRAGMENT_BYTES, Handed, Manifest, phrase, read_completion},
     wire::{Accepted, CompleteRequest},
@@ -17,7 +18,7 @@ use muster_model::{
     Command, Completion, FrameCommand, FrameRange, FrameRejection, FrameReply, FrameTaskId, FrameTaskRecord,
     Name, Rejection, Reply,
 };
-use muster_store::{ChunkFilter, Cursor, Page, Reader, StoreError};
+use muster_store::{ChunkFilter, Reader, StoreError};
 use std::sync::Arc;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -198,18 +199,16 @@ fn had_chunk(
     is_theirs: impl Fn(&Name, u16) -> bool,
 ) -> Result<Option<u64>, StoreError> {
     let filter = ChunkFilter { state: None, session: Some(task.session.clone()) };
-    let mut page = Cursor { after: None, limit: 1000 };
     let mut had = None;
-    loop {
-        let Page { items, next } = reader.chunks(&filter, &page)?;
-        let theirs =
-            items.iter().filter(|chunk| chunk.task == *task && is_theirs(&chunk.worker, chunk.attempt));
-        had = theirs.map(|chunk| chunk.ids.chunk).last().or(had);
-        page.after = match next {
-            Some(next) => Some(next),
-            None => return Ok(had),
-        };
-    }
+    pages(
+        |page| reader.chunks(&filter, page),
+        |chunk| {
+            if chunk.task == *task && is_theirs(&chunk.worker, chunk.attempt) {
+                had = Some(chunk.ids.chunk);
+            }
+        },
+    )?;
+    Ok(had)
 }
 
 const fn record_range(record: &FrameTaskRecord) -> FrameRange {
