@@ -1,5 +1,9 @@
 //! What is live of sessions: workers, open sessions, ranges that are not done, ids.
 
+mod renderer;
+
+pub(crate) use renderer::{Crew, FORGET_AFTER, FORGET_LOST_AFTER, Renderer};
+
 use crate::state::Map;
 use alloc::{
     boxed::Box,
@@ -8,8 +12,8 @@ use alloc::{
 };
 use muster_model::{
     ChunkRecord, Digest, Effect, EntryId, FrameChange, FrameRange, FrameSettings, FrameTaskId,
-    FrameTaskRecord, FrameTaskStatus, IdRange, Millis, Name, QuarantineRecord, Ratio, RendererState,
-    SessionId, SessionRecord, SessionStatus, Timestamp,
+    FrameTaskRecord, FrameTaskStatus, IdRange, Name, QuarantineRecord, RendererState, SessionId,
+    SessionRecord, SessionStatus, Timestamp,
 };
 
 /// Everything live of contract S.
@@ -55,20 +59,6 @@ pub(crate) struct Allocator {
     pub(crate) next_id: u64,
 }
 
-/// What the workers that may work amount to together; kept up by [`Farm::change_renderer`].
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Crew {
-    /// Workers that may work.
-    pub(crate) able: u64,
-    /// Those of them whose rate is known, and the sum of these rates.
-    pub(crate) rated: u64,
-    pub(crate) rate_sum: u64,
-    /// Those that take tasks by push and have a free slot: the healthy ones, and the others.
-    pub(crate) reachable: [BTreeSet<Name>; 2],
-    /// Those that wait for a task and have a free slot.
-    pub(crate) hungry: BTreeSet<Name>,
-}
-
 /// What to look at when it is time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FarmTimer {
@@ -80,50 +70,6 @@ pub(crate) enum FarmTimer {
     Push(FrameTaskId, u16),
     /// Who did not come back with its task (S19)?
     NewTerm,
-}
-
-/// A worker.
-#[derive(Clone, Debug)]
-pub(crate) struct Renderer {
-    pub(crate) state: RendererState,
-    pub(crate) state_since: Timestamp,
-    pub(crate) token_hash: [u8; 32],
-    pub(crate) endpoint: Option<Box<str>>,
-    pub(crate) slots: u32,
-    pub(crate) failures: Vec<Timestamp>,
-    pub(crate) registered_at: Timestamp,
-    /// Not written to the store yet.
-    pub(crate) description: Option<Box<str>>,
-    pub(crate) live: BTreeSet<FrameTaskId>,
-
-    // What follows is not durable.
-    /// Silence counts from here: the last heartbeat, or the start of the term.
-    pub(crate) heard_at: Timestamp,
-    pub(crate) last_heartbeat: Option<Timestamp>,
-    /// Fine heartbeats in a row.
-    pub(crate) fine: u32,
-    /// Since when all heartbeats were fine.
-    pub(crate) fine_since: Option<Timestamp>,
-    pub(crate) queue_ratio: Ratio,
-    pub(crate) gpu_usage: Option<Ratio>,
-    pub(crate) last_frame: Option<u64>,
-    /// Of its latest progress.
-    pub(crate) max_queue_ratio: Option<Ratio>,
-    /// Frames per 1000 seconds, as its completed ranges tell.
-    pub(crate) rate: Option<u64>,
-    /// Requests of it that wait for a task.
-    pub(crate) asking: u32,
-    /// It told in this term what it is at (S19).
-    pub(crate) bound: bool,
-    /// How often it must still be told to go on after a pause.
-    pub(crate) resume_owed: u8,
-    /// What it must be told to stop, and how often still.
-    pub(crate) stops: BTreeMap<FrameTaskId, u8>,
-    /// No push to it before, after some that failed.
-    pub(crate) rests_until: Option<Timestamp>,
-    /// Removed, and heard of since (S6).
-    pub(crate) zombie_until: Option<Timestamp>,
-    pub(crate) armed: Option<Timestamp>,
 }
 
 /// A session that is not closed.
@@ -296,88 +242,6 @@ impl Farm {
     }
 }
 
-impl Crew {
-    pub(crate) fn take_down(&mut self, renderer: &Renderer, name: &Name) {
-        self.hungry.remove(name);
-        for reachable in &mut self.reachable {
-            reachable.remove(name);
-        }
-        if renderer.state.may_work() {
-            self.able -= 1;
-            self.rated -= u64::from(renderer.rate.is_some());
-            self.rate_sum -= renderer.rate.unwrap_or(0);
-        }
-    }
-
-    pub(crate) fn put_up(&mut self, renderer: &Renderer, name: &Name) {
-        if !renderer.state.may_work() {
-            return;
-        }
-        self.able += 1;
-        self.rated += u64::from(renderer.rate.is_some());
-        self.rate_sum += renderer.rate.unwrap_or(0);
-        if !renderer.has_free_slot() {
-            return;
-        }
-        if renderer.asking > 0 {
-            self.hungry.insert(name.clone());
-        }
-        if renderer.endpoint.is_some() && renderer.bound {
-            let [healthy, others] = &mut self.reachable;
-            let place = if renderer.state == RendererState::Healthy { healthy } else { others };
-            place.insert(name.clone());
-        }
-    }
-}
-
-impl Renderer {
-    pub(crate) fn new(token_hash: [u8; 32], slots: u32, at: Timestamp) -> Self {
-        Self {
-            state: RendererState::Registered,
-            state_since: at,
-            token_hash,
-            endpoint: None,
-            slots,
-            failures: Vec::new(),
-            registered_at: at,
-            description: None,
-            live: BTreeSet::new(),
-            heard_at: at,
-            last_heartbeat: None,
-            fine: 0,
-            fine_since: None,
-            queue_ratio: Ratio::default(),
-            gpu_usage: None,
-            last_frame: None,
-            max_queue_ratio: None,
-            rate: None,
-            asking: 0,
-            bound: true,
-            resume_owed: 0,
-            stops: BTreeMap::new(),
-            rests_until: None,
-            zombie_until: None,
-            armed: None,
-        }
-    }
-
-    pub(crate) fn has_free_slot(&self) -> bool {
-        self.live.len() < self.slots as usize
-    }
-
-    fn next_look(&self, settings: &FrameSettings) -> Option<Timestamp> {
-        match self.state {
-            RendererState::Removed => Some(self.state_since.max(self.heard_at) + FORGET_AFTER),
-            RendererState::Lost => Some(self.state_since.max(self.heard_at) + FORGET_LOST_AFTER),
-            RendererState::Quarantined => None,
-            _ => {
-                let silent = self.heard_at + settings.silence_max();
-                Some(self.rests_until.map_or(silent, |rest| rest.min(silent)))
-            }
-        }
-    }
-}
-
 impl FrameTask {
     /// Where it stands.
     pub(crate) fn status(&self) -> FrameTaskStatus {
@@ -409,8 +273,3 @@ impl Session {
         (frame < *end).then_some(FrameRange { start: *start, end: *end })
     }
 }
-
-/// How long a lost worker is remembered that never came back.
-pub(crate) const FORGET_LOST_AFTER: Millis = Millis::from_secs(30 * 86_400);
-/// How long a removed worker is remembered after it was last heard of (S6).
-pub(crate) const FORGET_AFTER: Millis = Millis::from_secs(3600);
