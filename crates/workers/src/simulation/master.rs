@@ -2,13 +2,13 @@
 
 use super::{
     Secret,
-    core::{Beat, Heard, Progress, Pulled, Rebind, Refusal, Registration, Report, Trouble},
-    wire::{self, Introduction, WireError},
+    core::{Beat, Heard, Progress, Pulled, Rebind, Registration, Report, Trouble},
+    wire::{self, Introduction},
 };
+use crate::call::{call, json, read};
 use hmac::{Hmac, KeyInit, Mac};
-use muster_agent::http::{because, detail, retry_after};
 use muster_model::{IdRange, Millis};
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Client, Method, RequestBuilder, Url};
 use sha2::{Digest, Sha256};
 use std::{
     fmt,
@@ -139,67 +139,6 @@ impl fmt::Debug for Master {
     }
 }
 
-fn json(request: RequestBuilder, body: Vec<u8>) -> RequestBuilder {
-    request.header("content-type", "application/json").body(body)
-}
-
-/// Makes a call and gives the body of a good answer.
-async fn call(request: RequestBuilder, patience: Duration) -> Result<Vec<u8>, Trouble> {
-    let no_answer = |error: reqwest::Error| {
-        tracing::debug!(error = because(&error.without_url()), "no answer from the master");
-        Trouble::NoAnswer(None)
-    };
-    let answer = request.timeout(patience).send().await.map_err(no_answer)?;
-    match meaning(&answer) {
-        None => body(answer).await.map_err(no_answer)?.ok_or(Trouble::NoAnswer(None)),
-        Some(Trouble::Refused(refusal)) => {
-            Err(Trouble::Refused(Refusal { detail: detail(answer).await.into(), ..refusal }))
-        }
-        Some(trouble) => Err(trouble),
-    }
-}
-
-/// What a status means; nothing where it is a good one. A redirect is none: some page is not the master.
-fn meaning(answer: &Response) -> Option<Trouble> {
-    match answer.status() {
-        status if status.is_success() => None,
-        StatusCode::UNAUTHORIZED => Some(Trouble::Unauthorized),
-        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
-            Some(Trouble::NoAnswer(patience(answer)))
-        }
-        status if status.is_client_error() => {
-            Some(Trouble::Refused(Refusal { status: status.as_u16(), detail: "".into() }))
-        }
-        _ => Some(Trouble::NoAnswer(patience(answer))),
-    }
-}
-
-fn patience(answer: &Response) -> Option<Millis> {
-    let after = retry_after(answer)?.as_millis();
-    Some(Millis(i64::try_from(after).unwrap_or(i64::MAX)))
-}
-
-/// A body of a size that makes sense.
-async fn body(mut answer: Response) -> reqwest::Result<Option<Vec<u8>>> {
-    let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await? {
-        body.extend_from_slice(&chunk);
-        if body.len() > BODY_BYTES_MAX {
-            tracing::warn!(bytes = body.len(), "an answer of the master is too long");
-            return Ok(None);
-        }
-    }
-    Ok(Some(body))
-}
-
-/// An answer of which no sense can be made did not come from the master.
-fn read<T>(bytes: &[u8], reader: impl Fn(&[u8]) -> Result<T, WireError>) -> Result<T, Trouble> {
-    reader(bytes).map_err(|error| {
-        tracing::warn!(%error, "an answer makes no sense: is that the master?");
-        Trouble::NoAnswer(None)
-    })
-}
-
 /// The bytes that lower-case hexadecimal digits stand for.
 fn hex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| match byte {
@@ -216,7 +155,6 @@ const PATIENCE_SHORT: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A master may have much to write before it takes a result.
 const PATIENCE_LONG: Duration = Duration::from_secs(60);
-const BODY_BYTES_MAX: usize = 4 << 20;
 
 #[cfg(test)]
 mod tests {

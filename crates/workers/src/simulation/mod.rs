@@ -8,10 +8,9 @@ mod master;
 mod push;
 pub mod render;
 pub mod runtime;
-mod secret;
 mod task;
 pub mod wire;
 
+pub use crate::secret::Secret;
 pub use master::Master;
-pub use secret::Secret;
 pub use task::{Task, TaskError};

@@ -1,6 +1,7 @@
 //! What the core is told: answers of the master, and how rendering goes.
 
 use super::super::Task;
+pub use crate::trouble::{Refusal, Trouble};
 use muster_agent::Text;
 use muster_model::{Millis, Ratio};
 
@@ -55,26 +56,6 @@ pub enum Pulled {
         /// Why not.
         why: Text,
     },
-}
-
-/// Why a call did not do what it was for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    /// Nothing came back, or that now is not the time; not before the given span, where one was given.
-    NoAnswer(Option<Millis>),
-    /// The token, or the secret, is not known.
-    Unauthorized,
-    /// Trying again will not change it.
-    Refused(Refusal),
-}
-
-/// An answer that trying again will not change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Its status.
-    pub status: u16,
-    /// Its words.
-    pub detail: Text,
 }
 
 /// How far a renderer is; every number counts from the beginning of its range.

@@ -14,7 +14,7 @@ impl Secret {
     }
 
     /// The text itself, for where it is needed.
-    pub(super) fn reveal(&self) -> &str {
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 }

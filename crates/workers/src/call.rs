@@ -1,0 +1,84 @@
+//! Calls to a server, and what its answers mean.
+
+use crate::trouble::{Refusal, Trouble};
+use muster_agent::http::{because, detail, retry_after};
+use muster_model::Millis;
+use reqwest::{RequestBuilder, Response, StatusCode};
+use std::{fmt::Display, time::Duration};
+
+/// Gives a call a JSON body.
+pub(crate) fn json(request: RequestBuilder, body: Vec<u8>) -> RequestBuilder {
+    request.header("content-type", "application/json").body(body)
+}
+
+/// Makes a call and gives the body of a good answer.
+pub(crate) async fn call(request: RequestBuilder, patience: Duration) -> Result<Vec<u8>, Trouble> {
+    understand(send(request, patience).await?).await
+}
+
+/// Makes a call and gives the answer, good or bad.
+pub(crate) async fn send(request: RequestBuilder, patience: Duration) -> Result<Response, Trouble> {
+    request.timeout(patience).send().await.map_err(no_answer)
+}
+
+/// Gives the body of a good answer.
+pub(crate) async fn understand(answer: Response) -> Result<Vec<u8>, Trouble> {
+    match meaning(&answer) {
+        None => body(answer).await.map_err(no_answer)?.ok_or(Trouble::NoAnswer(None)),
+        Some(Trouble::Refused(refusal)) => {
+            Err(Trouble::Refused(Refusal { detail: detail(answer).await.into(), ..refusal }))
+        }
+        Some(trouble) => Err(trouble),
+    }
+}
+
+/// Reads a body. An answer of which no sense can be made did not come from the server.
+pub(crate) fn read<T, E: Display>(
+    bytes: &[u8],
+    reader: impl Fn(&[u8]) -> Result<T, E>,
+) -> Result<T, Trouble> {
+    reader(bytes).map_err(|error| {
+        tracing::warn!(%error, "an answer makes no sense: is that the server?");
+        Trouble::NoAnswer(None)
+    })
+}
+
+fn no_answer(error: reqwest::Error) -> Trouble {
+    tracing::debug!(error = because(&error.without_url()), "no answer from the server");
+    Trouble::NoAnswer(None)
+}
+
+/// What a status means; nothing where it is a good one. A redirect is none: some page is not the server.
+fn meaning(answer: &Response) -> Option<Trouble> {
+    match answer.status() {
+        status if status.is_success() => None,
+        StatusCode::UNAUTHORIZED => Some(Trouble::Unauthorized),
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
+            Some(Trouble::NoAnswer(patience(answer)))
+        }
+        status if status.is_client_error() => {
+            Some(Trouble::Refused(Refusal { status: status.as_u16(), detail: "".into() }))
+        }
+        _ => Some(Trouble::NoAnswer(patience(answer))),
+    }
+}
+
+fn patience(answer: &Response) -> Option<Millis> {
+    let after = retry_after(answer)?.as_millis();
+    Some(Millis(i64::try_from(after).unwrap_or(i64::MAX)))
+}
+
+/// A body of a size that makes sense.
+async fn body(mut answer: Response) -> reqwest::Result<Option<Vec<u8>>> {
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await? {
+        body.extend_from_slice(&chunk);
+        if body.len() > BODY_BYTES_MAX {
+            tracing::warn!(bytes = body.len(), "an answer of the server is too long");
+            return Ok(None);
+        }
+    }
+    Ok(Some(body))
+}
+
+const BODY_BYTES_MAX: usize = 4 << 20;
