@@ -1,0 +1,18 @@
+//! What can be proven without asking anybody: canonical JSON, signatures over it, and receipts.
+//!
+//! Three parties who trust each other little must agree on bytes: a worker signs them, the coordinator checks them, a
+//! client checks them again years later. So the form of a document is fixed byte for byte ([`canonical`]), a signature is
+//! either strictly valid or refused ([`PublicKey::verify`]), and a result comes with all that is needed to check it
+//! offline ([`Receipt`]). Everything here is a function of its arguments: no IO, no clock, no chance.
+
+mod base64url;
+mod hash;
+pub mod json;
+mod receipt;
+mod sign;
+
+pub use base64url::{NotBase64Url, decode as decode_base64url, encode as encode_base64url};
+pub use hash::{sha256_hex, signed_bytes};
+pub use json::{Reason, Refused, Value, canonical};
+pub use receipt::{Receipt, ReceiptError, ReceiptFault};
+pub use sign::{KeyError, KeyPair, PublicKey, Signature, SignatureError, decode_signature};

@@ -1,0 +1,124 @@
+//! Keys and signatures: Ed25519, strictly (P8, P9).
+
+use crate::base64url;
+use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
+
+/// A worker's public key: any 32 bytes.
+///
+/// Bytes that are no point of the curve are a key all the same, one under which nothing verifies: it is the submission
+/// that is refused (P8), so that a worker can be registered before its owner has got the key right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicKey {
+    bytes: [u8; 32],
+    /// Worked out once: to find the point costs about a tenth of a verification.
+    point: Option<VerifyingKey>,
+}
+
+/// Why a text is no public key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// Not canonical base64url.
+    #[error("Invalid public key encoding")]
+    Encoding,
+    /// Not 32 bytes.
+    #[error("Invalid public key length")]
+    Length,
+}
+
+/// A signature: any 64 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signature(ed25519_dalek::Signature);
+
+/// Why a text is no signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// Not canonical base64url.
+    #[error("Invalid signature encoding")]
+    Encoding,
+    /// Not 64 bytes.
+    #[error("Invalid signature length")]
+    Length,
+}
+
+/// What a worker signs with.
+#[derive(Clone)]
+pub struct KeyPair(SigningKey);
+
+impl PublicKey {
+    /// Reads a key from base64url, with padding or without.
+    pub fn decode(text: &str) -> Result<Self, KeyError> {
+        let bytes = base64url::decode(text).map_err(|_| KeyError::Encoding)?;
+        let bytes: [u8; 32] = bytes.try_into().map_err(|_| KeyError::Length)?;
+        Ok(Self::from(bytes))
+    }
+
+    /// Spells the key in base64url without padding.
+    pub fn to_text(&self) -> String {
+        base64url::encode(&self.bytes)
+    }
+
+    /// The bytes of the key.
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.bytes
+    }
+
+    /// Says whether a signature over a message is strictly valid.
+    ///
+    /// Refused are keys and signatures of small order, which hold for messages that nobody signed; signatures with a
+    /// scalar that is not reduced, which anybody can make from a valid one; and keys in a second spelling. Signatures are
+    /// checked one by one: the equation for a batch takes by chance what this refuses.
+    pub fn verify(&self, message: &[u8], signature: &Signature) -> bool {
+        self.point.as_ref().is_some_and(|point| point.verify_strict(message, &signature.0).is_ok())
+    }
+}
+
+impl From<[u8; 32]> for PublicKey {
+    fn from(bytes: [u8; 32]) -> Self {
+        let point = VerifyingKey::from_bytes(&bytes).ok();
+        let point = point.filter(|point| point.to_edwards().compress().to_bytes() == bytes);
+        Self { bytes, point }
+    }
+}
+
+/// Reads a signature from base64url, with padding or without.
+pub fn decode_signature(text: &str) -> Result<Signature, SignatureError> {
+    let bytes = base64url::decode(text).map_err(|_| SignatureError::Encoding)?;
+    let bytes: [u8; 64] = bytes.try_into().map_err(|_| SignatureError::Length)?;
+    Ok(Signature(ed25519_dalek::Signature::from_bytes(&bytes)))
+}
+
+impl Signature {
+    /// Spells the signature in base64url without padding.
+    pub fn to_text(&self) -> String {
+        base64url::encode(&self.0.to_bytes())
+    }
+}
+
+impl KeyPair {
+    /// Makes the pair that belongs to a seed.
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        Self(SigningKey::from_bytes(seed))
+    }
+
+    /// The key that others check with.
+    pub fn public_key(&self) -> PublicKey {
+        PublicKey::from(self.0.verifying_key().to_bytes())
+    }
+
+    /// The public key as text.
+    pub fn public_text(&self) -> String {
+        self.public_key().to_text()
+    }
+
+    /// Signs a message.
+    pub fn sign(&self, message: &[u8]) -> Signature {
+        Signature(self.0.sign(message))
+    }
+}
+
+impl std::fmt::Debug for KeyPair {
+    /// Says nothing of the seed.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "KeyPair({})", self.public_text())
+    }
+}
