@@ -284,6 +284,7 @@ fn load(
             engine.frames(record);
         }
         Loaded::SessionSeq(seq) => engine.session_seq(seq),
+        Loaded::Accounts(_) | Loaded::Pool(_) => {}
     })?;
     let desk = Desk::new(engine.finish(), feed_seq, system_seeds());
     Ok(desk.with_senders(|handle: &Handle| !handle.reply.is_closed(), |handle| handle.place = None))

@@ -90,6 +90,7 @@ impl Engine {
             Key::Submission(key) => !state.recent.keys.contains_key(key),
             // Those of sessions were looked for where they are kept.
             Key::Session(_) | Key::FrameTask(_) | Key::Chunk(_) => true,
+            Key::PoolEnd(_) | Key::Assignment(_) | Key::PoolSubmission(..) => true,
         });
         keys
     }
@@ -277,6 +278,8 @@ impl Engine {
             | Command::Tick
             | Command::Sweep
             | Command::Sight { .. }
+            | Command::Pool(_)
+            | Command::Accounts(_)
             | Command::Frames(_) => Ok(Decision::done(Vec::new())),
         }
     }

@@ -1,8 +1,8 @@
 //! What can be asked of the engine.
 
 use crate::{
-    Attachment, Digest, Fence, FrameCommand, JobId, Labels, Millis, Name, Outcome, ReportId, Scope, Step,
-    SubmissionKey, TaskId, Timestamp,
+    AccountCommand, Attachment, Digest, Fence, FrameCommand, JobId, Labels, Millis, Name, Outcome,
+    PoolCommand, ReportId, Scope, Step, SubmissionKey, TaskId, Timestamp,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -105,6 +105,10 @@ pub enum Command {
     },
     /// Whatever concerns sessions of frames (contract S).
     Frames(FrameCommand),
+    /// Whatever concerns the pool (contract P).
+    Pool(PoolCommand),
+    /// Whatever concerns users, logins and keys (P1, I7).
+    Accounts(AccountCommand),
 }
 
 /// A job as a client hands it in.

@@ -2,8 +2,8 @@
 #![allow(missing_docs, reason = "the fields of an event are named for what they hold")]
 
 use crate::{
-    AlertRecord, Attachment, DeviceReport, Digest, Fence, FrameEvent, JobId, JobStatus, Labels, LeaseKind,
-    Name, Outcome, ReportId, Step, Submission, TaskId, TaskStatus, Timestamp,
+    AccountEvent, AlertRecord, Attachment, DeviceReport, Digest, Fence, FrameEvent, JobId, JobStatus, Labels,
+    LeaseKind, Name, Outcome, PoolEvent, ReportId, Step, Submission, TaskId, TaskStatus, Timestamp,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -97,6 +97,10 @@ pub enum Event {
     AlertRaised(AlertRecord),
     /// Something about sessions of frames.
     Frames(FrameEvent),
+    /// Something about the pool.
+    Pool(PoolEvent),
+    /// Something about accounts.
+    Accounts(AccountEvent),
 }
 
 /// A lease as it was granted.

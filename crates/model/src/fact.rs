@@ -1,8 +1,9 @@
 //! What memory has forgotten and a decision needs: looked up in the store before it is decided.
 
 use crate::{
-    ChunkRecord, Digest, FrameTaskId, FrameTaskRecord, JobId, JobStatus, KeyRecord, ReportId, SessionId,
-    SessionRecord, SubmissionKey, TaskId, TaskRecord,
+    AssignmentId, AssignmentRecord, ChunkRecord, Digest, FrameTaskId, FrameTaskRecord, JobId, JobStatus,
+    KeyRecord, PoolEndRecord, PoolJobId, PoolKeyRecord, ReportId, SessionId, SessionRecord, SubmissionKey,
+    TaskId, TaskRecord, UserId,
 };
 use alloc::{boxed::Box, collections::BTreeMap};
 
@@ -23,6 +24,12 @@ pub enum Key {
     FrameTask(FrameTaskId),
     /// Granted ids by the number of the grant.
     Chunk(u64),
+    /// The end of a job of the pool.
+    PoolEnd(PoolJobId),
+    /// An assignment by its id.
+    Assignment(AssignmentId),
+    /// A submission to the pool by its client and key.
+    PoolSubmission(UserId, SubmissionKey),
 }
 
 /// What was found.
@@ -42,6 +49,12 @@ pub enum Fact {
     FrameTask(Box<FrameTaskRecord>),
     /// The ids, whatever became of them.
     Chunk(Box<ChunkRecord>),
+    /// How the job ended.
+    PoolEnd(PoolEndRecord),
+    /// The assignment, whatever became of it; without its result.
+    Assignment(Box<AssignmentRecord>),
+    /// What came of the submission.
+    PoolSubmission(PoolKeyRecord),
 }
 
 /// The facts found for a group of commands; what is absent does not exist in the store.

@@ -6,12 +6,14 @@
 #![no_std]
 extern crate alloc;
 
+mod accounts;
 mod command;
 mod event;
 mod explanation;
 mod fact;
 mod frames;
 mod id;
+mod pool;
 mod record;
 mod rejection;
 mod reply;
@@ -20,6 +22,10 @@ mod task;
 mod time;
 mod worker;
 
+pub use accounts::{
+    AccountChange, AccountCommand, AccountEvent, AccountRejection, AccountReply, Actor, ApiKeyRecord,
+    AuditRecord, LoginRecord, Role, Roles, UserChange, UserId, UserRecord,
+};
 pub use command::{
     Command, DeviceReport, JobPayload, Pull, Report, ReportKind, RunSummary, Submission, TaskReport,
     TaskReportKind,
@@ -36,6 +42,13 @@ pub use frames::{
     SessionRecord, SessionStatus, SessionSubmission, SessionView, StatusView, Steering, TransitionRecord,
 };
 pub use id::{Digest, Fence, IdError, JobId, Name, NameError, ReportId, SubmissionKey, TaskId};
+pub use pool::{
+    AssignmentId, AssignmentRecord, AssignmentState, Demand, PoolCause, PoolChange, PoolCommand,
+    PoolCounters, PoolEndRecord, PoolEvent, PoolGrant, PoolHandout, PoolJobDraft, PoolJobId, PoolJobRecord,
+    PoolJobStatus, PoolKeyRecord, PoolRegistration, PoolRejection, PoolReply, PoolResult, PoolSettings,
+    PoolSubmission, PoolTaken, PoolWork, PoolWorkerId, PoolWorkerRecord, PoolWorkerStatus, Quality, Scale,
+    Specs,
+};
 pub use record::{
     AlertKind, AlertRecord, Change, JobRecord, KeyRecord, LaneRecord, LogKind, LogRecord, ReportRecord,
     SecretRecord, ShareCounts, ShareRecord, TaskRecord, WorkerLogRecord, WorkerRecord,

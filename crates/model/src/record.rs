@@ -1,8 +1,9 @@
 //! What a store keeps: rows that mirror the engine's state, and rows of history.
 
 use crate::{
-    Attachment, Digest, Fence, FrameChange, JobId, JobPayload, JobStatus, Labels, LaneStatus, LeaseKind,
-    Name, Recorded, ReportId, Scope, SubmissionKey, TaskId, TaskStatus, Timestamp, WorkerStatus,
+    AccountChange, Attachment, Digest, Fence, FrameChange, JobId, JobPayload, JobStatus, Labels, LaneStatus,
+    LeaseKind, Name, PoolChange, Recorded, ReportId, Scope, SubmissionKey, TaskId, TaskStatus, Timestamp,
+    WorkerStatus,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -49,6 +50,10 @@ pub enum Change {
     Alert(AlertRecord),
     /// A table of sessions.
     Frames(FrameChange),
+    /// A table of the pool.
+    Pool(PoolChange),
+    /// A table of accounts.
+    Accounts(AccountChange),
 }
 
 /// A job.

@@ -1,6 +1,6 @@
 //! Why a command was not carried out.
 
-use crate::{FrameRejection, JobStatus, Name, TaskStatus};
+use crate::{AccountRejection, FrameRejection, JobStatus, Name, PoolRejection, TaskStatus};
 
 /// A refusal; nothing changed. Every dialect has words of its own for each (no wildcard arm).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,4 +36,8 @@ pub enum Rejection {
     LaneInService,
     /// About sessions of frames.
     Frames(FrameRejection),
+    /// About the pool.
+    Pool(PoolRejection),
+    /// About accounts.
+    Accounts(AccountRejection),
 }

@@ -1,6 +1,9 @@
 //! What a command is answered with.
 
-use crate::{Fence, FrameReply, JobId, JobStatus, Name, Recorded, TaskId, TaskRecord, Timestamp};
+use crate::{
+    AccountReply, Fence, FrameReply, JobId, JobStatus, Name, PoolReply, Recorded, TaskId, TaskRecord,
+    Timestamp,
+};
 use alloc::{boxed::Box, vec::Vec};
 
 /// The answer to a command that was carried out.
@@ -32,6 +35,10 @@ pub enum Reply {
     },
     /// To `Frames`.
     Frames(FrameReply),
+    /// To `Pool`.
+    Pool(PoolReply),
+    /// To `Accounts`.
+    Accounts(AccountReply),
     /// To everything else.
     Done,
 }

@@ -1,6 +1,6 @@
 //! The figures that rules consult.
 
-use crate::{FrameSettings, Millis};
+use crate::{FrameSettings, Millis, PoolSettings};
 
 /// What an operator may set; every rule reads its figure here. Defaults are the contracts'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct Settings {
     pub key_retention: Millis,
     /// What concerns sessions of frames.
     pub frames: FrameSettings,
+    /// What concerns the pool.
+    pub pool: PoolSettings,
 }
 
 impl Default for Settings {
@@ -55,6 +57,7 @@ impl Default for Settings {
             report_id_retention: Millis::from_secs(90 * 86_400),
             key_retention: Millis::from_secs(86_400),
             frames: FrameSettings::default(),
+            pool: PoolSettings::default(),
         }
     }
 }

@@ -56,6 +56,7 @@ fn find(connection: &Connection, key: &Key) -> Result<Option<Fact>, Fault> {
         Key::Submission(key) => key::find(connection, key)?.map(Fact::Submission),
         Key::Session(id) => closed_session(connection, id)?.map(|found| Fact::Session(Box::new(found))),
         Key::FrameTask(id) => ended_range(connection, id)?.map(|found| Fact::FrameTask(Box::new(found))),
+        Key::PoolEnd(_) | Key::Assignment(_) | Key::PoolSubmission(..) => None,
         Key::Chunk(chunk) => chunk::find(connection, *chunk)?.map(|found| Fact::Chunk(Box::new(found))),
     })
 }

@@ -118,6 +118,7 @@ impl<'a> Sorted<'a> {
             Change::Key(record) => key::write(connection, record)?,
             Change::Alert(record) => alert::write(connection, record)?,
             Change::Frames(change) => self.frames.take(connection, change)?,
+            Change::Pool(_) | Change::Accounts(_) => {}
         }
         Ok(())
     }

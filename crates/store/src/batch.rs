@@ -1,8 +1,8 @@
 //! What goes in and what comes out at a start.
 
 use muster_model::{
-    Change, FrameChange, JobRecord, LaneRecord, Name, SecretRecord, ShareRecord, TaskId, TaskRecord,
-    Timestamp, WorkerRecord,
+    AccountChange, Change, FrameChange, JobRecord, LaneRecord, Name, PoolChange, PoolWorkerId, SecretRecord,
+    ShareRecord, TaskId, TaskRecord, Timestamp, WorkerRecord,
 };
 
 /// What one transaction makes durable.
@@ -14,13 +14,16 @@ pub struct Batch {
     pub feed: Vec<FeedEntry>,
     /// Signs of life worth writing down: `pcs.last_seen_at`.
     pub sightings: Vec<(Name, Timestamp)>,
+    /// Signs of life worth writing down: `workers.last_seen_at`.
+    pub pool_sightings: Vec<(PoolWorkerId, Timestamp)>,
 }
 
 impl Batch {
     /// Whether there is nothing to make durable.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.feed.is_empty() && self.sightings.is_empty()
+        let sightings = self.sightings.is_empty() && self.pool_sightings.is_empty();
+        self.changes.is_empty() && self.feed.is_empty() && sightings
     }
 }
 
@@ -58,6 +61,10 @@ pub enum Loaded {
     Frames(FrameChange),
     /// The largest age number given to a session so far.
     SessionSeq(u64),
+    /// A record of accounts.
+    Accounts(AccountChange),
+    /// A record of the pool.
+    Pool(PoolChange),
 }
 
 /// What may be deleted: everything older.

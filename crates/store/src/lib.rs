@@ -12,6 +12,7 @@ mod continuity;
 mod frames;
 mod memory;
 mod moment;
+mod pool;
 pub mod position;
 mod query;
 
@@ -19,6 +20,7 @@ pub use batch::{Batch, Cutoffs, FeedEntry, Loaded};
 pub use continuity::continue_feed;
 pub use frames::{ChunkFilter, DiagnosticFilter, FrameReader};
 pub use memory::{Failure, MemoryStore};
+pub use pool::{AccountReader, PoolJobFilter, PoolJobView, PoolReader};
 pub use query::{Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, TaskFilter, WorkerSummary};
 
 use muster_model::{

@@ -31,6 +31,7 @@ fn change_moment(change: &Change) -> Option<Timestamp> {
         Change::Key(key) => Some(key.at),
         Change::Alert(alert) => Some(alert.at),
         Change::Frames(change) => frame_moment(change),
+        Change::Pool(_) | Change::Accounts(_) => None,
     }
 }
 

@@ -50,6 +50,7 @@ impl State {
             | Event::TaskSkipped { .. } => self.apply_to_task(event),
             Event::ReportRecorded { .. } => self.remember_report(event),
             Event::Frames(event) => self.farm.apply(event),
+            Event::Pool(_) | Event::Accounts(_) => {}
             Event::AlertRaised(alert) => self.dirty.history.push(Change::Alert(alert.clone())),
         }
     }

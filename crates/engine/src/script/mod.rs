@@ -212,7 +212,8 @@ impl Rows {
                     self.facts.insert(Key::Submission(record.key.clone()), Fact::Submission(record.clone()));
                     continue;
                 }
-                Change::Log(_) | Change::WorkerLog(_) | Change::Alert(_) | Change::Frames(_) => continue,
+                Change::Log(_) | Change::WorkerLog(_) | Change::Alert(_) => continue,
+                Change::Frames(_) | Change::Pool(_) | Change::Accounts(_) => continue,
             };
             self.live.insert(key, change);
         }

@@ -75,6 +75,8 @@ impl Stage {
             Ok(Reply::Task(row)) => self.render_row(row),
             Ok(Reply::Swept { jobs, tasks }) => format!("jobs={jobs} tasks={tasks}"),
             Ok(Reply::Frames(reply)) => format!("{reply:?}"),
+            Ok(Reply::Pool(reply)) => format!("{reply:?}"),
+            Ok(Reply::Accounts(reply)) => format!("{reply:?}"),
             Ok(Reply::Done) => "done".into(),
         }
     }

@@ -26,6 +26,7 @@ pub(super) fn load(
             Loaded::JobSeq(seq) => engine.job_seq(seq),
             Loaded::Frames(record) => engine.frames(record),
             Loaded::SessionSeq(seq) => engine.session_seq(seq),
+            Loaded::Accounts(_) | Loaded::Pool(_) => {}
         })
         .map_err(store_broke)?;
     Ok(engine.finish())

@@ -175,7 +175,7 @@ fn secrets_are_replaced_as_a_whole(fixture: &mut dyn Fixture) {
 
 fn sight(desk: &mut Desk, worker: &str, at: i64, changes: Vec<Change>) -> Option<i64> {
     let sightings = vec![(name(worker), Timestamp(at))];
-    desk.try_commit(&Batch { changes, feed: vec![], sightings }).expect("the batch is kept");
+    desk.try_commit(&Batch { changes, sightings, ..Batch::default() }).expect("the batch is kept");
     desk.reader().worker_record(&name(worker)).expect("it is read").map(|worker| worker.last_seen.0)
 }
 
@@ -215,7 +215,7 @@ fn a_batch_that_cannot_be_kept_leaves_no_trace(fixture: &mut dyn Fixture) {
         changed(key("k1", 5)),
     ];
     // A feed with a hole in it is refused.
-    let batch = Batch { changes, feed: vec![entry(1), entry(3)], sightings: vec![] };
+    let batch = Batch { changes, feed: vec![entry(1), entry(3)], ..Batch::default() };
     assert!(desk.try_commit(&batch).is_err());
     let mut desk = desk.reopen(fixture);
     assert_eq!(desk.load().len(), EMPTY, "as from an empty store");

@@ -40,7 +40,7 @@ impl Desk {
     /// Adds entries to the feed, with rows beside them.
     pub(crate) fn feed(&mut self, seqs: impl IntoIterator<Item = u64>, changes: Vec<Change>) {
         let feed = seqs.into_iter().map(entry).collect();
-        self.try_commit(&Batch { changes, feed, sightings: Vec::new() }).expect("the batch is kept");
+        self.try_commit(&Batch { changes, feed, ..Batch::default() }).expect("the batch is kept");
     }
 
     pub(crate) fn load(&mut self) -> Vec<Loaded> {

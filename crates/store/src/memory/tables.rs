@@ -83,6 +83,7 @@ impl Tables {
             Key::Chunk(chunk) => {
                 self.frames.chunks.get(chunk).map(|found| Fact::Chunk(Box::new(found.clone())))
             }
+            Key::PoolEnd(_) | Key::Assignment(_) | Key::PoolSubmission(..) => None,
         }
     }
 
@@ -125,6 +126,7 @@ impl Tables {
             Change::Key(key) => drop(self.keys.insert(key.key.clone(), key.clone())),
             Change::Alert(alert) => self.write_alert(alert),
             Change::Frames(change) => self.frames.write(change),
+            Change::Pool(_) | Change::Accounts(_) => {}
         }
     }
 

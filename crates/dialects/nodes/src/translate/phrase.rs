@@ -20,6 +20,8 @@ pub(crate) fn phrase(rejection: &Rejection) -> Problem {
         Rejection::LaneInService => Problem::conflict("the device is in service"),
         // No command of this contract is about sessions.
         Rejection::Frames(_) => Problem::conflict("a session of frames does not allow it"),
+        Rejection::Pool(_) => Problem::conflict("the pool does not allow it"),
+        Rejection::Accounts(_) => Problem::conflict("the accounts do not allow it"),
     }
 }
 

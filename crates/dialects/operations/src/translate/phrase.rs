@@ -25,6 +25,8 @@ pub(crate) fn phrase(rejection: &Rejection) -> Problem {
         Rejection::ReportConflict => Problem::conflict("the id was used before, for another content"),
         // No command of this contract is about sessions.
         Rejection::Frames(_) => Problem::conflict("a session of frames does not allow it"),
+        Rejection::Pool(_) => Problem::conflict("the pool does not allow it"),
+        Rejection::Accounts(_) => Problem::conflict("the accounts do not allow it"),
     }
 }
 

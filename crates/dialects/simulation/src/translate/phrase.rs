@@ -7,6 +7,8 @@ use muster_model::{FrameRejection, Name, Rejection};
 pub(crate) fn phrase(rejection: &Rejection) -> Problem {
     match rejection {
         Rejection::Frames(rejection) => phrase_frames(rejection),
+        Rejection::Pool(_) => Problem::conflict("the pool does not allow it"),
+        Rejection::Accounts(_) => Problem::conflict("the accounts do not allow it"),
         // No command of this contract is about jobs on devices.
         Rejection::ReportConflict
         | Rejection::KeyConflict

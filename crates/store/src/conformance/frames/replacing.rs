@@ -228,7 +228,7 @@ fn a_batch_of_sessions_that_cannot_be_kept_leaves_no_trace(fixture: &mut dyn Fix
     let mut changes = before_and_after().0;
     changes.extend([changed(farm), changed(transition("gpu-1", 5)), changed(line(1, "gpu-1", 5))]);
     // A feed with a hole in it is refused.
-    let batch = Batch { changes, feed: vec![feed_entry(1), feed_entry(3)], sightings: vec![] };
+    let batch = Batch { changes, feed: vec![feed_entry(1), feed_entry(3)], ..Batch::default() };
     assert!(desk.try_commit(&batch).is_err());
     let mut desk = desk.reopen(fixture);
     let reader = desk.reader();

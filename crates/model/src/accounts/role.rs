@@ -1,0 +1,113 @@
+//! What somebody may do (P1, I7).
+
+/// One right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Hands in jobs (P13).
+    Client,
+    /// Owns workers of the pool (P3).
+    WorkerOwner,
+    /// Reads what operators read (I7).
+    Viewer,
+    /// Operates (I7).
+    Operator,
+    /// May do everything but speak for a worker (P1).
+    Admin,
+}
+
+/// A set of rights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Roles(u8);
+
+impl Role {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Client, Self::WorkerOwner, Self::Viewer, Self::Operator, Self::Admin];
+
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "CLIENT",
+            Self::WorkerOwner => "WORKER_OWNER",
+            Self::Viewer => "VIEWER",
+            Self::Operator => "OPERATOR",
+            Self::Admin => "ADMIN",
+        }
+    }
+
+    /// The role of that name.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == word)
+    }
+}
+
+impl Roles {
+    /// None.
+    pub const NONE: Self = Self(0);
+
+    /// This one as well.
+    #[must_use]
+    pub const fn with(self, role: Role) -> Self {
+        Self(self.0 | 1 << role as u8)
+    }
+
+    /// Whether this one is among them, by itself: see [`Self::allows`] for what follows from others.
+    #[must_use]
+    pub const fn contains(self, role: Role) -> bool {
+        self.0 & (1 << role as u8) != 0
+    }
+
+    /// Whether they allow what this role may do: an ADMIN may do all but what a worker's owner may, an OPERATOR
+    /// may read (I7).
+    #[must_use]
+    pub const fn allows(self, role: Role) -> bool {
+        match role {
+            Role::WorkerOwner | Role::Admin => self.contains(role),
+            Role::Client | Role::Operator => self.contains(role) || self.contains(Role::Admin),
+            Role::Viewer => {
+                self.contains(role) || self.contains(Role::Operator) || self.contains(Role::Admin)
+            }
+        }
+    }
+
+    /// Those that are in both.
+    #[must_use]
+    pub const fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = Role> {
+        Role::ALL.into_iter().filter(move |role| self.contains(*role))
+    }
+}
+
+impl FromIterator<Role> for Roles {
+    fn from_iter<I: IntoIterator<Item = Role>>(roles: I) -> Self {
+        roles.into_iter().fold(Self::NONE, Self::with)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// P1, I7: ADMIN is everything but a worker's owner; OPERATOR reads too.
+    #[test]
+    fn an_admin_is_no_workers_owner() {
+        let admin = Roles::NONE.with(Role::Admin);
+        assert!(Role::ALL.into_iter().filter(|role| !admin.allows(*role)).eq([Role::WorkerOwner]));
+        let operator = Roles::NONE.with(Role::Operator);
+        assert!(
+            Role::ALL.into_iter().filter(|role| operator.allows(*role)).eq([Role::Viewer, Role::Operator])
+        );
+        assert!(Roles::NONE.with(Role::Viewer).iter().eq([Role::Viewer]));
+    }
+}

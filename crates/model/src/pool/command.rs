@@ -1,0 +1,121 @@
+//! What can be asked about the pool.
+#![allow(missing_docs, reason = "the fields are named for what they hold")]
+
+use super::{AssignmentId, Demand, PoolJobId, PoolWorkerId, Specs};
+use crate::{Digest, Fence, Millis, SubmissionKey, UserId};
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
+
+/// One request about the pool.
+#[derive(Clone, Debug)]
+pub enum PoolCommand {
+    /// An owner brings a worker (P3).
+    Register(Box<PoolRegistration>),
+    /// An owner gives a worker another key.
+    SetKey { worker: PoolWorkerId, owner: UserId, public_key: Box<str> },
+    /// A worker shows that it lives (P5).
+    Beat { worker: PoolWorkerId, owner: UserId },
+    /// A worker asks for its oldest assignment, or (`supply`) a new one (P6).
+    Poll { worker: PoolWorkerId, owner: UserId, start: bool, supply: bool },
+    /// A worker asks what it had started (P6).
+    Resume { worker: PoolWorkerId, owner: UserId },
+    /// A worker hands in a result whose signature is good (P7).
+    HandIn { worker: PoolWorkerId, owner: UserId, result: Arc<PoolResult> },
+    /// A worker hands in results and asks for more work (P19).
+    Work(Box<PoolWork>),
+    /// A client hands in jobs, all or none (P13, P18).
+    Submit(Box<PoolSubmission>),
+    /// A job is to end (P13); with `client`, only if it is theirs.
+    Cancel { job: PoolJobId, client: Option<UserId> },
+    /// An owner wants no more work for a worker, or work again (P14).
+    Drain { worker: PoolWorkerId, owner: Option<UserId>, draining: bool },
+    /// A worker is shut out (P14).
+    Ban { worker: PoolWorkerId, reason: Box<str> },
+    /// A worker is let in again; its dissents are forgiven (P14).
+    Unban { worker: PoolWorkerId, reason: Box<str> },
+}
+
+/// A worker as its owner describes it.
+#[derive(Clone, Debug)]
+pub struct PoolRegistration {
+    pub owner: UserId,
+    /// Unique over all owners.
+    pub name: Box<str>,
+    pub region: Option<Box<str>>,
+    /// What jobs may ask for.
+    pub specs: Specs,
+    /// The same as JSON text, as it came.
+    pub specs_json: Option<Box<str>>,
+    /// Any text (P3).
+    pub public_key: Option<Box<str>>,
+    /// Assignments it takes at a time.
+    pub slots: u32,
+}
+
+/// A result as a worker hands it in. Its signature was verified with `public_key` before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolResult {
+    pub assignment: AssignmentId,
+    /// `None`: a text that cannot be a nonce of ours.
+    pub nonce: Option<Fence>,
+    /// As it came.
+    pub signature: Box<str>,
+    /// The key that verified it.
+    pub public_key: Box<str>,
+    /// JSON text.
+    pub output: Option<Box<str>>,
+    pub output_hash: Option<Box<str>>,
+    /// Whether `output_hash` is that of `output`; `None`: one of them is missing (P11).
+    pub hash_matches: Option<bool>,
+    /// A non-empty one makes the assignment failed (P8).
+    pub error: Option<Box<str>>,
+    pub artifact_uri: Option<Box<str>>,
+    /// JSON text.
+    pub metrics: Option<Box<str>>,
+    /// SHA-256 of the body it came in (P8).
+    pub digest: [u8; 32],
+}
+
+/// Results and a request for more work, in one call.
+#[derive(Clone, Debug)]
+pub struct PoolWork {
+    pub worker: PoolWorkerId,
+    pub owner: UserId,
+    pub results: Vec<Arc<PoolResult>>,
+    /// At most so many assignments.
+    pub max: u32,
+    /// They count as started.
+    pub start: bool,
+    /// Whether new work may be given.
+    pub supply: bool,
+}
+
+/// Jobs as a client hands them in.
+#[derive(Clone, Debug)]
+pub struct PoolSubmission {
+    pub client: UserId,
+    /// Recognises a repeat.
+    pub key: Option<SubmissionKey>,
+    /// Of the body, to tell a repeat from a mistake.
+    pub digest: Digest,
+    pub jobs: Vec<PoolJobDraft>,
+}
+
+/// One job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolJobDraft {
+    /// JSON text.
+    pub payload: Arc<str>,
+    /// 0 to 100; more comes first.
+    pub priority: u8,
+    pub demand: Demand,
+    /// What it requires, as JSON text, as it came.
+    pub requires_json: Option<Box<str>>,
+    /// `None`: the general setting.
+    pub max_attempts: Option<u8>,
+    /// Counts from the grant (P5).
+    pub timeout: Option<Millis>,
+    /// Whether the hash of a result is checked (P11).
+    pub verify_output_hash: bool,
+    /// So many workers of different owners do it (P15).
+    pub redundancy: u8,
+}

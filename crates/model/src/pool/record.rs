@@ -1,0 +1,257 @@
+//! What a store keeps of the pool.
+
+use super::{AssignmentId, PoolJobDraft, PoolJobId, PoolResult, PoolWorkerId, Specs};
+use crate::{Digest, Fence, SubmissionKey, Timestamp, UserId};
+use alloc::{boxed::Box, sync::Arc};
+
+/// One row to be written. Rows that mirror state replace the row of the same key; history is added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PoolChange {
+    /// Table `workers`.
+    Worker(Box<PoolWorkerRecord>),
+    /// Table `pool_jobs`: written once, never changed.
+    Job(Box<PoolJobRecord>),
+    /// Table `pool_assignments`.
+    Assignment(Box<AssignmentRecord>),
+    /// Table `pool_ends`: written once, never changed; a job without a row here is open.
+    End(PoolEndRecord),
+    /// Table `pool_keys`.
+    Key(PoolKeyRecord),
+    /// Rows of `meta`.
+    Counters(PoolCounters),
+}
+
+/// Whether a worker may and can work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PoolWorkerStatus {
+    /// Not heard of lately.
+    Offline,
+    /// Heard of lately.
+    Online,
+    /// Shut out.
+    Banned,
+}
+
+/// A worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolWorkerRecord {
+    /// Its identity.
+    pub id: PoolWorkerId,
+    /// Whose.
+    pub owner: UserId,
+    /// Unique over all owners.
+    pub name: Box<str>,
+    /// Where it stands.
+    pub status: PoolWorkerStatus,
+    /// Where it is.
+    pub region: Option<Box<str>>,
+    /// What jobs may ask for.
+    pub specs: Specs,
+    /// The same as JSON text, as it came; present when the worker is first written, and in what a store answers.
+    pub specs_json: Option<Box<str>>,
+    /// What verifies its results; any text (P3).
+    pub public_key: Option<Box<str>>,
+    /// Assignments it takes at a time.
+    pub slots: u32,
+    /// Gets no more work.
+    pub draining: bool,
+    /// Why it is shut out.
+    pub ban_reason: Option<Box<str>>,
+    /// How often a majority agreed with it (P15).
+    pub agreements: u32,
+    /// How often not (P15).
+    pub dissents: u32,
+    /// The last heartbeat or poll that was written down.
+    pub last_seen: Option<Timestamp>,
+    /// When it was registered.
+    pub created_at: Timestamp,
+}
+
+/// A job as it was handed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolJobRecord {
+    /// Its identity.
+    pub id: PoolJobId,
+    /// Whose.
+    pub client: UserId,
+    /// Attempts in all.
+    pub max_attempts: u8,
+    /// Everything else about it; what a store hands over at a start has an empty payload.
+    pub draft: PoolJobDraft,
+    /// When it was handed in.
+    pub created_at: Timestamp,
+}
+
+/// How a job ended, or where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PoolJobStatus {
+    /// Nobody has it.
+    Queued,
+    /// Somebody has it.
+    Running,
+    /// It has a result.
+    Completed,
+    /// It has none, and will not.
+    Failed,
+    /// Its client, or an admin, ended it.
+    Cancelled,
+}
+
+/// The end of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolEndRecord {
+    /// Of which job.
+    pub job: PoolJobId,
+    /// Whose.
+    pub client: UserId,
+    /// `Completed`, `Failed` or `Cancelled`.
+    pub status: PoolJobStatus,
+    /// The assignment whose result is the job's: the accepted one, or the last that failed.
+    pub assignment: Option<AssignmentId>,
+    /// Why it failed, where no assignment says it.
+    pub error: Option<Box<str>>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Where an assignment stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AssignmentState {
+    /// Given out.
+    Assigned,
+    /// Its worker said that it begins.
+    Started,
+    /// It has a result.
+    Completed,
+    /// Its worker said that it failed.
+    Failed,
+    /// Its lease or its job's time ran out.
+    Expired,
+    /// It was taken back: the job ended without it, or its worker was shut out.
+    Revoked,
+}
+
+/// An assignment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssignmentRecord {
+    /// Its identity.
+    pub id: AssignmentId,
+    /// Whose.
+    pub worker: PoolWorkerId,
+    /// That worker's owner.
+    pub owner: UserId,
+    /// The nonce.
+    pub fence: Fence,
+    /// Where it stands.
+    pub state: AssignmentState,
+    /// When it was granted.
+    pub granted_at: Timestamp,
+    /// When the job's own limit is over.
+    pub timeout_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// SHA-256 of the body its result came in (P8).
+    pub digest: Option<[u8; 32]>,
+    /// What `output_hash` was: its vote (P15).
+    pub output_hash: Option<Box<str>>,
+    /// Its result; present when it is written, and in what a reader answers; left out of what a look-up finds and of
+    /// what is handed over at a start.
+    pub result: Option<Arc<PoolResult>>,
+}
+
+/// A submission's key and what came of it (P13).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolKeyRecord {
+    /// Whose key.
+    pub client: UserId,
+    /// The key.
+    pub key: SubmissionKey,
+    /// Of the body.
+    pub digest: Digest,
+    /// The first job it made.
+    pub first: PoolJobId,
+    /// How many it made.
+    pub count: u32,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// How far things were numbered, and from where on there may be live jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolCounters {
+    /// The next worker's number.
+    pub next_worker: u64,
+    /// The next job's number.
+    pub next_job: u64,
+    /// No job below this is open.
+    pub oldest_open: u64,
+}
+
+impl Default for PoolCounters {
+    fn default() -> Self {
+        Self { next_worker: 1, next_job: 1, oldest_open: 1 }
+    }
+}
+
+macro_rules! words {
+    ($type:ident { $($variant:ident = $word:literal),* $(,)? }) => {
+        impl $type {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// Its word in the contract and in the store.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),* }
+            }
+
+            /// The one of that word.
+            #[must_use]
+            pub fn from_word(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|known| known.as_str() == word)
+            }
+        }
+    };
+}
+
+words!(PoolWorkerStatus { Offline = "offline", Online = "online", Banned = "banned" });
+words!(PoolJobStatus {
+    Queued = "queued",
+    Running = "running",
+    Completed = "completed",
+    Failed = "failed",
+    Cancelled = "cancelled",
+});
+words!(AssignmentState {
+    Assigned = "ASSIGNED",
+    Started = "STARTED",
+    Completed = "COMPLETED",
+    Failed = "FAILED",
+    Expired = "EXPIRED",
+    Revoked = "REVOKED",
+});
+
+impl PoolJobStatus {
+    /// Whether nothing more happens.
+    #[must_use]
+    pub const fn is_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+}
+
+impl AssignmentState {
+    /// Whether a result can be handed in (P8).
+    #[must_use]
+    pub const fn is_live(self) -> bool {
+        matches!(self, Self::Assigned | Self::Started)
+    }
+}
+
+impl PoolWorkerRecord {
+    /// Between 0 and 1: how often a majority agreed with it, with one agreement to begin with (P15).
+    #[must_use]
+    pub fn reputation(&self) -> f64 {
+        let (agreed, dissented) = (f64::from(self.agreements) + 1.0, f64::from(self.dissents));
+        agreed / (agreed + dissented)
+    }
+}
