@@ -3,6 +3,7 @@
 mod agent;
 mod alerts;
 mod artifact;
+mod canonical;
 mod checkpoint;
 mod completions;
 mod config;
@@ -14,6 +15,7 @@ mod live_line;
 mod manifest;
 mod node;
 mod parameters;
+mod receipt;
 mod run;
 mod secret;
 mod serve;
@@ -73,6 +75,10 @@ enum Command {
     Manifest(manifest::Manifest),
     /// Fetch everything about sessions in one file, or begin anew with it
     Checkpoint(checkpoint::Checkpoint),
+    /// Print a JSON document in its canonical form
+    Canonical(canonical::Canonical),
+    /// Check receipts of results offline
+    Receipt(receipt::Receipt),
     /// Run one program for the agent and end all of it with the agent
     #[command(hide = true)]
     Guard(guard::Guard),
@@ -100,6 +106,8 @@ impl Cli {
             Command::Artifact(artifact) => artifact.run(),
             Command::Manifest(manifest) => manifest.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
+            Command::Canonical(canonical) => canonical.run(),
+            Command::Receipt(receipt) => receipt.run(),
             Command::Guard(guard) => guard.run(),
             Command::Completions(completions) => Ok(completions.run()),
         }
@@ -164,6 +172,8 @@ mod tests {
             "muster manifest merge meta --total-frames 100 --json",
             "muster manifest verify meta --json",
             "muster checkpoint export backup.json",
+            "muster canonical --lines",
+            "muster receipt verify receipt.json --key -K_y",
             "muster completions bash",
             "muster config --json",
             "muster agent --server http://a:1 --node PC-01 --devices simulated:100 --slots 20 --spool d --workflows w",
