@@ -94,7 +94,9 @@ impl Problem {
         self
     }
 
-    pub(crate) fn header(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
+    /// Gives the response a header; the last one given counts.
+    #[must_use]
+    pub fn header(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
         self.0.header = Some((name, value));
         self
     }
