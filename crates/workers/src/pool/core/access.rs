@@ -1,0 +1,133 @@
+//! P1: how a worker gets in, and stays in.
+
+use super::{
+    Action, Core, Note, Over, Refusal, Trouble,
+    ask::{Ask, Sent, delay},
+};
+use muster_model::{Millis, Timestamp};
+
+/// Whether the server knows who calls.
+#[derive(Debug)]
+pub(super) struct Access {
+    state: State,
+    ask: Ask,
+    /// Counts the tokens: an answer to a call that was made with an earlier one says nothing about this one.
+    generation: u64,
+    /// Tokens in a row with which no call went well.
+    in_vain: u32,
+    can_log_in: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    Out,
+    In {
+        renew_at: Option<Timestamp>,
+    },
+    /// There is a token, which may still be exchanged for a new one. No call is made until that is settled: the old
+    /// one ends with the exchange.
+    Stale,
+}
+
+impl Access {
+    pub(super) fn new(can_log_in: bool) -> Self {
+        let state = if can_log_in { State::Out } else { State::In { renew_at: None } };
+        Self { state, ask: Ask::default(), generation: 0, in_vain: 0, can_log_in }
+    }
+
+    pub(super) const fn is_in(&self) -> bool {
+        matches!(self.state, State::In { .. })
+    }
+
+    pub(super) const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// A call was understood: the token is good.
+    pub(super) fn proved(&mut self) {
+        self.in_vain = 0;
+    }
+
+    fn enter(&mut self, lasts: Option<Millis>, now: Timestamp) {
+        self.generation += 1;
+        self.in_vain = self.in_vain.saturating_add(1);
+        // Early enough for a few tries before it ends.
+        let renew_at = lasts.map(|lasts| now + Millis(lasts.0.max(LASTS_MIN.0) / 3 * 2));
+        self.state = State::In { renew_at };
+        self.ask.again_at(now);
+    }
+}
+
+impl Core {
+    /// A login or a renewal was answered, or was not; `lasts` is how long the new token does.
+    pub fn admitted(&mut self, number: u64, answer: Result<Option<Millis>, Trouble>, now: Timestamp) {
+        if self.access.ask.take(number).is_none() {
+            return self.settle(now);
+        }
+        let was_out = self.access.state == State::Out;
+        match answer {
+            Ok(lasts) => {
+                self.access.enter(lasts, now);
+                // A token proves nothing yet: only that somebody is there.
+                if !std::mem::replace(&mut self.is_reachable, true) {
+                    self.note(Note::Back);
+                }
+            }
+            Err(Trouble::NoAnswer(asked)) => {
+                self.access.ask.put_off(asked, now);
+                self.unheard();
+            }
+            Err(Trouble::Unauthorized) if was_out => self.refuse(Over::NotAdmitted(unauthorized()), now),
+            Err(Trouble::Refused(refusal)) if was_out => self.refuse(Over::NotAdmitted(refusal), now),
+            // The token is over, or its exchange was answered and that answer is lost.
+            Err(Trouble::Unauthorized | Trouble::Refused(_)) => {
+                self.access.state = State::Out;
+                self.access.ask.again_at(now);
+            }
+        }
+        self.settle(now);
+    }
+
+    /// A call was told that its token is none.
+    pub(super) fn turned_away(&mut self, sent: Sent, now: Timestamp) {
+        if sent.generation != self.access.generation || !self.access.is_in() {
+            return;
+        }
+        if !self.access.can_log_in {
+            return self.refuse(Over::NotAdmitted(unauthorized()), now);
+        }
+        self.access.state = State::Stale;
+        self.access.ask.again_at(now + delay(self.access.in_vain.saturating_sub(1)));
+    }
+
+    /// When something must be done for access.
+    pub(super) fn access_at(&self) -> Option<Timestamp> {
+        if self.farewell.as_ref().is_some_and(|farewell| !farewell.is_polite()) {
+            return None;
+        }
+        match self.access.state {
+            State::Out | State::Stale => self.access.ask.ready_at(),
+            State::In { renew_at } => renew_at.filter(|_| self.access.can_log_in),
+        }
+    }
+
+    pub(super) fn gain_access(&mut self, now: Timestamp) {
+        if self.access_at().is_none_or(|at| now < at) {
+            return;
+        }
+        if self.access.is_in() {
+            self.access.state = State::Stale;
+        }
+        let number = self.number();
+        self.access.ask.leave(Sent { number, at: now, generation: self.access.generation });
+        let is_out = self.access.state == State::Out;
+        self.actions.push_back(if is_out { Action::LogIn(number) } else { Action::Renew(number) });
+    }
+}
+
+fn unauthorized() -> Refusal {
+    Refusal { status: 401, detail: "".into() }
+}
+
+/// A token that lasts less is renewed as if it lasted so long; otherwise there would be no end of renewing.
+const LASTS_MIN: Millis = Millis(3_000);

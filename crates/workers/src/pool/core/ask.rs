@@ -1,0 +1,67 @@
+//! A call that is made again and again, one at a time.
+
+use muster_model::{Millis, Timestamp};
+
+/// When a call was made last, and when it is made next.
+#[derive(Debug, Default)]
+pub(super) struct Ask {
+    on_its_way: Option<Sent>,
+    tries: u32,
+    next_at: Timestamp,
+}
+
+/// A call on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) number: u64,
+    pub(super) at: Timestamp,
+    /// The access it was made with.
+    pub(super) generation: u64,
+}
+
+impl Ask {
+    /// When the next one may leave; nothing while one is on its way.
+    pub(super) fn ready_at(&self) -> Option<Timestamp> {
+        self.on_its_way.is_none().then_some(self.next_at)
+    }
+
+    pub(super) const fn is_on_its_way(&self) -> bool {
+        self.on_its_way.is_some()
+    }
+
+    pub(super) fn leave(&mut self, sent: Sent) {
+        self.on_its_way = Some(sent);
+    }
+
+    /// Takes the call back that an answer belongs to; nothing where nobody waits for that answer any more.
+    pub(super) fn take(&mut self, number: u64) -> Option<Sent> {
+        self.on_its_way.take_if(|sent| sent.number == number)
+    }
+
+    /// It went well: the next leaves then.
+    pub(super) fn again_at(&mut self, at: Timestamp) {
+        (self.tries, self.next_at) = (0, at);
+    }
+
+    /// It found nobody: the next leaves after a while, and not before the server wants to be asked.
+    pub(super) fn put_off(&mut self, asked: Option<Millis>, now: Timestamp) {
+        self.tries = self.tries.saturating_add(1);
+        self.next_at = now + patience(self.tries, asked);
+    }
+}
+
+/// The longer of what a worker would wait after so many tries in a row, and what the server asks for, within reason.
+pub(super) fn patience(tries: u32, asked: Option<Millis>) -> Millis {
+    delay(tries).max(asked.unwrap_or_default().min(RETRY_AFTER_MAX))
+}
+
+/// How long to wait after so many tries in a row.
+pub(super) fn delay(tries: u32) -> Millis {
+    let place = usize::try_from(tries).unwrap_or(usize::MAX);
+    Millis(DELAYS_MS.get(place).copied().unwrap_or(DELAY_MAX_MS))
+}
+
+const DELAYS_MS: [i64; 6] = [0, 500, 1_000, 2_000, 4_000, 8_000];
+const DELAY_MAX_MS: i64 = 10_000;
+/// A server may ask for patience, but not for silence.
+const RETRY_AFTER_MAX: Millis = Millis(300_000);

@@ -1,0 +1,205 @@
+//! P3, P4, P16: which worker this is at the server, and with which key.
+
+use super::{
+    Action, Core, Known, Note, Over, Trouble,
+    ask::{Ask, Sent},
+};
+use muster_agent::Text;
+use muster_model::Timestamp;
+
+/// What is known of this worker at the server.
+#[derive(Debug, Default)]
+pub(super) struct Link {
+    phase: Phase,
+    ask: Ask,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Look it up. If the name was taken when it registered and is not among the owner's, it is somebody else's.
+    Look {
+        is_taken: bool,
+    },
+    Register,
+    /// The server shall have the next key, or any; before that, whatever the old one has signed must be gone.
+    GiveKey {
+        worker: u64,
+    },
+    /// The server has the next key: the old one has done its service.
+    ReplaceKey {
+        worker: u64,
+    },
+    Bound {
+        worker: u64,
+    },
+}
+
+impl Default for Phase {
+    fn default() -> Self {
+        Self::Look { is_taken: false }
+    }
+}
+
+impl Core {
+    /// The owner's workers were listed, or were not.
+    pub fn listed(&mut self, number: u64, answer: Result<Vec<Known>, Trouble>, now: Timestamp) {
+        let Some(sent) = self.link.ask.take(number) else { return self.settle(now) };
+        match (answer, self.link.phase) {
+            (Ok(known), Phase::Look { is_taken }) => {
+                self.heard();
+                self.link.ask.again_at(now);
+                match known.into_iter().find(|known| known.name == self.settings.name) {
+                    Some(known) => self.recognise(&known, now),
+                    None if is_taken => self.refuse(Over::NameTaken, now),
+                    None => self.link.phase = Phase::Register,
+                }
+            }
+            (Ok(_), _) => {}
+            (Err(trouble), _) => self.not_bound((trouble, sent), now),
+        }
+        self.settle(now);
+    }
+
+    /// A registration was answered, or was not.
+    pub fn registered(&mut self, number: u64, answer: Result<Known, Trouble>, now: Timestamp) {
+        let Some(sent) = self.link.ask.take(number) else { return self.settle(now) };
+        match answer {
+            Ok(known) => {
+                self.heard();
+                self.link.ask.again_at(now);
+                self.note(Note::Registered { worker: known.id });
+                self.recognise(&known, now);
+            }
+            // It may have been this worker, whose answer was lost.
+            Err(Trouble::Refused(refusal)) if refusal.status == 409 => {
+                self.link.phase = Phase::Look { is_taken: true };
+            }
+            Err(trouble) => self.not_bound((trouble, sent), now),
+        }
+        self.settle(now);
+    }
+
+    /// The server was given a key, or was not.
+    pub fn key_given(&mut self, number: u64, answer: Result<(), Trouble>, now: Timestamp) {
+        let Some(sent) = self.link.ask.take(number) else { return self.settle(now) };
+        match (answer, self.link.phase) {
+            (Ok(()), Phase::GiveKey { worker }) => {
+                self.heard();
+                self.link.ask.again_at(now);
+                let is_next = self.settings.next_key.is_some();
+                self.link.phase =
+                    if is_next { Phase::ReplaceKey { worker } } else { Phase::Bound { worker } };
+            }
+            (Ok(()), _) => {}
+            (Err(trouble), _) => self.not_bound((trouble, sent), now),
+        }
+        self.settle(now);
+    }
+
+    /// The next key is in the place of the old one, or why not.
+    pub fn replaced(&mut self, number: u64, answer: Result<(), Text>, now: Timestamp) {
+        if self.link.ask.take(number).is_none() {
+            return self.settle(now);
+        }
+        match (answer, self.link.phase) {
+            (Ok(()), Phase::ReplaceKey { worker }) => {
+                self.link.ask.again_at(now);
+                self.settings.key = self.settings.next_key.take().unwrap_or(self.settings.key.clone());
+                self.link.phase = Phase::Bound { worker };
+                self.note(Note::KeyReplaced);
+            }
+            (Ok(()), _) => {}
+            (Err(why), _) => {
+                self.link.ask.put_off(None, now);
+                self.note(Note::KeyNotReplaced { why });
+            }
+        }
+        self.settle(now);
+    }
+
+    /// Looks the worker up again: what the server said makes one wonder.
+    pub(super) fn look_again(&mut self) {
+        if matches!(self.link.phase, Phase::Bound { .. }) {
+            self.link.phase = Phase::default();
+        }
+    }
+
+    /// Its number, once all is settled.
+    pub(super) const fn worker(&self) -> Option<u64> {
+        match self.link.phase {
+            Phase::Bound { worker } => Some(worker),
+            _ => None,
+        }
+    }
+
+    /// Whether results can be submitted: the server has the key that they are signed with.
+    pub(super) const fn is_key_known(&self) -> bool {
+        matches!(self.link.phase, Phase::Bound { .. } | Phase::GiveKey { .. })
+    }
+
+    pub(super) fn bind_at(&self) -> Option<Timestamp> {
+        let is_ready = match self.link.phase {
+            Phase::Bound { .. } => false,
+            // This one calls nobody, and what was begun at the server should be ended.
+            Phase::ReplaceKey { .. } => true,
+            Phase::GiveKey { .. } => self.may_call() && self.outbox.is_empty() && self.works.is_empty(),
+            Phase::Look { .. } | Phase::Register => self.may_call() && self.is_worth_binding(),
+        };
+        self.link.ask.ready_at().filter(|_| is_ready)
+    }
+
+    pub(super) fn bind(&mut self, now: Timestamp) {
+        if self.bind_at().is_none_or(|at| now < at) {
+            return;
+        }
+        let number = self.number();
+        self.link.ask.leave(Sent { number, at: now, generation: self.access.generation() });
+        let key = self.settings.next_key.as_ref().unwrap_or(&self.settings.key).clone();
+        self.actions.push_back(match self.link.phase {
+            Phase::Look { .. } | Phase::Bound { .. } => Action::List(number),
+            Phase::Register => Action::Register(number),
+            Phase::GiveKey { worker } => Action::GiveKey { number, worker, key },
+            Phase::ReplaceKey { .. } => Action::ReplaceKey(number),
+        });
+    }
+
+    /// Whoever leaves binds only for the sake of results that nobody has yet.
+    fn is_worth_binding(&self) -> bool {
+        self.farewell.is_none() || !self.outbox.is_empty()
+    }
+
+    /// What to think of the worker that the server knows by this name.
+    fn recognise(&mut self, known: &Known, now: Timestamp) {
+        let worker = known.id;
+        if let Some(other) = self.outbox.other_worker(worker) {
+            return self.refuse(Over::OtherSpool { worker: other }, now);
+        }
+        let (key, next) = (&self.settings.key, &self.settings.next_key);
+        self.link.phase = match known.key.as_ref().filter(|key| !key.is_empty()) {
+            None => Phase::GiveKey { worker },
+            Some(theirs) if Some(theirs) == next.as_ref() => Phase::ReplaceKey { worker },
+            Some(theirs) if theirs == key && next.is_some() => Phase::GiveKey { worker },
+            Some(theirs) if theirs == key => Phase::Bound { worker },
+            Some(theirs) => return self.refuse(Over::OtherKey { key: theirs.clone() }, now),
+        };
+        self.note(Note::Found { worker, last_seen: known.last_seen.clone() });
+        if let Some(theirs) = known.slots.filter(|slots| *slots != u64::from(self.settings.slots)) {
+            self.note(Note::OtherSlots { theirs });
+        }
+    }
+
+    /// A call came to nothing. Whatever was asked for may have happened all the same: look before the next try.
+    fn not_bound(&mut self, (trouble, sent): (Trouble, Sent), now: Timestamp) {
+        match trouble {
+            Trouble::NoAnswer(asked) => {
+                self.link.ask.put_off(asked, now);
+                self.unheard();
+            }
+            Trouble::Unauthorized => self.turned_away(sent, now),
+            Trouble::Refused(refusal) => return self.refuse(Over::Refused(refusal), now),
+        }
+        if !matches!(self.link.phase, Phase::Look { .. }) {
+            self.link.phase = Phase::default();
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! P16: how a worker leaves.
+
+use super::{Action, Core, Over};
+use muster_model::{Millis, Timestamp};
+
+/// A worker that will take nothing more.
+#[derive(Debug)]
+pub(super) struct Farewell {
+    why: Over,
+    /// What runs then is ended.
+    kill_at: Timestamp,
+    /// After this nothing is waited for any more.
+    until: Timestamp,
+    is_killed: bool,
+    is_said: bool,
+}
+
+impl Farewell {
+    fn new(why: Over, kill_at: Timestamp) -> Self {
+        Self { why, kill_at, until: kill_at + PATIENCE, is_killed: false, is_said: false }
+    }
+
+    pub(super) const fn why(&self) -> &Over {
+        &self.why
+    }
+
+    pub(super) const fn is_said(&self) -> bool {
+        self.is_said
+    }
+
+    /// Whether the server is still called: not where it will have none of the worker.
+    pub(super) fn is_polite(&self) -> bool {
+        self.why == Over::Left
+    }
+
+    pub(super) fn next_wake(&self, is_idle: bool) -> Option<Timestamp> {
+        let next = if self.is_killed || is_idle { self.until } else { self.kill_at };
+        (!self.is_said).then_some(next)
+    }
+}
+
+impl Core {
+    /// Nothing new from now on: what runs may end by itself for a while, results are handed in; see [`Core::over`].
+    ///
+    /// Whoever takes back a poll that is on its way says so afterwards, as if it had found nobody.
+    pub fn leave(&mut self, now: Timestamp) {
+        if self.farewell.is_none() {
+            self.farewell = Some(Farewell::new(Over::Left, now + self.settings.grace));
+            self.must_resume = false;
+            self.waiting.clear();
+        }
+        self.settle(now);
+    }
+
+    /// Ends everything: it cannot go on.
+    pub(super) fn refuse(&mut self, why: Over, now: Timestamp) {
+        if self.farewell.as_ref().is_none_or(Farewell::is_polite) {
+            self.farewell = Some(Farewell::new(why, now));
+            self.must_resume = false;
+            self.waiting.clear();
+        }
+    }
+
+    /// Takes the next step of leaving.
+    pub(super) fn take_leave(&mut self, now: Timestamp) {
+        let is_idle = self.works.is_empty();
+        let is_settled = self.outbox.is_empty()
+            && !self.must_resume
+            && !self.resume.is_on_its_way()
+            && !self.poll.is_on_its_way();
+        let Some(farewell) = &mut self.farewell else { return };
+        if !farewell.is_killed && farewell.kill_at <= now {
+            farewell.is_killed = true;
+            self.must_resume = false;
+            self.actions.extend(self.works.keys().map(|work| Action::Kill(*work)));
+        }
+        let is_done = is_idle && (is_settled || !farewell.is_polite());
+        farewell.is_said |= is_done || farewell.until <= now;
+    }
+}
+
+/// How long programs may take to end, and results to be handed in, after the grace.
+const PATIENCE: Millis = Millis(5_000);

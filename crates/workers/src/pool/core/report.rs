@@ -1,0 +1,98 @@
+//! P7, P8, P16: how results reach the server, and what its answers mean for them.
+
+use super::{Action, Core, Note, Outcome, Over, Refusal, Submitted, Trouble, ask::Sent, beat::is_final};
+use muster_model::{Millis, Timestamp};
+
+/// What becomes of a result that was not taken.
+enum Verdict {
+    /// The same bytes again, after a while.
+    Later(Option<Millis>),
+    /// Nobody will ever take it.
+    Never(Refusal),
+}
+
+impl Core {
+    /// A result was answered, or was not.
+    pub fn submitted(&mut self, entry: u64, answer: Result<Submitted, Trouble>, now: Timestamp) {
+        let Some(sent) = self.outbox.answered(entry) else { return self.settle(now) };
+        match answer {
+            Ok(how) => {
+                self.heard();
+                self.taken(entry, how);
+            }
+            Err(Trouble::Unauthorized) => self.turned_away(sent, now),
+            Err(Trouble::NoAnswer(asked)) => {
+                self.unheard();
+                self.outbox.put_off(entry, asked, now);
+            }
+            // The result stays on disk: it is the worker that is in question.
+            Err(Trouble::Refused(refusal)) if is_final(&refusal) => self.refuse(Over::Refused(refusal), now),
+            Err(Trouble::Refused(refusal)) => match verdict(refusal) {
+                Verdict::Later(asked) => self.outbox.put_off(entry, asked, now),
+                Verdict::Never(refusal) => self.set_aside(entry, refusal),
+            },
+        }
+        self.settle(now);
+    }
+
+    pub(super) fn submit_at(&self) -> Option<Timestamp> {
+        self.outbox.ready_at().filter(|_| self.may_call() && self.is_key_known())
+    }
+
+    pub(super) fn submit(&mut self, now: Timestamp) {
+        if self.submit_at().is_none_or(|at| now < at) {
+            return;
+        }
+        for entry in self.outbox.choose(now) {
+            self.outbox.leave(entry, Sent { number: entry, at: now, generation: self.access.generation() });
+            self.actions.push_back(Action::Submit(entry));
+        }
+    }
+
+    fn taken(&mut self, number: u64, how: Submitted) {
+        let Some(entry) = self.outbox.remove(number) else { return };
+        self.done.push(entry.assignment);
+        self.actions.push_back(Action::Ack(number));
+        if entry.is_error {
+            self.counts.failed += 1;
+        } else {
+            self.counts.completed += 1;
+        }
+        self.counts.repeated += u64::from(how == Submitted::Before);
+        self.note(Note::Taken { assignment: entry.assignment, is_error: entry.is_error, how });
+    }
+
+    fn set_aside(&mut self, number: u64, refusal: Refusal) {
+        let Some(entry) = self.outbox.remove(number) else { return };
+        let why = format!("{} {}", refusal.status, refusal.detail);
+        self.actions.push_back(Action::SetAside { entry: number, why: why.trim_end().into() });
+        self.counts.aside += 1;
+        if UNFIT.contains(&refusal.status) && !entry.is_error {
+            // The server does not take this form of it, and would go on waiting; so it learns why there is none.
+            let error = format!("the result was refused with {why}");
+            self.store(entry.worker, (entry.assignment, entry.nonce), Outcome::Error(error.into()));
+        } else {
+            self.done.push(entry.assignment);
+        }
+        if refusal.status == 400 {
+            // It may be the key that is wrong. Then so would be every further result.
+            self.look_again();
+        }
+        self.note(Note::SetAside { assignment: entry.assignment, refusal });
+    }
+}
+
+fn verdict(refusal: Refusal) -> Verdict {
+    match (refusal.status, &*refusal.detail) {
+        // The leader's term ended during the commit: nobody can tell whether it was taken.
+        (409, CONFLICT) => Verdict::Later(None),
+        // Some page that is not there, perhaps a proxy's, does not speak of an assignment.
+        (404, detail) if detail != ASSIGNMENT_NOT_FOUND => Verdict::Later(None),
+        _ => Verdict::Never(refusal),
+    }
+}
+
+const CONFLICT: &str = "Concurrent submission conflict";
+const ASSIGNMENT_NOT_FOUND: &str = "Assignment not found";
+/// Too long, or of a shape that the server does not take.
+const UNFIT: [u16; 2] = [413, 422];

@@ -1,0 +1,179 @@
+//! P6: how assignments come here, and which are begun.
+
+use super::super::Assignment;
+use super::{Action, Core, Held, Note, Refusal, Trouble, Work, ask::Sent};
+use muster_model::{Millis, Timestamp};
+use std::{collections::VecDeque, sync::Arc};
+
+/// Assignments whose results have left. An answer that was written before that may still name them.
+#[derive(Debug, Default)]
+pub(super) struct Done(VecDeque<u64>);
+
+impl Done {
+    pub(super) fn push(&mut self, assignment: u64) {
+        if self.0.len() == DONE_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(assignment);
+    }
+
+    fn has(&self, assignment: u64) -> bool {
+        self.0.contains(&assignment)
+    }
+}
+
+impl Core {
+    /// What the worker has started was told, or was not.
+    pub fn resumed(&mut self, number: u64, answer: Result<Vec<Assignment>, Trouble>, now: Timestamp) {
+        let Some(sent) = self.resume.take(number) else { return self.settle(now) };
+        let answer = match answer {
+            Err(Trouble::Refused(refusal)) if is_nothing(&refusal) => Ok(Vec::new()),
+            answer => answer,
+        };
+        match answer {
+            Ok(assignments) => {
+                self.heard();
+                self.resume.again_at(now + RESUME_EVERY);
+                let begun = assignments.into_iter().filter(|assignment| self.offer(assignment)).count();
+                if begun > 0 {
+                    self.note(Note::Resumed { assignments: begun });
+                }
+            }
+            Err(trouble) => {
+                // Whoever does not know the question will not know the answer another time; one who leaves has no time.
+                let is_known = !matches!(trouble, Trouble::Refused(_)) && self.farewell.is_none();
+                self.must_resume |= is_known;
+                match self.judge((trouble, sent), now) {
+                    Some(_) if !is_known => self.resume.again_at(now + RESUME_EVERY),
+                    Some(asked) => self.resume.put_off(asked, now),
+                    None => {}
+                }
+            }
+        }
+        self.settle(now);
+    }
+
+    /// A poll was answered, with an assignment or with none, or was not.
+    pub fn polled(&mut self, number: u64, answer: Result<Option<Assignment>, Trouble>, now: Timestamp) {
+        let Some(sent) = self.poll.take(number) else { return self.settle(now) };
+        let answer = match answer {
+            Err(Trouble::Refused(refusal)) if is_nothing(&refusal) => Ok(None),
+            answer => answer,
+        };
+        match answer {
+            Ok(assignment) => {
+                self.heard();
+                let is_new = assignment.is_some_and(|assignment| self.offer(&assignment));
+                // A server that answers at once must not be asked without end.
+                self.poll.again_at(if is_new { now } else { now.max(sent.at + PAUSE) });
+            }
+            Err(trouble) => {
+                // Something may have been started for an answer that is lost.
+                self.must_resume |= matches!(trouble, Trouble::NoAnswer(_));
+                if self.must_resume {
+                    self.resume.again_at(now);
+                }
+                if let Some(asked) = self.judge((trouble, sent), now) {
+                    self.poll.put_off(asked, now);
+                }
+            }
+        }
+        self.settle(now);
+    }
+
+    pub(super) fn resume_at(&self) -> Option<Timestamp> {
+        let may = self.may_call() && self.worker().is_some() && self.can_store;
+        // P16: what an earlier life left is submitted first.
+        let may = may && !self.outbox.has_found();
+        let is_wanted = self.must_resume || (self.farewell.is_none() && self.free() > 0);
+        self.resume.ready_at().filter(|_| may && is_wanted)
+    }
+
+    pub(super) fn ask_to_resume(&mut self, now: Timestamp) {
+        let Some(worker) = self.worker().filter(|_| self.resume_at().is_some_and(|at| at <= now)) else {
+            return;
+        };
+        let number = self.number();
+        // A poll whose answer is lost from now on makes it due again.
+        self.must_resume = false;
+        self.resume.leave(Sent { number, at: now, generation: self.access.generation() });
+        self.actions.push_back(Action::Resume { number, worker });
+    }
+
+    pub(super) fn poll_at(&self) -> Option<Timestamp> {
+        let may = self.may_call() && self.worker().is_some() && self.farewell.is_none();
+        let is_ready = self.can_store && !self.outbox.has_found() && self.outbox.len() < self.outbox_max();
+        let is_told = !self.must_resume && !self.resume.is_on_its_way();
+        self.poll.ready_at().filter(|_| may && is_ready && is_told && self.free() > 0)
+    }
+
+    pub(super) fn ask_for_work(&mut self, now: Timestamp) {
+        let Some(worker) = self.worker().filter(|_| self.poll_at().is_some_and(|at| at <= now)) else {
+            return;
+        };
+        let number = self.number();
+        self.poll.leave(Sent { number, at: now, generation: self.access.generation() });
+        self.actions.push_back(Action::Poll { number, worker, wait: self.settings.poll_wait });
+    }
+
+    /// Begins what waits for a slot, where one is free.
+    pub(super) fn begin_waiting(&mut self) {
+        let may = self.farewell.is_none() && self.can_store && self.worker().is_some();
+        while may && self.works.len() < self.slots() {
+            let Some(assignment) = self.waiting.pop_front() else { return };
+            self.begin(assignment);
+        }
+    }
+
+    /// Takes an assignment, unless it is known here; says whether it is new.
+    fn offer(&mut self, assignment: &Assignment) -> bool {
+        let id = assignment.id;
+        let is_held = self.works.values().any(|held| held.assignment.id == id)
+            || self.waiting.iter().any(|waiting| waiting.id == id);
+        let is_leaving = self.farewell.is_some();
+        if is_held || self.outbox.has(id) || self.done.has(id) {
+            return false;
+        }
+        let assignment = Arc::new(assignment.clone());
+        match self.works.len() < self.slots() {
+            true => self.begin(assignment),
+            // Whoever comes next under this name finds it again.
+            false if is_leaving => return false,
+            false => self.waiting.push_back(assignment),
+        }
+        true
+    }
+
+    fn begin(&mut self, assignment: Arc<Assignment>) {
+        let Some(worker) = self.worker() else { return self.waiting.push_front(assignment) };
+        let number = self.number();
+        self.works.insert(number, Held { worker, assignment: Arc::clone(&assignment) });
+        self.actions.push_back(Action::Begin(Work { number, worker, assignment }));
+    }
+
+    fn free(&self) -> usize {
+        self.slots().saturating_sub(self.works.len() + self.waiting.len())
+    }
+
+    fn slots(&self) -> usize {
+        usize::try_from(self.settings.slots).unwrap_or(usize::MAX)
+    }
+
+    /// Results that nobody takes must not pile up without end.
+    fn outbox_max(&self) -> usize {
+        self.slots().saturating_add(OUTBOX_SPARE)
+    }
+}
+
+/// Whether an answer says that there is nothing to do.
+fn is_nothing(refusal: &Refusal) -> bool {
+    refusal.status == 404 && &*refusal.detail == NO_ASSIGNMENT
+}
+
+const NO_ASSIGNMENT: &str = "No assignment available";
+/// The least time between two polls that bring nothing.
+const PAUSE: Millis = Millis(1_000);
+/// A poll of an earlier life may have been granted after that life was over.
+const RESUME_EVERY: Millis = Millis(30_000);
+const OUTBOX_SPARE: usize = 16;
+const DONE_MAX: usize = 4_096;
