@@ -205,3 +205,76 @@ const FIELDS: [&str; 8] = [
 /// An assignment's id is its job's times this, and its place among the job's assignments.
 const ASSIGNMENTS_PER_JOB: u64 = 64;
 const ID_END: u64 = 1 << 53;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{KeyPair, encode_base64url, signed_bytes};
+    use proptest::prelude::*;
+
+    fn receipt(nonce: &str, output_hash: Option<String>) -> Receipt {
+        let pair = KeyPair::from_seed(&[3; 32]);
+        let signed = signed_bytes(129, nonce, output_hash.as_deref());
+        Receipt {
+            assignment_id: 129,
+            job_id: 2,
+            worker_id: 7,
+            public_key: pair.public_text(),
+            signed_bytes: encode_base64url(&signed),
+            signature: pair.sign(&signed).to_text(),
+            output_hash,
+            finished_at: "2026-02-08T12:35:10.000000Z".to_owned(),
+        }
+    }
+
+    /// P17: exactly the fields of the rule, in its order.
+    #[test]
+    fn a_receipt_has_the_fields_of_the_rule() {
+        let text = receipt("n", None).to_json();
+        let places = FIELDS.map(|field| text.find(&format!("\"{field}\":")).unwrap());
+        assert!(places.is_sorted(), "{text}");
+        assert_eq!(json::parse(text.as_bytes()).unwrap().as_object().unwrap().len(), FIELDS.len());
+    }
+
+    /// P17: what is wrong with a text is said by the field's name.
+    #[test]
+    fn a_text_that_is_no_receipt_is_refused() {
+        let text = receipt("n", None).to_json();
+        let refused =
+            |from: &str, to: &str| Receipt::parse(text.replacen(from, to, 1).as_bytes()).unwrap_err();
+        assert_eq!(refused(",\"job_id\":2", ""), ReceiptError::Missing("job_id"));
+        assert_eq!(refused("\"job_id\"", "\"job\""), ReceiptError::Unknown("job".to_owned()));
+        for (from, to, field) in [
+            (":7", ":7.0", "worker_id"),
+            (":7", ":-7", "worker_id"),
+            (":7", ":0", "worker_id"),
+            (":129", ":9007199254740992", "assignment_id"),
+            (":null", ":1", "output_hash"),
+            ("\"2026-02-08T12:35:10.000000Z\"", "null", "finished_at"),
+        ] {
+            assert!(matches!(refused(from, to), ReceiptError::Type { field: found, .. } if found == field));
+        }
+        assert!(matches!(Receipt::parse(b"{"), Err(ReceiptError::Json(_))));
+        assert_eq!(Receipt::parse(b"null"), Err(ReceiptError::NotAnObject));
+    }
+
+    /// P17: without a key that was expected a forger's receipt agrees with itself; with it, it is found out.
+    #[test]
+    fn only_the_expected_key_tells_a_forger() {
+        let forged = receipt("n", None);
+        assert_eq!(forged.check(None), Ok(()));
+        let honest = KeyPair::from_seed(&[4; 32]).public_text();
+        assert_eq!(forged.check(Some(&honest)), Err(ReceiptFault::OtherKey(forged.public_key.clone())));
+        assert_eq!(forged.check(Some(&forged.public_key)), Ok(()));
+    }
+
+    proptest! {
+        /// P17: a receipt comes back from its text, and holds whatever the nonce and the hash are.
+        #[test]
+        fn a_receipt_comes_back(nonce: String, hash: Option<String>) {
+            let receipt = receipt(&nonce, hash);
+            prop_assert_eq!(Receipt::parse(receipt.to_json().as_bytes()), Ok(receipt.clone()));
+            prop_assert_eq!(receipt.check(None), Ok(()));
+        }
+    }
+}

@@ -122,3 +122,64 @@ impl std::fmt::Debug for KeyPair {
         write!(formatter, "KeyPair({})", self.public_text())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// P9: signatures are plain Ed25519 (the second test of RFC 8032).
+    #[test]
+    fn a_signature_is_that_of_the_standard() {
+        let seed = "TM0Imyj_ltqdtsNG7BFOD1uKMZ81q6Yk2oz27U-4pvs";
+        let pair = KeyPair::from_seed(&base64url::decode(seed).unwrap().try_into().unwrap());
+        let signature =
+            "kqAJqfDUyrhyDoILX2QlQKKye1QWUD-Ps3YiI-vbadoIWsHkPhWZbkWPNhPQ8R2MOHsurrQwKu6wDSkWErsMAA";
+        assert_eq!(pair.public_text(), "PUAXw-hDiVqStwqnTRt-vJyYLM8uxJaMwM1V8Sr0Zgw");
+        assert_eq!(pair.sign(&[0x72]).to_text(), signature);
+        assert!(pair.public_key().verify(&[0x72], &decode_signature(signature).unwrap()));
+        assert!(!pair.public_key().verify(&[0x73], &decode_signature(signature).unwrap()));
+        assert!(!format!("{pair:?}").contains("TM0"), "a seed is not for logs");
+    }
+
+    /// P8: padding is optional, in keys and in signatures.
+    #[test]
+    fn padding_makes_no_other_key() {
+        let pair = KeyPair::from_seed(&[7; 32]);
+        let (key, signature) = (pair.public_text(), pair.sign(b"m").to_text());
+        assert_eq!(PublicKey::decode(&format!("{key}=")), PublicKey::decode(&key));
+        assert_eq!(decode_signature(&format!("{signature}==")), decode_signature(&signature));
+    }
+
+    /// P9: a point has one spelling, even where the curve's arithmetic would take a second one.
+    #[test]
+    fn a_second_spelling_of_a_point_is_no_key() {
+        let spelled = |byte: u8| {
+            let mut bytes = [0xff; 32];
+            (bytes[0], bytes[31]) = (byte, 0x7f);
+            bytes
+        };
+        let points = (0xed..=0xff).map(spelled).filter(|bytes| VerifyingKey::from_bytes(bytes).is_ok());
+        let seconds: Vec<_> = points.map(PublicKey::from).collect();
+        assert!(seconds.len() > 5);
+        assert!(seconds.iter().all(|key| key.point.is_none()));
+    }
+
+    proptest! {
+        /// P8, P9: what is signed verifies; one bit off, in whatever place, it does not.
+        #[test]
+        fn one_bit_decides(seed: [u8; 32], message in prop::collection::vec(any::<u8>(), 1..100), at in 0..512_usize) {
+            let pair = KeyPair::from_seed(&seed);
+            let signature = pair.sign(&message);
+            prop_assert!(pair.public_key().verify(&message, &signature));
+            let mut bytes = signature.0.to_bytes();
+            bytes[at / 8] ^= 1 << (at % 8);
+            let other = decode_signature(&base64url::encode(&bytes)).unwrap();
+            prop_assert!(!pair.public_key().verify(&message, &other));
+            let mut other = message.clone();
+            let place = at % (message.len() * 8);
+            other[place / 8] ^= 1 << (place % 8);
+            prop_assert!(!pair.public_key().verify(&other, &signature));
+        }
+    }
+}

@@ -85,6 +85,6 @@ fn setting(name: &str, default: u64) -> u64 {
 }
 
 fn unhex(text: &str) -> Vec<u8> {
-    let digit = |byte: u8| u8::try_from(char::from(byte).to_digit(16).unwrap()).unwrap();
-    text.as_bytes().as_chunks::<2>().0.iter().map(|[high, low]| digit(*high) << 4 | digit(*low)).collect()
+    let digits = text.as_bytes().as_chunks::<2>().0;
+    digits.iter().map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }

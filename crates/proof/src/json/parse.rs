@@ -212,3 +212,137 @@ fn in_order(mut entries: Vec<Entry<'_>>) -> Result<Object<'_>, Refused> {
         None => Ok(Object { entries }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn refusal(document: &[u8]) -> (usize, Reason) {
+        let refused = parse(document).expect_err(&String::from_utf8_lossy(document));
+        (refused.at, refused.reason)
+    }
+
+    /// P10: each refusal says what is wrong and where.
+    #[test]
+    fn a_refusal_names_the_reason_and_the_byte() {
+        for (document, at, reason) in [
+            (&b"[NaN]"[..], 1, Reason::NotANumber("NaN")),
+            (b" Infinity", 1, Reason::NotANumber("Infinity")),
+            (b"{\"a\":-Infinity}", 5, Reason::NotANumber("-Infinity")),
+            (b"[1,1e999]", 3, Reason::BeyondFloat),
+            (b"-1.7976931348623159e308", 0, Reason::BeyondFloat),
+            (b"[\"a\\ud800\"]", 3, Reason::LoneSurrogate(0xd800)),
+            (b"\"\\udc00\\ud800\"", 1, Reason::LoneSurrogate(0xdc00)),
+            (b"\"\\ud800\\ud800\\udc00\"", 1, Reason::LoneSurrogate(0xd800)),
+            (b"\"\\ud83d\\n\"", 1, Reason::LoneSurrogate(0xd83d)),
+            (b"{\"\\udbff\":1}", 2, Reason::LoneSurrogate(0xdbff)),
+            (b"\"a\xed\xa0\x80\"", 2, Reason::NotUtf8),
+            (b"\"\xc0\xaf\"", 1, Reason::NotUtf8),
+            (b"\xff\xfe1\0", 0, Reason::NotUtf8),
+            (b"\xef\xbb\xbf1", 0, Reason::ByteOrderMark),
+            (b"{\"a\":1,\"b\":2,\"\\u0061\":3}", 13, Reason::DuplicateKey("a".to_owned())),
+            (b"\"\n\"", 1, Reason::ControlCharacter('\n')),
+            (b"\"abcdefgh\0\"", 9, Reason::ControlCharacter('\0')),
+            (b"\"\\x\"", 1, Reason::Escape('x')),
+            (b"\"\\\xc3\xa9\"", 1, Reason::Escape('\u{e9}')),
+            (b"\"\\u12g4\"", 1, Reason::UnicodeEscape),
+            (b"\"\\u+123\"", 1, Reason::UnicodeEscape),
+            (b"\"\\ud83d\\u12\"", 7, Reason::UnicodeEscape),
+            (b"\"\\u12", 1, Reason::UnicodeEscape),
+            (b"1 2", 2, Reason::Trailing('2')),
+            (b"01", 1, Reason::Trailing('1')),
+            (b"1\xc2\xa0", 1, Reason::Trailing('\u{a0}')),
+            (b"\x0c1", 0, Reason::Unexpected('\u{c}')),
+            (b"nul", 0, Reason::Unexpected('n')),
+            (b"'a'", 0, Reason::Unexpected('\'')),
+            (b"[1,]", 3, Reason::Unexpected(']')),
+            (b"{\"a\":1,}", 7, Reason::Unexpected('}')),
+            (b"{1:2}", 1, Reason::Unexpected('1')),
+            (b"{\"a\" 1}", 5, Reason::Unexpected('1')),
+            (b"[1 2]", 3, Reason::Unexpected('2')),
+            (b"-", 1, Reason::End),
+            (b"+1", 0, Reason::Unexpected('+')),
+            (b".5", 0, Reason::Unexpected('.')),
+            (b"1.", 2, Reason::End),
+            (b"1.e5", 2, Reason::Unexpected('e')),
+            (b"1e+]", 3, Reason::Unexpected(']')),
+            (b"", 0, Reason::End),
+            (b" \n", 2, Reason::End),
+            (b"[", 1, Reason::End),
+            (b"{\"a\":", 5, Reason::End),
+            (b"\"a", 2, Reason::End),
+            (b"\"a\\", 3, Reason::End),
+        ] {
+            assert_eq!(refusal(document), (at, reason), "{}", String::from_utf8_lossy(document));
+        }
+    }
+
+    /// P10: 128 levels are taken and 129 are not, whatever they are made of; a million overflow nothing.
+    #[test]
+    fn nesting_ends_at_128() {
+        let nested = |open: &str, close: &str, depth: usize| open.repeat(depth) + "1" + &close.repeat(depth);
+        for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[ {\"a\":[", "]} ]")] {
+            let levels = open.bytes().filter(|byte| b"[{".contains(byte)).count();
+            let (fits, over) = (DEPTH_MAX / levels, DEPTH_MAX / levels + 1);
+            assert!(parse(nested(open, close, fits).as_bytes()).is_ok(), "{open}");
+            assert_eq!(refusal(nested(open, close, over).as_bytes()).1, Reason::TooDeep, "{open}");
+        }
+        assert_eq!(refusal("[".repeat(1_000_000).as_bytes()), (DEPTH_MAX, Reason::TooDeep));
+        assert_eq!(refusal("{\"\":".repeat(1_000_000).as_bytes()).1, Reason::TooDeep);
+        assert!(
+            parse(format!("[{}1]", "[],{},".repeat(1000)).as_bytes()).is_ok(),
+            "what is closed is not nested"
+        );
+    }
+
+    /// P10: integers of any size that Python reads; the sign is no digit.
+    #[test]
+    fn integers_keep_their_digits() {
+        let longest = "9".repeat(INTEGER_DIGITS_MAX);
+        for (text, digits) in [("0", "0"), ("-0", "0"), ("-12", "-12"), (&longest, &longest)] {
+            assert_eq!(parse(text.as_bytes()).unwrap().as_integer(), Some(digits));
+        }
+        assert!(parse(format!("-{longest}").as_bytes()).is_ok());
+        assert_eq!(refusal(format!("[-{longest}9]").as_bytes()), (1, Reason::IntegerTooLong(4301)));
+        assert!(parse(format!("{longest}9.0e-4000").as_bytes()).is_ok(), "a float may be long");
+    }
+
+    /// P10: every value knows its own text, which is kept as it was sent.
+    #[test]
+    fn a_value_knows_where_it_stands() {
+        let source = "{ \"output\" : {\"b\": [1.50, \"\\u00e9\"], \"a\":null} , \"n\":-0}";
+        let document = parse(source.as_bytes()).unwrap();
+        let output = document.get("output").unwrap();
+        assert_eq!(document.text(), source);
+        assert_eq!(output.text(), "{\"b\": [1.50, \"\\u00e9\"], \"a\":null}");
+        assert_eq!(&source[output.span()], output.text());
+        let list = output.get("b").and_then(Value::as_array).unwrap();
+        assert_eq!((list[0].text(), list[0].as_f64()), ("1.50", Some(1.5)));
+        assert_eq!((list[1].text(), list[1].as_str()), ("\"\\u00e9\"", Some("\u{e9}")));
+        assert_eq!((document.get("n").unwrap().text(), document.get("n").unwrap().as_u64()), ("-0", Some(0)));
+        assert!(output.get("a").unwrap().is_null() && output.get("c").is_none());
+    }
+
+    proptest! {
+        /// P10: no bytes make it panic, and what is taken is taken again in its canonical form.
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes: Vec<u8>, text in "[\\[\\]{}:,\"\\\\u0-9a-fE.+ -]{0,40}") {
+            for document in [&bytes, text.as_bytes()] {
+                if let Ok(form) = super::super::canonical(document) {
+                    prop_assert_eq!(super::super::canonical(&form), Ok(form.clone()));
+                }
+            }
+        }
+
+        /// P10: strings of any length and content are found to end where they do.
+        #[test]
+        fn strings_come_back(text: String, padding in 0..20_usize) {
+            let text = "x".repeat(padding) + &text;
+            let mut written = Vec::new();
+            super::super::write_text(&text, &mut written);
+            let document = parse(&written).unwrap();
+            prop_assert_eq!(document.as_str(), Some(text.as_str()));
+        }
+    }
+}

@@ -102,3 +102,29 @@ impl<'a> Parser<'a> {
 }
 
 const ONES: u64 = u64::from_le_bytes([1; 8]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// P10: every byte is looked at, wherever it stands among eight.
+    #[test]
+    fn what_is_special_is_found_at_every_place() {
+        for place in 0..24 {
+            for byte in 0..=u8::MAX {
+                for around in [b'a', 0x7f, 0x80, 0xff, b'!', b'#', b'[', b']', 0x20] {
+                    let mut bytes = [around; 24];
+                    bytes[place] = byte;
+                    let is_special = byte < 0x20 || byte == b'"' || byte == b'\\';
+                    assert_eq!(
+                        find_special(&bytes),
+                        is_special.then_some(place),
+                        "{byte} at {place} in {around}"
+                    );
+                }
+            }
+        }
+        assert_eq!(find_special(b"ab\"\\\n"), Some(2), "the first one counts");
+        assert_eq!(find_special(b"\n\"\\abcdefgh\""), Some(0));
+    }
+}

@@ -72,3 +72,24 @@ fn write_object(object: &Object<'_>, bytes: &mut Vec<u8>) {
 }
 
 const HEX: [u8; 16] = *b"0123456789abcdef";
+
+#[cfg(test)]
+mod tests {
+    use crate::canonical;
+
+    /// P10: the rule's own examples.
+    #[test]
+    fn documents_are_written_as_python_writes_them() {
+        for (document, form) in [
+            (r#"{ "b" : [ 1 , true , null ] , "a" : {} }"#, r#"{"a":{},"b":[1,true,null]}"#),
+            ("[-0, -0.0, 0.0, 1e16, 1E5, 1e-5]", "[0,-0.0,0.0,1e+16,100000.0,1e-05]"),
+            ("123456789012345678901234567890", "123456789012345678901234567890"),
+            (r#""\u0000\u0008\u0009\u000a\u000b\u000c\u000d\u001f""#, r#""\u0000\b\t\n\u000b\f\r\u001f""#),
+            (r#""\/\u007f\u00e9\ud83d\ude00\u2028\"\\""#, "\"/\u{7f}\u{e9}\u{1f600}\u{2028}\\\"\\\\\""),
+            (r#"{"\ud800\udc00":1,"\uffff":2,"":3}"#, "{\"\":3,\"\u{ffff}\":2,\"\u{10000}\":1}"),
+            (r#"{"a":1,"B":2,"aa":3,"a\u0000":4}"#, "{\"B\":2,\"a\":1,\"a\\u0000\":4,\"aa\":3}"),
+        ] {
+            assert_eq!(String::from_utf8(canonical(document.as_bytes()).unwrap()).unwrap(), form);
+        }
+    }
+}
