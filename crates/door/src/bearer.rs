@@ -1,14 +1,14 @@
 //! Finds out whose token a request shows.
 
-use crate::{Door, Node, Problem};
+use crate::{Door, Identity, Node, Problem};
 use axum::http::{HeaderMap, header};
 use muster_model::Name;
 
 /// Whoever a valid token belongs to.
 #[derive(Clone, Debug)]
 pub(crate) enum Bearer {
-    /// An operator.
-    Operator,
+    /// A user, or whoever has the admin token.
+    User(Identity),
     /// A node, by the shared secret or its own.
     Node(Node),
     /// Somebody who may enrol simulation workers (S1).
@@ -21,7 +21,7 @@ impl Bearer {
     /// What to say to somebody whose token opens other doors than this one.
     pub(crate) fn refused(&self, door: &str) -> Problem {
         let shown = match self {
-            Self::Operator => "an operator's token",
+            Self::User(_) => "a user's token",
             Self::Node(_) => "a node's secret",
             Self::Enroller => "the enrolment secret",
             Self::Renderer(_) => "a worker's token",
@@ -38,9 +38,10 @@ pub(crate) fn identify(door: &Door, token: Option<&str>) -> Result<Bearer, Probl
     let is_ready = door.coordinator.is_ready();
     let renderer = || door.coordinator.renderer_of(token).map(Bearer::Renderer);
     let node = || door.coordinator.knows_secret(None, token).then(|| Bearer::Node(Node::own(token)));
-    match door.keys.judge(token).or_else(renderer).or_else(node) {
+    let user = || Identity::find(door, token).map(Bearer::User);
+    match door.keys.judge(token).or_else(renderer).or_else(user).or_else(node) {
         Some(bearer) => Ok(bearer),
-        // The secrets of single nodes and workers are known only once the store is loaded; until then nobody can be
+        // Users, and the secrets of single nodes and workers, are known only once the store is loaded; until then nobody can be
         // told no.
         None if !is_ready => Err(Problem::busy("the server is starting")),
         None => Err(Problem::unauthorized()),

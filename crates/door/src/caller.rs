@@ -5,11 +5,14 @@
 //! [`crate::Renderer`]. They come before the body in the argument list, so nobody's body is read before their token was.
 
 use crate::{
-    Door, Problem,
+    Door, Identity, Problem,
     bearer::{Bearer, bearer, bearer_or_apikey, bearer_or_mistaken, identify},
 };
-use axum::{extract::FromRequestParts, http::request::Parts};
-use muster_model::Name;
+use axum::{
+    extract::FromRequestParts,
+    http::{Method, request::Parts},
+};
+use muster_model::{Actor, Name, Role};
 use std::sync::Arc;
 
 /// Somebody who showed a valid token.
@@ -18,7 +21,7 @@ pub enum Caller {
     /// A node, by the shared secret or its own.
     Node(Node),
     /// An operator.
-    Operator,
+    Operator(Operator),
 }
 
 /// A node that showed a valid secret.
@@ -27,9 +30,9 @@ pub struct Node {
     own: Option<Arc<str>>,
 }
 
-/// An operator who showed a valid token.
-#[derive(Clone, Copy, Debug)]
-pub struct Operator;
+/// A user who showed a valid token and may do this: a VIEWER what only reads, an OPERATOR everything (I7).
+#[derive(Clone, Debug)]
+pub struct Operator(Identity);
 
 impl Caller {
     /// Checks that the caller may speak as that worker; see [`Node::speaks_for`]. An operator may.
@@ -39,8 +42,44 @@ impl Caller {
     pub fn speaks_for(&self, door: &Door, worker: &Name) -> Result<(), Problem> {
         match self {
             Self::Node(node) => node.speaks_for(door, worker),
-            Self::Operator => Ok(()),
+            Self::Operator(_) => Ok(()),
         }
+    }
+
+    /// Who acts, for the audit log, if it is somebody with a name.
+    #[must_use]
+    pub fn actor(&self) -> Option<Actor> {
+        match self {
+            Self::Node(_) => None,
+            Self::Operator(operator) => Some(operator.actor()),
+        }
+    }
+}
+
+impl Operator {
+    /// Who acts, for the audit log.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        self.0.actor()
+    }
+
+    /// Checks that they may do what this role may, for routes that show more than a VIEWER should see.
+    ///
+    /// # Errors
+    /// 403 when not.
+    pub fn demand(&self, role: Role) -> Result<(), Problem> {
+        if self.0.roles.allows(role) {
+            return Ok(());
+        }
+        Err(Problem::forbidden(format!("this needs the role {}", role.as_str())))
+    }
+
+    /// Checks that a user may do what a request with that method does.
+    pub(crate) fn allowed(user: Identity, method: &Method) -> Result<Self, Problem> {
+        let is_reading = matches!(*method, Method::GET | Method::HEAD);
+        let operator = Self(user);
+        operator.demand(if is_reading { Role::Viewer } else { Role::Operator })?;
+        Ok(operator)
     }
 }
 
@@ -90,8 +129,8 @@ impl FromRequestParts<Door> for Operator {
 
     async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
         match identify(door, bearer_or_mistaken(&parts.headers))? {
-            Bearer::Operator if bearer(&parts.headers).is_some() => Ok(Self),
-            Bearer::Operator => Err(Problem::unauthorized()),
+            Bearer::User(user) if bearer(&parts.headers).is_some() => Self::allowed(user, &parts.method),
+            Bearer::User(_) => Err(Problem::unauthorized()),
             other => Err(other.refused("operators")),
         }
     }
@@ -103,7 +142,7 @@ impl FromRequestParts<Door> for Caller {
     async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
         match identify(door, bearer_or_apikey(&parts.headers))? {
             Bearer::Node(node) => Ok(Self::Node(node)),
-            Bearer::Operator => Ok(Self::Operator),
+            Bearer::User(user) => Operator::allowed(user, &parts.method).map(Self::Operator),
             other => Err(other.refused("nodes and operators")),
         }
     }

@@ -1,9 +1,10 @@
 //! What every handler is given.
 
-use crate::{Keys, Metrics, Problem, writer_counts::WriterCounts};
+use crate::{Claims, Keys, Metrics, Problem, awaited::Awaited, key_use::KeyUse, writer_counts::WriterCounts};
 use axum::http::{HeaderMap, header};
-use muster_coordinator::Coordinator;
-use std::{sync::Arc, time::Duration};
+use muster_coordinator::{Coordinator, Refusal};
+use muster_model::{Actor, Command, LoginRecord, Reply};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// The state of every route: the coordinator, and what the door itself needs. Cheap to clone.
@@ -16,6 +17,7 @@ pub struct Door {
     /// What an operator may set about the door.
     pub settings: Arc<DoorSettings>,
     pub(crate) keys: Arc<Keys>,
+    pub(crate) key_use: KeyUse,
     streams: Arc<Semaphore>,
     closing: watch::Sender<bool>,
 }
@@ -37,6 +39,8 @@ pub struct DoorSettings {
     pub public_metrics: bool,
     /// Where people and nodes find this server, if that is not where their request went: `https://muster.example`.
     pub public_url: Option<String>,
+    /// Proxies before us that are believed when they say for whom they ask (`X-Forwarded-For`).
+    pub trusted_proxies: Vec<IpAddr>,
 }
 
 impl Door {
@@ -51,9 +55,27 @@ impl Door {
             metrics: Arc::new(metrics),
             settings: Arc::new(settings),
             keys: Arc::new(keys),
+            key_use: KeyUse::default(),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             closing: watch::Sender::new(false),
         }
+    }
+
+    /// Has a command decided; what somebody with a name asks for is written down with it (I7).
+    ///
+    /// # Errors
+    /// As the coordinator's.
+    pub async fn ask(&self, actor: impl Into<Option<Actor>>, command: Command) -> Result<Reply, Refusal> {
+        match actor.into() {
+            Some(actor) => self.coordinator.ask_as(&actor, command).await,
+            None => self.coordinator.ask(command).await,
+        }
+    }
+
+    /// The token of a login, as it stands now (P1).
+    #[must_use]
+    pub fn token_of(&self, login: &LoginRecord) -> String {
+        self.keys.signer().encode(&Claims::of(login, self.coordinator.now()))
     }
 
     /// Ends all streams and reports the server as not ready; the first step of a stop.
@@ -104,6 +126,7 @@ impl Default for DoorSettings {
             origins: Vec::new(),
             public_metrics: false,
             public_url: None,
+            trusted_proxies: Vec::new(),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A dialect hands over `pub fn routes() -> utoipa_axum::router::OpenApiRouter<Door>`. Its handlers take
 //! [`Door`] as state; who may call them is said by what they extract ([`Node`], [`Operator`], [`Caller`]; [`Enroller`],
-//! [`Renderer`], [`RendererOrOperator`]); bodies come as [`JsonBody`] and are read with [`Fields`]; whatever is refused is a [`Problem`].
+//! [`Renderer`], [`RendererOrOperator`]; on contract P's routes [`Client`], [`Owner`], [`Admin`], [`Anyone`]); bodies come as [`JsonBody`] and are read with [`Fields`]; whatever is refused is a [`Problem`].
 //!
 //! In `#[utoipa::path]` a handler names its security (`"node"`, `"operator"`, or `"node"`, `"operator"` and `"apikey"` as
 //! alternatives; `"enrolment"`; `"worker"` and `"worker_token"` as alternatives; `"signature"` where the address itself is the proof) and the responses that are its own. Those that the door gives to any request (400, 401, 403, 413,
@@ -10,6 +10,7 @@
 
 mod access;
 mod assemble;
+mod awaited;
 mod bearer;
 mod body;
 mod caller;
@@ -20,10 +21,14 @@ mod events;
 mod fields;
 mod guard;
 mod health;
+mod identity;
 mod json;
+mod jwt;
+mod key_use;
 mod keys;
 mod limit;
 mod listen;
+mod member;
 mod metrics;
 mod misfit;
 mod openapi;
@@ -42,10 +47,13 @@ pub use body::{BodyBytes, JsonBody, JsonBytes};
 pub use caller::{Caller, Node, Operator};
 pub use door::{Door, DoorSettings};
 pub use fields::{Fields, Item, NAME_PATTERN};
+pub use identity::{ADMIN_NAME, API_KEY_PREFIX, Identity, api_key_hash};
 pub use json::read_json;
+pub use jwt::{Claims, Signer};
 pub use keys::Keys;
 pub use limit::{Deadline, Place};
 pub use listen::{DRAIN_MAX, listen};
+pub use member::{Admin, Anyone, Client, Owner};
 pub use metrics::{Gather, Metrics};
 pub use misfit::Misfit;
 pub use params::{Params, PathText};

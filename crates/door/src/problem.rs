@@ -70,6 +70,13 @@ impl Problem {
         self.header(header::RETRY_AFTER, HeaderValue::from(seconds))
     }
 
+    /// Gives the response a header; the last one given counts.
+    #[must_use]
+    pub fn header(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
+        self.0.header = Some((name, value));
+        self
+    }
+
     /// The status of the response.
     #[must_use]
     pub fn status(&self) -> StatusCode {
@@ -88,16 +95,15 @@ impl Problem {
         self.0.field.as_deref()
     }
 
-    /// Names the field that is to blame.
-    pub(crate) fn blaming(mut self, field: String) -> Self {
-        self.0.field = Some(field);
+    /// Says it in other words.
+    pub(crate) fn saying(mut self, detail: &str) -> Self {
+        detail.clone_into(&mut self.0.detail);
         self
     }
 
-    /// Gives the response a header; the last one given counts.
-    #[must_use]
-    pub fn header(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
-        self.0.header = Some((name, value));
+    /// Names the field that is to blame.
+    pub(crate) fn blaming(mut self, field: String) -> Self {
+        self.0.field = Some(field);
         self
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     bearer::{Bearer, bearer_or_mistaken, identify, worker_token},
 };
 use axum::{extract::FromRequestParts, http::request::Parts};
-use muster_model::Name;
+use muster_model::{Actor, Name};
 
 /// Somebody who showed the enrolment secret.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,17 @@ pub enum RendererOrOperator {
     Renderer(Renderer),
     /// An operator.
     Operator(Operator),
+}
+
+impl RendererOrOperator {
+    /// Who acts, for the audit log, if it is somebody with a name.
+    #[must_use]
+    pub fn actor(&self) -> Option<Actor> {
+        match self {
+            Self::Renderer(_) => None,
+            Self::Operator(operator) => Some(operator.actor()),
+        }
+    }
 }
 
 impl Renderer {
@@ -65,7 +76,7 @@ impl FromRequestParts<Door> for RendererOrOperator {
     async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
         match identify(door, worker_token(&parts.headers))? {
             Bearer::Renderer(name) => Ok(Self::Renderer(Renderer(name))),
-            Bearer::Operator => Ok(Self::Operator(Operator)),
+            Bearer::User(user) => Operator::allowed(user, &parts.method).map(Self::Operator),
             other => Err(other.refused("simulation workers and operators")),
         }
     }

@@ -112,6 +112,7 @@ fn door_settings(read: &Reading<'_>) -> Result<DoorSettings, ConfigError> {
         origins: read.origins("server.origins")?,
         public_metrics: read.boolean("server.public_metrics")?,
         public_url: read.opt_url("server.public_url")?,
+        ..DoorSettings::default()
     })
 }
 

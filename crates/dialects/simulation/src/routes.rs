@@ -23,7 +23,7 @@ use axum::{
     http::{StatusCode, request::Parts},
 };
 use muster_coordinator::{Coordinator, Refusal};
-use muster_door::{Door, PathText, Problem, Renderer};
+use muster_door::{Door, Operator, PathText, Problem, Renderer};
 use muster_model::{Command, FrameCommand, FrameReply, Name, Reply, SessionId};
 use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;
@@ -47,9 +47,18 @@ pub fn routes(door: &Door, simulation: Simulation) -> OpenApiRouter<Door> {
         .layer(Extension(simulation))
 }
 
-/// Has a command decided.
+/// Has a worker's command decided.
 async fn ask(coordinator: &Coordinator, command: FrameCommand) -> Result<FrameReply, Problem> {
-    match coordinator.ask(Command::Frames(command)).await.map_err(refuse)? {
+    read_reply(coordinator.ask(Command::Frames(command)).await)
+}
+
+/// Has an operator's command decided.
+async fn order(door: &Door, operator: &Operator, command: FrameCommand) -> Result<FrameReply, Problem> {
+    read_reply(door.ask(operator.actor(), Command::Frames(command)).await)
+}
+
+fn read_reply(asked: Result<Reply, Refusal>) -> Result<FrameReply, Problem> {
+    match asked.map_err(refuse)? {
         Reply::Frames(reply) => Ok(reply),
         other => Err(Problem::internal(&format_args!("a command was answered with {other:?}"))),
     }
@@ -57,9 +66,9 @@ async fn ask(coordinator: &Coordinator, command: FrameCommand) -> Result<FrameRe
 
 /// Has an operator's command about a worker decided. That the worker was removed is no end of anything for an operator,
 /// unlike for the worker: it does not fit the state of things.
-async fn operate(coordinator: &Coordinator, command: FrameCommand) -> Result<FrameReply, Problem> {
-    let asked = ask(coordinator, command).await;
-    asked.map_err(|problem| match problem.status() {
+async fn operate(door: &Door, operator: &Operator, command: FrameCommand) -> Result<FrameReply, Problem> {
+    let ordered = order(door, operator, command).await;
+    ordered.map_err(|problem| match problem.status() {
         StatusCode::GONE => Problem::conflict("the worker was removed"),
         _ => problem,
     })

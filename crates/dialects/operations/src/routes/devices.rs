@@ -64,13 +64,13 @@ async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Jso
 )]
 async fn label(
     State(door): State<Door>,
-    _: Operator,
+    operator: Operator,
     id: PathText,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Device>, Problem> {
     let lane = id.name("device")?;
     let labels = read_labels(&body)?;
-    door.coordinator.ask(Command::Label { lane: lane.clone(), labels }).await.map_err(refuse)?;
+    door.ask(operator.actor(), Command::Label { lane: lane.clone(), labels }).await.map_err(refuse)?;
     device(&door, lane).await
 }
 
@@ -87,13 +87,15 @@ async fn label(
 )]
 async fn put_back(
     State(door): State<Door>,
-    _: Operator,
+    operator: Operator,
     id: PathText,
     body: Option<JsonBody>,
 ) -> Result<Json<Device>, Problem> {
     let lane = id.name("device")?;
     let note = read_note(body.as_ref().map(|body| &body.0))?;
-    door.coordinator.ask(Command::ReturnToService { lane: lane.clone(), note }).await.map_err(refuse)?;
+    door.ask(operator.actor(), Command::ReturnToService { lane: lane.clone(), note })
+        .await
+        .map_err(refuse)?;
     device(&door, lane).await
 }
 

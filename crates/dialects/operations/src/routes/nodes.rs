@@ -21,9 +21,9 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
         (status = 404, description = "There is no such node"),
     )
 )]
-async fn drain(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<Pc>, Problem> {
+async fn drain(State(door): State<Door>, operator: Operator, id: PathText) -> Result<Json<Pc>, Problem> {
     let worker = id.name("node")?;
-    door.coordinator.ask(Command::Drain { worker: worker.clone() }).await.map_err(refuse)?;
+    door.ask(operator.actor(), Command::Drain { worker: worker.clone() }).await.map_err(refuse)?;
     pcs::pc(&door, worker).await
 }
 
@@ -36,9 +36,9 @@ async fn drain(State(door): State<Door>, _: Operator, id: PathText) -> Result<Js
         (status = 404, description = "There is no such node"),
     )
 )]
-async fn resume(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<Pc>, Problem> {
+async fn resume(State(door): State<Door>, operator: Operator, id: PathText) -> Result<Json<Pc>, Problem> {
     let worker = id.name("node")?;
-    door.coordinator.ask(Command::Resume { worker: worker.clone() }).await.map_err(refuse)?;
+    door.ask(operator.actor(), Command::Resume { worker: worker.clone() }).await.map_err(refuse)?;
     pcs::pc(&door, worker).await
 }
 
@@ -53,13 +53,15 @@ async fn resume(State(door): State<Door>, _: Operator, id: PathText) -> Result<J
 )]
 async fn rotate_secret(
     State(door): State<Door>,
-    _: Operator,
+    operator: Operator,
     id: PathText,
 ) -> Result<Json<NewSecret>, Problem> {
     let worker = id.name("node")?;
     let secret = door.coordinator.new_secret();
     let hash = Sha256::digest(secret.as_bytes()).into();
-    door.coordinator.ask(Command::RotateSecret { worker: worker.clone(), hash }).await.map_err(refuse)?;
+    door.ask(operator.actor(), Command::RotateSecret { worker: worker.clone(), hash })
+        .await
+        .map_err(refuse)?;
     let old_valid_until = door.coordinator.now() + door.coordinator.settings().secret_overlap;
     Ok(Json(NewSecret { node_id: worker.to_string(), secret, old_valid_until: old_valid_until.0 }))
 }

@@ -66,13 +66,13 @@ async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Jso
 )]
 async fn cap(
     State(door): State<Door>,
-    _: Operator,
+    operator: Operator,
     id: PathText,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Pc>, Problem> {
     let worker = id.name("PC")?;
     let cap = read_cap(&body)?;
-    door.coordinator.ask(Command::SetCap { worker: worker.clone(), cap }).await.map_err(refuse)?;
+    door.ask(operator.actor(), Command::SetCap { worker: worker.clone(), cap }).await.map_err(refuse)?;
     pc(&door, worker).await
 }
 

@@ -37,7 +37,7 @@ async fn claim(
 ) -> Result<Json<ClaimedRows>, Problem> {
     let (worker, command) = read_claim(&body)?;
     caller.speaks_for(&door, &worker)?;
-    match door.coordinator.ask(command).await {
+    match door.ask(caller.actor(), command).await {
         Ok(Reply::Claimed(tasks)) => rows(&door, tasks).await.map(ClaimedRows).map(Json),
         Ok(other) => Err(unexpected(&other)),
         Err(Refusal::Rejected(Rejection::WorkerUnknown)) => Ok(Json(ClaimedRows(Vec::new()))),
@@ -59,7 +59,7 @@ async fn renew(
 ) -> Result<Json<bool>, Problem> {
     let (worker, command) = read_renew(&body)?;
     caller.speaks_for(&door, &worker)?;
-    match door.coordinator.ask(command).await {
+    match door.ask(caller.actor(), command).await {
         Ok(Reply::Renewed(renewed)) => Ok(Json(renewed)),
         Ok(other) => Err(unexpected(&other)),
         Err(Refusal::Rejected(rejection)) if is_no_lease(&rejection) => Ok(Json(false)),
@@ -85,7 +85,7 @@ async fn complete(
 ) -> Result<Json<TaskDevice<String>>, Problem> {
     let Ending { task, worker, left } = read_complete(&body)?;
     check_holder(&door, &caller, task, worker.as_ref()).await?;
-    end(&door, Command::Complete { task, worker, result: left }).await
+    end(&door, &caller, Command::Complete { task, worker, result: left }).await
 }
 
 /// Ends a running attempt badly; another follows while attempts are left.
@@ -106,7 +106,7 @@ async fn fail(
 ) -> Result<Json<TaskDevice<String>>, Problem> {
     let Ending { task, worker, left } = read_fail(&body)?;
     check_holder(&door, &caller, task, worker.as_ref()).await?;
-    end(&door, Command::FailOrRetry { task, worker, error: left }).await
+    end(&door, &caller, Command::FailOrRetry { task, worker, error: left }).await
 }
 
 /// Ends what has taken too long.
@@ -116,9 +116,13 @@ async fn fail(
     request_body = Option<SweepArgs>,
     responses((status = 200, description = "How much ended", body = Swept))
 )]
-async fn sweep(State(door): State<Door>, _: Caller, body: Option<JsonBody>) -> Result<Json<Swept>, Problem> {
+async fn sweep(
+    State(door): State<Door>,
+    caller: Caller,
+    body: Option<JsonBody>,
+) -> Result<Json<Swept>, Problem> {
     read_nothing(body.as_ref().map(|body| &body.0))?;
-    match door.coordinator.ask(Command::Sweep).await.map_err(refuse)? {
+    match door.ask(caller.actor(), Command::Sweep).await.map_err(refuse)? {
         Reply::Swept { jobs, tasks } => Ok(Json(Swept { tasks: jobs, task_devices: tasks })),
         other => Err(unexpected(&other)),
     }
@@ -134,15 +138,15 @@ async fn check_holder(
     if let Some(worker) = named {
         return caller.speaks_for(door, worker);
     }
-    if matches!(caller, Caller::Operator) {
+    if matches!(caller, Caller::Operator(_)) {
         return Ok(());
     }
     let row = door.coordinator.read(move |store| store.task(task)).await.map_err(refuse)?;
     row.map_or(Ok(()), |row| caller.speaks_for(door, &row.worker))
 }
 
-async fn end(door: &Door, command: Command) -> Result<Json<TaskDevice<String>>, Problem> {
-    match door.coordinator.ask(command).await.map_err(refuse)? {
+async fn end(door: &Door, caller: &Caller, command: Command) -> Result<Json<TaskDevice<String>>, Problem> {
+    match door.ask(caller.actor(), command).await.map_err(refuse)? {
         Reply::Task(task) => {
             let config = config(door, task.id.job).await?;
             show_task_row(*task, Some(config)).map(Json).map_err(damaged)

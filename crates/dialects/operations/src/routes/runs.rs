@@ -35,13 +35,13 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
 )]
 async fn submit(
     State(door): State<Door>,
-    _: Operator,
+    operator: Operator,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<(StatusCode, Json<RunState>), Problem> {
     let mut submission = read_submission(&body, door.coordinator.settings().attempt_timeout)?;
     submission.key = read_key(&headers)?;
-    let state = ask(&door, Command::Submit(Box::new(submission))).await?;
+    let state = ask(&door, &operator, Command::Submit(Box::new(submission))).await?;
     Ok((StatusCode::CREATED, Json(state)))
 }
 
@@ -100,12 +100,16 @@ async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Jso
         (status = 409, description = "The run had ended before"),
     )
 )]
-async fn cancel(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<RunState>, Problem> {
-    ask(&door, Command::Cancel { job: id.id("run")? }).await.map(Json)
+async fn cancel(
+    State(door): State<Door>,
+    operator: Operator,
+    id: PathText,
+) -> Result<Json<RunState>, Problem> {
+    ask(&door, &operator, Command::Cancel { job: id.id("run")? }).await.map(Json)
 }
 
-async fn ask(door: &Door, command: Command) -> Result<RunState, Problem> {
-    match door.coordinator.ask(command).await.map_err(refuse)? {
+async fn ask(door: &Door, operator: &Operator, command: Command) -> Result<RunState, Problem> {
+    match door.ask(operator.actor(), command).await.map_err(refuse)? {
         Reply::Job { job, status } => Ok(show_state(job, status)),
         other => Err(unexpected(&other)),
     }

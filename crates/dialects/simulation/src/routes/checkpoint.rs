@@ -4,6 +4,7 @@ use super::refuse;
 use crate::simulation::Simulation;
 use axum::{Extension, http::header, response::IntoResponse};
 use muster_door::{Door, Operator, Problem};
+use muster_model::Role;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
@@ -19,9 +20,11 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
     responses((status = 200, description = "The checkpoint", body = Object, content_type = "application/json"))
 )]
 async fn checkpoint(
-    _: Operator,
+    operator: Operator,
     Extension(simulation): Extension<Simulation>,
 ) -> Result<impl IntoResponse, Problem> {
+    // With the hash of a worker's token pushes to it can be signed: nothing for who only looks on.
+    operator.demand(Role::Operator)?;
     let document = simulation.checkpoint().await.map_err(refuse)?;
     Ok(([(header::CONTENT_TYPE, "application/json")], document))
 }

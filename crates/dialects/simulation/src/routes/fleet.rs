@@ -1,6 +1,6 @@
 //! The catalogue of workers, and what operators do to them (S6, S9, S11).
 
-use super::{ask, operate, refuse, worker_name};
+use super::{operate, order, refuse, worker_name};
 use crate::{
     translate::{read_broadcast, read_reason, show_detail, show_worker},
     wire::{BroadcastRequest, Broadcasted, ReasonRequest, WorkerDetail, WorkerList},
@@ -78,13 +78,13 @@ async fn show(
     )
 )]
 async fn approve(
-    _: Operator,
+    operator: Operator,
     State(door): State<Door>,
     PathText(id): PathText,
     JsonBody(body): JsonBody,
 ) -> Result<Json<WorkerDetail>, Problem> {
     let (worker, reason) = (worker_name(&id)?, read_reason(&body)?);
-    operate(&door.coordinator, FrameCommand::Approve { worker: worker.clone(), reason }).await?;
+    operate(&door, &operator, FrameCommand::Approve { worker: worker.clone(), reason }).await?;
     detail(&door, worker).await
 }
 
@@ -101,13 +101,13 @@ async fn approve(
     )
 )]
 async fn quarantine(
-    _: Operator,
+    operator: Operator,
     State(door): State<Door>,
     PathText(id): PathText,
     JsonBody(body): JsonBody,
 ) -> Result<Json<WorkerDetail>, Problem> {
     let (worker, reason) = (worker_name(&id)?, read_reason(&body)?);
-    operate(&door.coordinator, FrameCommand::Quarantine { worker: worker.clone(), reason }).await?;
+    operate(&door, &operator, FrameCommand::Quarantine { worker: worker.clone(), reason }).await?;
     detail(&door, worker).await
 }
 
@@ -119,12 +119,12 @@ async fn quarantine(
     responses((status = 200, description = "All workers are told; it outlives restarts", body = Broadcasted))
 )]
 async fn broadcast(
-    _: Operator,
+    operator: Operator,
     State(door): State<Door>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Broadcasted>, Problem> {
     let (command, pause) = read_broadcast(&body)?;
-    ask(&door.coordinator, FrameCommand::Broadcast { pause }).await?;
+    order(&door, &operator, FrameCommand::Broadcast { pause }).await?;
     Ok(Json(Broadcasted { command, paused: pause }))
 }
 

@@ -1,6 +1,6 @@
 //! Ids: more of them, and chunks that are never used again (S1, S12, S13, S17).
 
-use super::{ask, check_claim, refuse, session_id, unexpected};
+use super::{ask, check_claim, order, refuse, session_id, unexpected};
 use crate::{
     translate::{CHUNK_WORDS, read_chunk_state, read_reason, read_request_for_ids, show_chunk, show_ids},
     wire::{Chunk, ChunkList, ChunkStateWord, IdChunk, IdRangeRequest, ReasonRequest},
@@ -78,7 +78,7 @@ async fn list(_: Operator, State(door): State<Door>, params: Params) -> Result<J
     )
 )]
 async fn retire(
-    _: Operator,
+    operator: Operator,
     State(door): State<Door>,
     id: PathText,
     JsonBody(body): JsonBody,
@@ -87,7 +87,8 @@ async fn retire(
     let coordinator = &door.coordinator;
     let known = chunk(coordinator, id.id("chunk")?).await?;
     let number = known.ids.chunk;
-    ask(coordinator, FrameCommand::RetireChunk { chunk: number, task: Some(known.task), reason }).await?;
+    let command = FrameCommand::RetireChunk { chunk: number, task: Some(known.task), reason };
+    order(&door, &operator, command).await?;
     chunk(coordinator, number).await.map(|chunk| Json(show_chunk(chunk)))
 }
 

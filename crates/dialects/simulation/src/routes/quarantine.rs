@@ -1,6 +1,6 @@
 //! Files set apart, and the people who look at them (S15).
 
-use super::{ask, refuse};
+use super::{order, refuse};
 use crate::{
     translate::{read_note, show_entry},
     wire::{ConfirmRequest, EntryList, QuarantineEntry},
@@ -49,7 +49,7 @@ async fn list(_: Operator, State(door): State<Door>, params: Params) -> Result<J
     )
 )]
 async fn confirm(
-    _: Operator,
+    operator: Operator,
     State(door): State<Door>,
     id: PathText,
     JsonBody(body): JsonBody,
@@ -57,7 +57,7 @@ async fn confirm(
     let note = read_note(&body)?;
     let id: EntryId = id.id("entry of the quarantine")?;
     let record = Box::new(entry(&door, id.clone()).await?);
-    ask(&door.coordinator, FrameCommand::Confirm { record, note }).await?;
+    order(&door, &operator, FrameCommand::Confirm { record, note }).await?;
     entry(&door, id).await.map(|entry| Json(show_entry(entry)))
 }
 

@@ -1,6 +1,6 @@
 //! Sessions: submit, list, steer (S26).
 
-use super::{ask, refuse, session_id, trouble, unexpected};
+use super::{order, refuse, session_id, trouble, unexpected};
 use crate::{
     output::SessionFiles,
     simulation::Simulation,
@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
     )
 )]
 async fn submit(
-    _: Operator,
+    operator: Operator,
     State(door): State<Door>,
     Extension(simulation): Extension<Simulation>,
     JsonBytes { bytes, value }: JsonBytes,
@@ -41,7 +41,7 @@ async fn submit(
     let submission = read_session(&value, &String::from_utf8_lossy(&bytes))?;
     let id = submission.session.clone();
     claim_directory(&door, &simulation, &submission).await?;
-    let repeated = match ask(&door.coordinator, FrameCommand::Submit(Box::new(submission))).await? {
+    let repeated = match order(&door, &operator, FrameCommand::Submit(Box::new(submission))).await? {
         FrameReply::Session { repeated, .. } => repeated,
         other => return Err(unexpected(&other)),
     };
@@ -85,8 +85,8 @@ async fn list(_: Operator, State(door): State<Door>, params: Params) -> Result<J
         (status = 409, description = "The session has ended"),
     )
 )]
-async fn pause(_: Operator, State(door): State<Door>, id: PathText) -> Result<Json<Session>, Problem> {
-    steer(&door, &id, Steering::Pause).await
+async fn pause(operator: Operator, State(door): State<Door>, id: PathText) -> Result<Json<Session>, Problem> {
+    steer(&door, &operator, &id, Steering::Pause).await
 }
 
 /// Goes on with a session.
@@ -100,8 +100,12 @@ async fn pause(_: Operator, State(door): State<Door>, id: PathText) -> Result<Js
         (status = 409, description = "The session has ended"),
     )
 )]
-async fn resume(_: Operator, State(door): State<Door>, id: PathText) -> Result<Json<Session>, Problem> {
-    steer(&door, &id, Steering::Resume).await
+async fn resume(
+    operator: Operator,
+    State(door): State<Door>,
+    id: PathText,
+) -> Result<Json<Session>, Problem> {
+    steer(&door, &operator, &id, Steering::Resume).await
 }
 
 /// Ends a session; what is held of it ends at once.
@@ -115,13 +119,22 @@ async fn resume(_: Operator, State(door): State<Door>, id: PathText) -> Result<J
         (status = 409, description = "The session has ended"),
     )
 )]
-async fn cancel(_: Operator, State(door): State<Door>, id: PathText) -> Result<Json<Session>, Problem> {
-    steer(&door, &id, Steering::Cancel).await
+async fn cancel(
+    operator: Operator,
+    State(door): State<Door>,
+    id: PathText,
+) -> Result<Json<Session>, Problem> {
+    steer(&door, &operator, &id, Steering::Cancel).await
 }
 
-async fn steer(door: &Door, PathText(id): &PathText, to: Steering) -> Result<Json<Session>, Problem> {
+async fn steer(
+    door: &Door,
+    operator: &Operator,
+    PathText(id): &PathText,
+    to: Steering,
+) -> Result<Json<Session>, Problem> {
     let id = session_id(id)?;
-    ask(&door.coordinator, FrameCommand::Steer { session: id.clone(), to }).await?;
+    order(door, operator, FrameCommand::Steer { session: id.clone(), to }).await?;
     session(door, id).await
 }
 

@@ -51,7 +51,7 @@ async fn fail(
     )
 )]
 async fn assign(
-    _: Operator,
+    operator: Operator,
     State(door): State<Door>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Assigned>, Problem> {
@@ -62,6 +62,6 @@ async fn assign(
         }
         other => return Err(Problem::internal(&format_args!("an assignment was read as {other:?}"))),
     };
-    operate(&door.coordinator, command).await?;
+    operate(&door, &operator, command).await?;
     Ok(Json(assigned))
 }

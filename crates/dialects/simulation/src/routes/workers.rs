@@ -201,7 +201,7 @@ async fn remove(
             renderer.speaks_for(&id)?;
             ask(&door.coordinator, command(true)?).await?;
         }
-        RendererOrOperator::Operator(_) => drop(operate(&door.coordinator, command(false)?).await?),
+        RendererOrOperator::Operator(operator) => drop(operate(&door, operator, command(false)?).await?),
     }
     Ok(Json(Standing { worker_id: id, state: RendererState::Removed.as_str() }))
 }

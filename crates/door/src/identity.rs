@@ -1,0 +1,85 @@
+//! Users: who they are, and by which token they are known (P1, P2, P13, I7).
+
+use crate::{Door, awaited::Awaited};
+use muster_model::{Actor, ApiKeyRecord, LoginRecord, Role, Roles, UserId};
+use sha2::{Digest, Sha256};
+
+/// A user who showed a valid token.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Which; 0 is whoever has the admin token.
+    pub id: UserId,
+    /// Their name.
+    pub name: Box<str>,
+    /// What they may do: with an API key, only what the key may do too.
+    pub roles: Roles,
+    /// The login whose token it was.
+    pub login: Option<LoginRecord>,
+    /// The API key that it was.
+    pub key: Option<u64>,
+}
+
+impl Identity {
+    /// Who acts, for the audit log.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        Actor { user: self.id, name: self.name.clone() }
+    }
+
+    /// Whoever shows the admin token.
+    pub(crate) fn admin() -> Self {
+        let roles = Roles::NONE.with(Role::Admin);
+        Self { id: UserId(0), name: ADMIN_NAME.into(), roles, login: None, key: None }
+    }
+
+    /// The user that a token belongs to, if it is a user's, still works, and the user is in service.
+    pub(crate) fn find(door: &Door, token: &str) -> Option<Self> {
+        if token.starts_with(API_KEY_PREFIX) {
+            Self::by_key(door, token)
+        } else {
+            Self::by_login(door, token)
+        }
+    }
+
+    fn by_login(door: &Door, token: &str) -> Option<Self> {
+        let now = door.coordinator.now();
+        let claims = door.keys.signer().decode(token, now)?;
+        let login = door.coordinator.accounts().login(claims.login)?;
+        let is_newest = login.generation == claims.generation && login.user == claims.user;
+        let is_live = is_newest && now < login.expires_at;
+        is_live
+            .then(|| Self::in_service(door, login.user))
+            .flatten()
+            .map(|user| Self { login: Some(login), ..user })
+    }
+
+    fn by_key(door: &Door, token: &str) -> Option<Self> {
+        let key = door.coordinator.accounts().key(&api_key_hash(token))?;
+        let user = Self::of_key(door, &key)?;
+        door.key_use.note(&door.coordinator, &key);
+        Some(user)
+    }
+
+    fn of_key(door: &Door, key: &ApiKeyRecord) -> Option<Self> {
+        let user = if key.user == UserId(0) { Self::admin() } else { Self::in_service(door, key.user)? };
+        let roles = key.scopes.map_or(user.roles, |scopes| user.roles.both(scopes));
+        Some(Self { roles, key: Some(key.id), ..user })
+    }
+
+    fn in_service(door: &Door, id: UserId) -> Option<Self> {
+        let user = door.coordinator.accounts().user(id)?;
+        user.active.then(|| Self { id, name: user.name.clone(), roles: user.roles, login: None, key: None })
+    }
+}
+
+/// What is kept of an API key. It is 32 random bytes, so nothing slower is needed.
+#[must_use]
+pub fn api_key_hash(key: &str) -> [u8; 32] {
+    Sha256::digest(key.as_bytes()).into()
+}
+
+/// How every API key begins: people and scanners of code recognise one by it.
+pub const API_KEY_PREFIX: &str = "mk_";
+
+/// What the audit log calls whoever has the admin token; no user can have the name.
+pub const ADMIN_NAME: &str = "admin-token";
