@@ -5,7 +5,7 @@
 //! [`Renderer`], [`RendererOrOperator`]; on contract P's routes [`Client`], [`Owner`], [`Admin`], [`Anyone`]); bodies come as [`JsonBody`] and are read with [`Fields`]; whatever is refused is a [`Problem`].
 //!
 //! In `#[utoipa::path]` a handler names its security (`"node"`, `"operator"`, or `"node"`, `"operator"` and `"apikey"` as
-//! alternatives; `"enrolment"`; `"worker"` and `"worker_token"` as alternatives; `"signature"` where the address itself is the proof) and the responses that are its own. Those that the door gives to any request (400, 401, 403, 413,
+//! alternatives; `"enrolment"`; `"user"` on contract P's routes; `"worker"` and `"worker_token"` as alternatives; `"signature"` where the address itself is the proof) and the responses that are its own. Those that the door gives to any request (400, 401, 403, 413,
 //! 415, 422, 500, 503) are added to every operation when the routers are put together.
 
 mod access;

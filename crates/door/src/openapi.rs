@@ -6,7 +6,9 @@ use utoipa::{
     openapi::{
         Content, Info, OpenApi, Ref, RefOr, Response,
         path::{Operation, PathItem},
-        security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
+        security::{
+            ApiKey, ApiKeyValue, Flow, HttpAuthScheme, HttpBuilder, OAuth2, Password, Scopes, SecurityScheme,
+        },
     },
 };
 
@@ -21,6 +23,9 @@ pub(crate) fn complete(openapi: &mut OpenApi) {
             HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(*description)).build();
         components.add_security_scheme(*name, SecurityScheme::Http(scheme));
     }
+    let password = Flow::Password(Password::new("/auth/login", Scopes::new()));
+    let user = OAuth2::with_description([password], "A user's login, an API key, or the admin token");
+    components.add_security_scheme("user", SecurityScheme::OAuth2(user));
     let apikey = ApiKeyValue::with_description(
         "apikey",
         "A node's secret or the admin token, as PostgREST's clients send it",
@@ -71,7 +76,7 @@ fn problem_content() -> RefOr<Content> {
 
 const BEARERS: &[(&str, &str)] = &[
     ("node", "The shared node secret, or a node's own: opens pull, callback and the RPCs"),
-    ("operator", "The admin token: opens everything but what is for nodes and simulation workers alone"),
+    ("operator", "The admin token, or the login or API key of a user who is VIEWER (to read), OPERATOR or ADMIN"),
     ("enrolment", "The enrolment secret: opens the registration of simulation workers"),
     ("worker", "A simulation worker's token, as its registration answered it: opens its own routes"),
 ];
