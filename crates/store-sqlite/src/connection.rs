@@ -102,4 +102,4 @@ const SQLITE_VERSION_MIN: i32 = 3_051_003;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// More than there are different statements: none is prepared twice.
-const STATEMENTS_MAX: usize = 128;
+const STATEMENTS_MAX: usize = 192;

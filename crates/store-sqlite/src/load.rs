@@ -1,6 +1,8 @@
 //! Handing over everything that is live, row by row.
 
+mod accounts;
 mod frames;
+mod pool;
 
 use crate::{
     fault::Fault,
@@ -19,6 +21,8 @@ pub(crate) fn load(connection: &mut Connection, sink: &mut dyn FnMut(Loaded)) ->
     load_secrets(&transaction, sink)?;
     sink(Loaded::JobSeq(sequence::largest(&transaction, sequence::JOBS)?));
     frames::load(&transaction, sink)?;
+    accounts::load(&transaction, sink)?;
+    pool::load(&transaction, sink)?;
     transaction.commit()?;
     Ok(())
 }

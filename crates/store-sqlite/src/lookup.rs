@@ -4,7 +4,7 @@ use crate::{
     fault::Fault,
     fields::Fields,
     id_text::TaskText,
-    rows::{chunk, frame_task, key, one, report, session, task},
+    rows::{assignment, chunk, frame_task, key, one, pool_end, pool_key, report, session, task},
     store::Shared,
     words,
 };
@@ -56,8 +56,15 @@ fn find(connection: &Connection, key: &Key) -> Result<Option<Fact>, Fault> {
         Key::Submission(key) => key::find(connection, key)?.map(Fact::Submission),
         Key::Session(id) => closed_session(connection, id)?.map(|found| Fact::Session(Box::new(found))),
         Key::FrameTask(id) => ended_range(connection, id)?.map(|found| Fact::FrameTask(Box::new(found))),
-        Key::PoolEnd(_) | Key::Assignment(_) | Key::PoolSubmission(..) => None,
         Key::Chunk(chunk) => chunk::find(connection, *chunk)?.map(|found| Fact::Chunk(Box::new(found))),
+        Key::PoolEnd(job) => pool_end::find(connection, *job)?.map(Fact::PoolEnd),
+        Key::Assignment(id) => {
+            let found = assignment::find(connection, *id, assignment::COLUMNS_WITHOUT_RESULT)?;
+            found.map(|found| Fact::Assignment(Box::new(found)))
+        }
+        Key::PoolSubmission(client, key) => {
+            pool_key::find(connection, *client, key)?.map(Fact::PoolSubmission)
+        }
     })
 }
 

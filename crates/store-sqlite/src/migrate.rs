@@ -31,5 +31,8 @@ fn version(connection: &Connection) -> Result<u32, Fault> {
 }
 
 /// Version n is made by the nth.
-const MIGRATIONS: &[&str] =
-    &[include_str!("../migrations/0001_tables.sql"), include_str!("../migrations/0002_sessions.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_tables.sql"),
+    include_str!("../migrations/0002_sessions.sql"),
+    include_str!("../migrations/0003_pool.sql"),
+];

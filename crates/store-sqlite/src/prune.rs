@@ -1,6 +1,9 @@
 //! Deleting what is old, a little at a time.
 
+mod pool;
 mod sessions;
+
+pub(crate) use pool::Walk;
 
 use crate::{fault::Fault, fields::Fields, id_text::TaskRange, rows::one};
 use muster_model::{JobId, Timestamp};
@@ -8,8 +11,9 @@ use muster_store::Cutoffs;
 use rusqlite::{Connection, params};
 
 /// Deletes at most [`ROWS_MAX`] rows of each kind; answers whether more remains.
-pub(crate) fn prune(connection: &Connection, cutoffs: &Cutoffs) -> Result<bool, Fault> {
+pub(crate) fn prune(connection: &Connection, cutoffs: &Cutoffs, walk: &mut Walk) -> Result<bool, Fault> {
     let mut more = prune_jobs(connection, cutoffs.history)?;
+    more |= walk.prune(connection, cutoffs.history)?;
     more |= sessions::prune(connection, cutoffs.history)?;
     for (sql, cutoff) in [
         (OLD_NODE_EVENTS, cutoffs.history),
@@ -18,9 +22,12 @@ pub(crate) fn prune(connection: &Connection, cutoffs: &Cutoffs) -> Result<bool, 
         (sessions::OLD_TRANSITIONS, cutoffs.history),
         (sessions::OLD_DIAGNOSTICS, cutoffs.history),
         (sessions::OLD_QUARANTINE, cutoffs.history),
+        (pool::OLD_ACTS, cutoffs.history),
+        (pool::OLD_LOGINS, cutoffs.history),
         (OLD_FEED, cutoffs.history),
         (OLD_EVENT_IDS, cutoffs.report_ids),
         (OLD_KEYS, cutoffs.keys),
+        (pool::OLD_KEYS, cutoffs.keys),
     ] {
         let deleted = connection.prepare_cached(sql)?.execute(params![cutoff.0, ROWS_MAX])?;
         more |= deleted >= ROWS_MAX as usize;

@@ -1,10 +1,12 @@
 //! Lists and history for people.
 
+mod accounts;
 mod counts;
 mod feed;
 mod fleet;
 mod frames;
 mod jobs;
+mod pool;
 
 use crate::{fault::Fault, pool::Pool, store::Shared};
 use muster_model::{

@@ -1,6 +1,9 @@
 //! One file per table: its columns, how a record becomes a row and a row a record.
 
 pub(crate) mod alert;
+pub(crate) mod api_key;
+pub(crate) mod assignment;
+pub(crate) mod audit;
 pub(crate) mod chunk;
 pub(crate) mod diagnostic;
 pub(crate) mod farm;
@@ -11,6 +14,11 @@ pub(crate) mod key;
 pub(crate) mod lane;
 mod lists;
 pub(crate) mod log;
+pub(crate) mod login;
+pub(crate) mod pool_end;
+pub(crate) mod pool_job;
+pub(crate) mod pool_key;
+pub(crate) mod pool_worker;
 pub(crate) mod quarantine;
 pub(crate) mod renderer;
 pub(crate) mod replay;
@@ -20,9 +28,11 @@ pub(crate) mod secret;
 pub(crate) mod sequence;
 pub(crate) mod session;
 pub(crate) mod share;
+mod specs;
 pub(crate) mod stop;
 pub(crate) mod task;
 pub(crate) mod transition;
+pub(crate) mod user;
 pub(crate) mod worker;
 pub(crate) mod worker_log;
 

@@ -2,7 +2,7 @@
 
 use muster_model::{
     AlertKind, Attachment, ChunkState, FrameTaskStatus, JobStatus, LaneStatus, LeaseKind, LogKind, Recorded,
-    RendererState, SessionStatus, TaskStatus, WorkerStatus,
+    RendererState, Role, Roles, SessionStatus, TaskStatus, WorkerStatus,
 };
 
 /// `tasks.status`, read.
@@ -104,4 +104,14 @@ pub(crate) fn parse_frame_task_status(word: &str) -> Option<FrameTaskStatus> {
 /// `sim_chunks.state`, read.
 pub(crate) fn parse_chunk_state(word: &str) -> Option<ChunkState> {
     ChunkState::ALL.into_iter().find(|state| state.as_str() == word)
+}
+
+/// `users.roles` and `api_keys.scopes`: words with a space between.
+pub(crate) fn roles(roles: Roles) -> String {
+    roles.iter().map(Role::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// `users.roles` and `api_keys.scopes`, read.
+pub(crate) fn parse_roles(words: &str) -> Option<Roles> {
+    words.split_whitespace().map(Role::from_word).collect()
 }

@@ -1,12 +1,16 @@
 //! The writing end of a term: each batch is one transaction.
 
+mod accounts;
 mod frames;
+mod pool;
 
 use crate::{
     fault::Fault,
     load,
-    prune::prune,
-    rows::{alert, feed, job, key, lane, log, report, secret, share, stop, task, worker, worker_log},
+    prune::{Walk, prune},
+    rows::{
+        alert, feed, job, key, lane, log, pool_worker, report, secret, share, stop, task, worker, worker_log,
+    },
     store::Shared,
 };
 use muster_model::{Change, JobRecord, LaneRecord, LogRecord, ReportRecord, TaskRecord, WorkerRecord};
@@ -21,11 +25,12 @@ pub(crate) struct SqliteWriter {
     feed_seq: u64,
     /// What a batch is dated with that does not say when it happened.
     moment: i64,
+    walk: Walk,
 }
 
 impl SqliteWriter {
     pub(crate) fn new(shared: Arc<Shared>, epoch: i64, (feed_seq, moment): (u64, i64)) -> Self {
-        Self { shared, epoch, feed_seq, moment }
+        Self { shared, epoch, feed_seq, moment, walk: Walk::default() }
     }
 
     fn try_commit(&mut self, batch: &Batch) -> Result<(), Fault> {
@@ -42,7 +47,7 @@ impl SqliteWriter {
     fn try_prune(&mut self, cutoffs: &Cutoffs) -> Result<bool, Fault> {
         let mut connection = self.shared.writer();
         let transaction = begin(&mut connection, self.epoch)?;
-        let more = prune(&transaction, cutoffs)?;
+        let more = prune(&transaction, cutoffs, &mut self.walk)?;
         transaction.commit()?;
         Ok(more)
     }
@@ -83,7 +88,9 @@ fn write(connection: &Connection, batch: &Batch, moment: i64) -> Result<(), Faul
     lane::write(connection, sorted.lanes)?;
     worker::write(connection, sorted.workers)?;
     sorted.frames.write(connection)?;
+    sorted.pool.write(connection)?;
     worker::write_sightings(connection, &batch.sightings)?;
+    pool_worker::write_sightings(connection, &batch.pool_sightings)?;
     feed::write(connection, &batch.feed, moment)
 }
 
@@ -97,6 +104,7 @@ struct Sorted<'a> {
     lanes: Vec<&'a LaneRecord>,
     workers: Vec<&'a WorkerRecord>,
     frames: frames::Sorted<'a>,
+    pool: pool::Sorted<'a>,
 }
 
 impl<'a> Sorted<'a> {
@@ -118,7 +126,8 @@ impl<'a> Sorted<'a> {
             Change::Key(record) => key::write(connection, record)?,
             Change::Alert(record) => alert::write(connection, record)?,
             Change::Frames(change) => self.frames.take(connection, change)?,
-            Change::Pool(_) | Change::Accounts(_) => {}
+            Change::Pool(change) => self.pool.take(connection, change)?,
+            Change::Accounts(change) => accounts::write(connection, change)?,
         }
         Ok(())
     }

@@ -72,10 +72,11 @@ pub enum Loaded {
 pub struct Cutoffs {
     /// Closed jobs with their tasks and logs (by their end), `pc_logs`, alerts, node events, the feed; closed
     /// sessions with their ranges, chunks and replays (by their end), transitions, diagnostics, and those entries
-    /// of the quarantine that were confirmed.
+    /// of the quarantine that were confirmed; ended jobs of the pool with their assignments (by their end),
+    /// privileged acts, and logins that ran out.
     pub history: Timestamp,
     /// Report ids.
     pub report_ids: Timestamp,
-    /// Submission keys.
+    /// Submission keys, the pool's too.
     pub keys: Timestamp,
 }

@@ -82,7 +82,9 @@ pub trait Writer: Send {
     /// Hands over everything that is live, in this order: workers, lanes, jobs (open ones, oldest
     /// first), the tasks of those jobs (ended ones too), shares, secrets; then of sessions: the farm, workers
     /// (descriptions left out), open sessions (oldest first, bodies left out), all ranges of those (results left
-    /// out), their live chunks, entries of the quarantine not moved yet.
+    /// out), their live chunks, entries of the quarantine not moved yet; then of accounts: users, logins, keys (those
+    /// taken back too, so that numbering goes on); then of the pool: the counters, workers (their specs as JSON left
+    /// out), open jobs (oldest first, payloads left out), each followed by all its assignments (results left out).
     ///
     /// # Errors
     /// When a row cannot be read or makes no sense.
@@ -104,7 +106,7 @@ pub trait Writer: Send {
 /// Point reads of what memory has forgotten. Sees every batch whose commit returned.
 pub trait Lookup: Send {
     /// The facts that exist for these keys. A job or session that is open is not a fact; nor is a task
-    /// or range that is not ended.
+    /// or range that is not ended. An assignment is one whatever became of it.
     ///
     /// # Errors
     /// When the database fails.
@@ -112,7 +114,7 @@ pub trait Lookup: Send {
 }
 
 /// Reads for people. Every list is paged; every call sees one consistent state.
-pub trait Reader: FrameReader {
+pub trait Reader: FrameReader + PoolReader + AccountReader {
     /// Jobs, newest first.
     ///
     /// # Errors

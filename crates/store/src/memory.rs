@@ -1,6 +1,8 @@
 //! A store that forgets when its last handle is gone: for tests and the simulated world.
 
+mod accounts;
 mod frames;
+mod pool;
 mod read;
 mod tables;
 

@@ -2,8 +2,8 @@
 
 use crate::Batch;
 use muster_model::{
-    Change, FrameChange, FrameTaskRecord, JobRecord, LaneRecord, RendererRecord, SessionRecord, TaskRecord,
-    Timestamp, WorkerRecord,
+    AccountChange, Change, FrameChange, FrameTaskRecord, JobRecord, LaneRecord, PoolChange, RendererRecord,
+    SessionRecord, TaskRecord, Timestamp, WorkerRecord,
 };
 
 impl Batch {
@@ -14,7 +14,8 @@ impl Batch {
     #[must_use]
     pub fn moment(&self) -> Option<Timestamp> {
         let changes = self.changes.iter().filter_map(change_moment);
-        changes.chain(self.sightings.iter().map(|(_, at)| *at)).max()
+        let sightings = self.sightings.iter().map(|(_, at)| *at);
+        changes.chain(sightings).chain(self.pool_sightings.iter().map(|(_, at)| *at)).max()
     }
 }
 
@@ -31,7 +32,8 @@ fn change_moment(change: &Change) -> Option<Timestamp> {
         Change::Key(key) => Some(key.at),
         Change::Alert(alert) => Some(alert.at),
         Change::Frames(change) => frame_moment(change),
-        Change::Pool(_) | Change::Accounts(_) => None,
+        Change::Pool(change) => pool_moment(change),
+        Change::Accounts(change) => account_moment(change),
     }
 }
 
@@ -46,6 +48,26 @@ fn frame_moment(change: &FrameChange) -> Option<Timestamp> {
         FrameChange::Replay(replay) => Some(replay.at),
         FrameChange::Quarantine(entry) => Some(entry.at),
         FrameChange::Diagnostic(line) => Some(line.at),
+    }
+}
+
+fn pool_moment(change: &PoolChange) -> Option<Timestamp> {
+    match change {
+        PoolChange::Worker(worker) => Some(latest(worker.created_at, [worker.last_seen])),
+        PoolChange::Job(job) => Some(job.created_at),
+        PoolChange::Assignment(assignment) => Some(latest(assignment.granted_at, [assignment.ended_at])),
+        PoolChange::End(end) => Some(end.at),
+        PoolChange::Key(key) => Some(key.at),
+        PoolChange::Counters(_) => None,
+    }
+}
+
+fn account_moment(change: &AccountChange) -> Option<Timestamp> {
+    match change {
+        AccountChange::User(user) => Some(user.created_at),
+        AccountChange::Login(_) | AccountChange::LoginGone(_) => None,
+        AccountChange::ApiKey(key) => Some(latest(key.created_at, [key.last_used_at, key.revoked_at])),
+        AccountChange::Audit(act) => Some(act.at),
     }
 }
 

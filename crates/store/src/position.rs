@@ -30,6 +30,16 @@ pub enum List {
     Quarantine,
     /// Lines of the diagnostics log, by the number the store gave them.
     Diagnostics,
+    /// Jobs of the pool, by number.
+    PoolJobs,
+    /// Workers of the pool, by number.
+    PoolWorkers,
+    /// Users, by number.
+    Users,
+    /// Keys for programs, by number.
+    ApiKeys,
+    /// Privileged acts, by the number the store gave them.
+    Audit,
 }
 
 /// Where a page begins.
@@ -59,8 +69,14 @@ impl List {
         let limit = usize::try_from(cursor.limit.max(1)).unwrap_or(usize::MAX);
         let more = items.len() > limit;
         items.truncate(limit);
-        let next = items.last().filter(|_| more).map(|last| format!("{}:{}", self.mark(), key(last)));
+        let next = items.last().filter(|_| more).map(|last| self.after(&key(last)));
         Page { items, next }
+    }
+
+    /// The cursor of whatever follows a key.
+    #[must_use]
+    pub fn after(self, key: &str) -> String {
+        format!("{}:{key}", self.mark())
     }
 
     const fn mark(self) -> &'static str {
@@ -77,6 +93,11 @@ impl List {
             Self::Renderers => "renderers",
             Self::Quarantine => "quarantine",
             Self::Diagnostics => "diagnostics",
+            Self::PoolJobs => "pool_jobs",
+            Self::PoolWorkers => "workers",
+            Self::Users => "users",
+            Self::ApiKeys => "api_keys",
+            Self::Audit => "audit",
         }
     }
 }

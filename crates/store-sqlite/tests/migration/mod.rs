@@ -1,7 +1,7 @@
 //! What an earlier version wrote is brought up to date and kept.
 
 use crate::scene::{batch, job, night, shell, tasks};
-use muster_model::{FarmRecord, FrameChange, SessionId};
+use muster_model::{FarmRecord, FrameChange, PoolChange, PoolCounters, SessionId};
 use muster_store::{Loaded, Store};
 use muster_store_sqlite::SqliteStore;
 use rusqlite::Connection;
@@ -50,8 +50,9 @@ fn a_file_of_the_first_version_keeps_what_it_holds() {
     };
     assert_eq!((worker.id.as_str(), job.seq, task.worker.as_str()), ("PC-01", 1, "PC-01"));
     assert!(
-        matches!(rest, [Loaded::JobSeq(1), Loaded::Frames(FrameChange::Farm(farm)), Loaded::SessionSeq(0)]
-            if *farm == FarmRecord::default()),
+        matches!(rest, [Loaded::JobSeq(1), Loaded::Frames(FrameChange::Farm(farm)), Loaded::SessionSeq(0),
+            Loaded::Pool(PoolChange::Counters(counters))]
+            if *farm == FarmRecord::default() && *counters == PoolCounters::default()),
         "{rest:?}"
     );
     assert_eq!(store.reader().feed(0, 9).unwrap().entries[0].kind, "a");

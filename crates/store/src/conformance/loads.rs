@@ -2,7 +2,9 @@
 
 use super::{Fixture, desk::Desk, named, samples::*};
 use crate::Loaded;
-use muster_model::{Change, FarmRecord, FrameChange, JobRecord, SecretRecord, TaskStatus};
+use muster_model::{
+    Change, FarmRecord, FrameChange, JobRecord, PoolChange, PoolCounters, SecretRecord, TaskStatus,
+};
 
 named![
     an_empty_store_loads_nothing,
@@ -19,8 +21,9 @@ fn an_empty_store_loads_nothing(fixture: &mut dyn Fixture) {
     let loaded = Desk::open(fixture).load();
     let farm = FarmRecord { paused: false, next_chunk: 1, next_id: 1 };
     assert!(
-        matches!(&loaded[..], [Loaded::JobSeq(0), Loaded::Frames(FrameChange::Farm(found)), Loaded::SessionSeq(0)]
-            if *found == farm),
+        matches!(&loaded[..], [Loaded::JobSeq(0), Loaded::Frames(FrameChange::Farm(found)), Loaded::SessionSeq(0),
+            Loaded::Pool(PoolChange::Counters(counters))]
+            if *found == farm && *counters == PoolCounters { next_worker: 1, next_job: 1, oldest_open: 1 }),
         "{loaded:?}"
     );
 }

@@ -122,7 +122,7 @@ fn the_largest_job_number_outlives_its_job(fixture: &mut dyn Fixture) {
     desk.prune(&before(1_000));
     let mut desk = desk.reopen(fixture);
     let loaded = desk.load();
-    assert!(matches!(loaded[..], [Loaded::JobSeq(7), _, _]), "{loaded:?}");
+    assert!(matches!(loaded[..], [Loaded::JobSeq(7), _, _, _]), "{loaded:?}");
 }
 
 fn pruning_nothing_says_so(fixture: &mut dyn Fixture) {

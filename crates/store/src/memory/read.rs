@@ -1,6 +1,8 @@
 //! Reads for people.
 
+mod accounts;
 mod frames;
+mod pool;
 
 use super::{MemoryStore, tables::Tables};
 use crate::{

@@ -1,6 +1,6 @@
 //! The rows, and what is done with them.
 
-use super::frames::FrameTables;
+use super::{accounts::AccountTables, frames::FrameTables, pool::PoolTables};
 use crate::{Batch, Cutoffs, FeedEntry, Loaded};
 use muster_model::{
     AlertRecord, Change, Digest, Fact, JobId, JobRecord, Key, KeyRecord, LaneRecord, LogRecord, Name,
@@ -32,6 +32,8 @@ pub(crate) struct Tables {
     keys: BTreeMap<SubmissionKey, KeyRecord>,
     job_seq: u64,
     pub(crate) frames: FrameTables,
+    pub(crate) accounts: AccountTables,
+    pub(crate) pool: PoolTables,
 }
 
 impl Tables {
@@ -66,6 +68,8 @@ impl Tables {
         }
         sink(Loaded::JobSeq(self.job_seq));
         self.frames.load(sink);
+        self.accounts.load(sink);
+        self.pool.load(sink);
     }
 
     /// The fact for a key.
@@ -83,7 +87,9 @@ impl Tables {
             Key::Chunk(chunk) => {
                 self.frames.chunks.get(chunk).map(|found| Fact::Chunk(Box::new(found.clone())))
             }
-            Key::PoolEnd(_) | Key::Assignment(_) | Key::PoolSubmission(..) => None,
+            Key::PoolEnd(job) => self.pool.ends.get(job).cloned().map(Fact::PoolEnd),
+            Key::Assignment(id) => self.pool.assignment(*id).map(|found| Fact::Assignment(Box::new(found))),
+            Key::PoolSubmission(client, key) => self.pool.key(*client, key).map(Fact::PoolSubmission),
         }
     }
 
@@ -97,6 +103,7 @@ impl Tables {
                 worker.last_seen = worker.last_seen.max(*at);
             }
         }
+        self.pool.sight(&batch.pool_sightings);
         let before = self.feed.last().map_or(Timestamp(0), |(at, _)| *at);
         let at = batch.moment().unwrap_or(before);
         self.feed.extend(batch.feed.iter().map(|entry| (at, entry.clone())));
@@ -126,7 +133,8 @@ impl Tables {
             Change::Key(key) => drop(self.keys.insert(key.key.clone(), key.clone())),
             Change::Alert(alert) => self.write_alert(alert),
             Change::Frames(change) => self.frames.write(change),
-            Change::Pool(_) | Change::Accounts(_) => {}
+            Change::Pool(change) => self.pool.write(change),
+            Change::Accounts(change) => self.accounts.write(change),
         }
     }
 
@@ -160,7 +168,9 @@ impl Tables {
         for job in &jobs {
             self.prune_job(*job);
         }
-        let more = self.frames.prune(cutoffs.history);
+        self.accounts.prune(cutoffs.history);
+        let mut more = self.frames.prune(cutoffs.history);
+        more |= self.pool.prune(cutoffs);
         more || jobs.len() == JOBS_MAX
     }
 

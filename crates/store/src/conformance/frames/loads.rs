@@ -180,7 +180,11 @@ fn sessions_are_loaded_after_jobs(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     desk.commit([changed(session(1)), changed(renderer("gpu-1")), changed(job(1)), changed(task(1, 1))]);
     desk.commit([changed(worker("PC-01"))]);
-    let is_frames = |loaded: &Loaded| matches!(loaded, Loaded::Frames(_) | Loaded::SessionSeq(_));
-    let order: Vec<bool> = desk.load().iter().map(is_frames).collect();
+    let rank = |loaded: &Loaded| match loaded {
+        Loaded::Frames(_) | Loaded::SessionSeq(_) => 1,
+        Loaded::Accounts(_) | Loaded::Pool(_) => 2,
+        _ => 0,
+    };
+    let order: Vec<u8> = desk.load().iter().map(rank).collect();
     assert!(order.is_sorted(), "{order:?}");
 }

@@ -1,0 +1,79 @@
+//! Reads about the pool.
+
+mod jobs;
+
+use super::{SqliteReader, nothing, number_start};
+use crate::{
+    fault::Fault,
+    rows::{assignment, integer, list, one, pool_worker},
+};
+use muster_model::{AssignmentRecord, PoolJobId, PoolWorkerId, PoolWorkerRecord, UserId};
+use muster_store::{
+    Cursor, Page, PoolJobFilter, PoolJobView, PoolReader, StoreError,
+    position::{List, sought},
+};
+use rusqlite::{Connection, params};
+use std::sync::Arc;
+
+impl PoolReader for SqliteReader {
+    fn pool_jobs(&self, filter: &PoolJobFilter, page: &Cursor) -> Result<Page<PoolJobView>, StoreError> {
+        self.read(|connection| jobs::jobs(connection, filter, page))
+    }
+
+    fn pool_job(&self, id: PoolJobId) -> Result<Option<PoolJobView>, StoreError> {
+        self.read(|connection| jobs::job(connection, id))
+    }
+
+    fn pool_payloads(&self, ids: &[PoolJobId]) -> Result<Vec<(PoolJobId, Arc<str>)>, StoreError> {
+        self.read(|connection| jobs::payloads(connection, ids))
+    }
+
+    fn assignments(&self, job: PoolJobId) -> Result<Vec<AssignmentRecord>, StoreError> {
+        self.read(|connection| {
+            let mut all = Vec::new();
+            if job <= PoolJobId::MAX {
+                assignment::each_of(connection, job, assignment::COLUMNS, |record| all.push(record))?;
+            }
+            Ok(all)
+        })
+    }
+
+    fn pool_workers(
+        &self,
+        owner: Option<UserId>,
+        page: &Cursor,
+    ) -> Result<Page<PoolWorkerRecord>, StoreError> {
+        self.read(|connection| workers(connection, owner, page))
+    }
+
+    fn pool_worker(&self, id: PoolWorkerId) -> Result<Option<PoolWorkerRecord>, StoreError> {
+        self.read(|connection| worker(connection, id))
+    }
+}
+
+fn workers(
+    connection: &Connection,
+    owner: Option<UserId>,
+    page: &Cursor,
+) -> Result<Page<PoolWorkerRecord>, Fault> {
+    let Some(after) = number_start(List::PoolWorkers, page, -1) else {
+        return Ok(nothing());
+    };
+    // The index knows the workers of an owner in the order of their numbers.
+    let of_owner = if owner.is_some() { "owner_user_id = ?2" } else { "?2 IS NULL" };
+    let sql = format!(
+        "SELECT {} FROM workers WHERE id > ?1 AND {of_owner} ORDER BY id LIMIT ?3",
+        pool_worker::COLUMNS
+    );
+    let owner = owner.map(|owner| integer(owner.0)).transpose()?;
+    let items = list(connection, &sql, params![after, owner, sought(page)], pool_worker::read)?;
+    Ok(List::PoolWorkers.page(page, items, |worker| worker.id.to_string()))
+}
+
+fn worker(connection: &Connection, id: PoolWorkerId) -> Result<Option<PoolWorkerRecord>, Fault> {
+    let Ok(id) = i64::try_from(id.0) else {
+        return Ok(None);
+    };
+    let sql = format!("SELECT {} FROM workers WHERE id = ?1", pool_worker::COLUMNS);
+    one(connection, &sql, [id], pool_worker::read)
+}
