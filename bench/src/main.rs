@@ -9,6 +9,7 @@ mod fleet;
 mod handover;
 mod heartbeats;
 mod merge;
+mod proof;
 mod server;
 mod spool;
 mod startup;
@@ -55,6 +56,8 @@ enum What {
         #[arg(long, hide = true)]
         one: Option<std::path::PathBuf>,
     },
+    /// Verifications per second and core beside bare Ed25519, and canonical JSON beside Python.
+    Proof,
     /// Everything.
     All,
 }
@@ -69,6 +72,7 @@ fn main() {
         What::Spool => spool::measure(),
         What::Startup => startup::measure(),
         What::Merge { one } => merge::measure(one.as_deref()),
+        What::Proof => proof::measure(),
         What::All => {
             engine::measure(None, None);
             callbacks::measure();
@@ -78,6 +82,7 @@ fn main() {
             agent::measure();
             startup::measure();
             merge::measure(None);
+            proof::measure();
         }
     }
 }
