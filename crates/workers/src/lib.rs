@@ -4,6 +4,7 @@
 //! `muster pool-worker`.
 
 mod call;
+mod complaint;
 pub mod pool;
 mod secret;
 pub mod simulation;

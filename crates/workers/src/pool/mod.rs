@@ -4,6 +4,11 @@
 
 mod assignment;
 pub mod core;
+mod keys;
+mod server;
+pub mod wire;
 
 pub use crate::secret::Secret;
 pub use assignment::Assignment;
+pub use keys::{KeyFile, KeyFileError, SEED_BYTES};
+pub use server::{Credentials, Server};

@@ -1,7 +1,8 @@
 //! Any program, once per range (S27).
 
 use super::{Broken, Commission, completion::Rendered, fragment::Fragment, lines::Lines, output::Output};
-use muster_agent::process::{Ending, Guards, ProcessEnd, Program, base_environment};
+use crate::complaint::{complaint, name};
+use muster_agent::process::{Ending, Guards, Program, base_environment};
 use std::{ffi::OsString, sync::Arc};
 
 /// A program that renders.
@@ -28,10 +29,11 @@ impl Exec {
             }
         };
         let end = self.guards.run_heard(&program, commission.cancel, &mut hear).await;
-        let end = end.map_err(|error| Broken::Failed(format!("cannot start {}: {error}", self.name())))?;
+        let end =
+            end.map_err(|error| Broken::Failed(format!("cannot start {}: {error}", name(&self.argv))))?;
         match end.ending {
             Ending::Exited(0) => Ok(self.rendered(&lines, commission, output)),
-            Ending::Exited(code) => Err(Broken::Failed(self.complaint(code, &end))),
+            Ending::Exited(code) => Err(Broken::Failed(complaint(&self.argv, code, &end))),
             Ending::Cancelled => Err(Broken::Stopped),
         }
     }
@@ -39,19 +41,6 @@ impl Exec {
     fn rendered(&self, lines: &Lines, commission: &Commission<'_>, output: &Output) -> Rendered {
         let fragment = Fragment::name(commission.worker, commission.task.ids.chunk);
         Rendered { dropped: lines.seen().dropped, has_fragment: output.has(&fragment), ..Rendered::default() }
-    }
-
-    /// Names the program and no word more: the others may be secret.
-    fn complaint(&self, code: i32, end: &ProcessEnd) -> String {
-        let said = String::from_utf8_lossy(&end.stderr);
-        let said = said.trim();
-        let skipped = said.chars().count().saturating_sub(COMPLAINT_CHARS_MAX);
-        let last: String = said.chars().skip(skipped).collect();
-        format!("{} ended with {code}: {last}", self.name()).trim_end_matches(": ").to_owned()
-    }
-
-    fn name(&self) -> &str {
-        self.argv.first().map_or("", String::as_str)
     }
 }
 
@@ -81,5 +70,3 @@ fn environment(commission: &Commission<'_>, output: &Output) -> Result<Vec<(OsSt
 /// Linux takes no longer text in an environment than 128 KiB.
 const SCENARIO_BYTES_MAX: usize = 100 << 10;
 const SCENARIO_FILE: &str = "scenario.json";
-/// Enough to see what went wrong.
-const COMPLAINT_CHARS_MAX: usize = 2_000;

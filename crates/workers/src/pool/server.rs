@@ -1,0 +1,177 @@
+//! The server over HTTP.
+
+use super::{
+    Assignment, Secret,
+    core::{Known, Refusal, Submitted, Trouble},
+    wire::{self, Introduction},
+};
+use crate::call::{call, json, read, send, understand};
+use muster_agent::Text;
+use muster_model::Millis;
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use std::{
+    fmt,
+    sync::{PoisonError, RwLock},
+    time::Duration,
+};
+
+/// A server, and who speaks to it.
+pub struct Server {
+    client: Client,
+    url: Url,
+    credentials: Credentials,
+    /// Proves who calls; in memory only.
+    token: RwLock<Option<Secret>>,
+}
+
+/// What proves who the owner is.
+#[derive(Clone, Debug)]
+pub enum Credentials {
+    /// A name and a password, which are exchanged for tokens.
+    Password {
+        /// The name.
+        user: String,
+        /// The password.
+        password: Secret,
+    },
+    /// A token that somebody else got; it is not renewed, because that would end it for them.
+    Token(Secret),
+}
+
+impl Credentials {
+    pub(super) const fn can_log_in(&self) -> bool {
+        matches!(self, Self::Password { .. })
+    }
+}
+
+impl Server {
+    /// A server at a URL.
+    #[must_use]
+    pub fn new(client: Client, url: Url, credentials: Credentials) -> Self {
+        let token = match &credentials {
+            Credentials::Password { .. } => None,
+            Credentials::Token(token) => Some(token.clone()),
+        };
+        Self { client, url, credentials, token: RwLock::new(token) }
+    }
+
+    pub(super) const fn can_log_in(&self) -> bool {
+        self.credentials.can_log_in()
+    }
+
+    /// Logs in and keeps the token; gives how long it lasts (P1).
+    pub(super) async fn log_in(&self) -> Result<Option<Millis>, Trouble> {
+        let Credentials::Password { user, password } = &self.credentials else {
+            return Err(Trouble::Unauthorized);
+        };
+        let form = wire::write_login(user, password.reveal());
+        let request = self.client.post(self.at(&["auth", "login"]));
+        let request = request.header("content-type", "application/x-www-form-urlencoded").body(form);
+        self.keep(&call(request, PATIENCE).await?)
+    }
+
+    /// Exchanges the token for a new one; gives how long it lasts (P1).
+    pub(super) async fn renew(&self) -> Result<Option<Millis>, Trouble> {
+        let request = self.with_token(Method::POST, &["auth", "refresh"])?;
+        self.keep(&call(request, PATIENCE).await?)
+    }
+
+    /// Lists the owner's workers (P4).
+    pub(super) async fn workers(&self) -> Result<Vec<Known>, Trouble> {
+        let request = self.with_token(Method::GET, &["workers"])?;
+        read(&call(request, PATIENCE).await?, wire::read_workers)
+    }
+
+    /// Registers a worker with a key (P3).
+    pub(super) async fn register(&self, who: &Introduction, key: &str) -> Result<Known, Trouble> {
+        let body = wire::write_introduction(who, key);
+        read(&self.post(&["workers", "register"], body, PATIENCE).await?, wire::read_worker)
+    }
+
+    /// Gives a worker another key.
+    pub(super) async fn give_key(&self, worker: u64, key: &str) -> Result<(), Trouble> {
+        let path = ["workers", &worker.to_string(), "key"];
+        let request = json(self.with_token(Method::PUT, &path)?, wire::write_key(key));
+        call(request, PATIENCE).await.map(drop)
+    }
+
+    /// Tells that a worker lives (P5).
+    pub(super) async fn beat(&self, worker: u64) -> Result<Option<Text>, Trouble> {
+        let body = wire::write_worker(worker);
+        read(&self.post(&["workers", "heartbeat"], body, PATIENCE).await?, wire::read_beat)
+    }
+
+    /// Asks what a worker has started (P6).
+    pub(super) async fn resume(&self, worker: u64) -> Result<Vec<Assignment>, Trouble> {
+        let body = wire::write_resume(worker);
+        read(&self.post(&["jobs", "poll"], body, PATIENCE).await?, wire::read_assignments)
+    }
+
+    /// Asks for an assignment and has it started (P6).
+    pub(super) async fn poll(&self, worker: u64, wait: Millis) -> Result<Option<Assignment>, Trouble> {
+        let patience = PATIENCE + Duration::from_millis(u64::try_from(wait.0).unwrap_or_default());
+        let bytes = self.post(&["jobs", "poll"], wire::write_poll(worker, wait), patience).await?;
+        read(&bytes, wire::read_assignment).map(Some)
+    }
+
+    /// Submits a result (P7). The very same bytes, taken before, are success: that answer was lost (P8).
+    pub(super) async fn submit(&self, assignment: u64, body: Vec<u8>) -> Result<Submitted, Trouble> {
+        let request = json(self.with_token(Method::POST, &["jobs", "submit"])?, body);
+        let answer = send(request, PATIENCE_LONG).await?;
+        let was_taken_before = is_identical(&answer);
+        match understand(answer).await {
+            Ok(bytes) if read(&bytes, wire::read_submitted)? == assignment => Ok(Submitted::Now),
+            // Whatever that is speaks of something else.
+            Ok(_) => Err(Trouble::NoAnswer(None)),
+            Err(Trouble::Refused(Refusal { status: 409, detail }))
+                if was_taken_before && &*detail == ALREADY_SUBMITTED =>
+            {
+                Ok(Submitted::Before)
+            }
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    async fn post(&self, path: &[&str], body: Vec<u8>, patience: Duration) -> Result<Vec<u8>, Trouble> {
+        call(json(self.with_token(Method::POST, path)?, body), patience).await
+    }
+
+    fn keep(&self, answer: &[u8]) -> Result<Option<Millis>, Trouble> {
+        let (token, lasts) = read(answer, wire::read_token)?;
+        *self.token.write().unwrap_or_else(PoisonError::into_inner) = Some(token);
+        Ok(lasts)
+    }
+
+    fn with_token(&self, method: Method, path: &[&str]) -> Result<RequestBuilder, Trouble> {
+        let token = self.token.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let token = token.ok_or(Trouble::Unauthorized)?;
+        Ok(self.client.request(method, self.at(path)).bearer_auth(token.reveal()))
+    }
+
+    /// A path of the contract; a base path stays before it.
+    fn at(&self, path: &[&str]) -> Url {
+        let mut url = self.url.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("url", &self.url.as_str()).finish_non_exhaustive()
+    }
+}
+
+fn is_identical(answer: &Response) -> bool {
+    let says_so = |value: &reqwest::header::HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"true");
+    answer.status() == StatusCode::CONFLICT && answer.headers().get(IDENTICAL).is_some_and(says_so)
+}
+
+/// P8: says that a submission was refused because the very same was taken before.
+const IDENTICAL: &str = "muster-identical";
+const ALREADY_SUBMITTED: &str = "Assignment already submitted";
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A result may be long, and the way slow.
+const PATIENCE_LONG: Duration = Duration::from_secs(60);
