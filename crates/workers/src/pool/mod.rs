@@ -1,10 +1,14 @@
 //! The reference worker of the pool (P16).
 //!
-//! [`mod@core`] decides everything and touches nothing.
+//! [`mod@core`] decides everything and touches nothing; [`execute`] does what assignments ask for; [`runtime`] puts a
+//! network, programs, a disk and a clock around them. A result is on disk before it leaves, and stays there until the
+//! server has it.
 
 mod assignment;
 pub mod core;
+pub mod execute;
 mod keys;
+pub mod runtime;
 mod server;
 pub mod wire;
 

@@ -128,6 +128,14 @@ impl Played {
                 let found = rest.parse().ok().map(assignment);
                 self.core.polled(number, trouble(rest).map_or(Ok(found), Err), now);
             }
+            _ => self.tell_of_work(what, rest),
+        }
+        self.gather();
+    }
+
+    fn tell_of_work(&mut self, what: &str, rest: &str) {
+        let now = self.now;
+        match what {
             "ended" => {
                 let (id, how) = rest.split_once(' ').expect("how?");
                 let work = self.works.iter().find(|(_, assignment)| assignment.to_string() == id);
@@ -155,7 +163,6 @@ impl Played {
             }
             other => panic!("what is {other}?"),
         }
-        self.gather();
     }
 
     fn pass(&mut self, until: Timestamp) {

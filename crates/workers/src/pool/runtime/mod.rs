@@ -1,0 +1,365 @@
+//! The worker as it runs: the core, with a disk, a network, programs and a clock around it.
+
+mod journal;
+mod log;
+mod options;
+mod report;
+
+pub use options::Options;
+pub use report::Report;
+
+use super::{
+    Assignment, KeyFile, Server,
+    core::{Action, Core, End, Known, Over, Settings, Spooled, Submission, Submitted, Trouble, Work},
+    execute::Handler,
+    wire::{self, WireError},
+};
+use journal::Journal;
+use muster_agent::Text;
+use muster_model::Millis;
+use muster_spool::{Directory, Limits, Recovered, Seq, Spool, SpoolError};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    sync::{mpsc, watch},
+    task::AbortHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Why a worker cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum PoolWorkerError {
+    /// The spool does not open.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// The spool holds what no worker of this version wrote.
+    #[error("entry {0} of the spool is no result: {1}; use the muster that wrote it to empty the spool")]
+    Entry(u64, WireError),
+}
+
+/// Something that happened outside the core.
+enum Happened {
+    Admitted(u64, Result<Option<Millis>, Trouble>),
+    Listed(u64, Result<Vec<Known>, Trouble>),
+    Registered(u64, Result<Known, Trouble>),
+    KeyGiven(u64, Result<(), Trouble>),
+    Replaced(u64, Result<(), Text>),
+    Beaten(u64, Result<Option<Text>, Trouble>),
+    Resumed(u64, Result<Vec<Assignment>, Trouble>),
+    Polled(u64, Result<Option<Assignment>, Trouble>),
+    Ended(u64, End),
+    Stored(u64),
+    SpoolFailed(SpoolError),
+    SpoolMended,
+    Submitted(u64, Result<Submitted, Trouble>),
+}
+
+/// A result on disk, as it is submitted.
+struct Body {
+    assignment: u64,
+    bytes: Vec<u8>,
+}
+
+/// A worker at work.
+pub struct Worker {
+    core: Core,
+    options: Arc<Options>,
+    server: Arc<Server>,
+    keys: Arc<Mutex<KeyFile>>,
+    handler: Arc<Handler>,
+    journal: Journal,
+    bodies: HashMap<u64, Body>,
+    works: HashMap<u64, CancellationToken>,
+    poll: Option<(u64, AbortHandle)>,
+    happened: mpsc::UnboundedReceiver<Happened>,
+    tell: mpsc::UnboundedSender<Happened>,
+    report: watch::Sender<Report>,
+}
+
+impl Worker {
+    /// Opens the spool and finds what an earlier life left there.
+    ///
+    /// # Errors
+    /// The spool is in use, damaged or of another version.
+    pub fn open(
+        options: Options,
+        server: Server,
+        keys: KeyFile,
+        handler: Handler,
+    ) -> Result<Self, PoolWorkerError> {
+        let (spool, recovered) = Spool::open(Directory::open(&options.spool)?, LIMITS)?;
+        let (spooled, bodies, seqs) = found(recovered)?;
+        tracing::info!(name = %options.who.name, waiting = spooled.len(), spool = %options.spool.display(),
+            key = keys.current().public_text(), "the worker is up");
+        let (tell, happened) = mpsc::unbounded_channel();
+        let core = Core::new(settings(&options, &server, &keys), spooled, (options.now)());
+        let report = Report::new(&options.who.name, options.slots, &core.status());
+        Ok(Self {
+            core,
+            server: Arc::new(server),
+            keys: Arc::new(Mutex::new(keys)),
+            handler: Arc::new(handler),
+            journal: Journal::start(spool, seqs, tell.clone()),
+            bodies,
+            works: HashMap::new(),
+            poll: None,
+            happened,
+            tell,
+            report: watch::Sender::new(report),
+            options: Arc::new(options),
+        })
+    }
+
+    /// How it is, whenever that changes.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<Report> {
+        self.report.subscribe()
+    }
+
+    /// Works until it is asked to leave, or cannot go on.
+    pub async fn run(mut self, leave: CancellationToken) -> Over {
+        let mut is_leaving = false;
+        let over = loop {
+            self.act();
+            self.show();
+            if let Some(over) = self.core.over() {
+                break over.clone();
+            }
+            let pause = self.pause();
+            tokio::select! {
+                Some(happened) = self.happened.recv() => self.note(happened),
+                () = leave.cancelled(), if !is_leaving => {
+                    is_leaving = true;
+                    self.leave();
+                }
+                () = tokio::time::sleep(pause) => self.core.wake((self.options.now)()),
+            }
+            // Whatever else has happened meanwhile shares one sync.
+            while let Ok(happened) = self.happened.try_recv() {
+                self.note(happened);
+            }
+        };
+        self.journal.close().await;
+        over
+    }
+
+    /// Tells the core what happened.
+    fn note(&mut self, happened: Happened) {
+        let now = (self.options.now)();
+        match happened {
+            Happened::Admitted(number, answer) => self.core.admitted(number, answer, now),
+            Happened::Listed(number, answer) => self.core.listed(number, answer, now),
+            Happened::Registered(number, answer) => self.core.registered(number, answer, now),
+            Happened::KeyGiven(number, answer) => self.core.key_given(number, answer, now),
+            Happened::Replaced(number, answer) => self.core.replaced(number, answer, now),
+            Happened::Beaten(number, answer) => self.core.beaten(number, answer, now),
+            Happened::Resumed(number, answer) => self.core.resumed(number, answer, now),
+            Happened::Polled(number, answer) => {
+                self.poll.take_if(|(asked, _)| *asked == number);
+                self.core.polled(number, answer, now);
+            }
+            Happened::Ended(work, end) => {
+                self.works.remove(&work);
+                self.core.ended(work, end, now);
+            }
+            Happened::Stored(entry) => self.core.stored(entry, now),
+            Happened::SpoolFailed(error) => {
+                if self.core.status().can_store {
+                    tracing::error!(%error, "the spool cannot be written: nothing is begun until it can");
+                }
+                self.core.spool_failed(now);
+            }
+            Happened::SpoolMended => {
+                tracing::info!("the spool can be written again");
+                self.core.spool_mended(now);
+            }
+            Happened::Submitted(entry, answer) => self.core.submitted(entry, answer, now),
+        }
+    }
+
+    /// No new work; a question that waits at the server is taken back, so that nothing is handed to who is leaving.
+    fn leave(&mut self) {
+        let now = (self.options.now)();
+        self.core.leave(now);
+        if let Some((number, poll)) = self.poll.take() {
+            poll.abort();
+            self.core.polled(number, Err(Trouble::NoAnswer(None)), now);
+        }
+    }
+
+    /// Does what the core wants done.
+    fn act(&mut self) {
+        while let Some(action) = self.core.next_action() {
+            match action {
+                Action::LogIn(number) => {
+                    self.call(async move |server| Happened::Admitted(number, server.log_in().await));
+                }
+                Action::Renew(number) => {
+                    self.call(async move |server| Happened::Admitted(number, server.renew().await));
+                }
+                Action::List(number) => {
+                    self.call(async move |server| Happened::Listed(number, server.workers().await));
+                }
+                Action::Register(number) => self.register(number),
+                Action::GiveKey { number, worker, key } => self.give_key(number, worker, key),
+                Action::ReplaceKey(number) => self.replace_key(number),
+                Action::Beat { number, worker } => {
+                    self.call(async move |server| Happened::Beaten(number, server.beat(worker).await));
+                }
+                Action::Resume { number, worker } => {
+                    self.call(async move |server| Happened::Resumed(number, server.resume(worker).await));
+                }
+                Action::Poll { number, worker, wait } => {
+                    let poll = self
+                        .call(async move |server| Happened::Polled(number, server.poll(worker, wait).await));
+                    self.poll = Some((number, poll));
+                }
+                Action::Begin(work) => self.begin(work),
+                Action::Kill(work) => {
+                    if let Some(cancel) = self.works.get(&work) {
+                        cancel.cancel();
+                    }
+                }
+                Action::Store(submission) => self.store(&submission),
+                Action::Submit(entry) => self.submit(entry),
+                Action::Ack(entry) => {
+                    self.bodies.remove(&entry);
+                    self.journal.ack(entry);
+                }
+                Action::SetAside { entry, why } => {
+                    self.bodies.remove(&entry);
+                    self.journal.set_aside(entry, why.to_string());
+                }
+                Action::Note(note) => log::write(&note),
+            }
+        }
+    }
+
+    fn register(&self, number: u64) {
+        let (options, key) = (Arc::clone(&self.options), self.public_key());
+        self.call(async move |server| {
+            Happened::Registered(number, server.register(&options.who, &key).await)
+        });
+    }
+
+    /// Whatever was acked must be on disk first: what comes back after a crash would bear the old signature.
+    fn give_key(&self, number: u64, worker: u64, key: Text) {
+        let flushed = self.journal.flush();
+        self.call(async move |server| {
+            let given = match flushed.await {
+                Ok(()) => server.give_key(worker, &key).await,
+                Err(_) => Err(Trouble::NoAnswer(None)),
+            };
+            Happened::KeyGiven(number, given)
+        });
+    }
+
+    fn replace_key(&self, number: u64) {
+        let (keys, tell) = (Arc::clone(&self.keys), self.tell.clone());
+        tokio::task::spawn_blocking(move || {
+            let replaced = keys.lock().unwrap_or_else(PoisonError::into_inner).replace();
+            let replaced = replaced.map_err(|error| error.to_string().into());
+            let _ = tell.send(Happened::Replaced(number, replaced));
+        });
+    }
+
+    fn begin(&mut self, work: Work) {
+        let cancel = CancellationToken::new();
+        self.works.insert(work.number, cancel.clone());
+        tracing::info!(assignment = work.assignment.id, "begun");
+        let (number, tell, handler) = (work.number, self.tell.clone(), Arc::clone(&self.handler));
+        let running = tokio::spawn(async move { handler.run(&work, &cancel).await });
+        tokio::spawn(async move {
+            let broke_off = |error| {
+                let error = format!("the handler broke off: {error}");
+                End::Done(super::core::Outcome::Error(error.into()))
+            };
+            let _ = tell.send(Happened::Ended(number, running.await.unwrap_or_else(broke_off)));
+        });
+    }
+
+    fn store(&mut self, submission: &Submission) {
+        let bytes = {
+            let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+            wire::write_submission(submission, keys.current())
+        };
+        self.journal.append(submission.entry, bytes.clone());
+        self.bodies.insert(submission.entry, Body { assignment: submission.assignment, bytes });
+    }
+
+    fn submit(&self, entry: u64) {
+        let Some(Body { assignment, bytes }) = self.bodies.get(&entry) else { return };
+        let (assignment, bytes) = (*assignment, bytes.clone());
+        self.call(async move |server| Happened::Submitted(entry, server.submit(assignment, bytes).await));
+    }
+
+    /// Calls the server; what it says happens to the core.
+    fn call<F>(&self, call: impl FnOnce(Arc<Server>) -> F + Send + 'static) -> AbortHandle
+    where
+        F: Future<Output = Happened> + Send,
+    {
+        let (server, tell) = (Arc::clone(&self.server), self.tell.clone());
+        let calling = tokio::spawn(async move {
+            let _ = tell.send(call(server).await);
+        });
+        calling.abort_handle()
+    }
+
+    fn public_key(&self) -> String {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).current().public_text()
+    }
+
+    fn show(&self) {
+        let report = Report::new(&self.options.who.name, self.options.slots, &self.core.status());
+        self.report.send_if_modified(|shown| {
+            let is_news = *shown != report;
+            *shown = report;
+            is_news
+        });
+    }
+
+    fn pause(&self) -> Duration {
+        let until = self.core.next_wake().map(|until| until - (self.options.now)());
+        until.map_or(IDLE, |pause| Duration::from_millis(u64::try_from(pause.0).unwrap_or(0)))
+    }
+}
+
+fn settings(options: &Options, server: &Server, keys: &KeyFile) -> Settings {
+    Settings {
+        name: options.who.name.clone(),
+        slots: options.slots,
+        heartbeat: options.heartbeat,
+        poll_wait: POLL_WAIT,
+        grace: options.grace,
+        can_log_in: server.can_log_in(),
+        key: keys.current().public_text().into(),
+        next_key: keys.next().map(|keys| keys.public_text().into()),
+    }
+}
+
+/// What an earlier life left: the core numbers it 1, 2, 3 ….
+type Found = (Vec<Spooled>, HashMap<u64, Body>, HashMap<u64, Seq>);
+
+fn found(recovered: Recovered) -> Result<Found, PoolWorkerError> {
+    if let Some(cut) = &recovered.cut {
+        tracing::warn!(file = cut.file, bytes = cut.bytes, "cut a torn end off the spool");
+    }
+    let (mut spooled, mut bodies, mut seqs) = Found::default();
+    for (entry, (seq, bytes)) in (1..).zip(recovered.pending) {
+        let result = wire::read_spooled(&bytes).map_err(|error| PoolWorkerError::Entry(seq.0, error))?;
+        bodies.insert(entry, Body { assignment: result.assignment, bytes });
+        seqs.insert(entry, seq);
+        spooled.push(result);
+    }
+    Ok((spooled, bodies, seqs))
+}
+
+const LIMITS: Limits =
+    Limits { segment_bytes: 4 << 20, reserve_bytes: 2 << 20, entry_bytes_max: wire::BODY_BYTES_MAX };
+/// P6: how long a server may hold back the answer to a poll.
+const POLL_WAIT: Millis = Millis(20_000);
+/// How long it sleeps while all depends on others.
+const IDLE: Duration = Duration::from_secs(60);
