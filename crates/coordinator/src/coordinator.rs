@@ -1,7 +1,7 @@
 //! The handle through which everything outside reaches the writer.
 
 use crate::{
-    Clock, Feed, Stats, SystemClock,
+    Accounts, Clock, Feed, PoolDirectory, Stats, SystemClock,
     desk::Request,
     driver::{self, Handle, Message},
     entropy::random_bytes,
@@ -11,8 +11,8 @@ use crate::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use muster_model::{
-    Cause, Command, Effect, Explanation, FrameCommand, FrameHandout, FrameQuery, FrameReply, FrameView,
-    JobId, JobPayload, Millis, Name, Pull, PullReply, Rejection, Reply, Settings, Subject, TaskId,
+    Actor, Cause, Command, Effect, Explanation, FrameCommand, FrameHandout, FrameQuery, FrameReply,
+    FrameView, JobId, JobPayload, Millis, Name, Pull, PullReply, Rejection, Reply, Settings, Subject, TaskId,
     TaskRecord, Timestamp,
 };
 use muster_store::{Reader, Store, StoreError};
@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) feed: Feed,
     pub(crate) secrets: Secrets,
     pub(crate) tokens: Tokens,
+    pub(crate) accounts: Accounts,
+    pub(crate) pool: PoolDirectory,
     /// As many as there are things due; never more than live state makes.
     pub(crate) effects: channel::UnboundedSender<Effect>,
     pub(crate) stats: Stats,
@@ -112,6 +114,8 @@ impl Coordinator {
             feed: Feed::new(Arc::clone(&reader), first.feed_seq),
             secrets: Secrets::default(),
             tokens: Tokens::default(),
+            accounts: Accounts::default(),
+            pool: PoolDirectory::default(),
             effects,
             stats: Stats::default(),
             payloads: Payloads::default(),
@@ -133,6 +137,16 @@ impl Coordinator {
     pub async fn ask(&self, command: Command) -> Result<Reply, Refusal> {
         self.note_sighting(&command);
         self.request(command, None).await
+    }
+
+    /// As [`Self::ask`], for somebody who is to be called to account: the act stands in the audit log, made durable
+    /// together with what it did (I7).
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub async fn ask_as(&self, actor: &Actor, command: Command) -> Result<Reply, Refusal> {
+        self.note_sighting(&command);
+        self.request_as(command, None, Some(actor.clone())).await
     }
 
     /// Asks for work for a worker; waits up to `wait` for some to appear.
@@ -175,6 +189,12 @@ impl Coordinator {
         let (reply, answer) = oneshot::channel();
         self.shared.inbox.send(Message::Frames(query, reply)).map_err(|_| Refusal::Unavailable)?;
         answer.await.map_err(|_| Refusal::Unavailable)
+    }
+
+    /// Users, logins and keys.
+    #[must_use]
+    pub fn accounts(&self) -> &Accounts {
+        &self.shared.accounts
     }
 
     /// The simulation worker that a token belongs to (S1).
@@ -312,16 +332,33 @@ impl Coordinator {
         }
     }
 
-    async fn request(&self, command: Command, wait_until: Option<Timestamp>) -> Result<Reply, Refusal> {
+    pub(crate) async fn request(
+        &self,
+        command: Command,
+        wait_until: Option<Timestamp>,
+    ) -> Result<Reply, Refusal> {
+        self.request_as(command, wait_until, None).await
+    }
+
+    async fn request_as(
+        &self,
+        command: Command,
+        wait_until: Option<Timestamp>,
+        actor: Option<Actor>,
+    ) -> Result<Reply, Refusal> {
         let place = self.place()?;
         let (reply, answer) = oneshot::channel();
-        let request = Request { command, wait_until, handle: Handle { reply, place: Some(place) } };
+        let request = Request { command, actor, wait_until, handle: Handle { reply, place: Some(place) } };
         self.shared.inbox.send(Message::Request(Box::new(request))).map_err(|_| Refusal::Unavailable)?;
         Ok(answer.await.map_err(|_| Refusal::Unavailable)??)
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// A place among those who wait for the driver, so that they never grow without bound (I9).
-    fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+    pub(crate) fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         Arc::clone(&self.places).try_acquire_owned().map_err(|full| match full {
             TryAcquireError::Closed => Refusal::Unavailable,
             TryAcquireError::NoPermits => Refusal::Busy,

@@ -1,20 +1,23 @@
 //! The write path without threads: what is decided, what is to be made durable, who may be answered.
 
 use crate::{
+    audit,
     entropy::Seeds,
     feed_entry,
     parked::{Asked, Parked, Waiting},
 };
 use muster_engine::{Context, Engine};
 use muster_model::{
-    Command, Effect, Explanation, Facts, FrameCommand, FrameQuery, FrameView, Key, Millis, Name, Rejection,
-    Reply, Subject, TaskId, TaskRecord, Timestamp,
+    AccountChange, Actor, Change, Command, Effect, Explanation, Facts, FrameCommand, FrameQuery, FrameView,
+    Key, Millis, Name, PoolWorkerId, Rejection, Reply, Subject, TaskId, TaskRecord, Timestamp,
 };
 use muster_store::{Batch, FeedEntry};
 use std::sync::Arc;
 
 /// Requests of one simulation worker that may wait; more than it has any use for.
 const WAITING_PER_RENDERER: usize = 16;
+/// Requests of one worker of the pool that may wait.
+const WAITING_PER_MEMBER: usize = 64;
 /// How often signs of life are written down.
 const SIGHTINGS_EVERY: Millis = Millis::from_secs(5);
 /// How often it is looked for waiting requests whose sender went away.
@@ -24,6 +27,8 @@ const LOOK_EVERY: Millis = Millis::from_secs(1);
 pub struct Request<R> {
     /// What is asked.
     pub command: Command,
+    /// Who is called to account for it.
+    pub actor: Option<Actor>,
     /// For a pull: until when it may wait for work.
     pub wait_until: Option<Timestamp>,
     /// By which the sender is answered.
@@ -65,6 +70,8 @@ pub struct Desk<R> {
     feed_seq: u64,
     entries: Vec<FeedEntry>,
     answers: Vec<Answer<R>>,
+    /// Lines of the audit log, for the batch with what they tell of.
+    acts: Vec<Change>,
     committing: Option<Sealed<R>>,
     sightings_at: Timestamp,
     looked_at: Timestamp,
@@ -85,6 +92,7 @@ impl<R> Desk<R> {
             feed_seq,
             entries: Vec::new(),
             answers: Vec::new(),
+            acts: Vec::new(),
             committing: None,
             sightings_at: Timestamp(0),
             looked_at: Timestamp(0),
@@ -111,7 +119,8 @@ impl<R> Desk<R> {
 
     /// Decides a request; its answer waits for the batch, or the request waits for work.
     pub fn take(&mut self, request: Request<R>, now: Timestamp, facts: &Facts) {
-        let Request { command, wait_until, mut handle } = request;
+        let Request { command, actor, wait_until, mut handle } = request;
+        let act = actor.and_then(|actor| Some((actor, audit::describe(&command)?)));
         let waits =
             wait_until.filter(|until| *until > now).and_then(|until| Some((Asked::of(&command)?, until)));
         let enrolled = match &command {
@@ -119,6 +128,10 @@ impl<R> Desk<R> {
             _ => None,
         };
         let result = self.execute(command, now, facts);
+        if let Some((actor, act)) = act.filter(|_| result.is_ok()) {
+            let record = audit::record(actor, act, now);
+            self.acts.push(Change::Accounts(AccountChange::Audit(record)));
+        }
         if let Some(worker) = enrolled.filter(|_| result.is_ok()) {
             // Whoever waits under the token before is answered with nothing: what there is belongs to the new one (S1).
             self.dismiss_renderer(&worker, 0, now);
@@ -126,8 +139,10 @@ impl<R> Desk<R> {
         match (waits, &result) {
             (Some((asked, until)), Ok(reply)) if Asked::is_unmet(reply) => {
                 (self.parks)(&mut handle);
-                if let Asked::Frames(worker) = &asked {
-                    self.dismiss_renderer(worker, WAITING_PER_RENDERER - 1, now);
+                match &asked {
+                    Asked::Frames(worker) => self.dismiss_renderer(worker, WAITING_PER_RENDERER - 1, now),
+                    Asked::Pool { worker, .. } => self.dismiss_member(*worker, now),
+                    Asked::Jobs(_) => {}
                 }
                 self.begin_waiting(&asked);
                 self.parked.park(Waiting { asked, until, handle });
@@ -165,10 +180,12 @@ impl<R> Desk<R> {
             return None;
         }
         let mut batch = Batch { changes: self.engine.take_changes(), ..Batch::default() };
+        batch.changes.append(&mut self.acts);
         batch.feed = std::mem::take(&mut self.entries);
         if now >= self.sightings_at + SIGHTINGS_EVERY {
             self.sightings_at = now;
             batch.sightings = self.engine.take_sightings();
+            batch.pool_sightings = self.engine.take_pool_sightings();
         }
         let released =
             Released { answers: std::mem::take(&mut self.answers), effects: self.engine.take_effects() };
@@ -231,6 +248,11 @@ impl<R> Desk<R> {
         self.parked.renderers()
     }
 
+    /// Workers of the pool that wait for work.
+    pub fn waiting_members(&self) -> impl Iterator<Item = PoolWorkerId> {
+        self.parked.members()
+    }
+
     /// The engine, for checks.
     #[must_use]
     pub fn engine(&self) -> &Engine {
@@ -240,11 +262,9 @@ impl<R> Desk<R> {
     fn execute(&mut self, command: Command, now: Timestamp, facts: &Facts) -> Result<Reply, Rejection> {
         let seed = (self.seeds)();
         let executed = self.engine.execute(command, &Context { now, seed: &seed, facts });
-        for event in &executed.events {
-            if let Some((kind, body)) = feed_entry::phrase(event) {
-                self.feed_seq += 1;
-                self.entries.push(FeedEntry { seq: self.feed_seq, kind: kind.into(), body });
-            }
+        for (kind, body) in feed_entry::phrase_all(&executed.events) {
+            self.feed_seq += 1;
+            self.entries.push(FeedEntry { seq: self.feed_seq, kind: kind.into(), body });
         }
         executed.result
     }
@@ -271,11 +291,20 @@ impl<R> Desk<R> {
         }
     }
 
-    fn unpark(&mut self, number: u64) -> Option<Waiting<R>> {
+    /// Ends the oldest waits of a worker of the pool that has too many.
+    fn dismiss_member(&mut self, worker: PoolWorkerId, now: Timestamp) {
+        let waiting = self.parked.of_member(worker);
+        for number in waiting.iter().take(waiting.len().saturating_sub(WAITING_PER_MEMBER - 1)) {
+            self.answer_waiting(*number, now);
+        }
+    }
+
+    fn unpark(&mut self, number: u64, now: Timestamp) -> Option<Waiting<R>> {
         let waiting = self.parked.take(number)?;
         match &waiting.asked {
             Asked::Jobs(pull) => self.engine.end_waiting(&pull.worker),
             Asked::Frames(worker) => self.engine.end_asking(worker),
+            Asked::Pool { worker, .. } => self.engine.end_polling(*worker, now),
         }
         Some(waiting)
     }
@@ -284,6 +313,7 @@ impl<R> Desk<R> {
         match asked {
             Asked::Jobs(pull) => self.engine.begin_waiting(&pull.worker),
             Asked::Frames(worker) => self.engine.begin_asking(worker),
+            Asked::Pool { worker, .. } => self.engine.begin_polling(*worker),
         }
     }
 
@@ -295,7 +325,7 @@ impl<R> Desk<R> {
         self.looked_at = now;
         for number in self.parked.numbers() {
             if self.parked.get(number).is_some_and(|waiting| !(self.listens)(&waiting.handle)) {
-                self.unpark(number);
+                self.unpark(number, now);
             }
         }
     }
@@ -305,7 +335,7 @@ impl<R> Desk<R> {
             return;
         };
         if !(self.listens)(&waiting.handle) {
-            self.unpark(number);
+            self.unpark(number, now);
             return;
         }
         let again = waiting.asked.again();
@@ -313,13 +343,13 @@ impl<R> Desk<R> {
         if result.as_ref().is_ok_and(Asked::is_unmet) {
             return;
         }
-        if let Some(waiting) = self.unpark(number) {
+        if let Some(waiting) = self.unpark(number, now) {
             self.answers.push(Answer { handle: waiting.handle, result });
         }
     }
 
     fn answer_waiting(&mut self, number: u64, now: Timestamp) {
-        let Some(waiting) = self.unpark(number).filter(|waiting| (self.listens)(&waiting.handle)) else {
+        let Some(waiting) = self.unpark(number, now).filter(|waiting| (self.listens)(&waiting.handle)) else {
             return;
         };
         let result = self.execute(waiting.asked.last(), now, &Facts::default());

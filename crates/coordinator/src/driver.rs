@@ -8,8 +8,8 @@ use crate::{
 };
 use muster_engine::Restoring;
 use muster_model::{
-    Change, Explanation, FrameQuery, FrameView, Millis, Rejection, Reply, Subject, TaskId, TaskRecord,
-    Timestamp,
+    Change, Explanation, FrameQuery, FrameView, Millis, PoolCause, PoolJobId, Rejection, Reply, Subject,
+    TaskId, TaskRecord, Timestamp,
 };
 use muster_store::{Batch, Cutoffs, Loaded, Lookup, Store, StoreError, Term, Writer};
 use std::{
@@ -40,6 +40,7 @@ pub(crate) enum Message {
     Explain(Subject, oneshot::Sender<Option<Explanation>>),
     Task(TaskId, oneshot::Sender<Option<TaskRecord>>),
     Frames(FrameQuery, oneshot::Sender<FrameView>),
+    ExplainPool(PoolJobId, oneshot::Sender<Option<PoolCause>>),
     /// With the epoch, so that a word from an earlier term is not taken for one of this.
     Committed(u64, Result<(), StoreError>),
     Pruned(u64, Result<bool, StoreError>),
@@ -146,6 +147,9 @@ impl<'a> TermRun<'a> {
                 }
                 Message::Frames(query, reply) => {
                     let _ = reply.send(self.desk.frames(&query, self.shared.clock.now()));
+                }
+                Message::ExplainPool(job, reply) => {
+                    let _ = reply.send(self.desk.engine().explain_pool(job));
                 }
                 Message::Committed(epoch, result) if epoch == self.epoch => self.committed(result)?,
                 Message::Pruned(epoch, result) if epoch == self.epoch => self.pruned(result)?,
@@ -267,6 +271,8 @@ fn load(
     engine.epoch(epoch);
     shared.secrets.clear();
     shared.tokens.clear();
+    shared.accounts.clear();
+    shared.pool.clear();
     writer.load(&mut |loaded| match loaded {
         Loaded::Worker(record) => engine.worker(record),
         Loaded::Lane(record) => engine.lane(record),
@@ -284,7 +290,14 @@ fn load(
             engine.frames(record);
         }
         Loaded::SessionSeq(seq) => engine.session_seq(seq),
-        Loaded::Accounts(_) | Loaded::Pool(_) => {}
+        Loaded::Accounts(record) => {
+            shared.accounts.follow(&record);
+            engine.accounts(record);
+        }
+        Loaded::Pool(record) => {
+            shared.pool.follow(&record);
+            engine.pool(record);
+        }
     })?;
     let desk = Desk::new(engine.finish(), feed_seq, system_seeds());
     Ok(desk.with_senders(|handle: &Handle| !handle.reply.is_closed(), |handle| handle.place = None))
@@ -311,6 +324,8 @@ fn publish(batch: &Batch, shared: &Shared) {
         match change {
             Change::Secrets(worker, secrets) => shared.secrets.set(worker, secrets),
             Change::Frames(change) => shared.tokens.follow(change),
+            Change::Accounts(change) => shared.accounts.follow(change),
+            Change::Pool(change) => shared.pool.follow(change),
             _ => {}
         }
     }

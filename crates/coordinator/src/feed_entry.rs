@@ -1,14 +1,23 @@
 //! How subscribers read what happened. Events that change nothing durable are not told.
 
+mod accounts;
 mod frames;
+mod pool;
 
 use muster_model::{Event, Outcome, Timestamp};
 use std::fmt::{Display, Write};
 
-/// The kind and the JSON body of an event, if it is told.
-pub(crate) fn phrase(event: &Event) -> Option<(&'static str, String)> {
+/// The kinds and the JSON bodies of what one command did, as far as it is told.
+pub(crate) fn phrase_all(events: &[Event]) -> impl Iterator<Item = (&'static str, String)> {
+    events.iter().filter_map(phrase).chain(pool::phrase_all(events).map(finish))
+}
+
+fn phrase(event: &Event) -> Option<(&'static str, String)> {
     if let Event::Frames(event) = event {
         return frames::phrase(event).map(finish);
+    }
+    if let Event::Accounts(event) = event {
+        return accounts::phrase(event).map(finish);
     }
     about_workers(event)
         .or_else(|| about_devices(event))

@@ -5,6 +5,8 @@
 //! The driver puts threads around it; the simulated world puts its own around the same desk.
 //! [`Coordinator`] is the handle everything else holds.
 
+mod accounts;
+mod audit;
 mod clock;
 mod coordinator;
 mod desk;
@@ -14,12 +16,15 @@ mod feed;
 mod feed_entry;
 mod parked;
 mod payload;
+mod pool;
 mod secrets;
 mod stats;
 mod tokens;
 
+pub use accounts::Accounts;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use coordinator::{Coordinator, Options, Refusal};
 pub use desk::{Answer, Desk, Released, Request};
 pub use feed::{Feed, FeedError};
+pub use pool::{JobWatch, PoolDirectory, PoolMember, Worked};
 pub use stats::Stats;

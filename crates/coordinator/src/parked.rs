@@ -1,7 +1,10 @@
 //! Requests for work that found none: decided again when something concerns them.
 
 use muster_engine::Woken;
-use muster_model::{Command, FrameCommand, FrameReply, Name, Pull, Reply, Timestamp};
+use muster_model::{
+    Command, FrameCommand, FrameReply, Name, PoolCommand, PoolReply, PoolWork, PoolWorkerId, Pull, Reply,
+    Timestamp, UserId,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A waiting request.
@@ -18,6 +21,8 @@ pub(crate) enum Asked {
     Jobs(Pull),
     /// A simulation worker's, for a range of frames (S3).
     Frames(Name),
+    /// A worker's of the pool, for an assignment (P6), or (`max`) for several (P19).
+    Pool { worker: PoolWorkerId, owner: UserId, start: bool, max: Option<u32> },
 }
 
 impl Asked {
@@ -28,6 +33,13 @@ impl Asked {
                 Some(Self::Jobs(Pull { worker: pull.worker.clone(), max: pull.max, devices: None }))
             }
             Command::Frames(FrameCommand::Ask { worker, supply: true }) => Some(Self::Frames(worker.clone())),
+            Command::Pool(PoolCommand::Poll { worker, owner, start, supply: true }) => {
+                Some(Self::Pool { worker: *worker, owner: *owner, start: *start, max: None })
+            }
+            Command::Pool(PoolCommand::Work(work)) if work.supply && work.results.is_empty() => {
+                let PoolWork { worker, owner, start, max, .. } = **work;
+                Some(Self::Pool { worker, owner, start, max: Some(max) })
+            }
             _ => None,
         }
     }
@@ -37,6 +49,8 @@ impl Asked {
         match reply {
             Reply::Pulled(reply) => reply.nothing_new,
             Reply::Frames(FrameReply::Task(task)) => task.is_none(),
+            Reply::Pool(PoolReply::Assignment(assignment)) => assignment.is_none(),
+            Reply::Pool(PoolReply::Worked { assignments, .. }) => assignments.is_empty(),
             _ => false,
         }
     }
@@ -48,6 +62,7 @@ impl Asked {
             Self::Frames(worker) => {
                 Command::Frames(FrameCommand::Ask { worker: worker.clone(), supply: true })
             }
+            Self::Pool { .. } => self.poll(true),
         }
     }
 
@@ -56,25 +71,39 @@ impl Asked {
         match self {
             Self::Jobs(pull) => Command::Pull(Pull { max: 0, ..pull }),
             Self::Frames(worker) => Command::Frames(FrameCommand::Ask { worker, supply: false }),
+            Self::Pool { .. } => self.poll(false),
         }
+    }
+
+    fn poll(&self, supply: bool) -> Command {
+        let Self::Pool { worker, owner, start, max } = *self else {
+            return Command::Tick;
+        };
+        Command::Pool(match max {
+            None => PoolCommand::Poll { worker, owner, start, supply },
+            Some(max) => {
+                let results = Vec::new();
+                PoolCommand::Work(Box::new(PoolWork { worker, owner, results, max, start, supply }))
+            }
+        })
     }
 
     /// Whose it is; names of nodes and of simulation workers may be alike.
     fn key(&self) -> Key {
         match self {
-            Self::Jobs(pull) => (Kind::Jobs, pull.worker.clone()),
-            Self::Frames(worker) => (Kind::Frames, worker.clone()),
+            Self::Jobs(pull) => Key::Jobs(pull.worker.clone()),
+            Self::Frames(worker) => Key::Frames(worker.clone()),
+            Self::Pool { worker, .. } => Key::Pool(*worker),
         }
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Jobs,
-    Frames,
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Jobs(Name),
+    Frames(Name),
+    Pool(PoolWorkerId),
 }
-
-type Key = (Kind, Name);
 
 /// All waiting requests, by worker and by the end of their wait.
 pub(crate) struct Parked<R> {
@@ -100,8 +129,16 @@ impl<R> Parked<R> {
 
     /// A simulation worker's requests, oldest first.
     pub(crate) fn of_renderer(&self, worker: &Name) -> Vec<u64> {
-        let line = self.by_worker.get(&(Kind::Frames, worker.clone()));
-        line.into_iter().flatten().copied().collect()
+        self.line(&Key::Frames(worker.clone()))
+    }
+
+    /// The requests of a worker of the pool, oldest first.
+    pub(crate) fn of_member(&self, worker: PoolWorkerId) -> Vec<u64> {
+        self.line(&Key::Pool(worker))
+    }
+
+    fn line(&self, key: &Key) -> Vec<u64> {
+        self.by_worker.get(key).into_iter().flatten().copied().collect()
     }
 
     /// The requests that a wake-up concerns, oldest first.
@@ -109,10 +146,11 @@ impl<R> Parked<R> {
         if woken.all {
             return self.requests.keys().copied().collect();
         }
-        let jobs = woken.workers.iter().map(|worker| (Kind::Jobs, worker.clone()));
-        let frames = woken.renderers.iter().map(|worker| (Kind::Frames, worker.clone()));
-        let mut numbers: Vec<u64> =
-            jobs.chain(frames).filter_map(|key| self.by_worker.get(&key)).flatten().copied().collect();
+        let jobs = woken.workers.iter().cloned().map(Key::Jobs);
+        let frames = woken.renderers.iter().cloned().map(Key::Frames);
+        let pool = woken.members.iter().copied().map(Key::Pool);
+        let lines = jobs.chain(frames).chain(pool).filter_map(|key| self.by_worker.get(&key));
+        let mut numbers: Vec<u64> = lines.flatten().copied().collect();
         numbers.sort_unstable();
         numbers
     }
@@ -148,11 +186,24 @@ impl<R> Parked<R> {
     }
 
     pub(crate) fn workers(&self) -> impl Iterator<Item = &Name> {
-        self.by_worker.keys().filter(|(kind, _)| *kind == Kind::Jobs).map(|(_, worker)| worker)
+        self.by_worker.keys().filter_map(|key| match key {
+            Key::Jobs(worker) => Some(worker),
+            _ => None,
+        })
     }
 
     pub(crate) fn renderers(&self) -> impl Iterator<Item = &Name> {
-        self.by_worker.keys().filter(|(kind, _)| *kind == Kind::Frames).map(|(_, worker)| worker)
+        self.by_worker.keys().filter_map(|key| match key {
+            Key::Frames(worker) => Some(worker),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn members(&self) -> impl Iterator<Item = PoolWorkerId> {
+        self.by_worker.keys().filter_map(|key| match key {
+            Key::Pool(worker) => Some(*worker),
+            _ => None,
+        })
     }
 
     pub(crate) fn numbers(&self) -> Vec<u64> {

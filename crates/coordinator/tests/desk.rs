@@ -23,7 +23,7 @@ impl Counter {
     fn ask(&mut self, secs: i64, command: Command, wait_secs: i64) -> Vec<Answer<&'static str>> {
         let now = Timestamp(secs * 1000);
         let wait_until = (wait_secs > 0).then_some(Timestamp((secs + wait_secs) * 1000));
-        self.0.take(Request { command, wait_until, handle: "asked" }, now, &Facts::default());
+        self.0.take(Request { command, actor: None, wait_until, handle: "asked" }, now, &Facts::default());
         self.settle(now)
     }
 

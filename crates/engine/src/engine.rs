@@ -10,8 +10,9 @@ use crate::{
 };
 use alloc::{vec, vec::Vec};
 use muster_model::{
-    Change, Command, Effect, Event, Explanation, FrameQuery, FrameView, JobStatus, Key, Name, Outcome, Pull,
-    Rejection, Reply, ReportKind, Settings, Subject, TaskId, TaskRecord, Timestamp,
+    Change, Command, Effect, Event, Explanation, FrameQuery, FrameView, JobStatus, Key, Name, Outcome,
+    PoolCause, PoolJobId, PoolWorkerId, Pull, Rejection, Reply, ReportKind, Settings, Subject, TaskId,
+    TaskRecord, Timestamp,
 };
 
 /// Timers followed in one command at most; the rest is due at once.
@@ -41,6 +42,8 @@ pub struct Woken {
     pub workers: Vec<Name>,
     /// Those of these simulation workers.
     pub renderers: Vec<Name>,
+    /// Those of these workers of the pool.
+    pub members: Vec<PoolWorkerId>,
 }
 
 impl Engine {
@@ -48,7 +51,8 @@ impl Engine {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let farm = crate::frames::Farm { settings: settings.frames, ..crate::frames::Farm::default() };
-        Self { state: State { settings, farm, ..State::default() } }
+        let pool = crate::pool::Pool::new(settings.pool);
+        Self { state: State { settings, farm, pool, ..State::default() } }
     }
 
     /// Switches a planted bug on.
@@ -56,6 +60,7 @@ impl Engine {
     pub fn plant(&mut self, mutant: crate::Mutant) {
         self.state.mutant = Some(mutant);
         self.state.farm.mutant = Some(mutant);
+        self.state.pool.mutant = Some(mutant);
     }
 
     /// What a command needs to know that memory may have forgotten.
@@ -76,6 +81,7 @@ impl Engine {
                 keys
             }
             Command::Frames(command) => crate::frames::keys(&state.farm, command),
+            Command::Pool(command) => crate::pool::keys(&state.pool, command),
             Command::Renew { task, .. }
             | Command::Complete { task, .. }
             | Command::FailOrRetry { task, .. } => {
@@ -88,7 +94,7 @@ impl Engine {
             Key::Task(task) => state.task(*task).is_none() && !state.recent.tasks.contains_key(task),
             Key::Report(id) => !state.recent.reports.contains_key(id),
             Key::Submission(key) => !state.recent.keys.contains_key(key),
-            // Those of sessions were looked for where they are kept.
+            // Those of sessions and of the pool were looked for where they are kept.
             Key::Session(_) | Key::FrameTask(_) | Key::Chunk(_) => true,
             Key::PoolEnd(_) | Key::Assignment(_) | Key::PoolSubmission(..) => true,
         });
@@ -106,13 +112,16 @@ impl Engine {
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let frames = self.state.farm.timers.first().map(|(at, _)| *at);
-        [self.state.timers.next(), frames].into_iter().flatten().min()
+        let pool = self.state.pool.timers.first().map(|(at, _)| *at);
+        [self.state.timers.next(), frames, pool].into_iter().flatten().min()
     }
 
     /// The rows that changed since the last call.
     pub fn take_changes(&mut self) -> Vec<Change> {
         let mut changes = self.state.take_changes();
         changes.extend(self.state.farm.take_changes());
+        changes.extend(self.state.pool.take_changes());
+        changes.extend(self.state.accounts.take_changes().into_iter().map(Change::Accounts));
         changes
     }
 
@@ -132,6 +141,11 @@ impl Engine {
         self.state.take_sightings()
     }
 
+    /// The signs of life of the pool's workers since the last call.
+    pub fn take_pool_sightings(&mut self) -> Vec<(PoolWorkerId, Timestamp)> {
+        self.state.pool.take_sightings()
+    }
+
     /// Whose waiting requests should be decided again since the last call.
     pub fn take_woken(&mut self) -> Woken {
         let all = core::mem::take(&mut self.state.dirty.woken_all);
@@ -140,7 +154,8 @@ impl Engine {
             return Woken::default();
         }
         let workers = woken.into_iter().map(|ix| self.state.workers[ix].name.clone()).collect();
-        Woken { all, workers, renderers: self.state.farm.take_woken() }
+        let (renderers, members) = (self.state.farm.take_woken(), self.state.pool.take_woken());
+        Woken { all, workers, renderers, members }
     }
 
     /// Tells that a request of a simulation worker waits for a range from now on.
@@ -151,6 +166,16 @@ impl Engine {
     /// Tells that it was answered or given up.
     pub fn end_asking(&mut self, worker: &Name) {
         self.state.farm.end_asking(worker);
+    }
+
+    /// Tells that a request of a worker of the pool waits for work from now on.
+    pub fn begin_polling(&mut self, worker: PoolWorkerId) {
+        self.state.pool.begin_asking(worker);
+    }
+
+    /// Tells that it was answered or given up.
+    pub fn end_polling(&mut self, worker: PoolWorkerId, now: Timestamp) {
+        self.state.pool.end_asking(worker, now);
     }
 
     /// Tells that a request of a worker waits for work from now on: the worker is there while it does (N15).
@@ -178,6 +203,7 @@ impl Engine {
                 Change::Task(task) if task.status.is_ended() => _ = recent.tasks.remove(&task.id),
                 Change::Job(job) if !job.open => _ = recent.jobs.remove(&job.id),
                 Change::Frames(change) => self.state.farm.forget(change),
+                Change::Pool(change) => self.state.pool.forget(change),
                 _ => {}
             }
         }
@@ -187,6 +213,12 @@ impl Engine {
     #[must_use]
     pub fn explain(&self, subject: Subject, now: Timestamp) -> Option<Explanation> {
         crate::explain::explain(&self.state, subject, now)
+    }
+
+    /// Why a job of the pool is not done yet; `None` when memory does not know it.
+    #[must_use]
+    pub fn explain_pool(&self, job: PoolJobId) -> Option<PoolCause> {
+        self.state.pool.explain(job)
     }
 
     /// A task as it stands; `None` when memory does not know it.
@@ -214,6 +246,17 @@ impl Engine {
                 let decision = crate::frames::carry_out(&self.state.farm, command, context);
                 self.make_so(Decision::done(decision.events), context, events);
                 decision.result.map(Reply::Frames).map_err(Rejection::Frames)
+            }
+            Command::Pool(command) => {
+                let result = crate::pool::carry_out(&mut self.state.pool, command, (context, events));
+                self.settle(context, events);
+                result.map(Reply::Pool).map_err(Rejection::Pool)
+            }
+            Command::Accounts(command) => {
+                let decided = crate::accounts::carry_out(&self.state.accounts, command, context);
+                let (follow, reply) = decided.map_err(Rejection::Accounts)?;
+                self.make_so(Decision::done(follow), context, events);
+                Ok(Reply::Accounts(reply))
             }
             Command::Tick => Ok(self.follow_timers(context, events)),
             Command::Sweep => Ok(self.sweep(context, events)),
@@ -311,7 +354,10 @@ impl Engine {
             let due = tick::next_due(&mut self.state, context)
                 .or_else(|| crate::frames::next_due(&mut self.state.farm, context));
             let Some(due) = due else {
-                break;
+                if crate::pool::next_due(&mut self.state.pool, context, events).is_none() {
+                    break;
+                }
+                continue;
             };
             self.make_so(Decision::done(due), context, events);
             for ix in core::mem::take(&mut self.state.dirty.rearm) {
@@ -355,6 +401,7 @@ impl Engine {
         loop {
             let mut follow = settle::consequences(&mut self.state, context);
             follow.extend(self.state.farm.consequences(context));
+            self.state.pool.consequences(context.now, events);
             if follow.is_empty() {
                 return;
             }

@@ -24,7 +24,8 @@ impl Engine {
         invariant_one_row_per_lane_and_job(state)?;
         invariant_indexes_agree(state)?;
         invariant_failed_lane_waits_for_an_operator(state)?;
-        state.farm.check_invariants()
+        state.farm.check_invariants()?;
+        state.pool.check_invariants()
     }
 
     /// Checks them all where that is cheap enough to do beside the work.
@@ -48,6 +49,12 @@ impl Engine {
         self.state.farm.has_supply_for(worker, now)
     }
 
+    /// Whether a worker of the pool that asks now would be given something (invariant 13).
+    #[must_use]
+    pub fn has_pool_supply_for(&self, worker: muster_model::PoolWorkerId) -> bool {
+        self.state.pool.has_supply_for(worker)
+    }
+
     /// The rows of everything live, sorted: what a store must hold of it.
     #[must_use]
     pub fn live_rows(&self) -> Vec<Change> {
@@ -61,7 +68,9 @@ impl Engine {
         let tasks = tasks
             .into_iter()
             .map(|(at, task)| Change::Task(state.task_record(state.task_id(*at), task).into()));
-        workers.chain(lanes).chain(jobs).chain(tasks).chain(state.farm.live_rows()).collect()
+        let beside = state.pool.live_rows().into_iter();
+        let beside = beside.chain(state.accounts.live_rows().map(Change::Accounts));
+        workers.chain(lanes).chain(jobs).chain(tasks).chain(state.farm.live_rows()).chain(beside).collect()
     }
 }
 

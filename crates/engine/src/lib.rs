@@ -10,6 +10,7 @@
 #![no_std]
 extern crate alloc;
 
+mod accounts;
 mod apply;
 mod decide;
 mod engine;
@@ -17,6 +18,7 @@ mod explain;
 mod frames;
 mod invariant;
 mod mutant;
+mod pool;
 mod record;
 mod restore;
 mod rule;

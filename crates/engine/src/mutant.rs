@@ -107,11 +107,29 @@ pub enum Mutant {
     RecoversAtOnce,
     /// A push that is not answered is tried again without end (S3).
     PushForEver,
+    /// A worker that is shut out keeps what it holds (P14, invariant 11).
+    BanKeepsLease,
+    /// A result counts whatever its nonce (P8).
+    NonceIgnored,
+    /// The lease of a silent worker never ends (P5).
+    PoolLeaseForEver,
+    /// A worker of the pool is given more than its slots (P14).
+    PoolSlotsIgnored,
+    /// A job of the pool fails with its first attempt (P8).
+    PoolFailsEarly,
+    /// One vote is enough (P15).
+    MinorityWins,
+    /// A result that was taken is not remembered until it can be looked up (P8).
+    ResultForgotten,
+    /// An owner may do a redundant job twice (P15).
+    OwnerVotesTwice,
+    /// A heartbeat renews what was over (P5).
+    LeaseRevived,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 61] = [
         Self::FenceNotChecked,
         Self::SlotFreedTwice,
         Self::ReportForgotten,
@@ -164,5 +182,14 @@ impl Mutant {
         Self::HealthyAtOnce,
         Self::RecoversAtOnce,
         Self::PushForEver,
+        Self::BanKeepsLease,
+        Self::NonceIgnored,
+        Self::PoolLeaseForEver,
+        Self::PoolSlotsIgnored,
+        Self::PoolFailsEarly,
+        Self::MinorityWins,
+        Self::ResultForgotten,
+        Self::OwnerVotesTwice,
+        Self::LeaseRevived,
     ];
 }

@@ -15,8 +15,8 @@ use alloc::{
     vec::Vec,
 };
 use muster_model::{
-    FrameChange, JobRecord, LaneRecord, LeaseKind, Name, SecretRecord, Settings, ShareCounts, ShareRecord,
-    TaskId, TaskRecord, TaskStatus, Timestamp, WorkerRecord, WorkerStatus,
+    AccountChange, FrameChange, JobRecord, LaneRecord, LeaseKind, Name, PoolChange, SecretRecord, Settings,
+    ShareCounts, ShareRecord, TaskId, TaskRecord, TaskStatus, Timestamp, WorkerRecord, WorkerStatus,
 };
 
 /// An engine to be. Hand it workers, then lanes, then jobs, then their tasks, then the rest.
@@ -35,7 +35,8 @@ impl Restoring {
     #[must_use]
     pub fn new(settings: Settings, now: Timestamp) -> Self {
         let farm = crate::frames::Farm { settings: settings.frames, ..crate::frames::Farm::default() };
-        let state = State { settings, farm, ..State::default() };
+        let pool = crate::pool::Pool::new(settings.pool);
+        let state = State { settings, farm, pool, ..State::default() };
         Self { state, now, served: BTreeMap::new(), counts: BTreeMap::new(), shares: Vec::new() }
     }
 
@@ -44,6 +45,7 @@ impl Restoring {
     pub fn plant(&mut self, mutant: crate::Mutant) {
         self.state.mutant = Some(mutant);
         self.state.farm.mutant = Some(mutant);
+        self.state.pool.mutant = Some(mutant);
     }
 
     /// Takes the number of the term that begins.
@@ -54,6 +56,16 @@ impl Restoring {
     /// Takes a record of sessions of frames.
     pub fn frames(&mut self, record: FrameChange) {
         self.state.farm.take_loaded(record, self.now);
+    }
+
+    /// Takes a record of accounts.
+    pub fn accounts(&mut self, record: AccountChange) {
+        self.state.accounts.take_loaded(record);
+    }
+
+    /// Takes a record of the pool.
+    pub fn pool(&mut self, record: PoolChange) {
+        self.state.pool.take_loaded(record, self.now);
     }
 
     /// Takes the largest age number given to a session so far.
@@ -179,6 +191,7 @@ impl Restoring {
     /// The engine. Its first command should be `Tick`.
     #[must_use]
     pub fn finish(mut self) -> Engine {
+        self.state.pool.finish_loading();
         let active: Vec<u64> = self.state.active_jobs().map(|job| job.seq).collect();
         for seq in active {
             self.state.begin_serving(seq, self.now);

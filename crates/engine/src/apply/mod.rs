@@ -50,7 +50,9 @@ impl State {
             | Event::TaskSkipped { .. } => self.apply_to_task(event),
             Event::ReportRecorded { .. } => self.remember_report(event),
             Event::Frames(event) => self.farm.apply(event),
-            Event::Pool(_) | Event::Accounts(_) => {}
+            // Made so where they are decided: one step of a command may depend on the one before.
+            Event::Pool(_) => {}
+            Event::Accounts(event) => self.accounts.apply(event),
             Event::AlertRaised(alert) => self.dirty.history.push(Change::Alert(alert.clone())),
         }
     }

@@ -55,6 +55,10 @@ pub(crate) struct State {
     pub(crate) dirty: Dirty,
     /// Sessions of frames.
     pub(crate) farm: crate::frames::Farm,
+    /// The pool.
+    pub(crate) pool: crate::pool::Pool,
+    /// Users, logins and keys.
+    pub(crate) accounts: crate::accounts::Accounts,
     /// Switched-on bug, for proving that the checks bite.
     #[cfg(feature = "mutants")]
     pub(crate) mutant: Option<crate::Mutant>,

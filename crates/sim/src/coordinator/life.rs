@@ -119,6 +119,7 @@ impl Life {
                 _ => {}
             }
             let request = Request {
+                actor: None,
                 command: (*ticket.command).clone(),
                 wait_until: ticket.wait.map(|wait| scene.now + wait),
                 handle: ticket,

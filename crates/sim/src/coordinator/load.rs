@@ -26,7 +26,8 @@ pub(super) fn load(
             Loaded::JobSeq(seq) => engine.job_seq(seq),
             Loaded::Frames(record) => engine.frames(record),
             Loaded::SessionSeq(seq) => engine.session_seq(seq),
-            Loaded::Accounts(_) | Loaded::Pool(_) => {}
+            Loaded::Accounts(record) => engine.accounts(record),
+            Loaded::Pool(record) => engine.pool(record),
         })
         .map_err(store_broke)?;
     Ok(engine.finish())

@@ -1,0 +1,142 @@
+//! Says what a command about accounts would make true. Changes nothing.
+
+use super::Accounts;
+use crate::Context;
+use alloc::{boxed::Box, vec::Vec};
+use muster_model::{
+    AccountCommand, AccountEvent, AccountRejection, AccountReply, ApiKeyRecord, Event, LoginRecord, Millis,
+    Roles, Timestamp, UserChange, UserId, UserRecord,
+};
+
+type Decided = Result<(Vec<AccountEvent>, AccountReply), AccountRejection>;
+
+/// Decides a command.
+pub(crate) fn carry_out(
+    accounts: &Accounts,
+    command: AccountCommand,
+    context: &Context<'_>,
+) -> Result<(Vec<Event>, AccountReply), AccountRejection> {
+    let (events, reply) = decide(accounts, command, context)?;
+    Ok((events.into_iter().map(Event::Accounts).collect(), reply))
+}
+
+fn decide(accounts: &Accounts, command: AccountCommand, context: &Context<'_>) -> Decided {
+    let now = context.now;
+    match command {
+        AccountCommand::AddUser { name, password_hash, roles } => {
+            add_user(accounts, (name, password_hash, roles), now)
+        }
+        AccountCommand::ChangeUser { user, change } => change_user(accounts, user, change, now),
+        AccountCommand::Login { user, ttl } => login(accounts, user, ttl, context),
+        AccountCommand::Refresh { login, generation, ttl } => {
+            refresh(accounts, (login, generation), ttl, now)
+        }
+        AccountCommand::Logout { login } => {
+            let known = accounts.logins.contains_key(&login);
+            known.then(|| done(AccountEvent::LoginEnded { login })).ok_or(AccountRejection::LoginUnknown)
+        }
+        AccountCommand::AddKey { user, name, prefix, hash, scopes } => {
+            let key = ApiKeyRecord {
+                id: accounts.keys.last_key_value().map_or(1, |(id, _)| id + 1),
+                user,
+                name,
+                prefix,
+                hash,
+                scopes,
+                created_at: now,
+                last_used_at: None,
+                revoked_at: None,
+            };
+            add_key(accounts, key)
+        }
+        AccountCommand::RevokeKey { key, user } => {
+            let known = accounts.keys.get(&key).filter(|key| key.revoked_at.is_none());
+            let theirs = known.filter(|known| user.is_none_or(|user| user == known.user));
+            theirs.ok_or(AccountRejection::KeyUnknown)?;
+            Ok(done(AccountEvent::KeyRevoked { key, at: now }))
+        }
+        AccountCommand::TouchKey { key } => {
+            accounts.keys.get(&key).ok_or(AccountRejection::KeyUnknown)?;
+            Ok(done(AccountEvent::KeyTouched { key, at: now }))
+        }
+    }
+}
+
+fn add_user(
+    accounts: &Accounts,
+    (name, password_hash, roles): (Box<str>, Box<str>, Roles),
+    now: Timestamp,
+) -> Decided {
+    if accounts.names.contains_key(&name) {
+        return Err(AccountRejection::NameTaken);
+    }
+    let id = UserId(accounts.users.last_key_value().map_or(1, |(id, _)| id.0 + 1));
+    let user = Box::new(UserRecord { id, name, password_hash, roles, active: true, created_at: now });
+    Ok((Vec::from([AccountEvent::UserAdded(user.clone())]), AccountReply::User(user)))
+}
+
+/// A new password, or an end of service, ends whatever the user is logged in with.
+fn change_user(accounts: &Accounts, id: UserId, change: UserChange, now: Timestamp) -> Decided {
+    let user = accounts.users.get(&id).ok_or(AccountRejection::UserUnknown)?;
+    let ends_logins = change.password_hash.is_some() || change.active == Some(false);
+    let reply = UserRecord {
+        password_hash: change.password_hash.clone().unwrap_or_else(|| user.password_hash.clone()),
+        roles: change.roles.unwrap_or(user.roles),
+        active: change.active.unwrap_or(user.active),
+        ..user.clone()
+    };
+    let mut events = Vec::from([AccountEvent::UserChanged { user: id, change, at: now }]);
+    if ends_logins {
+        events.extend(logins_of(accounts, id).map(|login| AccountEvent::LoginEnded { login }));
+    }
+    Ok((events, AccountReply::User(reply.into())))
+}
+
+fn login(accounts: &Accounts, user: UserId, ttl: Millis, context: &Context<'_>) -> Decided {
+    accounts.users.get(&user).filter(|user| user.active).ok_or(AccountRejection::UserUnknown)?;
+    let record = LoginRecord { id: context.number(0), user, generation: 1, expires_at: context.now + ttl };
+    let over = accounts.by_end.iter().take_while(|(end, _)| *end <= context.now).take(ENDED_PER_LOGIN);
+    let mut events: Vec<AccountEvent> =
+        over.map(|(_, login)| AccountEvent::LoginEnded { login: *login }).collect();
+    let mine = logins_of(accounts, user).count();
+    let oldest = logins_of(accounts, user).take((mine + 1).saturating_sub(LOGINS_PER_USER));
+    events.extend(oldest.map(|login| AccountEvent::LoginEnded { login }));
+    events.push(AccountEvent::LoginBegan(record));
+    Ok((events, AccountReply::Login(record)))
+}
+
+/// The next token of a login; with it the one before is dead (P1).
+fn refresh(accounts: &Accounts, (login, generation): (u128, u32), ttl: Millis, now: Timestamp) -> Decided {
+    let known = accounts.logins.get(&login);
+    let live = known.filter(|known| known.generation == generation && known.expires_at > now);
+    let known = live.ok_or(AccountRejection::LoginUnknown)?;
+    accounts.users.get(&known.user).filter(|user| user.active).ok_or(AccountRejection::UserUnknown)?;
+    let next = LoginRecord { generation: generation.saturating_add(1), expires_at: now + ttl, ..*known };
+    Ok((Vec::from([AccountEvent::LoginRefreshed(next)]), AccountReply::Login(next)))
+}
+
+fn add_key(accounts: &Accounts, key: ApiKeyRecord) -> Decided {
+    let live = accounts.keys.values().filter(|other| other.user == key.user && other.revoked_at.is_none());
+    if live.count() >= KEYS_PER_USER {
+        return Err(AccountRejection::TooMany { max: KEYS_PER_USER });
+    }
+    let key = Box::new(key);
+    Ok((Vec::from([AccountEvent::KeyAdded(key.clone())]), AccountReply::Key(key)))
+}
+
+fn done(event: AccountEvent) -> (Vec<AccountEvent>, AccountReply) {
+    (Vec::from([event]), AccountReply::Done)
+}
+
+/// The logins of a user, those that end first first.
+fn logins_of(accounts: &Accounts, user: UserId) -> impl Iterator<Item = u128> {
+    let from = (user, Timestamp(i64::MIN), 0);
+    accounts.by_user.range(from..).take_while(move |(of, ..)| *of == user).map(|(_, _, login)| *login)
+}
+
+/// How many logins that are over are cleared away with each new one.
+const ENDED_PER_LOGIN: usize = 16;
+/// One more ends the oldest.
+const LOGINS_PER_USER: usize = 100;
+/// One more is refused.
+const KEYS_PER_USER: usize = 1000;

@@ -1,0 +1,196 @@
+//! The jobs that can be given out, so ordered that the next for a worker is found without looking at them all (P14).
+//!
+//! Jobs that ask for the same and bar the same owners are one class. Within a priority every class has a line per
+//! client; whose turn it is stands in one order for all lines. A worker looks at the classes it matches, takes the
+//! client that was served longest ago, and of that client the oldest job.
+
+use super::state::Member;
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    vec::Vec,
+};
+use core::cmp::Reverse;
+use muster_model::{Demand, PoolJobId, UserId};
+
+/// A class by its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ClassIx(u32);
+
+/// All jobs that can be given out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ready {
+    levels: BTreeMap<Reverse<u8>, Level>,
+    classes: Vec<Class>,
+    by_kind: BTreeMap<(Demand, Vec<UserId>), ClassIx>,
+    free: Vec<ClassIx>,
+    /// Jobs in it.
+    len: usize,
+    /// Counts what was given out.
+    served: u64,
+}
+
+/// What jobs ask for, and whom they bar.
+#[derive(Clone, Debug)]
+struct Class {
+    demand: Demand,
+    barred: Vec<UserId>,
+    /// Open jobs of it, given out or not.
+    jobs: usize,
+}
+
+/// One priority.
+#[derive(Clone, Debug, Default)]
+struct Level {
+    lines: BTreeMap<ClassIx, Line>,
+    /// When each client was last served here; 0: never.
+    turns: BTreeMap<UserId, u64>,
+}
+
+/// The jobs of one class at one priority.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    by_turn: BTreeSet<(u64, UserId)>,
+    jobs: BTreeMap<UserId, BTreeSet<PoolJobId>>,
+}
+
+/// Where a job stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) priority: u8,
+    pub(crate) class: ClassIx,
+    pub(crate) client: UserId,
+    pub(crate) job: PoolJobId,
+}
+
+impl Ready {
+    /// The class of jobs that ask for this and bar these; it lives as long as a job is in it.
+    pub(crate) fn join(&mut self, demand: &Demand, barred: Vec<UserId>) -> ClassIx {
+        let kind = (demand.clone(), barred);
+        if let Some(ix) = self.by_kind.get(&kind) {
+            self.classes[ix.0 as usize].jobs += 1;
+            return *ix;
+        }
+        let class = Class { demand: kind.0.clone(), barred: kind.1.clone(), jobs: 1 };
+        let ix = match self.free.pop() {
+            Some(ix) => ix,
+            None => ClassIx(u32::try_from(self.classes.len()).expect("fewer classes than jobs")),
+        };
+        match self.classes.get_mut(ix.0 as usize) {
+            Some(place) => *place = class,
+            None => self.classes.push(class),
+        }
+        self.by_kind.insert(kind, ix);
+        ix
+    }
+
+    /// A job leaves its class.
+    pub(crate) fn leave(&mut self, ix: ClassIx) {
+        let class = &mut self.classes[ix.0 as usize];
+        class.jobs -= 1;
+        if class.jobs == 0 {
+            let kind = (core::mem::take(&mut class.demand), core::mem::take(&mut class.barred));
+            self.by_kind.remove(&kind);
+            self.free.push(ix);
+        }
+    }
+
+    /// What jobs of a class ask for.
+    pub(crate) fn demand(&self, ix: ClassIx) -> &Demand {
+        &self.classes[ix.0 as usize].demand
+    }
+
+    /// Whom jobs of a class bar.
+    pub(crate) fn barred(&self, ix: ClassIx) -> &[UserId] {
+        &self.classes[ix.0 as usize].barred
+    }
+
+    /// Classes there are.
+    pub(crate) fn classes(&self) -> usize {
+        self.by_kind.len()
+    }
+
+    /// Jobs that can be given out.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn insert(&mut self, place: Place) {
+        let level = self.levels.entry(Reverse(place.priority)).or_default();
+        let turn = level.turns.get(&place.client).copied().unwrap_or(0);
+        let line = level.lines.entry(place.class).or_default();
+        line.by_turn.insert((turn, place.client));
+        self.len += usize::from(line.jobs.entry(place.client).or_default().insert(place.job));
+    }
+
+    pub(crate) fn remove(&mut self, place: Place) {
+        let Some(level) = self.levels.get_mut(&Reverse(place.priority)) else {
+            return;
+        };
+        let Some(line) = level.lines.get_mut(&place.class) else {
+            return;
+        };
+        let Some(jobs) = line.jobs.get_mut(&place.client) else {
+            return;
+        };
+        self.len -= usize::from(jobs.remove(&place.job));
+        if jobs.is_empty() {
+            line.jobs.remove(&place.client);
+            let turn = level.turns.get(&place.client).copied().unwrap_or(0);
+            line.by_turn.remove(&(turn, place.client));
+        }
+        if line.jobs.is_empty() {
+            level.lines.remove(&place.class);
+        }
+    }
+
+    /// A client was served: its next turn at this priority comes after everybody else's.
+    pub(crate) fn serve(&mut self, priority: u8, client: UserId) {
+        self.served += 1;
+        let level = self.levels.entry(Reverse(priority)).or_default();
+        let before = level.turns.insert(client, self.served).unwrap_or(0);
+        for line in level.lines.values_mut() {
+            if line.by_turn.remove(&(before, client)) {
+                line.by_turn.insert((self.served, client));
+            }
+        }
+    }
+
+    /// The job whose turn it is for a worker.
+    pub(crate) fn next_for(&self, member: &Member) -> Option<PoolJobId> {
+        if self.len == 0 {
+            return None;
+        }
+        self.levels.values().find_map(|level| {
+            let matching =
+                || level.lines.iter().filter(|(ix, _)| self.matches(**ix, member)).map(|(_, line)| line);
+            let (_, client) = matching().filter_map(|line| line.by_turn.first()).min()?;
+            matching().filter_map(|line| line.jobs.get(client)?.first()).min().copied()
+        })
+    }
+
+    /// Whether a worker could do jobs of a class (P14, P15).
+    pub(crate) fn matches(&self, ix: ClassIx, member: &Member) -> bool {
+        let class = &self.classes[ix.0 as usize];
+        let region = &class.demand.region;
+        (region.is_none() || *region == member.region)
+            && member.specs.meet(&class.demand.requires)
+            && class.barred.binary_search(&member.owner).is_err()
+    }
+
+    /// Every job in it, for checks.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Place> {
+        self.levels.iter().flat_map(|(priority, level)| {
+            level.lines.iter().flat_map(move |(class, line)| {
+                line.jobs.iter().flat_map(move |(client, jobs)| {
+                    let place = |job: &PoolJobId| Place {
+                        priority: priority.0,
+                        class: *class,
+                        client: *client,
+                        job: *job,
+                    };
+                    jobs.iter().map(place)
+                })
+            })
+        })
+    }
+}

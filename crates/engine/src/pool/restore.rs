@@ -1,0 +1,102 @@
+//! Builds the pool back from what a store kept.
+
+use super::{
+    Pool,
+    state::{DirtyPool, Lease, Member, PoolTimer, Vote},
+};
+use alloc::{collections::VecDeque, vec::Vec};
+use muster_model::{
+    AssignmentId, AssignmentRecord, AssignmentState, PoolChange, PoolJobId, PoolWorkerId, PoolWorkerRecord,
+    PoolWorkerStatus, Timestamp,
+};
+
+impl Pool {
+    /// Takes a record that a store kept: the counters, then workers, then jobs, each with its assignments.
+    pub(crate) fn take_loaded(&mut self, record: PoolChange, now: Timestamp) {
+        match record {
+            PoolChange::Counters(counters) => {
+                self.next_worker = self.next_worker.max(counters.next_worker);
+                self.next_job = self.next_job.max(counters.next_job);
+                self.dirty.counters = counters;
+            }
+            PoolChange::Worker(record) => self.take_worker(*record, now),
+            PoolChange::Job(record) => self.open_job(&record),
+            PoolChange::Assignment(record) => self.take_assignment(&record),
+            PoolChange::End(_) | PoolChange::Key(_) => {}
+        }
+    }
+
+    /// Everything was handed over: silence counts from `now` (P5).
+    pub(crate) fn finish_loading(&mut self) {
+        let jobs: Vec<PoolJobId> = self.jobs.keys().copied().collect();
+        jobs.into_iter().for_each(|id| self.reindex(id));
+        let members: Vec<PoolWorkerId> = self.members.keys().copied().collect();
+        for id in members {
+            self.sort_live(id);
+            self.arm(id);
+        }
+        self.dirty = DirtyPool::settled(self.dirty.counters);
+    }
+
+    fn take_worker(&mut self, record: PoolWorkerRecord, now: Timestamp) {
+        self.next_worker = self.next_worker.max(record.id.0 + 1);
+        self.names.insert(record.name.clone(), record.id);
+        let member = Member {
+            owner: record.owner,
+            name: record.name,
+            region: record.region,
+            specs: record.specs,
+            specs_json: None,
+            public_key: record.public_key,
+            slots: record.slots,
+            online: record.status == PoolWorkerStatus::Online,
+            draining: record.draining,
+            banned: record.ban_reason,
+            agreements: record.agreements,
+            dissents: record.dissents,
+            last_seen: record.last_seen,
+            heard: now,
+            created_at: record.created_at,
+            live: Vec::new(),
+            asks: VecDeque::new(),
+            armed: None,
+        };
+        self.members.insert(record.id, member);
+    }
+
+    fn take_assignment(&mut self, record: &AssignmentRecord) {
+        let Some(job) = self.jobs.get_mut(&record.id.job()) else {
+            return;
+        };
+        job.given = job.given.max(record.id.ordinal());
+        job.forgiven += u8::from(record.state == AssignmentState::Revoked);
+        let AssignmentRecord { id, worker, owner, fence, granted_at, timeout_at, .. } = *record;
+        if record.state.is_live() {
+            let started = record.state == AssignmentState::Started;
+            job.leases.push(Lease { id, worker, owner, fence, started, granted_at, timeout_at });
+            if let Some(member) = self.members.get_mut(&worker) {
+                member.live.push(id);
+            }
+            if let Some(end) = timeout_at {
+                self.timers.insert((end, PoolTimer::Timeout(id)));
+            }
+        }
+        let voted = record.state == AssignmentState::Completed && job.redundancy > 1;
+        if let Some(hash) = record.output_hash.clone().filter(|_| voted) {
+            job.votes.push(Vote { id, worker, owner, hash });
+        }
+    }
+
+    /// What a worker holds is kept in the order it was granted.
+    fn sort_live(&mut self, worker: PoolWorkerId) {
+        let Some(member) = self.members.get(&worker).filter(|member| member.live.len() > 1) else {
+            return;
+        };
+        let age = |id: &AssignmentId| (self.lease(*id).map(|lease| lease.granted_at), *id);
+        let mut live = member.live.clone();
+        live.sort_by_key(age);
+        if let Some(member) = self.members.get_mut(&worker) {
+            member.live = live;
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What is live of the pool: workers, open jobs, leases.
+
+use super::ready::{ClassIx, Ready};
+use crate::state::Map;
+use alloc::{
+    boxed::Box,
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    vec::Vec,
+};
+use muster_model::{
+    AssignmentId, AssignmentRecord, Event, Fence, Millis, PoolChange, PoolCounters, PoolEndRecord, PoolEvent,
+    PoolJobId, PoolKeyRecord, PoolSettings, PoolWorkerId, Specs, SubmissionKey, Timestamp, UserId,
+};
+
+/// Everything live of contract P.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pool {
+    pub(crate) settings: PoolSettings,
+    pub(crate) next_worker: u64,
+    pub(crate) next_job: u64,
+    pub(crate) members: BTreeMap<PoolWorkerId, Member>,
+    pub(crate) names: Map<Box<str>, PoolWorkerId>,
+    /// Open jobs; a smaller number is older.
+    pub(crate) jobs: BTreeMap<PoolJobId, Job>,
+    /// Open jobs by client.
+    pub(crate) open: BTreeMap<UserId, u64>,
+    pub(crate) ready: Ready,
+    pub(crate) timers: BTreeSet<(Timestamp, PoolTimer)>,
+    /// Requests that wait for work, in the order they came.
+    pub(crate) asking: BTreeMap<u64, PoolWorkerId>,
+    pub(crate) asked: u64,
+    pub(crate) recent: RecentPool,
+    pub(crate) dirty: DirtyPool,
+    /// Switched-on bug, for proving that the checks bite.
+    #[cfg(feature = "mutants")]
+    pub(crate) mutant: Option<crate::Mutant>,
+}
+
+/// What to look at when it is time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PoolTimer {
+    /// Is this worker silent, or its leases over (P5)?
+    Member(PoolWorkerId),
+    /// Has this job taken too long (P5)?
+    Timeout(AssignmentId),
+}
+
+/// A worker of the pool.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub(crate) owner: UserId,
+    pub(crate) name: Box<str>,
+    pub(crate) region: Option<Box<str>>,
+    pub(crate) specs: Specs,
+    /// Not written to the store yet.
+    pub(crate) specs_json: Option<Box<str>>,
+    pub(crate) public_key: Option<Box<str>>,
+    pub(crate) slots: u32,
+    pub(crate) online: bool,
+    pub(crate) draining: bool,
+    /// Why it is shut out.
+    pub(crate) banned: Option<Box<str>>,
+    pub(crate) agreements: u32,
+    pub(crate) dissents: u32,
+    pub(crate) last_seen: Option<Timestamp>,
+    /// From when its silence counts: the last heartbeat or poll, or the beginning of the term.
+    pub(crate) heard: Timestamp,
+    pub(crate) created_at: Timestamp,
+    /// What it holds, in the order it was granted.
+    pub(crate) live: Vec<AssignmentId>,
+    /// Requests of it that wait.
+    pub(crate) asks: VecDeque<u64>,
+    /// When it is next looked at.
+    pub(crate) armed: Option<Timestamp>,
+}
+
+/// A job that is not over.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    pub(crate) client: UserId,
+    pub(crate) priority: u8,
+    pub(crate) class: ClassIx,
+    pub(crate) max_attempts: u8,
+    pub(crate) redundancy: u8,
+    pub(crate) verify: bool,
+    pub(crate) timeout: Option<Millis>,
+    /// Assignments so far.
+    pub(crate) given: u8,
+    /// Those of them that do not count as attempts.
+    pub(crate) forgiven: u8,
+    pub(crate) leases: Vec<Lease>,
+    /// With redundancy: what was said so far (P15).
+    pub(crate) votes: Vec<Vote>,
+    /// Stands among those that can be given out.
+    pub(crate) waits: bool,
+}
+
+/// A live assignment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lease {
+    pub(crate) id: AssignmentId,
+    pub(crate) worker: PoolWorkerId,
+    pub(crate) owner: UserId,
+    pub(crate) fence: Fence,
+    pub(crate) started: bool,
+    pub(crate) granted_at: Timestamp,
+    pub(crate) timeout_at: Option<Timestamp>,
+}
+
+/// What one owner's worker said (P15).
+#[derive(Clone, Debug)]
+pub(crate) struct Vote {
+    pub(crate) id: AssignmentId,
+    pub(crate) worker: PoolWorkerId,
+    pub(crate) owner: UserId,
+    pub(crate) hash: Box<str>,
+}
+
+/// What was decided and may not be committed yet: remembered until the store can be asked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecentPool {
+    pub(crate) ends: Map<PoolJobId, PoolEndRecord>,
+    pub(crate) assignments: Map<AssignmentId, Box<AssignmentRecord>>,
+    pub(crate) keys: Map<(UserId, SubmissionKey), PoolKeyRecord>,
+}
+
+/// Marks left by applying events.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DirtyPool {
+    pub(crate) history: Vec<PoolChange>,
+    pub(crate) members: BTreeSet<PoolWorkerId>,
+    /// Leases that were granted or began.
+    pub(crate) leases: BTreeSet<AssignmentId>,
+    pub(crate) counters: PoolCounters,
+    pub(crate) woken: BTreeSet<PoolWorkerId>,
+    pub(crate) sighted: BTreeSet<PoolWorkerId>,
+    /// Jobs that can be given out since those who wait were last looked at.
+    pub(crate) fresh: usize,
+    /// Members who may have become able to take something.
+    pub(crate) freed: BTreeSet<PoolWorkerId>,
+    /// Members whose dissents may be too many.
+    pub(crate) judged: BTreeSet<PoolWorkerId>,
+}
+
+impl Pool {
+    /// An empty pool.
+    pub(crate) fn new(settings: PoolSettings) -> Self {
+        Self { settings, next_worker: 1, next_job: 1, ..Self::default() }
+    }
+
+    #[cfg(feature = "mutants")]
+    pub(crate) fn has_bug(&self, mutant: crate::Mutant) -> bool {
+        self.mutant == Some(mutant)
+    }
+
+    #[cfg(not(feature = "mutants"))]
+    #[allow(clippy::unused_self, reason = "same shape as with planted bugs")]
+    pub(crate) const fn has_bug(&self, _: crate::Mutant) -> bool {
+        false
+    }
+
+    /// Makes an event so and notes it.
+    pub(crate) fn make_so(&mut self, event: PoolEvent, events: &mut Vec<Event>) {
+        self.apply(&event);
+        events.push(Event::Pool(event));
+    }
+
+    pub(crate) fn lease(&self, id: AssignmentId) -> Option<&Lease> {
+        self.jobs.get(&id.job())?.leases.iter().find(|lease| lease.id == id)
+    }
+
+    pub(crate) fn lease_mut(&mut self, id: AssignmentId) -> Option<&mut Lease> {
+        self.jobs.get_mut(&id.job())?.leases.iter_mut().find(|lease| lease.id == id)
+    }
+
+    /// Whether a lease is over at this moment, by silence or by its job's own limit (P5).
+    pub(crate) fn is_over(&self, lease: &Lease, now: Timestamp) -> bool {
+        let silent = self
+            .members
+            .get(&lease.worker)
+            .is_none_or(|member| member.asks.is_empty() && member.heard + self.settings.lease <= now);
+        silent || lease.timeout_at.is_some_and(|end| end <= now)
+    }
+
+    /// Sets the timer that looks at a worker, unless an earlier one is set.
+    pub(crate) fn arm(&mut self, id: PoolWorkerId) {
+        let Some(member) = self.members.get_mut(&id) else {
+            return;
+        };
+        let Some(next) = member.next_look(&self.settings) else {
+            return;
+        };
+        if member.armed.is_some_and(|armed| armed <= next) {
+            return;
+        }
+        if let Some(armed) = member.armed.replace(next) {
+            self.timers.remove(&(armed, PoolTimer::Member(id)));
+        }
+        self.timers.insert((next, PoolTimer::Member(id)));
+    }
+}
+
+impl Member {
+    /// When something may follow from its silence.
+    fn next_look(&self, settings: &PoolSettings) -> Option<Timestamp> {
+        let offline = self.online.then(|| self.heard + settings.offline_after);
+        let lapse = (!self.live.is_empty()).then(|| self.heard + settings.lease);
+        offline.into_iter().chain(lapse).min()
+    }
+
+    /// Whether it may be given work at all (P14).
+    pub(crate) fn may_work(&self) -> bool {
+        self.online && self.banned.is_none() && !self.draining
+    }
+
+    pub(crate) fn has_free_slot(&self) -> bool {
+        self.live.len() < self.slots as usize
+    }
+}
+
+impl Job {
+    /// Attempts that count.
+    pub(crate) fn used(&self) -> u8 {
+        self.given.saturating_sub(self.forgiven)
+    }
+
+    /// How many more workers it may be given to now (P15): as many as it asks for, and when these disagree one after
+    /// the other, while attempts are left.
+    pub(crate) fn wants(&self) -> u8 {
+        let (votes, live) = (count(self.votes.len()), count(self.leases.len()));
+        let missing = match votes < self.redundancy {
+            true => self.redundancy.saturating_sub(votes).saturating_sub(live),
+            false => u8::from(live == 0),
+        };
+        let left = self.max_attempts.saturating_sub(self.used());
+        missing.min(left).min(AssignmentId::PER_JOB_MAX - self.given.min(AssignmentId::PER_JOB_MAX))
+    }
+
+    /// Owners who have it or have voted: with redundancy each does it at most once (P15).
+    pub(crate) fn barred(&self) -> Vec<UserId> {
+        if self.redundancy < 2 {
+            return Vec::new();
+        }
+        let owners =
+            self.leases.iter().map(|lease| lease.owner).chain(self.votes.iter().map(|vote| vote.owner));
+        let mut owners: Vec<UserId> = owners.collect();
+        owners.sort_unstable();
+        owners.dedup();
+        owners
+    }
+}
+
+fn count(len: usize) -> u8 {
+    u8::try_from(len).unwrap_or(u8::MAX)
+}
