@@ -1,7 +1,7 @@
 //! JSON from strangers, and its one canonical form.
 //!
 //! No crate agrees with Python's `json` on integers beyond 64 bits, on the spelling of floats and on the order of keys
-//! all at once, so this reads and writes on its own. [`parse`] keeps integers as their digits, says for every value where
+//! all at once, so this reads and writes on its own. [`parse()`] keeps integers as their digits, says for every value where
 //! it stands in the source, and refuses exactly what [`Reason`] lists; [`Value::write_canonical`] writes what Python's
 //! `json.dumps(obj, sort_keys=True, separators=(",",":"), ensure_ascii=False)` writes.
 

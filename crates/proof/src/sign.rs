@@ -75,9 +75,15 @@ impl PublicKey {
 impl From<[u8; 32]> for PublicKey {
     fn from(bytes: [u8; 32]) -> Self {
         let point = VerifyingKey::from_bytes(&bytes).ok();
-        let point = point.filter(|point| point.to_edwards().compress().to_bytes() == bytes);
-        Self { bytes, point }
+        Self { bytes, point: point.filter(|_| is_reduced(&bytes)) }
     }
+}
+
+/// Says whether a point's coordinate is below the prime 2^255 - 19. The bytes begin with the lowest; the highest bit is not
+/// the coordinate's.
+fn is_reduced(bytes: &[u8; 32]) -> bool {
+    let [lowest, middle @ .., highest] = bytes;
+    *lowest < 0xed || middle.iter().any(|byte| *byte < 0xff) || highest | 0x80 < 0xff
 }
 
 /// Reads a signature from base64url, with padding or without.

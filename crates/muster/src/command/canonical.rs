@@ -95,8 +95,8 @@ fn is_blank(line: &[u8]) -> bool {
     line.len() as u64 <= DOCUMENT_BYTES_MAX && line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
 }
 
-/// More than any result may have, and little enough to hold a few times over.
-const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
+/// More than any result may have; in memory a document can take fifty times its text.
+const DOCUMENT_BYTES_MAX: u64 = 16 << 20;
 const BUFFER_BYTES: usize = 64 << 10;
 
 #[cfg(test)]
