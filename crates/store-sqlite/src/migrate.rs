@@ -1,5 +1,9 @@
 //! Bringing the tables to the version this binary knows.
 
+mod adopt;
+mod fold;
+mod moments;
+
 use crate::fault::Fault;
 use muster_store::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
@@ -11,23 +15,38 @@ pub(crate) fn check(connection: &Connection) -> Result<(), Fault> {
         return Err(StoreError::TooNew { found, known }.into());
     }
     let objects: u32 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if found == 0 && objects > 0 { Err(Fault::Foreign) } else { Ok(()) }
+    if found == 0 && objects > 0 && !adopt::is_all_there_is(connection)? {
+        return Err(Fault::Foreign);
+    }
+    Ok(())
 }
 
-/// Applies what is missing, each step in a transaction of its own.
+/// Applies what is missing, all of it or nothing.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), Fault> {
-    let found = version(connection)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found = version(&transaction)?;
+    let adopting = found < WORKERS_SINCE && adopt::set_aside(&transaction)?;
     for (version, sql) in (1u32..).zip(MIGRATIONS).skip(found as usize) {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(sql)?;
         transaction.pragma_update(None, "user_version", version)?;
-        transaction.commit()?;
     }
+    if adopting {
+        adopt::take_over(&transaction)?;
+    }
+    fold::fold(&transaction)?;
+    transaction.commit()?;
     Ok(())
 }
 
 fn version(connection: &Connection) -> Result<u32, Fault> {
     Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
+
+/// The columns of a table; none where there is no such table.
+fn columns(connection: &Connection, table: &str) -> Result<Vec<String>, Fault> {
+    let mut statement = connection.prepare("SELECT name FROM pragma_table_xinfo(?1)")?;
+    let names = statement.query_map([table], |row| row.get(0))?;
+    names.collect::<Result<_, _>>().map_err(Fault::from)
 }
 
 /// Version n is made by the nth.
@@ -36,3 +55,6 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0002_sessions.sql"),
     include_str!("../migrations/0003_pool.sql"),
 ];
+
+/// The version from which on table `workers` is ours.
+const WORKERS_SINCE: u32 = 3;

@@ -28,7 +28,7 @@ pub(crate) mod secret;
 pub(crate) mod sequence;
 pub(crate) mod session;
 pub(crate) mod share;
-mod specs;
+pub(crate) mod specs;
 pub(crate) mod stop;
 pub(crate) mod task;
 pub(crate) mod transition;

@@ -1,6 +1,7 @@
 //! What is particular to one file on a disk: locks, modes, versions, crashes, plain SQL.
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
+mod legacy;
 mod migration;
 mod scene;
 

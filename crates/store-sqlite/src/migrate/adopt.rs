@@ -1,0 +1,141 @@
+//! Workers that an older coordinator left in the file (P12): they move into our table.
+
+use super::{
+    columns,
+    moments::{NEW, OLD, check, last_seen, moment},
+};
+use crate::{fault::Fault, rows::specs};
+use muster_model::{Quality, Scale, Specs};
+use rusqlite::{Connection, params};
+use serde_json::Value;
+
+/// Whether a file that is none of ours holds such workers, and nothing else.
+pub(super) fn is_all_there_is(connection: &Connection) -> Result<bool, Fault> {
+    let others: u32 = connection.query_row(
+        "SELECT count(*) FROM sqlite_schema \
+         WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!' AND NOT (tbl_name = 'workers' AND type IN ('table', 'index'))",
+        [],
+        |row| row.get(0),
+    )?;
+    Ok(others == 0 && is_adoptable(&columns(connection, "workers")?))
+}
+
+/// Puts such workers aside, if there are any, to make room for our table; answers whether there were.
+pub(super) fn set_aside(connection: &Connection) -> Result<bool, Fault> {
+    if !is_adoptable(&columns(connection, "workers")?) {
+        return Ok(false);
+    }
+    connection.execute_batch(&format!(
+        "CREATE TEMP TABLE {ASIDE} AS SELECT * FROM main.workers; DROP TABLE main.workers"
+    ))?;
+    Ok(true)
+}
+
+/// Moves them into our table: what a column of the same name says where it makes sense, or else a default.
+pub(super) fn take_over(connection: &Connection) -> Result<(), Fault> {
+    let there = columns(connection, ASIDE)?;
+    check(connection, ASIDE, &there)?;
+    let copied: Vec<String> = COPIED.iter().map(|column| column.source(&there)).collect();
+    let names: Vec<&str> = COPIED.iter().map(|column| column.name).collect();
+    let id = if are_numbered(connection, &there)? { "id" } else { "row_number() OVER (ORDER BY name)" };
+    let (seen, has_age) = (last_seen(&there), there.iter().any(|column| column == "created_at"));
+    let created = if has_age { moment("created_at") } else { "NULL".to_owned() };
+    connection.execute_batch(&format!(
+        "INSERT INTO workers (id, name, {NEW}, created_at, {}) \
+         SELECT {id}, name, {seen}, coalesce({created}, {seen}, 0), {} FROM {ASIDE}; \
+         UPDATE meta SET value = (SELECT coalesce(max(id), 0) + 1 FROM workers) WHERE key = 'pool_next_worker'; \
+         DROP TABLE {ASIDE}",
+        names.join(", "),
+        copied.join(", ")
+    ))?;
+    understand(connection)
+}
+
+fn is_adoptable(columns: &[String]) -> bool {
+    let has = |name| columns.iter().any(|column| column == name);
+    has("name") && (has(NEW) || has(OLD))
+}
+
+/// Whether they have numbers such as ours.
+fn are_numbered(connection: &Connection, columns: &[String]) -> Result<bool, Fault> {
+    if !columns.iter().any(|column| column == "id") {
+        return Ok(false);
+    }
+    let sql = format!(
+        "SELECT count(*) = count(DISTINCT CASE WHEN typeof(id) = 'integer' AND id BETWEEN 1 AND 9007199254740991 \
+         THEN id END) FROM {ASIDE}"
+    );
+    Ok(connection.query_row(&sql, [], |row| row.get(0))?)
+}
+
+/// Notes what their specs mean.
+fn understand(connection: &Connection) -> Result<(), Fault> {
+    let mut statement =
+        connection.prepare("SELECT id, specs_json FROM workers WHERE specs_json IS NOT NULL")?;
+    let rows = statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+    for row in rows.collect::<Result<Vec<_>, _>>()? {
+        let (id, said) = row;
+        let said = serde_json::from_str::<Value>(&said).unwrap_or_default();
+        let slots = said.get("slots").and_then(Value::as_u64).and_then(|slots| u32::try_from(slots).ok());
+        connection.execute(
+            "UPDATE workers SET specs = ?2, slots = max(1, coalesce(?3, slots)) WHERE id = ?1",
+            params![id, specs::text(&meaning(&said)), slots],
+        )?;
+    }
+    Ok(())
+}
+
+fn meaning(said: &Value) -> Specs {
+    let quality = |value: &Value| match value.as_f64() {
+        Some(number) => Quality::Amount(Scale::new(number)),
+        // Keys are sorted and no space is written: as canonical JSON has it.
+        None => Quality::Exactly(value.to_string().into()),
+    };
+    let pairs = said.as_object().into_iter().flatten();
+    Specs::new(pairs.map(|(name, value)| (name.as_str().into(), quality(value))).collect())
+}
+
+/// A column of ours that may have been one of theirs.
+struct Copied {
+    name: &'static str,
+    /// SQL: what it says, or NULL where that makes no sense here.
+    sense: &'static str,
+    /// SQL: what it says otherwise.
+    default: &'static str,
+}
+
+impl Copied {
+    fn source(&self, columns: &[String]) -> String {
+        let there = columns.iter().any(|column| column == self.name);
+        if there { format!("coalesce({}, {})", self.sense, self.default) } else { self.default.to_owned() }
+    }
+}
+
+const fn copied(name: &'static str, sense: &'static str, default: &'static str) -> Copied {
+    Copied { name, sense, default }
+}
+
+const COPIED: &[Copied] = &[
+    copied(
+        "owner_user_id",
+        "CASE WHEN typeof(owner_user_id) = 'integer' THEN max(owner_user_id, 0) END",
+        "0",
+    ),
+    copied("status", "CASE WHEN lower(status) IN ('online', 'banned') THEN lower(status) END", "'offline'"),
+    copied("region", "CAST(region AS TEXT)", "NULL"),
+    copied(
+        "specs_json",
+        "CASE WHEN typeof(specs_json) = 'text' THEN \
+         iif(json_valid(specs_json), iif(json_type(specs_json) = 'object', specs_json, NULL), NULL) END",
+        "NULL",
+    ),
+    copied("public_key", "CAST(public_key AS TEXT)", "NULL"),
+    copied("slots", "CASE WHEN typeof(slots) = 'integer' THEN min(max(slots, 1), 4294967295) END", "1"),
+    copied("draining", "CASE WHEN typeof(draining) = 'integer' THEN draining <> 0 END", "0"),
+    copied("ban_reason", "CAST(ban_reason AS TEXT)", "NULL"),
+    copied("agreements", "NULL", "0"),
+    copied("dissents", "NULL", "0"),
+];
+
+/// Where they are in the meantime.
+const ASIDE: &str = "workers_before";
