@@ -1,6 +1,6 @@
 //! Users: who they are, and by which token they are known (P1, P2, P13, I7).
 
-use crate::{Door, awaited::Awaited};
+use crate::Door;
 use muster_model::{Actor, ApiKeyRecord, LoginRecord, Role, Roles, UserId};
 use sha2::{Digest, Sha256};
 
@@ -62,7 +62,9 @@ impl Identity {
 
     fn of_key(door: &Door, key: &ApiKeyRecord) -> Option<Self> {
         let user = if key.user == UserId(0) { Self::admin() } else { Self::in_service(door, key.user)? };
-        let roles = key.scopes.map_or(user.roles, |scopes| user.roles.both(scopes));
+        // What ADMIN implies can be a scope too.
+        let within = |scopes: Roles| scopes.iter().filter(|role| user.roles.allows(*role)).collect();
+        let roles = key.scopes.map_or(user.roles, within);
         Some(Self { roles, key: Some(key.id), ..user })
     }
 

@@ -10,7 +10,6 @@
 
 mod access;
 mod assemble;
-mod awaited;
 mod bearer;
 mod body;
 mod caller;

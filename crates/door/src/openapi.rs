@@ -76,7 +76,10 @@ fn problem_content() -> RefOr<Content> {
 
 const BEARERS: &[(&str, &str)] = &[
     ("node", "The shared node secret, or a node's own: opens pull, callback and the RPCs"),
-    ("operator", "The admin token, or the login or API key of a user who is VIEWER (to read), OPERATOR or ADMIN"),
+    (
+        "operator",
+        "The admin token, or the login or API key of a user who is VIEWER (to read), OPERATOR or ADMIN",
+    ),
     ("enrolment", "The enrolment secret: opens the registration of simulation workers"),
     ("worker", "A simulation worker's token, as its registration answered it: opens its own routes"),
 ];

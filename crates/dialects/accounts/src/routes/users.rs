@@ -1,0 +1,203 @@
+//! Users: add, list, change (P1).
+
+use super::{
+    auth::{forgive, too_many},
+    page, refuse, unexpected,
+};
+use crate::{
+    accounts::Accounts,
+    passwords::Password,
+    shape::{Shape, USERNAME_CHARS_MAX},
+    wire::{User, UserList},
+};
+use axum::{Extension, Json, extract::State, http::StatusCode};
+use muster_door::{Admin, Anyone, Door, Identity, Params, PathText, Peer, Problem, schema};
+use muster_model::{AccountCommand, AccountReply, Command, Reply, Role, Roles, UserChange, UserRecord};
+use muster_store::Page;
+use std::net::IpAddr;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{self, schema::ObjectBuilder},
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default().routes(routes!(add, list)).routes(routes!(change))
+}
+
+/// Adds a user. Only an ADMIN can: nobody chooses their own roles.
+#[utoipa::path(
+    post, path = "/users", operation_id = "add_user", tag = "accounts", security(("user" = [])),
+    request_body = NewUser,
+    responses(
+        (status = 201, description = "The user", body = User),
+        (status = 409, description = "Username already exists"),
+    )
+)]
+async fn add(
+    admin: Admin,
+    State(door): State<Door>,
+    Extension(accounts): Extension<Accounts>,
+    mut shape: Shape,
+) -> Result<(StatusCode, Json<User>), Problem> {
+    let name = shape.must("username", Shape::username);
+    let password = shape.must("password", Shape::new_password);
+    let roles = shape.must("roles", Shape::roles);
+    shape.finish()?;
+    let (Some(name), Some(password), Some(roles)) = (name, password, roles) else {
+        return Err(Problem::internal(&"a user without name, password or roles was taken"));
+    };
+    // Looked at before the costly hash; who comes second in a race is refused by the engine all the same.
+    if door.coordinator.accounts().user_named(&name).is_some() {
+        return Err(Problem::conflict("Username already exists"));
+    }
+    let password_hash = accounts.passwords.hash(password).await?;
+    let command = AccountCommand::AddUser { name: name.into(), password_hash, roles };
+    Ok((StatusCode::CREATED, ask(&door, &admin.0, command).await?))
+}
+
+/// Lists users, by id.
+#[utoipa::path(
+    get, path = "/users", operation_id = "list_users", tag = "accounts", security(("user" = [])),
+    params(
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<u32>, Query, description = "Users per page", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "A page of users", body = UserList),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn list(_: Admin, State(door): State<Door>, params: Params) -> Result<Json<UserList>, Problem> {
+    let page = page(&params)?;
+    let Page { items, next } =
+        door.coordinator.read(move |store| store.users(&page)).await.map_err(refuse)?;
+    Ok(Json(UserList { users: items.iter().map(User::from).collect(), next }))
+}
+
+/// Changes a user. An ADMIN changes anything; anybody their own password, by giving the current one.
+///
+/// A new password, and being put out of service, end all logins of the user at once.
+#[utoipa::path(
+    patch, path = "/users/{name}", operation_id = "change_user", tag = "accounts", security(("user" = [])),
+    params(("name" = String, Path, description = "The user's name")),
+    request_body = UserPatch,
+    responses(
+        (status = 200, description = "The user as they are now", body = User),
+        (status = 404, description = "User not found"),
+        (status = 429, description = "Too many attempts with a wrong password"),
+    )
+)]
+async fn change(
+    Anyone(caller): Anyone,
+    State(door): State<Door>,
+    Extension(accounts): Extension<Accounts>,
+    Peer(peer): Peer,
+    PathText(name): PathText,
+    shape: Shape,
+) -> Result<Json<User>, Problem> {
+    let is_admin = caller.roles.contains(Role::Admin);
+    if !is_admin && *caller.name != *name {
+        return Err(Problem::insufficient_role());
+    }
+    let patch = Patch::read(shape, is_admin)?;
+    let user =
+        door.coordinator.accounts().user_named(&name).ok_or_else(|| Problem::not_found("User not found"))?;
+    if let Some(current) = patch.current_password {
+        check(&accounts, &user, current, peer).await?;
+    }
+    let password_hash = match patch.password {
+        Some(password) => Some(accounts.passwords.hash(password).await?),
+        None => None,
+    };
+    let change = UserChange { password_hash, roles: patch.roles, active: patch.active };
+    ask(&door, &caller, AccountCommand::ChangeUser { user: user.id, change }).await
+}
+
+/// Checks the password that somebody says is theirs; wrong ones count as failed logins (P1).
+async fn check(
+    accounts: &Accounts,
+    user: &UserRecord,
+    current: Password,
+    peer: Option<IpAddr>,
+) -> Result<(), Problem> {
+    let attempt = accounts.attempts.begin(&user.name, peer).await.map_err(too_many)?;
+    let is_right = accounts.passwords.is_right(current, Some(&user.password_hash)).await;
+    if forgive(is_right, attempt)? { Ok(()) } else { Err(Problem::forbidden("Incorrect password")) }
+}
+
+/// What is to be changed.
+struct Patch {
+    current_password: Option<Password>,
+    password: Option<Password>,
+    roles: Option<Roles>,
+    active: Option<bool>,
+}
+
+impl Patch {
+    /// Reads it. Who is no ADMIN may change their password only, and must know the current one.
+    fn read(mut shape: Shape, is_admin: bool) -> Result<Self, Problem> {
+        if !is_admin && (shape.has("roles") || shape.has("active")) {
+            return Err(Problem::insufficient_role());
+        }
+        let mut current_password = None;
+        if !is_admin {
+            let current = shape.must("current_password", |shape, field| shape.text(field, usize::MAX));
+            current_password = current.map(Password::shown);
+            if !shape.has("password") {
+                shape.blame::<()>("password", "Field required");
+            }
+        }
+        let patch = Self {
+            current_password,
+            password: shape.new_password("password"),
+            roles: shape.roles("roles"),
+            active: shape.boolean("active"),
+        };
+        shape.finish()?;
+        Ok(patch)
+    }
+}
+
+async fn ask(door: &Door, caller: &Identity, command: AccountCommand) -> Result<Json<User>, Problem> {
+    match door.ask(caller.actor(), Command::Accounts(command)).await.map_err(refuse)? {
+        Reply::Accounts(AccountReply::User(user)) => Ok(Json(User::from(&*user))),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// What a new user takes.
+struct NewUser;
+
+/// What can be changed about a user.
+struct UserPatch;
+
+impl PartialSchema for NewUser {
+    fn schema() -> openapi::RefOr<openapi::Schema> {
+        let name = schema::matching(r"^[\p{L}\p{N}._@+-]+$").max_length(Some(USERNAME_CHARS_MAX));
+        let user = schema::must(schema::object(), "username", name);
+        let user = schema::must(user, "password", password());
+        schema::schema(user.property("roles", roles()).required("roles"))
+    }
+}
+
+impl PartialSchema for UserPatch {
+    fn schema() -> openapi::RefOr<openapi::Schema> {
+        let patch = schema::may(schema::object(), "current_password", password());
+        let patch = schema::may(patch, "password", password()).property("roles", roles());
+        let boolean = ObjectBuilder::new().schema_type(openapi::Type::Boolean);
+        schema::schema(schema::may(patch, "active", boolean))
+    }
+}
+
+impl ToSchema for NewUser {}
+impl ToSchema for UserPatch {}
+
+fn password() -> ObjectBuilder {
+    schema::matching(".").min_length(Some(8)).max_length(Some(1024))
+}
+
+/// A list of roles.
+pub(super) fn roles() -> openapi::RefOr<openapi::Schema> {
+    schema::list(schema::one_of(&Role::ALL.map(Role::as_str)), Role::ALL.len())
+}
