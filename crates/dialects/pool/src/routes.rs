@@ -1,0 +1,95 @@
+//! The doors of contract P, one file per noun.
+
+mod job;
+mod jobs;
+mod poll;
+mod query;
+mod standing;
+mod submit;
+mod work;
+mod workers;
+
+use crate::{
+    bodies::LargeRoom,
+    translate::{Words, phrase},
+};
+use axum::Extension;
+use muster_coordinator::{PoolMember, Refusal};
+use muster_door::{Door, Problem};
+use muster_model::{Actor, Command, PoolCommand, PoolJobId, PoolReply, PoolWorkerId, Reply, UserId};
+use std::sync::Arc;
+use utoipa_axum::router::OpenApiRouter;
+
+/// The routes of contract P, but for those of accounts.
+#[must_use]
+pub fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default()
+        .merge(workers::routes())
+        .merge(standing::routes())
+        .merge(poll::routes())
+        .merge(submit::routes())
+        .merge(work::routes())
+        .merge(jobs::routes())
+        .merge(job::routes())
+        .layer(Extension(LargeRoom::new()))
+}
+
+/// Has a command decided; what is done with a privilege is written down with who did it (I7).
+async fn ask(door: &Door, actor: Option<Actor>, command: PoolCommand) -> Result<PoolReply, Problem> {
+    pool_reply(door.ask(actor, Command::Pool(command)).await.map_err(refuse)?)
+}
+
+fn pool_reply(reply: Reply) -> Result<PoolReply, Problem> {
+    match reply {
+        Reply::Pool(reply) => Ok(reply),
+        other => Err(Problem::internal(&format_args!("a command was answered with {other:?}"))),
+    }
+}
+
+/// Puts the coordinator's refusal into this contract's words.
+pub(crate) fn refuse(refusal: Refusal) -> Problem {
+    Problem::of_refusal(refusal, |rejection| phrase(&rejection))
+}
+
+/// As [`refuse`], for results: when the term ended while one was being written down, nobody knows whether it was (P8).
+fn refuse_result(refusal: Refusal) -> Problem {
+    match refusal {
+        Refusal::Unavailable => Words::conflict("Concurrent submission conflict").into(),
+        other => refuse(other),
+    }
+}
+
+/// A reply of another kind than the command calls for: a broken promise of the engine.
+fn unexpected(reply: &PoolReply) -> Problem {
+    Problem::internal(&format_args!("a command was answered with {reply:?}"))
+}
+
+/// A worker of the caller's; a missing one and somebody else's are told alike (P5, P8).
+fn own_worker(door: &Door, worker: PoolWorkerId, owner: UserId) -> Result<Arc<PoolMember>, Problem> {
+    let member = door.coordinator.pool().worker(worker).filter(|member| member.owner == owner);
+    member.ok_or_else(no_worker)
+}
+
+/// A worker's id out of a path; what can be none names nothing.
+fn worker_id(text: &str) -> Result<PoolWorkerId, Problem> {
+    number(text).map(PoolWorkerId).ok_or_else(no_worker)
+}
+
+/// A job's id out of a path.
+fn job_id(text: &str) -> Result<PoolJobId, Problem> {
+    let id = number(text).map(PoolJobId).filter(|id| *id <= PoolJobId::MAX);
+    id.ok_or_else(no_job)
+}
+
+/// A number in its one spelling.
+fn number(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|number: &u64| number.to_string() == text)
+}
+
+fn no_worker() -> Problem {
+    Words::not_found("Worker not found").into()
+}
+
+fn no_job() -> Problem {
+    Words::not_found("Job not found").into()
+}

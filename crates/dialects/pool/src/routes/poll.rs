@@ -1,0 +1,53 @@
+//! A worker asks for work (P6).
+
+use super::{ask, refuse, unexpected};
+use crate::{
+    payloads::with_payloads,
+    translate::{Polled, Words, read_poll},
+    wire::{Assignments, PollAnswer, PollRequest},
+};
+use axum::{Json, extract::State};
+use muster_door::{BodyBytes, Door, Owner, Place, Problem};
+use muster_model::{PoolCommand, PoolReply, PoolWorkerId, UserId};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default().routes(routes!(poll))
+}
+
+/// Gives a worker its oldest assignment that was not started, or, to `resume`, all that were.
+#[utoipa::path(
+    post, path = "/jobs/poll", operation_id = "pool_poll", tag = "pool workers",
+    security(("user" = [])),
+    request_body = PollRequest,
+    responses(
+        (status = 200, description = "An assignment; to resume, those that were started", body = PollAnswer),
+        (status = 404, description = "Worker not found, or No assignment available"),
+    )
+)]
+async fn poll(
+    Owner(owner): Owner,
+    State(door): State<Door>,
+    place: Place,
+    BodyBytes(body): BodyBytes,
+) -> Result<Json<PollAnswer>, Problem> {
+    let Polled { worker, start, resume, wait } = read_poll(&body)?;
+    if resume {
+        return started(&door, worker, owner.id).await;
+    }
+    place.wait_apart(wait)?;
+    let handout = door.coordinator.poll_pool((worker, owner.id), start, wait).await.map_err(refuse)?;
+    let shown = with_payloads(&door, handout.as_slice()).await?.pop();
+    let nothing = || Words::not_found("No assignment available").into();
+    shown.map(|one| Json(PollAnswer::One(one))).ok_or_else(nothing)
+}
+
+async fn started(door: &Door, worker: PoolWorkerId, owner: UserId) -> Result<Json<PollAnswer>, Problem> {
+    match ask(door, None, PoolCommand::Resume { worker, owner }).await? {
+        PoolReply::Assignments(handouts) => {
+            let assignments = with_payloads(door, &handouts).await?;
+            Ok(Json(PollAnswer::Started(Assignments { assignments })))
+        }
+        other => Err(unexpected(&other)),
+    }
+}

@@ -1,0 +1,135 @@
+//! What becomes of a worker: its key, whether it gets work, whether it may (P3, P14).
+
+use super::{ask, unexpected, worker_id, workers::show};
+use crate::{
+    translate::{read_public_key, read_reason},
+    wire::{KeyRequest, ReasonRequest, Worker},
+};
+use axum::{Json, extract::State};
+use muster_door::{Admin, BodyBytes, Door, Owner, PathText, Problem};
+use muster_model::{Actor, PoolCommand, PoolReply, UserId};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default()
+        .routes(routes!(set_key))
+        .routes(routes!(drain))
+        .routes(routes!(resume))
+        .routes(routes!(ban))
+        .routes(routes!(unban))
+}
+
+/// Gives a worker another key; results signed with the one before are refused from now on.
+#[utoipa::path(
+    put, path = "/workers/{id}/key", operation_id = "pool_set_worker_key", tag = "pool workers",
+    security(("user" = [])),
+    params(("id" = String, Path, description = "The worker")),
+    request_body = KeyRequest,
+    responses(
+        (status = 200, description = "The worker with its new key", body = Worker),
+        (status = 404, description = "Worker not found"),
+    )
+)]
+async fn set_key(
+    Owner(owner): Owner,
+    State(door): State<Door>,
+    PathText(id): PathText,
+    BodyBytes(body): BodyBytes,
+) -> Result<Json<Worker>, Problem> {
+    let public_key = read_public_key(&body)?;
+    let worker = worker_id(&id)?;
+    change(&door, None, PoolCommand::SetKey { worker, owner: owner.id, public_key }).await
+}
+
+/// Gives a worker no more work; what it has it may finish.
+#[utoipa::path(
+    post, path = "/workers/{id}/drain", operation_id = "pool_drain_worker", tag = "pool workers",
+    security(("user" = [])),
+    params(("id" = String, Path, description = "The worker")),
+    responses(
+        (status = 200, description = "The worker, draining", body = Worker),
+        (status = 404, description = "Worker not found"),
+    )
+)]
+async fn drain(
+    Owner(owner): Owner,
+    State(door): State<Door>,
+    PathText(id): PathText,
+) -> Result<Json<Worker>, Problem> {
+    set_draining(&door, &id, owner.id, true).await
+}
+
+/// Gives a worker work again.
+#[utoipa::path(
+    post, path = "/workers/{id}/resume", operation_id = "pool_resume_worker", tag = "pool workers",
+    security(("user" = [])),
+    params(("id" = String, Path, description = "The worker")),
+    responses(
+        (status = 200, description = "The worker, no longer draining", body = Worker),
+        (status = 404, description = "Worker not found"),
+    )
+)]
+async fn resume(
+    Owner(owner): Owner,
+    State(door): State<Door>,
+    PathText(id): PathText,
+) -> Result<Json<Worker>, Problem> {
+    set_draining(&door, &id, owner.id, false).await
+}
+
+/// Shuts a worker out: its assignments are taken back.
+#[utoipa::path(
+    post, path = "/workers/{id}/ban", operation_id = "pool_ban_worker", tag = "pool workers",
+    security(("user" = [])),
+    params(("id" = String, Path, description = "The worker, whosever it is")),
+    request_body = ReasonRequest,
+    responses(
+        (status = 200, description = "The worker, banned", body = Worker),
+        (status = 404, description = "Worker not found"),
+    )
+)]
+async fn ban(
+    admin: Admin,
+    State(door): State<Door>,
+    PathText(id): PathText,
+    BodyBytes(body): BodyBytes,
+) -> Result<Json<Worker>, Problem> {
+    let reason = read_reason(&body)?;
+    let worker = worker_id(&id)?;
+    change(&door, Some(admin.actor()), PoolCommand::Ban { worker, reason }).await
+}
+
+/// Lets a worker in again and forgives its dissents.
+#[utoipa::path(
+    post, path = "/workers/{id}/unban", operation_id = "pool_unban_worker", tag = "pool workers",
+    security(("user" = [])),
+    params(("id" = String, Path, description = "The worker, whosever it is")),
+    request_body = ReasonRequest,
+    responses(
+        (status = 200, description = "The worker, no longer banned", body = Worker),
+        (status = 404, description = "Worker not found"),
+    )
+)]
+async fn unban(
+    admin: Admin,
+    State(door): State<Door>,
+    PathText(id): PathText,
+    BodyBytes(body): BodyBytes,
+) -> Result<Json<Worker>, Problem> {
+    let reason = read_reason(&body)?;
+    let worker = worker_id(&id)?;
+    change(&door, Some(admin.actor()), PoolCommand::Unban { worker, reason }).await
+}
+
+async fn set_draining(door: &Door, id: &str, owner: UserId, draining: bool) -> Result<Json<Worker>, Problem> {
+    let worker = worker_id(id)?;
+    change(door, None, PoolCommand::Drain { worker, owner: Some(owner), draining }).await
+}
+
+/// Has a worker changed and shows it.
+async fn change(door: &Door, actor: Option<Actor>, command: PoolCommand) -> Result<Json<Worker>, Problem> {
+    match ask(door, actor, command).await? {
+        PoolReply::Worker(worker) => Ok(Json(show(door, *worker))),
+        other => Err(unexpected(&other)),
+    }
+}

@@ -1,0 +1,47 @@
+//! A worker hands in a result (P7, P8, P9).
+
+use super::{own_worker, pool_reply, refuse_result, unexpected};
+use crate::{
+    bodies::apart,
+    translate::{judge, key_of, read_result, show_taken},
+    wire::{SubmitRequest, Submitted},
+};
+use axum::{Json, extract::State};
+use muster_door::{BodyBytes, Door, Owner, Problem};
+use muster_model::{Command, PoolCommand, PoolReply};
+use std::sync::Arc;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default().routes(routes!(submit))
+}
+
+/// Takes a result whose signature holds.
+///
+/// What is checked with the worker's key alone is checked here; the one writer only sees results that are their worker's.
+#[utoipa::path(
+    post, path = "/jobs/submit", operation_id = "pool_submit", tag = "pool workers",
+    security(("user" = [])),
+    request_body = SubmitRequest,
+    responses(
+        (status = 200, description = "The result was taken", body = Submitted),
+        (status = 400, description = "Worker public key is not configured, Invalid public key encoding, Invalid public key length, Invalid signature encoding, Invalid signature length, Signature verification failed, Invalid nonce, or Output hash mismatch"),
+        (status = 404, description = "Worker not found, or Assignment not found"),
+        (status = 409, description = "Assignment already submitted (with the header Muster-Identical: true where the bodies are the same), Assignment is not in a submittable state, or Concurrent submission conflict"),
+    )
+)]
+async fn submit(
+    Owner(owner): Owner,
+    State(door): State<Door>,
+    BodyBytes(body): BodyBytes,
+) -> Result<Json<Submitted>, Problem> {
+    let (worker, handed) = apart(body.len(), move || read_result(&body)).await??;
+    let member = own_worker(&door, worker, owner.id)?;
+    let key = key_of(member.public_key.as_deref())?;
+    let result = Arc::new(judge(handed, &key, member.public_key.as_deref().unwrap_or_default())?);
+    let command = Command::Pool(PoolCommand::HandIn { worker, owner: owner.id, result });
+    match pool_reply(door.coordinator.ask(command).await.map_err(refuse_result)?)? {
+        PoolReply::Taken(taken) => Ok(Json(show_taken(&taken))),
+        other => Err(unexpected(&other)),
+    }
+}

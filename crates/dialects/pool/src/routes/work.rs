@@ -1,0 +1,128 @@
+//! A worker hands in results and asks for more work, in one call and one commit (P19).
+
+use super::{own_worker, refuse, refuse_result};
+use crate::{
+    bodies::{LargeBody, apart},
+    payloads::with_payloads,
+    translate::{Handed, Words, Worked, judge, key_of, read_work, show_taken, words},
+    wire::{SubmittedItem, WorkAnswer, WorkRequest},
+};
+use axum::{Json, extract::State};
+use muster_door::{Door, Owner, Place, Problem};
+use muster_model::{PoolRejection, PoolResult, PoolTaken, PoolWork, UserId};
+use std::{sync::Arc, time::Duration};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default().routes(routes!(work))
+}
+
+/// Takes results and gives more work.
+///
+/// Every result is judged as by `POST /jobs/submit`, each for itself: what is wrong with one does not touch the others. With
+/// results in it the call is answered at once; without, it waits for work as a poll does.
+#[utoipa::path(
+    post, path = "/jobs/work", operation_id = "pool_work", tag = "pool workers",
+    security(("user" = [])),
+    request_body = WorkRequest,
+    responses(
+        (status = 200, description = "What became of each result, and more work", body = WorkAnswer),
+        (status = 404, description = "Worker not found"),
+        (status = 409, description = "Concurrent submission conflict"),
+    )
+)]
+async fn work(
+    Owner(owner): Owner,
+    State(door): State<Door>,
+    place: Place,
+    body: LargeBody,
+) -> Result<Json<WorkAnswer>, Problem> {
+    let (length, bytes) = (body.bytes.len(), body.bytes.clone());
+    let worked = apart(length, move || read_work(&bytes)).await??;
+    let call = Call::judge(&door, worked, owner.id).await?;
+    place.wait_apart(call.wait)?;
+    let (results, handouts) = call.ask(&door).await?;
+    let assignments = with_payloads(&door, &handouts).await?;
+    Ok(Json(WorkAnswer { submitted: call.tell(results), assignments }))
+}
+
+/// A call whose results were judged.
+struct Call {
+    work: PoolWork,
+    wait: Duration,
+    /// In the order they came: of which assignment, and what is wrong with it so far.
+    judged: Vec<(u64, Option<Words>)>,
+}
+
+impl Call {
+    async fn judge(door: &Door, worked: Worked, owner: UserId) -> Result<Self, Problem> {
+        let Worked { worker, results, max, start, wait } = worked;
+        let member = own_worker(door, worker, owner)?;
+        let ids: Vec<u64> = results.iter().map(|handed| handed.assignment.0).collect();
+        let judged = judge_all(results, member.public_key.clone()).await?;
+        let mut work = PoolWork { worker, owner, results: Vec::new(), max, start, supply: max > 0 };
+        let mut told = Vec::with_capacity(ids.len());
+        for (id, result) in ids.into_iter().zip(judged) {
+            told.push((id, result.as_ref().err().cloned()));
+            work.results.extend(result.ok());
+        }
+        Ok(Self { work, wait, judged: told })
+    }
+
+    async fn ask(&self, door: &Door) -> Result<muster_coordinator::Worked, Problem> {
+        let refuse = if self.judged.is_empty() { refuse } else { refuse_result };
+        door.coordinator.work_pool(self.work.clone(), self.wait).await.map_err(refuse)
+    }
+
+    /// Tells what became of each, in the order they came.
+    fn tell(self, results: Vec<Result<PoolTaken, PoolRejection>>) -> Vec<SubmittedItem> {
+        let mut results = results.into_iter();
+        let mut decided = || results.next().unwrap_or(Err(PoolRejection::AssignmentUnknown));
+        let judged = self.judged.into_iter();
+        let told =
+            judged.map(|(id, wrong)| match wrong.map_or_else(|| decided().map_err(|no| words(&no)), Err) {
+                Ok(taken) => SubmittedItem::Taken(show_taken(&taken)),
+                Err(words) => refused(id, words),
+            });
+        told.collect()
+    }
+}
+
+fn refused(assignment_id: u64, words: Words) -> SubmittedItem {
+    let Words { status, detail, identical } = words;
+    SubmittedItem::Refused { assignment_id, error: detail, code: status.as_u16(), identical }
+}
+
+/// Judges results on as many cores as there are, each by itself: see `PublicKey::verify` for why not together.
+async fn judge_all(
+    handed: Vec<Handed>,
+    public_key: Option<Box<str>>,
+) -> Result<Vec<Result<Arc<PoolResult>, Words>>, Problem> {
+    let key = match key_of(public_key.as_deref()) {
+        Ok(key) => Arc::new(key),
+        Err(wrong) => return Ok(handed.iter().map(|_| Err(wrong.clone())).collect()),
+    };
+    let text: Arc<str> = public_key.unwrap_or_default().into();
+    let share = move |handed: Vec<Handed>| {
+        let (key, text) = (Arc::clone(&key), Arc::clone(&text));
+        move || handed.into_iter().map(|one| judge(one, &key, &text).map(Arc::new)).collect::<Vec<_>>()
+    };
+    if handed.len() <= SOON_JUDGED {
+        return Ok(share(handed)());
+    }
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let each = handed.len().div_ceil(cores).max(SOON_JUDGED);
+    let mut handed = handed.into_iter();
+    let mut shares = Vec::new();
+    while handed.len() > 0 {
+        shares.push(tokio::task::spawn_blocking(share(handed.by_ref().take(each).collect())));
+    }
+    let mut judged = Vec::new();
+    for share in shares {
+        judged.extend(share.await.map_err(|error| Problem::internal(&error))?);
+    }
+    Ok(judged)
+}
+
+/// Judged in less than half a millisecond.
+const SOON_JUDGED: usize = 8;
