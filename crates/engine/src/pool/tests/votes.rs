@@ -1,0 +1,101 @@
+use super::*;
+use alloc::vec;
+
+/// P15: different owners do the same job; it completes when a majority agree, and those still at it are too late.
+#[test]
+fn a_majority_completes() {
+    let mut world = World::new();
+    let (a, same, b, c) = (world.worker(1, 1), world.worker(1, 1), world.worker(2, 1), world.worker(3, 1));
+    let id = world.submit(vec![redundant(3)]);
+    let one = world.poll(a).unwrap();
+    assert_eq!(world.poll(same), None, "the same owner's other worker does not get it");
+    let (two, three) = (world.poll(b).unwrap(), world.poll(c).unwrap());
+    assert!(world.hand_in(a, one, "right").is_ok());
+    assert_eq!(world.end(id), None);
+    assert_eq!(world.poll(same), None, "its owner has voted");
+    assert!(world.hand_in(b, two, "right").is_ok());
+    assert_eq!(world.end(id), Some(PoolJobStatus::Completed));
+    assert_eq!(world.hand_in(c, three, "right"), Err(PoolRejection::NotSubmittable));
+    assert_eq!(world.record(c).dissents, 0, "whoever was late is not judged");
+}
+
+/// P15: a dissenter's reputation falls; three dissents ban it; what it holds goes back.
+#[test]
+fn three_dissents_ban() {
+    let mut world = World::new();
+    let (a, b, liar) = (world.worker(1, 1), world.worker(2, 1), world.worker(3, 2));
+    for round in 1..=3 {
+        let id = world.submit(vec![redundant(3)]);
+        let lie = world.poll(liar).unwrap();
+        assert!(world.hand_in(liar, lie, "wrong").is_ok());
+        for honest in [a, b] {
+            let handout = world.poll(honest).unwrap();
+            assert!(world.hand_in(honest, handout, "right").is_ok());
+        }
+        assert_eq!(world.end(id), Some(PoolJobStatus::Completed));
+        assert_eq!(world.record(liar).dissents, round);
+        assert!(world.record(liar).reputation() < world.record(a).reputation());
+    }
+    assert_eq!(world.record(liar).status.as_str(), "banned");
+    assert_eq!((world.record(a).dissents, world.record(a).agreements), (0, 3));
+    world.restart();
+    world.submit(vec![job()]);
+    assert_eq!(world.poll(liar), None);
+}
+
+/// P15: without a majority one more worker is asked, up to `max_attempts`; then the job fails and nobody is blamed.
+#[test]
+fn no_majority_asks_one_more() {
+    let mut world = World::new();
+    let workers: Vec<Worker> = (1..=4).map(|owner| world.worker(owner, 1)).collect();
+    let id = world.submit(vec![PoolJobDraft { max_attempts: Some(3), ..redundant(2) }]);
+    let (one, two) = (world.poll(workers[0]).unwrap(), world.poll(workers[1]).unwrap());
+    assert_eq!(world.poll(workers[2]), None);
+    assert!(world.hand_in(workers[0], one, "x").is_ok());
+    assert!(world.hand_in(workers[1], two, "yy").is_ok());
+    world.restart();
+    let three = world.poll(workers[2]).unwrap();
+    assert_eq!(world.poll(workers[3]), None, "one after the other");
+    assert!(world.hand_in(workers[2], three, "zzz").is_ok());
+    assert_eq!(world.end(id), Some(PoolJobStatus::Failed));
+    assert!(workers.iter().all(|worker| world.record(*worker).dissents == 0));
+    let id = world.submit(vec![redundant(2)]);
+    for (worker, hash) in workers.iter().zip(["x", "yy", "yy"]) {
+        let handout = world.poll(*worker).unwrap();
+        assert!(world.hand_in(*worker, handout, hash).is_ok());
+    }
+    assert_eq!(world.end(id), Some(PoolJobStatus::Completed));
+    assert_eq!(world.record(workers[0]).dissents, 1);
+}
+
+/// P15: a null hash has no vote.
+#[test]
+fn a_null_hash_has_no_vote() {
+    let mut world = World::new();
+    let workers: Vec<Worker> = (1..=4).map(|owner| world.worker(owner, 1)).collect();
+    let id = world.submit(vec![PoolJobDraft { max_attempts: Some(5), ..redundant(3) }]);
+    let handouts: Vec<_> = workers[..3].iter().map(|worker| world.poll(*worker).unwrap()).collect();
+    assert!(world.hand_in(workers[0], handouts[0], "").is_ok());
+    assert!(world.hand_in(workers[1], handouts[1], "").is_ok());
+    assert_eq!(world.end(id), None, "two nulls do not agree");
+    assert!(world.hand_in(workers[2], handouts[2], "h").is_ok());
+    let next = world.poll(workers[3]).unwrap();
+    assert!(world.hand_in(workers[3], next, "h").is_ok());
+    assert_eq!(world.end(id), Some(PoolJobStatus::Completed));
+}
+
+/// P15: more than half of the votes cast must agree, not only as many as were asked for at first.
+#[test]
+fn a_majority_is_of_all_votes() {
+    let mut world = World::new();
+    let workers: Vec<Worker> = (1..=6).map(|owner| world.worker(owner, 1)).collect();
+    let id = world.submit(vec![PoolJobDraft { max_attempts: Some(6), ..redundant(3) }]);
+    for (worker, hash) in workers.iter().zip(["a", "bb", "ccc", "a"]) {
+        let handout = world.poll(*worker).unwrap();
+        assert!(world.hand_in(*worker, handout, hash).is_ok());
+    }
+    assert_eq!(world.end(id), None, "two of four");
+    let handout = world.poll(workers[4]).unwrap();
+    assert!(world.hand_in(workers[4], handout, "a").is_ok());
+    assert_eq!(world.end(id), Some(PoolJobStatus::Completed), "three of five");
+}
