@@ -3,6 +3,7 @@
 //! A store's own tests make a [`Fixture`] and call [`all`]. Each case is one small function that says in
 //! its name what must hold; each is given data of its own.
 
+mod accounts;
 mod commits;
 mod counts;
 mod desk;
@@ -11,6 +12,7 @@ mod frames;
 mod lists;
 mod loads;
 mod lookups;
+mod pool;
 mod pruning;
 mod records;
 mod samples;
@@ -59,6 +61,13 @@ pub fn cases() -> Vec<(&'static str, Case)> {
         frames::lookups::CASES,
         frames::lists::CASES,
         frames::pruning::CASES,
+        pool::records::CASES,
+        pool::replacing::CASES,
+        pool::loads::CASES,
+        pool::lookups::CASES,
+        pool::lists::CASES,
+        pool::pruning::CASES,
+        accounts::CASES,
     ]
     .concat()
 }

@@ -1,11 +1,13 @@
 //! Records to write: a plain one of each kind, to be varied by the cases.
 
 use muster_model::{
-    AlertKind, AlertRecord, Attachment, Change, ChunkRecord, DiagnosticRecord, Digest, FarmRecord, Fence,
-    FrameChange, FrameTaskRecord, JobId, JobPayload, JobRecord, JobStatus, KeyRecord, Labels, LaneRecord,
-    LaneStatus, LeaseKind, LogKind, LogRecord, Millis, Name, QuarantineRecord, Recorded, RendererRecord,
-    ReplayRecord, ReportId, ReportRecord, Scope, SessionRecord, ShareCounts, ShareRecord, SubmissionKey,
-    TaskId, TaskRecord, TaskStatus, Timestamp, TransitionRecord, WorkerLogRecord, WorkerRecord, WorkerStatus,
+    AccountChange, AlertKind, AlertRecord, ApiKeyRecord, AssignmentRecord, Attachment, AuditRecord, Change,
+    ChunkRecord, DiagnosticRecord, Digest, FarmRecord, Fence, FrameChange, FrameTaskRecord, JobId,
+    JobPayload, JobRecord, JobStatus, KeyRecord, Labels, LaneRecord, LaneStatus, LeaseKind, LogKind,
+    LogRecord, LoginRecord, Millis, Name, PoolChange, PoolCounters, PoolEndRecord, PoolJobRecord,
+    PoolKeyRecord, PoolWorkerRecord, QuarantineRecord, Recorded, RendererRecord, ReplayRecord, ReportId,
+    ReportRecord, Scope, SessionRecord, ShareCounts, ShareRecord, SubmissionKey, TaskId, TaskRecord,
+    TaskStatus, Timestamp, TransitionRecord, UserRecord, WorkerLogRecord, WorkerRecord, WorkerStatus,
 };
 
 pub(crate) fn name(text: &str) -> Name {
@@ -189,11 +191,11 @@ macro_rules! rows {
     };
 }
 
-macro_rules! frame_rows {
-    ($($record:ty => $change:expr),* $(,)?) => {
+macro_rules! rows_of {
+    ($part:path: $($record:ty => $change:expr),* $(,)?) => {
         $(impl From<$record> for Row {
             fn from(record: $record) -> Self {
-                Self(Change::Frames($change(record.into())))
+                Self($part($change(record.into())))
             }
         })*
     };
@@ -212,7 +214,8 @@ rows! {
     AlertRecord => Change::Alert,
 }
 
-frame_rows! {
+rows_of! {
+    Change::Frames:
     RendererRecord => FrameChange::Renderer,
     TransitionRecord => FrameChange::Transition,
     SessionRecord => FrameChange::Session,
@@ -222,4 +225,22 @@ frame_rows! {
     QuarantineRecord => FrameChange::Quarantine,
     DiagnosticRecord => FrameChange::Diagnostic,
     FarmRecord => FrameChange::Farm,
+}
+
+rows_of! {
+    Change::Pool:
+    PoolWorkerRecord => PoolChange::Worker,
+    PoolJobRecord => PoolChange::Job,
+    AssignmentRecord => PoolChange::Assignment,
+    PoolEndRecord => PoolChange::End,
+    PoolKeyRecord => PoolChange::Key,
+    PoolCounters => PoolChange::Counters,
+}
+
+rows_of! {
+    Change::Accounts:
+    UserRecord => AccountChange::User,
+    LoginRecord => AccountChange::Login,
+    ApiKeyRecord => AccountChange::ApiKey,
+    AuditRecord => AccountChange::Audit,
 }

@@ -1,0 +1,123 @@
+//! A term begins with everything of the pool that is live, and nothing else.
+
+use super::{Fixture, desk::Desk, named, samples::*};
+use crate::Loaded;
+use muster_model::{
+    AssignmentRecord, AssignmentState, Demand, PoolChange, PoolCounters, PoolJobDraft, PoolJobRecord,
+    PoolWorkerRecord,
+};
+
+named![
+    records_of_the_pool_are_handed_over_in_order,
+    a_job_of_the_pool_that_ended_is_not_loaded,
+    payloads_and_results_are_left_out,
+    what_jobs_ask_for_is_loaded,
+    nothing_before_the_oldest_open_job_is_looked_at,
+    the_counters_are_loaded,
+];
+
+/// What is loaded of the pool beside the counters.
+fn pool(desk: &mut Desk) -> Vec<PoolChange> {
+    let pool = desk.load().into_iter().filter_map(|loaded| match loaded {
+        Loaded::Pool(change) if !matches!(change, PoolChange::Counters(_)) => Some(change),
+        _ => None,
+    });
+    pool.collect()
+}
+
+fn loaded_worker(id: u64) -> PoolChange {
+    PoolChange::Worker(Box::new(PoolWorkerRecord { specs_json: None, ..worker(id) }))
+}
+
+fn loaded_job(id: u64) -> PoolChange {
+    PoolChange::Job(Box::new(without_payload(job(id))))
+}
+
+fn loaded_assignment(record: AssignmentRecord) -> PoolChange {
+    PoolChange::Assignment(Box::new(without_result(record)))
+}
+
+fn records_of_the_pool_are_handed_over_in_order(fixture: &mut dyn Fixture) {
+    let mut desk = Desk::open(fixture);
+    desk.commit([
+        changed(assignment(10, 1)),
+        changed(assignment(9, 63)),
+        changed(assignment(9, 1)),
+        changed(job(10)),
+        changed(job(11)),
+        changed(job(9)),
+        changed(worker(10)),
+        changed(worker(9)),
+        changed(key(CLIENT, "k", 5)),
+    ]);
+    let mut desk = desk.reopen(fixture);
+    let expected = [
+        loaded_worker(9),
+        loaded_worker(10),
+        loaded_job(9),
+        loaded_assignment(assignment(9, 1)),
+        loaded_assignment(assignment(9, 63)),
+        loaded_job(10),
+        loaded_assignment(assignment(10, 1)),
+        loaded_job(11),
+    ];
+    assert_eq!(pool(&mut desk), expected);
+    assert_eq!(pool(&mut desk), expected, "loading twice gives the same");
+}
+
+fn a_job_of_the_pool_that_ended_is_not_loaded(fixture: &mut dyn Fixture) {
+    let mut desk = Desk::open(fixture);
+    let live = AssignmentRecord { state: AssignmentState::Started, ..assignment(2, 2) };
+    desk.commit((1..=3).map(|id| changed(job(id))));
+    desk.commit([changed(done(1, 1)), changed(done(2, 1)), changed(live.clone()), changed(done(3, 1))]);
+    desk.commit([changed(end(1, 5)), changed(end(3, 5))]);
+    let expected = [loaded_job(2), loaded_assignment(done(2, 1)), loaded_assignment(live)];
+    assert_eq!(pool(&mut desk), expected);
+    desk.commit([changed(end(2, 6))]);
+    assert_eq!(pool(&mut desk), []);
+}
+
+/// P8, P15: the digest of what was handed in and its vote are needed; the result itself is not.
+fn payloads_and_results_are_left_out(fixture: &mut dyn Fixture) {
+    let mut desk = Desk::open(fixture);
+    desk.commit([changed(worker(1)), changed(job(1)), changed(done(1, 1))]);
+    let loaded = pool(&mut desk);
+    let [PoolChange::Worker(worker), PoolChange::Job(job), PoolChange::Assignment(assignment)] = &loaded[..]
+    else {
+        panic!("{loaded:?}")
+    };
+    assert_eq!((&worker.specs_json, &*job.draft.payload, &assignment.result), (&None, "", &None));
+    assert_eq!((assignment.digest, assignment.output_hash.as_deref()), (Some([1; 32]), Some("abc")));
+    assert_eq!(worker.specs, specs());
+}
+
+/// P14: a restart changes nothing about who may do a job.
+fn what_jobs_ask_for_is_loaded(fixture: &mut dyn Fixture) {
+    let mut desk = Desk::open(fixture);
+    let demand = Demand { region: Some("eu".into()), requires: specs() };
+    let draft = PoolJobDraft { demand, requires_json: Some("{}".into()), redundancy: 3, ..job(1).draft };
+    let demanding = PoolJobRecord { draft, ..job(1) };
+    desk.commit([changed(demanding.clone())]);
+    let mut desk = desk.reopen(fixture);
+    assert_eq!(pool(&mut desk), [PoolChange::Job(Box::new(without_payload(demanding)))]);
+}
+
+fn nothing_before_the_oldest_open_job_is_looked_at(fixture: &mut dyn Fixture) {
+    let mut desk = Desk::open(fixture);
+    desk.commit((1..=3).flat_map(|id| [changed(job(id)), changed(assignment(id, 1))]));
+    desk.commit([changed(PoolCounters { next_worker: 1, next_job: 4, oldest_open: 3 })]);
+    assert_eq!(pool(&mut desk), [loaded_job(3), loaded_assignment(assignment(3, 1))]);
+}
+
+fn the_counters_are_loaded(fixture: &mut dyn Fixture) {
+    let mut desk = Desk::open(fixture);
+    let counters = |next_job| PoolCounters { next_worker: 3, next_job, oldest_open: 2 };
+    desk.commit([changed(counters(5)), changed(counters(7)), changed(counters(6))]);
+    let mut desk = desk.reopen(fixture);
+    let loaded = desk.load();
+    let told = loaded.iter().filter_map(|loaded| match loaded {
+        Loaded::Pool(PoolChange::Counters(counters)) => Some(*counters),
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), [counters(6)]);
+}
