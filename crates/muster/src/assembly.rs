@@ -35,7 +35,7 @@ pub(crate) fn start_coordinator(store: Arc<dyn Store>, config: &Config) -> Resul
 /// Builds the door and everything behind it.
 pub(crate) fn build_door(coordinator: Coordinator, secrets: &Secrets, config: &Config) -> Door {
     let keys = Keys::new(secrets.node.reveal(), secrets.admin.reveal());
-    let keys = keys.enrolling(secrets.enrolment.reveal());
+    let keys = keys.enrolling(secrets.enrolment.reveal()).signing(secrets.token.reveal());
     Door::new(coordinator, keys, config.door.clone())
 }
 
@@ -64,11 +64,20 @@ pub(crate) async fn work(simulation: Simulation, config: &Config) {
     tokio::join!(simulation.run_effects(), keeping);
 }
 
+/// What the routes need beside the door.
+pub(crate) struct Behind {
+    pub(crate) artifacts: Artifacts,
+    pub(crate) simulation: Simulation,
+}
+
 /// All routes, each dialect's and the door's own.
-pub(crate) fn routes(door: Door, artifacts: Artifacts, simulation: Simulation) -> axum::Router {
+pub(crate) fn routes(door: Door, behind: Behind, config: &Config) -> axum::Router {
+    let Behind { artifacts, simulation } = behind;
     let nodes = muster_nodes::routes().merge(muster_nodes::artifact_routes(artifacts));
     let dialects =
         nodes.merge(muster_operations::routes()).merge(muster_simulation::routes(&door, simulation));
+    let accounts = muster_accounts::routes(&door, config.pool.accounts);
+    let dialects = dialects.merge(accounts).merge(muster_pool::routes());
     muster_operations::speak_postgrest(muster_door::assemble(door, dialects))
 }
 

@@ -2,10 +2,12 @@
 
 mod environment;
 mod layers;
+mod pool;
 mod read;
 mod simulation;
 
 pub(crate) use layers::Layers;
+pub(crate) use pool::PoolConfig;
 pub(crate) use simulation::SimulationConfig;
 
 use layers::Origin;
@@ -30,6 +32,7 @@ pub(crate) struct Config {
     pub(crate) door: DoorSettings,
     pub(crate) artifacts: ArtifactSettings,
     pub(crate) simulation: SimulationConfig,
+    pub(crate) pool: PoolConfig,
     pub(crate) settings: Settings,
 }
 
@@ -84,6 +87,7 @@ impl Config {
             history: read.days("retention.history_days")?,
             door: door_settings(&read)?,
             artifacts: artifact_settings(&read)?,
+            pool: pool::pool_config(&read)?,
             settings: rule_settings(&read)?,
         })
     }
@@ -112,6 +116,7 @@ fn door_settings(read: &Reading<'_>) -> Result<DoorSettings, ConfigError> {
         origins: read.origins("server.origins")?,
         public_metrics: read.boolean("server.public_metrics")?,
         public_url: read.opt_url("server.public_url")?,
+        trusted_proxies: read.addresses("server.trusted_proxies")?,
         ..DoorSettings::default()
     })
 }
@@ -141,6 +146,7 @@ fn rule_settings(read: &Reading<'_>) -> Result<Settings, ConfigError> {
         secret_overlap: read.seconds("nodes.secret_overlap_s", 0.0, 10.0 * WEEK_S)?,
         report_id_retention: read.days("retention.event_id_days")?,
         frames: simulation::frame_settings(read)?,
+        pool: pool::pool_settings(read)?,
         ..Settings::default()
     })
 }

@@ -21,6 +21,8 @@ pub(crate) struct Secrets {
     pub(crate) admin: Secret,
     /// What simulation workers enrol with.
     pub(crate) enrolment: Secret,
+    /// What tokens of logins are signed with; nobody ever shows it.
+    pub(crate) token: Secret,
     /// What addresses of uploads are signed with; nobody ever shows it.
     pub(crate) artifact_key: Secret,
 }
@@ -33,7 +35,7 @@ pub(crate) enum SecretError {
     #[error("{0} holds characters that do not fit in a header: use visible ASCII without blanks")]
     Unprintable(String),
     #[error(
-        "two of node secret, admin token and enrolment secret are the same: one would open the other's doors"
+        "two of node secret, admin token, enrolment secret and token secret are the same: one would open the other's doors"
     )]
     Same,
     #[error("{}: {error}; make it readable and writable for the server", path.display())]
@@ -69,11 +71,13 @@ impl Secrets {
         let node = find(&variable, "NODE_AGENT_SHARED_SECRET", &data.join("node-secret"))?;
         let admin = find(&variable, "MUSTER_ADMIN_TOKEN", &data.join("admin-token"))?;
         let enrolment = find(&variable, "MUSTER_ENROL_SECRET", &data.join("enrol-secret"))?;
+        let token = find(&variable, "MUSTER_TOKEN_SECRET", &data.join("token-secret"))?;
         let artifact_key = find(&|_: &str| None, "", &data.join("artifact-key"))?;
-        if node == admin || node == enrolment || admin == enrolment {
+        let all = [&node, &admin, &enrolment, &token];
+        if (1..all.len()).any(|n| all[..n].contains(&all[n])) {
             return Err(SecretError::Same);
         }
-        Ok(Self { node, admin, enrolment, artifact_key })
+        Ok(Self { node, admin, enrolment, token, artifact_key })
     }
 }
 

@@ -83,7 +83,11 @@ async fn serve(config: Config) -> Result<(), Failure> {
 
     let (stop, stopped) = watch::channel(false);
     let announcing = announce_when_ready(address, &coordinator, stopped.clone());
-    let router = assembly::routes(door.clone(), artifacts, simulation.clone());
+    let router = assembly::routes(
+        door.clone(),
+        assembly::Behind { artifacts, simulation: simulation.clone() },
+        &config,
+    );
     let listening = muster_door::listen(listener, router, wait_for(stopped.clone()));
     // What is under way may be left at any point: the next start finds it again.
     let working = async {

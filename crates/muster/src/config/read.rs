@@ -2,7 +2,7 @@
 
 use super::{ConfigError, Layers, LogFormat, StoreChoice};
 use muster_model::{Millis, Ratio};
-use std::{fmt::Display, path::PathBuf, time::Duration};
+use std::{fmt::Display, net::IpAddr, path::PathBuf, time::Duration};
 use toml::Value;
 
 /// Settled layers, read key by key.
@@ -22,6 +22,15 @@ impl Reading<'_> {
     }
 
     /// Origins of pages, as browsers write them: scheme and host, no path.
+    /// IP addresses.
+    pub(super) fn addresses(&self, key: &str) -> Result<Vec<IpAddr>, ConfigError> {
+        let texts = self.texts(key)?;
+        let parsed = texts
+            .iter()
+            .map(|text| text.parse().map_err(|_| self.unfit_as(key, "IP addresses such as 10.0.0.7", text)));
+        parsed.collect()
+    }
+
     pub(super) fn origins(&self, key: &str) -> Result<Vec<String>, ConfigError> {
         let origins = self.texts(key)?;
         let is_origin = |text: &String| {

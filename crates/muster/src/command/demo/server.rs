@@ -50,7 +50,8 @@ impl Server {
         let artifacts = assembly::open_artifacts(&door, &secrets, &config)?;
         let simulation = assembly::open_simulation(coordinator.clone(), &config)?;
         let (stop, stopped) = watch::channel(false);
-        let router = assembly::routes(door.clone(), artifacts, simulation.clone());
+        let behind = assembly::Behind { artifacts, simulation: simulation.clone() };
+        let router = assembly::routes(door.clone(), behind, &config);
         let listening = tokio::spawn(muster_door::listen(listener, router, serve::wait_for(stopped.clone())));
         Ok(Self {
             url: format!("http://{address}"),
