@@ -1,0 +1,12 @@
+//! The pool worker as it runs, against a stand-in of the server.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod access;
+mod exec;
+mod keys;
+mod leave;
+mod process;
+mod scene;
+mod server;
+mod submit;
