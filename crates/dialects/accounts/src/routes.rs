@@ -5,12 +5,21 @@ mod auth;
 mod keys;
 mod users;
 
-use crate::accounts::{AccountSettings, Accounts};
-use axum::{Extension, http::StatusCode};
+use crate::{
+    accounts::{AccountSettings, Accounts},
+    attempts::TooMany,
+    passwords::Password,
+};
+use axum::{
+    Extension,
+    extract::FromRequestParts,
+    http::{StatusCode, request::Parts},
+};
 use muster_coordinator::Refusal;
-use muster_door::{Door, Misfit, Params, Problem};
+use muster_door::{Door, Misfit, Params, Peer, Problem};
 use muster_model::{AccountRejection, Rejection, Reply};
 use muster_store::Cursor;
+use std::net::IpAddr;
 use utoipa_axum::router::OpenApiRouter;
 
 /// The routes of accounts. What they count is shown by the door.
@@ -22,6 +31,44 @@ pub fn routes(door: &Door, settings: AccountSettings) -> OpenApiRouter<Door> {
         .merge(keys::routes())
         .merge(audit::routes())
         .layer(Extension(Accounts::new(door, settings)))
+}
+
+/// A request that shows a password: from where, and what it takes to judge it.
+struct Visit {
+    door: Door,
+    accounts: Accounts,
+    from: Option<IpAddr>,
+}
+
+impl FromRequestParts<Door> for Visit {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
+        let Ok(Peer(from)) = Peer::from_request_parts(parts, door).await;
+        let accounts = Extension::<Accounts>::from_request_parts(parts, door).await;
+        let Extension(accounts) = accounts.map_err(|missing| Problem::internal(&missing))?;
+        Ok(Self { door: door.clone(), accounts, from })
+    }
+}
+
+impl Visit {
+    /// Says whether a password opens a hash, unless too many failed to lately (P1). `name` is whose it is said to be.
+    async fn is_right(&self, name: &str, password: Password, hash: Option<&str>) -> Result<bool, Problem> {
+        let attempt = self.accounts.attempts.begin(name, self.from).await.map_err(too_many)?;
+        let is_right = self.accounts.passwords.is_right(password, hash).await;
+        match is_right {
+            Ok(false) => drop(attempt),
+            // One that was right, or could not be judged, does not count.
+            Ok(true) | Err(_) => attempt.forget(),
+        }
+        is_right
+    }
+}
+
+/// 429 in contract P's words (P1).
+fn too_many(TooMany { retry_after_s }: TooMany) -> Problem {
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many", "Too many requests", "Too many attempts")
+        .retry_after(retry_after_s)
 }
 
 /// Puts the coordinator's refusal into contract P's words.

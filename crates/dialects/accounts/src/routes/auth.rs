@@ -1,9 +1,8 @@
 //! Logins (P1).
 
-use super::{refuse, unexpected};
+use super::{Visit, refuse, unexpected};
 use crate::{
     accounts::Accounts,
-    attempts::{Attempt, TooMany},
     shape::Credentials,
     wire::{Me, Token, show_roles},
 };
@@ -12,8 +11,10 @@ use axum::{
     extract::State,
     http::{HeaderValue, StatusCode, header},
 };
-use muster_door::{Anyone, Door, Peer, Problem, schema};
-use muster_model::{AccountCommand, AccountReply, Command, LoginRecord, Reply, UserId};
+use muster_door::{Anyone, Door, Problem, schema};
+use muster_model::{
+    AccountCommand, AccountReply, Actor, Command, LoginRecord, Reply, Role, Roles, UserRecord,
+};
 use utoipa::{PartialSchema, ToSchema, openapi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -41,27 +42,24 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
     )
 )]
 async fn login(
-    State(door): State<Door>,
-    Extension(accounts): Extension<Accounts>,
-    Peer(peer): Peer,
+    visit: Visit,
     Credentials { username, password }: Credentials,
 ) -> Result<Json<Token>, Problem> {
+    let Visit { door, accounts, .. } = &visit;
     // Asked first, so that a user loaded meanwhile is not missed.
     let is_ready = door.coordinator.is_ready();
-    let attempt = accounts.attempts.begin(&username, peer).await.map_err(too_many)?;
     let user = door.coordinator.accounts().user_named(&username);
     if user.is_none() && !is_ready {
-        attempt.forget();
         return Err(Problem::busy("the server is starting"));
     }
-    let is_right =
-        accounts.passwords.is_right(password, user.as_ref().map(|user| &*user.password_hash)).await;
-    let is_right = forgive(is_right, attempt)?;
+    // A user that there is not takes as long as one that there is.
+    let hash = user.as_ref().map(|user| &*user.password_hash);
+    let is_right = visit.is_right(&username, password, hash).await?;
     let Some(user) = user.filter(|user| is_right && user.active) else {
         accounts.failed_logins.inc();
         return Err(incorrect());
     };
-    begin(&door, &accounts, user.id).await
+    begin(door, accounts, &user).await
 }
 
 /// Exchanges a token for the next; the one before ends at once.
@@ -76,7 +74,9 @@ async fn refresh(
 ) -> Result<Json<Token>, Problem> {
     let LoginRecord { id: login, generation, .. } = user.login.ok_or_else(Problem::invalid_token)?;
     let ttl = accounts.settings.token_ttl;
-    token(&door, &accounts, AccountCommand::Refresh { login, generation, ttl }).await
+    let command = AccountCommand::Refresh { login, generation, ttl };
+    let refreshed = door.coordinator.ask(Command::Accounts(command)).await.map_err(refuse)?;
+    token(&door, &accounts, &refreshed)
 }
 
 /// Ends a login; its token stops working at once.
@@ -86,7 +86,8 @@ async fn refresh(
 )]
 async fn logout(State(door): State<Door>, Anyone(user): Anyone) -> Result<StatusCode, Problem> {
     let login = user.login.ok_or_else(Problem::invalid_token)?.id;
-    door.coordinator.ask(Command::Accounts(AccountCommand::Logout { login })).await.map_err(refuse)?;
+    let actor = accountable(user.roles, user.actor());
+    door.ask(actor, Command::Accounts(AccountCommand::Logout { login })).await.map_err(refuse)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -99,21 +100,6 @@ async fn me(Anyone(user): Anyone) -> Json<Me> {
     Json(Me { id: user.id.0, username: user.name.into(), roles: show_roles(user.roles) })
 }
 
-/// Ends an attempt: one that was right, or could not be judged, does not count (P1).
-pub(super) fn forgive(is_right: Result<bool, Problem>, attempt: Attempt<'_>) -> Result<bool, Problem> {
-    match is_right {
-        Ok(false) => drop(attempt),
-        Ok(true) | Err(_) => attempt.forget(),
-    }
-    is_right
-}
-
-/// 429 in contract P's words (P1).
-pub(super) fn too_many(TooMany { retry_after_s }: TooMany) -> Problem {
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many", "Too many requests", "Too many attempts")
-        .retry_after(retry_after_s)
-}
-
 /// One answer, whatever was wrong (P1).
 fn incorrect() -> Problem {
     let detail = "Incorrect username or password";
@@ -121,20 +107,31 @@ fn incorrect() -> Problem {
         .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"muster\""))
 }
 
-async fn begin(door: &Door, accounts: &Accounts, user: UserId) -> Result<Json<Token>, Problem> {
-    let begun = token(door, accounts, AccountCommand::Login { user, ttl: accounts.settings.token_ttl }).await;
+async fn begin(door: &Door, accounts: &Accounts, user: &UserRecord) -> Result<Json<Token>, Problem> {
+    let actor = accountable(user.roles, Actor { user: user.id, name: user.name.clone() });
+    let command = AccountCommand::Login { user: user.id, ttl: accounts.settings.token_ttl };
+    let begun = door.ask(actor, Command::Accounts(command)).await.map_err(refuse);
     // Put out of service a moment ago: then this is the answer they would have got.
-    begun.map_err(|problem| if problem.status() == StatusCode::NOT_FOUND { incorrect() } else { problem })
+    let begun = begun.map_err(|problem| match problem.status() {
+        StatusCode::NOT_FOUND => incorrect(),
+        _ => problem,
+    });
+    token(door, accounts, &begun?)
 }
 
-async fn token(door: &Door, accounts: &Accounts, command: AccountCommand) -> Result<Json<Token>, Problem> {
-    match door.coordinator.ask(Command::Accounts(command)).await.map_err(refuse)? {
+/// Logins of those who run the place stand in the audit log; those of clients and workers' owners come by the thousand.
+fn accountable(roles: Roles, actor: Actor) -> Option<Actor> {
+    roles.allows(Role::Viewer).then_some(actor)
+}
+
+fn token(door: &Door, accounts: &Accounts, reply: &Reply) -> Result<Json<Token>, Problem> {
+    match reply {
         Reply::Accounts(AccountReply::Login(login)) => Ok(Json(Token {
-            access_token: door.token_of(&login),
+            access_token: door.token_of(login),
             token_type: "bearer",
             expires_in: accounts.settings.token_ttl.0.div_euclid(1000),
         })),
-        other => Err(unexpected(&other)),
+        other => Err(unexpected(other)),
     }
 }
 

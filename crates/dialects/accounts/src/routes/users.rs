@@ -1,20 +1,20 @@
 //! Users: add, list, change (P1).
 
-use super::{
-    auth::{forgive, too_many},
-    page, refuse, unexpected,
-};
+use super::{Visit, page, refuse, unexpected};
 use crate::{
     accounts::Accounts,
     passwords::Password,
     shape::{Shape, USERNAME_CHARS_MAX},
     wire::{User, UserList},
 };
-use axum::{Extension, Json, extract::State, http::StatusCode};
-use muster_door::{Admin, Anyone, Door, Identity, Params, PathText, Peer, Problem, schema};
-use muster_model::{AccountCommand, AccountReply, Command, Reply, Role, Roles, UserChange, UserRecord};
+use axum::{
+    Extension, Json,
+    extract::{FromRequestParts, State},
+    http::{StatusCode, request::Parts},
+};
+use muster_door::{Admin, Anyone, Door, Identity, Params, PathText, Problem, schema};
+use muster_model::{AccountCommand, AccountReply, Command, Reply, Role, Roles, UserChange};
 use muster_store::Page;
-use std::net::IpAddr;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{self, schema::ObjectBuilder},
@@ -89,41 +89,42 @@ async fn list(_: Admin, State(door): State<Door>, params: Params) -> Result<Json
     )
 )]
 async fn change(
-    Anyone(caller): Anyone,
-    State(door): State<Door>,
-    Extension(accounts): Extension<Accounts>,
-    Peer(peer): Peer,
-    PathText(name): PathText,
+    AdminOrThemselves { caller, name }: AdminOrThemselves,
+    visit: Visit,
     shape: Shape,
 ) -> Result<Json<User>, Problem> {
-    let is_admin = caller.roles.contains(Role::Admin);
-    if !is_admin && *caller.name != *name {
-        return Err(Problem::insufficient_role());
-    }
-    let patch = Patch::read(shape, is_admin)?;
-    let user =
-        door.coordinator.accounts().user_named(&name).ok_or_else(|| Problem::not_found("User not found"))?;
+    let patch = Patch::read(shape, caller.roles.contains(Role::Admin))?;
+    let user = visit.door.coordinator.accounts().user_named(&name);
+    let user = user.ok_or_else(|| Problem::not_found("User not found"))?;
     if let Some(current) = patch.current_password {
-        check(&accounts, &user, current, peer).await?;
+        let is_right = visit.is_right(&user.name, current, Some(&user.password_hash)).await?;
+        if !is_right {
+            return Err(Problem::forbidden("Incorrect password"));
+        }
     }
     let password_hash = match patch.password {
-        Some(password) => Some(accounts.passwords.hash(password).await?),
+        Some(password) => Some(visit.accounts.passwords.hash(password).await?),
         None => None,
     };
     let change = UserChange { password_hash, roles: patch.roles, active: patch.active };
-    ask(&door, &caller, AccountCommand::ChangeUser { user: user.id, change }).await
+    ask(&visit.door, &caller, AccountCommand::ChangeUser { user: user.id, change }).await
 }
 
-/// Checks the password that somebody says is theirs; wrong ones count as failed logins (P1).
-async fn check(
-    accounts: &Accounts,
-    user: &UserRecord,
-    current: Password,
-    peer: Option<IpAddr>,
-) -> Result<(), Problem> {
-    let attempt = accounts.attempts.begin(&user.name, peer).await.map_err(too_many)?;
-    let is_right = accounts.passwords.is_right(current, Some(&user.password_hash)).await;
-    if forgive(is_right, attempt)? { Ok(()) } else { Err(Problem::forbidden("Incorrect password")) }
+/// Somebody who may change the user that the path names.
+struct AdminOrThemselves {
+    caller: Identity,
+    name: String,
+}
+
+impl FromRequestParts<Door> for AdminOrThemselves {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
+        let Anyone(caller) = Anyone::from_request_parts(parts, door).await?;
+        let PathText(name) = PathText::from_request_parts(parts, door).await?;
+        let may = caller.roles.contains(Role::Admin) || *caller.name == *name;
+        if may { Ok(Self { caller, name }) } else { Err(Problem::insufficient_role()) }
+    }
 }
 
 /// What is to be changed.
