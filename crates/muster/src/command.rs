@@ -15,6 +15,7 @@ mod live_line;
 mod manifest;
 mod node;
 mod parameters;
+mod pool_worker;
 mod receipt;
 mod run;
 mod secret;
@@ -49,6 +50,8 @@ enum Command {
     Agent(agent::Agent),
     /// Run a worker of simulation sessions
     SimWorker(Box<sim_worker::SimWorker>),
+    /// Run a worker of the pool
+    PoolWorker(Box<pool_worker::PoolWorker>),
     /// Show everything at work: a server, three PCs with simulated devices, runs
     Demo(demo::Demo),
     /// Live through simulated worlds full of faults and check every step
@@ -93,6 +96,7 @@ impl Cli {
             Command::Serve(serve) => serve.run(),
             Command::Agent(agent) => agent.run(),
             Command::SimWorker(worker) => worker.run(),
+            Command::PoolWorker(worker) => worker.run(),
             Command::Demo(demo) => demo.run(),
             Command::Simulate(simulate) => simulate.run(),
             Command::Config(config) => config.run(),
@@ -183,6 +187,10 @@ mod tests {
             "muster agent aside --spool d --json",
             "muster sim-worker --server http://a:1 --id W1 --fps 60 --exec render --fast -- -x",
             "muster sim-worker --id W1 --listen 127.0.0.1:0 --slots 2 --cameras 4 --gpu RTX --role sim --output-root /out",
+            "muster pool-worker --server http://a:1 --user u --name n --key f --slots 4 --exec work --fast -- -x",
+            "muster pool-worker --name n --key f --region eu --spec gpu=true --spec ram=64 --spool d --rotate-key",
+            "muster pool-worker --name n --key f --password-file p --grace 5 --timeout 60 --heartbeat 0.5",
+            "muster pool-worker aside --spool d --json",
             "muster checkpoint export f --server http://a:1 --json",
             "muster checkpoint restore f --data d --config c --json",
             "muster guard --lock f -- true",

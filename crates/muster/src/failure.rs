@@ -6,6 +6,7 @@ use muster_manifest::MergeError;
 use muster_simulation::{ReadError, RestoreError, output::OutputError};
 use muster_spool::SpoolError;
 use muster_store::StoreError;
+use muster_workers::pool::{KeyFileError, runtime::PoolWorkerError};
 use std::{io, path::PathBuf, process::ExitCode};
 
 /// The exit codes that scripts rely on.
@@ -45,6 +46,10 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Spool(#[from] SpoolError),
     #[error(transparent)]
+    PoolWorker(#[from] PoolWorkerError),
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
+    #[error(transparent)]
     Manifest(#[from] MergeError),
     #[error("{0}; name another directory in simulation.output_root")]
     Output(#[from] OutputError),
@@ -72,13 +77,15 @@ impl Failure {
             Self::Reach(error) => error.exit(),
             Self::Config(_) | Self::Secret(_) | Self::Workflow(_) | Self::Usage(_) => Exit::Usage,
             Self::Manifest(MergeError::Directory { .. } | MergeError::TotalFrames(_)) => Exit::Usage,
-            Self::Restore(RestoreError::NotEmpty(_)) => Exit::Refused,
+            Self::Restore(RestoreError::NotEmpty(_)) | Self::Key(KeyFileError::Exposed(_)) => Exit::Refused,
             Self::Store(_)
             | Self::Checkpoint { .. }
             | Self::Restore(_)
             | Self::Output(_)
             | Self::Manifest(_)
             | Self::Agent(_)
+            | Self::PoolWorker(_)
+            | Self::Key(_)
             | Self::Spool(_)
             | Self::Http(_)
             | Self::Listen { .. }

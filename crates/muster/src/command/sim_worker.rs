@@ -77,20 +77,29 @@ pub(crate) struct SimWorker {
     exec: Vec<String>,
 }
 
+/// How the log of a worker looks.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     Text,
     Json,
 }
 
+impl Format {
+    /// Starts the log; says whether a live line belongs below it.
+    pub(super) fn start(self) -> bool {
+        let shows_line = std::io::stderr().is_terminal() && matches!(self, Self::Text);
+        match (self, shows_line) {
+            (Self::Text, true) => logging::start_above_a_line("warn"),
+            (Self::Text, false) => logging::start(LogFormat::Text, "info"),
+            (Self::Json, _) => logging::start(LogFormat::Json, "info"),
+        }
+        shows_line
+    }
+}
+
 impl SimWorker {
     pub(crate) fn run(self: Box<Self>) -> Result<Exit, Failure> {
-        let shows_line = std::io::stderr().is_terminal() && matches!(self.log_format, Format::Text);
-        match (self.log_format, shows_line) {
-            (Format::Text, true) => logging::start_above_a_line("warn"),
-            (Format::Text, false) => logging::start(LogFormat::Text, "info"),
-            (Format::Json, _) => logging::start(LogFormat::Json, "info"),
-        }
+        let shows_line = self.log_format.start();
         serve::raise_open_files();
         // A worker waits, or writes files, which threads of their own do.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -177,7 +186,7 @@ impl SimWorker {
 }
 
 /// Nothing is begun while a program of an earlier worker of this name still runs.
-async fn wait_for_earlier_life(lock: &Path) -> Result<(), Failure> {
+pub(super) async fn wait_for_earlier_life(lock: &Path) -> Result<(), Failure> {
     let mut gone = pin!(wait_for_earlier_guards(lock));
     if let Ok(waited) = tokio::time::timeout(SILENT_WAIT, &mut gone).await {
         return Ok(waited?);
