@@ -86,6 +86,11 @@ pub(crate) fn integer(count: u64) -> Result<i64, Fault> {
     i64::try_from(count).map_err(|_| Fault::corrupt(format!("{count} is more than a column can hold")))
 }
 
+/// A number to look for; one that no column can hold was never given, and neither was this.
+pub(crate) fn sought_number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(-1)
+}
+
 /// Keeps the last record of each key, in the order of the keys.
 ///
 /// What is replaced within its own batch need not be written; rows in the order of their keys fall on

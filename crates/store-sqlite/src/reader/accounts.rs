@@ -3,7 +3,7 @@
 use super::{SqliteReader, nothing, number_start};
 use crate::{
     fault::Fault,
-    rows::{api_key, audit, integer, list, user},
+    rows::{api_key, audit, list, sought_number, user},
 };
 use muster_model::{ApiKeyRecord, AuditRecord, UserId, UserRecord};
 use muster_store::{
@@ -46,7 +46,7 @@ fn api_keys(
     let of_user = if user.is_some() { "user_id = ?2" } else { "?2 IS NULL" };
     let sql =
         format!("SELECT {} FROM api_keys WHERE id > ?1 AND {of_user} ORDER BY id LIMIT ?3", api_key::COLUMNS);
-    let user = user.map(|user| integer(user.0)).transpose()?;
+    let user = user.map(|user| sought_number(user.0));
     let items = list(connection, &sql, params![after, user, sought(page)], api_key::read)?;
     Ok(List::ApiKeys.page(page, items, |key| key.id.to_string()))
 }

@@ -5,7 +5,7 @@ mod jobs;
 use super::{SqliteReader, nothing, number_start};
 use crate::{
     fault::Fault,
-    rows::{assignment, integer, list, one, pool_worker},
+    rows::{assignment, list, one, pool_worker, sought_number},
 };
 use muster_model::{AssignmentRecord, PoolJobId, PoolWorkerId, PoolWorkerRecord, UserId};
 use muster_store::{
@@ -65,15 +65,12 @@ fn workers(
         "SELECT {} FROM workers WHERE id > ?1 AND {of_owner} ORDER BY id LIMIT ?3",
         pool_worker::COLUMNS
     );
-    let owner = owner.map(|owner| integer(owner.0)).transpose()?;
+    let owner = owner.map(|owner| sought_number(owner.0));
     let items = list(connection, &sql, params![after, owner, sought(page)], pool_worker::read)?;
     Ok(List::PoolWorkers.page(page, items, |worker| worker.id.to_string()))
 }
 
 fn worker(connection: &Connection, id: PoolWorkerId) -> Result<Option<PoolWorkerRecord>, Fault> {
-    let Ok(id) = i64::try_from(id.0) else {
-        return Ok(None);
-    };
     let sql = format!("SELECT {} FROM workers WHERE id = ?1", pool_worker::COLUMNS);
-    one(connection, &sql, [id], pool_worker::read)
+    one(connection, &sql, [sought_number(id.0)], pool_worker::read)
 }

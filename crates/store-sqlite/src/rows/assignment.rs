@@ -1,6 +1,6 @@
 //! Table `pool_assignments` (P8, P17).
 
-use super::{each, integer, needed, one};
+use super::{each, integer, needed, one, sought_number};
 use crate::{fault::Fault, fields::Fields};
 use muster_model::{
     AssignmentId, AssignmentRecord, AssignmentState, Fence, PoolJobId, PoolResult, PoolWorkerId, UserId,
@@ -30,16 +30,14 @@ pub(crate) fn write(connection: &Connection, records: Vec<&AssignmentRecord>) ->
     Ok(())
 }
 
-/// The assignment with an id; an id no column can hold was never given.
+/// The assignment with an id.
 pub(crate) fn find(
     connection: &Connection,
     id: AssignmentId,
     columns: &str,
 ) -> Result<Option<AssignmentRecord>, Fault> {
-    let Ok(id) = i64::try_from(id.0) else {
-        return Ok(None);
-    };
-    one(connection, &format!("SELECT {columns} FROM pool_assignments WHERE id = ?1"), [id], read)
+    let sql = format!("SELECT {columns} FROM pool_assignments WHERE id = ?1");
+    one(connection, &sql, [sought_number(id.0)], read)
 }
 
 /// Hands over the assignments of a job, oldest first.

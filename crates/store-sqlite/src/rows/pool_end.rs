@@ -1,6 +1,6 @@
 //! Table `pool_ends` (P13).
 
-use super::{integer, latest, one};
+use super::{integer, latest, one, sought_number};
 use crate::{fault::Fault, fields::Fields};
 use muster_model::{AssignmentId, PoolEndRecord, PoolJobId, PoolJobStatus, UserId};
 use rusqlite::{Connection, Row};
@@ -26,14 +26,10 @@ pub(crate) fn write(connection: &Connection, records: Vec<&PoolEndRecord>) -> Re
     Ok(())
 }
 
-/// How a job ended; a number no column can hold is none's.
+/// How a job ended.
 pub(crate) fn find(connection: &Connection, job: PoolJobId) -> Result<Option<PoolEndRecord>, Fault> {
-    let Ok(id) = i64::try_from(job.0) else {
-        return Ok(None);
-    };
-    one(connection, &format!("SELECT {COLUMNS} FROM pool_ends e WHERE e.id = ?1"), [id], |row| {
-        read_at(row, 0)
-    })
+    let sql = format!("SELECT {COLUMNS} FROM pool_ends e WHERE e.id = ?1");
+    one(connection, &sql, [sought_number(job.0)], |row| read_at(row, 0))
 }
 
 /// Makes a record of a row, from a column on.

@@ -1,6 +1,6 @@
 //! Table `pool_keys` (P13).
 
-use super::{integer, one};
+use super::{integer, one, sought_number};
 use crate::{fault::Fault, fields::Fields};
 use muster_model::{PoolJobId, PoolKeyRecord, SubmissionKey, UserId};
 use rusqlite::{Connection, params};
@@ -28,7 +28,7 @@ pub(crate) fn find(
 ) -> Result<Option<PoolKeyRecord>, Fault> {
     let sql =
         "SELECT key, digest, first_job, count, at FROM pool_keys WHERE client_user_id = ?1 AND key = ?2";
-    one(connection, sql, params![integer(client.0)?, key.as_str()], |row| {
+    one(connection, sql, params![sought_number(client.0), key.as_str()], |row| {
         let fields = Fields::new("pool_keys", row);
         Ok(PoolKeyRecord {
             client,

@@ -4,7 +4,7 @@ use crate::{
     fault::Fault,
     fields::Fields,
     reader::{nothing, number_start},
-    rows::{assignment, integer, one, pool_end, pool_job, sequence},
+    rows::{assignment, integer, one, pool_end, pool_job, sequence, sought_number},
 };
 use muster_model::{PoolJobId, PoolJobStatus, UserId};
 use muster_store::{
@@ -45,17 +45,14 @@ pub(crate) fn jobs(
     Ok(found)
 }
 
-/// One job; a number no column can hold is none's.
+/// One job.
 pub(crate) fn job(connection: &Connection, id: PoolJobId) -> Result<Option<PoolJobView>, Fault> {
-    let Ok(number) = i64::try_from(id.0) else {
-        return Ok(None);
-    };
     let sql = format!(
         "SELECT {}, {} FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id WHERE j.id = ?1",
         pool_job::COLUMNS,
         pool_end::COLUMNS
     );
-    one(connection, &sql, [number], |row| view(connection, row))
+    one(connection, &sql, [sought_number(id.0)], |row| view(connection, row))
 }
 
 /// The payloads of jobs; those that do not exist are left out.
@@ -63,11 +60,9 @@ pub(crate) fn payloads(
     connection: &Connection,
     ids: &[PoolJobId],
 ) -> Result<Vec<(PoolJobId, Arc<str>)>, Fault> {
+    let sql = "SELECT id, payload FROM pool_jobs WHERE id = ?1";
     let payload = |id: &PoolJobId| {
-        let Ok(number) = i64::try_from(id.0) else {
-            return Ok(None);
-        };
-        one(connection, "SELECT id, payload FROM pool_jobs WHERE id = ?1", [number], |row| {
+        one(connection, sql, [sought_number(id.0)], |row| {
             Ok((*id, Arc::from(Fields::new("pool_jobs", row).text(1)?)))
         })
     };
