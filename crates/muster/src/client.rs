@@ -95,6 +95,18 @@ impl Client {
         self.send(request.header("idempotency-key", key)).await
     }
 
+    /// Sends JSON as it is; with a key, recognised by the server when it is repeated.
+    pub(crate) async fn post_text(
+        &self,
+        path: &[&str],
+        body: String,
+        key: Option<&str>,
+    ) -> Result<Value, ClientError> {
+        let request = self.http.request(Method::POST, self.url(path)).body(body);
+        let request = request.header("content-type", "application/json");
+        self.send(key.into_iter().fold(request, |request, key| request.header("idempotency-key", key))).await
+    }
+
     /// Reads a list page by page, up to `limit` items, into one document `{name: […]}`.
     pub(crate) async fn list(&self, listing: Listing<'_>) -> Result<Value, ClientError> {
         let mut items = Vec::new();

@@ -10,7 +10,9 @@ mod config;
 mod demo;
 mod device;
 mod explain;
+mod gateway;
 mod guard;
+mod job;
 mod live_line;
 mod manifest;
 mod node;
@@ -50,8 +52,12 @@ enum Command {
     Agent(agent::Agent),
     /// Run a worker of simulation sessions
     SimWorker(Box<sim_worker::SimWorker>),
+    /// Hand in jobs for the pool and follow them
+    Job(job::Job),
     /// Run a worker of the pool
     PoolWorker(Box<pool_worker::PoolWorker>),
+    /// Stand before coordinators: check tokens, limit rates, pass requests on
+    Gateway(gateway::Gateway),
     /// Show everything at work: a server, three PCs with simulated devices, runs
     Demo(demo::Demo),
     /// Live through simulated worlds full of faults and check every step
@@ -96,7 +102,9 @@ impl Cli {
             Command::Serve(serve) => serve.run(),
             Command::Agent(agent) => agent.run(),
             Command::SimWorker(worker) => worker.run(),
+            Command::Job(job) => job.run(),
             Command::PoolWorker(worker) => worker.run(),
+            Command::Gateway(gateway) => gateway.run(),
             Command::Demo(demo) => demo.run(),
             Command::Simulate(simulate) => simulate.run(),
             Command::Config(config) => config.run(),
@@ -191,6 +199,7 @@ mod tests {
             "muster pool-worker --name n --key f --region eu --spec gpu=true --spec ram=64 --spool d --rotate-key",
             "muster pool-worker --name n --key f --password-file p --grace 5 --timeout 60 --heartbeat 0.5",
             "muster pool-worker aside --spool d --json",
+            "muster gateway --coordinator http://a:1 https://b --listen 127.0.0.1:0 --rate-per-key 5 --rate-per-address 9 --burst 7",
             "muster checkpoint export f --server http://a:1 --json",
             "muster checkpoint restore f --data d --config c --json",
             "muster guard --lock f -- true",

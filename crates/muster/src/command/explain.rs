@@ -34,13 +34,28 @@ impl Explain {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let kind = self.kind.to_possible_value().expect("no kind is hidden");
         converse(&self.reach, async |client| {
-            let why = client.get(&["api", "explain", kind.get_name(), &self.id], &[]).await?;
-            match why.get("sentence").and_then(Value::as_str) {
+            let why = client.get(&self.path(kind.get_name()), &[]).await?;
+            let sentence = if self.is_pool_job() { "explanation" } else { "sentence" };
+            match why.get(sentence).and_then(Value::as_str) {
                 Some(sentence) if !self.reach.json => output::line(&with_rule(sentence, &why)),
                 _ => output::document(&why),
             }
             Ok(Exit::Fine)
         })
+    }
+}
+
+impl Explain {
+    /// Jobs of the pool are numbers; those of nodes are not (P13).
+    fn is_pool_job(&self) -> bool {
+        matches!(self.kind, Kind::Job) && self.id.bytes().all(|byte| byte.is_ascii_digit())
+    }
+
+    fn path<'a>(&'a self, kind: &'a str) -> Vec<&'a str> {
+        match self.is_pool_job() {
+            true => vec!["jobs", &self.id, "explain"],
+            false => vec!["api", "explain", kind, &self.id],
+        }
     }
 }
 

@@ -1,0 +1,128 @@
+//! `muster job submit|list|show|watch|cancel|receipt` (P13, P17).
+
+mod submit;
+
+use super::{
+    converse,
+    watch::{Watched, print_members},
+};
+use crate::{
+    client::{Client, Listing},
+    failure::{Exit, Failure},
+    output,
+    reach::Reach,
+};
+use clap::{Args, Subcommand};
+use indicatif::ProgressBar;
+use serde_json::Value;
+
+#[derive(Debug, Args)]
+pub(crate) struct Job {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Hand in a job for the pool
+    Submit(submit::Submit),
+    /// List jobs, newest first
+    List {
+        /// Only with this status
+        #[arg(long)]
+        status: Option<String>,
+        /// At most so many
+        #[arg(long, default_value_t = 100)]
+        limit: usize,
+    },
+    /// Show one job, and why it waits while it does
+    Show {
+        /// Which one
+        id: String,
+    },
+    /// Wait for a job to end; ends with 1 unless it completed
+    Watch {
+        /// Which one
+        id: String,
+    },
+    /// End a job
+    Cancel {
+        /// Which one
+        id: String,
+    },
+    /// Print the receipt of a completed job; `muster receipt verify` checks it
+    Receipt {
+        /// Which one
+        id: String,
+    },
+}
+
+impl Job {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        let Self { reach, action } = self;
+        let json = reach.json;
+        converse(&reach, async |client| match action {
+            Action::Submit(submit) => submit.run(client, json).await,
+            Action::List { status, limit } => list(client, status, limit, json).await,
+            Action::Show { id } => {
+                print_members(&client.get(&["jobs", &id], &[]).await?, json);
+                Ok(Exit::Fine)
+            }
+            Action::Watch { id } => watch(client, &id, json).await,
+            Action::Cancel { id } => {
+                print_members(&client.delete(&["jobs", &id]).await?, json);
+                Ok(Exit::Fine)
+            }
+            Action::Receipt { id } => {
+                output::document(&client.get(&["jobs", &id, "receipt"], &[]).await?);
+                Ok(Exit::Fine)
+            }
+        })
+    }
+}
+
+async fn list(client: &Client, status: Option<String>, limit: usize, json: bool) -> Result<Exit, Failure> {
+    let query = status.map(|status| ("status", status)).into_iter().collect();
+    let listing = Listing { path: &["jobs"], name: "jobs", query, limit };
+    let columns = ["id", "status", "priority", "region", "created_at", "finished_at", "error_message"];
+    output::listing(&client.list(listing).await?, "jobs", &columns, json);
+    Ok(Exit::Fine)
+}
+
+async fn watch(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
+    let path = ["jobs", id];
+    let watched =
+        Watched { path: &path, template: "{spinner} {msg}", end_of, show: draw, print: print_members };
+    watched.until_ended(client, json).await
+}
+
+/// How a job ended, if it did (P13).
+fn end_of(status: &str) -> Option<Exit> {
+    match status {
+        "completed" => Some(Exit::Fine),
+        "failed" | "cancelled" => Some(Exit::Failed),
+        _ => None,
+    }
+}
+
+fn draw(bar: &ProgressBar, job: &Value) {
+    let word = |name: &str| job.get(name).and_then(Value::as_str).unwrap_or_default();
+    bar.set_message(format!("{}: {}", word("status"), word("explanation")));
+    bar.tick();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// I4, P13: a job that failed or was cancelled ends with 1.
+    #[test]
+    fn the_end_of_a_job_is_the_exit_code() {
+        assert_eq!(end_of("completed"), Some(Exit::Fine));
+        assert_eq!(end_of("failed"), Some(Exit::Failed));
+        assert_eq!(end_of("cancelled"), Some(Exit::Failed));
+        assert_eq!((end_of("queued"), end_of("running")), (None, None));
+    }
+}
