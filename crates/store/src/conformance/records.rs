@@ -153,10 +153,11 @@ fn an_alert_comes_back_whole(fixture: &mut dyn Fixture) {
         message: "요약".into(),
         ..alert(u128::MAX, 2)
     };
-    desk.commit([changed(alert(1, 1)), changed(mismatch.clone())]);
+    let integrity = AlertRecord { kind: AlertKind::ChunkIntegrity, ..alert(2, 3) };
+    desk.commit([changed(alert(1, 1)), changed(mismatch.clone()), changed(integrity.clone())]);
     let desk = desk.reopen(fixture);
     let page = desk.reader().alerts(&Cursor { after: None, limit: 9 }).expect("they are read");
-    assert_eq!(page.items, [mismatch, alert(1, 1)]);
+    assert_eq!(page.items, [integrity, mismatch, alert(1, 1)]);
 }
 
 fn what_was_never_written_is_not_there(fixture: &mut dyn Fixture) {
