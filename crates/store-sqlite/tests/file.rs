@@ -3,6 +3,7 @@
 
 mod legacy;
 mod migration;
+mod pool;
 mod scene;
 
 use muster_store::{Batch, Store, StoreError};
@@ -184,6 +185,16 @@ fn a_value_that_makes_no_sense_is_named() {
         ("UPDATE sim_farm SET next_id = -1", "sim_farm 1", "next_id = -1"),
         ("DELETE FROM sim_farm", "sim_farm", "its row is missing"),
         ("DELETE FROM meta WHERE key = 'session_seq'", "meta session_seq", "missing"),
+        ("DELETE FROM meta WHERE key = 'pool_oldest_open'", "meta pool_oldest_open", "missing"),
+        ("UPDATE workers SET status = 'well'", "workers 3", "status = well"),
+        ("UPDATE workers SET specs = '{}'", "workers 3", "specs = {}"),
+        ("UPDATE pool_jobs SET demands = '[1]'", "pool_jobs 1", "demands = [1]"),
+        ("UPDATE pool_jobs SET redundancy = 256", "pool_jobs 1", "redundancy = 256"),
+        ("UPDATE pool_assignments SET state = 'LOST'", "pool_assignments 65", "state = LOST"),
+        ("UPDATE pool_assignments SET nonce = x'00'", "pool_assignments 65", "nonce = 1 bytes"),
+        ("UPDATE users SET roles = 'CLIENT KING'", "users 7", "roles = CLIENT KING"),
+        ("UPDATE logins SET generation = -1", "logins", "generation = -1"),
+        ("UPDATE api_keys SET hash = x'00'", "api_keys 1", "hash = 1 bytes"),
     ];
     for (sql, table, place) in cases {
         let directory = tempfile::tempdir().unwrap();
@@ -192,6 +203,8 @@ fn a_value_that_makes_no_sense_is_named() {
         term.writer.commit(&worker_batch("PC-01")).unwrap();
         term.writer.commit(&batch(1, 1)).unwrap();
         term.writer.commit(&night()).unwrap();
+        term.writer.commit(&pool::crew(3, "gpu-3")).unwrap();
+        term.writer.commit(&pool::leased()).unwrap();
         shell(directory.path()).execute_batch(sql).unwrap();
         let Err(StoreError::Corrupt(what)) = term.writer.load(&mut |_| {}) else {
             panic!("{sql} went unnoticed")

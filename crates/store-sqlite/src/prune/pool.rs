@@ -81,8 +81,10 @@ const JOBS: &str = "SELECT j.id, j.created_at >= ?2, coalesce(e.finished_at < ?2
 /// How many jobs one call looks at: a few milliseconds, so that no batch waits long.
 const JOBS_MAX: u32 = 2_000;
 
-pub(crate) const OLD_KEYS: &str = "DELETE FROM pool_keys WHERE (client_user_id, key) IN \
-     (SELECT client_user_id, key FROM pool_keys WHERE at < ?1 ORDER BY at LIMIT ?2)";
+/// By their moments: SQLite would look for pairs of client and key among all keys of the client. Those of one moment
+/// go together, so it may be a few more.
+pub(crate) const OLD_KEYS: &str = "DELETE FROM pool_keys WHERE at <= \
+     (SELECT max(at) FROM (SELECT at FROM pool_keys WHERE at < ?1 ORDER BY at LIMIT ?2))";
 pub(crate) const OLD_LOGINS: &str = "DELETE FROM logins WHERE id IN \
      (SELECT id FROM logins WHERE expires_at < ?1 ORDER BY expires_at LIMIT ?2)";
 

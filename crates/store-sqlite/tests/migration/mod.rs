@@ -1,6 +1,6 @@
 //! What an earlier version wrote is brought up to date and kept.
 
-use crate::scene::{batch, job, night, shell, tasks};
+use crate::scene::{self, batch, job, night, shell, tasks};
 use muster_model::{FarmRecord, FrameChange, PoolChange, PoolCounters, SessionId};
 use muster_store::{Loaded, Store};
 use muster_store_sqlite::SqliteStore;
@@ -75,4 +75,27 @@ fn a_file_brought_up_to_date_is_like_a_new_one() {
     // A second opening has nothing to do.
     drop(SqliteStore::open(old.path()).unwrap());
     assert_eq!(schema(old.path()), schema(new.path()));
+}
+
+#[test]
+fn a_file_of_the_second_version_keeps_what_it_holds() {
+    let directory = tempfile::tempdir().unwrap();
+    first_version(directory.path());
+    let file = shell(directory.path());
+    file.execute_batch(include_str!("../../migrations/0002_sessions.sql")).unwrap();
+    file.execute_batch(
+        "PRAGMA user_version = 2; UPDATE sim_farm SET next_id = 42; UPDATE meta SET value = 3 WHERE key = 'session_seq'",
+    )
+    .unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    assert_eq!(store.reader().farm().unwrap().next_id, 42);
+    let mut loaded = Vec::new();
+    store.begin_term().unwrap().writer.load(&mut |record| loaded.push(record)).unwrap();
+    let [.., Loaded::SessionSeq(3), Loaded::Pool(PoolChange::Counters(counters))] = &loaded[..] else {
+        panic!("{loaded:?}")
+    };
+    assert_eq!((*counters, scene::count(store.reader().as_ref())), (PoolCounters::default(), 1));
+    let new = tempfile::tempdir().unwrap();
+    drop(SqliteStore::open(new.path()).unwrap());
+    assert_eq!(schema(directory.path()), schema(new.path()));
 }
