@@ -37,7 +37,8 @@ pub(crate) fn read_poll(body: &[u8]) -> Result<Polled, Problem> {
     })
 }
 
-/// Reads the body of `POST /jobs/work`. Whoever hands something in is answered at once: what came of it must not wait.
+/// Reads the body of `POST /jobs/work`. Whoever hands something in is answered at once: what came
+/// of it must not wait; nor need whoever wants nothing.
 pub(crate) fn read_work(body: &[u8]) -> Result<Worked, Problem> {
     read(body, |fields| {
         let worker = fields.id("worker_id");
@@ -47,14 +48,11 @@ pub(crate) fn read_work(body: &[u8]) -> Result<Worked, Problem> {
             }
             handed(item)
         });
-        let wait = wait(fields);
-        Worked {
-            worker: PoolWorkerId(worker),
-            wait: if results.is_empty() { wait } else { Duration::ZERO },
-            results,
-            max: u32::try_from(fields.integer("max", 0..=limit::WORK_MAX)).unwrap_or_default(),
-            start: fields.flag("start"),
-        }
+        let max = u32::try_from(fields.integer("max", 0..=limit::WORK_MAX)).unwrap_or_default();
+        let (wait, start) = (wait(fields), fields.flag("start"));
+        let waits = results.is_empty() && max > 0;
+        let wait = if waits { wait } else { Duration::ZERO };
+        Worked { worker: PoolWorkerId(worker), results, max, start, wait }
     })
 }
 
@@ -89,6 +87,7 @@ mod tests {
         let work = |body: &str| read_work(body.as_bytes()).map_err(|problem| problem.detail().to_owned());
         let idle = work(r#"{"worker_id": 4, "submit": [], "max": 1000, "wait_ms": 9}"#).unwrap();
         assert_eq!((idle.max, idle.wait, idle.start), (1000, Duration::from_millis(9), false));
+        assert_eq!(work(r#"{"worker_id": 4, "max": 0, "wait_ms": 9}"#).unwrap().wait, Duration::ZERO);
         let item = r#"{"assignment_id": 65, "nonce": "n", "signature": "s"}"#;
         let busy =
             work(&format!(r#"{{"worker_id": 4, "submit": [{item}, {item}], "max": 0, "wait_ms": 9}}"#))
