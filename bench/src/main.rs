@@ -9,6 +9,7 @@ mod fleet;
 mod handover;
 mod heartbeats;
 mod merge;
+mod pool;
 mod proof;
 mod server;
 mod spool;
@@ -58,6 +59,8 @@ enum What {
     },
     /// Verifications per second and core beside bare Ed25519, and canonical JSON beside Python.
     Proof,
+    /// Durable jobs per second through the pool, one by one and in batches, beside Redis streams.
+    Pool,
     /// Everything.
     All,
 }
@@ -73,6 +76,7 @@ fn main() {
         What::Startup => startup::measure(),
         What::Merge { one } => merge::measure(one.as_deref()),
         What::Proof => proof::measure(),
+        What::Pool => pool::measure(),
         What::All => {
             engine::measure(None, None);
             callbacks::measure();
@@ -83,6 +87,7 @@ fn main() {
             startup::measure();
             merge::measure(None);
             proof::measure();
+            pool::measure();
         }
     }
 }
