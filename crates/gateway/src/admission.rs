@@ -1,0 +1,137 @@
+//! What a request must be like to be passed on, apart from its token (P16, I7).
+
+use crate::problems;
+use axum::http::{HeaderMap, Method, StatusCode, header, uri::Authority};
+use muster_door::Problem;
+use std::net::IpAddr;
+
+/// Refuses what ends at a gateway, what came by a forged name and what announces too long a body.
+pub(crate) fn admit(method: &Method, headers: &HeaderMap, rules: &Rules) -> Result<(), Problem> {
+    check_host(headers, &rules.hosts)?;
+    if *method == Method::CONNECT || *method == Method::TRACE {
+        return Err(problems::not_passed_on(method.as_str()));
+    }
+    if headers.contains_key(header::UPGRADE) {
+        return Err(problems::not_passed_on("a change of protocol"));
+    }
+    let is_continue = |value: &[u8]| value.eq_ignore_ascii_case(b"100-continue");
+    if headers.get_all(header::EXPECT).iter().any(|value| !is_continue(value.as_bytes())) {
+        return Err(problems::unexpected());
+    }
+    let length =
+        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > rules.body_limit_bytes) {
+        return Err(Problem::too_large(usize::try_from(rules.body_limit_bytes).unwrap_or(usize::MAX)));
+    }
+    check_size(headers)
+}
+
+/// What an operator may say about it.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub(crate) hosts: Vec<String>,
+    pub(crate) body_limit_bytes: u64,
+}
+
+/// Whether a path is open to everybody. One that only begins like it is not, wherever its dots would lead.
+pub(crate) fn is_open(path: &str) -> bool {
+    let has_detour = path.contains("..") || path.contains('%') || path.contains("//");
+    matches!(path, "/auth/login" | "/healthz" | "/readyz" | "/openapi.json" | "/docs")
+        || (path.starts_with("/docs/") && !has_detour)
+}
+
+/// An address cannot be rebound to another machine; a name can, so it must be known.
+fn check_host(headers: &HeaderMap, hosts: &[String]) -> Result<(), Problem> {
+    // Before HTTP/1.1 there was none; where there must be one, the reading of the head has seen to it.
+    let Some(host) = headers.get(header::HOST) else {
+        return Ok(());
+    };
+    let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
+    let host = host.filter(|host| !host.as_str().contains('@'));
+    let host = host.ok_or_else(|| Problem::bad_request("the header Host must name one host"))?;
+    let name = host.host();
+    let is_address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
+    let is_listed = hosts.iter().any(|listed| listed.eq_ignore_ascii_case(name));
+    if is_address || name.eq_ignore_ascii_case("localhost") || is_listed {
+        return Ok(());
+    }
+    Err(Problem::forbidden("this gateway is not known by that name; name it with --host"))
+}
+
+/// The coordinator would refuse more, after having been sent it.
+fn check_size(headers: &HeaderMap) -> Result<(), Problem> {
+    let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if bytes <= HEADER_BYTES_MAX {
+        return Ok(());
+    }
+    let (status, title) = (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "The headers are too long");
+    let detail = format!("all headers together may have at most {HEADER_BYTES_MAX} bytes");
+    Err(Problem::new(status, "headers-too-long", title, detail))
+}
+
+const HEADER_BYTES_MAX: usize = 32 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(method: Method, pairs: &[(&'static str, &str)]) -> u16 {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, value.parse().unwrap());
+        }
+        let rules = Rules { hosts: vec!["gw.example".to_owned()], body_limit_bytes: 10 };
+        admit(&method, &headers, &rules).map_or_else(|problem| problem.status().as_u16(), |()| 200)
+    }
+
+    /// P16: no tunnel, no change of protocol and no unknown expectation passes.
+    #[test]
+    fn what_ends_here_is_refused() {
+        assert_eq!(status(Method::GET, &[]), 200);
+        assert_eq!(status(Method::CONNECT, &[]), 501);
+        assert_eq!(status(Method::TRACE, &[]), 501);
+        assert_eq!(status(Method::GET, &[("connection", "upgrade"), ("upgrade", "websocket")]), 501);
+        assert_eq!(status(Method::POST, &[("expect", "100-Continue")]), 200);
+        assert_eq!(status(Method::POST, &[("expect", "200-ok")]), 417);
+    }
+
+    /// I9: what announces too much is refused before it is sent.
+    #[test]
+    fn sizes_are_bounded() {
+        assert_eq!(status(Method::POST, &[("content-length", "10")]), 200);
+        assert_eq!(status(Method::POST, &[("content-length", "11")]), 413);
+        assert_eq!(status(Method::GET, &[("x", &"y".repeat(HEADER_BYTES_MAX))]), 431);
+    }
+
+    /// I7: a name that an attacker's DNS points here is refused.
+    #[test]
+    fn a_name_must_be_known() {
+        for host in ["127.0.0.1:7401", "[::1]", "localhost:1", "gw.example", "GW.example:7401"] {
+            assert_eq!(status(Method::GET, &[("host", host)]), 200, "{host}");
+        }
+        assert_eq!(status(Method::GET, &[("host", "evil.example")]), 403);
+        assert_eq!(status(Method::GET, &[("host", "a@127.0.0.1")]), 400);
+        assert_eq!(status(Method::GET, &[("host", "a b")]), 400);
+    }
+
+    /// P16: few paths are open, and none by a detour.
+    #[test]
+    fn few_paths_are_open() {
+        for open in ["/auth/login", "/healthz", "/readyz", "/openapi.json", "/docs", "/docs/scalar.js"] {
+            assert!(is_open(open), "{open}");
+        }
+        for closed in [
+            "/",
+            "/jobs",
+            "/auth/me",
+            "/auth/login/",
+            "/docs/../jobs",
+            "/docs/%2e%2e/jobs",
+            "/docsx",
+            "//docs",
+            "/docs//x",
+        ] {
+            assert!(!is_open(closed), "{closed}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! A door in front of coordinators, for callers that nobody has to trust (P16).
+//!
+//! [`Gateway`] takes requests, judges their heads by their bytes, limits how often each caller asks, has the coordinator
+//! say whether it knows the token, and passes the request on to a coordinator that is ready. Bodies pass piece by piece,
+//! both ways.
+//!
+//! [`Limiter`] is its rate limiter; [`limited`] puts one before the routes of a server that may have no gateway before it.
+//!
+//! A gateway holds no state that matters and no secret: it can be killed at any time, and several can stand side by side.
+
+mod admission;
+mod answer;
+mod bearer;
+mod buckets;
+mod client;
+mod coordinator;
+mod coordinators;
+mod deliver;
+mod follow;
+mod gateway;
+mod generations;
+mod head;
+mod hop;
+mod limit;
+mod listen;
+mod pass;
+mod problems;
+mod rates;
+mod request_headers;
+mod request_id;
+mod scanner;
+mod screen;
+mod source;
+mod tokens;
+
+pub use client::TlsError;
+pub use coordinator::{CoordinatorUrl, UrlError};
+pub use gateway::{Gateway, GatewayError, Settings};
+pub use limit::{limit, limited};
+pub use rates::{Limiter, Rates, Wait};

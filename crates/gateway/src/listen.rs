@@ -1,0 +1,72 @@
+//! Takes connections, judges the requests on them and serves these until told to stop.
+
+use crate::screen::{Screen, Verdicts};
+use axum::{Router, extract::Request};
+use hyper::{body::Incoming, server::conn::http1};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+    service::TowerToHyperService,
+};
+use muster_door::{DRAIN_MAX, Peer};
+use std::{net::IpAddr, time::Duration};
+use tokio::net::{TcpListener, TcpStream};
+use tower::util::MapRequest;
+
+/// Serves until `stop` ends, then lets requests under way finish for a while.
+///
+/// As [`muster_door::listen`] does, and stricter: callers here are strangers.
+pub(crate) async fn listen(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
+    let graceful = GracefulShutdown::new();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stop => break,
+        };
+        match accepted {
+            Ok((stream, from)) => serve(stream, from.ip(), &router, &graceful),
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken");
+                // Mostly too many open files: trying again at once would only spin.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+    drop(listener);
+    if tokio::time::timeout(DRAIN_MAX, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some requests did not end in time and were cut off");
+    }
+}
+
+fn serve(stream: TcpStream, from: IpAddr, router: &Router, graceful: &GracefulShutdown) {
+    // Waiting to fill a packet would only delay answers.
+    let _ = stream.set_nodelay(true);
+    let verdicts = Verdicts::default();
+    let screen = Screen::new(stream, verdicts.clone());
+    let tell = move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Peer::at(from));
+        request.extensions_mut().insert(verdicts.next());
+        request
+    };
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WAIT_MAX)
+        .max_buf_size(BUFFER_BYTES)
+        .serve_connection(
+            TokioIo::new(screen),
+            TowerToHyperService::new(MapRequest::new(router.clone(), tell)),
+        );
+    let connection = graceful.watch(connection);
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection broke off");
+        }
+    });
+}
+
+/// For the head of the next request to arrive, idle time before it included.
+const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// The longest head, and the most of a body that is held at any moment.
+const BUFFER_BYTES: usize = 64 * 1024;

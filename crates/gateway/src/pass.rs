@@ -1,0 +1,89 @@
+//! Passes a request on, if it may pass (P2, P16).
+
+use crate::{
+    admission::{admit, is_open},
+    answer::passed_on,
+    bearer::bearer,
+    coordinators::{Head, status_of},
+    deliver::{Delivery, may_repeat},
+    gateway::Parts,
+    problems,
+    request_headers::outgoing,
+    request_id::request_id,
+    source::Source,
+    tokens::Standing,
+};
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, uri::PathAndQuery},
+};
+use muster_door::{Peer, Problem};
+use std::{sync::Arc, time::Duration};
+use tokio::time::Instant;
+
+/// Passes a request on. Strangers are turned away before anything of theirs is read or remembered.
+pub(crate) async fn pass(
+    State(gateway): State<Arc<Parts>>,
+    request: Request,
+) -> Result<Response<Body>, Problem> {
+    let peer = request.extensions().get::<Peer>().copied();
+    if let Some(Peer(Some(address))) = peer {
+        gateway.limiter.count_address(address, Instant::now())?;
+    }
+    admit(request.method(), request.headers(), &gateway.rules)?;
+    let place = Arc::clone(&gateway.room).try_acquire_owned();
+    let place = place.map_err(|_full| Problem::busy("too many requests are under way; try again"))?;
+    if !is_open(request.uri().path()) {
+        check_token(&gateway, request.headers()).await?;
+    }
+    let answer = delivery(&gateway, request, peer)?.deliver(&gateway.coordinators).await?;
+    passed_on(answer, place)
+}
+
+/// Asks whether the coordinator knows the token, and only then counts it: nobody can use up another's rate by guessing.
+async fn check_token(gateway: &Arc<Parts>, headers: &HeaderMap) -> Result<(), Problem> {
+    let token = bearer(headers).ok_or_else(problems::invalid_token)?;
+    let asking = || ask(Arc::clone(gateway), token.to_owned());
+    match gateway.tokens.standing(token, asking).await {
+        Standing::Known => {}
+        Standing::Unknown => return Err(problems::invalid_token()),
+        Standing::Unclear(problem) => return Err(problem),
+    }
+    Ok(gateway.limiter.count_key(token, Instant::now())?)
+}
+
+async fn ask(gateway: Arc<Parts>, token: String) -> Standing {
+    let Ok(mut authorization) = HeaderValue::try_from(format!("Bearer {token}")) else {
+        return Standing::Unknown;
+    };
+    authorization.set_sensitive(true);
+    let headers = [(header::AUTHORIZATION, authorization)].into_iter().collect();
+    let head = Head { method: Method::GET, path: PathAndQuery::from_static("/auth/me"), headers };
+    let source = Source::new(Body::empty(), 0, true);
+    match (Delivery { head, source, answer_max: ASK_MAX }).deliver(&gateway.coordinators).await {
+        Err(problem) => Standing::Unclear(problem),
+        Ok(answer) => match status_of(answer).await {
+            StatusCode::OK => Standing::Known,
+            StatusCode::UNAUTHORIZED => Standing::Unknown,
+            status => {
+                tracing::warn!(status = status.as_u16(), "a coordinator does not say whose a token is");
+                Standing::Unclear(Problem::busy("the coordinator does not say whose the token is"))
+            }
+        },
+    }
+}
+
+fn delivery(gateway: &Parts, request: Request, peer: Option<Peer>) -> Result<Delivery, Problem> {
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path_and_query().filter(|path| path.as_str().starts_with('/')).cloned();
+    let path = path.ok_or_else(|| Problem::bad_request("the target must be a path"))?;
+    let headers = outgoing(&parts.headers, peer, request_id(&parts.headers));
+    let keeps = may_repeat(&parts.method, &headers);
+    let source = Source::new(body, gateway.rules.body_limit_bytes, keeps);
+    let head = Head { method: parts.method, path, headers };
+    Ok(Delivery { head, source, answer_max: gateway.answer_max })
+}
+
+/// A question that anybody can answer at once.
+const ASK_MAX: Duration = Duration::from_secs(5);

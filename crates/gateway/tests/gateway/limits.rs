@@ -1,0 +1,121 @@
+//! How much and how often is taken.
+
+use crate::stage::{Stage, Standin, header, request, status};
+use muster_gateway::{Gateway, GatewayError, Rates, Settings};
+
+/// P16, I9: one address has so many requests; probes come through.
+#[tokio::test]
+async fn an_address_has_its_rate() {
+    let coordinator = Standin::start().await;
+    let rates = Rates { per_key: 0, per_address: 1, burst: 2 };
+    let stage = Stage::with(Settings { rates, ..Settings::default() }, &[&coordinator]).await;
+    let mut statuses = Vec::new();
+    for _ in 0..10 {
+        let answer = stage.exchange(request("GET /jobs", "Authorization: Bearer bad\r\n")).await;
+        if status(&answer) == 429 {
+            assert!(header(&answer, "retry-after").is_some());
+            assert_eq!(header(&answer, "content-type"), Some("application/problem+json"));
+        }
+        statuses.push(status(&answer));
+    }
+    assert_eq!(statuses[..2], [401, 401]);
+    assert!(statuses.contains(&429));
+    assert_eq!(status(&stage.exchange(request("GET /healthz", "")).await), 200);
+}
+
+/// P16: one token has so many requests, and those of a stranger do not count against anybody.
+#[tokio::test]
+async fn a_token_has_its_rate() {
+    let mut coordinator = Standin::start().await;
+    let rates = Rates { per_key: 1, per_address: 0, burst: 1 };
+    let stage = Stage::with(Settings { rates, ..Settings::default() }, &[&coordinator]).await;
+    for token in ["good-a", "good-b"] {
+        let bytes = request("GET /jobs", &format!("Authorization: Bearer {token}\r\n"));
+        let (answer, ()) = tokio::join!(stage.exchange(&bytes), async {
+            coordinator.call().await.answer("200 OK", "", "").await;
+        });
+        assert_eq!(status(&answer), 200, "{token}");
+    }
+    let bytes = request("GET /jobs", "Authorization: Bearer good-a\r\n");
+    let mut answer = String::new();
+    while status(&answer) != 429 {
+        answer = tokio::select! {
+            answer = stage.exchange(&bytes) => answer,
+            () = coordinator.answer_all() => unreachable!("it never ends"),
+        };
+    }
+    assert!(header(&answer, "retry-after").is_some());
+    for _ in 0..3 {
+        let answer = stage.exchange(request("GET /jobs", "Authorization: Bearer bad\r\n")).await;
+        assert_eq!(status(&answer), 401);
+    }
+}
+
+/// I9: a body that is too long is refused when it is announced, or cut off while it passes.
+#[tokio::test]
+async fn a_long_body_is_refused() {
+    let mut coordinator = Standin::start().await;
+    let stage = Stage::with(Settings { body_limit_bytes: 10, ..Settings::default() }, &[&coordinator]).await;
+    let announced = request("POST /jobs", "Content-Length: 11\r\n");
+    assert_eq!(status(&stage.exchange(&announced).await), 413);
+    assert!(coordinator.call_now().is_none());
+
+    let sent = request("POST /jobs", "Transfer-Encoding: chunked\r\n")
+        + "8\r\n12345678\r\n8\r\n12345678\r\n0\r\n\r\n";
+    let (answer, body) =
+        tokio::join!(stage.exchange(&sent), async { coordinator.call().await.until_closed().await });
+    assert_eq!(status(&answer), 413);
+    assert!(!body.contains("0\r\n\r\n"), "{body}");
+}
+
+/// I9: long heads are refused.
+#[tokio::test]
+async fn a_long_head_is_refused() {
+    let mut coordinator = Standin::start().await;
+    let stage = Stage::before(&[&coordinator]).await;
+    let long = request("GET /jobs", &format!("X: {}\r\n", "y".repeat(40_000)));
+    assert_eq!(status(&stage.exchange(&long).await), 431);
+    let many = request("GET /jobs", &"X: y\r\n".repeat(200));
+    assert_eq!(status(&stage.exchange(&many).await), 431);
+    assert!(coordinator.call_now().is_none());
+}
+
+/// I9: so many requests are under way, and no more; one that waits counts until its end.
+#[tokio::test]
+async fn so_many_requests_are_under_way() {
+    let mut coordinator = Standin::start().await;
+    let stage = Stage::with(Settings { requests_max: 1, ..Settings::default() }, &[&coordinator]).await;
+    let mut waiting = stage.caller().await;
+    waiting.send(&request("GET /api/events", "")).await;
+    let mut call = coordinator.call().await;
+    call.send("HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n").await;
+    waiting.until("x").await;
+    let answer = stage.exchange(request("GET /jobs", "")).await;
+    assert_eq!(status(&answer), 503);
+    assert!(header(&answer, "retry-after").is_some());
+    call.send("0\r\n\r\n").await;
+    waiting.rest().await;
+    let (answer, ()) = tokio::join!(stage.exchange(request("GET /jobs", "")), async {
+        coordinator.call().await.answer("200 OK", "", "").await;
+    });
+    assert_eq!(status(&answer), 200);
+}
+
+/// P16: a coordinator that does not answer is not waited for for ever, and the request is not repeated.
+#[tokio::test]
+async fn a_silent_coordinator_is_given_up() {
+    let (mut first, mut second) = (Standin::start().await, Standin::start().await);
+    let answer_max = std::time::Duration::from_millis(50);
+    let stage = Stage::with(Settings { answer_max, ..Settings::default() }, &[&first, &second]).await;
+    let (answer, ()) = tokio::join!(stage.exchange(request("GET /docs", "")), async {
+        assert_eq!(first.call().await.until_closed().await, "");
+    });
+    assert_eq!(status(&answer), 504);
+    assert!(second.call_now().is_none());
+}
+
+/// P16: a gateway without a coordinator is refused.
+#[test]
+fn a_gateway_needs_a_coordinator() {
+    assert!(matches!(Gateway::new(Vec::new(), Settings::default()), Err(GatewayError::NoCoordinator)));
+}

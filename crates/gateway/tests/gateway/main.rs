@@ -1,0 +1,10 @@
+//! The gateway between raw callers and stand-ins for coordinators, byte by byte.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod failover;
+mod forwarding;
+mod limits;
+mod smuggling;
+mod stage;
+mod streaming;
+mod tokens;

@@ -1,0 +1,250 @@
+//! A gateway before stand-ins, and callers who write what they like.
+
+use muster_gateway::{Gateway, Settings};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    task::JoinHandle,
+};
+
+/// A gateway that runs until it is dropped.
+pub(crate) struct Stage {
+    pub(crate) address: String,
+    pub(crate) gateway: Gateway,
+    task: JoinHandle<()>,
+}
+
+impl Stage {
+    /// A gateway before these, all of them checked.
+    pub(crate) async fn before(coordinators: &[&Standin]) -> Self {
+        Self::with(Settings::default(), coordinators).await
+    }
+
+    pub(crate) async fn with(settings: Settings, coordinators: &[&Standin]) -> Self {
+        let urls = coordinators.iter().map(|coordinator| coordinator.url.parse().unwrap()).collect();
+        let gateway = Gateway::new(urls, settings).unwrap();
+        gateway.check().await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let serving = gateway.clone();
+        let task = tokio::spawn(async move { serving.serve(listener, std::future::pending()).await });
+        Self { address, gateway, task }
+    }
+
+    /// A connection of somebody.
+    pub(crate) async fn caller(&self) -> Caller {
+        Caller(TcpStream::connect(&self.address).await.unwrap())
+    }
+
+    /// Sends bytes on a connection of their own, and nothing after; returns all that comes back.
+    pub(crate) async fn exchange(&self, bytes: impl AsRef<str>) -> String {
+        let mut caller = self.caller().await;
+        caller.send(bytes.as_ref()).await;
+        caller.rest().await
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// One end of a connection to the gateway.
+pub(crate) struct Caller(TcpStream);
+
+impl Caller {
+    pub(crate) async fn send(&mut self, text: &str) {
+        self.0.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    /// All until the gateway closes.
+    pub(crate) async fn rest(&mut self) -> String {
+        let mut bytes = Vec::new();
+        // A gateway that closes on a caller who still sends resets the connection; what came before counts.
+        let _ = self.0.read_to_end(&mut bytes).await;
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// All until some text has come.
+    pub(crate) async fn until(&mut self, text: &str) -> String {
+        read_until(&mut self.0, Vec::new(), text.as_bytes()).await.map_or_else(String::new, |(read, _)| read)
+    }
+}
+
+/// A request that wants its connection closed, with a good token unless `lines` say otherwise.
+pub(crate) fn request(method_and_path: &str, lines: &str) -> String {
+    let token = if lines.starts_with("Authorization") { "" } else { "Authorization: Bearer good\r\n" };
+    format!("{method_and_path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{token}{lines}\r\n")
+}
+
+/// The number in the first line of an answer.
+pub(crate) fn status(answer: &str) -> u16 {
+    answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default()
+}
+
+/// The value of a header of an answer or a request.
+pub(crate) fn header<'t>(message: &'t str, name: &str) -> Option<&'t str> {
+    let head = message.split("\r\n\r\n").next()?;
+    let mut fields = head.split("\r\n").skip(1).filter_map(|line| line.split_once(':'));
+    fields.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+}
+
+/// A stand-in for a coordinator. It says whether it is ready and whom it knows; all else is handed to the test.
+pub(crate) struct Standin {
+    pub(crate) url: String,
+    calls: mpsc::UnboundedReceiver<Call>,
+    manner: Arc<Manner>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Manner {
+    is_unready: AtomicBool,
+    /// How often it was asked about a token.
+    asked: AtomicUsize,
+}
+
+impl Standin {
+    pub(crate) async fn start() -> Self {
+        Self::at("127.0.0.1:0").await
+    }
+
+    pub(crate) async fn at(address: &str) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (hand_over, calls) = mpsc::unbounded_channel();
+        let manner = Arc::<Manner>::default();
+        let task = tokio::spawn(accept(listener, Arc::clone(&manner), hand_over));
+        Self { url, calls, manner, task }
+    }
+
+    /// The next request that came through.
+    pub(crate) async fn call(&mut self) -> Call {
+        self.calls.recv().await.unwrap()
+    }
+
+    /// Answers all that comes through, for as long as it is polled.
+    pub(crate) async fn answer_all(&mut self) {
+        loop {
+            self.call().await.answer("200 OK", "", "").await;
+        }
+    }
+
+    /// The next request that came through, if it is there already.
+    pub(crate) fn call_now(&mut self) -> Option<Call> {
+        self.calls.try_recv().ok()
+    }
+
+    pub(crate) fn set_ready(&self, is_ready: bool) {
+        self.manner.is_unready.store(!is_ready, Ordering::SeqCst);
+    }
+
+    pub(crate) fn times_asked(&self) -> usize {
+        self.manner.asked.load(Ordering::SeqCst)
+    }
+
+    /// Closes the door; nobody listens there any more when this returns.
+    pub(crate) async fn stop(&mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Standin {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, manner: Arc<Manner>, calls: mpsc::UnboundedSender<Call>) {
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        tokio::spawn(take(stream, Arc::clone(&manner), calls.clone()));
+    }
+}
+
+async fn take(mut stream: TcpStream, manner: Arc<Manner>, calls: mpsc::UnboundedSender<Call>) {
+    let Some((head, rest)) = read_until(&mut stream, Vec::new(), b"\r\n\r\n").await else {
+        return;
+    };
+    let call = Call { head, rest, stream };
+    if call.head.starts_with("GET /readyz ") {
+        let status = if manner.is_unready.load(Ordering::SeqCst) { "503 No" } else { "200 OK" };
+        call.answer(status, "", "").await;
+    } else if call.head.starts_with("GET /auth/me ") {
+        manner.asked.fetch_add(1, Ordering::SeqCst);
+        match header(&call.head, "authorization") {
+            Some(token) if token.starts_with("Bearer good") => call.answer("200 OK", "", "{}").await,
+            Some("Bearer odd") => call.answer("404 Not Found", "", "").await,
+            _ => call.answer("401 Unauthorized", "", "").await,
+        }
+    } else {
+        let _ = calls.send(call);
+    }
+}
+
+/// A request that came through; the test answers it.
+pub(crate) struct Call {
+    /// The head, with the empty line.
+    pub(crate) head: String,
+    rest: Vec<u8>,
+    stream: TcpStream,
+}
+
+impl Call {
+    pub(crate) fn line(&self) -> &str {
+        self.head.split("\r\n").next().unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        header(&self.head, name)
+    }
+
+    /// Reads the body up to some text.
+    pub(crate) async fn body_until(&mut self, text: &str) -> String {
+        let rest = std::mem::take(&mut self.rest);
+        let (read, rest) = read_until(&mut self.stream, rest, text.as_bytes()).await.unwrap();
+        self.rest = rest;
+        read
+    }
+
+    /// All that comes until the gateway closes the connection.
+    pub(crate) async fn until_closed(&mut self) -> String {
+        let mut bytes = std::mem::take(&mut self.rest);
+        let _ = self.stream.read_to_end(&mut bytes).await;
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    pub(crate) async fn send(&mut self, text: &str) {
+        self.stream.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    /// Answers and closes.
+    pub(crate) async fn answer(mut self, status: &str, lines: &str, body: &str) {
+        let length = body.len();
+        let head =
+            format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n{lines}\r\n");
+        self.send(&format!("{head}{body}")).await;
+        let _ = self.stream.shutdown().await;
+    }
+}
+
+/// Reads up to and including `end`; what was read beyond it is the second part.
+async fn read_until(stream: &mut TcpStream, mut read: Vec<u8>, end: &[u8]) -> Option<(String, Vec<u8>)> {
+    loop {
+        let found = (0..=read.len()).find(|at| read[*at..].starts_with(end));
+        if let Some(at) = found {
+            let rest = read.split_off(at + end.len());
+            return Some((String::from_utf8_lossy(&read).into_owned(), rest));
+        }
+        if stream.read_buf(&mut read).await.ok()? == 0 {
+            return None;
+        }
+    }
+}
