@@ -80,7 +80,7 @@ const SHOWN_CHARS_MAX: usize = 40;
 mod tests {
     use super::*;
 
-    /// P15, P16: the table above; the same payload gives the same bytes, however it is written.
+    /// P16: the table above; the same payload gives the same bytes, however it is written.
     #[tokio::test(start_paused = true)]
     async fn each_payload_has_its_output() {
         for (payload, expected) in [
