@@ -11,6 +11,7 @@ mod workers;
 
 use crate::{
     bodies::LargeRoom,
+    keys::WorkerKeys,
     translate::{Words, phrase},
 };
 use axum::Extension;
@@ -32,6 +33,7 @@ pub fn routes() -> OpenApiRouter<Door> {
         .merge(jobs::routes())
         .merge(job::routes())
         .layer(Extension(LargeRoom::new()))
+        .layer(Extension(WorkerKeys::default()))
 }
 
 /// Has a command decided; what is done with a privilege is written down with who did it (I7).

@@ -13,7 +13,7 @@ mod work;
 
 pub(crate) use draft::{read_batch, read_draft, read_key};
 pub(crate) use explain::explain;
-pub(crate) use judge::{judge, key_of};
+pub(crate) use judge::{judge, read_key_text};
 pub(crate) use phrase::{Words, phrase, words};
 pub(crate) use registration::{read_beat, read_public_key, read_reason, read_registration};
 pub(crate) use result::{Handed, read_result};

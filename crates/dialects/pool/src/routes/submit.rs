@@ -3,10 +3,11 @@
 use super::{own_worker, pool_reply, refuse_result, unexpected};
 use crate::{
     bodies::apart,
-    translate::{judge, key_of, read_result, show_taken},
+    keys::WorkerKeys,
+    translate::{judge, read_result, show_taken},
     wire::{SubmitRequest, Submitted},
 };
-use axum::{Json, extract::State};
+use axum::{Extension, Json, extract::State};
 use muster_door::{BodyBytes, Door, Owner, Problem};
 use muster_model::{Command, PoolCommand, PoolReply};
 use std::sync::Arc;
@@ -33,11 +34,12 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
 async fn submit(
     Owner(owner): Owner,
     State(door): State<Door>,
+    Extension(keys): Extension<WorkerKeys>,
     BodyBytes(body): BodyBytes,
 ) -> Result<Json<Submitted>, Problem> {
     let (worker, handed) = apart(body.len(), move || read_result(&body)).await??;
     let member = own_worker(&door, worker, owner.id)?;
-    let key = key_of(member.public_key.as_deref())?;
+    let key = keys.read(member.public_key.as_deref())?;
     let result = Arc::new(judge(handed, &key, member.public_key.as_deref().unwrap_or_default())?);
     let command = Command::Pool(PoolCommand::HandIn { worker, owner: owner.id, result });
     match pool_reply(door.coordinator.ask(command).await.map_err(refuse_result)?)? {

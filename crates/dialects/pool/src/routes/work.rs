@@ -3,13 +3,15 @@
 use super::{own_worker, refuse, refuse_result};
 use crate::{
     bodies::{LargeBody, apart},
+    keys::WorkerKeys,
     payloads::with_payloads,
-    translate::{Handed, Words, Worked, judge, key_of, read_work, show_taken, words},
+    translate::{Handed, Words, Worked, judge, read_work, show_taken, words},
     wire::{SubmittedItem, WorkAnswer, WorkRequest},
 };
-use axum::{Json, extract::State};
+use axum::{Extension, Json, extract::State};
+use muster_coordinator::PoolMember;
 use muster_door::{Door, Owner, Place, Problem};
-use muster_model::{PoolRejection, PoolResult, PoolTaken, PoolWork, UserId};
+use muster_model::{PoolRejection, PoolResult, PoolTaken, PoolWork};
 use std::{sync::Arc, time::Duration};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -34,12 +36,13 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
 async fn work(
     Owner(owner): Owner,
     State(door): State<Door>,
-    place: Place,
+    (place, keys): (Place, Extension<WorkerKeys>),
     body: LargeBody,
 ) -> Result<Json<WorkAnswer>, Problem> {
     let (length, bytes) = (body.bytes.len(), body.bytes.clone());
     let worked = apart(length, move || read_work(&bytes)).await??;
-    let call = Call::judge(&door, worked, owner.id).await?;
+    let member = own_worker(&door, worked.worker, owner.id)?;
+    let call = Call::judge(worked, &member, &keys).await?;
     place.wait_apart(call.wait)?;
     let (results, handouts) = call.ask(&door).await?;
     let assignments = with_payloads(&door, &handouts).await?;
@@ -55,12 +58,12 @@ struct Call {
 }
 
 impl Call {
-    async fn judge(door: &Door, worked: Worked, owner: UserId) -> Result<Self, Problem> {
+    async fn judge(worked: Worked, member: &PoolMember, keys: &WorkerKeys) -> Result<Self, Problem> {
         let Worked { worker, results, max, start, wait } = worked;
-        let member = own_worker(door, worker, owner)?;
         let ids: Vec<u64> = results.iter().map(|handed| handed.assignment.0).collect();
-        let judged = judge_all(results, member.public_key.clone()).await?;
-        let mut work = PoolWork { worker, owner, results: Vec::new(), max, start, supply: max > 0 };
+        let judged = judge_all(results, member.public_key.as_deref(), keys).await?;
+        let mut work =
+            PoolWork { worker, owner: member.owner, results: Vec::new(), max, start, supply: max > 0 };
         let mut told = Vec::with_capacity(ids.len());
         for (id, result) in ids.into_iter().zip(judged) {
             told.push((id, result.as_ref().err().cloned()));
@@ -71,20 +74,26 @@ impl Call {
 
     async fn ask(&self, door: &Door) -> Result<muster_coordinator::Worked, Problem> {
         let refuse = if self.judged.is_empty() { refuse } else { refuse_result };
-        door.coordinator.work_pool(self.work.clone(), self.wait).await.map_err(refuse)
+        let worked = door.coordinator.work_pool(self.work.clone(), self.wait).await.map_err(refuse)?;
+        if worked.0.len() == self.work.results.len() {
+            Ok(worked)
+        } else {
+            Err(Problem::internal(&"results were handed in and not all of them decided"))
+        }
     }
 
     /// Tells what became of each, in the order they came.
     fn tell(self, results: Vec<Result<PoolTaken, PoolRejection>>) -> Vec<SubmittedItem> {
         let mut results = results.into_iter();
-        let mut decided = || results.next().unwrap_or(Err(PoolRejection::AssignmentUnknown));
-        let judged = self.judged.into_iter();
-        let told =
-            judged.map(|(id, wrong)| match wrong.map_or_else(|| decided().map_err(|no| words(&no)), Err) {
+        let mut decided = || results.next().expect("as many were decided as were handed in");
+        let tell = |(id, wrong): (u64, Option<Words>)| match wrong {
+            Some(words) => refused(id, words),
+            None => match decided() {
                 Ok(taken) => SubmittedItem::Taken(show_taken(&taken)),
-                Err(words) => refused(id, words),
-            });
-        told.collect()
+                Err(rejection) => refused(id, words(&rejection)),
+            },
+        };
+        self.judged.into_iter().map(tell).collect()
     }
 }
 
@@ -96,10 +105,11 @@ fn refused(assignment_id: u64, words: Words) -> SubmittedItem {
 /// Judges results on as many cores as there are, each by itself: see `PublicKey::verify` for why not together.
 async fn judge_all(
     handed: Vec<Handed>,
-    public_key: Option<Box<str>>,
+    public_key: Option<&str>,
+    keys: &WorkerKeys,
 ) -> Result<Vec<Result<Arc<PoolResult>, Words>>, Problem> {
-    let key = match key_of(public_key.as_deref()) {
-        Ok(key) => Arc::new(key),
+    let key = match keys.read(public_key) {
+        Ok(key) => key,
         Err(wrong) => return Ok(handed.iter().map(|_| Err(wrong.clone())).collect()),
     };
     let text: Arc<str> = public_key.unwrap_or_default().into();

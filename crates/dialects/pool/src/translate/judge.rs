@@ -7,7 +7,7 @@ use muster_model::PoolResult;
 use muster_proof::{KeyError, PublicKey, SignatureError, decode_signature, signed_bytes};
 
 /// Reads a worker's key as it was registered, whatever that was (P3). The empty text counts as none.
-pub(crate) fn key_of(public_key: Option<&str>) -> Result<PublicKey, Words> {
+pub(crate) fn read_key_text(public_key: Option<&str>) -> Result<PublicKey, Words> {
     let text = public_key.filter(|text| !text.is_empty());
     let text = text.ok_or_else(|| Words::bad("Worker public key is not configured"))?;
     PublicKey::decode(text).map_err(|error| match error {
@@ -62,11 +62,11 @@ mod tests {
     /// P3, P8: any text is kept as a key; it is judged here, in this order.
     #[test]
     fn keys_are_judged_at_submission() {
-        assert_eq!(text(key_of(None)), "Worker public key is not configured");
-        assert_eq!(text(key_of(Some(""))), "Worker public key is not configured");
-        assert_eq!(text(key_of(Some("not base64!"))), "Invalid public key encoding");
-        assert_eq!(text(key_of(Some("YWFh"))), "Invalid public key length");
-        assert!(key_of(Some("YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE")).is_ok());
+        assert_eq!(text(read_key_text(None)), "Worker public key is not configured");
+        assert_eq!(text(read_key_text(Some(""))), "Worker public key is not configured");
+        assert_eq!(text(read_key_text(Some("not base64!"))), "Invalid public key encoding");
+        assert_eq!(text(read_key_text(Some("YWFh"))), "Invalid public key length");
+        assert!(read_key_text(Some("YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE")).is_ok());
     }
 
     /// P8, P9: exactly three fields are signed; each way to be wrong has its words.
@@ -74,7 +74,7 @@ mod tests {
     fn signatures_are_judged() {
         let pair = KeyPair::from_seed(&[7; 32]);
         let public = pair.public_key().to_text();
-        let key = key_of(Some(&public)).unwrap();
+        let key = read_key_text(Some(&public)).unwrap();
         let good = pair.sign(br#"{"assignment_id":15,"nonce":"nonce-submit-1","output_hash":"hash-1"}"#);
         let good = good.to_text();
         for signature in [good.clone(), format!("{good}==")] {
@@ -94,7 +94,7 @@ mod tests {
         }
         // 32 bytes that are no curve point are a key under which nothing verifies.
         let no_point = encode_base64url(&[255; 32]);
-        let words = text(judge(handed(&good), &key_of(Some(&no_point)).unwrap(), &no_point));
+        let words = text(judge(handed(&good), &read_key_text(Some(&no_point)).unwrap(), &no_point));
         assert_eq!(words, "Signature verification failed");
     }
 }
