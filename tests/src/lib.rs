@@ -1,13 +1,15 @@
 //! End to end: the real binary, kill -9 included.
 //!
 //! What the tests share: a server on a directory of its own ([`Server`]), callers that speak plain HTTP
-//! ([`Client`]), the agent of a PC ([`Agent`]), a simulation worker ([`SimWorker`]) and a node that exists only here ([`FakeNode`]), the tables as any SQL client sees them
+//! ([`Client`]), users who logged in ([`Server::user`]) and a worker of the pool that exists only here
+//! ([`FakePoolWorker`]), the agent of a PC ([`Agent`]), a simulation worker ([`SimWorker`]) and a node that exists only here ([`FakeNode`]), the tables as any SQL client sees them
 //! ([`Database`]), and chance that can be repeated ([`Dice`]). For the drivers of the agent there are the real adb
 //! server ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]). Nothing here
 //! knows a crate of the server: the binary and what it writes are all there is.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::missing_panics_doc, reason = "a test that cannot go on has failed")]
 
+mod account;
 mod adb_device;
 mod adb_server;
 mod agent;
@@ -16,12 +18,15 @@ mod clock;
 mod database;
 mod dice;
 mod event;
+mod gateway;
 mod node;
+mod pool_worker;
 mod server;
 mod sim_worker;
 mod stream;
 mod vendor;
 
+pub use account::password_of;
 pub use adb_device::{AdbDevice, Manner};
 pub use adb_server::AdbServer;
 pub use agent::{Agent, AgentSetup};
@@ -30,7 +35,9 @@ pub use clock::{now_ms, until};
 pub use database::Database;
 pub use dice::Dice;
 pub use event::{Event, FAILURE_REASONS};
+pub use gateway::Gateway;
 pub use node::FakeNode;
+pub use pool_worker::{FakePoolWorker, sha256_hex};
 pub use server::{Server, binary, muster_command};
 pub use sim_worker::SimWorker;
 pub use stream::{EventStream, FeedEvent};

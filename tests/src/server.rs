@@ -56,7 +56,7 @@ impl Server {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let settings: Vec<_> = settings.iter().map(owned).collect();
         let mut child = spawn(directory.path(), &settings, &listen);
-        let address = Address::new(wait_for_line(&mut child, directory.path()));
+        let address = Address::new(wait_for_line(&mut child, &log_path(directory.path())));
         Self { child, directory, settings, listen, address }
     }
 
@@ -70,7 +70,7 @@ impl Server {
     pub fn restart(&mut self) {
         assert!(self.child.try_wait().unwrap().is_some(), "it still runs");
         self.child = spawn(self.directory.path(), &self.settings, &self.listen);
-        let at = wait_for_line(&mut self.child, self.directory.path());
+        let at = wait_for_line(&mut self.child, &log_path(self.directory.path()));
         self.address.set(at);
     }
 
@@ -272,13 +272,14 @@ fn spawn(directory: &Path, settings: &[(String, String)], listen: &str) -> Child
     command.stdout(Stdio::piped()).stderr(log).spawn().unwrap()
 }
 
-fn wait_for_line(child: &mut Child, directory: &Path) -> SocketAddr {
+/// Reads where a process listens, which it prints once it does.
+pub(crate) fn wait_for_line(child: &mut Child, log: &Path) -> SocketAddr {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim_end().strip_prefix("listening on http://").and_then(|text| text.parse().ok());
     address.unwrap_or_else(|| {
-        let log = std::io::read_to_string(File::open(log_path(directory)).unwrap()).unwrap();
-        panic!("the server said {line:?} instead of where it listens:\n{log}")
+        let log = std::io::read_to_string(File::open(log).unwrap()).unwrap();
+        panic!("it said {line:?} instead of where it listens:\n{log}")
     })
 }
 
