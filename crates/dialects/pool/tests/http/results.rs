@@ -140,3 +140,27 @@ async fn a_body_has_its_limits() {
     assert_eq!(assignment["job"], large);
     assert_eq!(worker.submit(&assignment, json!({"output": {"x": large}})).await.status, 200);
 }
+
+/// P8, P9: every published vector of a signature is judged as it says.
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_are_judged_as_published() {
+    let world = World::new().await;
+    let owner = world.owner("o").await;
+    let vectors: Value =
+        serde_json::from_str(include_str!("../../../../../docs/vectors/signatures.json")).unwrap();
+    for (kind, expected) in [("valid", None), ("refused", Some("detail"))] {
+        let vectors = vectors[kind].as_array().unwrap();
+        assert!(!vectors.is_empty());
+        for (n, vector) in vectors.iter().enumerate() {
+            let key = json!({"name": format!("{kind}-{n}"), "public_key": vector["public_key"]});
+            let registered = world.call("POST /workers/register", &owner.token, key).await;
+            let body = json!({"worker_id": registered.body["id"], "assignment_id": vector["assignment_id"],
+                "nonce": vector["nonce"], "output_hash": vector["output_hash"], "signature": vector["signature"]});
+            let answer = world.call("POST /jobs/submit", &owner.token, body).await;
+            // What holds goes on to the next check: nobody has these assignments.
+            let told = expected
+                .map_or((404, "Assignment not found"), |field| (400, vector[field].as_str().unwrap()));
+            assert_eq!(answer.told(), told, "{vector}");
+        }
+    }
+}
