@@ -2,11 +2,15 @@
 
 use super::{ask, refuse, unexpected};
 use crate::{
-    payloads::with_payloads,
+    payloads::{respond, with_payloads},
     translate::{Polled, Words, read_poll},
-    wire::{Assignments, PollAnswer, PollRequest},
+    wire::{PollAnswer, PollRequest},
 };
-use axum::{Json, extract::State};
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse, Response},
+};
 use muster_door::{BodyBytes, Door, Owner, Place, Problem};
 use muster_model::{PoolCommand, PoolReply, PoolWorkerId, UserId};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -30,7 +34,7 @@ async fn poll(
     State(door): State<Door>,
     place: Place,
     BodyBytes(body): BodyBytes,
-) -> Result<Json<PollAnswer>, Problem> {
+) -> Result<Response, Problem> {
     let Polled { worker, start, resume, wait } = read_poll(&body)?;
     if resume {
         return started(&door, worker, owner.id).await;
@@ -39,15 +43,12 @@ async fn poll(
     let handout = door.coordinator.poll_pool((worker, owner.id), start, wait).await.map_err(refuse)?;
     let shown = with_payloads(&door, handout.as_slice()).await?.pop();
     let nothing = || Words::not_found("No assignment available").into();
-    shown.map(|one| Json(PollAnswer::One(one))).ok_or_else(nothing)
+    shown.map(|one| Json(one).into_response()).ok_or_else(nothing)
 }
 
-async fn started(door: &Door, worker: PoolWorkerId, owner: UserId) -> Result<Json<PollAnswer>, Problem> {
+async fn started(door: &Door, worker: PoolWorkerId, owner: UserId) -> Result<Response, Problem> {
     match ask(door, None, PoolCommand::Resume { worker, owner }).await? {
-        PoolReply::Assignments(handouts) => {
-            let assignments = with_payloads(door, &handouts).await?;
-            Ok(Json(PollAnswer::Started(Assignments { assignments })))
-        }
+        PoolReply::Assignments(handouts) => respond(door, "", handouts).await,
         other => Err(unexpected(&other)),
     }
 }

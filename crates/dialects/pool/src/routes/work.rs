@@ -4,11 +4,11 @@ use super::{own_worker, refuse, refuse_result};
 use crate::{
     bodies::{LargeBody, apart},
     keys::WorkerKeys,
-    payloads::with_payloads,
+    payloads::respond,
     translate::{Handed, Words, Worked, judge, read_work, show_taken, words},
     wire::{SubmittedItem, WorkAnswer, WorkRequest},
 };
-use axum::{Extension, Json, extract::State};
+use axum::{Extension, extract::State, response::Response};
 use muster_coordinator::PoolMember;
 use muster_door::{Door, Owner, Place, Problem};
 use muster_model::{PoolRejection, PoolResult, PoolTaken, PoolWork};
@@ -38,15 +38,15 @@ async fn work(
     State(door): State<Door>,
     (place, keys): (Place, Extension<WorkerKeys>),
     body: LargeBody,
-) -> Result<Json<WorkAnswer>, Problem> {
+) -> Result<Response, Problem> {
     let (length, bytes) = (body.bytes.len(), body.bytes.clone());
     let worked = apart(length, move || read_work(&bytes)).await??;
     let member = own_worker(&door, worked.worker, owner.id)?;
     let call = Call::judge(worked, &member, &keys).await?;
     place.wait_apart(call.wait)?;
     let (results, handouts) = call.ask(&door).await?;
-    let assignments = with_payloads(&door, &handouts).await?;
-    Ok(Json(WorkAnswer { submitted: call.tell(results), assignments }))
+    let submitted = serde_json::to_string(&call.tell(results)).map_err(|error| Problem::internal(&error))?;
+    respond(&door, &format!("\"submitted\":{submitted},"), handouts).await
 }
 
 /// A call whose results were judged.

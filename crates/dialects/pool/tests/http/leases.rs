@@ -126,3 +126,21 @@ async fn a_job_goes_to_whoever_fits() {
         }
     }
 }
+
+/// P6: what was started is told as a whole, however much it is, also payloads that are in no memory.
+#[tokio::test(flavor = "multi_thread")]
+async fn much_that_was_started_is_told() {
+    let world = World::new().await;
+    let (owner, client) = (world.owner("o").await, world.client("c").await);
+    let worker = world.worker_as(&owner, json!({"name": "w", "specs_json": {"slots": 100}})).await;
+    let jobs: Vec<Value> =
+        (0..100).map(|n| json!({"payload": {"n": n, "filler": "x".repeat(n * 100)}})).collect();
+    world.call("POST /jobs/batch", &client.token, json!({"jobs": jobs})).await;
+    let body = json!({"worker_id": 1, "submit": [], "max": 100, "start": true});
+    let given = worker.call("POST /jobs/work", body).await.body["assignments"].clone();
+    assert_eq!(given.as_array().unwrap().len(), 100);
+    let world = world.reborn().await;
+    let resumed = world.call("POST /jobs/poll", &owner.token, json!({"worker_id": 1, "resume": true})).await;
+    assert_eq!(resumed.body, json!({"assignments": given}));
+    assert_eq!(resumed.headers["content-type"], "application/json");
+}
