@@ -39,7 +39,12 @@ fn no_kill_loses_a_job_or_does_it_twice() {
             0 => pool.kill_server(),
             n => workers[usize::try_from(n % 2).unwrap()].kill9_and_restart(),
         }
-        open.retain(|id| matches!(pool.job(*id)["status"].as_str(), Some("queued" | "running")));
+        // Not all of them each time, or nobody would be harmed meanwhile.
+        let mut looks = 20;
+        open.retain(|id| {
+            looks -= 1;
+            looks < 0 || matches!(pool.job(*id)["status"].as_str(), Some("queued" | "running"))
+        });
         assert!(harm < 40 * jobs, "{} jobs do not end", open.len());
     }
     for (n, id) in (0..).zip(&ids) {

@@ -126,7 +126,7 @@ impl Core {
 }
 
 fn unauthorized() -> Refusal {
-    Refusal { status: 401, detail: "".into() }
+    Refusal { status: 401, detail: "unauthorized".into() }
 }
 
 /// A token that lasts less is renewed as if it lasted so long; otherwise there would be no end of renewing.

@@ -56,6 +56,8 @@ pub enum Action {
         /// How long the server may hold the answer back.
         wait: Millis,
     },
+    /// Take the poll with this number back: nobody waits for its answer any more.
+    TakeBack(u64),
     /// Execute; [`super::Core::ended`] says when nothing of it runs any more.
     Begin(Work),
     /// End the work with this number; [`super::Core::ended`] says when nothing of it runs any more.

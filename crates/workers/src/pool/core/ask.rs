@@ -38,6 +38,11 @@ impl Ask {
         self.on_its_way.take_if(|sent| sent.number == number)
     }
 
+    /// Waits no longer for the call on its way, if one is.
+    pub(super) fn abandon(&mut self) -> Option<Sent> {
+        self.on_its_way.take()
+    }
+
     /// It went well: the next leaves then.
     pub(super) fn again_at(&mut self, at: Timestamp) {
         (self.tries, self.next_at) = (0, at);

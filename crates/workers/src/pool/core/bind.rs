@@ -49,7 +49,10 @@ impl Core {
                 self.heard();
                 self.link.ask.again_at(now);
                 match known.into_iter().find(|known| known.name == self.settings.name) {
-                    Some(known) => self.recognise(&known, now),
+                    Some(known) => {
+                        self.note(Note::Found { worker: known.id, last_seen: known.last_seen.clone() });
+                        self.recognise(&known, now);
+                    }
                     None if is_taken => self.refuse(Over::NameTaken, now),
                     None => self.link.phase = Phase::Register,
                 }
@@ -182,7 +185,6 @@ impl Core {
             Some(theirs) if theirs == key => Phase::Bound { worker },
             Some(theirs) => return self.refuse(Over::OtherKey { key: theirs.clone() }, now),
         };
-        self.note(Note::Found { worker, last_seen: known.last_seen.clone() });
         if let Some(theirs) = known.slots.filter(|slots| *slots != u64::from(self.settings.slots)) {
             self.note(Note::OtherSlots { theirs });
         }

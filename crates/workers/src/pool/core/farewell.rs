@@ -41,13 +41,11 @@ impl Farewell {
 
 impl Core {
     /// Nothing new from now on: what runs may end by itself for a while, results are handed in; see [`Core::over`].
-    ///
-    /// Whoever takes back a poll that is on its way says so afterwards, as if it had found nobody.
     pub fn leave(&mut self, now: Timestamp) {
         if self.farewell.is_none() {
             self.farewell = Some(Farewell::new(Over::Left, now + self.settings.grace));
-            self.must_resume = false;
             self.waiting.clear();
+            self.take_back_poll(now);
         }
         self.settle(now);
     }
@@ -64,10 +62,7 @@ impl Core {
     /// Takes the next step of leaving.
     pub(super) fn take_leave(&mut self, now: Timestamp) {
         let is_idle = self.works.is_empty();
-        let is_settled = self.outbox.is_empty()
-            && !self.must_resume
-            && !self.resume.is_on_its_way()
-            && !self.poll.is_on_its_way();
+        let is_settled = self.outbox.is_empty() && !self.must_resume && !self.resume.is_on_its_way();
         let Some(farewell) = &mut self.farewell else { return };
         if !farewell.is_killed && farewell.kill_at <= now {
             farewell.is_killed = true;

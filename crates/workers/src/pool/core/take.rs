@@ -116,6 +116,17 @@ impl Core {
         self.actions.push_back(Action::Poll { number, worker, wait: self.settings.poll_wait });
     }
 
+    /// Takes back a poll that is on its way. It may have started something, which is asked for, and executed: nobody else
+    /// would until its lease is over.
+    pub(super) fn take_back_poll(&mut self, now: Timestamp) {
+        let poll = self.poll.abandon();
+        self.must_resume = poll.is_some();
+        if let Some(poll) = poll {
+            self.resume.again_at(now);
+            self.actions.push_back(Action::TakeBack(poll.number));
+        }
+    }
+
     /// Begins what waits for a slot, where one is free.
     pub(super) fn begin_waiting(&mut self) {
         let may = self.farewell.is_none() && self.can_store && self.worker().is_some();

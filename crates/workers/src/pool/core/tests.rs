@@ -421,9 +421,8 @@ fn leaving_finishes_what_runs() {
         0s   start slots=2
         0s   up
         1s   polled 64          -> begin 64; poll
-        2s   leave              -> nothing
-        2s   polled silent      -> away; resume
-        2s   resumed 64,128     -> back; begin 128; resumed 1
+        2s   leave              -> take back; resume
+        2s   resumed 64,128     -> begin 128; resumed 1
         3s   ended 64 well      -> store 64
         3s   stored 64          -> submit 64
         4s   ended 128 well     -> store 128
@@ -434,9 +433,7 @@ fn leaving_finishes_what_runs() {
         5s   over               -> left
         ",
     );
-    check(
-        "0s start\n 0s up\n 1s leave\n 1s polled silent -> away; resume\n 1s resumed silent -> nothing\n 1s over -> left",
-    );
+    check("0s start\n 0s up\n 1s leave -> take back; resume\n 1s resumed silent -> away\n 1s over -> left");
     check("0s start\n 9s leave -> nothing\n 9s over -> left");
 }
 

@@ -133,7 +133,7 @@ impl Worker {
                 Some(happened) = self.happened.recv() => self.note(happened),
                 () = leave.cancelled(), if !is_leaving => {
                     is_leaving = true;
-                    self.leave();
+                    self.core.leave((self.options.now)());
                 }
                 () = tokio::time::sleep(pause) => self.core.wake((self.options.now)()),
             }
@@ -180,16 +180,6 @@ impl Worker {
         }
     }
 
-    /// No new work; a question that waits at the server is taken back, so that nothing is handed to who is leaving.
-    fn leave(&mut self) {
-        let now = (self.options.now)();
-        self.core.leave(now);
-        if let Some((number, poll)) = self.poll.take() {
-            poll.abort();
-            self.core.polled(number, Err(Trouble::NoAnswer(None)), now);
-        }
-    }
-
     /// Does what the core wants done.
     fn act(&mut self) {
         while let Some(action) = self.core.next_action() {
@@ -216,6 +206,11 @@ impl Worker {
                     let poll = self
                         .call(async move |server| Happened::Polled(number, server.poll(worker, wait).await));
                     self.poll = Some((number, poll));
+                }
+                Action::TakeBack(number) => {
+                    if let Some((_, poll)) = self.poll.take_if(|(asked, _)| *asked == number) {
+                        poll.abort();
+                    }
                 }
                 Action::Begin(work) => self.begin(work),
                 Action::Kill(work) => {

@@ -209,6 +209,10 @@ impl Played {
             Action::Beat { number, .. } => ("beat", *number),
             Action::Resume { number, .. } => ("resume", *number),
             Action::Poll { number, .. } => ("poll", *number),
+            Action::TakeBack(number) => {
+                assert_eq!(self.calls.remove("poll"), Some(*number));
+                return;
+            }
             Action::Begin(work) => {
                 let id = work.assignment.id;
                 assert!(!self.works.values().any(|running| *running == id), "{id} runs twice");
@@ -237,6 +241,7 @@ impl Played {
             Action::Beat { worker, .. } => format!("beat {worker}"),
             Action::Resume { .. } => "resume".to_owned(),
             Action::Poll { .. } => "poll".to_owned(),
+            Action::TakeBack(_) => "take back".to_owned(),
             Action::Begin(work) => format!("begin {}", work.assignment.id),
             Action::Kill(work) => format!("kill {}", self.works[work]),
             Action::Store(submission) => match &submission.outcome {
