@@ -50,7 +50,13 @@ pub fn object() -> ObjectBuilder {
 /// A list of at most so many items.
 #[must_use]
 pub fn list(items: ObjectBuilder, len_max: usize) -> RefOr<Schema> {
-    RefOr::T(Schema::Array(ArrayBuilder::new().items(schema(items)).max_items(Some(len_max)).build()))
+    RefOr::T(Schema::Array(array(items, len_max).build()))
+}
+
+/// The same, or `null`.
+#[must_use]
+pub fn list_or_null(items: ObjectBuilder, len_max: usize) -> RefOr<Schema> {
+    RefOr::T(Schema::Array(array(items, len_max).schema_type(nullable(Type::Array)).build()))
 }
 
 /// Either the type or `null`.
@@ -75,6 +81,10 @@ pub fn may(object: ObjectBuilder, field: &str, value: ObjectBuilder) -> ObjectBu
 #[must_use]
 pub fn schema(builder: ObjectBuilder) -> RefOr<Schema> {
     RefOr::T(Schema::Object(builder.build()))
+}
+
+fn array(items: ObjectBuilder, len_max: usize) -> ArrayBuilder {
+    ArrayBuilder::new().items(schema(items)).max_items(Some(len_max))
 }
 
 fn string() -> ObjectBuilder {

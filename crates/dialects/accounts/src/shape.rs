@@ -66,15 +66,17 @@ impl Shape {
         let Some(words) = value.as_array() else {
             return self.blame(field, "Input should be a valid list");
         };
+        if words.len() > Role::ALL.len() {
+            return self.blame(field, format!("List should have at most {} items", Role::ALL.len()));
+        }
         let (mut roles, before) = (Roles::NONE, self.wrong.len());
         for (at, word) in words.iter().enumerate() {
             match word.as_str().and_then(Role::from_word) {
                 Some(role) => roles = roles.with(role),
-                None if self.wrong.len() < before + WRONG_MAX => {
+                None => {
                     let loc = vec!["body".into(), field.into(), at.into()];
                     self.wrong.push(Misfit::new(loc, NO_ROLE));
                 }
-                None => {}
             }
         }
         (self.wrong.len() == before).then_some(roles)
@@ -196,9 +198,6 @@ pub(crate) const USERNAME_CHARS_MAX: usize = 120;
 
 /// The longest password fits, however it is written; strangers may send no more.
 const BODY_BYTES_MAX: usize = 16_384;
-
-/// Of one list; the others are wrong in the same way.
-const WRONG_MAX: usize = 10;
 
 #[cfg(test)]
 mod tests {

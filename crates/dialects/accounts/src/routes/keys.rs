@@ -107,7 +107,9 @@ struct ApiKeyRequest;
 impl PartialSchema for ApiKeyRequest {
     fn schema() -> openapi::RefOr<openapi::Schema> {
         let name = schema::matching(".").max_length(Some(NAME_CHARS_MAX));
-        schema::schema(schema::must(schema::object(), "name", name).property("scopes", users::roles()))
+        schema::schema(
+            schema::must(schema::object(), "name", name).property("scopes", users::roles_or_null()),
+        )
     }
 }
 

@@ -141,13 +141,16 @@ impl Patch {
         if !is_admin && (shape.has("roles") || shape.has("active")) {
             return Err(Problem::insufficient_role());
         }
-        let mut current_password = None;
-        if !is_admin {
-            let current = shape.must("current_password", |shape, field| shape.text(field, usize::MAX));
-            current_password = current.map(Password::shown);
-            if !shape.has("password") {
-                shape.blame::<()>("password", "Field required");
-            }
+        // An ADMIN need not know it, and may give it all the same.
+        let current = |shape: &mut Shape, field: &str| shape.text(field, usize::MAX);
+        let given = if is_admin {
+            current(&mut shape, "current_password").and(None)
+        } else {
+            shape.must("current_password", current)
+        };
+        let current_password = given.map(Password::shown);
+        if !is_admin && !shape.has("password") {
+            shape.blame::<()>("password", "Field required");
         }
         let patch = Self {
             current_password,
@@ -175,7 +178,8 @@ struct UserPatch;
 
 impl PartialSchema for NewUser {
     fn schema() -> openapi::RefOr<openapi::Schema> {
-        let name = schema::matching(r"^[\p{L}\p{N}._@+-]+$").max_length(Some(USERNAME_CHARS_MAX));
+        // Readers differ in how much of \p they know; \w is letters, digits and _ for all.
+        let name = schema::matching(r"^(?!admin-token$)[\w.@+-]+$").max_length(Some(USERNAME_CHARS_MAX));
         let user = schema::must(schema::object(), "username", name);
         let user = schema::must(user, "password", password());
         schema::schema(user.property("roles", roles()).required("roles"))
@@ -184,10 +188,12 @@ impl PartialSchema for NewUser {
 
 impl PartialSchema for UserPatch {
     fn schema() -> openapi::RefOr<openapi::Schema> {
-        let patch = schema::may(schema::object(), "current_password", password());
-        let patch = schema::may(patch, "password", password()).property("roles", roles());
-        let boolean = ObjectBuilder::new().schema_type(openapi::Type::Boolean);
-        schema::schema(schema::may(patch, "active", boolean))
+        let or_null = |of: ObjectBuilder, kind| of.schema_type(schema::nullable(kind));
+        let current = or_null(schema::matching("."), openapi::Type::String);
+        let patch = schema::may(schema::object(), "current_password", current);
+        let patch = schema::may(patch, "password", or_null(password(), openapi::Type::String));
+        let patch = patch.property("roles", roles_or_null());
+        schema::schema(schema::may(patch, "active", or_null(ObjectBuilder::new(), openapi::Type::Boolean)))
     }
 }
 
@@ -198,7 +204,15 @@ fn password() -> ObjectBuilder {
     schema::matching(".").min_length(Some(8)).max_length(Some(1024))
 }
 
-/// A list of roles.
-pub(super) fn roles() -> openapi::RefOr<openapi::Schema> {
-    schema::list(schema::one_of(&Role::ALL.map(Role::as_str)), Role::ALL.len())
+fn roles() -> openapi::RefOr<openapi::Schema> {
+    schema::list(role(), Role::ALL.len())
+}
+
+/// A list of roles, if any.
+pub(super) fn roles_or_null() -> openapi::RefOr<openapi::Schema> {
+    schema::list_or_null(role(), Role::ALL.len())
+}
+
+fn role() -> ObjectBuilder {
+    schema::one_of(&Role::ALL.map(Role::as_str))
 }

@@ -85,7 +85,8 @@ async fn batch(
     get, path = "/jobs", operation_id = "pool_list_jobs", tag = "pool jobs",
     security(("user" = [])),
     params(
-        ("status" = Option<String>, Query, description = "Only these: queued, running, completed, failed or cancelled"),
+        ("status" = Option<String>, Query, description = "Only these",
+            pattern = "^(queued|running|completed|failed|cancelled)$"),
         ("limit" = Option<i64>, Query, description = "At most so many, 100 without it", minimum = 1, maximum = 1000),
         ("after" = Option<String>, Query, description = "What the page before gave as next"),
     ),

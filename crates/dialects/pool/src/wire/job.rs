@@ -20,6 +20,7 @@ pub struct Job {
     /// Only workers of this region do it.
     pub region: Option<Box<str>>,
     /// What its worker handed in.
+    #[schema(value_type = JsonText)]
     pub output: Option<JsonText>,
     /// What its worker signed for.
     pub output_hash: Option<Box<str>>,
@@ -28,6 +29,7 @@ pub struct Job {
     /// Any text; nobody here ever looks at what it leads to.
     pub artifact_uri: Option<Box<str>>,
     /// What its worker measured.
+    #[schema(value_type = JsonText)]
     pub metrics_json: Option<JsonText>,
     /// When it was handed in.
     pub created_at: Moment,

@@ -20,6 +20,7 @@ pub struct Registered {
     /// Where it is.
     pub region: Option<Box<str>>,
     /// What it has, as it was registered.
+    #[schema(value_type = JsonText)]
     pub specs_json: Option<JsonText>,
     /// What verifies its results.
     pub public_key: Option<Box<str>>,
