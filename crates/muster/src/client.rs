@@ -2,17 +2,22 @@
 
 use crate::{
     failure::{Exit, Failure},
-    reach::{self, Reach},
+    login_file::{Kept, Login, LoginFile, LoginFileError},
+    reach::{self, Access, Reach},
 };
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
-use std::{io, time::Duration};
+use std::{
+    io,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 /// A server that was found, and the token for it.
 pub(crate) struct Client {
     http: reqwest::Client,
     server: Url,
-    token: Option<String>,
+    access: Mutex<Access>,
 }
 
 /// Why the server did not do as asked.
@@ -23,9 +28,13 @@ pub(crate) enum ClientError {
     #[error("{server} answered what no muster server answers: {cause}")]
     NotOurs { server: String, cause: String },
     #[error(
-        "the server wants a token: set MUSTER_TOKEN (its own is in the file admin-token of its data directory)"
+        "the server wants a token: run `muster login` or set MUSTER_TOKEN (the server's own is in the file admin-token of its data directory)"
     )]
     Unauthorized,
+    #[error("the login of {user} at {server} is over; run `muster login`")]
+    LoginOver { user: String, server: String },
+    #[error(transparent)]
+    File(#[from] LoginFileError),
     #[error("refused: {detail}")]
     Refused { status: StatusCode, detail: String },
 }
@@ -35,7 +44,8 @@ impl ClientError {
     pub(crate) const fn exit(&self) -> Exit {
         match self {
             Self::Unreachable { .. } | Self::NotOurs { .. } => Exit::Unreachable,
-            Self::Unauthorized => Exit::Refused,
+            Self::Unauthorized | Self::LoginOver { .. } => Exit::Refused,
+            Self::File(error) => error.exit(),
             Self::Refused { status, .. } => match status.as_u16() {
                 404 => Exit::NotFound,
                 400 | 413 | 415 | 422 => Exit::Usage,
@@ -51,13 +61,20 @@ impl Client {
     pub(crate) fn find(reach: &Reach) -> Result<Self, Failure> {
         let variable = |name: &str| std::env::var(name).ok();
         let server = reach::server(reach.server.as_deref(), variable)?;
-        Ok(Self::new(server, reach::token(variable)?))
+        let access = reach::access(&server, variable)?;
+        Ok(Self::showing(server, access))
     }
 
+    /// Speaks to a server with a token that stays as it is, or none.
     pub(crate) fn new(server: Url, token: Option<String>) -> Self {
+        Self::showing(server, token.map_or(Access::Nothing, Access::Token))
+    }
+
+    fn showing(server: Url, access: Access) -> Self {
         let builder = muster_agent::http::client_for(server.as_str()).no_proxy();
         let http = builder.connect_timeout(CONNECT_MAX).timeout(ANSWER_MAX).build();
-        Self { http: http.expect("TLS fails at the first request, not here"), server, token }
+        let http = http.expect("TLS fails at the first request, not here");
+        Self { http, server, access: Mutex::new(access) }
     }
 
     /// Asks for something. `path` is given in pieces, so that no name can lead elsewhere.
@@ -160,11 +177,55 @@ impl Client {
     }
 
     async fn answer(&self, request: RequestBuilder) -> Result<Response, ClientError> {
-        let request = match &self.token {
+        let request = match self.token().await? {
             Some(token) => request.bearer_auth(token),
             None => request,
         };
         request.send().await.map_err(|error| self.unreachable(&error))
+    }
+
+    /// The token to show now. A login that ends soon is refreshed before.
+    async fn token(&self) -> Result<Option<String>, ClientError> {
+        let ageing = match &*self.access() {
+            Access::Nothing => return Ok(None),
+            Access::Token(token) => return Ok(Some(token.clone())),
+            Access::Login(login, _) if !login.is_ageing() => return Ok(Some(login.token.clone())),
+            Access::Login(_, file) => file.clone(),
+        };
+        let login = self.refresh(&ageing).await?;
+        let token = login.token.clone();
+        *self.access() = Access::Login(login, ageing);
+        Ok(Some(token))
+    }
+
+    /// Exchanges the token of a login for the next, unless another command did.
+    async fn refresh(&self, file: &LoginFile) -> Result<Login, ClientError> {
+        let lock = file.lock()?;
+        let Kept::Login(kept) = file.read(&self.server)? else { return Err(ClientError::Unauthorized) };
+        if !kept.is_ageing() {
+            return Ok(kept);
+        }
+        let over = || ClientError::LoginOver { user: kept.user.clone(), server: self.server.to_string() };
+        if kept.is_over() {
+            return Err(over());
+        }
+        let request =
+            self.http.request(Method::POST, self.url(&["auth", "refresh"])).bearer_auth(&kept.token);
+        let sent = request.send().await.map_err(|error| self.unreachable(&error))?;
+        match self.read(sent).await {
+            Ok(answer) => {
+                let login = Login::begun(&kept.user, &answer).ok_or_else(|| self.not_ours("no token"))?;
+                file.write(&self.server, Some(login.clone()), &lock)?;
+                Ok(login)
+            }
+            Err(ClientError::Unauthorized) => Err(over()),
+            // It lasts a little longer, and the server may be better by then.
+            Err(_) => Ok(kept),
+        }
+    }
+
+    fn access(&self) -> MutexGuard<'_, Access> {
+        self.access.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn read(&self, response: Response) -> Result<Value, ClientError> {
@@ -176,13 +237,22 @@ impl Client {
         let body: Result<Value, _> = serde_json::from_slice(&body);
         match body {
             Ok(body) if status.is_success() => Ok(body),
+            Ok(body) if status == StatusCode::UNAUTHORIZED && is_wrong_password(&body) => {
+                Err(refused(status, &body))
+            }
             _ if status == StatusCode::UNAUTHORIZED => Err(ClientError::Unauthorized),
             Ok(body) => Err(refused(status, &body)),
-            Err(error) => Err(ClientError::NotOurs {
-                server: self.server.to_string(),
-                cause: format!("{status}, {error}"),
-            }),
+            Err(error) => Err(self.not_ours(&format!("{status}, {error}"))),
         }
+    }
+
+    /// The server this speaks to.
+    pub(crate) const fn server(&self) -> &Url {
+        &self.server
+    }
+
+    pub(crate) fn not_ours(&self, cause: &str) -> ClientError {
+        ClientError::NotOurs { server: self.server.to_string(), cause: cause.to_owned() }
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> ClientError {
@@ -197,6 +267,11 @@ pub(crate) struct Listing<'a> {
     pub(crate) name: &'a str,
     pub(crate) query: Vec<(&'a str, String)>,
     pub(crate) limit: usize,
+}
+
+/// Then another token would not help (P1).
+fn is_wrong_password(body: &Value) -> bool {
+    body.get("detail").is_some_and(|detail| detail == "Incorrect username or password")
 }
 
 fn refused(status: StatusCode, body: &Value) -> ClientError {

@@ -3,6 +3,7 @@
 mod agent;
 mod alerts;
 mod artifact;
+mod audit;
 mod canonical;
 mod checkpoint;
 mod completions;
@@ -13,10 +14,13 @@ mod explain;
 mod gateway;
 mod guard;
 mod job;
+mod key;
 mod live_line;
+mod login;
 mod manifest;
 mod node;
 mod parameters;
+mod password;
 mod pool_worker;
 mod receipt;
 mod run;
@@ -26,6 +30,7 @@ mod session;
 mod sim_worker;
 mod simulate;
 mod stop;
+mod user;
 mod watch;
 mod worker;
 
@@ -78,6 +83,16 @@ enum Command {
     Explain(explain::Explain),
     /// List alerts, newest first
     Alerts(alerts::Alerts),
+    /// Log in at a server; client commands then act as that user
+    Login(login::Login),
+    /// End the login at a server
+    Logout(login::Logout),
+    /// Add, list and change users
+    User(user::User),
+    /// Make, list and revoke your API keys
+    Key(key::Key),
+    /// List what privileged people did, newest first
+    Audit(audit::Audit),
     /// Fetch files that tasks left behind
     Artifact(artifact::Artifact),
     /// Merge the manifest fragments of a session, and verify the result
@@ -115,6 +130,11 @@ impl Cli {
             Command::Node(node) => node.run(),
             Command::Explain(explain) => explain.run(),
             Command::Alerts(alerts) => alerts.run(),
+            Command::Login(login) => login.run(),
+            Command::Logout(logout) => logout.run(),
+            Command::User(user) => user.run(),
+            Command::Key(key) => key.run(),
+            Command::Audit(audit) => audit.run(),
             Command::Artifact(artifact) => artifact.run(),
             Command::Manifest(manifest) => manifest.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
@@ -132,8 +152,12 @@ fn converse(
     conversation: impl AsyncFnOnce(&Client) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
     let client = Client::find(reach)?;
+    block_on(conversation(&client))?
+}
+
+fn block_on<T>(conversation: impl Future<Output = T>) -> std::io::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(conversation(&client))
+    Ok(runtime.block_on(conversation))
 }
 
 #[cfg(test)]
@@ -180,6 +204,17 @@ mod tests {
             "muster node secret PC-01",
             "muster explain device d1",
             "muster alerts --json",
+            "muster login --user ann --password-stdin --server http://a:1",
+            "muster logout",
+            "muster user add ann --role CLIENT --role WORKER_OWNER --password-stdin",
+            "muster user passwd ann --password-stdin",
+            "muster user disable ann",
+            "muster user enable ann",
+            "muster user list --json",
+            "muster key add build --scope CLIENT",
+            "muster key list --json",
+            "muster key revoke 1",
+            "muster audit --json",
             "muster artifact get videos/_/PC-01/d1/r1/1.png -o shot.png",
             "muster manifest merge meta --total-frames 100 --json",
             "muster manifest verify meta --json",

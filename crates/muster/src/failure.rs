@@ -1,6 +1,9 @@
 //! How a command ends: what is said, and the exit code (I4).
 
-use crate::{client::ClientError, config::ConfigError, reach::ReachError, secrets::SecretError};
+use crate::{
+    client::ClientError, config::ConfigError, login_file::LoginFileError, reach::ReachError,
+    secrets::SecretError,
+};
 use muster_agent::{runtime::AgentError, workflow::WorkflowError};
 use muster_manifest::MergeError;
 use muster_simulation::{ReadError, RestoreError, output::OutputError};
@@ -33,6 +36,8 @@ pub(crate) enum Failure {
     Client(#[from] ClientError),
     #[error(transparent)]
     Reach(#[from] ReachError),
+    #[error(transparent)]
+    Login(#[from] LoginFileError),
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
@@ -75,6 +80,7 @@ impl Failure {
         match self {
             Self::Client(error) => error.exit(),
             Self::Reach(error) => error.exit(),
+            Self::Login(error) => error.exit(),
             Self::Config(_) | Self::Secret(_) | Self::Workflow(_) | Self::Usage(_) => Exit::Usage,
             Self::Manifest(MergeError::Directory { .. } | MergeError::TotalFrames(_)) => Exit::Usage,
             Self::Restore(RestoreError::NotEmpty(_)) | Self::Key(KeyFileError::Exposed(_)) => Exit::Refused,

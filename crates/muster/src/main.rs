@@ -6,6 +6,7 @@ mod command;
 mod config;
 mod failure;
 mod logging;
+mod login_file;
 mod output;
 mod reach;
 mod secrets;

@@ -1,12 +1,11 @@
 //! Finds the server and the token for client commands (I5).
 
-use crate::failure::Exit;
-use clap::Args;
-use std::{
-    io,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
+use crate::{
+    failure::Exit,
+    login_file::{Kept, Login, LoginFile, LoginFileError},
 };
+use clap::Args;
+use reqwest::Url;
 
 /// What every client command takes.
 #[derive(Args, Clone, Debug)]
@@ -24,10 +23,8 @@ pub(crate) struct Reach {
 pub(crate) enum ReachError {
     #[error("{0} is no address of a server; write it like http://127.0.0.1:7400")]
     Address(String),
-    #[error("others can read the token in {}: chmod 600 it first", .0.display())]
-    Exposed(PathBuf),
-    #[error("the token in {} cannot be read: {error}", path.display())]
-    Token { path: PathBuf, error: io::Error },
+    #[error(transparent)]
+    File(#[from] LoginFileError),
 }
 
 impl ReachError {
@@ -35,7 +32,7 @@ impl ReachError {
     pub(crate) const fn exit(&self) -> Exit {
         match self {
             Self::Address(_) => Exit::Usage,
-            Self::Exposed(_) | Self::Token { .. } => Exit::Refused,
+            Self::File(error) => error.exit(),
         }
     }
 }
@@ -44,41 +41,38 @@ impl ReachError {
 pub(crate) fn server(
     flag: Option<&str>,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<reqwest::Url, ReachError> {
+) -> Result<Url, ReachError> {
     let text = flag.map(str::to_owned).or_else(|| set(&variable, "MUSTER_SERVER"));
     let text = text.unwrap_or_else(|| DEFAULT_SERVER.to_owned());
-    let is_ours = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
-    let url = reqwest::Url::parse(&text).ok().filter(is_ours);
+    let is_ours = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    let url = Url::parse(&text).ok().filter(is_ours);
     url.ok_or(ReachError::Address(text))
 }
 
+/// What to show to the server.
+#[derive(Debug)]
+pub(crate) enum Access {
+    /// Nothing is known.
+    Nothing,
+    /// A token that stays as it is.
+    Token(String),
+    /// A login, which is kept in a file and must be refreshed.
+    Login(Login, LoginFile),
+}
+
 /// The token: by `MUSTER_TOKEN`, by the file that a login leaves, else by the server's own `MUSTER_ADMIN_TOKEN`.
-pub(crate) fn token(variable: impl Fn(&str) -> Option<String>) -> Result<Option<String>, ReachError> {
+pub(crate) fn access(server: &Url, variable: impl Fn(&str) -> Option<String>) -> Result<Access, ReachError> {
     if let Some(token) = set(&variable, "MUSTER_TOKEN") {
-        return Ok(Some(token));
+        return Ok(Access::Token(token));
     }
-    let in_file = login_file(&variable).map(|path| read(&path)).transpose()?.flatten();
-    Ok(in_file.or_else(|| set(&variable, "MUSTER_ADMIN_TOKEN")))
-}
-
-fn login_file(variable: &impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    let home = || set(variable, "HOME").map(|home| Path::new(&home).join(".config"));
-    let config = set(variable, "XDG_CONFIG_HOME").map(PathBuf::from).or_else(home)?;
-    Some(config.join("muster/token"))
-}
-
-fn read(path: &Path) -> Result<Option<String>, ReachError> {
-    let unreadable = |error| ReachError::Token { path: path.to_owned(), error };
-    match path.metadata() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable(error)),
-        Ok(metadata) if metadata.permissions().mode() & 0o077 != 0 => {
-            return Err(ReachError::Exposed(path.to_owned()));
+    if let Some(file) = LoginFile::find(&variable) {
+        match file.read(server)? {
+            Kept::Bare(token) => return Ok(Access::Token(token)),
+            Kept::Login(login) => return Ok(Access::Login(login, file)),
+            Kept::Nothing => {}
         }
-        Ok(_) => {}
     }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    Ok(Some(text.trim().to_owned()).filter(|token| !token.is_empty()))
+    Ok(set(&variable, "MUSTER_ADMIN_TOKEN").map_or(Access::Nothing, Access::Token))
 }
 
 /// A variable; one that is empty counts as not set.
@@ -112,18 +106,28 @@ mod tests {
     #[test]
     fn the_token_is_found_in_order() {
         let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("muster/token");
         let config = home.path().to_str().unwrap();
+        let here = server(None, variables(&[])).unwrap();
+        let token = |pairs: &[(&str, &str)]| match access(&here, variables(pairs)).unwrap() {
+            Access::Nothing => None,
+            Access::Token(token) => Some(token),
+            Access::Login(login, _) => Some(format!("login {}", login.token)),
+        };
         let admin = [("XDG_CONFIG_HOME", config), ("MUSTER_ADMIN_TOKEN", "admin")];
-        assert_eq!(token(variables(&admin)).unwrap().as_deref(), Some("admin"));
-        std::fs::create_dir(home.path().join("muster")).unwrap();
-        std::fs::write(&path, "from-file\n").unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(token(variables(&admin)), Err(ReachError::Exposed(_))));
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(token(variables(&admin)).unwrap().as_deref(), Some("from-file"));
+        assert_eq!(token(&admin).as_deref(), Some("admin"));
+        let file = LoginFile::find(&variables(&admin)).unwrap();
+        let login = Login { user: "ann".to_owned(), token: "mine".to_owned(), expires_at: 9, lifetime: 9 };
+        file.write(&here, Some(login), &file.lock().unwrap()).unwrap();
+        assert_eq!(token(&admin).as_deref(), Some("login mine"));
+        let elsewhere = access(&"http://b:1".parse().unwrap(), variables(&admin)).unwrap();
+        assert!(
+            matches!(elsewhere, Access::Token(token) if token == "admin"),
+            "no token is shown to another server"
+        );
         let given = [("XDG_CONFIG_HOME", config), ("MUSTER_TOKEN", "given")];
-        assert_eq!(token(variables(&given)).unwrap().as_deref(), Some("given"));
-        assert_eq!(token(variables(&[])).unwrap(), None);
+        assert_eq!(token(&given).as_deref(), Some("given"));
+        assert_eq!(token(&[]), None);
+        std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+        assert_eq!(access(&here, variables(&admin)).unwrap_err().exit(), Exit::Refused);
     }
 }

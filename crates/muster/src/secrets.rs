@@ -30,8 +30,10 @@ pub(crate) struct Secrets {
 /// Why there is no secret. None of these shows one.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SecretError {
-    #[error("{0} is too short: it needs at least {CHARS_MIN} characters; unset it to have one generated")]
-    TooShort(String),
+    #[error(
+        "{origin} is too short: it needs at least {chars_min} characters; unset it to have one generated"
+    )]
+    TooShort { origin: String, chars_min: usize },
     #[error("{0} holds characters that do not fit in a header: use visible ASCII without blanks")]
     Unprintable(String),
     #[error(
@@ -48,12 +50,12 @@ impl Secret {
         &self.0
     }
 
-    fn check(text: &str, origin: &str) -> Result<Self, SecretError> {
+    fn check(text: &str, origin: &str, chars_min: usize) -> Result<Self, SecretError> {
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(SecretError::Unprintable(origin.to_owned()));
         }
-        if text.len() < CHARS_MIN {
-            return Err(SecretError::TooShort(origin.to_owned()));
+        if text.len() < chars_min {
+            return Err(SecretError::TooShort { origin: origin.to_owned(), chars_min });
         }
         Ok(Self(text.to_owned()))
     }
@@ -68,11 +70,12 @@ impl std::fmt::Debug for Secret {
 impl Secrets {
     /// Finds or makes the secrets. `variable` looks one up in the environment.
     pub(crate) fn load(data: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Self, SecretError> {
-        let node = find(&variable, "NODE_AGENT_SHARED_SECRET", &data.join("node-secret"))?;
-        let admin = find(&variable, "MUSTER_ADMIN_TOKEN", &data.join("admin-token"))?;
-        let enrolment = find(&variable, "MUSTER_ENROL_SECRET", &data.join("enrol-secret"))?;
-        let token = find(&variable, "MUSTER_TOKEN_SECRET", &data.join("token-secret"))?;
-        let artifact_key = find(&|_: &str| None, "", &data.join("artifact-key"))?;
+        let named = |name, chars_min, file| find(variable(name), (name, chars_min), &data.join(file));
+        let node = named("NODE_AGENT_SHARED_SECRET", CHARS_MIN, "node-secret")?;
+        let admin = named("MUSTER_ADMIN_TOKEN", CHARS_MIN, "admin-token")?;
+        let enrolment = named("MUSTER_ENROL_SECRET", CHARS_MIN, "enrol-secret")?;
+        let token = named("MUSTER_TOKEN_SECRET", KEY_CHARS_MIN, "token-secret")?;
+        let artifact_key = find(None, ("", CHARS_MIN), &data.join("artifact-key"))?;
         let all = [&node, &admin, &enrolment, &token];
         if (1..all.len()).any(|n| all[..n].contains(&all[n])) {
             return Err(SecretError::Same);
@@ -81,13 +84,14 @@ impl Secrets {
     }
 }
 
-fn find(variable: &impl Fn(&str) -> Option<String>, name: &str, path: &Path) -> Result<Secret, SecretError> {
-    if let Some(text) = variable(name) {
-        return Secret::check(&text, name);
+/// A secret as the environment gives it, under a name and of a least length; else as its file does.
+fn find(given: Option<String>, (name, chars_min): (&str, usize), path: &Path) -> Result<Secret, SecretError> {
+    if let Some(text) = given {
+        return Secret::check(&text, name, chars_min);
     }
     let in_file = |error| SecretError::File { path: path.to_owned(), error };
     match read(path) {
-        Ok(text) => Secret::check(text.trim_end(), &path.display().to_string()),
+        Ok(text) => Secret::check(text.trim_end(), &path.display().to_string(), chars_min),
         Err(error) if error.kind() == io::ErrorKind::NotFound => generate(path).map_err(in_file),
         Err(error) => Err(in_file(error)),
     }
@@ -114,6 +118,9 @@ fn generate(path: &Path) -> io::Result<Secret> {
 
 /// Shorter ones can be guessed.
 const CHARS_MIN: usize = 16;
+
+/// Whoever has a token can try keys without asking us, as many as they like.
+const KEY_CHARS_MIN: usize = 32;
 
 #[cfg(test)]
 mod tests {
@@ -173,5 +180,11 @@ mod tests {
         let same = good.enrolment.reveal().to_owned();
         let shared = Secrets::load(data.path(), |name| name.contains("ADMIN").then(|| same.clone()));
         assert!(matches!(shared, Err(SecretError::Same)));
+        let tokens = |text: &'static str| {
+            Secrets::load(data.path(), |name| name.contains("TOKEN_SECRET").then(|| text.to_owned()))
+        };
+        let short = tokens("0123456789abcdef0123456789abcde").unwrap_err();
+        assert!(short.to_string().starts_with("MUSTER_TOKEN_SECRET is too short: it needs at least 32"));
+        assert!(tokens("0123456789abcdef0123456789abcdef").is_ok());
     }
 }

@@ -1,0 +1,88 @@
+//! `muster login` and `muster logout`: a token for the client commands (I5, P1).
+
+use super::{block_on, password};
+use crate::{
+    client::{Client, ClientError},
+    failure::{Exit, Failure},
+    login_file::{self, Kept, LoginFile},
+    output,
+    reach::{self, Reach},
+};
+use clap::Args;
+use serde_json::{Value, json};
+use std::io::{self, IsTerminal};
+
+#[derive(Debug, Args)]
+pub(crate) struct Login {
+    #[command(flatten)]
+    reach: Reach,
+    /// Who logs in; asked for on a terminal
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Read the password from standard input
+    #[arg(long)]
+    password_stdin: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logout {
+    #[command(flatten)]
+    reach: Reach,
+}
+
+impl Login {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        let (file, client) = (find_file()?, anonymous(&self.reach)?);
+        let user = match self.user {
+            Some(user) => user,
+            None if io::stdin().is_terminal() => password::ask("user")?,
+            None => return Err(Failure::Usage("no terminal to ask who logs in: use --user".to_owned())),
+        };
+        let password = password::read(self.password_stdin, "password")?;
+        let form = json!({"grant_type": "password", "username": user, "password": password});
+        let answer = block_on(client.post(&["auth", "login"], &form))??;
+        let login = login_file::Login::begun(&user, &answer).ok_or_else(|| client.not_ours("no token"))?;
+        let expires_in = login.lifetime;
+        file.write(client.server(), Some(login), &file.lock()?)?;
+        let path = file.path().display();
+        if self.reach.json {
+            output::document(&json!({
+                "server": client.server().as_str(), "user": user, "expires_in": expires_in, "file": path.to_string(),
+            }));
+        } else {
+            eprintln!("logged in at {} as {user}; the token is kept in {path}", client.server());
+        }
+        Ok(Exit::Fine)
+    }
+}
+
+impl Logout {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        let file = find_file()?;
+        let server = anonymous(&self.reach)?.server().clone();
+        let lock = file.lock()?;
+        let Kept::Login(login) = file.read(&server)? else {
+            eprintln!("not logged in at {server}");
+            return Ok(Exit::Fine);
+        };
+        let client = Client::new(server.clone(), Some(login.token));
+        match block_on(client.post(&["auth", "logout"], &Value::Null))? {
+            // It was over already.
+            Ok(_) | Err(ClientError::Unauthorized) => {}
+            Err(error) => return Err(error.into()),
+        }
+        file.write(&server, None, &lock)?;
+        eprintln!("logged out at {server}");
+        Ok(Exit::Fine)
+    }
+}
+
+fn find_file() -> Result<LoginFile, Failure> {
+    let file = LoginFile::find(&|name: &str| std::env::var(name).ok());
+    file.ok_or_else(|| Failure::Usage("nowhere to keep a token: set HOME or XDG_CONFIG_HOME".to_owned()))
+}
+
+fn anonymous(reach: &Reach) -> Result<Client, Failure> {
+    let server = reach::server(reach.server.as_deref(), |name| std::env::var(name).ok())?;
+    Ok(Client::new(server, None))
+}

@@ -1,0 +1,239 @@
+//! The file in which `muster login` keeps tokens, one per server, for its owner only (I5).
+
+use crate::failure::Exit;
+use muster_coordinator::{Clock, SystemClock};
+use reqwest::Url;
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::BTreeMap,
+    fs::{DirBuilder, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+/// Where tokens are kept.
+#[derive(Clone, Debug)]
+pub(crate) struct LoginFile(PathBuf);
+
+/// A login at one server.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Login {
+    /// Whose.
+    pub(crate) user: String,
+    /// What to show.
+    pub(crate) token: String,
+    /// When it ends, in seconds since the Unix epoch.
+    pub(crate) expires_at: i64,
+    /// How many seconds it lasts in all.
+    pub(crate) lifetime: i64,
+}
+
+/// What the file holds for a server.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    /// Nothing.
+    Nothing,
+    /// A bare token that somebody put there, for every server.
+    Bare(String),
+    /// A login.
+    Login(Login),
+}
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoginFileError {
+    #[error("others can read the token in {}: chmod 600 it first", .0.display())]
+    Exposed(PathBuf),
+    #[error("{} holds neither a token nor logins; remove it and run `muster login`", .0.display())]
+    Unreadable(PathBuf),
+    #[error("the token in {} cannot be read or written: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+}
+
+/// Nobody else changes the file while this lives.
+pub(crate) struct Lock(#[allow(dead_code, reason = "held, not used")] File);
+
+/// By server.
+type Logins = BTreeMap<String, Login>;
+
+impl LoginFileError {
+    /// The exit code that goes with it.
+    pub(crate) const fn exit(&self) -> Exit {
+        Exit::Refused
+    }
+}
+
+impl Login {
+    /// What a login or a refresh was answered with.
+    pub(crate) fn begun(user: &str, answer: &serde_json::Value) -> Option<Self> {
+        let lifetime = answer.get("expires_in")?.as_i64()?;
+        let token = answer.get("access_token")?.as_str()?.to_owned();
+        Some(Self { user: user.to_owned(), token, expires_at: now_s() + lifetime, lifetime })
+    }
+
+    /// Whether it is over.
+    pub(crate) fn is_over(&self) -> bool {
+        now_s() >= self.expires_at
+    }
+
+    /// Whether it should be refreshed: in its last third.
+    pub(crate) fn is_ageing(&self) -> bool {
+        (self.expires_at - now_s()) * 3 < self.lifetime
+    }
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Login({} until {})", self.user, self.expires_at)
+    }
+}
+
+impl LoginFile {
+    /// `$XDG_CONFIG_HOME/muster/token`, else `~/.config/muster/token`.
+    pub(crate) fn find(variable: &impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let home = || set("HOME").map(|home| Path::new(&home).join(".config"));
+        let config = set("XDG_CONFIG_HOME").map(PathBuf::from).or_else(home)?;
+        Some(Self(config.join("muster/token")))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What there is for a server.
+    pub(crate) fn read(&self, server: &Url) -> Result<Kept, LoginFileError> {
+        let Some(text) = self.text()? else { return Ok(Kept::Nothing) };
+        let text = text.trim();
+        if !text.starts_with('{') {
+            let is_token = text.bytes().all(|byte| byte.is_ascii_graphic());
+            return match text {
+                "" => Ok(Kept::Nothing),
+                token if is_token => Ok(Kept::Bare(token.to_owned())),
+                _ => Err(LoginFileError::Unreadable(self.0.clone())),
+            };
+        }
+        let login = self.logins(text)?.remove(server.as_str());
+        Ok(login.map_or(Kept::Nothing, Kept::Login))
+    }
+
+    /// Keeps others from changing it. Two commands that refresh one login at once would end each other's.
+    pub(crate) fn lock(&self) -> Result<Lock, LoginFileError> {
+        let locked = || {
+            let parent = self.0.parent().unwrap_or(Path::new("."));
+            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+            let path = self.0.with_extension("lock");
+            let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+            file.lock()?;
+            Ok(Lock(file))
+        };
+        locked().map_err(|error| self.io(error))
+    }
+
+    /// Replaces, or with `None` removes, what there is for a server. A bare token gives way.
+    pub(crate) fn write(&self, server: &Url, login: Option<Login>, _: &Lock) -> Result<(), LoginFileError> {
+        let text = self.text()?.unwrap_or_default();
+        let is_bare = !text.trim_start().starts_with('{');
+        let mut logins = if is_bare { Logins::new() } else { self.logins(&text)? };
+        match login {
+            Some(login) => _ = logins.insert(server.to_string(), login),
+            None => _ = logins.remove(server.as_str()),
+        }
+        self.replace(&logins).map_err(|error| self.io(error))
+    }
+
+    /// A reader sees the old file or the new one, nothing between.
+    fn replace(&self, logins: &Logins) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(self.0.parent().unwrap_or(Path::new(".")))?;
+        file.write_all(serde_json::to_string_pretty(logins)?.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(&self.0)?;
+        Ok(())
+    }
+
+    fn text(&self) -> Result<Option<String>, LoginFileError> {
+        match self.0.metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.io(error)),
+            Ok(metadata) if metadata.permissions().mode() & 0o077 != 0 => {
+                return Err(LoginFileError::Exposed(self.0.clone()));
+            }
+            Ok(_) => {}
+        }
+        std::fs::read_to_string(&self.0).map(Some).map_err(|error| self.io(error))
+    }
+
+    fn logins(&self, text: &str) -> Result<Logins, LoginFileError> {
+        serde_json::from_str(text).map_err(|_| LoginFileError::Unreadable(self.0.clone()))
+    }
+
+    fn io(&self, error: io::Error) -> LoginFileError {
+        LoginFileError::Io { path: self.0.clone(), error }
+    }
+}
+
+fn now_s() -> i64 {
+    SystemClock::start().now().0.div_euclid(1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(home: &Path) -> LoginFile {
+        let home = home.to_str().unwrap().to_owned();
+        LoginFile::find(&move |name: &str| (name == "HOME").then(|| home.clone())).unwrap()
+    }
+
+    fn login(token: &str) -> Login {
+        Login { user: "ann".to_owned(), token: token.to_owned(), expires_at: now_s() + 900, lifetime: 900 }
+    }
+
+    /// I5: each server has a token of its own, in a file for its owner only, that is replaced as a whole.
+    #[test]
+    fn tokens_are_kept_by_server() {
+        let home = tempfile::tempdir().unwrap();
+        let file = file(home.path());
+        let [one, two] = ["http://a:1", "https://b/muster"].map(|url| url.parse::<Url>().unwrap());
+        assert!(matches!(file.read(&one), Ok(Kept::Nothing)));
+        let lock = file.lock().unwrap();
+        file.write(&one, Some(login("t1")), &lock).unwrap();
+        file.write(&two, Some(login("t2")), &lock).unwrap();
+        file.write(&one, Some(login("t3")), &lock).unwrap();
+        drop(lock);
+        assert_eq!(file.path(), home.path().join(".config/muster/token"));
+        assert_eq!(file.path().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(matches!(file.read(&one), Ok(Kept::Login(kept)) if kept.token == "t3"));
+        file.write(&one, None, &file.lock().unwrap()).unwrap();
+        assert!(matches!(file.read(&one), Ok(Kept::Nothing)));
+        assert!(matches!(file.read(&two), Ok(Kept::Login(kept)) if kept.token == "t2"));
+    }
+
+    /// I5, I6: a file that others can read is refused; a bare token is taken; nonsense is named; no token shows.
+    #[test]
+    fn the_file_is_checked() {
+        let home = tempfile::tempdir().unwrap();
+        let (file, server) = (file(home.path()), "http://a:1".parse::<Url>().unwrap());
+        drop(file.lock().unwrap());
+        std::fs::write(file.path(), "bare-token\n").unwrap();
+        std::fs::set_permissions(file.path(), PermissionsExt::from_mode(0o644)).unwrap();
+        assert!(matches!(file.read(&server), Err(LoginFileError::Exposed(_))));
+        std::fs::set_permissions(file.path(), PermissionsExt::from_mode(0o600)).unwrap();
+        assert!(matches!(file.read(&server), Ok(Kept::Bare(token)) if token == "bare-token"));
+        for nonsense in ["{", "{\"http://a:1/\": 7}", "two words"] {
+            std::fs::write(file.path(), nonsense).unwrap();
+            assert!(matches!(file.read(&server), Err(LoginFileError::Unreadable(_))), "{nonsense}");
+        }
+        assert!(!format!("{:?}", login("hunter2")).contains("hunter2"));
+    }
+
+    /// I5: a login is refreshed in its last third, and is over at its end.
+    #[test]
+    fn a_login_ages() {
+        let at = |left| Login { expires_at: now_s() + left, ..login("t") };
+        assert!(!at(400).is_ageing() && at(200).is_ageing() && !at(200).is_over());
+        assert!(at(0).is_over() && at(-5).is_over());
+    }
+}
