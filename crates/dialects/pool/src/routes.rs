@@ -15,10 +15,9 @@ use crate::{
     translate::{Words, phrase},
 };
 use axum::Extension;
-use muster_coordinator::{PoolMember, Refusal};
+use muster_coordinator::Refusal;
 use muster_door::{Door, Problem};
 use muster_model::{Actor, Command, PoolCommand, PoolJobId, PoolReply, PoolWorkerId, Reply, UserId};
-use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
 
 /// The routes of contract P, but for those of accounts.
@@ -66,10 +65,18 @@ fn unexpected(reply: &PoolReply) -> Problem {
     Problem::internal(&format_args!("a command was answered with {reply:?}"))
 }
 
-/// A worker of the caller's; a missing one and somebody else's are told alike (P5, P8).
-fn own_worker(door: &Door, worker: PoolWorkerId, owner: UserId) -> Result<Arc<PoolMember>, Problem> {
-    let member = door.coordinator.pool().worker(worker).filter(|member| member.owner == owner);
-    member.ok_or_else(no_worker)
+/// The key of a worker of the caller's, as it was registered; a missing worker and somebody else's are told alike (P5, P8).
+async fn key_of(door: &Door, worker: PoolWorkerId, owner: UserId) -> Result<Option<Box<str>>, Problem> {
+    let found = match door.coordinator.pool().worker(worker) {
+        Some(member) => Some((member.owner, member.public_key.clone())),
+        // While a term begins memory knows nobody, and a worker that is told so in vain stops for good.
+        None => {
+            let stored = door.coordinator.read(move |reader| reader.pool_worker(worker)).await;
+            stored.map_err(refuse)?.map(|record| (record.owner, record.public_key))
+        }
+    };
+    let own = found.filter(|(known, _)| *known == owner);
+    own.map(|(_, public_key)| public_key).ok_or_else(no_worker)
 }
 
 /// A worker's id out of a path; what can be none names nothing.

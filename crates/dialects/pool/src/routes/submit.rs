@@ -1,6 +1,6 @@
 //! A worker hands in a result (P7, P8, P9).
 
-use super::{own_worker, pool_reply, refuse_result, unexpected};
+use super::{key_of, pool_reply, refuse_result, unexpected};
 use crate::{
     bodies::apart,
     keys::WorkerKeys,
@@ -38,9 +38,9 @@ async fn submit(
     BodyBytes(body): BodyBytes,
 ) -> Result<Json<Submitted>, Problem> {
     let (worker, handed) = apart(body.len(), move || read_result(&body)).await??;
-    let member = own_worker(&door, worker, owner.id)?;
-    let key = keys.read(member.public_key.as_deref())?;
-    let result = Arc::new(judge(handed, &key, member.public_key.as_deref().unwrap_or_default())?);
+    let public_key = key_of(&door, worker, owner.id).await?;
+    let key = keys.read(public_key.as_deref())?;
+    let result = Arc::new(judge(handed, &key, public_key.unwrap_or_default())?);
     let command = Command::Pool(PoolCommand::HandIn { worker, owner: owner.id, result });
     match pool_reply(door.coordinator.ask(command).await.map_err(refuse_result)?)? {
         PoolReply::Taken(taken) => Ok(Json(show_taken(&taken))),

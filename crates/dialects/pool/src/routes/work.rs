@@ -1,6 +1,6 @@
 //! A worker hands in results and asks for more work, in one call and one commit (P19).
 
-use super::{own_worker, refuse, refuse_result};
+use super::{key_of, refuse, refuse_result};
 use crate::{
     bodies::{LargeBody, apart},
     keys::WorkerKeys,
@@ -9,9 +9,8 @@ use crate::{
     wire::{SubmittedItem, WorkAnswer, WorkRequest},
 };
 use axum::{Extension, extract::State, response::Response};
-use muster_coordinator::PoolMember;
 use muster_door::{Door, Owner, Place, Problem};
-use muster_model::{PoolRejection, PoolResult, PoolTaken, PoolWork};
+use muster_model::{PoolRejection, PoolResult, PoolTaken, PoolWork, UserId};
 use std::{sync::Arc, time::Duration};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -40,9 +39,10 @@ async fn work(
     body: LargeBody,
 ) -> Result<Response, Problem> {
     let (length, bytes) = (body.bytes.len(), body.bytes.clone());
-    let worked = apart(length, move || read_work(&bytes)).await??;
-    let member = own_worker(&door, worked.worker, owner.id)?;
-    let call = Call::judge(worked, &member, &keys).await?;
+    let mut worked = apart(length, move || read_work(&bytes)).await??;
+    let public_key = key_of(&door, worked.worker, owner.id).await?;
+    let judged = judge_all(std::mem::take(&mut worked.results), public_key, &keys).await?;
+    let call = Call::new(worked, owner.id, judged);
     place.wait_apart(call.wait)?;
     let (results, handouts) = call.ask(&door).await?;
     let submitted = serde_json::to_string(&call.tell(results)).map_err(|error| Problem::internal(&error))?;
@@ -58,18 +58,15 @@ struct Call {
 }
 
 impl Call {
-    async fn judge(worked: Worked, member: &PoolMember, keys: &WorkerKeys) -> Result<Self, Problem> {
-        let Worked { worker, results, max, start, wait } = worked;
-        let ids: Vec<u64> = results.iter().map(|handed| handed.assignment.0).collect();
-        let judged = judge_all(results, member.public_key.as_deref(), keys).await?;
-        let mut work =
-            PoolWork { worker, owner: member.owner, results: Vec::new(), max, start, supply: max > 0 };
-        let mut told = Vec::with_capacity(ids.len());
-        for (id, result) in ids.into_iter().zip(judged) {
-            told.push((id, result.as_ref().err().cloned()));
+    fn new(worked: Worked, owner: UserId, results: Vec<Judged>) -> Self {
+        let Worked { worker, max, start, wait, .. } = worked;
+        let mut work = PoolWork { worker, owner, results: Vec::new(), max, start, supply: max > 0 };
+        let mut judged = Vec::with_capacity(results.len());
+        for Judged { assignment_id, result } in results {
+            judged.push((assignment_id, result.as_ref().err().cloned()));
             work.results.extend(result.ok());
         }
-        Ok(Self { work, wait, judged: told })
+        Self { work, wait, judged }
     }
 
     async fn ask(&self, door: &Door) -> Result<muster_coordinator::Worked, Problem> {
@@ -102,30 +99,35 @@ fn refused(assignment_id: u64, words: Words) -> SubmittedItem {
     SubmittedItem::Refused { assignment_id, error: detail, code: status.as_u16(), identical }
 }
 
+/// A result, or what is wrong with it.
+struct Judged {
+    assignment_id: u64,
+    result: Result<Arc<PoolResult>, Words>,
+}
+
 /// Judges results on as many cores as there are, each by itself: see `PublicKey::verify` for why not together.
 async fn judge_all(
     handed: Vec<Handed>,
-    public_key: Option<&str>,
+    public_key: Option<Box<str>>,
     keys: &WorkerKeys,
-) -> Result<Vec<Result<Arc<PoolResult>, Words>>, Problem> {
-    let key = match keys.read(public_key) {
-        Ok(key) => key,
-        Err(wrong) => return Ok(handed.iter().map(|_| Err(wrong.clone())).collect()),
-    };
-    let text: Arc<str> = public_key.unwrap_or_default().into();
-    let share = move |handed: Vec<Handed>| {
-        let (key, text) = (Arc::clone(&key), Arc::clone(&text));
-        move || handed.into_iter().map(|one| judge(one, &key, &text).map(Arc::new)).collect::<Vec<_>>()
+) -> Result<Vec<Judged>, Problem> {
+    let (key, text) = (keys.read(public_key.as_deref()), public_key.unwrap_or_default());
+    let judge_one = move |one: Handed| {
+        let assignment_id = one.assignment.0;
+        let result = key.clone().and_then(|key| judge(one, &key, text.clone()));
+        Judged { assignment_id, result: result.map(Arc::new) }
     };
     if handed.len() <= SOON_JUDGED {
-        return Ok(share(handed)());
+        return Ok(handed.into_iter().map(judge_one).collect());
     }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let each = handed.len().div_ceil(cores).max(SOON_JUDGED);
     let mut handed = handed.into_iter();
     let mut shares = Vec::new();
     while handed.len() > 0 {
-        shares.push(tokio::task::spawn_blocking(share(handed.by_ref().take(each).collect())));
+        let (share, judge_one): (Vec<Handed>, _) = (handed.by_ref().take(each).collect(), judge_one.clone());
+        let judged = move || share.into_iter().map(judge_one).collect::<Vec<Judged>>();
+        shares.push(tokio::task::spawn_blocking(judged));
     }
     let mut judged = Vec::new();
     for share in shares {

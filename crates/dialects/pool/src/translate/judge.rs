@@ -17,7 +17,7 @@ pub(crate) fn read_key_text(public_key: Option<&str>) -> Result<PublicKey, Words
 }
 
 /// Checks the signature of a result; `public_key` is the key's text, as it was registered.
-pub(crate) fn judge(handed: Handed, key: &PublicKey, public_key: &str) -> Result<PoolResult, Words> {
+pub(crate) fn judge(handed: Handed, key: &PublicKey, public_key: Box<str>) -> Result<PoolResult, Words> {
     let signature = decode_signature(&handed.signature).map_err(|error| match error {
         SignatureError::Encoding => Words::bad("Invalid signature encoding"),
         SignatureError::Length => Words::bad("Invalid signature length"),
@@ -31,7 +31,7 @@ pub(crate) fn judge(handed: Handed, key: &PublicKey, public_key: &str) -> Result
         assignment: handed.assignment,
         nonce,
         signature: handed.signature,
-        public_key: public_key.into(),
+        public_key,
         output: handed.output,
         output_hash: handed.output_hash,
         hash_matches: handed.hash_matches,
@@ -78,7 +78,7 @@ mod tests {
         let good = pair.sign(br#"{"assignment_id":15,"nonce":"nonce-submit-1","output_hash":"hash-1"}"#);
         let good = good.to_text();
         for signature in [good.clone(), format!("{good}==")] {
-            let result = judge(handed(&signature), &key, &public).unwrap();
+            let result = judge(handed(&signature), &key, public.as_str().into()).unwrap();
             assert_eq!((result.assignment.0, result.nonce, &*result.public_key), (15, None, &*public));
         }
         let other =
@@ -90,11 +90,12 @@ mod tests {
             (&encode_base64url(&[0; 64]), "Signature verification failed"),
             (&other, "Signature verification failed"),
         ] {
-            assert_eq!(text(judge(handed(signature), &key, &public)), words, "{signature}");
+            assert_eq!(text(judge(handed(signature), &key, public.as_str().into())), words, "{signature}");
         }
         // 32 bytes that are no curve point are a key under which nothing verifies.
         let no_point = encode_base64url(&[255; 32]);
-        let words = text(judge(handed(&good), &read_key_text(Some(&no_point)).unwrap(), &no_point));
+        let words =
+            text(judge(handed(&good), &read_key_text(Some(&no_point)).unwrap(), no_point.as_str().into()));
         assert_eq!(words, "Signature verification failed");
     }
 }
