@@ -8,6 +8,7 @@ use crate::{
 use muster_artifacts::DirectoryStore;
 use muster_coordinator::{Coordinator, Options};
 use muster_door::{Door, Keys};
+use muster_gateway::Limiter;
 use muster_nodes::Artifacts;
 use muster_simulation::{Simulation, output::OutputRoot};
 use muster_store::{MemoryStore, Store, StoreError};
@@ -78,7 +79,9 @@ pub(crate) fn routes(door: Door, behind: Behind, config: &Config) -> axum::Route
         nodes.merge(muster_operations::routes()).merge(muster_simulation::routes(&door, simulation));
     let accounts = muster_accounts::routes(&door, config.pool.accounts);
     let dialects = dialects.merge(accounts).merge(muster_pool::routes());
-    muster_operations::speak_postgrest(muster_door::assemble(door, dialects))
+    let limiter = Arc::new(Limiter::new(config.rates).sparing(&config.door.trusted_proxies));
+    let router = muster_gateway::limited(muster_door::assemble(door, dialects), limiter);
+    muster_operations::speak_postgrest(router)
 }
 
 fn make_directory(path: &Path) -> Result<(), Failure> {

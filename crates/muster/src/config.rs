@@ -12,6 +12,7 @@ pub(crate) use simulation::SimulationConfig;
 
 use layers::Origin;
 use muster_door::DoorSettings;
+use muster_gateway::Rates;
 use muster_model::{Millis, Settings};
 use muster_nodes::ArtifactSettings;
 use read::Reading;
@@ -30,6 +31,8 @@ pub(crate) struct Config {
     /// How long ended work is kept.
     pub(crate) history: Millis,
     pub(crate) door: DoorSettings,
+    /// How often whom may ask.
+    pub(crate) rates: Rates,
     pub(crate) artifacts: ArtifactSettings,
     pub(crate) simulation: SimulationConfig,
     pub(crate) pool: PoolConfig,
@@ -86,6 +89,7 @@ impl Config {
             queue_length: read.count("server.queue_length", 1, 1_000_000)?,
             history: read.days("retention.history_days")?,
             door: door_settings(&read)?,
+            rates: rates(&read)?,
             artifacts: artifact_settings(&read)?,
             pool: pool::pool_config(&read)?,
             settings: rule_settings(&read)?,
@@ -118,6 +122,14 @@ fn door_settings(read: &Reading<'_>) -> Result<DoorSettings, ConfigError> {
         public_url: read.opt_url("server.public_url")?,
         trusted_proxies: read.addresses("server.trusted_proxies")?,
         ..DoorSettings::default()
+    })
+}
+
+fn rates(read: &Reading<'_>) -> Result<Rates, ConfigError> {
+    Ok(Rates {
+        per_key: read.count("server.rate_per_key", 0, 10_000_000)?,
+        per_address: read.count("server.rate_per_address", 0, 10_000_000)?,
+        burst: read.count("server.rate_burst", 1, 10_000_000)?,
     })
 }
 
