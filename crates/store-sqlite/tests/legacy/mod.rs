@@ -182,6 +182,19 @@ fn a_moment_that_cannot_be_read_is_named_and_nothing_is_changed() {
     }
 }
 
+/// P12: the same in a file of ours.
+#[test]
+fn a_moment_of_ours_that_cannot_be_read_is_named_and_nothing_is_changed() {
+    let directory = ours(&format!(
+        "ALTER TABLE workers ADD COLUMN last_heartbeat_at TEXT;
+         {INSERT} last_heartbeat_at) VALUES (1, 'a', 1, 'online', 1, 0, 0, 0, 5, 'yesterday')"
+    ));
+    let StoreError::Corrupt(what) = refusal(directory.path()) else { panic!("it went unnoticed") };
+    assert!(what.starts_with("workers a: last_heartbeat_at = yesterday is no moment"), "{what}");
+    let kept = "SELECT last_heartbeat_at FROM workers";
+    assert_eq!(shell(directory.path()).query_row(kept, [], |row| row.get(0)), Ok("yesterday".to_owned()));
+}
+
 #[test]
 fn other_files_of_somebody_else_are_refused_all_the_same() {
     for sql in [

@@ -112,7 +112,9 @@ fn nothing_before_the_oldest_open_job_is_looked_at(fixture: &mut dyn Fixture) {
 fn the_counters_are_loaded(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     let counters = |next_job| PoolCounters { next_worker: 3, next_job, oldest_open: 2 };
-    desk.commit([changed(counters(5)), changed(counters(7)), changed(counters(6))]);
+    desk.commit([changed(counters(5)), changed(counters(9)), changed(counters(7))]);
+    // As told, whatever was told before.
+    desk.commit([changed(counters(6))]);
     let mut desk = desk.reopen(fixture);
     let loaded = desk.load();
     let told = loaded.iter().filter_map(|loaded| match loaded {
