@@ -1,9 +1,13 @@
 //! Gives each request an id, a line in the log and a place in the counts.
 
-use crate::{Metrics, metrics::Counted};
+use crate::{
+    Metrics,
+    metrics::Counted,
+    request_id::{REQUEST_ID, request_id},
+};
 use axum::{
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, header},
+    http::{HeaderMap, HeaderValue, Method, header},
     middleware::Next,
     response::Response,
 };
@@ -46,17 +50,6 @@ fn finish_headers(headers: &mut HeaderMap, id: HeaderValue) {
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// The caller's own id if it is harmless, else a new one.
-fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let is_fine = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    let given = headers.get(REQUEST_ID);
-    let given = given.filter(|id| (1..=64).contains(&id.len()) && id.as_bytes().iter().all(is_fine));
-    given.cloned().unwrap_or_else(|| {
-        let id = format!("{:016x}", rand::random::<u64>());
-        HeaderValue::from_str(&id).expect("hexadecimal digits make a header value")
-    })
-}
-
 /// Methods are free text; as a label that would let callers fill our memory.
 fn method_name(method: &Method) -> &'static str {
     match method.as_str() {
@@ -70,8 +63,6 @@ fn method_name(method: &Method) -> &'static str {
         _ => "OTHER",
     }
 }
-
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 #[cfg(test)]
 mod tests {

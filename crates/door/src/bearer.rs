@@ -49,7 +49,8 @@ pub(crate) fn identify(door: &Door, token: Option<&str>) -> Result<Bearer, Probl
 }
 
 /// The token in `Authorization: Bearer`.
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+#[must_use]
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = only(headers, header::AUTHORIZATION.as_str())?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

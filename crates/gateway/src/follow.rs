@@ -1,17 +1,12 @@
 //! Gives each request an id and a line in the log, and refuses what cannot be read in one way (P16).
 
-use crate::{
-    head::Flaw,
-    limit::is_probe,
-    problems,
-    request_id::{REQUEST_ID, request_id},
-    screen::Verdict,
-};
+use crate::{head::Flaw, limit::is_probe, problems, screen::Verdict};
 use axum::{
     extract::Request,
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use muster_door::{REQUEST_ID, request_id};
 use tokio::time::Instant;
 use tracing::Instrument;
 

@@ -10,7 +10,6 @@
 
 mod admission;
 mod answer;
-mod bearer;
 mod buckets;
 mod client;
 mod coordinator;
@@ -27,7 +26,6 @@ mod pass;
 mod problems;
 mod rates;
 mod request_headers;
-mod request_id;
 mod scanner;
 mod screen;
 mod source;

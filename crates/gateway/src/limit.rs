@@ -1,17 +1,13 @@
 //! The limiter as a layer, for servers that have no gateway before them (P16, I9).
 
-use crate::{
-    Limiter,
-    bearer::bearer,
-    request_id::{REQUEST_ID, request_id},
-};
+use crate::Limiter;
 use axum::{
     Router,
     extract::{Request, State},
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use muster_door::{Peer, Problem};
+use muster_door::{Peer, Problem, REQUEST_ID, bearer, request_id};
 use std::sync::Arc;
 use tokio::time::Instant;
 

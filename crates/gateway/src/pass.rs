@@ -3,13 +3,11 @@
 use crate::{
     admission::{admit, is_open},
     answer::passed_on,
-    bearer::bearer,
     coordinators::{Head, status_of},
     deliver::{Delivery, may_repeat},
     gateway::Parts,
     problems,
     request_headers::outgoing,
-    request_id::request_id,
     source::Source,
     tokens::Standing,
 };
@@ -18,7 +16,7 @@ use axum::{
     extract::{Request, State},
     http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, uri::PathAndQuery},
 };
-use muster_door::{Peer, Problem};
+use muster_door::{Peer, Problem, bearer, request_id};
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 

@@ -1,8 +1,8 @@
 //! The headers of a request as the coordinator gets them (P16).
 
-use crate::{hop, request_id::REQUEST_ID};
+use crate::hop;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
-use muster_door::Peer;
+use muster_door::{Peer, REQUEST_ID};
 
 /// Makes the headers that travel on. What a caller says about whom it stands for is replaced by what is known.
 pub(crate) fn outgoing(headers: &HeaderMap, peer: Option<Peer>, id: HeaderValue) -> HeaderMap {

@@ -36,6 +36,18 @@ impl Scale {
         let bits = (number + 0.0).to_bits().cast_signed();
         Self(bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed())
     }
+
+    /// Its place in the order of numbers, for a store.
+    #[must_use]
+    pub const fn place(self) -> i64 {
+        self.0
+    }
+
+    /// The number at a place that [`Self::place`] gave.
+    #[must_use]
+    pub const fn at(place: i64) -> Self {
+        Self(place)
+    }
 }
 
 impl Specs {

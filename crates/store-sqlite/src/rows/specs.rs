@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The text of qualities.
 pub(crate) fn text(specs: &Specs) -> Option<String> {
     let pair = |(name, quality): (&str, &Quality)| match quality {
-        Quality::Amount(scale) => Value::from(vec![Value::from(name), Value::from(place(*scale))]),
+        Quality::Amount(scale) => Value::from(vec![Value::from(name), Value::from(scale.place())]),
         Quality::Exactly(text) => Value::from(vec![name, text]),
     };
     let pairs: Vec<Value> = specs.iter().map(pair).collect();
@@ -25,28 +25,11 @@ pub(crate) fn parse(text: &str) -> Option<Specs> {
         };
         let quality = match quality {
             Value::String(text) => Quality::Exactly(text.as_str().into()),
-            other => Quality::Amount(scale(other.as_i64()?)),
+            other => Quality::Amount(Scale::at(other.as_i64()?)),
         };
         Some((name.as_str()?.into(), quality))
     });
     pairs.collect::<Option<Vec<_>>>().map(Specs::new)
-}
-
-/// The place of an amount in the order of numbers: found by halving, for an amount can only be compared.
-fn place(amount: Scale) -> i64 {
-    let (mut below, mut at) = (i128::from(i64::MIN) - 1, i128::from(i64::MAX));
-    while at - below > 1 {
-        let middle = below + (at - below) / 2;
-        let is_below = i64::try_from(middle).is_ok_and(|place| scale(place) < amount);
-        *(if is_below { &mut below } else { &mut at }) = middle;
-    }
-    i64::try_from(at).expect("the search ends within the numbers it began with")
-}
-
-/// The amount at a place: numbers stand in the order of their bits, those below zero in the reverse.
-fn scale(place: i64) -> Scale {
-    let bits = place ^ ((place >> 63).cast_unsigned() >> 1).cast_signed();
-    Scale::new(f64::from_bits(bits.cast_unsigned()))
 }
 
 #[cfg(test)]

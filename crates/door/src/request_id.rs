@@ -2,8 +2,9 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The caller's own id if it is harmless, else a new one; the same rule as at the coordinator's door.
-pub(crate) fn request_id(headers: &HeaderMap) -> HeaderValue {
+/// The caller's own id if it is harmless, else a new one.
+#[must_use]
+pub fn request_id(headers: &HeaderMap) -> HeaderValue {
     let is_fine = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let mut given = headers.get_all(REQUEST_ID).iter();
     let first = given.next().filter(|id| (1..=64).contains(&id.len()) && id.as_bytes().iter().all(is_fine));
@@ -14,7 +15,7 @@ pub(crate) fn request_id(headers: &HeaderMap) -> HeaderValue {
 }
 
 /// The header that carries it, both ways.
-pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 #[cfg(test)]
 mod tests {
