@@ -31,7 +31,8 @@ async fn register() {
     }
 }
 
-/// P4: `GET /workers` lists only the caller's own, with the document's fields and values.
+/// P4, P12: `GET /workers` lists only the caller's own, with the document's fields and values; `last_heartbeat_at` is no
+/// longer among them.
 #[tokio::test(flavor = "multi_thread")]
 async fn list_workers() {
     let world = World::new().await;
@@ -50,6 +51,7 @@ async fn list_workers() {
     let expected = json!({"id": 2, "name": "worker-owned", "owner_user_id": owner.id, "status": "offline",
         "region": null, "specs_json": null, "public_key": null, "last_seen_at": null});
     assert_eq!(listed[0], expected);
+    assert!(!answer.text.contains("last_heartbeat_at"));
 }
 
 /// P5: `POST /workers/heartbeat`; the worker is online; a missing one and somebody else's are not found.
