@@ -36,7 +36,7 @@ pub(crate) fn carry_out(
         PoolCommand::Poll { worker, owner, start, supply } => {
             supply::poll(pool, (worker, owner), (start, supply), &mut step)
         }
-        PoolCommand::Resume { worker, owner } => supply::resume(pool, (worker, owner)),
+        PoolCommand::Resume { worker, owner } => supply::resume(pool, (worker, owner), &mut step),
         PoolCommand::HandIn { worker, owner, result } => {
             owned(pool, worker, owner)?;
             pool.expire(worker, context.now, step.events);

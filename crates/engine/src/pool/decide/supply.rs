@@ -35,8 +35,13 @@ pub(super) fn poll(
 }
 
 /// What a worker had started: asked for after a crash (P6).
-pub(super) fn resume(pool: &Pool, (worker, owner): (PoolWorkerId, UserId)) -> Decided {
+pub(super) fn resume(
+    pool: &mut Pool,
+    (worker, owner): (PoolWorkerId, UserId),
+    step: &mut Step<'_>,
+) -> Decided {
     owned(pool, worker, owner)?;
+    see(pool, worker, step);
     let held = pool.members.get(&worker).map(|member| member.live.as_slice()).unwrap_or_default();
     let started = held.iter().filter(|id| pool.lease(**id).is_some_and(|lease| lease.started));
     Ok(PoolReply::Assignments(started.filter_map(|id| handout_of(pool, *id)).collect()))
@@ -92,7 +97,8 @@ fn begin(pool: &mut Pool, assignment: AssignmentId, step: &mut Step<'_>) {
 fn grant(pool: &mut Pool, worker: PoolWorkerId, started: bool, step: &mut Step<'_>) -> Option<AssignmentId> {
     let member = pool.members.get(&worker)?;
     let full = !member.has_free_slot() && !pool.has_bug(Mutant::PoolSlotsIgnored);
-    if full || !member.may_work() {
+    let drained = member.draining && pool.has_bug(Mutant::PoolDrainIgnored);
+    if full || !(member.may_work() || drained && member.online) {
         return None;
     }
     let job = pool.ready.next_for(member)?;

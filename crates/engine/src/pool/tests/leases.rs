@@ -88,8 +88,11 @@ fn what_was_started_is_told() {
     world.submit(vec![job(), job()]);
     let (one, _) = (world.poll_with(worker, true).unwrap(), world.poll(worker).unwrap());
     world.restart();
-    let resume = PoolCommand::Resume { worker: worker.id, owner: worker.owner };
-    assert_eq!(world.ask(resume), Ok(PoolReply::Assignments(vec![one])));
+    let resume = || PoolCommand::Resume { worker: worker.id, owner: worker.owner };
+    for _ in 0..2 {
+        world.pass(800);
+        assert_eq!(world.ask(resume()), Ok(PoolReply::Assignments(vec![one])), "and it renews as any poll");
+    }
 }
 
 /// P5: offline leases live on until their lease is over; then every attempt is a new assignment with a new nonce.
