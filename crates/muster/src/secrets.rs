@@ -143,6 +143,7 @@ mod tests {
             ("node-secret", &first.node),
             ("admin-token", &first.admin),
             ("enrol-secret", &first.enrolment),
+            ("token-secret", &first.token),
             ("artifact-key", &first.artifact_key),
         ];
         for (file, secret) in files {
@@ -176,7 +177,10 @@ mod tests {
             let error = load(node, admin).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
         }
-        assert_eq!(format!("{good:?}"), "Secrets { node: …, admin: …, enrolment: …, artifact_key: … }");
+        assert_eq!(
+            format!("{good:?}"),
+            "Secrets { node: …, admin: …, enrolment: …, token: …, artifact_key: … }"
+        );
         let same = good.enrolment.reveal().to_owned();
         let shared = Secrets::load(data.path(), |name| name.contains("ADMIN").then(|| same.clone()));
         assert!(matches!(shared, Err(SecretError::Same)));
