@@ -1,5 +1,6 @@
-//! `muster demo`: the real server on a store that is thrown away, three real agents with simulated devices and three real
-//! simulation workers, each a process of its own, and runs and sessions that flow through the real HTTP API (I2).
+//! `muster demo`: the real server on a store that is thrown away, three real agents with simulated devices, three real
+//! simulation workers and four real workers of a pool, each a process of its own, and runs, sessions and jobs that flow
+//! through the real HTTP API (I2).
 
 mod agent;
 mod check;
@@ -11,6 +12,7 @@ mod ledger;
 mod life;
 mod paint;
 mod plan;
+mod pool;
 mod process;
 mod report;
 mod server;
@@ -25,7 +27,7 @@ use crate::{
     failure::{Exit, Failure},
     logging, output,
 };
-use check::{Evidence, Finding, FrameEvidence};
+use check::{Evidence, Finding, FrameEvidence, PoolEvidence};
 use clap::Args;
 use conductor::{Cast, Conductor, Performance};
 use farm::{Farm, FarmRest};
@@ -34,9 +36,10 @@ use footage::Footage;
 use ledger::Ledger;
 use paint::Paint;
 use plan::{DEVICES_PER_PC, PCS, Plan};
+use pool::{MEMBERS, Pool, PoolRest};
 use server::Server;
 use std::{io::IsTerminal, time::Duration};
-use summary::{FrameSummary, Summary};
+use summary::{FrameSummary, PoolSummary, Summary};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{oneshot, watch},
@@ -50,7 +53,7 @@ pub(crate) struct Demo {
     /// Go on for so many seconds, then cancel what is open and close
     #[arg(long, value_name = "S", value_parser = seconds)]
     duration: Option<Duration>,
-    /// End when each planned run and the session of frames have ended once
+    /// End when each planned run, the session of frames and the jobs of the pool have ended once
     #[arg(long)]
     exit_when_done: bool,
     /// Where to listen; port 0 takes a free one
@@ -68,6 +71,8 @@ struct Played {
     rest: Rest,
     farm: Farm,
     farm_rest: FarmRest,
+    pool: Pool,
+    pool_rest: PoolRest,
     callbacks: u64,
     elapsed: Duration,
 }
@@ -77,14 +82,17 @@ impl Played {
         let Self { performance: Performance { runs, returned }, fleet, rest, farm, farm_rest, .. } = self;
         let (sessions, losses) = (farm.sessions(), farm.losses());
         let frames = FrameEvidence { sessions, losses, ledger, footage, rest: farm_rest };
-        Evidence { plan: PLAN, runs, ledger, crashes: fleet.crashes(), rest, returned, frames }
+        let (jobs, losses) = (self.pool.jobs(), self.pool.losses());
+        let pool = PoolEvidence { jobs, losses, ledger: &ledger.pool, rest: &self.pool_rest };
+        Evidence { plan: PLAN, runs, ledger, crashes: fleet.crashes(), rest, returned, frames, pool }
     }
 
     fn summary<'a>(&'a self, server: &'a str, ledger: &'a Ledger, findings: &'a [Finding]) -> Summary<'a> {
         let Self { performance: Performance { runs, .. }, fleet, farm, .. } = self;
         let (seed, callbacks, elapsed) = (PLAN.seed, self.callbacks, self.elapsed);
         let frames = FrameSummary { farm, ledger };
-        Summary { server, seed, runs, fleet, ledger, frames, findings, callbacks, elapsed }
+        let pool = PoolSummary { pool: &self.pool, ledger: &ledger.pool };
+        Summary { server, seed, runs, fleet, ledger, frames, pool, findings, callbacks, elapsed }
     }
 }
 
@@ -127,15 +135,16 @@ impl Demo {
     /// Everything that moves.
     async fn play(&self, server: &Server, stop: watch::Receiver<bool>) -> Result<Played, Failure> {
         let (mut fleet, mut farm) = (Fleet::start(server).await?, Farm::start(server).await?);
+        let mut pool = Pool::start(server).await?;
         let began = Instant::now();
         let mut view = View::new(server.slots, PCS.len());
-        let cast = Cast { fleet: &mut fleet, farm: &mut farm, view: &mut view };
+        let cast = Cast { fleet: &mut fleet, farm: &mut farm, pool: &mut pool, view: &mut view };
         let performance = self.conduct(Conductor::new(PLAN, server, cast, stop)).await?;
         let rest = fleet.finish(server).await?;
         let (callbacks, elapsed) = (server.callbacks(), began.elapsed());
-        let farm_rest = farm.finish(server).await?;
+        let (farm_rest, pool_rest) = (farm.finish(server).await?, pool.finish().await?);
         view.close();
-        Ok(Played { performance, fleet, rest, farm, farm_rest, callbacks, elapsed })
+        Ok(Played { performance, fleet, rest, farm, farm_rest, pool, pool_rest, callbacks, elapsed })
     }
 
     /// Plays rounds until there has been enough.
@@ -193,6 +202,10 @@ impl Demo {
             format!(
                 "             {} real simulation workers, one of which has its tasks brought to it",
                 WORKERS.len()
+            ),
+            format!(
+                "             {} real pool workers of different owners, one of which lies about its results",
+                MEMBERS.len()
             ),
             String::new(),
             format!("  API    {}", paint.accent(url)),

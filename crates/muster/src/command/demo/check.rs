@@ -1,6 +1,7 @@
 //! Compares the server's tables with the plan and with what became of the agents: nothing lost, nothing doubled.
 
 mod frames;
+mod pool;
 mod rows;
 mod trail;
 
@@ -12,6 +13,7 @@ use super::{
     plan::Plan,
 };
 pub(super) use frames::FrameEvidence;
+pub(super) use pool::PoolEvidence;
 use rows::{Comparison, Trails};
 use std::collections::BTreeMap;
 
@@ -31,6 +33,7 @@ pub(super) struct Evidence<'a> {
     pub(super) rest: &'a Rest,
     pub(super) returned: &'a [String],
     pub(super) frames: FrameEvidence<'a>,
+    pub(super) pool: PoolEvidence<'a>,
 }
 
 impl Evidence<'_> {
@@ -49,6 +52,7 @@ impl Evidence<'_> {
             self.agents_at_rest(),
         ];
         findings.extend(self.frames.findings());
+        findings.extend(self.pool.findings());
         findings
     }
 
@@ -223,4 +227,8 @@ fn good(says: String) -> Finding {
 
 fn bad(says: String) -> Finding {
     Finding { is_good: false, says }
+}
+
+fn counted(count: u64, one: &str, more: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { more })
 }

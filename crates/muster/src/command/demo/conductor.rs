@@ -1,10 +1,11 @@
 //! Plays the script: submits the runs of each act, watches them, cancels one, returns devices to service; and beside all
-//! acts of a round, a session of frames.
+//! acts of a round, a session of frames and the jobs of the pool.
 
 use super::{
     farm::Farm,
     fleet::Fleet,
     plan::{Device, PCS, Plan, ROUND, RunPlan, Twist},
+    pool::Pool,
     server::Server,
     view::{Scene, View},
 };
@@ -53,6 +54,7 @@ pub(super) struct Performance {
 pub(super) struct Cast<'a> {
     pub(super) fleet: &'a mut Fleet,
     pub(super) farm: &'a mut Farm,
+    pub(super) pool: &'a mut Pool,
     pub(super) view: &'a mut View,
 }
 
@@ -163,8 +165,9 @@ impl<'a> Conductor<'a> {
             return Ok(());
         }
         self.cast.farm.submit().await?;
+        self.cast.pool.submit().await?;
         self.play_acts().await?;
-        self.see_session_through().await
+        self.see_rest_through().await
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -209,9 +212,9 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Watches what is left of the session when all runs are over.
-    async fn see_session_through(&mut self) -> Result<(), Failure> {
-        while !self.cast.farm.is_done() {
+    /// Watches what is left of the session and of the pool's jobs when all runs are over.
+    async fn see_rest_through(&mut self) -> Result<(), Failure> {
+        while !self.cast.farm.is_done() || !self.cast.pool.is_done() {
             self.look(self.done.runs.len()).await?;
             tokio::time::sleep(BETWEEN_LOOKS).await;
         }
@@ -220,8 +223,10 @@ impl<'a> Conductor<'a> {
 
     /// Looks at everything once, from that run on.
     async fn look(&mut self, first: usize) -> Result<(), Failure> {
-        self.cast.fleet.look().await?;
-        self.cast.farm.look(self.is_stopping()).await?;
+        let is_stopping = self.is_stopping();
+        let Cast { fleet, farm, pool, .. } = &mut self.cast;
+        // Side by side: whoever is to be killed in the middle of something is not seen in the middle of it for long.
+        tokio::try_join!(fleet.look(), farm.look(is_stopping), pool.look(is_stopping))?;
         for place in first..self.done.runs.len() {
             self.follow(place).await?;
         }
@@ -230,6 +235,7 @@ impl<'a> Conductor<'a> {
             act: first,
             agents: self.cast.fleet.agents(),
             farm: self.cast.farm,
+            pool: self.cast.pool,
             callbacks: self.server.callbacks(),
             elapsed: self.began.elapsed(),
         });

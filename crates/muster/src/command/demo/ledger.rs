@@ -1,8 +1,11 @@
 //! The server's own tables after it stopped, read as anybody could: with plain SQL.
 
+pub(super) mod pool;
+
 use super::report::Report;
 use crate::failure::Failure;
 use muster_store::StoreError;
+use pool::PoolLedger;
 use rusqlite::{Connection, OpenFlags, Row};
 use std::{collections::BTreeMap, path::Path};
 
@@ -31,6 +34,7 @@ pub(super) struct Ledger {
     pub(super) ranges: Vec<DoneRange>,
     /// Ranges of frames that nobody ended.
     pub(super) open_ranges: u64,
+    pub(super) pool: PoolLedger,
 }
 
 /// One row of `sim_tasks` that is done.
@@ -79,6 +83,7 @@ impl Ledger {
                 db,
                 "SELECT count(*) FROM sim_tasks WHERE status NOT IN ('completed', 'cancelled')",
             )?,
+            pool: PoolLedger::query(db)?,
         })
     }
 }

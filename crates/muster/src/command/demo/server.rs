@@ -72,7 +72,12 @@ impl Server {
 
     /// An operator's connection to it.
     pub(super) fn client(&self) -> Client {
-        Client::new(self.url.parse().expect("made from a socket's address"), Some(self.admin_token.clone()))
+        self.client_with(Some(self.admin_token.clone()))
+    }
+
+    /// The connection of whoever has a token, or none.
+    pub(super) fn client_with(&self, token: Option<String>) -> Client {
+        Client::new(self.url.parse().expect("made from a socket's address"), token)
     }
 
     pub(super) fn token_file(&self) -> PathBuf {
@@ -129,12 +134,15 @@ fn settings(listen: &str, data: &Path) -> Result<Config, Failure> {
 }
 
 /// The defaults, but that a job which a killed agent had not begun is handed out again within the demo, not after it, and
-/// that a killed worker is missed as soon. That workers are killed in every round is not held against them.
+/// that a killed worker is missed as soon. That workers are killed in every round is not held against them. Whoever watches
+/// the demo for a week finds the pool's people logged in still.
 const SETTINGS: &str = "[nodes]
 redeliver_after_s = 1
 [simulation]
 heartbeat_ms = 250
 quarantine_after = 1000
+[pool]
+token_ttl_s = 604800
 ";
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! How the demo closes: what each run and each node did, and what the check found.
 
 mod frames;
+mod pool;
 
 pub(super) use frames::FrameSummary;
+pub(super) use pool::PoolSummary;
 
 use super::{
     check::Finding,
@@ -24,6 +26,7 @@ pub(super) struct Summary<'a> {
     pub(super) fleet: &'a Fleet,
     pub(super) ledger: &'a Ledger,
     pub(super) frames: FrameSummary<'a>,
+    pub(super) pool: PoolSummary<'a>,
     pub(super) findings: &'a [Finding],
     /// Callbacks that the server took, heartbeats and repeats included.
     pub(super) callbacks: u64,
@@ -52,6 +55,8 @@ impl Summary<'_> {
             self.node_table(is_terminal),
             self.frames.session_table(is_terminal),
             self.frames.worker_table(is_terminal),
+            self.pool.job_table(is_terminal),
+            self.pool.worker_table(is_terminal),
         ];
         for table in tables {
             // Writing to a string cannot fail.
@@ -82,6 +87,7 @@ impl Summary<'_> {
             "nodes": self.nodes(),
             "sessions": self.frames.sessions(),
             "workers": self.frames.workers(),
+            "pool": self.pool.document(),
             "totals": {
                 "callbacks": self.callbacks,
                 "callbacks_per_s": self.callbacks_per_s(),
@@ -210,6 +216,7 @@ fn tint(paint: Paint, table: &str) -> String {
     let table = table.replace(" success ", &paint.good(" success "));
     let table = table.replace(" completed ", &paint.good(" completed "));
     let table = table.replace(" cancelled ", &paint.note(" cancelled "));
+    let table = table.replace(" banned ", &paint.note(" banned "));
     table.replace(" failed ", &paint.bad(" failed "))
 }
 

@@ -1,15 +1,18 @@
 //! The demo while it runs: bars on a terminal, a line now and then anywhere else.
 
 mod frames;
+mod pool;
 
 use super::{
     agent::Agent,
     conductor::{Counts, Performed},
     farm::Farm,
     paint::{Paint, grouped},
+    pool::Pool,
 };
 use frames::{session_line, session_words};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pool::{BANNED, pool_line, pool_words};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     io::IsTerminal,
@@ -26,8 +29,12 @@ pub(super) struct View {
     told: BTreeSet<usize>,
     /// How many sessions' ends were told.
     sessions_told: usize,
+    /// How many rounds' ends of the pool were told.
+    rounds_told: usize,
     /// Agents and workers that were told to be down.
     down: BTreeSet<&'static str>,
+    /// Workers of the pool that were told to be shut out.
+    banned: BTreeSet<&'static str>,
     spoke_at: Duration,
 }
 
@@ -38,6 +45,7 @@ pub(super) struct Scene<'a> {
     pub(super) act: usize,
     pub(super) agents: &'a [Agent],
     pub(super) farm: &'a Farm,
+    pub(super) pool: &'a Pool,
     /// Callbacks that the server has taken.
     pub(super) callbacks: u64,
     pub(super) elapsed: Duration,
@@ -51,6 +59,7 @@ struct Stage {
     space: ProgressBar,
     nodes: Vec<ProgressBar>,
     session: ProgressBar,
+    pool: ProgressBar,
     total: ProgressBar,
 }
 
@@ -69,7 +78,9 @@ impl View {
             stage,
             told: BTreeSet::new(),
             sessions_told: 0,
+            rounds_told: 0,
             down: BTreeSet::new(),
+            banned: BTreeSet::new(),
             spoke_at: Duration::ZERO,
         }
     }
@@ -109,6 +120,7 @@ impl View {
             bar.set_message(node_line(self.paint, agent, self.slots, scene.ended_at(agent.pc)));
         }
         stage.session.set_message(session_line(self.paint, scene.farm));
+        stage.pool.set_message(pool_line(self.paint, scene.pool));
         stage.space.tick();
         stage.total.set_message(total_line(self.paint, scene, rate));
     }
@@ -128,16 +140,34 @@ impl View {
             self.sessions_told += 1;
             eprintln!("{at:>5.1} s  session {}: {}", session.id, session_words(session));
         }
+        self.speak_of_pool(scene);
         self.speak_of_crashes(scene);
         if scene.elapsed.saturating_sub(self.spoke_at) >= BETWEEN_LINES {
             self.spoke_at = scene.elapsed;
             let (rate, taken) = (grouped(rate), grouped(scene.callbacks));
             let open = scene.runs.iter().filter(|run| !run.is_over()).count();
             let frames: u64 = scene.farm.sessions().iter().map(|session| session.done).sum();
+            let jobs = scene.pool.jobs().iter().filter(|job| job.is_completed()).count() as u64;
             eprintln!(
-                "{at:>5.1} s  {taken} callbacks taken, {rate}/s, {open} runs open, {} frames done",
-                grouped(frames)
+                "{at:>5.1} s  {taken} callbacks taken, {rate}/s, {open} runs open, {} frames and {} pool jobs done",
+                grouped(frames),
+                grouped(jobs)
             );
+        }
+    }
+
+    /// Tells the end of a round of the pool's jobs, and who was shut out.
+    fn speak_of_pool(&mut self, scene: &Scene<'_>) {
+        let at = scene.elapsed.as_secs_f64();
+        for member in scene.pool.members().iter().filter(|member| member.standing.is_banned()) {
+            if self.banned.insert(member.plan.name) {
+                eprintln!("{at:>5.1} s  {}: {BANNED}", member.plan.name);
+            }
+        }
+        let ended = scene.pool.rounds().iter().filter(|round| round.took.is_some()).count();
+        if ended > self.rounds_told {
+            self.rounds_told = ended;
+            eprintln!("{at:>5.1} s  pool: {}", pool_words(scene.pool).trim_start());
         }
     }
 
@@ -147,7 +177,9 @@ impl View {
         let agents = scene.agents.iter().map(|agent| (agent.pc, agent.down_since().is_some()));
         let workers = scene.farm.workers().iter();
         let workers = workers.map(|worker| (worker.plan.id, worker.down_since().is_some()));
-        for (name, is_down) in agents.chain(workers) {
+        let members = scene.pool.members().iter();
+        let members = members.map(|member| (member.plan.name, member.down_since().is_some()));
+        for (name, is_down) in agents.chain(workers).chain(members) {
             if is_down && self.down.insert(name) {
                 eprintln!("{at:>5.1} s  {name}: {KILLED}");
             } else if !is_down && self.down.remove(name) {
@@ -170,8 +202,8 @@ impl Stage {
         let line = || all.add(ProgressBar::new_spinner().with_style(style("  {msg}")));
         let space = line();
         let nodes = std::iter::repeat_with(line).take(nodes).collect();
-        let (session, total) = (line(), line());
-        Self { all, runs: BTreeMap::new(), space, nodes, session, total }
+        let (session, pool, total) = (line(), line(), line());
+        Self { all, runs: BTreeMap::new(), space, nodes, session, pool, total }
     }
 
     fn show_run(&mut self, run: &Performed, paint: Paint) {

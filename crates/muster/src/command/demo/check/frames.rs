@@ -9,7 +9,7 @@ use super::{
         paint::grouped,
         session::{FRAMES, Session},
     },
-    Finding, bad, good,
+    Finding, bad, counted, good,
 };
 use muster_manifest::FrameRange;
 
@@ -191,10 +191,6 @@ fn frames_wrong(session: &str, frames: &[u64]) -> String {
         (None, Some(frame)) => format!("{session} has two pictures of frame {frame}"),
         (None, None) => format!("{session} has pictures of frames beyond its end"),
     }
-}
-
-fn counted(count: u64, one: &str, more: &str) -> String {
-    format!("{} {}", grouped(count), if count == 1 { one } else { more })
 }
 
 #[cfg(test)]
