@@ -125,11 +125,45 @@ pub enum Mutant {
     OwnerVotesTwice,
     /// A heartbeat renews what was over (P5).
     LeaseRevived,
+    /// All jobs of the pool are of one priority (P14).
+    PoolPriorityIgnored,
+    /// A client that was served is not put behind the others (P14).
+    PoolTurnsIgnored,
+    /// A job is given to workers of any region (P14).
+    PoolRegionIgnored,
+    /// Waiting requests of the pool's workers are not looked at when jobs appear (invariant 13).
+    PoolWakeLost,
+    /// Without a majority everybody has dissented (P15).
+    DissentWithoutMajority,
+    /// A restart forgets what was said of a redundant job (P15).
+    VotesForgotten,
+    /// A job that was handed in is not given to the store (invariant 5).
+    PoolJobNotWritten,
+    /// An assignment that was taken back counts as an attempt (P14).
+    RevokedCosts,
+    /// A worker that is drained is given work (P14).
+    PoolDrainIgnored,
+    /// The key of a submission is not remembered until it can be looked up (P13).
+    PoolKeyForgotten,
+    /// That an assignment was started is not given to the store (P6).
+    StartForgotten,
+    /// A job's own limit is not followed (P5).
+    PoolLimitIgnored,
+    /// A result counts whatever key it is signed with (P8).
+    ForeignKeyTaken,
+    /// However often a worker dissents, it goes on (P15).
+    DissentForgiven,
+    /// The hash of a result is never compared with its output (P11).
+    HashNotVerified,
+    /// Whoever knows a nonce may hand in (P8).
+    AnothersResultTaken,
+    /// A worker of the pool never becomes offline (P5).
+    PoolSilenceIgnored,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 61] = [
+    pub const ALL: [Self; 78] = [
         Self::FenceNotChecked,
         Self::SlotFreedTwice,
         Self::ReportForgotten,
@@ -191,5 +225,22 @@ impl Mutant {
         Self::ResultForgotten,
         Self::OwnerVotesTwice,
         Self::LeaseRevived,
+        Self::PoolPriorityIgnored,
+        Self::PoolTurnsIgnored,
+        Self::PoolRegionIgnored,
+        Self::PoolWakeLost,
+        Self::DissentWithoutMajority,
+        Self::VotesForgotten,
+        Self::PoolJobNotWritten,
+        Self::RevokedCosts,
+        Self::PoolDrainIgnored,
+        Self::PoolKeyForgotten,
+        Self::StartForgotten,
+        Self::PoolLimitIgnored,
+        Self::ForeignKeyTaken,
+        Self::DissentForgiven,
+        Self::HashNotVerified,
+        Self::AnothersResultTaken,
+        Self::PoolSilenceIgnored,
     ];
 }

@@ -6,7 +6,7 @@ use crate::{
     farm,
     fault::Fault,
     network::Ticket,
-    node,
+    node, pool,
 };
 use muster_model::{Rejection, Reply, Timestamp};
 use std::collections::BTreeMap;
@@ -44,6 +44,10 @@ pub(crate) enum Happening {
     Renderer { renderer: usize, incarnation: u32, chore: farm::Chore },
     /// Somebody who wants sessions, or looks after their workers, does something.
     Director(farm::Duty),
+    /// A worker of the pool does something; one that has crashed meanwhile does not.
+    Member { member: usize, incarnation: u32, chore: pool::Chore },
+    /// Somebody who hands in jobs to the pool, or looks after its workers, does something.
+    Patron(pool::Duty),
     /// A client or operator does something.
     Client(client::Chore),
     /// Something goes wrong, or right again.

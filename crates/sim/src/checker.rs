@@ -10,6 +10,7 @@ mod frames;
 mod grant;
 mod history;
 mod mirror;
+mod pool;
 mod queue;
 mod restored;
 mod row;
@@ -19,6 +20,7 @@ use crate::{client::Fleet, farm::FarmView, scene::Scene, stage::Account};
 use frames::FrameBook;
 use history::Histories;
 use mirror::{Before, Mirror};
+pub(crate) use pool::PoolBook;
 use muster_model::{
     Change, EntryId, Fence, FrameRange, Name, Report, ReportId, ReportKind, SessionId, Settings, TaskReport,
     TaskStatus, Timestamp,
@@ -69,6 +71,8 @@ pub(crate) struct Checker {
     executed: agent::Executed,
     /// Of sessions.
     pub(crate) frames: FrameBook,
+    /// Of the pool.
+    pub(crate) pool: PoolBook,
 }
 
 /// The attempt and the fence a report names, where it does.
@@ -91,6 +95,7 @@ impl Checker {
             agents: agent::Agents::new(),
             executed: agent::Executed::new(),
             frames: FrameBook::new(settings.frames),
+            pool: PoolBook::new(settings.pool),
         }
     }
 
@@ -104,6 +109,7 @@ impl Checker {
             *shown = now;
         }
         self.frames.life_begins(now);
+        self.pool.life_begins(now);
     }
 
     /// The coordinator takes a message of a worker.
@@ -145,6 +151,7 @@ impl Checker {
         self.check_offline(&before, scene)?;
         queue::check(&self.mirror, &before, scene)?;
         self.frames.durable(batch, scene)?;
+        self.pool.durable(batch, scene)?;
         self.feed_is_durable(batch)
     }
 
@@ -154,7 +161,8 @@ impl Checker {
             return Ok(());
         }
         self.check_overdue(now)?;
-        self.frames.after_step(now)
+        self.frames.after_step(now)?;
+        self.pool.after_step(now)
     }
 
     /// A manifest of a session is on disk.
@@ -196,9 +204,9 @@ impl Checker {
             lanes.map(|lane| (&lane.id, &lane.worker, lane.attachment, lane.offline_since)).collect();
         let workers: Vec<_> = self.mirror.workers.values().collect();
         let Mirror { shares, stops, .. } = &self.mirror;
-        let frames = self.frames.unrest();
+        let (frames, pool) = (self.frames.unrest(), self.pool.unrest());
         format!(
-            "open jobs {jobs:?}, live rows {rows:?}, shares {shares:?}, stops {stops:?}, lanes {lanes:?}, workers {workers:?}; {frames}"
+            "open jobs {jobs:?}, live rows {rows:?}, shares {shares:?}, stops {stops:?}, lanes {lanes:?}, workers {workers:?}; {frames}; {pool}"
         )
     }
 

@@ -1,6 +1,7 @@
 //! What goes wrong, and when it goes right again.
 
 mod frames;
+mod pool;
 
 use crate::{
     agenda::Happening, checker::Verdict, coordinator::Ending, network::Sender, node::Attached, plan::name,
@@ -25,6 +26,8 @@ pub(crate) enum Fault {
     Settle(usize, Name),
     /// A worker of sessions starts again.
     RestartRenderer(usize),
+    /// A worker of the pool starts again.
+    RestartMember(usize),
 }
 
 impl World {
@@ -42,6 +45,7 @@ impl World {
                 Ok(())
             }
             Fault::RestartRenderer(renderer) => self.restart_renderer(renderer),
+            Fault::RestartMember(member) => self.restart_member(member),
             Fault::Restart(node) if self.nodes[node].site().up => Ok(()),
             Fault::Restart(node) => {
                 self.scene.note(|| format!("node {node}: starts again"));
@@ -64,6 +68,10 @@ impl World {
     }
 
     fn draw_fault(&mut self) -> Verdict {
+        let is_alone = self.nodes.is_empty() && self.farm.renderers.is_empty();
+        if !self.pool.members.is_empty() && (is_alone || self.scene.dice.chance(500)) {
+            return self.draw_pool_fault();
+        }
         if !self.farm.renderers.is_empty() && (self.nodes.is_empty() || self.scene.dice.chance(600)) {
             return self.draw_frame_fault();
         }

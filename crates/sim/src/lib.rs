@@ -17,6 +17,7 @@ mod network;
 mod node;
 mod plan;
 mod planted;
+mod pool;
 mod scenario;
 mod scene;
 mod stage;

@@ -11,6 +11,8 @@ pub(crate) enum Sender {
     Node(usize),
     /// A worker of sessions, by number.
     Renderer(usize),
+    /// A worker of the pool, by number.
+    Member(usize),
     /// What must happen outside once a decision is durable: it runs beside the coordinator.
     Errand,
     /// A client or operator.

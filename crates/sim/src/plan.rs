@@ -1,8 +1,10 @@
 //! How large a world is and how fast its rules run: drawn once, at the beginning.
 
 mod frames;
+mod pool;
 
 pub(crate) use frames::FramePlan;
+pub(crate) use pool::PoolPlan;
 
 use crate::dice::Dice;
 use muster_model::{Millis, Name, Settings, Timestamp};
@@ -49,6 +51,8 @@ pub(crate) struct Plan {
     pub(crate) fault_every: Millis,
     /// Sessions of frames, where there are any.
     pub(crate) frames: Option<FramePlan>,
+    /// The pool, where there is one.
+    pub(crate) pool: Option<PoolPlan>,
 }
 
 impl Plan {
@@ -73,6 +77,7 @@ impl Plan {
             task_timeout: Millis(dice.between(4_000, 90_000)),
             fault_every: Millis(dice.between(1_000, 12_000)),
             frames: None,
+            pool: None,
         }
     }
 
@@ -85,6 +90,19 @@ impl Plan {
         self.frames = Some(FramePlan::draw(dice));
         if dice.chance(500) {
             (self.nodes, self.jobs) = (0, 0);
+        }
+        self
+    }
+
+    /// Every third world has a pool, mostly in the place of everything else.
+    pub(crate) fn with_pool(mut self, seed: u64, dice: &mut Dice) -> Self {
+        if !seed.is_multiple_of(3) {
+            return self;
+        }
+        self.settings.pool = pool::settings(dice);
+        self.pool = Some(PoolPlan::draw(dice));
+        if dice.chance(700) {
+            (self.nodes, self.jobs, self.frames) = (0, 0, None);
         }
         self
     }
@@ -110,6 +128,7 @@ impl Plan {
             task_timeout: Millis::from_secs(180),
             fault_every: Millis::from_secs(1),
             frames: None,
+            pool: None,
         }
     }
 

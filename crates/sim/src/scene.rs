@@ -8,7 +8,7 @@ use crate::{
     plan::{BEGINNING, Plan},
     trace::Trace,
 };
-use muster_model::{Completion, Millis, Timestamp};
+use muster_model::{Completion, Millis, PoolHandout, Timestamp};
 
 /// The shared part of a world.
 pub(crate) struct Scene {
@@ -21,6 +21,8 @@ pub(crate) struct Scene {
     pub(crate) plan: Plan,
     /// Some of what workers of sessions handed in, for those who hand in what others made.
     pub(crate) gossip: Vec<Completion>,
+    /// Assignments that workers of the pool got, for those who hand in what is another's.
+    pub(crate) overheard: Vec<PoolHandout>,
     /// The faults have stopped; what is left must come to its end.
     pub(crate) calm: bool,
 }
@@ -28,7 +30,7 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) fn new(seed: u64, trace: usize) -> Self {
         let mut dice = Dice::new(seed);
-        let plan = Plan::draw(&mut dice).with_sessions(seed, &mut dice);
+        let plan = Plan::draw(&mut dice).with_sessions(seed, &mut dice).with_pool(seed, &mut dice);
         Self::of(plan, dice, trace)
     }
 
@@ -42,6 +44,7 @@ impl Scene {
             trace: Trace::new(trace),
             plan,
             gossip: Vec::new(),
+            overheard: Vec::new(),
             calm: false,
         }
     }

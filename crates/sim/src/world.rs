@@ -12,6 +12,7 @@ use crate::{
     network::Sender,
     node::Node,
     planted::Planted,
+    pool::{Duty as PoolDuty, Pool},
     scene::Scene,
 };
 use muster_model::{Millis, Name};
@@ -23,17 +24,22 @@ pub(crate) struct World {
     pub(crate) nodes: Vec<Node>,
     pub(crate) clients: Clients,
     pub(crate) farm: Farm,
+    pub(crate) pool: Pool,
     pub(crate) checker: Checker,
 }
 
 impl World {
     pub(crate) fn new(mut scene: Scene, planted: Option<Planted>) -> Self {
         let nodes: Vec<Node> = (0..scene.plan.nodes).map(|n| Node::new(n, &mut scene, planted)).collect();
+        let (farm, pool) = (Farm::new(&mut scene), Pool::new(&mut scene));
+        let mut checker = Checker::new(scene.plan.settings);
+        checker.pool.trust(pool.innocent(&scene));
         Self {
-            checker: Checker::new(scene.plan.settings),
+            checker,
             coordinator: Coordinator::new(planted),
             clients: Clients::default(),
-            farm: Farm::new(&mut scene),
+            farm,
+            pool,
             nodes,
             scene,
         }
@@ -42,8 +48,9 @@ impl World {
     /// Lives through `steps` happenings with faults, then without until all is quiet.
     pub(crate) fn live(&mut self, steps: u32) -> Verdict {
         self.begin()?;
-        // Workers of sessions show every second or so that they live: much happens in which nothing does.
-        let steps = if self.farm.renderers.is_empty() { steps } else { steps.saturating_mul(2) };
+        // Workers of sessions and of the pool show again and again that they live: much happens in which nothing does.
+        let is_busy = !self.farm.renderers.is_empty() || !self.pool.members.is_empty();
+        let steps = if is_busy { steps.saturating_mul(2) } else { steps };
         for _ in 0..steps {
             if !self.step()? {
                 break;
@@ -62,6 +69,7 @@ impl World {
             self.nodes.iter().flat_map(|node| node.site().devices.keys().cloned()).collect();
         self.clients.begin(&mut self.scene, &devices);
         self.farm.begin(&mut self.scene)?;
+        self.pool.begin(&mut self.scene)?;
         let first = self.scene.plan.fault_every;
         self.scene.after(first, Happening::Fault(Box::new(Fault::Draw)));
         Ok(())
@@ -126,6 +134,13 @@ impl World {
             Happening::Renderer { renderer, incarnation, chore } => {
                 self.farm.renderers[renderer].act((chore, incarnation), scene)
             }
+            Happening::Member { member, incarnation, chore } => {
+                self.pool.members[member].act((chore, incarnation), scene, &checker.pool.view())
+            }
+            Happening::Patron(duty) => {
+                self.pool.patron.act(duty, scene, &checker.pool.view());
+                Ok(())
+            }
             Happening::Client(chore) => {
                 self.clients.act(chore, scene, &checker.fleet());
                 Ok(())
@@ -151,9 +166,11 @@ impl World {
             }
         }
         self.farm.recover(&mut self.scene)?;
+        self.pool.recover(&mut self.scene)?;
         // Later than anything that was under way when the faults stopped.
         self.scene.after(Millis(outage.0 + 15_000), Happening::Client(Chore::PutInOrder));
         self.scene.after(Millis(outage.0 + 15_000), Happening::Director(Duty::PutInOrder));
+        self.scene.after(Millis(outage.0 + 15_000), Happening::Patron(PoolDuty::PutInOrder));
         Ok(())
     }
 
@@ -180,24 +197,34 @@ impl World {
             + 120_000;
         let rounds = self.clients.orders() + self.farm.director.orders();
         let rounds = i64::try_from(rounds).unwrap_or(1) + 2;
-        let deadline = self.scene.now + LAST_OUTAGE_MAX + Millis(round * rounds * 2);
+        let jobs = i64::try_from(self.pool.patron.jobs()).unwrap_or(1);
+        let pool = (settings.pool.lease.0 + 60_000) * jobs;
+        let deadline = self.scene.now + LAST_OUTAGE_MAX + Millis(round * rounds * 2 + pool);
         loop {
             if self.scene.calm && self.is_farm_quiet() {
                 self.farm.close(&mut self.scene);
+            }
+            if self.pool.patron.is_in_order() && self.is_pool_quiet() && !self.pool.closed {
+                self.pool.close(&mut self.scene);
             }
             if self.is_quiet() {
                 return self.at_rest();
             }
             if self.scene.now > deadline || !self.step()? {
                 let unrest: Vec<String> = self.nodes.iter().map(Node::unrest).collect();
-                let (open, farm) = (self.checker.unrest(), self.farm.unrest());
-                return broken("never_comes_to_rest", || format!("{open}; {}; {farm}", unrest.join("; ")));
+                let (open, farm, pool) = (self.checker.unrest(), self.farm.unrest(), self.pool.unrest());
+                return broken("never_comes_to_rest", || {
+                    format!("{open}; {}; {farm}; {pool}", unrest.join("; "))
+                });
             }
         }
     }
 
     fn at_rest(&mut self) -> Verdict {
         self.nodes.iter().try_for_each(|node| node.at_rest(&mut self.checker))?;
+        if let Some(life) = self.coordinator.life() {
+            self.checker.pool.at_rest(|job| life.explain_pool(job))?;
+        }
         self.checker.at_rest()
     }
 
@@ -205,8 +232,15 @@ impl World {
         self.coordinator.life().is_some_and(|life| life.is_idle())
             && self.checker.is_quiet()
             && self.is_farm_quiet()
+            && self.is_pool_quiet()
             && self.clients.is_quiet()
             && self.nodes.iter().all(Node::is_quiet)
+    }
+
+    /// Whether every job that somebody could do has ended, and every result is where it belongs.
+    fn is_pool_quiet(&self) -> bool {
+        let is_settled = self.pool.members.is_empty() || self.pool.patron.is_in_order();
+        is_settled && self.checker.pool.is_quiet() && self.pool.is_quiet()
     }
 
     /// Whether every session that somebody wanted has ended, and all that follows from it was done.

@@ -34,7 +34,9 @@ impl Pool {
             PoolEvent::Started { assignment, .. } => {
                 if let Some(lease) = self.lease_mut(*assignment) {
                     lease.started = true;
-                    self.dirty.leases.insert(*assignment);
+                    if !self.has_bug(Mutant::StartForgotten) {
+                        self.dirty.leases.insert(*assignment);
+                    }
                 }
             }
             PoolEvent::Ended { assignment, state, at } => self.end_lease(*assignment, (*state, *at), None),
@@ -136,13 +138,17 @@ impl Pool {
             let max_attempts = asked.max(draft.redundancy);
             let record = PoolJobRecord { id, client, max_attempts, draft: draft.clone(), created_at: at };
             self.open_job(&record);
-            self.dirty.history.push(PoolChange::Job(record.into()));
+            if !self.has_bug(Mutant::PoolJobNotWritten) {
+                self.dirty.history.push(PoolChange::Job(record.into()));
+            }
         }
         let count = u32::try_from(submission.jobs.len()).unwrap_or(u32::MAX);
         if let Some(key) = &submission.key {
             let digest = submission.digest;
             let record = PoolKeyRecord { client, key: key.clone(), digest, first, count, at };
-            self.recent.keys.insert((client, key.clone()), record.clone());
+            if !self.has_bug(Mutant::PoolKeyForgotten) {
+                self.recent.keys.insert((client, key.clone()), record.clone());
+            }
             self.dirty.history.push(PoolChange::Key(record));
         }
     }
@@ -151,10 +157,14 @@ impl Pool {
     pub(super) fn open_job(&mut self, record: &PoolJobRecord) {
         self.next_job = self.next_job.max(record.id.0 + 1);
         let draft = &record.draft;
+        let mut demand = draft.demand.clone();
+        if self.has_bug(Mutant::PoolRegionIgnored) {
+            demand.region = None;
+        }
         let job = Job {
             client: record.client,
             priority: draft.priority,
-            class: self.ready.join(&draft.demand, Vec::new()),
+            class: self.ready.join(&demand, Vec::new()),
             max_attempts: record.max_attempts,
             redundancy: draft.redundancy.max(1),
             verify: draft.verify_output_hash,
@@ -173,10 +183,11 @@ impl Pool {
     /// Puts a job where it belongs among those that can be given out.
     pub(super) fn reindex(&mut self, id: PoolJobId) {
         let bug = self.has_bug(Mutant::OwnerVotesTwice);
+        let level = self.level(id);
         let Some(job) = self.jobs.get_mut(&id) else {
             return;
         };
-        let place = Place { priority: job.priority, class: job.class, client: job.client, job: id };
+        let place = Place { priority: level, class: job.class, client: job.client, job: id };
         if job.waits {
             self.ready.remove(place);
         }
@@ -207,10 +218,12 @@ impl Pool {
         job.given = job.given.max(id.ordinal());
         let PoolGrant { fence, started, at, timeout_at, .. } = *grant;
         job.leases.push(Lease { id, worker, owner, fence, started, granted_at: at, timeout_at });
-        let (priority, client) = (job.priority, job.client);
-        self.ready.serve(priority, client);
+        let client = job.client;
+        if !self.has_bug(Mutant::PoolTurnsIgnored) {
+            self.ready.serve(self.level(id.job()), client);
+        }
         self.dirty.leases.insert(id);
-        if let Some(end) = timeout_at {
+        if let Some(end) = timeout_at.filter(|_| !self.has_bug(Mutant::PoolLimitIgnored)) {
             self.timers.insert((end, PoolTimer::Timeout(id)));
         }
         self.reindex(id.job());
@@ -238,6 +251,7 @@ impl Pool {
         (state, at): (AssignmentState, Timestamp),
         result: Option<&Arc<PoolResult>>,
     ) {
+        let costs = self.has_bug(Mutant::RevokedCosts);
         let Some(job) = self.jobs.get_mut(&id.job()) else {
             return;
         };
@@ -245,7 +259,7 @@ impl Pool {
             return;
         };
         let lease = job.leases.remove(place);
-        job.forgiven += u8::from(state == AssignmentState::Revoked);
+        job.forgiven += u8::from(state == AssignmentState::Revoked && !costs);
         if let Some(end) = lease.timeout_at {
             self.timers.remove(&(end, PoolTimer::Timeout(id)));
         }
@@ -269,12 +283,19 @@ impl Pool {
         self.reindex(id.job());
     }
 
+    /// Where a job stands among those that can be given out.
+    fn level(&self, job: PoolJobId) -> u8 {
+        let priority = self.jobs.get(&job).map_or(0, |job| job.priority);
+        if self.has_bug(Mutant::PoolPriorityIgnored) { 0 } else { priority }
+    }
+
     fn end_job(&mut self, end: PoolEndRecord) {
+        let level = self.level(end.job);
         let Some(job) = self.jobs.remove(&end.job) else {
             return;
         };
         if job.waits {
-            let place = Place { priority: job.priority, class: job.class, client: job.client, job: end.job };
+            let place = Place { priority: level, class: job.class, client: job.client, job: end.job };
             self.ready.remove(place);
         }
         self.ready.leave(job.class);

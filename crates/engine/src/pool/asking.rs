@@ -1,6 +1,7 @@
 //! Requests that wait for work, and who of them is woken for what appeared.
 
 use super::Pool;
+use crate::Mutant;
 use alloc::vec::Vec;
 use muster_model::{PoolWorkerId, Timestamp};
 
@@ -31,6 +32,9 @@ impl Pool {
     pub(crate) fn take_woken(&mut self) -> Vec<PoolWorkerId> {
         let freed = core::mem::take(&mut self.dirty.freed);
         let mut woken = core::mem::take(&mut self.dirty.woken);
+        if self.has_bug(Mutant::PoolWakeLost) {
+            return Vec::new();
+        }
         let asks = |id: &PoolWorkerId| self.members.get(id).is_some_and(|member| !member.asks.is_empty());
         woken.extend(freed.into_iter().filter(asks));
         let mut fresh = core::mem::take(&mut self.dirty.fresh).min(self.ready.len());

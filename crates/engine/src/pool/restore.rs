@@ -4,6 +4,7 @@ use super::{
     Pool,
     state::{DirtyPool, Lease, Member, PoolTimer, Vote},
 };
+use crate::Mutant;
 use alloc::{collections::VecDeque, vec::Vec};
 use muster_model::{
     AssignmentId, AssignmentRecord, AssignmentState, PoolChange, PoolJobId, PoolWorkerId, PoolWorkerRecord,
@@ -65,6 +66,7 @@ impl Pool {
     }
 
     fn take_assignment(&mut self, record: &AssignmentRecord) {
+        let forgets = self.has_bug(Mutant::VotesForgotten);
         let Some(job) = self.jobs.get_mut(&record.id.job()) else {
             return;
         };
@@ -81,7 +83,7 @@ impl Pool {
                 self.timers.insert((end, PoolTimer::Timeout(id)));
             }
         }
-        let voted = record.state == AssignmentState::Completed && job.redundancy > 1;
+        let voted = record.state == AssignmentState::Completed && job.redundancy > 1 && !forgets;
         if let Some(hash) = record.output_hash.clone().filter(|_| voted) {
             job.votes.push(Vote { id, worker, owner, hash });
         }

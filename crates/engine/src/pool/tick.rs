@@ -1,7 +1,7 @@
 //! Does what is due: silence, leases that are over, jobs that took too long (P5), workers who dissented too often (P15).
 
 use super::{Pool, state::PoolTimer};
-use crate::Context;
+use crate::{Context, Mutant};
 use alloc::{boxed::Box, format, vec::Vec};
 use muster_model::{Event, PoolEvent, PoolWorkerId, Timestamp};
 
@@ -33,7 +33,7 @@ impl Pool {
             member.heard = now;
         }
         let silent = member.online && member.heard + self.settings.offline_after <= now;
-        if silent {
+        if silent && !self.has_bug(Mutant::PoolSilenceIgnored) {
             self.make_so(PoolEvent::WorkerOffline { worker, at: now }, events);
         }
         self.expire(worker, now, events);
@@ -47,7 +47,7 @@ impl Pool {
             let guilty = |pool: &Self| {
                 pool.members.get(&worker).is_some_and(|m| m.banned.is_none() && m.dissents >= limit)
             };
-            if guilty(self) {
+            if guilty(self) && !self.has_bug(Mutant::DissentForgiven) {
                 let reason: Box<str> = format!("{limit} dissents from majorities").into();
                 self.shut_out(worker, reason, (now, events));
             }

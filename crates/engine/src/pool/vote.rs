@@ -61,9 +61,10 @@ fn majority<'j>(pool: &Pool, job: &'j Job) -> Option<&'j Vote> {
 }
 
 /// Who agreed with the outcome and who did not. Without a majority nobody is judged.
-pub(super) fn judged(job: &Job, verdict: &Verdict) -> Vec<(PoolWorkerId, bool)> {
+pub(super) fn judged(pool: &Pool, job: &Job, verdict: &Verdict) -> Vec<(PoolWorkerId, bool)> {
     let Some(hash) = &verdict.hash else {
-        return Vec::new();
+        let blamed = job.votes.iter().filter(|_| pool.has_bug(Mutant::DissentWithoutMajority));
+        return blamed.map(|vote| (vote.worker, false)).collect();
     };
     job.votes.iter().map(|vote| (vote.worker, vote.hash == *hash)).collect()
 }

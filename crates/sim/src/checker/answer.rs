@@ -49,6 +49,14 @@ impl Checker {
                 };
                 self.frames.answered((command, ticket), result)
             }
+            (Command::Pool(command), result) => {
+                let result = match result {
+                    Ok(Reply::Pool(reply)) => Ok(reply),
+                    Err(Rejection::Pool(rejection)) => Err(rejection),
+                    _ => return broken("answer_of_another_contract", || format!("{command:?}: {result:?}")),
+                };
+                self.pool.answered((command, ticket.exchange), result, scene)
+            }
             _ => Ok(()),
         }
     }

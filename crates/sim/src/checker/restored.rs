@@ -4,7 +4,8 @@ use super::{Broken, Checker, Verdict, broken, ensure};
 use crate::scene::Scene;
 use muster_engine::Engine;
 use muster_model::{
-    Change, EntryId, FrameChange, FrameTaskId, JobId, Name, SessionId, Settings, TaskId, Timestamp,
+    AssignmentId, Change, EntryId, FrameChange, FrameTaskId, JobId, Name, PoolChange, PoolWorkerId, SessionId,
+    Settings, TaskId, Timestamp,
 };
 
 impl Checker {
@@ -41,6 +42,10 @@ fn durable_part(row: Change) -> Change {
             renderer.last_heartbeat = None;
             Change::Frames(FrameChange::Renderer(renderer))
         }
+        Change::Pool(PoolChange::Worker(mut worker)) => {
+            (worker.last_seen, worker.specs_json) = (None, None);
+            Change::Pool(PoolChange::Worker(worker))
+        }
         row => row,
     }
 }
@@ -56,6 +61,8 @@ enum Place {
     Session(SessionId),
     Range(FrameTaskId),
     Quarantine(EntryId),
+    Member(PoolWorkerId),
+    Assignment(AssignmentId),
     Elsewhere,
 }
 
@@ -69,6 +76,8 @@ fn place(row: &Change) -> Place {
         Change::Frames(FrameChange::Session(session)) => Place::Session(session.id.clone()),
         Change::Frames(FrameChange::Task(task)) => Place::Range(task.id.clone()),
         Change::Frames(FrameChange::Quarantine(entry)) => Place::Quarantine(entry.id.clone()),
+        Change::Pool(PoolChange::Worker(worker)) => Place::Member(worker.id),
+        Change::Pool(PoolChange::Assignment(assignment)) => Place::Assignment(assignment.id),
         _ => Place::Elsewhere,
     }
 }

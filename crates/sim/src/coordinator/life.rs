@@ -15,7 +15,7 @@ use crate::{
 };
 use muster_coordinator::{Desk, Request};
 use muster_engine::Engine;
-use muster_model::{Change, Command, Settings, Timestamp};
+use muster_model::{Change, Command, PoolCause, PoolJobId, Settings, Timestamp};
 use muster_store::{Batch, Lookup, MemoryStore, Reader, Store, StoreError, Writer};
 use std::sync::Arc;
 
@@ -86,6 +86,11 @@ impl Life {
         self.committing.is_none() && self.inbox.is_empty()
     }
 
+    /// Why a job of the pool is not done yet.
+    pub(crate) fn explain_pool(&self, job: PoolJobId) -> Option<PoolCause> {
+        self.desk.engine().explain_pool(job)
+    }
+
     /// What the store would hand to a life that began now, as an engine.
     pub(crate) fn loader(&mut self) -> impl FnMut(Settings, Timestamp) -> Result<Engine, Broken> + '_ {
         let (planted, epoch) = (self.planted, self.epoch);
@@ -116,6 +121,7 @@ impl Life {
             match &*ticket.command {
                 Command::Report(report) => checker.spoke(report)?,
                 Command::Frames(command) => checker.frames.taken(command, ticket.exchange, scene.now),
+                Command::Pool(command) => checker.pool.taken(command, ticket.exchange, scene.now),
                 _ => {}
             }
             let request = Request {
@@ -143,6 +149,7 @@ impl Life {
         self.ticked_at = scene.now;
         self.hand_over(scene, checker)?;
         self.check()?;
+        checker.pool.waiting(self.desk.waiting_members(), scene.now);
         let Some(next) = self.desk.next_deadline() else {
             return Ok(());
         };
@@ -262,6 +269,11 @@ impl Life {
         for worker in self.desk.waiting_renderers() {
             if engine.has_frames_for(worker, self.ticked_at) {
                 return broken("waits_beside_frames", || format!("{worker} waits while frames for it do"));
+            }
+        }
+        for worker in self.desk.waiting_members() {
+            if engine.has_pool_supply_for(worker) {
+                return broken("waits_beside_jobs", || format!("worker {worker} waits while jobs for it do"));
             }
         }
         Ok(())

@@ -33,9 +33,11 @@ impl World {
         match ticket.sender {
             Sender::Node(node) => self.nodes[node].hear((ticket, result), scene, &mut self.checker),
             Sender::Renderer(renderer) => self.farm.renderers[renderer].hear((ticket, result), scene),
+            Sender::Member(member) => self.pool.members[member].hear((ticket, result), scene),
             Sender::Client => {
                 self.clients.hear(ticket, &result);
                 self.farm.director.hear(ticket);
+                self.pool.patron.hear(ticket);
                 Ok(())
             }
             Sender::Errand => Ok(()),
@@ -49,6 +51,7 @@ impl World {
             place if scene.network.is_cut(place) => Ok(()),
             Sender::Node(node) => self.nodes[node].turned_away(ticket, scene, &mut self.checker),
             Sender::Renderer(renderer) => self.farm.renderers[renderer].turned_away(ticket, scene),
+            Sender::Member(member) => self.pool.members[member].turned_away(ticket, scene),
             Sender::Client | Sender::Errand => Ok(()),
         }
     }
@@ -64,14 +67,19 @@ impl World {
 
     /// Whatever concerns a worker that stands still waits until it goes on.
     pub(super) fn frozen(&self, happening: &Happening) -> Option<Timestamp> {
-        let renderer = match happening {
-            Happening::Renderer { renderer, .. } => *renderer,
-            Happening::Pushed(push) => push.renderer,
-            Happening::Returns(answer) => renderer_of(&answer.0)?,
-            Happening::TurnedAway(ticket) | Happening::TurnedOut(ticket) => renderer_of(ticket)?,
+        let place = match happening {
+            Happening::Renderer { renderer, .. } => Sender::Renderer(*renderer),
+            Happening::Member { member, .. } => Sender::Member(*member),
+            Happening::Pushed(push) => Sender::Renderer(push.renderer),
+            Happening::Returns(answer) => answer.0.sender,
+            Happening::TurnedAway(ticket) | Happening::TurnedOut(ticket) => ticket.sender,
             _ => return None,
         };
-        self.farm.thaws_at(renderer, self.scene.now)
+        match place {
+            Sender::Renderer(renderer) => self.farm.thaws_at(renderer, self.scene.now),
+            Sender::Member(member) => self.pool.thaws_at(member, self.scene.now),
+            Sender::Node(_) | Sender::Client | Sender::Errand => None,
+        }
     }
 
     /// A task that was pushed reaches its worker; what that says goes back.
@@ -87,12 +95,5 @@ impl World {
             self.scene.transmit(place, Happening::Acked { life, number, acked });
         }
         Ok(())
-    }
-}
-
-fn renderer_of(ticket: &Ticket) -> Option<usize> {
-    match ticket.sender {
-        Sender::Renderer(renderer) => Some(renderer),
-        Sender::Node(_) | Sender::Client | Sender::Errand => None,
     }
 }

@@ -19,19 +19,20 @@ pub(super) fn hand_in(
     step: &mut Step<'_>,
 ) -> Result<PoolTaken, PoolRejection> {
     let member = pool.members.get(&worker).ok_or(PoolRejection::WorkerUnknown)?;
-    if member.public_key.as_deref() != Some(&*result.public_key) {
+    let is_signed = member.public_key.as_deref() == Some(&*result.public_key);
+    if !is_signed && !pool.has_bug(Mutant::ForeignKeyTaken) {
         return Err(PoolRejection::KeyReplaced);
     }
     let id = result.assignment;
     let Some(lease) = pool.lease(id).copied() else {
         return Err(judge_ended(pool, worker, result, step));
     };
-    if lease.worker != worker {
+    if lease.worker != worker && !pool.has_bug(Mutant::AnothersResultTaken) {
         return Err(PoolRejection::AssignmentUnknown);
     }
     check_nonce(pool, lease.fence, result)?;
     let verified = pool.jobs.get(&id.job()).is_some_and(|job| job.verify);
-    if verified && result.hash_matches == Some(false) {
+    if verified && result.hash_matches == Some(false) && !pool.has_bug(Mutant::HashNotVerified) {
         return Err(PoolRejection::HashMismatch);
     }
     let at = step.context.now;
@@ -96,7 +97,7 @@ impl Pool {
         let Some(verdict) = vote::judge(self, job, result) else {
             return;
         };
-        let judged = vote::judged(job, &verdict);
+        let judged = vote::judged(self, job, &verdict);
         let out: Vec<AssignmentId> = job.leases.iter().map(|lease| lease.id).collect();
         for assignment in out {
             let state = AssignmentState::Revoked;

@@ -1,0 +1,233 @@
+//! The ledger of the pool: what was handed in, leased and promised, independent of the engine.
+//!
+//! Like the rest of the ledger it reads what the store is told, what leaves the coordinator and when whom was heard of.
+
+mod answer;
+mod assignment;
+mod end;
+mod grant;
+mod rest;
+mod rows;
+mod timing;
+
+use super::{Verdict, ensure};
+use crate::{pool::PoolView, scene::Scene};
+use muster_model::{
+    AssignmentId, Change, Fence, Millis, PoolChange, PoolCommand, PoolJobId, PoolResult, PoolSettings,
+    PoolWorkerId, SubmissionKey, Timestamp, UserId,
+};
+use muster_store::Batch;
+use rows::{Before, Rows};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The ledger.
+pub(crate) struct PoolBook {
+    settings: PoolSettings,
+    rows: Rows,
+    /// Names of workers that hand in nothing but what is true, where nobody is strong enough to outvote them (P15).
+    innocent: BTreeSet<String>,
+    /// When the coordinator surely heard of each worker (P5).
+    heard: BTreeMap<PoolWorkerId, Vec<Timestamp>>,
+    /// When it may last have heard of each.
+    maybe: BTreeMap<PoolWorkerId, Timestamp>,
+    /// Whose requests waited when it was last looked.
+    waited: BTreeSet<PoolWorkerId>,
+    up_since: Timestamp,
+    /// When each request was first taken in this life; it may be doubled.
+    taken: BTreeMap<u64, Timestamp>,
+    /// Results that reached the coordinator, by their digest.
+    handed_in: BTreeSet<(PoolWorkerId, AssignmentId, [u8; 32])>,
+    /// Assignments of which somebody was told that their result is taken.
+    accepted: BTreeMap<AssignmentId, [u8; 32]>,
+    /// Nonces that were ever given.
+    fences: BTreeMap<Fence, AssignmentId>,
+    /// What each key made (P13).
+    promised: BTreeMap<(UserId, SubmissionKey), (PoolJobId, u32)>,
+    /// Who wanted which job to end (P13).
+    cancels: BTreeMap<PoolJobId, Vec<Option<UserId>>>,
+    /// Whom somebody wanted shut out, let in, or given work again, and when last.
+    bans: BTreeSet<PoolWorkerId>,
+    unbans: BTreeMap<PoolWorkerId, Timestamp>,
+    resumes: BTreeMap<PoolWorkerId, Timestamp>,
+    /// Keys that each worker ever had.
+    keys: BTreeMap<PoolWorkerId, BTreeSet<Box<str>>>,
+    /// Since when the store has it that a worker is shut out, or gets no more work.
+    banned_since: BTreeMap<PoolWorkerId, Timestamp>,
+    draining_since: BTreeMap<PoolWorkerId, Timestamp>,
+    /// Since when the store has it that an assignment was started.
+    started_since: BTreeMap<AssignmentId, Timestamp>,
+    /// How often majorities agreed with each worker, and how often not (P15).
+    agreed: BTreeMap<PoolWorkerId, u32>,
+    dissented: BTreeMap<PoolWorkerId, u32>,
+    /// What each client was given in this life, by priority: when, and to whom (P14).
+    served: BTreeMap<(u8, UserId), Vec<Served>>,
+}
+
+/// A turn that a client had.
+#[derive(Clone, Copy, Debug)]
+struct Served {
+    at: Timestamp,
+    assignment: AssignmentId,
+    worker: PoolWorkerId,
+}
+
+impl PoolBook {
+    pub(super) fn new(settings: PoolSettings) -> Self {
+        Self {
+            settings,
+            rows: Rows::default(),
+            innocent: BTreeSet::new(),
+            heard: BTreeMap::new(),
+            maybe: BTreeMap::new(),
+            waited: BTreeSet::new(),
+            up_since: Timestamp(0),
+            taken: BTreeMap::new(),
+            handed_in: BTreeSet::new(),
+            accepted: BTreeMap::new(),
+            fences: BTreeMap::new(),
+            promised: BTreeMap::new(),
+            cancels: BTreeMap::new(),
+            bans: BTreeSet::new(),
+            unbans: BTreeMap::new(),
+            resumes: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            banned_since: BTreeMap::new(),
+            draining_since: BTreeMap::new(),
+            started_since: BTreeMap::new(),
+            agreed: BTreeMap::new(),
+            dissented: BTreeMap::new(),
+            served: BTreeMap::new(),
+        }
+    }
+
+    /// Tells who hands in nothing but what is true, and is not outvoted.
+    pub(crate) fn trust(&mut self, names: impl Iterator<Item = String>) {
+        self.innocent.extend(names);
+    }
+
+    /// A new life begins: silence counts from now (P5), and whose turn it is is not remembered.
+    pub(super) fn life_begins(&mut self, now: Timestamp) {
+        self.up_since = now;
+        self.heard.values_mut().for_each(|heard| heard.push(now));
+        self.maybe.values_mut().for_each(|heard| *heard = now);
+        self.waited.clear();
+        self.taken.clear();
+        self.served.clear();
+    }
+
+    /// The coordinator takes a request.
+    pub(crate) fn taken(&mut self, command: &PoolCommand, exchange: u64, now: Timestamp) {
+        self.taken.entry(exchange).or_insert(now);
+        match command {
+            PoolCommand::Beat { worker, owner } | PoolCommand::Poll { worker, owner, .. } => {
+                self.heard_of(*worker, *owner, now);
+            }
+            PoolCommand::HandIn { worker, result, .. } => self.note_result(*worker, result),
+            PoolCommand::Work(work) => {
+                self.heard_of(work.worker, work.owner, now);
+                work.results.iter().for_each(|result| self.note_result(work.worker, result));
+            }
+            PoolCommand::SetKey { worker, public_key, .. } => {
+                self.keys.entry(*worker).or_default().insert(public_key.clone());
+            }
+            PoolCommand::Cancel { job, client } => self.cancels.entry(*job).or_default().push(*client),
+            PoolCommand::Ban { worker, .. } => _ = self.bans.insert(*worker),
+            PoolCommand::Unban { worker, .. } => _ = self.unbans.insert(*worker, now),
+            PoolCommand::Drain { worker, draining: false, .. } => _ = self.resumes.insert(*worker, now),
+            PoolCommand::Drain { .. }
+            | PoolCommand::Register(_)
+            | PoolCommand::Resume { .. }
+            | PoolCommand::Submit(_) => {}
+        }
+    }
+
+    /// These wait for work: they are there as long as they do (P5).
+    pub(crate) fn waiting(&mut self, members: impl Iterator<Item = PoolWorkerId>, now: Timestamp) {
+        let waiting: BTreeSet<PoolWorkerId> = members.collect();
+        for worker in &waiting {
+            let heard = self.heard.entry(*worker).or_default();
+            heard.push(now);
+        }
+        for worker in waiting.iter().chain(&self.waited) {
+            self.maybe.insert(*worker, now);
+        }
+        self.waited = waiting;
+    }
+
+    /// A batch has become durable.
+    pub(super) fn durable(&mut self, batch: &Batch, scene: &mut Scene) -> Verdict {
+        let mut before = Before::default();
+        for change in &batch.changes {
+            if let Change::Pool(change) = change {
+                self.note_row(change, scene.now);
+                self.rows.write(change, &mut before)?;
+            }
+        }
+        if before.is_empty() {
+            return Ok(());
+        }
+        self.check_assignments(&before, scene)?;
+        self.check_ends(&before, scene)?;
+        self.check_workers(&before, scene.now)?;
+        self.check_grants(&before)
+    }
+
+    /// What people see.
+    pub(crate) fn view(&self) -> PoolView<'_> {
+        let open = self.rows.jobs.values().filter(|job| !self.rows.ends.contains_key(&job.id));
+        PoolView {
+            workers: self.rows.workers.values().collect(),
+            jobs: self.rows.jobs.values().map(|job| (job.id, job.client)).collect(),
+            is_open: open.count() > 0,
+        }
+    }
+
+    /// Rows that are worth a date.
+    fn note_row(&mut self, change: &PoolChange, now: Timestamp) {
+        match change {
+            PoolChange::Worker(row) => {
+                since(&mut self.banned_since, row.id, row.ban_reason.is_some(), now);
+                since(&mut self.draining_since, row.id, row.draining, now);
+                let key = row.public_key.iter().cloned();
+                self.keys.entry(row.id).or_default().extend(key);
+                if !self.heard.contains_key(&row.id) {
+                    self.heard.insert(row.id, Vec::new());
+                    self.maybe.insert(row.id, now);
+                }
+            }
+            PoolChange::Assignment(row) => {
+                let is_started = row.state == muster_model::AssignmentState::Started;
+                since(&mut self.started_since, row.id, is_started, now);
+            }
+            _ => {}
+        }
+    }
+
+    fn heard_of(&mut self, worker: PoolWorkerId, owner: UserId, now: Timestamp) {
+        // Somebody else's worker does not exist for whoever asks (P5); one that is not durable yet may.
+        if self.rows.workers.get(&worker).is_some_and(|row| row.owner == owner) {
+            self.heard.entry(worker).or_default().push(now);
+            self.maybe.insert(worker, now);
+        }
+    }
+
+    fn note_result(&mut self, worker: PoolWorkerId, result: &PoolResult) {
+        self.handed_in.insert((worker, result.assignment, result.digest));
+    }
+
+    fn taken_at(&self, exchange: u64) -> Timestamp {
+        self.taken.get(&exchange).copied().unwrap_or_default()
+    }
+}
+
+/// Notes since when something is so, or that it is not.
+fn since<K: Ord>(dates: &mut BTreeMap<K, Timestamp>, key: K, is_so: bool, now: Timestamp) {
+    if is_so {
+        dates.entry(key).or_insert(now);
+    } else {
+        dates.remove(&key);
+    }
+}
+
+/// What a decision, its commit and its way out may take.
+const SLACK: Millis = Millis(3_000);

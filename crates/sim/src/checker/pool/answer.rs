@@ -1,0 +1,206 @@
+//! P6, P7, P8, P13, P19, invariants 5 and 9: what leaves the coordinator is durable, and refusals have their reason.
+
+use super::{PoolBook, Verdict, ensure};
+use crate::scene::Scene;
+use muster_model::{
+    AssignmentState, PoolCommand, PoolHandout, PoolJobDraft, PoolJobId, PoolJobStatus, PoolRejection,
+    PoolReply, PoolResult, PoolSubmission, PoolTaken, PoolWorkerId,
+};
+
+type Answered<'a> = Result<&'a PoolReply, &'a PoolRejection>;
+
+impl PoolBook {
+    /// An answer leaves.
+    pub(in crate::checker) fn answered(
+        &mut self,
+        (command, exchange): (&PoolCommand, u64),
+        result: Answered<'_>,
+        scene: &mut Scene,
+    ) -> Verdict {
+        match (command, result) {
+            (PoolCommand::HandIn { worker, result, .. }, Ok(PoolReply::Taken(taken))) => {
+                self.check_taken(*worker, result, taken)
+            }
+            (PoolCommand::HandIn { worker, result, .. }, Err(rejection)) => {
+                self.check_refused(*worker, result, (*rejection, scene))
+            }
+            (PoolCommand::Work(work), Ok(PoolReply::Worked { results, assignments })) => {
+                for (handed, outcome) in work.results.iter().zip(results) {
+                    match outcome {
+                        Ok(taken) => self.check_taken(work.worker, handed, taken)?,
+                        Err(rejection) => self.check_refused(work.worker, handed, (*rejection, scene))?,
+                    }
+                }
+                let fits = assignments.len() <= work.max as usize && results.len() == work.results.len();
+                ensure(fits, "more_work_than_asked", || format!("{work:?}: {assignments:?}"))?;
+                assignments.iter().try_for_each(|handout| self.check_handout(work.worker, handout))
+            }
+            (PoolCommand::Poll { worker, .. }, Ok(PoolReply::Assignment(Some(handout)))) => {
+                self.check_handout(*worker, handout)
+            }
+            (PoolCommand::Poll { worker, .. }, Ok(PoolReply::Assignment(None))) => {
+                self.check_nothing(*worker, exchange)
+            }
+            (PoolCommand::Resume { worker, .. }, Ok(PoolReply::Assignments(handouts))) => {
+                handouts.iter().try_for_each(|handout| self.check_handout(*worker, handout))?;
+                self.check_resumed(*worker, exchange, handouts)
+            }
+            (PoolCommand::Submit(submission), result) => self.check_submission(submission, result, scene),
+            (PoolCommand::Cancel { job, client }, Err(PoolRejection::JobUnknown)) => {
+                let theirs = self.rows.jobs.get(job).filter(|row| client.is_none_or(|by| by == row.client));
+                ensure(theirs.is_none(), "job_denied", || format!("{job} to {client:?}"))
+            }
+            (PoolCommand::Cancel { job, .. }, Ok(_)) => {
+                let status = self.rows.ends.get(job).map(|end| end.status);
+                ensure(status == Some(PoolJobStatus::Cancelled), "pool_cancel_not_durable", || {
+                    format!("{job}: {status:?}")
+                })
+            }
+            (PoolCommand::Cancel { job, .. }, Err(_)) => {
+                let is_over = self.rows.ends.contains_key(job);
+                ensure(is_over, "refused_without_reason", || format!("cancelling {job}"))
+            }
+            (_, Ok(PoolReply::Worker(worker))) => {
+                let known = self.rows.workers.get(&worker.id);
+                let same = known.is_some_and(|row| row.name == worker.name && row.owner == worker.owner);
+                ensure(same, "worker_not_durable", || format!("{worker:?} told, {known:?} durable"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// 9: one result is taken, once, and what says so is durable.
+    fn check_taken(&mut self, worker: PoolWorkerId, result: &PoolResult, taken: &PoolTaken) -> Verdict {
+        let row = self.rows.assignments.get(&result.assignment);
+        let state = match taken.status {
+            PoolJobStatus::Failed => AssignmentState::Failed,
+            _ => AssignmentState::Completed,
+        };
+        let same = row.is_some_and(|row| {
+            row.worker == worker && row.state == state && row.digest == Some(result.digest)
+        });
+        ensure(same && taken.assignment == result.assignment, "result_not_durable", || {
+            format!("{taken:?} told, {row:?} durable")
+        })?;
+        let first = self.accepted.insert(result.assignment, result.digest);
+        ensure(first.is_none(), "result_taken_twice", || format!("{result:?}"))
+    }
+
+    /// P8: every refusal is one that what is durable accounts for.
+    fn check_refused(
+        &self,
+        worker: PoolWorkerId,
+        result: &PoolResult,
+        (rejection, scene): (PoolRejection, &mut Scene),
+    ) -> Verdict {
+        let row = self.rows.assignments.get(&result.assignment);
+        let holds = row.is_some_and(|row| row.worker == worker);
+        let nonce = row.map(|row| row.fence);
+        let is_right = match rejection {
+            PoolRejection::AssignmentUnknown => !holds,
+            PoolRejection::NonceInvalid => {
+                scene.count("result with a wrong nonce");
+                holds && result.nonce != nonce
+            }
+            PoolRejection::AlreadySubmitted { identical } => {
+                scene.count("result handed in again");
+                let digest = row.and_then(|row| row.digest);
+                holds && result.nonce == nonce && digest.is_some_and(|it| (it == result.digest) == identical)
+            }
+            PoolRejection::NotSubmittable => {
+                scene.count("result handed in late");
+                let ends = [AssignmentState::Expired, AssignmentState::Revoked];
+                holds && row.is_some_and(|row| ends.contains(&row.state))
+            }
+            PoolRejection::HashMismatch => {
+                let job = self.rows.jobs.get(&result.assignment.job());
+                result.hash_matches == Some(false) && job.is_some_and(|job| job.draft.verify_output_hash)
+            }
+            PoolRejection::KeyReplaced => {
+                scene.count("result signed with another key");
+                // The key may have been replaced again since.
+                let keys = self.keys.get(&worker).map_or(0, |keys| keys.len());
+                let key = self.rows.workers.get(&worker).and_then(|row| row.public_key.as_deref());
+                keys > 1 || key != Some(&*result.public_key)
+            }
+            PoolRejection::WorkerUnknown => true,
+            _ => false,
+        };
+        ensure(is_right, "refused_without_reason", || format!("{rejection:?} to {result:?} with {row:?}"))
+    }
+
+    /// An assignment that leaves is durable with all that it says, and is for nobody else.
+    fn check_handout(&self, worker: PoolWorkerId, handout: &PoolHandout) -> Verdict {
+        let row = self.rows.assignments.get(&handout.assignment);
+        let job = self.rows.jobs.get(&handout.assignment.job());
+        let same = row.is_some_and(|row| row.worker == worker && row.fence == handout.fence)
+            && job.is_some_and(|job| job.draft.priority == handout.priority);
+        ensure(same, "assignment_not_durable", || format!("{handout:?} told to {worker}, {row:?} durable"))
+    }
+
+    /// P6: what a worker has and has not started it is given again.
+    fn check_nothing(&self, worker: PoolWorkerId, exchange: u64) -> Verdict {
+        let taken = self.taken_at(exchange);
+        let mut held = self.rows.held_by(worker);
+        let forgotten =
+            held.find(|row| row.state == AssignmentState::Assigned && row.granted_at < taken);
+        ensure(forgotten.is_none(), "assignment_forgotten", || {
+            format!("{worker} was told nothing though it has {forgotten:?}")
+        })
+    }
+
+    /// P6: what a worker has started it finds again.
+    fn check_resumed(&self, worker: PoolWorkerId, exchange: u64, told: &[PoolHandout]) -> Verdict {
+        let taken = self.taken_at(exchange);
+        let known = |row: &&muster_model::AssignmentRecord| {
+            row.state == AssignmentState::Started
+                && self.started_since.get(&row.id).is_some_and(|since| *since < taken)
+                && !told.iter().any(|handout| handout.assignment == row.id)
+        };
+        let forgotten = self.rows.held_by(worker).find(known);
+        ensure(forgotten.is_none(), "assignment_forgotten", || {
+            format!("{worker} was told {told:?} though it has begun {forgotten:?}")
+        })
+    }
+
+    fn check_submission(
+        &mut self,
+        submission: &PoolSubmission,
+        result: Answered<'_>,
+        scene: &mut Scene,
+    ) -> Verdict {
+        match result {
+            Ok(PoolReply::Submitted { first, count, repeated, .. }) => {
+                scene.count(if *repeated { "jobs handed in again" } else { "jobs handed in" });
+                self.check_submitted(submission, (*first, *count))
+            }
+            Err(PoolRejection::KeyConflict) => {
+                let key = submission.key.clone().map(|key| (submission.client, key));
+                let known = key.and_then(|key| self.rows.keys.get(&key));
+                let differs = known.is_some_and(|known| known.digest != submission.digest);
+                ensure(differs, "refused_without_reason", || format!("{submission:?} with {known:?}"))
+            }
+            Err(PoolRejection::TooManyWaiting { .. }) => {
+                scene.count("too many jobs wait");
+                Ok(())
+            }
+            other => ensure(false, "refused_without_reason", || format!("{submission:?}: {other:?}")),
+        }
+    }
+
+    /// P13, P18: all of them are there, as they were handed in; a key that is used again gives the first ones.
+    fn check_submitted(&mut self, submission: &PoolSubmission, (first, count): (PoolJobId, u32)) -> Verdict {
+        let asked: Vec<&PoolJobDraft> = submission.jobs.iter().collect();
+        let rows = (first.0..first.0 + u64::from(count)).map(|id| self.rows.jobs.get(&PoolJobId(id)));
+        let there: Vec<&PoolJobDraft> =
+            rows.flatten().filter(|row| row.client == submission.client).map(|row| &row.draft).collect();
+        ensure(asked == there, "pool_submission_not_durable", || format!("{submission:?} from {first}"))?;
+        let Some(key) = submission.key.clone() else {
+            return Ok(());
+        };
+        let made = *self.promised.entry((submission.client, key)).or_insert((first, count));
+        ensure(made == (first, count), "key_made_two_batches", || {
+            format!("{submission:?} made {made:?} and {first}, {count}")
+        })
+    }
+}

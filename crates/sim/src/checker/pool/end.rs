@@ -1,0 +1,112 @@
+//! P8, P13, P15: a job ends when it is over, once, and as it must; who is judged for it.
+
+use super::{PoolBook, Verdict, ensure, rows::Before};
+use crate::scene::Scene;
+use muster_model::{
+    AssignmentId, AssignmentState, PoolEndRecord, PoolJobId, PoolJobRecord, PoolJobStatus, PoolWorkerId,
+    PoolWorkerRecord,
+};
+
+impl PoolBook {
+    pub(super) fn check_ends(&mut self, before: &Before, scene: &mut Scene) -> Verdict {
+        for id in &before.ends {
+            let (end, job) = (self.rows.ends[id].clone(), self.rows.jobs[id].clone());
+            self.check_end(&end, &job, scene)?;
+        }
+        for id in &before.jobs {
+            self.check_job(*id)?;
+        }
+        before.workers.keys().try_for_each(|id| self.check_judged(&self.rows.workers[id]))
+    }
+
+    fn check_end(&mut self, end: &PoolEndRecord, job: &PoolJobRecord, scene: &mut Scene) -> Verdict {
+        ensure(end.client == job.client, "end_of_another", || format!("{end:?} of {job:?}"))?;
+        match end.status {
+            PoolJobStatus::Completed => {
+                scene.count("pool job completed");
+                self.check_completed(end, job)?;
+                self.judge(end, job);
+                Ok(())
+            }
+            PoolJobStatus::Failed => {
+                scene.count("pool job failed");
+                let used = self.rows.used(job.id);
+                let last = AssignmentId::new(job.id, AssignmentId::PER_JOB_MAX);
+                let is_spent = used >= usize::from(job.max_attempts)
+                    || self.rows.assignments.contains_key(&last);
+                ensure(is_spent, "failed_with_attempts_left", || format!("{job:?} after {used}"))?;
+                ensure(self.winner(job).is_none(), "majority_ignored", || format!("{job:?}, {end:?}"))
+            }
+            _ => {
+                scene.count("pool job cancelled");
+                let asked = self.cancels.get(&job.id).into_iter().flatten();
+                let is_asked = asked.copied().any(|by| by.is_none_or(|by| by == job.client));
+                ensure(is_asked, "cancelled_by_nobody", || format!("{job:?}"))
+            }
+        }
+    }
+
+    /// 9: the result of a job is one that was taken; with redundancy, one that a majority agrees on.
+    fn check_completed(&self, end: &PoolEndRecord, job: &PoolJobRecord) -> Verdict {
+        let row = end.assignment.and_then(|id| self.rows.assignments.get(&id));
+        let is_its =
+            row.is_some_and(|row| row.id.job() == job.id && row.state == AssignmentState::Completed);
+        ensure(is_its, "completed_with_nothing", || format!("{end:?} with {row:?}"))?;
+        let hash = row.and_then(|row| row.output_hash.as_deref());
+        let agreed = job.draft.redundancy < 2 || (hash.is_some() && self.winner(job) == hash);
+        ensure(agreed, "minority_wins", || {
+            let votes: Vec<_> = self.rows.votes(job.id).map(|(row, hash)| (row.worker, hash)).collect();
+            format!("{end:?} of {} owners: {votes:?}", job.draft.redundancy)
+        })
+    }
+
+    /// What a majority of those asked for, and of those who said anything, agrees on (P15).
+    fn winner(&self, job: &PoolJobRecord) -> Option<&str> {
+        let votes: Vec<&str> = self.rows.votes(job.id).map(|(_, hash)| hash).collect();
+        let least = usize::from(job.draft.redundancy / 2) + 1;
+        let count = |hash: &str| votes.iter().filter(|vote| **vote == hash).count();
+        votes.iter().copied().find(|hash| count(hash) >= least && count(hash) * 2 > votes.len())
+    }
+
+    /// A job whose result is there, or will never be, does not go on; one that is over has nobody at work.
+    fn check_job(&self, id: PoolJobId) -> Verdict {
+        let live = self.rows.of(id).find(|row| row.state.is_live());
+        let Some(job) = self.rows.jobs.get(&id).filter(|_| self.rows.is_open(id)) else {
+            return ensure(live.is_none(), "job_ends_with_live_assignments", || format!("{live:?}"));
+        };
+        let done = match job.draft.redundancy {
+            0..2 => self.rows.of(id).any(|row| row.state == AssignmentState::Completed),
+            _ => self.winner(job).is_some(),
+        };
+        ensure(!done, "completed_job_goes_on", || format!("{job:?}"))?;
+        let used = self.rows.used(id);
+        let is_spent = used >= usize::from(job.max_attempts) && live.is_none();
+        ensure(!is_spent, "spent_job_goes_on", || format!("{job:?} after {used}"))
+    }
+
+    fn judge(&mut self, end: &PoolEndRecord, job: &PoolJobRecord) {
+        let won = end.assignment.and_then(|id| self.rows.assignments[&id].output_hash.clone());
+        let votes: Vec<(PoolWorkerId, bool)> =
+            self.rows.votes(job.id).map(|(row, hash)| (row.worker, won.as_deref() == Some(hash))).collect();
+        for (worker, agreed) in votes {
+            let counts = if agreed { &mut self.agreed } else { &mut self.dissented };
+            *counts.entry(worker).or_default() += 1;
+        }
+    }
+
+    /// P15: reputation follows from majorities and nothing else; whoever told the truth is not shut out.
+    fn check_judged(&self, row: &PoolWorkerRecord) -> Verdict {
+        let of = |counts: &std::collections::BTreeMap<_, u32>| counts.get(&row.id).copied().unwrap_or(0);
+        let (agreed, dissented) = (of(&self.agreed), of(&self.dissented));
+        let is_forgiven = self.unbans.contains_key(&row.id);
+        let right = row.agreements == agreed
+            && (row.dissents == dissented || (is_forgiven && row.dissents < dissented));
+        ensure(right, "reputation_miscounted", || format!("{row:?}: {agreed} agreed, {dissented} not"))?;
+        let is_due = row.dissents >= self.settings.ban_after;
+        ensure(!is_due || row.ban_reason.is_some(), "dissenter_not_banned", || format!("{row:?}"))?;
+        let is_wronged =
+            row.dissents > 0 || (row.ban_reason.is_some() && !self.bans.contains(&row.id));
+        let is_innocent = self.innocent.contains(&*row.name);
+        ensure(!is_innocent || !is_wronged, "innocent_judged", || format!("{row:?}"))
+    }
+}

@@ -1,0 +1,191 @@
+//! People who hand in jobs, owners who steer their workers, and admins.
+
+mod operate;
+
+use super::rig::{MEMORY, REGIONS};
+use crate::{
+    agenda::Happening,
+    network::{Sender, Ticket},
+    scene::Scene,
+};
+use muster_model::{
+    Command, Demand, Digest, Millis, PoolCommand, PoolJobDraft, PoolJobId, PoolSubmission, PoolWorkerRecord,
+    Quality, Scale, Specs, SubmissionKey, UserId,
+};
+use std::collections::BTreeMap;
+
+/// What people do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Duty {
+    /// Hand in the nth submission.
+    Submit(usize),
+    /// Turn some knob.
+    Operate,
+    /// Lift whatever would keep jobs from ending, until nothing does.
+    PutInOrder,
+    /// No answer came to this exchange.
+    GiveUp(u64),
+}
+
+/// All of these people.
+#[derive(Default)]
+pub(crate) struct Patron {
+    orders: Vec<PoolSubmission>,
+    /// Those that were not handed in yet.
+    unsent: usize,
+    submitting: BTreeMap<u64, usize>,
+    cancelling: BTreeMap<u64, (PoolJobId, Option<UserId>)>,
+    /// Whether everything was put in order: whatever was under way before has arrived.
+    is_in_order: bool,
+}
+
+/// What people can see of the pool.
+pub(crate) struct PoolView<'a> {
+    pub(crate) workers: Vec<&'a PoolWorkerRecord>,
+    pub(crate) jobs: Vec<(PoolJobId, UserId)>,
+    /// Whether some job has not ended.
+    pub(crate) is_open: bool,
+}
+
+impl Patron {
+    pub(crate) fn begin(&mut self, scene: &mut Scene) {
+        let Some(orders) = scene.plan.pool.as_ref().map(|plan| plan.orders) else {
+            return;
+        };
+        self.unsent = orders;
+        for n in 0..orders {
+            self.orders.push(order(n, scene));
+            scene.within(0, 30_000, Happening::Patron(Duty::Submit(n)));
+        }
+        scene.within(1_000, 8_000, Happening::Patron(Duty::Operate));
+    }
+
+    pub(crate) fn act(&mut self, duty: Duty, scene: &mut Scene, view: &PoolView<'_>) {
+        match duty {
+            Duty::Submit(n) => {
+                self.unsent -= 1;
+                self.submit(n, scene);
+            }
+            Duty::Operate if scene.calm => {}
+            Duty::Operate => {
+                self.operate(scene, view);
+                scene.within(300, 5_000, Happening::Patron(Duty::Operate));
+            }
+            Duty::PutInOrder => {
+                self.is_in_order = true;
+                put_in_order(scene, view);
+                if view.is_open {
+                    scene.within(5_000, 15_000, Happening::Patron(Duty::PutInOrder));
+                }
+            }
+            Duty::GiveUp(exchange) => self.give_up(exchange, scene),
+        }
+    }
+
+    pub(crate) fn hear(&mut self, ticket: &Ticket) {
+        self.cancelling.remove(&ticket.exchange);
+        self.submitting.remove(&ticket.exchange);
+    }
+
+    /// How many jobs were ever wanted.
+    pub(crate) fn jobs(&self) -> usize {
+        self.orders.iter().map(|order| order.jobs.len()).sum()
+    }
+
+    /// Whether everything that will be handed in has been.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.unsent == 0 && self.submitting.is_empty() && self.cancelling.is_empty()
+    }
+
+    /// Whether, after the faults, nothing of before is under way any more.
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.is_in_order
+    }
+
+    pub(crate) fn unrest(&self) -> String {
+        format!("submitting {:?}, cancelling {:?}", self.submitting, self.cancelling)
+    }
+
+    /// Whoever has no key does not know whether to try again, and does not.
+    fn give_up(&mut self, exchange: u64, scene: &mut Scene) {
+        if let Some(n) = self.submitting.remove(&exchange) {
+            if self.orders[n].key.is_some() {
+                self.submit(n, scene);
+            }
+        } else if let Some((job, client)) = self.cancelling.remove(&exchange) {
+            self.cancel((job, client), scene);
+        }
+    }
+
+    fn submit(&mut self, n: usize, scene: &mut Scene) {
+        let order = Box::new(self.orders[n].clone());
+        let ticket = ask(PoolCommand::Submit(order), scene);
+        self.submitting.insert(ticket.exchange, n);
+        scene.within(2_000, 6_000, Happening::Patron(Duty::GiveUp(ticket.exchange)));
+    }
+
+    fn cancel(&mut self, (job, client): (PoolJobId, Option<UserId>), scene: &mut Scene) {
+        scene.count("cancel of a pool job asked");
+        let ticket = ask(PoolCommand::Cancel { job, client }, scene);
+        self.cancelling.insert(ticket.exchange, (job, client));
+        scene.within(2_000, 6_000, Happening::Patron(Duty::GiveUp(ticket.exchange)));
+    }
+}
+
+/// Lifts whatever would keep jobs from ending once the faults have stopped.
+fn put_in_order(scene: &mut Scene, view: &PoolView<'_>) {
+    for row in &view.workers {
+        let worker = row.id;
+        if row.ban_reason.is_some() {
+            ask(PoolCommand::Unban { worker, reason: "forgiven".into() }, scene);
+        }
+        if row.draining {
+            ask(PoolCommand::Drain { worker, owner: None, draining: false }, scene);
+        }
+    }
+}
+
+fn ask(command: PoolCommand, scene: &mut Scene) -> Ticket {
+    scene.ask(Sender::Client, Command::Pool(command), None)
+}
+
+/// Jobs that somebody wants, one or several at once.
+fn order(n: usize, scene: &mut Scene) -> PoolSubmission {
+    let clients = scene.plan.pool.as_ref().map_or(1, |plan| plan.clients);
+    let key = scene.dice.chance(600).then(|| format!("pool-order-{n}"));
+    let client = UserId(FIRST_CLIENT + scene.dice.below(clients) as u64);
+    let count = if scene.dice.chance(400) { 1 } else { scene.dice.between(2, 6) };
+    let key = key.map(|key| SubmissionKey::new(&key).expect("a plain key"));
+    let jobs = (0..count).map(|_| draft(scene)).collect();
+    PoolSubmission { client, key, digest: Digest(n as u128), jobs }
+}
+
+fn draft(scene: &mut Scene) -> PoolJobDraft {
+    let (redundancies, redundant, limited) =
+        scene.plan.pool.as_ref().map_or((&[2u8][..], 0, 0), |plan| {
+            (plan.redundancies, plan.redundant, plan.limited)
+        });
+    let dice = &mut scene.dice;
+    let region = match dice.below(12) {
+        0..2 => Some(REGIONS[0]),
+        2 => Some(REGIONS[1]),
+        3 if dice.chance(200) => Some("nowhere"),
+        _ => None,
+    };
+    let memory = dice.chance(250).then(|| dice.pick(&[8.0, 24.0]).copied().unwrap_or(8.0));
+    let memory = memory.map(|memory| (MEMORY.into(), Quality::Amount(Scale::new(memory))));
+    let redundancy = if dice.chance(redundant) { dice.pick(redundancies).copied().unwrap_or(2) } else { 1 };
+    let attempts = dice.chance(300).then(|| dice.between(1, 5));
+    PoolJobDraft {
+        payload: "{}".into(),
+        priority: dice.pick(&[0, 0, 50, 100]).copied().unwrap_or(0),
+        demand: Demand { region: region.map(Box::from), requires: Specs::new(memory.into_iter().collect()) },
+        requires_json: None,
+        max_attempts: attempts.and_then(|attempts| u8::try_from(attempts).ok()),
+        timeout: dice.chance(limited).then(|| Millis(dice.between(2_000, 30_000))),
+        verify_output_hash: dice.chance(300),
+        redundancy,
+    }
+}
+
+const FIRST_CLIENT: u64 = 100;

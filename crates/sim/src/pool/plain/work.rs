@@ -1,0 +1,133 @@
+//! P6, P7, P19: what a model asks for, does and hands in.
+
+use super::{Call, Chore, Plain};
+use crate::{
+    pool::nature::{Draft, Nature, result},
+    scene::Scene,
+};
+use muster_model::{
+    AssignmentId, PoolCommand, PoolHandout, PoolRejection, PoolResult, PoolWork, PoolWorkerId,
+};
+use std::sync::Arc;
+
+/// An assignment it holds.
+#[derive(Debug)]
+pub(super) struct Work {
+    handout: PoolHandout,
+    /// What came of it, while that is not answered.
+    result: Option<Arc<PoolResult>>,
+}
+
+impl Plain {
+    /// Asks in one of three ways.
+    pub(super) fn ask(&mut self, worker: PoolWorkerId, scene: &mut Scene) {
+        if self.asking.is_some() || self.free() == 0 {
+            return;
+        }
+        let owner = self.rig.owner;
+        let start = scene.dice.chance(600);
+        let command = match scene.dice.chance(600) {
+            true => PoolCommand::Poll { worker, owner, start, supply: true },
+            false => PoolCommand::Work(Box::new(self.question(worker, start))),
+        };
+        let wait = Self::wait(scene);
+        let ticket = self.rig.ask(scene, command, wait);
+        let waits = wait.map_or(0, |wait| wait.0);
+        self.rig.plan(scene, (waits + 2_000, waits + 5_000), Chore::GiveUp(ticket.exchange));
+        self.asking = Some(ticket);
+    }
+
+    pub(super) fn take_all(&mut self, handouts: &[PoolHandout], scene: &mut Scene) {
+        for handout in handouts {
+            if !self.works.contains_key(&handout.assignment) {
+                self.take(*handout, scene);
+            }
+        }
+    }
+
+    fn take(&mut self, handout: PoolHandout, scene: &mut Scene) {
+        self.works.insert(handout.assignment, Work { handout, result: None });
+        scene.overheard.push(handout);
+        let lease = scene.plan.settings.pool.lease.0.min(60_000);
+        let span = match self.rig.nature {
+            Nature::Slow if !scene.calm => (lease / 2, lease * 2),
+            Nature::Idle if !scene.calm => return,
+            _ => scene.plan.pool.as_ref().map_or((200, 2_000), |plan| plan.work_ms),
+        };
+        self.rig.plan(scene, span, Chore::Done(handout.assignment));
+    }
+
+    /// An assignment is done: what came of it is handed in, by itself or with the question for more.
+    pub(super) fn done(&mut self, id: AssignmentId, scene: &mut Scene) {
+        let Some(work) = self.works.get(&id).filter(|work| work.result.is_none()) else {
+            return;
+        };
+        let draft = self.draft(&work.handout, scene);
+        let result = result(draft, scene);
+        if let Some(work) = self.works.get_mut(&id) {
+            work.result = Some(result);
+        }
+        self.hand_in(id, scene);
+    }
+
+    pub(super) fn hand_in(&mut self, id: AssignmentId, scene: &mut Scene) {
+        let result = self.works.get(&id).and_then(|work| work.result.clone());
+        let (Some(worker), Some(result)) = (self.id, result) else {
+            return;
+        };
+        let owner = self.rig.owner;
+        if scene.dice.chance(300) {
+            let mut work = self.question(worker, true);
+            (work.results, work.max) = (vec![result], work.max + 1);
+            return self.call((PoolCommand::Work(Box::new(work)), Call::Work(vec![id])), scene);
+        }
+        self.call((PoolCommand::HandIn { worker, owner, result }, Call::Result(id)), scene);
+    }
+
+    /// What became of a result: taken, or refused for this reason.
+    pub(super) fn told(&mut self, id: AssignmentId, refused: Option<PoolRejection>, scene: &mut Scene) {
+        let is_vain = matches!(
+            refused,
+            Some(PoolRejection::NonceInvalid | PoolRejection::KeyReplaced | PoolRejection::HashMismatch)
+        );
+        if is_vain {
+            if refused == Some(PoolRejection::KeyReplaced) {
+                self.give_key(scene);
+            }
+            if let Some(work) = self.works.get_mut(&id) {
+                work.result = None;
+                self.rig.plan(scene, (200, 3_000), Chore::Done(id));
+            }
+            return;
+        }
+        if let Some(result) = self.works.remove(&id).and_then(|work| work.result) {
+            self.past.push_back(result);
+            self.past.truncate(PAST_MAX);
+        }
+        self.want_more((0, 500), scene);
+    }
+
+    fn question(&self, worker: PoolWorkerId, start: bool) -> PoolWork {
+        let max = u32::try_from(self.free()).unwrap_or(1);
+        PoolWork { worker, owner: self.rig.owner, results: Vec::new(), max, start, supply: true }
+    }
+
+    fn draft(&self, handout: &PoolHandout, scene: &mut Scene) -> Draft {
+        let job = handout.assignment.job();
+        let nature = if scene.calm { Nature::Honest } else { self.rig.nature };
+        let fails = scene.plan.pool.as_ref().map_or(0, |plan| plan.fails);
+        let has_failed = !scene.calm && scene.dice.chance(fails);
+        let has_hash = scene.calm || !scene.dice.chance(60);
+        let draft = Draft {
+            assignment: handout.assignment,
+            nonce: Some(handout.fence),
+            public_key: self.rig.key(self.key),
+            output_hash: has_hash.then(|| nature.hash(job, self.rig.number)),
+            error: has_failed.then(|| "it broke".into()),
+        };
+        if nature == Nature::Forging { self.forge(draft, scene) } else { draft }
+    }
+}
+
+/// Results that are remembered.
+const PAST_MAX: usize = 8;

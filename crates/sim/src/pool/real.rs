@@ -1,0 +1,278 @@
+//! A machine that runs muster's own worker of the pool: the real core. Its wire, disk, programs and clock are played.
+
+mod disk;
+mod exchange;
+mod translate;
+
+use super::{patron::PoolView, rig::Rig};
+use crate::{
+    agenda::Happening,
+    checker::{Verdict, broken},
+    fault::Fault,
+    network::Ticket,
+    scene::Scene,
+};
+use disk::Disk;
+use exchange::Asked;
+use muster_agent::Text;
+use muster_model::{Millis, Rejection, Reply, Timestamp};
+use muster_workers::pool::core::{Action, Core, End, Outcome, Over, Settings, Work};
+use std::collections::BTreeMap;
+
+/// What it does by itself, or hears from its surroundings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Chore {
+    /// The core wants to be woken.
+    Wake,
+    /// A login or a renewal is answered.
+    Admit(u64),
+    /// The list of the owner's workers is answered.
+    List(u64),
+    /// The next key is in the place of the old one.
+    Replace(u64),
+    /// A work is over.
+    Done(u64),
+    /// A work that was killed is over.
+    Killed(u64),
+    /// A result is on the disk.
+    Stored(u64),
+    /// No answer came to this exchange.
+    GiveUp(u64),
+}
+
+/// The machine.
+pub(crate) struct Real {
+    pub(super) rig: Rig,
+    settings: Settings,
+    disk: Disk,
+    life: Option<Life>,
+}
+
+/// What a crash ends.
+struct Life {
+    core: Core,
+    asked: BTreeMap<u64, Asked>,
+    /// Assignments in execution, by the number of the work.
+    works: BTreeMap<u64, u64>,
+    wakes_at: Option<Timestamp>,
+    /// Wakes in a row after which something was due at once.
+    rounds: u32,
+}
+
+impl Real {
+    pub(super) fn new(rig: Rig, scene: &mut Scene) -> Self {
+        let key = |n| Text::from(&*rig.key(n));
+        let settings = Settings {
+            name: rig.name.as_str().into(),
+            slots: rig.slots,
+            heartbeat: Millis(scene.plan.settings.pool.offline_after.0 / 3),
+            poll_wait: Millis(scene.dice.between(500, 15_000)),
+            grace: Millis(scene.dice.between(500, 10_000)),
+            can_log_in: scene.dice.chance(700),
+            key: key(0),
+            next_key: None,
+        };
+        Self { rig, settings, disk: Disk::default(), life: None }
+    }
+
+    /// Starts on what the disk kept; now and then somebody has given it another key meanwhile.
+    pub(super) fn begin(&mut self, scene: &mut Scene) -> Verdict {
+        self.rig.up = true;
+        let (first, second) = (self.rig.key(0), self.rig.key(1));
+        let may_change = *self.settings.key == *first && self.settings.next_key.is_none();
+        if may_change && self.rig.incarnation > 0 && scene.dice.chance(300) {
+            scene.count("key of muster's own worker changed");
+            self.settings.next_key = Some(Text::from(&*second));
+        }
+        let spooled = self.disk.recover(scene);
+        self.life = Some(Life {
+            core: Core::new(self.settings.clone(), spooled, scene.now),
+            asked: BTreeMap::new(),
+            works: BTreeMap::new(),
+            wakes_at: None,
+            rounds: 0,
+        });
+        self.follow(scene)
+    }
+
+    pub(super) fn crash(&mut self, scene: &mut Scene) {
+        self.rig.go_down();
+        if let Some(life) = self.life.take() {
+            for asked in life.asked.values() {
+                asked.ticket.broken.set(scene.dice.chance(500));
+            }
+        }
+    }
+
+    pub(super) fn leave(&mut self, scene: &mut Scene) -> Verdict {
+        scene.count("member leaves");
+        self.life().core.leave(scene.now);
+        self.follow(scene)
+    }
+
+    pub(super) fn act(&mut self, chore: Chore, scene: &mut Scene, view: &PoolView<'_>) -> Verdict {
+        let now = scene.now;
+        match chore {
+            Chore::Wake => self.wake(now),
+            Chore::Admit(number) => {
+                let lasts = Millis(scene.dice.between(5_000, 900_000));
+                let answer = self.chance(scene).map(|()| Some(lasts));
+                self.life().core.admitted(number, answer, now);
+            }
+            Chore::List(number) => {
+                let answer = self.chance(scene).map(|()| translate::known(view, self.rig.owner));
+                self.life().core.listed(number, answer, now);
+            }
+            Chore::Replace(number) => {
+                self.settings.key = self.settings.next_key.take().unwrap_or(self.settings.key.clone());
+                self.life().core.replaced(number, Ok(()), now);
+            }
+            Chore::Done(work) => self.finish(work, scene),
+            Chore::Killed(work) => {
+                if self.life().works.remove(&work).is_some() {
+                    self.life().core.ended(work, End::Stopped, now);
+                }
+            }
+            Chore::Stored(entry) => {
+                self.disk.sync(entry);
+                self.life().core.stored(entry, now);
+            }
+            Chore::GiveUp(exchange) => self.give_up(exchange, scene),
+        }
+        self.follow(scene)
+    }
+
+    pub(super) fn hear(
+        &mut self,
+        ticket: &Ticket,
+        result: Result<Reply, Rejection>,
+        scene: &mut Scene,
+    ) -> Verdict {
+        self.answered(ticket, translate::answer(result), scene);
+        self.follow(scene)
+    }
+
+    /// Something before the coordinator says that there is nobody.
+    pub(super) fn turned_away(&mut self, ticket: &Ticket, scene: &mut Scene) -> Verdict {
+        let patience = scene.dice.chance(300).then(|| Millis(scene.dice.between(1, 20_000)));
+        self.answered(ticket, Err(translate::nobody(patience)), scene);
+        self.follow(scene)
+    }
+
+    /// Whether every result is where it belongs.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.rig.up && self.disk.is_empty() && self.life.as_ref().is_some_and(|life| life.works.is_empty())
+    }
+
+    pub(super) fn unrest(&self) -> String {
+        let status = self.life.as_ref().map_or("down".into(), |life| format!("{:?}", life.core.status()));
+        format!("{status}, {:?}", self.disk)
+    }
+
+    /// Does what the core wants done, until it wants nothing more.
+    fn follow(&mut self, scene: &mut Scene) -> Verdict {
+        while let Some(action) = self.life.as_mut().and_then(|life| life.core.next_action()) {
+            self.carry_out(action, scene)?;
+        }
+        let Some(over) = self.life.as_ref().and_then(|life| life.core.over()) else {
+            return self.plan_wake(scene);
+        };
+        if *over != Over::Left {
+            return broken("pool_worker_gives_up", || format!("{}: {over:?}", self.rig.name));
+        }
+        scene.count("member ends");
+        self.crash(scene);
+        let back = Fault::RestartMember(self.rig.number);
+        scene.within(500, 10_000, Happening::Fault(Box::new(back)));
+        Ok(())
+    }
+
+    fn carry_out(&mut self, action: Action, scene: &mut Scene) -> Verdict {
+        match action {
+            Action::LogIn(number) | Action::Renew(number) => {
+                self.rig.plan(scene, (5, 50), Chore::Admit(number))
+            }
+            Action::List(number) => self.rig.plan(scene, (5, 200), Chore::List(number)),
+            Action::ReplaceKey(number) => self.rig.plan(scene, (1, 50), Chore::Replace(number)),
+            Action::Begin(work) => return self.begin_work(&work, scene),
+            Action::Kill(work) => self.rig.plan(scene, (5, 2_000), Chore::Killed(work)),
+            Action::Store(submission) => {
+                let entry = submission.entry;
+                self.disk.write(submission, &self.settings.key, scene);
+                self.rig.plan(scene, (1, 100), Chore::Stored(entry));
+            }
+            Action::Ack(entry) => self.disk.ack(entry),
+            Action::SetAside { entry, .. } => {
+                scene.count("result set aside");
+                self.disk.set_aside(entry);
+            }
+            Action::TakeBack(number) => self.take_back(number),
+            Action::Note(_) => {}
+            call => return self.send(call, scene),
+        }
+        Ok(())
+    }
+
+    /// P16: an assignment is not executed beside itself, nor again once its result is on disk.
+    fn begin_work(&mut self, work: &Work, scene: &mut Scene) -> Verdict {
+        let assignment = work.assignment.id;
+        if self.disk.holds(assignment) || self.life().works.values().any(|other| *other == assignment) {
+            return broken("assignment_executed_again", || format!("{}: {work:?}", self.rig.name));
+        }
+        self.life().works.insert(work.number, assignment);
+        if self.life().works.len() > self.rig.slots as usize {
+            return broken("more_works_than_slots", || format!("{}: {work:?}", self.rig.name));
+        }
+        let span = scene.plan.pool.as_ref().map_or((200, 2_000), |plan| plan.work_ms);
+        self.rig.plan(scene, span, Chore::Done(work.number));
+        Ok(())
+    }
+
+    fn finish(&mut self, work: u64, scene: &mut Scene) {
+        let fails = scene.plan.pool.as_ref().map_or(0, |plan| plan.fails);
+        let has_failed = !scene.calm && scene.dice.chance(fails);
+        let outcome = match has_failed {
+            true => Outcome::Error("it broke".into()),
+            false => Outcome::Output("{}".into()),
+        };
+        if self.life().works.remove(&work).is_some() {
+            self.life().core.ended(work, End::Done(outcome), scene.now);
+        }
+    }
+
+    fn wake(&mut self, now: Timestamp) {
+        let life = self.life();
+        if life.wakes_at.is_some_and(|at| at <= now) {
+            life.wakes_at = None;
+            life.core.wake(now);
+        }
+    }
+
+    fn plan_wake(&mut self, scene: &mut Scene) -> Verdict {
+        let now = scene.now;
+        let Some(life) = &mut self.life else {
+            return Ok(());
+        };
+        let Some(next) = life.core.next_wake().map(|next| next.max(now)) else {
+            return Ok(());
+        };
+        life.rounds = if next == now { life.rounds + 1 } else { 0 };
+        if life.rounds > ROUNDS_MAX {
+            let status = life.core.status();
+            return broken("worker_spins", || format!("something is still due at {next:?}: {status:?}"));
+        }
+        if life.wakes_at.is_none_or(|at| next < at) {
+            life.wakes_at = Some(next);
+            let pause = (next - now).0;
+            self.rig.plan(scene, (pause, pause), Chore::Wake);
+        }
+        Ok(())
+    }
+
+    fn life(&mut self) -> &mut Life {
+        self.life.as_mut().expect("only a worker that is up acts")
+    }
+}
+
+/// Wakes at one moment that are not a loop.
+const ROUNDS_MAX: u32 = 200;
