@@ -13,7 +13,7 @@ use muster_coordinator::{Coordinator, Options};
 use muster_door::{Door, DoorSettings, Keys, assemble};
 use muster_model::{Attachment, DeviceReport, Name, Pull};
 use muster_operations::speak_postgrest;
-use muster_store::MemoryStore;
+use muster_store::{Cursor, MemoryStore};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tower::ServiceExt;
@@ -297,4 +297,22 @@ async fn everything_needs_a_token() {
             "{path}"
         );
     }
+}
+
+/// I7: what an operator does stands in the audit log; what a node does, and what was refused, does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operators_acts_are_written_down() {
+    let world = World::new();
+    world.attach("PC-01", &["d1"]).await;
+    let run = world.run().await;
+    world.rpc("fn_timeout_tasks_and_task_devices", json!({})).await;
+    world.post("/api/nodes/PC-01/drain", Value::Null).await;
+    world.post("/api/nodes/PC-99/drain", Value::Null).await;
+    world.post(&format!("/api/runs/{run}/cancel"), Value::Null).await;
+    world.call("PATCH", "/api/devices/d1", Some(json!({"labels": {"a": "b"}}))).await;
+    let page = Cursor { after: None, limit: 100 };
+    let log = world.coordinator.read(move |store| store.audit(&page)).await.unwrap().items;
+    let acts: Vec<_> = log.iter().map(|act| (&*act.actor.name, &*act.action)).collect();
+    let expected = ["label_device", "cancel_run", "drain_node", "submit_run"];
+    assert_eq!(acts, expected.map(|action| ("admin-token", action)));
 }
