@@ -8,8 +8,8 @@ use crate::{
 };
 use muster_engine::Restoring;
 use muster_model::{
-    Change, Explanation, FrameQuery, FrameView, Millis, PoolCause, PoolJobId, Rejection, Reply, Subject,
-    TaskId, TaskRecord, Timestamp,
+    Change, Explanation, FrameQuery, FrameView, Millis, PoolCause, PoolJobId, PoolStatus, Rejection, Reply,
+    Subject, TaskId, TaskRecord, Timestamp,
 };
 use muster_store::{Batch, Cutoffs, Loaded, Lookup, Store, StoreError, Term, Writer};
 use std::{
@@ -40,6 +40,7 @@ pub(crate) enum Message {
     Explain(Subject, oneshot::Sender<Option<Explanation>>),
     Task(TaskId, oneshot::Sender<Option<TaskRecord>>),
     Frames(FrameQuery, oneshot::Sender<FrameView>),
+    PoolStatus(oneshot::Sender<PoolStatus>),
     ExplainPool(PoolJobId, oneshot::Sender<Option<PoolCause>>),
     /// With the epoch, so that a word from an earlier term is not taken for one of this.
     Committed(u64, Result<(), StoreError>),
@@ -147,6 +148,9 @@ impl<'a> TermRun<'a> {
                 }
                 Message::Frames(query, reply) => {
                     let _ = reply.send(self.desk.frames(&query, self.shared.clock.now()));
+                }
+                Message::PoolStatus(reply) => {
+                    let _ = reply.send(self.desk.engine().pool_status());
                 }
                 Message::ExplainPool(job, reply) => {
                     let _ = reply.send(self.desk.engine().explain_pool(job));

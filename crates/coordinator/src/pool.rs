@@ -8,7 +8,7 @@ pub use watch::JobWatch;
 use crate::{Coordinator, Refusal, driver::Message};
 use muster_model::{
     Command, Millis, PoolCause, PoolChange, PoolCommand, PoolHandout, PoolJobId, PoolRejection, PoolReply,
-    PoolTaken, PoolWork, PoolWorkerId, Reply, Timestamp, UserId,
+    PoolStatus, PoolTaken, PoolWork, PoolWorkerId, Reply, Timestamp, UserId,
 };
 use payloads::Payloads;
 use std::{
@@ -170,6 +170,17 @@ impl Coordinator {
         let _place = self.place()?;
         let (reply, answer) = oneshot::channel();
         self.shared().inbox.send(Message::ExplainPool(job, reply)).map_err(|_| Refusal::Unavailable)?;
+        answer.await.map_err(|_| Refusal::Unavailable)
+    }
+
+    /// The pool, counted.
+    ///
+    /// # Errors
+    /// Too many waiting requests, or no term runs.
+    pub async fn pool_status(&self) -> Result<PoolStatus, Refusal> {
+        let _place = self.place()?;
+        let (reply, answer) = oneshot::channel();
+        self.shared().inbox.send(Message::PoolStatus(reply)).map_err(|_| Refusal::Unavailable)?;
         answer.await.map_err(|_| Refusal::Unavailable)
     }
 

@@ -11,8 +11,8 @@ use crate::{
 use alloc::{vec, vec::Vec};
 use muster_model::{
     Change, Command, Effect, Event, Explanation, FrameQuery, FrameView, JobStatus, Key, Name, Outcome,
-    PoolCause, PoolJobId, PoolWorkerId, Pull, Rejection, Reply, ReportKind, Settings, Subject, TaskId,
-    TaskRecord, Timestamp,
+    PoolCause, PoolJobId, PoolStatus, PoolWorkerId, Pull, Rejection, Reply, ReportKind, Settings, Subject,
+    TaskId, TaskRecord, Timestamp,
 };
 
 /// Timers followed in one command at most; the rest is due at once.
@@ -213,6 +213,12 @@ impl Engine {
     #[must_use]
     pub fn explain(&self, subject: Subject, now: Timestamp) -> Option<Explanation> {
         crate::explain::explain(&self.state, subject, now)
+    }
+
+    /// The pool, counted.
+    #[must_use]
+    pub fn pool_status(&self) -> PoolStatus {
+        self.state.pool.status()
     }
 
     /// Why a job of the pool is not done yet; `None` when memory does not know it.

@@ -46,8 +46,8 @@ pub use pool::{
     AssignmentId, AssignmentRecord, AssignmentState, Demand, PoolCause, PoolChange, PoolCommand,
     PoolCounters, PoolEndRecord, PoolEvent, PoolGrant, PoolHandout, PoolJobDraft, PoolJobId, PoolJobRecord,
     PoolJobStatus, PoolKeyRecord, PoolRegistration, PoolRejection, PoolReply, PoolResult, PoolSettings,
-    PoolSubmission, PoolTaken, PoolWork, PoolWorkerId, PoolWorkerRecord, PoolWorkerStatus, Quality, Scale,
-    Specs,
+    PoolStatus, PoolSubmission, PoolTaken, PoolWork, PoolWorkerId, PoolWorkerRecord, PoolWorkerStatus,
+    Quality, Scale, Specs,
 };
 pub use record::{
     AlertKind, AlertRecord, Change, JobRecord, KeyRecord, LaneRecord, LogKind, LogRecord, ReportRecord,

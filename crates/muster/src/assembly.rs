@@ -78,7 +78,7 @@ pub(crate) fn routes(door: Door, behind: Behind, config: &Config) -> axum::Route
     let dialects =
         nodes.merge(muster_operations::routes()).merge(muster_simulation::routes(&door, simulation));
     let accounts = muster_accounts::routes(&door, config.pool.accounts);
-    let dialects = dialects.merge(accounts).merge(muster_pool::routes());
+    let dialects = dialects.merge(accounts).merge(muster_pool::routes(&door));
     let limiter = Arc::new(Limiter::new(config.rates).sparing(&config.door.trusted_proxies));
     let router = muster_gateway::limited(muster_door::assemble(door, dialects), limiter);
     muster_operations::speak_postgrest(router)

@@ -5,6 +5,7 @@
 //! here but whether a signature holds.
 
 mod bodies;
+mod counts;
 mod keys;
 mod payloads;
 mod routes;

@@ -11,6 +11,7 @@ mod workers;
 
 use crate::{
     bodies::LargeRoom,
+    counts,
     keys::WorkerKeys,
     translate::{Words, phrase},
 };
@@ -20,9 +21,10 @@ use muster_door::{Door, Problem};
 use muster_model::{Actor, Command, PoolCommand, PoolJobId, PoolReply, PoolWorkerId, Reply, UserId};
 use utoipa_axum::router::OpenApiRouter;
 
-/// The routes of contract P, but for those of accounts.
+/// The routes of contract P, but for those of accounts. What they count is shown by the door.
 #[must_use]
-pub fn routes() -> OpenApiRouter<Door> {
+pub fn routes(door: &Door) -> OpenApiRouter<Door> {
+    counts::register(door);
     OpenApiRouter::default()
         .merge(workers::routes())
         .merge(standing::routes())

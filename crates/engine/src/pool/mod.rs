@@ -13,6 +13,7 @@ mod ready;
 mod record;
 mod restore;
 mod state;
+mod status;
 #[cfg(test)]
 mod tests;
 mod tick;

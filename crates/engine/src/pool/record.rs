@@ -5,9 +5,7 @@ use super::{
     state::{DirtyPool, RecentPool},
 };
 use alloc::vec::Vec;
-use muster_model::{
-    Change, PoolChange, PoolCounters, PoolWorkerId, PoolWorkerRecord, PoolWorkerStatus, Timestamp,
-};
+use muster_model::{Change, PoolChange, PoolCounters, PoolWorkerId, PoolWorkerRecord, Timestamp};
 
 impl Pool {
     /// The rows changed since the last call, each once.
@@ -60,16 +58,11 @@ impl Pool {
 
     pub(crate) fn worker_record(&self, id: PoolWorkerId) -> Option<PoolWorkerRecord> {
         let member = self.members.get(&id)?;
-        let status = match (&member.banned, member.online) {
-            (Some(_), _) => PoolWorkerStatus::Banned,
-            (None, true) => PoolWorkerStatus::Online,
-            (None, false) => PoolWorkerStatus::Offline,
-        };
         Some(PoolWorkerRecord {
             id,
             owner: member.owner,
             name: member.name.clone(),
-            status,
+            status: member.status(),
             region: member.region.clone(),
             specs: member.specs.clone(),
             specs_json: member.specs_json.clone(),

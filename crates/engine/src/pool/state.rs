@@ -9,7 +9,8 @@ use alloc::{
 };
 use muster_model::{
     AssignmentId, AssignmentRecord, Event, Fence, Millis, PoolChange, PoolCounters, PoolEndRecord, PoolEvent,
-    PoolJobId, PoolKeyRecord, PoolSettings, PoolWorkerId, Specs, SubmissionKey, Timestamp, UserId,
+    PoolJobId, PoolKeyRecord, PoolSettings, PoolWorkerId, PoolWorkerStatus, Specs, SubmissionKey, Timestamp,
+    UserId,
 };
 
 /// Everything live of contract P.
@@ -206,6 +207,15 @@ impl Member {
         let offline = self.online.then(|| self.heard + settings.offline_after);
         let lapse = (!self.live.is_empty()).then(|| self.heard + settings.lease);
         offline.into_iter().chain(lapse).min()
+    }
+
+    /// Where it stands.
+    pub(crate) fn status(&self) -> PoolWorkerStatus {
+        match (&self.banned, self.online) {
+            (Some(_), _) => PoolWorkerStatus::Banned,
+            (None, true) => PoolWorkerStatus::Online,
+            (None, false) => PoolWorkerStatus::Offline,
+        }
     }
 
     /// Whether it may be given work at all (P14).

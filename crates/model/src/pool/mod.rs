@@ -8,6 +8,7 @@ mod id;
 mod record;
 mod reply;
 mod settings;
+mod status;
 
 pub use command::{PoolCommand, PoolJobDraft, PoolRegistration, PoolResult, PoolSubmission, PoolWork};
 pub use demand::{Demand, Quality, Scale, Specs};
@@ -20,3 +21,4 @@ pub use record::{
 };
 pub use reply::{PoolHandout, PoolRejection, PoolReply, PoolTaken};
 pub use settings::PoolSettings;
+pub use status::PoolStatus;

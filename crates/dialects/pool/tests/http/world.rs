@@ -71,7 +71,7 @@ impl World {
         coordinator.explain_pool(PoolJobId(1)).await.unwrap();
         let keys = Keys::new(NODE, ADMIN).enrolling(ENROL).signing(&"s".repeat(32));
         let door = Door::new(coordinator.clone(), keys, DoorSettings::default());
-        let app = assemble(door.clone(), muster_pool::routes());
+        let app = assemble(door.clone(), muster_pool::routes(&door));
         Self { app, coordinator, clock, store, door }
     }
 
