@@ -121,7 +121,6 @@ fn door_settings(read: &Reading<'_>) -> Result<DoorSettings, ConfigError> {
         public_metrics: read.boolean("server.public_metrics")?,
         public_url: read.opt_url("server.public_url")?,
         trusted_proxies: read.addresses("server.trusted_proxies")?,
-        ..DoorSettings::default()
     })
 }
 
