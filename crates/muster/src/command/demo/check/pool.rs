@@ -153,6 +153,9 @@ impl PoolEvidence<'_> {
             if !is_liar && dissented > 0 {
                 return Err(format!("{name} is honest and dissented"));
             }
+            if is_banned && self.got_later_work(worker.id) {
+                return Err(format!("{name} was given work after it was shut out"));
+            }
             out.extend(is_banned.then_some((name, dissented)));
         }
         let is_voted = self.jobs.iter().any(|job| job.plan.kind == Kind::Vote && !job.is_cancelled);
@@ -166,6 +169,12 @@ impl PoolEvidence<'_> {
             }
             _ => Err(format!("{} workers were shut out, not one", out.len())),
         }
+    }
+
+    /// Whether a worker was given work in another round than the first, at whose end it was shut out.
+    fn got_later_work(&self, worker: u64) -> bool {
+        let mut own = self.ledger.assignments.iter().filter(|assignment| assignment.worker == worker);
+        own.any(|assignment| self.job(assignment).is_some_and(|job| job.round > 0))
     }
 
     /// How often each worker agreed with a majority, and how often it did not.
@@ -266,8 +275,8 @@ impl PoolEvidence<'_> {
         match set_aside.iter().find(|id| !is_late(id)) {
             Some(id) => Err(format!("the result of assignment {id} was refused")),
             None => Ok(format!(
-                "the pool's workers left on request, their spools empty; {} came after the majority",
-                counted(set_aside.len() as u64, "vote", "votes")
+                "the pool's workers left on request, their spools empty; {} came too late and were kept",
+                counted(set_aside.len() as u64, "result", "results")
             )),
         }
     }

@@ -29,6 +29,9 @@ struct JobCounts {
     assignments: u64,
 }
 
+/// What a sort of jobs is called, and which they are.
+type Sort = (&'static str, fn(Kind) -> bool);
+
 /// What one worker did.
 struct MemberCounts {
     name: &'static str,
@@ -116,11 +119,7 @@ impl PoolSummary<'_> {
     }
 }
 
-fn job_counts(
-    (title, is_it): (&'static str, fn(Kind) -> bool),
-    jobs: &[Job],
-    ledger: &PoolLedger,
-) -> JobCounts {
+fn job_counts((title, is_it): Sort, jobs: &[Job], ledger: &PoolLedger) -> JobCounts {
     let jobs: Vec<&Job> = jobs.iter().filter(|job| is_it(job.plan.kind)).collect();
     let ended = |status: &str| {
         let is_so = |job: &&&Job| ledger.ends.get(&job.id).is_some_and(|end| end.status == status);
@@ -138,7 +137,7 @@ fn job_counts(
 }
 
 /// Sorts of jobs, as they are told of.
-const SORTS: [(&str, fn(Kind) -> bool); 4] = [
+const SORTS: [Sort; 4] = [
     ("done by one worker", |kind| matches!(kind, Kind::Sum | Kind::Nap | Kind::LongNap | Kind::Prompt)),
     ("fail once, then work", |kind| kind == Kind::ColdStart),
     ("fail every time", |kind| matches!(kind, Kind::Fails(_))),

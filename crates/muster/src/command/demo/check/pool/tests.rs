@@ -178,6 +178,10 @@ fn nobody_is_judged_wrongly() {
         |story| story.worker(1).agreements = 2,
         |story| story.worker(LIAR).name = "anna-1".to_owned(),
         |story| story.assignment(5 * 64 + 3).output_hash = None,
+        |story| {
+            (story.jobs[6].round, story.losses[0].round) = (1, 1);
+            story.losses.push(PoolLoss { round: 0, worker: "anna-2", held: vec![4 * 64 + 1], spooled: 0 });
+        },
     ] {
         let wrong = Story::wrong(change);
         assert_eq!(wrong.len(), 1, "{wrong:?}");
