@@ -1,6 +1,9 @@
 //! What a privileged act is called in the audit log (I7).
 
-use muster_model::{AccountCommand, Actor, AuditRecord, Command, FrameCommand, PoolCommand, Timestamp};
+use muster_model::{
+    AccountCommand, Actor, AuditRecord, Command, FrameCommand, PoolCommand, Role, Roles, Timestamp,
+    UserChange, UserId,
+};
 
 /// The line for an act that was carried out.
 pub(crate) fn record(actor: Actor, act: (&'static str, String), at: Timestamp) -> AuditRecord {
@@ -77,14 +80,45 @@ fn about_pool(command: &PoolCommand) -> Option<(&'static str, String)> {
 fn about_accounts(command: &AccountCommand) -> Option<(&'static str, String)> {
     Some(match command {
         AccountCommand::AddUser { name, roles, .. } => {
-            let roles: Vec<_> = roles.iter().map(muster_model::Role::as_str).collect();
-            ("add_user", format!("user {name:?} {}", roles.join(" ")))
+            ("add_user", format!("user {name:?} {}", words(*roles)))
         }
-        AccountCommand::ChangeUser { user, change } => ("change_user", format!("user {user} {change:?}")),
+        AccountCommand::ChangeUser { user, change } => ("change_user", changed(*user, change)),
         AccountCommand::Login { user, .. } => ("login", format!("user {user}")),
         AccountCommand::Logout { .. } => ("logout", String::new()),
         AccountCommand::AddKey { name, prefix, .. } => ("add_api_key", format!("{prefix}… {name:?}")),
         AccountCommand::RevokeKey { key, .. } => ("revoke_api_key", format!("key {key}")),
         AccountCommand::Refresh { .. } | AccountCommand::TouchKey { .. } => return None,
     })
+}
+
+/// What changed about a user; a password is named, never shown.
+fn changed(user: UserId, change: &UserChange) -> String {
+    let password = change.password_hash.as_ref().map(|_| "a new password".to_owned());
+    let roles = change.roles.map(|roles| format!("roles {}", words(roles)));
+    let active = change.active.map(|active| if active { "in service" } else { "out of service" }.to_owned());
+    let changes: Vec<String> = [password, roles, active].into_iter().flatten().collect();
+    format!("user {user}: {}", changes.join(", "))
+}
+
+fn words(roles: Roles) -> String {
+    roles.iter().map(Role::as_str).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// I6, I7: an act says what was done, and shows nothing secret.
+    #[test]
+    fn an_act_is_told_in_words() {
+        let change = UserChange {
+            password_hash: Some("$argon2id$secret".into()),
+            roles: Some(Roles::NONE.with(Role::Client).with(Role::Viewer)),
+            active: Some(false),
+        };
+        let command = Command::Accounts(AccountCommand::ChangeUser { user: UserId(7), change });
+        let told = "user 7: a new password, roles CLIENT VIEWER, out of service";
+        assert_eq!(describe(&command), Some(("change_user", told.to_owned())));
+        assert_eq!(describe(&Command::Tick), None);
+    }
 }
