@@ -69,4 +69,4 @@ fn text_of(value: ValueRef<'_>) -> String {
 }
 
 /// Signs of life are written down now and then; nothing else depends on them.
-const VOLATILE: [&str; 2] = ["last_seen_at", "lease_until"];
+const VOLATILE: [&str; 3] = ["last_seen_at", "last_used_at", "lease_until"];

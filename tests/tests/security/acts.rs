@@ -1,0 +1,181 @@
+//! Every privileged act stands in the audit log: I7.
+
+use crate::table::{self, Guard};
+use muster_tests::{Client, FakeNode, FakePoolWorker, Request, Server};
+use serde_json::{Value, json};
+
+/// What an operator does, and what the log calls it.
+struct Act {
+    route: &'static str,
+    path: String,
+    body: Value,
+    action: &'static str,
+}
+
+fn act(route: &'static str, path: impl Into<String>, body: Value, action: &'static str) -> Act {
+    Act { route, path: path.into(), body, action }
+}
+
+/// I7: each mutating route of operators and ADMINs leaves one line: who, what, to what; reading and refused requests leave none.
+#[test]
+fn every_privileged_act_is_written_down() {
+    let mut server = Server::start();
+    let boss = server.user("boss", &["ADMIN"]);
+    let acts = acts(&server, &boss);
+    every_route_is_here(&server, &acts);
+    let mut lines = log(&server).len();
+    for Act { route, path, body, action } in &acts {
+        let (method, _) = route.split_once(' ').unwrap();
+        let refused = server.anonymous().send(Request::new(method, path).json(body));
+        assert_eq!(refused.status, 401);
+        let answer = boss.send(Request::new(method, path).json(body));
+        assert!(answer.status < 300, "{route}: {} {}", answer.status, answer.text());
+        let log = log(&server);
+        assert_eq!(log.len(), lines + 1, "{route} left {} lines", log.len() - lines);
+        lines = log.len();
+        assert_eq!((&log[0]["username"], &log[0]["action"]), (&json!("boss"), &json!(action)), "{route}");
+        assert!(log[0]["at"].as_str().unwrap().ends_with('Z'));
+    }
+    let before = log(&server);
+    server.kill9();
+    server.restart();
+    assert_eq!(log(&server), before, "it is durable");
+}
+
+fn log(server: &Server) -> Vec<Value> {
+    server.admin().get("/audit?limit=1000").expect(200)["acts"].as_array().unwrap().clone()
+}
+
+fn every_route_is_here(server: &Server, acts: &[Act]) {
+    for route in table::routes(server) {
+        let is_privileged = matches!(
+            route.guard,
+            Guard::Operator | Guard::OperatorOrNode | Guard::OperatorOrRenderer | Guard::Admin
+        );
+        // Both need files on a disk that no longer are what they were: the tests of quarantine and of chunks confirm and
+        // retire them.
+        let is_elsewhere = ["POST /api/v1/quarantine/{id}/confirm", "POST /api/v1/chunks/{id}/retire"]
+            .contains(&route.name().as_str());
+        let is_here = acts.iter().any(|act| act.route == route.name());
+        let reads = route.method == "GET";
+        assert!(!is_privileged || reads || is_elsewhere || is_here, "{}: do it here", route.name());
+    }
+}
+
+/// One of each, in an order in which each succeeds.
+fn acts(server: &Server, boss: &Client) -> Vec<Act> {
+    let mut acts = of_runs(server);
+    acts.extend(of_nodes());
+    acts.extend(of_sessions(server));
+    acts.extend(of_the_pool(server, boss));
+    acts
+}
+
+fn of_runs(server: &Server) -> Vec<Act> {
+    let node = FakeNode::enrolled(server.node(), "PC-01", 4);
+    let everywhere =
+        json!({"workflow_id": "w", "params": {}, "max_attempts": 1, "scope": {"pcs": ["PC-01"]}});
+    let run = server.submit(&everywhere);
+    // One fails, two are at work, and one waits to be claimed.
+    let jobs = node.jobs(3);
+    node.fail(&jobs[0]);
+    let device = jobs[0]["device_id"].as_str().unwrap();
+    let of_device = |verb: &str| format!("/api/devices/{device}{verb}");
+    let rpc = |route: &'static str, more: Value, action: &'static str| {
+        let who = if action == "claim_tasks" { "runner_pc_name" } else { "runner_pc_id" };
+        let mut body = json!({who: "PC-01"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        act(route, route.split_once(' ').unwrap().1, body, action)
+    };
+    let sweep = "/rest/v1/rpc/fn_timeout_tasks_and_task_devices";
+    let claim = json!({"max_to_claim": 9, "lease_minutes": 5});
+    let renew = json!({"task_device_id": jobs[1]["task_id"], "lease_minutes": 5});
+    let complete = json!({"p_task_device_id": jobs[1]["task_id"], "p_result": {}});
+    let fail = json!({"p_task_device_id": jobs[2]["task_id"], "p_error": "e"});
+    vec![
+        act("POST /api/devices/{id}/return", of_device("/return"), json!({"note": "n"}), "return_device"),
+        act("PATCH /api/devices/{id}", of_device(""), json!({"labels": {"a": "b"}}), "label_device"),
+        rpc("POST /rest/v1/rpc/claim_task_devices_for_pc", claim, "claim_tasks"),
+        rpc("POST /rest/v1/rpc/renew_task_device_lease", renew, "renew_task"),
+        rpc("POST /rest/v1/rpc/complete_task_device", complete, "complete_task"),
+        rpc("POST /rest/v1/rpc/fail_or_retry_task_device", fail, "fail_task"),
+        act("POST /rest/v1/rpc/fn_timeout_tasks_and_task_devices", sweep, json!({}), "sweep"),
+        act("POST /api/runs", "/api/runs", everywhere, "submit_run"),
+        act("POST /api/runs/{id}/cancel", format!("/api/runs/{run}/cancel"), json!({}), "cancel_run"),
+    ]
+}
+
+fn of_nodes() -> Vec<Act> {
+    vec![
+        act("PATCH /api/pcs/{id}", "/api/pcs/PC-01", json!({"max_devices": 3}), "cap_node"),
+        act("POST /api/nodes/{id}/drain", "/api/nodes/PC-01/drain", json!({}), "drain_node"),
+        act("POST /api/nodes/{id}/resume", "/api/nodes/PC-01/resume", json!({}), "resume_node"),
+        act("POST /api/nodes/{id}/secret", "/api/nodes/PC-01/secret", json!({}), "rotate_secret"),
+    ]
+}
+
+fn of_sessions(server: &Server) -> Vec<Act> {
+    let enroller = server.anonymous().with_token(&server.enrol_secret());
+    for id in ["W1", "W2"] {
+        let registration = json!({"workerId": id, "role": "render", "capabilities": {"cameras": 1, "gpu": "none",
+            "slots": 1}, "currentSession": null, "endpoint": null});
+        let _ = enroller.post("/api/v1/workers/register", &registration).expect(201);
+    }
+    let session = |id: &str| {
+        json!({"sessionId": id, "totalFrames": 10, "framesPerTask": 5, "scenario": {}, "cameras": ["front"],
+            "qualityMode": "strict"})
+    };
+    let of = |verb: &str| format!("/api/v1/sessions/s/{verb}");
+    let reason = json!({"reason": "r"});
+    vec![
+        act(
+            "POST /api/v1/workers/{id}/quarantine",
+            "/api/v1/workers/W2/quarantine",
+            reason.clone(),
+            "quarantine_sim_worker",
+        ),
+        act("POST /api/v1/workers/{id}/approve", "/api/v1/workers/W2/approve", reason, "approve_sim_worker"),
+        act("POST /api/v1/sessions", "/api/v1/sessions", session("s"), "submit_session"),
+        act(
+            "POST /api/v1/tasks/assign",
+            "/api/v1/tasks/assign",
+            json!({"taskId": "s.00000000", "workerId": "W1"}),
+            "assign_range",
+        ),
+        act("POST /api/v1/sessions/{id}/pause", of("pause"), json!({}), "steer_session"),
+        act("POST /api/v1/sessions/{id}/resume", of("resume"), json!({}), "steer_session"),
+        act(
+            "POST /api/v1/workers/broadcast",
+            "/api/v1/workers/broadcast",
+            json!({"command": "PauseAll"}),
+            "pause_all",
+        ),
+        act(
+            "POST /api/v1/workers/broadcast",
+            "/api/v1/workers/broadcast",
+            json!({"command": "ResumeAll"}),
+            "resume_all",
+        ),
+        act("POST /api/v1/sessions/{id}/cancel", of("cancel"), json!({}), "steer_session"),
+        act("DELETE /api/v1/workers/{id}", "/api/v1/workers/W2", json!({}), "remove_sim_worker"),
+    ]
+}
+
+fn of_the_pool(server: &Server, boss: &Client) -> Vec<Act> {
+    let worker = FakePoolWorker::registered(&server.user("olga", &["WORKER_OWNER"]), "worker-a");
+    let carl = server.user("carl", &["CLIENT"]);
+    let job = carl.post("/jobs", &json!({"payload": {}})).expect(201)["id"].clone();
+    let key = boss.post("/api-keys", &json!({"name": "k"})).expect(201)["id"].clone();
+    let of = |verb: &str| format!("/workers/{}/{verb}", worker.id);
+    let user = json!({"username": "new", "password": "a password of eight", "roles": ["VIEWER"]});
+    vec![
+        act("POST /workers/{id}/ban", of("ban"), json!({"reason": "spam"}), "ban_worker"),
+        act("POST /workers/{id}/unban", of("unban"), json!({"reason": "forgiven"}), "unban_worker"),
+        act("DELETE /jobs/{id}", format!("/jobs/{job}"), json!({}), "cancel_job"),
+        act("POST /users", "/users", user, "add_user"),
+        act("PATCH /users/{name}", "/users/new", json!({"active": false}), "change_user"),
+        act("PATCH /users/{name}", "/users/new", json!({"password": "another of eight"}), "change_user"),
+        act("POST /api-keys", "/api-keys", json!({"name": "another"}), "add_api_key"),
+        act("DELETE /api-keys/{id}", format!("/api-keys/{key}"), json!({}), "revoke_api_key"),
+    ]
+}

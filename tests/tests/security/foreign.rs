@@ -1,0 +1,104 @@
+//! What belongs to one user does not exist for another: P5, P8, P13, I7.
+
+use crate::table::{self, Guard};
+use muster_tests::{Answer, Client, FakePoolWorker, Request, Server};
+use serde_json::{Value, json};
+
+/// A request about something of somebody's, which they could send with success.
+struct Asked {
+    route: &'static str,
+    path: String,
+    body: Option<Value>,
+    detail: &'static str,
+}
+
+/// P5, P8, P13, P14: with a foreign owner's or client's token each route that names a worker, an assignment, a job or a key
+/// answers as if there were none; nothing changes. With the right one each of the same requests succeeds.
+#[test]
+fn what_is_foreign_is_not_found() {
+    let server = Server::start();
+    let (client, owner) = (server.user("carl", &["CLIENT"]), server.user("olga", &["WORKER_OWNER"]));
+    let (dora, otto) = (server.user("dora", &["CLIENT"]), server.user("otto", &["WORKER_OWNER"]));
+    let worker = FakePoolWorker::registered(&owner, "worker-a");
+    let foreign = FakePoolWorker::registered(&otto, "worker-b");
+    let asked = scene(&client, &worker);
+    let covered: Vec<&str> = asked.iter().map(|asked| asked.route).collect();
+    for route in table::routes(&server) {
+        let is_about_something = route.path.contains("{id}")
+            || ["/workers/heartbeat", "/jobs/poll", "/jobs/submit", "/jobs/work"]
+                .contains(&route.path.as_str());
+        if matches!(route.guard, Guard::Client | Guard::Owner) && is_about_something {
+            assert!(covered.contains(&route.name().as_str()), "{}: ask for it here", route.name());
+        }
+    }
+    let before = server.database().dump(&["feed", "meta"]);
+    for asked in &asked {
+        let is_of_owners = asked.path.starts_with("/workers") || asked.body.is_some();
+        let answer = send(if is_of_owners { &otto } else { &dora }, asked);
+        assert_eq!(answer.problem(404)["detail"], asked.detail, "{}", asked.route);
+    }
+    // One's own worker with a foreign assignment: it is not the worker's.
+    let stolen = foreign.result(&worker.poll(), &json!({"ok": true}));
+    assert_eq!(foreign.submit(&stolen).problem(404)["detail"], "Assignment not found");
+    assert_eq!(server.database().dump(&["feed", "meta"]), before, "somebody else changed something");
+    for asked in &asked {
+        let is_of_owners = asked.path.starts_with("/workers") || asked.body.is_some();
+        let answer = send(if is_of_owners { &owner } else { &client }, asked);
+        assert!(answer.status < 300, "{}: {}", asked.route, answer.text());
+    }
+}
+
+fn send(client: &Client, asked: &Asked) -> Answer {
+    let (method, _) = asked.route.split_once(' ').unwrap();
+    let request = Request::new(method, &asked.path);
+    client.send(match &asked.body {
+        Some(body) => request.json(body),
+        None => request,
+    })
+}
+
+/// Things of a client and an owner, and requests about them in an order in which each succeeds.
+fn scene(client: &Client, worker: &FakePoolWorker) -> Vec<Asked> {
+    let done = client.post("/jobs", &json!({"payload": {"n": 1}})).expect(201)["id"].clone();
+    worker.work_off(&json!({"ok": true}));
+    let job = client.post("/jobs", &json!({"payload": {"n": 2}})).expect(201)["id"].clone();
+    let key = client.post("/api-keys", &json!({"name": "k"})).expect(201)["id"].clone();
+    let result = worker.result(&worker.poll(), &json!({"ok": true}));
+    let cancelled = client.post("/jobs", &json!({"payload": {"n": 3}})).expect(201)["id"].clone();
+    let id = worker.id;
+    let own = json!({"worker_id": id});
+    let of_worker = |route, verb: &str| Asked {
+        route,
+        path: format!("/workers/{id}/{verb}"),
+        body: None,
+        detail: "Worker not found",
+    };
+    let told = |route, body: &Value| {
+        let path = route_path(route);
+        Asked { route, path, body: Some(body.clone()), detail: "Worker not found" }
+    };
+    let of_job = |route, path: String| Asked { route, path, body: None, detail: "Job not found" };
+    vec![
+        told("POST /workers/heartbeat", &own),
+        told("POST /jobs/poll", &own),
+        of_job("GET /jobs/{id}", format!("/jobs/{job}")),
+        of_job("GET /jobs/{id}/explain", format!("/jobs/{job}/explain")),
+        told("POST /jobs/submit", &result),
+        told("POST /jobs/work", &json!({"worker_id": id, "submit": [], "max": 0})),
+        of_job("GET /jobs/{id}/receipt", format!("/jobs/{done}/receipt")),
+        of_job("DELETE /jobs/{id}", format!("/jobs/{cancelled}")),
+        of_worker("POST /workers/{id}/drain", "drain"),
+        of_worker("POST /workers/{id}/resume", "resume"),
+        Asked { body: Some(json!({"public_key": "AAAA"})), ..of_worker("PUT /workers/{id}/key", "key") },
+        Asked {
+            route: "DELETE /api-keys/{id}",
+            path: format!("/api-keys/{key}"),
+            body: None,
+            detail: "API key not found",
+        },
+    ]
+}
+
+fn route_path(route: &str) -> String {
+    route.split_once(' ').unwrap().1.to_owned()
+}
