@@ -20,12 +20,12 @@ use crate::{client::Fleet, farm::FarmView, scene::Scene, stage::Account};
 use frames::FrameBook;
 use history::Histories;
 use mirror::{Before, Mirror};
-pub(crate) use pool::PoolBook;
 use muster_model::{
     Change, EntryId, Fence, FrameRange, Name, Report, ReportId, ReportKind, SessionId, Settings, TaskReport,
     TaskStatus, Timestamp,
 };
 use muster_store::Batch;
+pub(crate) use pool::PoolBook;
 use std::collections::BTreeMap;
 
 /// Something that does not hold.

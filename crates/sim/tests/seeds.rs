@@ -3,7 +3,7 @@
 use muster_sim::{Coverage, Scenario, run};
 
 /// N1, N2, N5, N6b, N7, N14, N15, N15b, N16, N17, N18, N19, N20, N22b, Q2, Q5, Q6, Q7, Q9, Q10, Q11, Q12, S1, S2, S3, S5, S5b, S6,
-/// S8, S9, S10, S11, S12, S13, S14, S15, S16, S17, S19, S21, S26: nothing a hundred worlds do breaks a rule.
+/// S8, S9, S10, S11, S12, S13, S14, S15, S16, S17, S19, S21, S26, P3, P5, P6, P7, P8, P11, P13, P14, P15, P16, P18, P19: nothing a hundred worlds do breaks a rule.
 #[test]
 fn a_hundred_worlds_hold() {
     let mut seen = Coverage::default();
@@ -27,8 +27,8 @@ fn a_seed_gives_the_same_world_every_time() {
     }
 }
 
-/// Some of what must happen to sessions in a hundred worlds.
-const SEEN: [&str; 18] = [
+/// Some of what must happen to sessions and to the pool in a hundred worlds.
+const SEEN: [&str; 40] = [
     "session completed",
     "session failed",
     "session cancelled",
@@ -47,4 +47,26 @@ const SEEN: [&str; 18] = [
     "worker removed",
     "completion that is wrong",
     "worker gives itself up",
+    "jobs handed in",
+    "jobs handed in again",
+    "cancel of a pool job asked",
+    "pool job completed",
+    "pool job failed",
+    "pool job cancelled",
+    "assignment completed",
+    "assignment failed",
+    "assignment expired",
+    "assignment revoked",
+    "result with a wrong nonce",
+    "result handed in again",
+    "result handed in late",
+    "result signed with another key",
+    "result for another's assignment",
+    "old result handed in",
+    "result set aside",
+    "key changed",
+    "key of muster's own worker changed",
+    "member crashed",
+    "member frozen",
+    "member ends",
 ];

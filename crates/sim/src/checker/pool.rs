@@ -56,6 +56,8 @@ pub(crate) struct PoolBook {
     draining_since: BTreeMap<PoolWorkerId, Timestamp>,
     /// Since when the store has it that an assignment was started.
     started_since: BTreeMap<AssignmentId, Timestamp>,
+    /// Assignments whose lease was over when their worker spoke again, and when that was (P5).
+    dead: BTreeMap<AssignmentId, Timestamp>,
     /// How often majorities agreed with each worker, and how often not (P15).
     agreed: BTreeMap<PoolWorkerId, u32>,
     dissented: BTreeMap<PoolWorkerId, u32>,
@@ -94,6 +96,7 @@ impl PoolBook {
             banned_since: BTreeMap::new(),
             draining_since: BTreeMap::new(),
             started_since: BTreeMap::new(),
+            dead: BTreeMap::new(),
             agreed: BTreeMap::new(),
             dissented: BTreeMap::new(),
             served: BTreeMap::new(),
@@ -113,15 +116,16 @@ impl PoolBook {
         self.waited.clear();
         self.taken.clear();
         self.served.clear();
+        self.dead.clear();
     }
 
     /// The coordinator takes a request.
     pub(crate) fn taken(&mut self, command: &PoolCommand, exchange: u64, now: Timestamp) {
         self.taken.entry(exchange).or_insert(now);
         match command {
-            PoolCommand::Beat { worker, owner } | PoolCommand::Poll { worker, owner, .. } => {
-                self.heard_of(*worker, *owner, now);
-            }
+            PoolCommand::Beat { worker, owner }
+            | PoolCommand::Poll { worker, owner, .. }
+            | PoolCommand::Resume { worker, owner } => self.heard_of(*worker, *owner, now),
             PoolCommand::HandIn { worker, result, .. } => self.note_result(*worker, result),
             PoolCommand::Work(work) => {
                 self.heard_of(work.worker, work.owner, now);
@@ -134,10 +138,7 @@ impl PoolBook {
             PoolCommand::Ban { worker, .. } => _ = self.bans.insert(*worker),
             PoolCommand::Unban { worker, .. } => _ = self.unbans.insert(*worker, now),
             PoolCommand::Drain { worker, draining: false, .. } => _ = self.resumes.insert(*worker, now),
-            PoolCommand::Drain { .. }
-            | PoolCommand::Register(_)
-            | PoolCommand::Resume { .. }
-            | PoolCommand::Submit(_) => {}
+            PoolCommand::Drain { .. } | PoolCommand::Register(_) | PoolCommand::Submit(_) => {}
         }
     }
 
@@ -190,10 +191,8 @@ impl PoolBook {
                 since(&mut self.draining_since, row.id, row.draining, now);
                 let key = row.public_key.iter().cloned();
                 self.keys.entry(row.id).or_default().extend(key);
-                if !self.heard.contains_key(&row.id) {
-                    self.heard.insert(row.id, Vec::new());
-                    self.maybe.insert(row.id, now);
-                }
+                self.heard.entry(row.id).or_default();
+                self.maybe.entry(row.id).or_insert(now);
             }
             PoolChange::Assignment(row) => {
                 let is_started = row.state == muster_model::AssignmentState::Started;
@@ -206,6 +205,7 @@ impl PoolBook {
     fn heard_of(&mut self, worker: PoolWorkerId, owner: UserId, now: Timestamp) {
         // Somebody else's worker does not exist for whoever asks (P5); one that is not durable yet may.
         if self.rows.workers.get(&worker).is_some_and(|row| row.owner == owner) {
+            self.note_dead(worker, now);
             self.heard.entry(worker).or_default().push(now);
             self.maybe.insert(worker, now);
         }

@@ -4,8 +4,8 @@ use super::{Broken, Checker, Verdict, broken, ensure};
 use crate::scene::Scene;
 use muster_engine::Engine;
 use muster_model::{
-    AssignmentId, Change, EntryId, FrameChange, FrameTaskId, JobId, Name, PoolChange, PoolWorkerId, SessionId,
-    Settings, TaskId, Timestamp,
+    AssignmentId, Change, EntryId, FrameChange, FrameTaskId, JobId, Name, PoolChange, PoolWorkerId,
+    SessionId, Settings, TaskId, Timestamp,
 };
 
 impl Checker {

@@ -15,7 +15,7 @@ use crate::{
 };
 use muster_coordinator::{Desk, Request};
 use muster_engine::Engine;
-use muster_model::{Change, Command, PoolCause, PoolJobId, Settings, Timestamp};
+use muster_model::{Change, Command, Millis, PoolCause, PoolJobId, Settings, Timestamp};
 use muster_store::{Batch, Lookup, MemoryStore, Reader, Store, StoreError, Writer};
 use std::sync::Arc;
 
@@ -161,6 +161,9 @@ impl Life {
             });
         }
         if self.wakes_at.is_none_or(|at| next < at) {
+            let is_late = scene.plan.late > 0 && scene.dice.chance(scene.plan.late);
+            let late = if is_late { Millis(scene.dice.between(1, LATE_MAX)) } else { Millis(0) };
+            let next = next + late;
             self.wakes_at = Some(next);
             scene.agenda.plan(next, Happening::Wake { life: self.number });
         }
@@ -282,5 +285,7 @@ impl Life {
 
 /// Ticks at one moment that are not a loop.
 const ROUNDS_MAX: u32 = 20;
+/// How late a wake may come.
+const LATE_MAX: i64 = 1_200;
 /// In a thousand: commits after which everything live is compared with the store.
 const ROWS_PER_MILLE: u32 = 120;

@@ -161,10 +161,11 @@ fn order(n: usize, scene: &mut Scene) -> PoolSubmission {
 }
 
 fn draft(scene: &mut Scene) -> PoolJobDraft {
-    let (redundancies, redundant, limited) =
-        scene.plan.pool.as_ref().map_or((&[2u8][..], 0, 0), |plan| {
-            (plan.redundancies, plan.redundant, plan.limited)
-        });
+    let (redundancies, redundant, limited) = scene
+        .plan
+        .pool
+        .as_ref()
+        .map_or((&[2u8][..], 0, 0), |plan| (plan.redundancies, plan.redundant, plan.limited));
     let dice = &mut scene.dice;
     let region = match dice.below(12) {
         0..2 => Some(REGIONS[0]),

@@ -142,8 +142,7 @@ impl PoolBook {
     fn check_nothing(&self, worker: PoolWorkerId, exchange: u64) -> Verdict {
         let taken = self.taken_at(exchange);
         let mut held = self.rows.held_by(worker);
-        let forgotten =
-            held.find(|row| row.state == AssignmentState::Assigned && row.granted_at < taken);
+        let forgotten = held.find(|row| row.state == AssignmentState::Assigned && row.granted_at < taken);
         ensure(forgotten.is_none(), "assignment_forgotten", || {
             format!("{worker} was told nothing though it has {forgotten:?}")
         })

@@ -21,7 +21,7 @@ impl PoolBook {
     }
 
     fn check_new(&mut self, row: &AssignmentRecord) -> Verdict {
-        let before = row.id.ordinal().checked_sub(1).unwrap_or(0);
+        let before = row.id.ordinal().saturating_sub(1);
         let follows =
             before == 0 || self.rows.assignments.contains_key(&AssignmentId::new(row.id.job(), before));
         ensure(follows, "assignment_numbers", || format!("{row:?} follows none"))?;
@@ -33,6 +33,7 @@ impl PoolBook {
         ensure(row.ended_at.is_some_and(|at| at >= row.granted_at), "assignment_ends_strangely", || {
             format!("{row:?}")
         })?;
+        self.check_dead(row)?;
         match row.state {
             AssignmentState::Completed => {
                 scene.count("assignment completed");

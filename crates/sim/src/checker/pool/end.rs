@@ -32,8 +32,8 @@ impl PoolBook {
                 scene.count("pool job failed");
                 let used = self.rows.used(job.id);
                 let last = AssignmentId::new(job.id, AssignmentId::PER_JOB_MAX);
-                let is_spent = used >= usize::from(job.max_attempts)
-                    || self.rows.assignments.contains_key(&last);
+                let is_spent =
+                    used >= usize::from(job.max_attempts) || self.rows.assignments.contains_key(&last);
                 ensure(is_spent, "failed_with_attempts_left", || format!("{job:?} after {used}"))?;
                 ensure(self.winner(job).is_none(), "majority_ignored", || format!("{job:?}, {end:?}"))
             }
@@ -49,8 +49,7 @@ impl PoolBook {
     /// 9: the result of a job is one that was taken; with redundancy, one that a majority agrees on.
     fn check_completed(&self, end: &PoolEndRecord, job: &PoolJobRecord) -> Verdict {
         let row = end.assignment.and_then(|id| self.rows.assignments.get(&id));
-        let is_its =
-            row.is_some_and(|row| row.id.job() == job.id && row.state == AssignmentState::Completed);
+        let is_its = row.is_some_and(|row| row.id.job() == job.id && row.state == AssignmentState::Completed);
         ensure(is_its, "completed_with_nothing", || format!("{end:?} with {row:?}"))?;
         let hash = row.and_then(|row| row.output_hash.as_deref());
         let agreed = job.draft.redundancy < 2 || (hash.is_some() && self.winner(job) == hash);
@@ -104,8 +103,7 @@ impl PoolBook {
         ensure(right, "reputation_miscounted", || format!("{row:?}: {agreed} agreed, {dissented} not"))?;
         let is_due = row.dissents >= self.settings.ban_after;
         ensure(!is_due || row.ban_reason.is_some(), "dissenter_not_banned", || format!("{row:?}"))?;
-        let is_wronged =
-            row.dissents > 0 || (row.ban_reason.is_some() && !self.bans.contains(&row.id));
+        let is_wronged = row.dissents > 0 || (row.ban_reason.is_some() && !self.bans.contains(&row.id));
         let is_innocent = self.innocent.contains(&*row.name);
         ensure(!is_innocent || !is_wronged, "innocent_judged", || format!("{row:?}"))
     }

@@ -2,14 +2,14 @@
 
 use super::{PoolBook, Served, Verdict, ensure, rows::Before};
 use muster_model::{
-    AssignmentRecord, AssignmentState, PoolJobRecord, PoolWorkerId, PoolWorkerRecord, Quality, Timestamp, UserId,
+    AssignmentRecord, AssignmentState, PoolJobRecord, PoolWorkerId, PoolWorkerRecord, Quality, Timestamp,
+    UserId,
 };
 
 impl PoolBook {
     pub(super) fn check_grants(&mut self, before: &Before) -> Verdict {
         let new = before.assignments.iter().filter(|(_, old)| old.is_none());
-        let mut new: Vec<AssignmentRecord> =
-            new.map(|(id, _)| self.rows.assignments[id].clone()).collect();
+        let mut new: Vec<AssignmentRecord> = new.map(|(id, _)| self.rows.assignments[id].clone()).collect();
         new.sort_by_key(|row| (row.granted_at, row.id));
         for row in &new {
             self.note_turn(row);
@@ -29,6 +29,8 @@ impl PoolBook {
         };
         ensure(worker.owner == row.owner, "grant_to_another_owner", || format!("{row:?} to {worker:?}"))?;
         ensure(fits(job, worker), "grant_to_unfit", || format!("{job:?} to {worker:?}"))?;
+        let limit = job.draft.timeout.map(|limit| row.granted_at + limit);
+        ensure(row.timeout_at == limit, "limit_forgotten", || format!("{row:?} of {job:?}"))?;
         let is_late = self.rows.ends.get(&job.id).is_some_and(|end| end.at < row.granted_at);
         ensure(!is_late, "grant_of_ended_job", || format!("{row:?}"))?;
         self.check_standing(row)?;
@@ -65,7 +67,8 @@ impl PoolBook {
             let said = other.state == AssignmentState::Completed && other.output_hash.is_some();
             other.id != row.id && other.owner == row.owner && (other.state.is_live() || said)
         };
-        let is_part = row.state.is_live() || row.state == AssignmentState::Completed && row.output_hash.is_some();
+        let is_part =
+            row.state.is_live() || row.state == AssignmentState::Completed && row.output_hash.is_some();
         let twice = self.rows.of(job.id).find(has_part).filter(|_| is_part);
         ensure(twice.is_none(), "owner_votes_twice", || format!("{row:?} beside {twice:?}"))
     }

@@ -1,7 +1,7 @@
 //! P5: nothing ends before its time or outlasts it.
 
 use super::{PoolBook, SLACK, Verdict, ensure, rows::Before};
-use muster_model::{AssignmentRecord, PoolWorkerId, PoolWorkerStatus, Timestamp};
+use muster_model::{AssignmentId, AssignmentRecord, PoolWorkerId, PoolWorkerStatus, Timestamp};
 
 impl PoolBook {
     /// Leases end by silence or by their job's own limit, no earlier.
@@ -17,12 +17,30 @@ impl PoolBook {
         })
     }
 
+    /// What was over when its worker spoke again is over for good.
+    pub(super) fn note_dead(&mut self, worker: PoolWorkerId, now: Timestamp) {
+        let sign = self.last_sign(worker);
+        let held = self.rows.held_by(worker);
+        let dead = held.filter(|row| sign.max(row.granted_at) + self.settings.lease <= now);
+        let dead: Vec<AssignmentId> = dead.map(|row| row.id).collect();
+        dead.into_iter().for_each(|id| _ = self.dead.entry(id).or_insert(now));
+    }
+
+    /// Nothing more is heard of what was over.
+    pub(super) fn check_dead(&self, row: &AssignmentRecord) -> Verdict {
+        let over = self.dead.get(&row.id).filter(|over| row.ended_at.is_none_or(|at| at > **over));
+        ensure(over.is_none(), "dead_lease_revived", || format!("{row:?} was over at {over:?}"))
+    }
+
     /// Leases and workers that are silent do not stand for ever.
     pub(in crate::checker) fn after_step(&self, now: Timestamp) -> Verdict {
         for row in self.rows.live.iter().filter_map(|id| self.rows.assignments.get(id)) {
             let silent = self.last_sign(row.worker).max(row.granted_at) + self.settings.lease + SLACK < now;
             let too_long = row.timeout_at.is_some_and(|end| end.max(self.up_since) + SLACK < now);
             ensure(!silent && !too_long, "assignment_outlasts", || format!("{row:?} at {now:?}"))?;
+            if self.dead.get(&row.id).is_some_and(|over| *over + SLACK < now) {
+                self.check_dead(row)?;
+            }
         }
         for row in self.rows.workers.values().filter(|row| row.status == PoolWorkerStatus::Online) {
             let silent = self.last_sign(row.id) + self.settings.offline_after + SLACK < now;

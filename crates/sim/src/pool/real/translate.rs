@@ -63,11 +63,7 @@ fn worker(row: &PoolWorkerRecord) -> Known {
 }
 
 fn assignment(handout: &PoolHandout) -> Assignment {
-    Assignment {
-        id: handout.assignment.0,
-        nonce: handout.fence.0.to_string().into(),
-        job: "{}".into(),
-    }
+    Assignment { id: handout.assignment.0, nonce: handout.fence.0.to_string().into(), job: "{}".into() }
 }
 
 /// The status and the words that contract P gives to a refusal.
