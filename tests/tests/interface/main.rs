@@ -28,8 +28,11 @@ fn routes(server: &Server) -> Vec<Route> {
     let mut routes = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
-            let path =
-                path.replace("{kind}", "run").replace("{id}", "nobody").replace("{path}", "videos/nobody");
+            let path = path
+                .replace("{kind}", "run")
+                .replace("{name}", "nobody")
+                .replace("{id}", "nobody")
+                .replace("{path}", "videos/nobody");
             routes.push(Route { method: method.to_uppercase(), path, keys: keys(operation) });
         }
     }
