@@ -1,7 +1,7 @@
 //! The server's description, held against the server by tools of others.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use muster_tests::{Event, FakeNode, Request, Server};
+use muster_tests::{Event, FakeNode, FakePoolWorker, Request, Server};
 use serde_json::{Value, json};
 use std::{
     path::{Path, PathBuf},
@@ -26,7 +26,7 @@ fn operators_routes_are_as_described() {
     let scene = Scene::set();
     // A stream of events never ends; other tests read it.
     let others = "^/api/(nodes/(pull|callback|artifacts)|events|v1/(sessions/.*/stream|workers/(register|rebind)|\
-        workers/.*/(heartbeat|progress|tasks)|tasks/.*/(complete|fail)|id-ranges))$";
+        workers/.*/(heartbeat|progress|tasks)|tasks/.*/(complete|fail)|id-ranges))$|^/(auth|api-keys|jobs|workers).*$";
     scene.compare(&scene.server.admin_token(), &["--exclude-path-regex", others]);
 }
 
@@ -38,6 +38,23 @@ fn nodes_routes_are_as_described() {
         &scene.server.node_secret(),
         &["--include-path-regex", "^/(api/nodes/(pull|callback|artifacts)|rest/.*)$"],
     );
+}
+
+/// P1, P2, P13, P18, I8, I9: clients' routes answer what the description says, whatever is sent.
+#[test]
+fn clients_routes_are_as_described() {
+    let scene = Scene::set();
+    let routes = "^/(auth/(login|me)|api-keys.*|jobs|jobs/batch|jobs/[{]id[}].*)$";
+    scene.compare(&scene.key_of("carl", &["CLIENT"]), &["--include-path-regex", routes]);
+}
+
+/// P3, P5, P6, P7, P14, P19, I8, I9: owners' routes, and those of ADMINs about workers, answer what the description says,
+/// whatever is sent.
+#[test]
+fn owners_routes_are_as_described() {
+    let scene = Scene::set();
+    let routes = "^/(workers.*|jobs/(poll|submit|work))$";
+    scene.compare(&scene.key_of("olga", &["WORKER_OWNER", "ADMIN"]), &["--include-path-regex", routes]);
 }
 
 /// A server with something of everything, and its description with examples of that.
@@ -59,6 +76,7 @@ impl Scene {
         node.tell(&Event::heartbeat("PC-01"));
         node.tell(&Event::run_finished("PC-01", &run, (9, 9)));
         let artifact = upload(&server, &jobs[2]);
+        pool(&server);
         let mut document = server.anonymous().get("/openapi.json").expect(200);
         let row = jobs[0]["task_id"].as_str().unwrap();
         let examples = Examples { run: &run, row, device: "PC-01-d2", artifact: &artifact };
@@ -66,9 +84,20 @@ impl Scene {
         do_not_wait(&mut document);
         drop_long_limits(&mut document);
         drop_what_a_schema_cannot_say(&mut document);
+        let result =
+            &mut document["components"]["schemas"]["PoolWorkRequest"]["properties"]["submit"]["items"];
+        // It may stand there, and must then be the worker that calls.
+        assert!(result["properties"].as_object_mut().unwrap().remove("worker_id").is_some());
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("openapi.json"), document.to_string()).unwrap();
         Self { server, directory }
+    }
+
+    /// A key of a user's that lets them do what some roles may: schemathesis may log in and out as it likes.
+    fn key_of(&self, user: &str, roles: &[&str]) -> String {
+        let made =
+            self.server.login(user).post("/api-keys", &json!({"name": "fuzz", "scopes": roles})).expect(201);
+        made["key"].as_str().unwrap().to_owned()
     }
 
     /// Runs schemathesis with a token on some of the routes; it must find nothing.
@@ -137,10 +166,26 @@ impl Examples<'_> {
             self.device
         } else if path.starts_with("/api/pcs") || path.starts_with("/api/nodes") {
             "PC-01"
+        } else if path.starts_with("/jobs") || path.starts_with("/workers") {
+            "1"
         } else {
             self.run
         }
     }
+}
+
+/// A client with a job done, one under way and one that waits, and an owner with the worker of those: all have the id 1.
+fn pool(server: &Server) {
+    let client = server.user("carl", &["CLIENT"]);
+    // Only clients make keys.
+    let owner = server.user("olga", &["WORKER_OWNER", "CLIENT", "ADMIN"]);
+    let worker = FakePoolWorker::with(&owner, "worker-a", &json!({"specs_json": {"slots": 2}}));
+    let _ = client.post("/jobs", &json!({"payload": {"n": 1}})).expect(201);
+    worker.work_off(&json!({"ok": true}));
+    for n in [2, 3] {
+        let _ = client.post("/jobs", &json!({"payload": {"n": n}})).expect(201);
+    }
+    let _ = worker.poll();
 }
 
 /// Leaves an artifact behind for a job, and says where.
@@ -154,12 +199,16 @@ fn upload(server: &Server, job: &Value) -> String {
     offer["storage_path"].as_str().unwrap().to_owned()
 }
 
-/// Takes `wait_ms` out: every number from 0 on is valid, and most would make a pull wait for half a minute.
+/// Takes `wait_ms` out: every number from 0 on is valid, and most would make a caller wait for half a minute.
 fn do_not_wait(document: &mut Value) {
-    let parameters = document["paths"]["/api/nodes/pull"]["get"]["parameters"].as_array_mut().unwrap();
-    parameters.retain(|parameter| parameter["name"] != "wait_ms");
-    let properties = document["components"]["schemas"]["PullRequest"]["properties"].as_object_mut().unwrap();
-    assert!(properties.remove("wait_ms").is_some());
+    for path in ["/api/nodes/pull", "/jobs/{id}"] {
+        let parameters = document["paths"][path]["get"]["parameters"].as_array_mut().unwrap();
+        parameters.retain(|parameter| parameter["name"] != "wait_ms");
+    }
+    for name in ["PullRequest", "PoolPollRequest", "PoolWorkRequest"] {
+        let properties = document["components"]["schemas"][name]["properties"].as_object_mut().unwrap();
+        assert!(properties.remove("wait_ms").is_some());
+    }
 }
 
 /// Takes limits of thousands out: to make such lists takes minutes and, longer than a body may be, proves nothing.
@@ -177,11 +226,12 @@ fn drop_long_limits(part: &mut Value) {
     }
 }
 
-/// What a directory's name may be is more than a schema says: other tests send those that may not.
+/// What a directory's name may be, and that a job needs as many attempts as it wants workers, is more than a schema says:
+/// other tests send those that may not.
 fn drop_what_a_schema_cannot_say(part: &mut Value) {
     match part {
         Value::Object(members) => {
-            members.retain(|key, _| key != "outputDirectory");
+            members.retain(|key, _| !["outputDirectory", "redundancy"].contains(&key.as_str()));
             members.values_mut().for_each(drop_what_a_schema_cannot_say);
         }
         Value::Array(items) => items.iter_mut().for_each(drop_what_a_schema_cannot_say),
