@@ -44,6 +44,10 @@ impl Shape {
         if !name.chars().all(is_fine) {
             return self.blame(field, "String should be letters, digits and . _ @ + - only");
         }
+        // As a step of a path these lead elsewhere, so nobody could name such a user.
+        if name == "." || name == ".." {
+            return self.blame(field, "String should be more than dots");
+        }
         if name == ADMIN_NAME {
             return self.blame(field, "This name stands for whoever has the admin token");
         }
@@ -243,7 +247,7 @@ mod tests {
     /// P1: names cannot be mistaken for the admin token or break a line of the log.
     #[test]
     fn a_username_is_plain() {
-        for name in ["admin-token", "a b", "a/b", "a\nb", "\u{202e}x", "a\0", &"x".repeat(121)] {
+        for name in ["admin-token", ".", "..", "a b", "a/b", "a\nb", "\u{202e}x", "a\0", &"x".repeat(121)] {
             let mut shape = shape(json!({"username": name}));
             assert_eq!(shape.username("username"), None, "{name:?}");
         }

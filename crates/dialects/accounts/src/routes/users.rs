@@ -179,7 +179,8 @@ struct UserPatch;
 impl PartialSchema for NewUser {
     fn schema() -> openapi::RefOr<openapi::Schema> {
         // Readers differ in how much of \p they know; \w is letters, digits and _ for all.
-        let name = schema::matching(r"^(?!admin-token$)[\w.@+-]+$").max_length(Some(USERNAME_CHARS_MAX));
+        let name =
+            schema::matching(r"^(?!(admin-token|[.][.]?)$)[\w.@+-]+$").max_length(Some(USERNAME_CHARS_MAX));
         let user = schema::must(schema::object(), "username", name);
         let user = schema::must(user, "password", password());
         schema::schema(user.property("roles", roles()).required("roles"))
