@@ -8,8 +8,9 @@ use crate::{
 };
 use muster_engine::{Context, Engine};
 use muster_model::{
-    AccountChange, Actor, Change, Command, Effect, Explanation, Facts, FrameCommand, FrameQuery, FrameView,
-    Key, Millis, Name, PoolWorkerId, Rejection, Reply, Subject, TaskId, TaskRecord, Timestamp,
+    AccountChange, AccountCommand, Actor, Change, Command, Effect, Explanation, Facts, FrameCommand,
+    FrameQuery, FrameView, Key, Millis, Name, PoolWorkerId, Rejection, Reply, Subject, TaskId, TaskRecord,
+    Timestamp,
 };
 use muster_store::{Batch, FeedEntry};
 use std::sync::Arc;
@@ -127,7 +128,19 @@ impl<R> Desk<R> {
             Command::Frames(FrameCommand::Register(registration)) => Some(registration.worker.clone()),
             _ => None,
         };
+        let disabled = match &command {
+            Command::Accounts(AccountCommand::ChangeUser { user, change }) => {
+                change.active.is_some_and(|active| !active).then_some(*user)
+            }
+            _ => None,
+        };
         let result = self.execute(command, now, facts);
+        if let Some(user) = disabled.filter(|_| result.is_ok()) {
+            // Whoever is out of service is given nothing any more, not even where it was promised (P1).
+            for number in self.parked.of_owner(user) {
+                self.answer_waiting(number, now);
+            }
+        }
         if let Some((actor, act)) = act.filter(|_| result.is_ok()) {
             let record = audit::record(actor, act, now);
             self.acts.push(Change::Accounts(AccountChange::Audit(record)));

@@ -137,6 +137,13 @@ impl<R> Parked<R> {
         self.line(&Key::Pool(worker))
     }
 
+    /// The requests of all workers of an owner of the pool, oldest first.
+    pub(crate) fn of_owner(&self, user: UserId) -> Vec<u64> {
+        let theirs = |asked: &Asked| matches!(asked, Asked::Pool { owner, .. } if *owner == user);
+        let theirs = self.requests.iter().filter(|(_, waiting)| theirs(&waiting.asked));
+        theirs.map(|(number, _)| *number).collect()
+    }
+
     fn line(&self, key: &Key) -> Vec<u64> {
         self.by_worker.get(key).into_iter().flatten().copied().collect()
     }

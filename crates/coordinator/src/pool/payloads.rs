@@ -2,7 +2,7 @@
 
 use muster_model::PoolJobId;
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -12,8 +12,8 @@ pub(super) struct Payloads(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    payloads: HashMap<PoolJobId, Arc<str>>,
-    oldest_first: VecDeque<PoolJobId>,
+    /// By number, so by age.
+    payloads: BTreeMap<PoolJobId, Arc<str>>,
     bytes: usize,
 }
 
@@ -28,25 +28,19 @@ impl Payloads {
             return;
         }
         self.with(|known| {
+            known.forget(job);
             known.bytes += payload.len() + ENTRY;
             known.payloads.insert(job, Arc::clone(payload));
-            known.oldest_first.push_back(job);
             while known.bytes > BYTES_MAX
-                && let Some(oldest) = known.oldest_first.pop_front()
+                && let Some((oldest, _)) = known.payloads.first_key_value()
             {
-                known.forget(oldest);
+                known.forget(*oldest);
             }
         });
     }
 
     pub(super) fn remove(&self, job: PoolJobId) {
-        self.with(|known| {
-            known.forget(job);
-            // Those at the front are mostly over by now.
-            while known.oldest_first.front().is_some_and(|job| !known.payloads.contains_key(job)) {
-                known.oldest_first.pop_front();
-            }
-        });
+        self.with(|known| known.forget(job));
     }
 
     pub(super) fn clear(&self) {
@@ -70,3 +64,26 @@ const BYTES_MAX: usize = 64 << 20;
 const PAYLOAD_MAX: usize = 64 << 10;
 /// About what an entry costs beside its text.
 const ENTRY: usize = 96;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Memory stays bounded whichever jobs go and stay; what goes first is the oldest.
+    #[test]
+    fn the_oldest_make_room() {
+        let payloads = Payloads::default();
+        let payload: Arc<str> = "x".repeat(PAYLOAD_MAX).into();
+        let fit = BYTES_MAX / (PAYLOAD_MAX + ENTRY);
+        let jobs = (1..=fit as u64 + 1).map(PoolJobId);
+        jobs.for_each(|job| payloads.put(job, &payload));
+        assert!(payloads.get(PoolJobId(1)).is_none() && payloads.get(PoolJobId(2)).is_some());
+        payloads.remove(PoolJobId(2));
+        payloads.put(PoolJobId(1), &payload);
+        assert!(payloads.get(PoolJobId(1)).is_some());
+        (1..=fit as u64 + 1).for_each(|job| payloads.remove(PoolJobId(job)));
+        assert_eq!(payloads.with(|known| (known.bytes, known.payloads.len())), (0, 0));
+        payloads.put(PoolJobId(7), &"".into());
+        assert!(payloads.get(PoolJobId(7)).is_none());
+    }
+}

@@ -27,7 +27,9 @@ fn decide(accounts: &Accounts, command: AccountCommand, context: &Context<'_>) -
             add_user(accounts, (name, password_hash, roles), now)
         }
         AccountCommand::ChangeUser { user, change } => change_user(accounts, user, change, now),
-        AccountCommand::Login { user, ttl } => login(accounts, user, ttl, context),
+        AccountCommand::Login { user, password_hash, ttl } => {
+            login(accounts, (user, &password_hash), ttl, context)
+        }
         AccountCommand::Refresh { login, generation, ttl } => {
             refresh(accounts, (login, generation), ttl, now)
         }
@@ -37,7 +39,7 @@ fn decide(accounts: &Accounts, command: AccountCommand, context: &Context<'_>) -
         }
         AccountCommand::AddKey { user, name, prefix, hash, scopes } => {
             let key = ApiKeyRecord {
-                id: accounts.keys.last_key_value().map_or(1, |(id, _)| id + 1),
+                id: accounts.last_key + 1,
                 user,
                 name,
                 prefix,
@@ -50,7 +52,7 @@ fn decide(accounts: &Accounts, command: AccountCommand, context: &Context<'_>) -
             add_key(accounts, key)
         }
         AccountCommand::RevokeKey { key, user } => {
-            let known = accounts.keys.get(&key).filter(|key| key.revoked_at.is_none());
+            let known = accounts.keys.get(&key);
             let theirs = known.filter(|known| user.is_none_or(|user| user == known.user));
             theirs.ok_or(AccountRejection::KeyUnknown)?;
             Ok(done(AccountEvent::KeyRevoked { key, at: now }))
@@ -92,8 +94,15 @@ fn change_user(accounts: &Accounts, id: UserId, change: UserChange, now: Timesta
     Ok((events, AccountReply::User(reply.into())))
 }
 
-fn login(accounts: &Accounts, user: UserId, ttl: Millis, context: &Context<'_>) -> Decided {
-    accounts.users.get(&user).filter(|user| user.active).ok_or(AccountRejection::UserUnknown)?;
+/// Begins a login for whoever showed the password behind this hash: one that was replaced meanwhile opens nothing.
+fn login(
+    accounts: &Accounts,
+    (user, password_hash): (UserId, &str),
+    ttl: Millis,
+    context: &Context<'_>,
+) -> Decided {
+    let known = accounts.users.get(&user).filter(|user| user.active && &*user.password_hash == password_hash);
+    known.ok_or(AccountRejection::UserUnknown)?;
     let record = LoginRecord { id: context.number(0), user, generation: 1, expires_at: context.now + ttl };
     let over = accounts.by_end.iter().take_while(|(end, _)| *end <= context.now).take(ENDED_PER_LOGIN);
     let mut events: Vec<AccountEvent> =
@@ -116,8 +125,7 @@ fn refresh(accounts: &Accounts, (login, generation): (u128, u32), ttl: Millis, n
 }
 
 fn add_key(accounts: &Accounts, key: ApiKeyRecord) -> Decided {
-    let live = accounts.keys.values().filter(|other| other.user == key.user && other.revoked_at.is_none());
-    if live.count() >= KEYS_PER_USER {
+    if accounts.key_counts.get(&key.user).is_some_and(|count| *count >= KEYS_PER_USER) {
         return Err(AccountRejection::TooMany { max: KEYS_PER_USER });
     }
     let key = Box::new(key);

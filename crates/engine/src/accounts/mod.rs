@@ -26,7 +26,12 @@ pub(crate) struct Accounts {
     by_end: BTreeSet<(Timestamp, u128)>,
     /// Logins by user, oldest end first.
     by_user: BTreeSet<(UserId, Timestamp, u128)>,
+    /// Keys that were not taken back.
     keys: BTreeMap<u64, ApiKeyRecord>,
+    /// How many keys each user has.
+    key_counts: BTreeMap<UserId, usize>,
+    /// The largest number a key was given.
+    last_key: u64,
     changes: Vec<AccountChange>,
 }
 
@@ -45,7 +50,7 @@ impl Accounts {
                 self.changes.push(AccountChange::LoginGone(*login));
             }
             AccountEvent::KeyAdded(key) => self.put_key((**key).clone()),
-            AccountEvent::KeyRevoked { key, at } => self.change_key(*key, |key| key.revoked_at = Some(*at)),
+            AccountEvent::KeyRevoked { key, at } => self.revoke_key(*key, *at),
             AccountEvent::KeyTouched { key, at } => self.change_key(*key, |key| key.last_used_at = Some(*at)),
         }
     }
@@ -105,7 +110,23 @@ impl Accounts {
 
     fn put_key(&mut self, key: ApiKeyRecord) {
         self.changes.push(AccountChange::ApiKey(key.clone().into()));
-        self.keys.insert(key.id, key);
+        self.last_key = self.last_key.max(key.id);
+        if key.revoked_at.is_none() {
+            *self.key_counts.entry(key.user).or_default() += 1;
+            self.keys.insert(key.id, key);
+        }
+    }
+
+    /// A key that was taken back leaves memory; its row tells of it for a while.
+    fn revoke_key(&mut self, id: u64, at: Timestamp) {
+        let Some(key) = self.keys.remove(&id) else {
+            return;
+        };
+        if let Some(count) = self.key_counts.get_mut(&key.user) {
+            *count -= 1;
+        }
+        let revoked = ApiKeyRecord { revoked_at: Some(at), ..key };
+        self.changes.push(AccountChange::ApiKey(revoked.into()));
     }
 
     fn change_key(&mut self, id: u64, change: impl FnOnce(&mut ApiKeyRecord)) {

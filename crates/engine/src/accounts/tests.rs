@@ -8,11 +8,13 @@ use muster_model::{
 struct World {
     engine: Engine,
     now: i64,
+    /// The hash that is shown.
+    password: &'static str,
 }
 
 impl World {
     fn new() -> Self {
-        Self { engine: Engine::new(Settings::default()), now: 0 }
+        Self { engine: Engine::new(Settings::default()), now: 0, password: "h" }
     }
 
     fn ask(&mut self, command: AccountCommand) -> Result<AccountReply, AccountRejection> {
@@ -36,7 +38,8 @@ impl World {
     }
 
     fn login(&mut self, user: UserId) -> Result<LoginRecord, AccountRejection> {
-        match self.ask(AccountCommand::Login { user, ttl: Millis(100) })? {
+        let password_hash = self.password.into();
+        match self.ask(AccountCommand::Login { user, password_hash, ttl: Millis(100) })? {
             AccountReply::Login(login) => Ok(login),
             other => panic!("{other:?}"),
         }
@@ -94,6 +97,8 @@ fn a_disabled_user_is_out_at_once() {
     let login = world.login(ada).unwrap();
     world.change(ada, UserChange { password_hash: Some("h2".into()), ..UserChange::default() });
     assert_eq!(world.refresh(login), Err(AccountRejection::LoginUnknown));
+    assert_eq!(world.login(ada), Err(AccountRejection::UserUnknown), "the old password was shown");
+    world.password = "h2";
     let login = world.login(ada).unwrap();
     world.change(ada, UserChange { active: Some(false), ..UserChange::default() });
     assert_eq!(world.refresh(login), Err(AccountRejection::LoginUnknown));
@@ -120,7 +125,7 @@ fn keys_are_taken_back_once() {
     assert!(world.ask(revoke(1, Some(ada))).is_ok());
     assert_eq!(world.ask(revoke(1, Some(ada))), Err(AccountRejection::KeyUnknown));
     let mut restored = crate::Restoring::new(Settings::default(), Timestamp(world.now));
-    for row in world.engine.live_rows() {
+    for row in world.engine.take_changes() {
         if let Change::Accounts(row) = row {
             restored.accounts(row);
         }
@@ -136,7 +141,7 @@ fn the_oldest_login_makes_room() {
     let ada = world.add("ada");
     let login = |world: &mut World| {
         let ttl = Millis(1_000_000);
-        match world.ask(AccountCommand::Login { user: ada, ttl }) {
+        match world.ask(AccountCommand::Login { user: ada, password_hash: "h".into(), ttl }) {
             Ok(AccountReply::Login(login)) => login,
             other => panic!("{other:?}"),
         }

@@ -7,11 +7,15 @@ use super::{
     vote,
 };
 use crate::Mutant;
-use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
+use alloc::{
+    collections::{VecDeque, btree_map},
+    sync::Arc,
+    vec::Vec,
+};
 use muster_model::{
-    AssignmentId, AssignmentRecord, AssignmentState, PoolChange, PoolEndRecord, PoolEvent, PoolGrant,
+    AssignmentId, AssignmentRecord, AssignmentState, Demand, PoolChange, PoolEndRecord, PoolEvent, PoolGrant,
     PoolJobId, PoolJobRecord, PoolKeyRecord, PoolRegistration, PoolResult, PoolSubmission, PoolWorkerId,
-    Timestamp,
+    Timestamp, UserId,
 };
 
 impl Pool {
@@ -61,6 +65,7 @@ impl Pool {
     fn register(&mut self, id: PoolWorkerId, registration: &PoolRegistration, at: Timestamp) {
         self.next_worker = self.next_worker.max(id.0 + 1);
         self.names.insert(registration.name.clone(), id);
+        *self.owned.entry(registration.owner).or_default() += 1;
         let member = Member {
             owner: registration.owner,
             name: registration.name.clone(),
@@ -172,9 +177,13 @@ impl Pool {
             given: 0,
             forgiven: 0,
             leases: Vec::new(),
+            had: Vec::new(),
             votes: Vec::new(),
             waits: false,
         };
+        if demand != Demand::default() {
+            *self.demands.entry(record.client).or_default().entry(demand).or_default() += 1;
+        }
         self.jobs.insert(record.id, job);
         *self.open.entry(record.client).or_default() += 1;
         self.reindex(record.id);
@@ -201,7 +210,7 @@ impl Pool {
         job.waits = wants;
         if wants {
             self.ready.insert(Place { class: job.class, ..place });
-            self.dirty.fresh += usize::from(!was || job.redundancy > 1);
+            *self.dirty.fresh.entry(job.class).or_default() += usize::from(!was || job.redundancy > 1);
         }
     }
 
@@ -218,6 +227,9 @@ impl Pool {
         job.given = job.given.max(id.ordinal());
         let PoolGrant { fence, started, at, timeout_at, .. } = *grant;
         job.leases.push(Lease { id, worker, owner, fence, started, granted_at: at, timeout_at });
+        if job.redundancy > 1 {
+            job.had.push(owner);
+        }
         let client = job.client;
         if !self.has_bug(Mutant::PoolTurnsIgnored) {
             self.ready.serve(self.level(id.job()), client);
@@ -260,6 +272,9 @@ impl Pool {
         };
         let lease = job.leases.remove(place);
         job.forgiven += u8::from(state == AssignmentState::Revoked && !costs);
+        if state == AssignmentState::Revoked {
+            job.had.retain(|owner| *owner != lease.owner);
+        }
         if let Some(end) = lease.timeout_at {
             self.timers.remove(&(end, PoolTimer::Timeout(id)));
         }
@@ -298,15 +313,32 @@ impl Pool {
             let place = Place { priority: level, class: job.class, client: job.client, job: end.job };
             self.ready.remove(place);
         }
+        self.uncount(job.client, self.ready.demand(job.class).clone());
         self.ready.leave(job.class);
-        if let Some(open) = self.open.get_mut(&job.client) {
-            *open -= 1;
-            if *open == 0 {
-                self.open.remove(&job.client);
-            }
-        }
         self.recent.ends.insert(end.job, end.clone());
         self.dirty.history.push(PoolChange::End(end));
+    }
+
+    /// A job of a client is open no more.
+    fn uncount(&mut self, client: UserId, demand: Demand) {
+        if let Some(open) = self.open.get_mut(&client) {
+            *open -= 1;
+            if *open == 0 {
+                self.open.remove(&client);
+            }
+        }
+        let Some(demands) = self.demands.get_mut(&client) else {
+            return;
+        };
+        if let btree_map::Entry::Occupied(mut asked) = demands.entry(demand) {
+            *asked.get_mut() -= 1;
+            if *asked.get() == 0 {
+                asked.remove();
+            }
+        }
+        if demands.is_empty() {
+            self.demands.remove(&client);
+        }
     }
 }
 

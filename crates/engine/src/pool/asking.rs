@@ -1,8 +1,11 @@
 //! Requests that wait for work, and who of them is woken for what appeared.
 
-use super::Pool;
+use super::{Pool, state::Member};
 use crate::Mutant;
-use alloc::vec::Vec;
+use alloc::{
+    collections::{BTreeSet, btree_map},
+    vec::Vec,
+};
 use muster_model::{PoolWorkerId, Timestamp};
 
 impl Pool {
@@ -20,10 +23,15 @@ impl Pool {
         let Some(member) = self.members.get_mut(&worker) else {
             return;
         };
-        if let Some(number) = member.asks.pop_front() {
-            member.heard = member.heard.max(now);
-            self.asking.remove(&number);
-            self.dirty.fresh += usize::from(self.ready.len() > 0);
+        let Some(number) = member.asks.pop_front() else {
+            return;
+        };
+        member.heard = member.heard.max(now);
+        self.asking.remove(&number);
+        if let Some(member) = self.members.get(&worker) {
+            for class in self.ready.classes_for(member) {
+                *self.dirty.fresh.entry(class).or_default() += 1;
+            }
         }
     }
 
@@ -37,19 +45,35 @@ impl Pool {
         }
         let asks = |id: &PoolWorkerId| self.members.get(id).is_some_and(|member| !member.asks.is_empty());
         woken.extend(freed.into_iter().filter(asks));
-        let mut fresh = core::mem::take(&mut self.dirty.fresh).min(self.ready.len());
-        if fresh > 0 {
-            for worker in self.asking.values() {
-                if !woken.contains(worker) && self.has_supply_for(*worker) {
-                    woken.insert(*worker);
-                    fresh -= 1;
-                }
-                if fresh == 0 {
-                    break;
+        self.wake_for_fresh(&mut woken);
+        woken.into_iter().collect()
+    }
+
+    /// Only who matches a class with new jobs is looked at more closely: others may wait by the thousand.
+    fn wake_for_fresh(&mut self, woken: &mut BTreeSet<PoolWorkerId>) {
+        let mut fresh = core::mem::take(&mut self.dirty.fresh);
+        fresh.retain(|class, jobs| {
+            *jobs = (*jobs).min(self.ready.ready_of(*class));
+            *jobs > 0
+        });
+        for worker in self.asking.values() {
+            if fresh.is_empty() {
+                return;
+            }
+            let able = |member: &&Member| member.may_work() && member.has_free_slot();
+            let able = self.members.get(worker).filter(|_| !woken.contains(worker)).filter(able);
+            let class =
+                able.and_then(|member| fresh.keys().find(|class| self.ready.matches(**class, member)));
+            if let Some(class) = class.copied()
+                && let btree_map::Entry::Occupied(mut jobs) = fresh.entry(class)
+            {
+                woken.insert(*worker);
+                *jobs.get_mut() -= 1;
+                if *jobs.get() == 0 {
+                    jobs.remove();
                 }
             }
         }
-        woken.into_iter().collect()
     }
 
     /// Whether a worker that asks now would be given something (invariant 13).

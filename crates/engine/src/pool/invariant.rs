@@ -2,7 +2,7 @@
 
 use super::{Pool, state::Job};
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
-use muster_model::{AssignmentId, PoolJobId, UserId};
+use muster_model::{AssignmentId, Demand, PoolJobId, UserId};
 
 type Broken = Result<(), String>;
 
@@ -56,8 +56,13 @@ fn invariant_an_owner_votes_once(id: PoolJobId, job: &Job) -> Broken {
     if job.redundancy < 2 {
         return check(job.leases.len() < 2, || format!("job {id} is leased twice"));
     }
-    let once = job.barred().len() == job.leases.len() + job.votes.len();
-    check(once, || format!("job {id} was given twice to one owner"))
+    let votes = job.votes.iter().map(|vote| vote.owner);
+    let mut owners: Vec<UserId> = job.leases.iter().map(|lease| lease.owner).chain(votes).collect();
+    owners.sort_unstable();
+    let once = owners.windows(2).all(|pair| pair[0] != pair[1]);
+    check(once, || format!("job {id} was given twice to one owner"))?;
+    let had = owners.iter().all(|owner| job.had.contains(owner));
+    check(had, || format!("job {id} forgot an owner who has it"))
 }
 
 /// The jobs that can be given out are those that stand ready, in the right class (13).
@@ -78,7 +83,15 @@ fn invariant_ready_jobs_stand_ready(pool: &Pool) -> Broken {
 fn invariant_clients_are_counted(pool: &Pool) -> Broken {
     let mut open: BTreeMap<UserId, u64> = BTreeMap::new();
     pool.jobs.values().for_each(|job| *open.entry(job.client).or_default() += 1);
-    check(open == pool.open, || String::from("the open jobs of clients are miscounted"))
+    check(open == pool.open, || String::from("the open jobs of clients are miscounted"))?;
+    let mut demands: BTreeMap<UserId, BTreeMap<Demand, u64>> = BTreeMap::new();
+    for job in pool.jobs.values() {
+        let demand = pool.ready.demand(job.class);
+        if *demand != Demand::default() {
+            *demands.entry(job.client).or_default().entry(demand.clone()).or_default() += 1;
+        }
+    }
+    check(demands == pool.demands, || String::from("what the jobs of clients ask for is miscounted"))
 }
 
 fn check(holds: bool, message: impl FnOnce() -> String) -> Broken {

@@ -36,6 +36,8 @@ struct Class {
     barred: Vec<UserId>,
     /// Open jobs of it, given out or not.
     jobs: usize,
+    /// Those of them that can be given out.
+    ready: usize,
 }
 
 /// One priority.
@@ -70,7 +72,7 @@ impl Ready {
             self.classes[ix.0 as usize].jobs += 1;
             return *ix;
         }
-        let class = Class { demand: kind.0.clone(), barred: kind.1.clone(), jobs: 1 };
+        let class = Class { demand: kind.0.clone(), barred: kind.1.clone(), jobs: 1, ready: 0 };
         let ix = match self.free.pop() {
             Some(ix) => ix,
             None => ClassIx(u32::try_from(self.classes.len()).expect("fewer classes than jobs")),
@@ -104,9 +106,15 @@ impl Ready {
         &self.classes[ix.0 as usize].barred
     }
 
-    /// Classes there are.
-    pub(crate) fn classes(&self) -> usize {
-        self.by_kind.len()
+    /// How many jobs of a class can be given out.
+    pub(crate) fn ready_of(&self, ix: ClassIx) -> usize {
+        self.classes[ix.0 as usize].ready
+    }
+
+    /// The classes with something to give out that a worker matches.
+    pub(crate) fn classes_for(&self, member: &Member) -> impl Iterator<Item = ClassIx> {
+        let lines = self.levels.values().flat_map(|level| level.lines.keys());
+        lines.filter(|ix| self.matches(**ix, member)).copied()
     }
 
     /// Jobs that can be given out.
@@ -119,7 +127,9 @@ impl Ready {
         let turn = level.turns.get(&place.client).copied().unwrap_or(0);
         let line = level.lines.entry(place.class).or_default();
         line.by_turn.insert((turn, place.client));
-        self.len += usize::from(line.jobs.entry(place.client).or_default().insert(place.job));
+        let more = usize::from(line.jobs.entry(place.client).or_default().insert(place.job));
+        self.len += more;
+        self.classes[place.class.0 as usize].ready += more;
     }
 
     pub(crate) fn remove(&mut self, place: Place) {
@@ -132,7 +142,9 @@ impl Ready {
         let Some(jobs) = line.jobs.get_mut(&place.client) else {
             return;
         };
-        self.len -= usize::from(jobs.remove(&place.job));
+        let fewer = usize::from(jobs.remove(&place.job));
+        self.len -= fewer;
+        self.classes[place.class.0 as usize].ready -= fewer;
         if jobs.is_empty() {
             line.jobs.remove(&place.client);
             let turn = level.turns.get(&place.client).copied().unwrap_or(0);

@@ -5,9 +5,9 @@ use super::{
     state::{DirtyPool, Lease, Member, PoolTimer, Vote},
 };
 use crate::Mutant;
-use alloc::{collections::VecDeque, vec::Vec};
+use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
 use muster_model::{
-    AssignmentId, AssignmentRecord, AssignmentState, PoolChange, PoolJobId, PoolWorkerId, PoolWorkerRecord,
+    AssignmentRecord, AssignmentState, PoolChange, PoolJobId, PoolWorkerId, PoolWorkerRecord,
     PoolWorkerStatus, Timestamp,
 };
 
@@ -32,16 +32,17 @@ impl Pool {
         let jobs: Vec<PoolJobId> = self.jobs.keys().copied().collect();
         jobs.into_iter().for_each(|id| self.reindex(id));
         let members: Vec<PoolWorkerId> = self.members.keys().copied().collect();
-        for id in members {
-            self.sort_live(id);
-            self.arm(id);
-        }
+        members.into_iter().for_each(|id| self.arm(id));
         self.dirty = DirtyPool::settled(self.dirty.counters);
     }
 
     fn take_worker(&mut self, record: PoolWorkerRecord, now: Timestamp) {
         self.next_worker = self.next_worker.max(record.id.0 + 1);
         self.names.insert(record.name.clone(), record.id);
+        *self.owned.entry(record.owner).or_default() += 1;
+        // One that was shut out without a reason is shut out all the same.
+        let banned =
+            record.ban_reason.or_else(|| (record.status == PoolWorkerStatus::Banned).then(Box::default));
         let member = Member {
             owner: record.owner,
             name: record.name,
@@ -52,7 +53,7 @@ impl Pool {
             slots: record.slots,
             online: record.status == PoolWorkerStatus::Online,
             draining: record.draining,
-            banned: record.ban_reason,
+            banned,
             agreements: record.agreements,
             dissents: record.dissents,
             last_seen: record.last_seen,
@@ -73,6 +74,9 @@ impl Pool {
         job.given = job.given.max(record.id.ordinal());
         job.forgiven += u8::from(record.state == AssignmentState::Revoked);
         let AssignmentRecord { id, worker, owner, fence, granted_at, timeout_at, .. } = *record;
+        if record.state != AssignmentState::Revoked && job.redundancy > 1 {
+            job.had.push(owner);
+        }
         if record.state.is_live() {
             let started = record.state == AssignmentState::Started;
             job.leases.push(Lease { id, worker, owner, fence, started, granted_at, timeout_at });
@@ -86,19 +90,6 @@ impl Pool {
         let voted = record.state == AssignmentState::Completed && job.redundancy > 1 && !forgets;
         if let Some(hash) = record.output_hash.clone().filter(|_| voted) {
             job.votes.push(Vote { id, worker, owner, hash });
-        }
-    }
-
-    /// What a worker holds is kept in the order it was granted.
-    fn sort_live(&mut self, worker: PoolWorkerId) {
-        let Some(member) = self.members.get(&worker).filter(|member| member.live.len() > 1) else {
-            return;
-        };
-        let age = |id: &AssignmentId| (self.lease(*id).map(|lease| lease.granted_at), *id);
-        let mut live = member.live.clone();
-        live.sort_by_key(age);
-        if let Some(member) = self.members.get_mut(&worker) {
-            member.live = live;
         }
     }
 }

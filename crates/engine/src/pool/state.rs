@@ -8,9 +8,9 @@ use alloc::{
     vec::Vec,
 };
 use muster_model::{
-    AssignmentId, AssignmentRecord, Event, Fence, Millis, PoolChange, PoolCounters, PoolEndRecord, PoolEvent,
-    PoolJobId, PoolKeyRecord, PoolSettings, PoolWorkerId, PoolWorkerStatus, Specs, SubmissionKey, Timestamp,
-    UserId,
+    AssignmentId, AssignmentRecord, Demand, Event, Fence, Millis, PoolChange, PoolCounters, PoolEndRecord,
+    PoolEvent, PoolJobId, PoolKeyRecord, PoolSettings, PoolWorkerId, PoolWorkerStatus, Specs, SubmissionKey,
+    Timestamp, UserId,
 };
 
 /// Everything live of contract P.
@@ -25,6 +25,10 @@ pub(crate) struct Pool {
     pub(crate) jobs: BTreeMap<PoolJobId, Job>,
     /// Open jobs by client.
     pub(crate) open: BTreeMap<UserId, u64>,
+    /// What open jobs of each client ask for, and how many ask for it; those that ask for nothing are left out.
+    pub(crate) demands: BTreeMap<UserId, BTreeMap<Demand, u64>>,
+    /// Workers by owner.
+    pub(crate) owned: BTreeMap<UserId, usize>,
     pub(crate) ready: Ready,
     pub(crate) timers: BTreeSet<(Timestamp, PoolTimer)>,
     /// Requests that wait for work, in the order they came.
@@ -67,7 +71,7 @@ pub(crate) struct Member {
     /// From when its silence counts: the last heartbeat or poll, or the beginning of the term.
     pub(crate) heard: Timestamp,
     pub(crate) created_at: Timestamp,
-    /// What it holds, in the order it was granted.
+    /// What it holds.
     pub(crate) live: Vec<AssignmentId>,
     /// Requests of it that wait.
     pub(crate) asks: VecDeque<u64>,
@@ -90,6 +94,8 @@ pub(crate) struct Job {
     /// Those of them that do not count as attempts.
     pub(crate) forgiven: u8,
     pub(crate) leases: Vec<Lease>,
+    /// With redundancy: owners who have or had it; what was taken back from them does not count (P15).
+    pub(crate) had: Vec<UserId>,
     /// With redundancy: what was said so far (P15).
     pub(crate) votes: Vec<Vote>,
     /// Stands among those that can be given out.
@@ -135,8 +141,8 @@ pub(crate) struct DirtyPool {
     pub(crate) counters: PoolCounters,
     pub(crate) woken: BTreeSet<PoolWorkerId>,
     pub(crate) sighted: BTreeSet<PoolWorkerId>,
-    /// Jobs that can be given out since those who wait were last looked at.
-    pub(crate) fresh: usize,
+    /// Jobs by class that can be given out since those who wait were last looked at.
+    pub(crate) fresh: BTreeMap<ClassIx, usize>,
     /// Members who may have become able to take something.
     pub(crate) freed: BTreeSet<PoolWorkerId>,
     /// Members whose dissents may be too many.
@@ -246,14 +252,10 @@ impl Job {
         missing.min(left).min(AssignmentId::PER_JOB_MAX - self.given.min(AssignmentId::PER_JOB_MAX))
     }
 
-    /// Owners who have it or have voted: with redundancy each does it at most once (P15).
+    /// Owners who have or had it, sorted: with redundancy each is given it at most once, whatever came of it, so that
+    /// no single owner uses up its attempts (P15).
     pub(crate) fn barred(&self) -> Vec<UserId> {
-        if self.redundancy < 2 {
-            return Vec::new();
-        }
-        let owners =
-            self.leases.iter().map(|lease| lease.owner).chain(self.votes.iter().map(|vote| vote.owner));
-        let mut owners: Vec<UserId> = owners.collect();
+        let mut owners = self.had.clone();
         owners.sort_unstable();
         owners.dedup();
         owners

@@ -12,8 +12,8 @@ pub enum AccountCommand {
     AddUser { name: Box<str>, password_hash: Box<str>, roles: Roles },
     /// Something about a user changes; a new password or an end of service ends all their logins (P1).
     ChangeUser { user: UserId, change: UserChange },
-    /// Somebody showed the right password (P1).
-    Login { user: UserId, ttl: Millis },
+    /// Somebody showed the password behind this hash (P1).
+    Login { user: UserId, password_hash: Box<str>, ttl: Millis },
     /// A token is exchanged for the next; the one before ends at once (P1).
     Refresh { login: u128, generation: u32, ttl: Millis },
     /// A login ends on request.

@@ -72,6 +72,8 @@ pub enum PoolRejection {
     IdsExhausted,
     /// The client has as many jobs waiting as one may have.
     TooManyWaiting { max: u64 },
-    /// More different requirements wait than can be matched.
+    /// The owner has as many workers as one may have.
+    TooManyWorkers { max: usize },
+    /// The client's open jobs ask for as many different things as one client's may.
     TooManyDemands { max: usize },
 }

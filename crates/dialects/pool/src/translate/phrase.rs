@@ -93,8 +93,11 @@ pub(crate) fn words(rejection: &PoolRejection) -> Words {
         PoolRejection::TooManyWaiting { max } => Words::full(format!(
             "{max} of your jobs wait, which is all that may; hand in more once some have ended"
         )),
+        PoolRejection::TooManyWorkers { max } => {
+            Words::full(format!("you have {max} workers, which is all that one owner may have"))
+        }
         PoolRejection::TooManyDemands { max } => Words::full(format!(
-            "jobs with {max} different combinations of region and requires wait, which is all that may"
+            "your open jobs have {max} different combinations of region and requires, which is all that they may; hand in more once some have ended"
         )),
     }
 }

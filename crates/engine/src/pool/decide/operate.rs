@@ -13,6 +13,9 @@ pub(super) fn register(pool: &mut Pool, registration: Box<PoolRegistration>, ste
     if pool.names.contains_key(&registration.name) {
         return Err(PoolRejection::NameTaken);
     }
+    if pool.owned.get(&registration.owner).is_some_and(|owned| *owned >= WORKERS_PER_OWNER) {
+        return Err(PoolRejection::TooManyWorkers { max: WORKERS_PER_OWNER });
+    }
     let worker = PoolWorkerId(pool.next_worker);
     step.make_so(pool, PoolEvent::WorkerRegistered { worker, registration, at: step.context.now });
     answer(pool, worker)
@@ -84,3 +87,6 @@ fn answer(pool: &Pool, worker: PoolWorkerId) -> Decided {
     let record = pool.worker_record(worker).ok_or(PoolRejection::WorkerUnknown)?;
     Ok(PoolReply::Worker(record.into()))
 }
+
+/// Every worker stands in memory.
+const WORKERS_PER_OWNER: usize = 10_000;

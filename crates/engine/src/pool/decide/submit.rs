@@ -4,8 +4,8 @@ use super::{Decided, Step};
 use crate::pool::Pool;
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 use muster_model::{
-    AssignmentState, Fact, Key, PoolEvent, PoolJobId, PoolJobStatus, PoolKeyRecord, PoolRejection, PoolReply,
-    PoolSubmission, UserId,
+    AssignmentState, Demand, Fact, Key, PoolEvent, PoolJobId, PoolJobStatus, PoolKeyRecord, PoolRejection,
+    PoolReply, PoolSubmission, UserId,
 };
 
 /// Takes jobs, all or none; under a key that was used before, answers what was answered then.
@@ -25,9 +25,8 @@ pub(super) fn submit(pool: &mut Pool, submission: PoolSubmission, step: &mut Ste
     if pool.open.get(&submission.client).copied().unwrap_or(0) + count > max {
         return Err(PoolRejection::TooManyWaiting { max });
     }
-    let demands: BTreeSet<_> = submission.jobs.iter().map(|job| &job.demand).collect();
-    if pool.ready.classes() + demands.len() > CLASSES_MAX {
-        return Err(PoolRejection::TooManyDemands { max: CLASSES_MAX });
+    if asks_for_too_much(pool, &submission) {
+        return Err(PoolRejection::TooManyDemands { max: DEMANDS_MAX });
     }
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     step.make_so(pool, PoolEvent::JobsSubmitted { first, submission: Arc::new(submission), at });
@@ -71,5 +70,15 @@ fn known_key(pool: &Pool, submission: &PoolSubmission, step: &Step<'_>) -> Optio
     })
 }
 
-/// A worker that asks looks at every class it may match.
-const CLASSES_MAX: usize = 10_000;
+/// Whether a client's open jobs would ask for too many different things. Jobs that ask for nothing do not count.
+fn asks_for_too_much(pool: &Pool, submission: &PoolSubmission) -> bool {
+    let known = pool.demands.get(&submission.client);
+    let asked: BTreeSet<&Demand> = submission.jobs.iter().map(|job| &job.demand).collect();
+    let is_new = |demand: &&&Demand| {
+        ***demand != Demand::default() && known.is_none_or(|known| !known.contains_key(**demand))
+    };
+    asked.iter().filter(is_new).count() + known.map_or(0, |known| known.len()) > DEMANDS_MAX
+}
+
+/// A worker that asks looks at every class with something to give out, so one client cannot have any number of them.
+const DEMANDS_MAX: usize = 1000;

@@ -85,8 +85,11 @@ fn see(pool: &mut Pool, worker: PoolWorkerId, step: &mut Step<'_>) {
 /// What a worker holds and has not started, oldest first.
 fn assigned(pool: &Pool, worker: PoolWorkerId) -> Vec<AssignmentId> {
     let held = pool.members.get(&worker).map(|member| member.live.as_slice()).unwrap_or_default();
-    let waiting = held.iter().filter(|id| pool.lease(**id).is_some_and(|lease| !lease.started));
-    waiting.copied().collect()
+    let waiting = held.iter().filter_map(|id| pool.lease(*id)).filter(|lease| !lease.started);
+    let mut waiting: Vec<_> = waiting.map(|lease| (lease.granted_at, lease.id)).collect();
+    // What was granted in the same moment has an order as well: the same one before and after a restart.
+    waiting.sort_unstable();
+    waiting.into_iter().map(|(_, id)| id).collect()
 }
 
 fn begin(pool: &mut Pool, assignment: AssignmentId, step: &mut Step<'_>) {

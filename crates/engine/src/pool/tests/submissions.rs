@@ -114,7 +114,7 @@ fn a_batch_is_taken_whole() {
     let mut world = World::new();
     let first = world.submit((0..100).map(|_| job()).collect());
     assert_eq!(world.counters().next_job, first.0 + 100);
-    let many: Vec<PoolJobDraft> = (0..10_001u32)
+    let many: Vec<PoolJobDraft> = (0..1001u32)
         .map(|n| {
             let requires = amount("x", f64::from(n));
             PoolJobDraft { demand: Demand { region: None, requires }, ..job() }
@@ -123,6 +123,19 @@ fn a_batch_is_taken_whole() {
     let refused = world.submit_as(CLIENT, None, many);
     assert!(matches!(refused, Err(PoolRejection::TooManyDemands { .. })));
     assert_eq!(world.counters().next_job, first.0 + 100, "none was taken");
+    let fits: Vec<PoolJobDraft> = (0..1000u32)
+        .map(|n| {
+            let requires = amount("x", f64::from(n));
+            PoolJobDraft { demand: Demand { region: None, requires }, ..job() }
+        })
+        .collect();
+    assert!(world.submit_as(CLIENT, None, fits.clone()).is_ok());
+    assert!(world.submit_as(CLIENT, None, fits).is_ok(), "the same again asks for nothing new");
+    assert!(world.submit_as(CLIENT, None, vec![job()]).is_ok(), "nor does a job that asks for nothing");
+    let other = Demand { region: Some("eu".into()), ..Demand::default() };
+    let other = || vec![PoolJobDraft { demand: other.clone(), ..job() }];
+    assert!(world.submit_as(CLIENT, None, other()).is_err());
+    assert!(world.submit_as(UserId(2), None, other()).is_ok(), "one client's plenty is not another's");
 }
 
 /// P19: results and the next leases in one call; a bad result does not stop the others.

@@ -99,3 +99,41 @@ fn a_majority_is_of_all_votes() {
     assert!(world.hand_in(workers[4], handout, "a").is_ok());
     assert_eq!(world.end(id), Some(PoolJobStatus::Completed), "three of five");
 }
+
+/// P15: no owner alone uses up the attempts of a redundant job: whoever failed at it, or let it lapse, does not get it
+/// again, also after a restart; while no other owner is there it waits, and that is explained.
+#[test]
+fn one_owner_cannot_use_up_a_redundant_job() {
+    let mut world = World::new();
+    let (bad, lazy) = (world.worker(1, 2), world.worker(2, 1));
+    let id = world.submit(vec![PoolJobDraft { max_attempts: Some(4), ..redundant(3) }]);
+    let failed = world.poll(bad).unwrap();
+    let failed = PoolResult { error: Some("boom".into()), ..result(failed, "") };
+    assert!(world.hand_in_result(bad, failed).is_ok());
+    assert_eq!(world.poll(bad), None);
+    assert!(world.poll(lazy).is_some());
+    world.pass(901);
+    world.beat(lazy);
+    world.restart();
+    assert_eq!((world.poll(bad), world.poll(lazy)), (None, None));
+    let why = world.engine.explain_pool(id);
+    assert_eq!(why, Some(muster_model::PoolCause::TooFewOwners { owners: 2, needed: 4 }));
+    for owner in 3..=4 {
+        let honest = world.worker(owner, 1);
+        let handout = world.poll(honest).unwrap();
+        assert!(world.hand_in(honest, handout, "h").is_ok());
+    }
+    assert_eq!(world.end(id), Some(PoolJobStatus::Completed));
+}
+
+/// P15, P14: what was taken back from a banned worker does not bar its owner's other workers.
+#[test]
+fn a_revoked_assignment_bars_nobody() {
+    let mut world = World::new();
+    let (banned, other) = (world.worker(1, 1), world.worker(1, 1));
+    world.submit(vec![redundant(2)]);
+    assert!(world.poll(banned).is_some());
+    assert_eq!(world.poll(other), None);
+    assert!(world.ask(PoolCommand::Ban { worker: banned.id, reason: "x".into() }).is_ok());
+    assert!(world.poll(other).is_some());
+}
