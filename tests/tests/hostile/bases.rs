@@ -13,6 +13,15 @@ pub(crate) const USED_SESSION: &str = "used";
 /// A worker in quarantine: whatever else is right with its registration, it is refused.
 pub(crate) const QUARANTINED: &str = "W9";
 
+/// A user's and a worker's name that is taken: whatever else is right with another of that name, it is refused.
+pub(crate) const TAKEN: &str = "taken";
+
+/// An address about something that does not exist.
+pub(crate) fn of_nobody(path: &str) -> String {
+    let path = path.replace("{kind}", "run").replace("{id}", "nobody");
+    path.replace("{path}", "nobody").replace("{name}", "nobody")
+}
+
 /// A registration as a worker sends it.
 pub(crate) fn registration(id: &str) -> Value {
     json!({"workerId": id, "role": "render", "capabilities": {"cameras": 1, "gpu": "none", "slots": 1},
@@ -36,13 +45,14 @@ pub(crate) struct Base {
 impl Base {
     /// The request with a body in its place.
     pub(crate) fn request(&self, route: &Route, body: Vec<u8>) -> Request {
-        let path = route.path.replace("{id}", "nobody").replace("{path}", "nobody");
-        Request::new(&route.method, &path).header("Idempotency-Key", USED_KEY).bytes(body)
+        Request::new(&route.method, &of_nobody(&route.path)).header("Idempotency-Key", USED_KEY).bytes(body)
     }
 
     /// Whether a value would be valid there, and have an effect.
     pub(crate) fn may_be(&self, pointer: &str, value: &str) -> bool {
-        let names = ["/node_id", "/workerId", "/sessionId"].iter().any(|name| pointer.ends_with(name));
+        let names = ["/node_id", "/workerId", "/sessionId", "/name", "/username"]
+            .iter()
+            .any(|name| pointer.ends_with(name));
         let enrols = names && values::NAMES.contains(&value);
         enrols || self.spared.iter().any(|(place, values)| *place == pointer && values.contains(&value))
     }
@@ -81,7 +91,8 @@ pub(crate) fn of(method: &str, path: &str, run: &str) -> Option<Vec<Base>> {
             one(json!({"p_task_device_id": "x", "p_error": "e", "runner_pc_id": "nobody"}))
         }
         ("POST", "/rest/v1/rpc/fn_timeout_tasks_and_task_devices") => one(json!({})),
-        _ => of_sessions(method, path).map(|body| vec![base(body)]),
+        ("POST", "/workers/register") => Some(vec![pool_worker()]),
+        _ => of_sessions(method, path).or_else(|| of_the_pool(method, path)).map(|body| vec![base(body)]),
     }
 }
 
@@ -109,6 +120,43 @@ fn of_sessions(method: &str, path: &str) -> Option<Value> {
         "sessions" => session(USED_SESSION, 5),
         _ => return None,
     })
+}
+
+/// The body of a route of contract P.
+fn of_the_pool(method: &str, path: &str) -> Option<Value> {
+    let job = json!({"payload": {"a": 1}, "priority": 5, "region": "eu", "requires": {"ram_gb": 4}, "max_attempts": 5,
+        "timeout_s": 1.5, "verify_output_hash": true, "redundancy": 3});
+    let result = json!({"worker_id": 999, "assignment_id": 64, "nonce": "0".repeat(32), "signature": "A".repeat(86),
+        "output": {"a": [1]}, "error_message": "e", "artifact_uri": "s3://b/k", "output_hash": "h",
+        "metrics_json": {"ms": 1}});
+    Some(match (method, path) {
+        ("POST", "/auth/login") => json!({"username": "nobody", "password": "x", "grant_type": "password"}),
+        ("POST", "/users") => json!({"username": TAKEN, "password": "long enough", "roles": ["CLIENT"]}),
+        ("PATCH", "/users/{name}") => {
+            json!({"current_password": "x", "password": "long enough", "roles": ["CLIENT"], "active": true})
+        }
+        ("POST", "/api-keys") => json!({"name": "k", "scopes": ["CLIENT"]}),
+        ("POST", "/workers/heartbeat") => json!({"worker_id": 999}),
+        ("POST", "/workers/{id}/ban" | "/workers/{id}/unban") => json!({"reason": "r"}),
+        ("PUT", "/workers/{id}/key") => json!({"public_key": "A".repeat(43)}),
+        ("POST", "/jobs") => job,
+        ("POST", "/jobs/batch") => json!({"jobs": [job, {"payload": null}]}),
+        ("POST", "/jobs/poll") => json!({"worker_id": 999, "wait_ms": 0, "start": true, "resume": false}),
+        ("POST", "/jobs/submit") => result,
+        ("POST", "/jobs/work") => {
+            json!({"worker_id": 999, "submit": [result], "max": 1, "wait_ms": 0, "start": true})
+        }
+        _ => return None,
+    })
+}
+
+/// Refused in any case, because its name is taken; any other text would be a name (P3).
+fn pool_worker() -> Base {
+    Base {
+        body: json!({"name": TAKEN, "region": "eu", "specs_json": {"slots": 1, "ram_gb": 4},
+            "public_key": "A".repeat(43)}),
+        spared: &[("/name", values::TEXTS)],
+    }
 }
 
 /// Refused in any case, because a device stands there more than once; without a list it would be a mere report.

@@ -18,6 +18,7 @@ fn nothing_hostile_breaks_or_changes_anything() {
     // A route that waits for what never comes shows as one that gave up.
     let server = Server::with(&[
         ("MUSTER_SERVER__REQUEST_TIMEOUT_S", "31"),
+        ("MUSTER_NODES__OFFLINE_AFTER_S", "3600"),
         // The scene's simulation workers say nothing, and stay what they are.
         ("MUSTER_SIMULATION__HEARTBEAT_MS", "60000"),
         ("MUSTER_SIMULATION__MISSES_UNTIL_LOST", "100"),
@@ -52,6 +53,8 @@ struct Scene {
     admin: Client,
     worker: Client,
     enroller: Client,
+    member: Client,
+    member_token: String,
     node_secret: String,
     admin_token: String,
     worker_token: String,
@@ -75,6 +78,7 @@ enum Whose {
     Workers,
     Enrollers,
     Operators,
+    Users,
 }
 
 struct Battery<'s> {
@@ -103,7 +107,10 @@ impl Scene {
         let _ = admin.post("/api/v1/sessions", &bases::session(bases::USED_SESSION, 7)).expect(201);
         let _ =
             admin.post(&format!("/api/v1/sessions/{}/pause", bases::USED_SESSION), &json!({})).expect(200);
+        let member_token = member(server);
         Self {
+            member: server.anonymous().with_token(&member_token),
+            member_token,
             worker: server.anonymous().with_token(&worker_token),
             enroller,
             node_secret: server.node_secret(),
@@ -134,7 +141,12 @@ impl<'s> Battery<'s> {
             return;
         }
         for id in values::ids() {
-            let path = route.path.replace("{kind}", "run").replace("{id}", &id).replace("{path}", &id);
+            let path = route
+                .path
+                .replace("{kind}", "run")
+                .replace("{id}", &id)
+                .replace("{path}", &id)
+                .replace("{name}", &id);
             self.send(route, Request::new(&route.method, &path).json(&json!({})));
             if route.path.contains("{kind}") {
                 let path = route.path.replace("{kind}", &id).replace("{id}", "x");
@@ -155,15 +167,14 @@ impl<'s> Battery<'s> {
                 _ => true,
             };
             if fits {
-                let path =
-                    route.path.replace("{kind}", "run").replace("{id}", "nobody").replace("{path}", "nobody");
+                let path = bases::of_nobody(&route.path);
                 self.send(route, Request::new("GET", &format!("{path}?{query}")));
             }
         }
     }
 
     fn headers(&mut self, route: &Route) {
-        let path = route.path.replace("{kind}", "run").replace("{id}", "nobody").replace("{path}", "nobody");
+        let path = bases::of_nobody(&route.path);
         for (name, value) in values::headers() {
             self.send(route, Request::new(&route.method, &path).header(&name, &value));
         }
@@ -176,7 +187,7 @@ impl<'s> Battery<'s> {
 
     /// Bodies whose length is a lie.
     fn lengths(&mut self, route: &Route) {
-        let path = route.path.replace("{kind}", "run").replace("{id}", "nobody").replace("{path}", "nobody");
+        let path = bases::of_nobody(&route.path);
         let (client, token) = self.caller(route);
         for lie in [
             "content-length: -1",
@@ -205,6 +216,9 @@ impl<'s> Battery<'s> {
             Whose::Nodes => (scene.node.client(), &scene.node_secret),
             Whose::Workers => (&scene.worker, &scene.worker_token),
             Whose::Enrollers => (&scene.enroller, &scene.enrol_secret),
+            // What a login does to itself is no harm, and would end the battery's own.
+            Whose::Users if route.path.starts_with("/auth/") => (&scene.admin, &scene.admin_token),
+            Whose::Users => (&scene.member, &scene.member_token),
             Whose::Operators => (&scene.admin, &scene.admin_token),
         }
     }
@@ -266,8 +280,25 @@ fn whose(security: &Value) -> Whose {
         () if is_for("node") => Whose::Nodes,
         () if is_for("worker") => Whose::Workers,
         () if is_for("enrolment") => Whose::Enrollers,
+        () if is_for("user") => Whose::Users,
         () => Whose::Operators,
     }
+}
+
+/// Adds a user who may do everything, and leaves of each thing as much behind that no more can be made by accident; gives
+/// their token.
+fn member(server: &Server) -> String {
+    let member = server.user(bases::TAKEN, &["CLIENT", "WORKER_OWNER", "OPERATOR", "ADMIN"]);
+    let _ = member.post("/workers/register", &json!({"name": bases::TAKEN})).expect(201);
+    let job = json!({"payload": "of another body"});
+    let _ = member
+        .send(Request::new("POST", "/jobs").header("Idempotency-Key", bases::USED_KEY).json(&job))
+        .expect(201);
+    let key = |n: u32| member.post("/api-keys", &json!({"name": n.to_string()})).json();
+    let first = key(0);
+    assert_eq!((1..10_000).map(key).find(|made| made["key"].is_null()).unwrap()["status"], 409);
+    // A login ends after a while; a key does not.
+    first["key"].as_str().unwrap().to_owned()
 }
 
 /// Enrols a simulation worker; gives its token.

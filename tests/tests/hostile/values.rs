@@ -12,6 +12,10 @@ pub(crate) const NAMES: &[&str] = &[
     "\"node_heartbeat\"",
 ];
 
+/// Short texts that are no names where names have rules.
+pub(crate) const TEXTS: &[&str] =
+    &["\" \"", "\"\\u0000\"", "\"a\\u0000b\"", "\"\\n\"", "\"../../etc/passwd\"", "\"..\"", "\"a/b\""];
+
 /// Types that a body of JSON does not have.
 pub(crate) const CONTENT_TYPES: [&str; 7] = [
     "text/plain",
@@ -44,14 +48,7 @@ pub(crate) fn values() -> Vec<String> {
         "-9223372036854775809",
         "99999999999999999999999999",
         "\"\"",
-        "\" \"",
-        "\"\\u0000\"",
-        "\"a\\u0000b\"",
-        "\"\\n\"",
         "\"\\ud800\"",
-        "\"../../etc/passwd\"",
-        "\"..\"",
-        "\"a/b\"",
         "[]",
         "{}",
         "[null]",
@@ -63,6 +60,7 @@ pub(crate) fn values() -> Vec<String> {
     ]
     .map(str::to_owned)
     .to_vec();
+    values.extend(TEXTS.iter().map(|text| (*text).to_owned()));
     values.extend(NAMES.iter().map(|name| (*name).to_owned()));
     values.push(format!("\"{}\"", "x".repeat(10_000)));
     values.push(format!("\"{}\"", "é".repeat(129)));
