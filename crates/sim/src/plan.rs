@@ -49,8 +49,8 @@ pub(crate) struct Plan {
     pub(crate) task_timeout: Millis,
     /// The mean pause between two faults.
     pub(crate) fault_every: Millis,
-    /// In a thousand: wakes of the coordinator that come late.
-    pub(crate) late: u32,
+    /// In a thousand: requests at which the coordinator stands still for a moment.
+    pub(crate) stalls: u32,
     /// Sessions of frames, where there are any.
     pub(crate) frames: Option<FramePlan>,
     /// The pool, where there is one.
@@ -78,7 +78,7 @@ impl Plan {
             work_ms: (200, 6_000),
             task_timeout: Millis(dice.between(4_000, 90_000)),
             fault_every: Millis(dice.between(1_000, 12_000)),
-            late: 0,
+            stalls: 0,
             frames: None,
             pool: None,
         }
@@ -106,7 +106,7 @@ impl Plan {
         self.pool = Some(PoolPlan::draw(dice));
         if dice.chance(700) {
             (self.nodes, self.jobs, self.frames) = (0, 0, None);
-            self.late = 200;
+            self.stalls = 20;
         }
         self
     }
@@ -131,7 +131,7 @@ impl Plan {
             work_ms: (60_000, 120_000),
             task_timeout: Millis::from_secs(180),
             fault_every: Millis::from_secs(1),
-            late: 0,
+            stalls: 0,
             frames: None,
             pool: None,
         }

@@ -31,6 +31,8 @@ pub(crate) struct Life {
     pub(super) errands: Errands,
     epoch: u64,
     inbox: Vec<Ticket>,
+    /// Until then no timer is followed, and whatever comes in waits.
+    stalled_until: Timestamp,
     committing: Option<Committing>,
     wakes_at: Option<Timestamp>,
     /// Ticks in a row after which something was due at once.
@@ -70,6 +72,7 @@ impl Life {
             errands: Errands::default(),
             epoch: term.epoch,
             inbox: Vec::new(),
+            stalled_until: scene.now,
             committing: None,
             wakes_at: None,
             rounds: 0,
@@ -105,7 +108,9 @@ impl Life {
     /// Puts a request into the inbox; a group of them is decided together.
     pub(crate) fn receive(&mut self, ticket: Ticket, scene: &mut Scene) {
         if self.inbox.is_empty() {
-            scene.within(0, 3, Happening::Serve { life: self.number });
+            let stall = stall_ms(scene);
+            self.stalled_until = scene.now + Millis(stall);
+            scene.within(stall, stall + 3, Happening::Serve { life: self.number });
         }
         self.inbox.push(ticket);
     }
@@ -145,7 +150,9 @@ impl Life {
 
     /// What the driver does after every group: the timers, the next batch; and then the checks.
     pub(crate) fn look_round(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        self.desk.tick(scene.now);
+        if scene.now >= self.stalled_until {
+            self.desk.tick(scene.now);
+        }
         self.ticked_at = scene.now;
         self.hand_over(scene, checker)?;
         self.check()?;
@@ -153,7 +160,7 @@ impl Life {
         let Some(next) = self.desk.next_deadline() else {
             return Ok(());
         };
-        let next = next.max(scene.now);
+        let next = next.max(scene.now).max(self.stalled_until);
         self.rounds = if next == scene.now { self.rounds + 1 } else { 0 };
         if self.rounds > ROUNDS_MAX {
             return broken("timer_spins", || {
@@ -161,9 +168,6 @@ impl Life {
             });
         }
         if self.wakes_at.is_none_or(|at| next < at) {
-            let is_late = scene.plan.late > 0 && scene.dice.chance(scene.plan.late);
-            let late = if is_late { Millis(scene.dice.between(1, LATE_MAX)) } else { Millis(0) };
-            let next = next + late;
             self.wakes_at = Some(next);
             scene.agenda.plan(next, Happening::Wake { life: self.number });
         }
@@ -283,9 +287,19 @@ impl Life {
     }
 }
 
+/// How long the coordinator stands still now: mostly it does not.
+fn stall_ms(scene: &mut Scene) -> i64 {
+    let stalls = !scene.calm && scene.plan.stalls > 0 && scene.dice.chance(scene.plan.stalls);
+    if stalls {
+        scene.count("coordinator stands still");
+        return scene.dice.between(200, STALL_MS_MAX);
+    }
+    0
+}
+
 /// Ticks at one moment that are not a loop.
 const ROUNDS_MAX: u32 = 20;
-/// How late a wake may come.
-const LATE_MAX: i64 = 1_200;
+/// The longest that the coordinator stands still.
+const STALL_MS_MAX: i64 = 1_200;
 /// In a thousand: commits after which everything live is compared with the store.
 const ROWS_PER_MILLE: u32 = 120;

@@ -119,6 +119,10 @@ impl Patron {
 
     fn submit(&mut self, n: usize, scene: &mut Scene) {
         let order = Box::new(self.orders[n].clone());
+        if order.key.is_some() && scene.dice.chance(150) {
+            // Somebody pressed the button twice.
+            ask(PoolCommand::Submit(order.clone()), scene);
+        }
         let ticket = ask(PoolCommand::Submit(order), scene);
         self.submitting.insert(ticket.exchange, n);
         scene.within(2_000, 6_000, Happening::Patron(Duty::GiveUp(ticket.exchange)));

@@ -96,7 +96,9 @@ impl Plain {
             (Chore::Ask, Some(worker)) => self.ask(worker, scene),
             (Chore::Resume, Some(worker)) => {
                 let owner = self.rig.owner;
-                self.call((PoolCommand::Resume { worker, owner }, Call::Resume), scene);
+                if !self.is_silent(scene) {
+                    self.call((PoolCommand::Resume { worker, owner }, Call::Resume), scene);
+                }
                 self.rig.plan(scene, (8_000, 20_000), Chore::Resume);
             }
             (Chore::Done(assignment), Some(_)) => self.done(assignment, scene),
@@ -163,13 +165,20 @@ impl Plain {
     }
 
     fn beat(&mut self, worker: PoolWorkerId, scene: &mut Scene) {
-        let owner = self.rig.owner;
-        let is_silent = !scene.calm && self.rig.nature == Nature::Slow && !self.works.is_empty();
-        if !is_silent {
-            self.rig.ask(scene, PoolCommand::Beat { worker, owner }, None);
+        if !self.is_silent(scene) {
+            self.show_life(worker, scene);
         }
         let pause = scene.plan.settings.pool.offline_after.0;
         self.rig.plan(scene, (pause / 4, pause / 2), Chore::Beat);
+    }
+
+    fn show_life(&self, worker: PoolWorkerId, scene: &mut Scene) {
+        self.rig.ask(scene, PoolCommand::Beat { worker, owner: self.rig.owner }, None);
+    }
+
+    /// Whether it works and says nothing meanwhile.
+    fn is_silent(&self, scene: &Scene) -> bool {
+        !scene.calm && self.rig.nature == Nature::Slow && !self.works.is_empty()
     }
 
     fn call(&mut self, (command, call): (PoolCommand, Call), scene: &mut Scene) {

@@ -60,7 +60,9 @@ impl Plain {
 
     /// What another worker was given, nonce and all.
     fn hand_in_anothers(&mut self, worker: PoolWorkerId, scene: &mut Scene) {
-        let Some(PoolHandout { assignment, fence, .. }) = scene.dice.pick(&scene.overheard).copied() else {
+        let last = scene.overheard.len().saturating_sub(LATELY);
+        let Some(PoolHandout { assignment, fence, .. }) = scene.dice.pick(&scene.overheard[last..]).copied()
+        else {
             return;
         };
         let public_key = self.rig.key(self.key);
@@ -90,3 +92,6 @@ impl Plain {
         self.give_key(scene);
     }
 }
+
+/// What was overheard lately is mostly still live.
+const LATELY: usize = 4;

@@ -21,7 +21,7 @@ pub(super) struct Work {
 impl Plain {
     /// Asks in one of three ways.
     pub(super) fn ask(&mut self, worker: PoolWorkerId, scene: &mut Scene) {
-        if self.asking.is_some() || self.free() == 0 {
+        if self.asking.is_some() || self.free() == 0 || self.is_silent(scene) {
             return;
         }
         let owner = self.rig.owner;
@@ -50,6 +50,8 @@ impl Plain {
         scene.overheard.push(handout);
         let lease = scene.plan.settings.pool.lease.0.min(60_000);
         let span = match self.rig.nature {
+            // It comes back when its lease is just over, or at any other time.
+            Nature::Slow if !scene.calm && scene.dice.chance(500) => (lease, lease + 400),
             Nature::Slow if !scene.calm => (lease / 2, lease * 2),
             Nature::Idle if !scene.calm => return,
             _ => scene.plan.pool.as_ref().map_or((200, 2_000), |plan| plan.work_ms),
@@ -63,6 +65,9 @@ impl Plain {
             return;
         };
         let draft = self.draft(&work.handout, scene);
+        if let Some(worker) = self.id.filter(|_| self.is_silent(scene)) {
+            self.show_life(worker, scene);
+        }
         let result = result(draft, scene);
         if let Some(work) = self.works.get_mut(&id) {
             work.result = Some(result);
