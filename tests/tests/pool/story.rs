@@ -129,7 +129,7 @@ fn what_was_started_is_resumed() {
     assert_eq!(ask(&pool, json!({"wait_ms": 30_001})).status, 422);
 }
 
-/// P8, P9: each wrong result has its status and text, judged in the contract's order; none changes anything.
+/// P8, P9, P11: each wrong result has its status and text, judged in the contract's order; none changes anything.
 #[test]
 fn wrong_results_are_refused_in_order() {
     let pool = Pool::start();
