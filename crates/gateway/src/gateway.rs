@@ -2,7 +2,7 @@
 
 use crate::{
     CoordinatorUrl, Limiter, Rates, admission::Rules, client::TlsError, coordinators::Coordinators,
-    follow::follow, listen::listen, pass::pass, problems, tokens::Tokens,
+    follow::follow, listen::listen, pass::pass, places::Places, problems, tokens::Tokens,
 };
 use axum::{Router, extract::State, middleware::from_fn, routing::get};
 use muster_door::Problem;
@@ -24,6 +24,8 @@ pub struct Settings {
     pub body_limit_bytes: u64,
     /// More requests at once are turned away; one that waits or streams counts until its end.
     pub requests_max: usize,
+    /// More connections at once are closed as they come.
+    pub connections_max: usize,
     /// Names, beside IP addresses and `localhost`, under which callers may address the gateway (I7).
     pub hosts: Vec<String>,
     /// How long the coordinator may take to begin an answer; more than any long poll.
@@ -53,6 +55,7 @@ pub(crate) struct Parts {
     pub(crate) coordinators: Coordinators,
     pub(crate) tokens: Tokens,
     pub(crate) limiter: Limiter,
+    connections: Places,
     pub(crate) room: Arc<Semaphore>,
     pub(crate) rules: Rules,
     pub(crate) answer_max: Duration,
@@ -68,11 +71,14 @@ impl Gateway {
         if coordinators.is_empty() {
             return Err(GatewayError::NoCoordinator);
         }
+        // Where addresses are not told apart, as behind a proxy, one of them is everybody.
+        let places = if settings.rates.per_address == 0 { Places::unshared } else { Places::shared };
         let requests_max = settings.requests_max.min(Semaphore::MAX_PERMITS);
         Ok(Self(Arc::new(Parts {
             coordinators: Coordinators::new(coordinators)?,
             tokens: Tokens::new(settings.known_for, settings.unknown_for, requests_max),
             limiter: Limiter::new(settings.rates),
+            connections: places(settings.connections_max),
             room: Arc::new(Semaphore::new(requests_max)),
             rules: Rules { hosts: settings.hosts, body_limit_bytes: settings.body_limit_bytes },
             answer_max: settings.answer_max,
@@ -92,7 +98,7 @@ impl Gateway {
             self.0.is_closing.store(true, Ordering::Relaxed);
         };
         tokio::select! {
-            () = listen(listener, self.router(), stop) => {}
+            () = listen(listener, self.0.connections.clone(), self.router(), stop) => {}
             () = self.0.coordinators.watch() => {}
         }
     }
@@ -113,6 +119,7 @@ impl Default for Settings {
             rates: Rates::default(),
             body_limit_bytes: 1_048_576,
             requests_max: 8192,
+            connections_max: 16_384,
             hosts: Vec::new(),
             answer_max: Duration::from_mins(2),
             known_for: Duration::from_secs(2),

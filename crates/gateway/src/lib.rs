@@ -23,6 +23,7 @@ mod hop;
 mod limit;
 mod listen;
 mod pass;
+mod places;
 mod problems;
 mod rates;
 mod request_headers;

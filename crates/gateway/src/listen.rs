@@ -1,6 +1,10 @@
 //! Takes connections, judges the requests on them and serves these until told to stop.
 
-use crate::screen::{Screen, Verdicts};
+use crate::{
+    places::{Place, Places},
+    scanner::HEAD_MAX,
+    screen::{Screen, Verdicts},
+};
 use axum::{Router, extract::Request};
 use hyper::{body::Incoming, server::conn::http1};
 use hyper_util::{
@@ -15,8 +19,14 @@ use tower::util::MapRequest;
 
 /// Serves until `stop` ends, then lets requests under way finish for a while.
 ///
-/// As [`muster_door::listen`] does, and stricter: callers here are strangers.
-pub(crate) async fn listen(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
+/// As [`muster_door::listen`] does, and stricter: callers here are strangers. A connection that finds no place is closed
+/// at once; it would cost memory before anything on it could be refused.
+pub(crate) async fn listen(
+    listener: TcpListener,
+    places: Places,
+    router: Router,
+    stop: impl Future<Output = ()>,
+) {
     let graceful = GracefulShutdown::new();
     let mut stop = std::pin::pin!(stop);
     loop {
@@ -25,7 +35,10 @@ pub(crate) async fn listen(listener: TcpListener, router: Router, stop: impl Fut
             () = &mut stop => break,
         };
         match accepted {
-            Ok((stream, from)) => serve(stream, from.ip(), &router, &graceful),
+            Ok((stream, from)) => match places.take_for(from.ip()) {
+                Ok(place) => serve(Arrival { stream, from: from.ip(), place }, &router, &graceful),
+                Err(full) => tracing::debug!(from = %from.ip(), ?full, "a connection found no place"),
+            },
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
                 // Mostly too many open files: trying again at once would only spin.
@@ -39,7 +52,15 @@ pub(crate) async fn listen(listener: TcpListener, router: Router, stop: impl Fut
     }
 }
 
-fn serve(stream: TcpStream, from: IpAddr, router: &Router, graceful: &GracefulShutdown) {
+/// A connection that was taken.
+struct Arrival {
+    stream: TcpStream,
+    from: IpAddr,
+    place: Place,
+}
+
+fn serve(arrival: Arrival, router: &Router, graceful: &GracefulShutdown) {
+    let Arrival { stream, from, place } = arrival;
     // Waiting to fill a packet would only delay answers.
     let _ = stream.set_nodelay(true);
     let verdicts = Verdicts::default();
@@ -52,7 +73,7 @@ fn serve(stream: TcpStream, from: IpAddr, router: &Router, graceful: &GracefulSh
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WAIT_MAX)
-        .max_buf_size(BUFFER_BYTES)
+        .max_buf_size(HEAD_MAX)
         .serve_connection(
             TokioIo::new(screen),
             TowerToHyperService::new(MapRequest::new(router.clone(), tell)),
@@ -62,11 +83,9 @@ fn serve(stream: TcpStream, from: IpAddr, router: &Router, graceful: &GracefulSh
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection broke off");
         }
+        drop(place);
     });
 }
 
 /// For the head of the next request to arrive, idle time before it included.
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
-
-/// The longest head, and the most of a body that is held at any moment.
-const BUFFER_BYTES: usize = 64 * 1024;

@@ -105,7 +105,7 @@ pub(crate) fn hash_of(token: &str) -> u128 {
 }
 
 /// What counts as one address.
-fn network_of(address: IpAddr) -> u128 {
+pub(crate) fn network_of(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => u128::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits() & (u128::MAX << 64),

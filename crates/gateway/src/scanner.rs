@@ -69,17 +69,29 @@ impl Scanner {
     }
 
     /// Takes bytes up to the end of the line; says how many, and whether it ended.
+    ///
+    /// One byte too many is enough to see that a line is too long, and no room is made for more.
     fn gather(&mut self, rest: &[u8]) -> (usize, bool) {
+        let room = (self.line_max() + 1).saturating_sub(self.line.len());
+        let rest = &rest[..rest.len().min(room)];
         let end = rest.iter().position(|byte| *byte == b'\n');
         let taken = end.map_or(rest.len(), |end| end + 1);
+        let wanted = self.line.len() + taken;
+        if wanted > self.line.capacity() {
+            let doubled = (self.line.capacity() * 2).min(self.line_max() + 1);
+            self.line.reserve_exact(doubled.max(wanted) - self.line.len());
+        }
         self.line.extend_from_slice(&rest[..taken]);
         (taken, end.is_some())
     }
 
+    fn line_max(&self) -> usize {
+        if self.within == Within::Head { HEAD_MAX } else { CHUNK_LINE_MAX }
+    }
+
     fn end_of_line(&mut self, at: usize, is_whole: bool) -> Option<Found> {
-        let max = if self.within == Within::Head { HEAD_MAX } else { CHUNK_LINE_MAX };
         let in_head = self.within == Within::Head;
-        let ended = if self.line.len() > max {
+        let ended = if self.line.len() > self.line_max() {
             Err(Flaw::Unclear)
         } else if is_whole {
             self.line_ended()
@@ -141,6 +153,8 @@ impl Scanner {
     fn begin(&mut self, within: Within) {
         self.within = within;
         self.line.clear();
+        // A body or a wait can last long; a long head before it is not to be paid for meanwhile.
+        self.line.shrink_to(LINE_KEPT);
     }
 }
 
@@ -154,8 +168,12 @@ fn chunk_size(line: &[u8]) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// Of a request line and all headers; more than the HTTP library takes, which then says so to the sender.
-const HEAD_MAX: usize = 128 * 1024;
+/// Of a request line and all headers: the 32 KiB of headers that are taken, and some for the line. The HTTP library is
+/// told the same, and tells the sender of a longer one.
+pub(crate) const HEAD_MAX: usize = 36 * 1024;
+
+/// Between heads.
+const LINE_KEPT: usize = 256;
 
 /// Of a chunk's line with its extensions, or of all trailers.
 const CHUNK_LINE_MAX: usize = 4096;
@@ -250,5 +268,23 @@ mod tests {
         let trailers = "X: y\r\n".repeat(1000);
         assert_eq!(heads(format!("{CHUNKED}0\r\n{trailers}").as_bytes(), 1000), (vec![Ok(())], false));
         assert_eq!(heads(format!("{CHUNKED}1;{long}").as_bytes(), 1000), (vec![Ok(())], false));
+    }
+
+    /// I9: a head costs what it may have in bytes and no more, and nothing once it is read.
+    #[test]
+    fn heads_cost_little() {
+        for piece in [1, 1000, 50_000] {
+            let mut scanner = Scanner::default();
+            let head = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}", "x".repeat(HEAD_MAX - 100));
+            for piece in head.as_bytes().chunks(piece) {
+                assert_eq!(scanner.scan(piece), Found::Nothing);
+            }
+            assert!(scanner.line.capacity() <= HEAD_MAX + 1, "{}", scanner.line.capacity());
+            assert!(matches!(scanner.scan(b"\r\n\r\n"), Found::Head(4, Ok(()))));
+            assert!(scanner.line.capacity() <= LINE_KEPT, "{}", scanner.line.capacity());
+        }
+        let mut scanner = Scanner::default();
+        assert!(matches!(scanner.scan(&vec![b'x'; 10 * HEAD_MAX]), Found::Head(_, Err(Flaw::Unclear))));
+        assert!(scanner.line.capacity() <= HEAD_MAX + 1, "{}", scanner.line.capacity());
     }
 }

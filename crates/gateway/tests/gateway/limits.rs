@@ -101,6 +101,43 @@ async fn so_many_requests_are_under_way() {
     assert_eq!(status(&answer), 200);
 }
 
+/// P16, I9: one address has an eighth of the connections; one more is closed at once, and those that end make room.
+#[tokio::test]
+async fn an_address_has_so_many_connections() {
+    let coordinator = Standin::start().await;
+    let settings = Settings { connections_max: 16, ..Settings::default() };
+    let stage = Stage::with(settings, &[&coordinator]).await;
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut caller = stage.caller().await;
+        caller.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+        assert_eq!(status(&caller.until("ok\n").await), 200);
+        held.push(caller);
+    }
+    assert_eq!(stage.caller().await.rest().await, "");
+    drop(held);
+    while status(&stage.exchange(request("GET /healthz", "")).await) != 200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// P16: where addresses are not told apart, one of them may have all connections there are.
+#[tokio::test]
+async fn behind_a_proxy_an_address_is_everybody() {
+    let coordinator = Standin::start().await;
+    let rates = Rates { per_address: 0, ..Rates::default() };
+    let settings = Settings { rates, connections_max: 3, ..Settings::default() };
+    let stage = Stage::with(settings, &[&coordinator]).await;
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        let mut caller = stage.caller().await;
+        caller.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+        assert_eq!(status(&caller.until("ok\n").await), 200);
+        held.push(caller);
+    }
+    assert_eq!(stage.caller().await.rest().await, "");
+}
+
 /// P16: a coordinator that does not answer is not waited for for ever, and the request is not repeated.
 #[tokio::test]
 async fn a_silent_coordinator_is_given_up() {

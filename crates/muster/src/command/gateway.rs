@@ -34,6 +34,9 @@ pub(crate) struct Gateway {
     /// Requests under way at once, those that wait or stream included
     #[arg(long, value_name = "N", default_value_t = Settings::default().requests_max)]
     max_requests: usize,
+    /// Connections at once, idle ones included
+    #[arg(long, value_name = "N", default_value_t = Settings::default().connections_max)]
+    max_connections: usize,
     /// A name under which callers may address this gateway, beside IP addresses and localhost
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
@@ -78,6 +81,7 @@ impl Gateway {
             rates,
             body_limit_bytes: self.body_limit,
             requests_max: self.max_requests,
+            connections_max: self.max_connections,
             hosts: self.host.clone(),
             ..Settings::default()
         }
