@@ -33,6 +33,11 @@ impl Farewell {
         self.why == Over::Left
     }
 
+    /// Whether there is time, and anybody, for what a call that was on its way still brings.
+    pub(super) fn may_begin(&self, now: Timestamp) -> bool {
+        self.is_polite() && now < self.kill_at
+    }
+
     pub(super) fn next_wake(&self, is_idle: bool) -> Option<Timestamp> {
         let next = if self.is_killed || is_idle { self.until } else { self.kill_at };
         (!self.is_said).then_some(next)

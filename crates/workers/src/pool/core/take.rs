@@ -34,7 +34,7 @@ impl Core {
             Ok(assignments) => {
                 self.heard();
                 self.resume.again_at(now + RESUME_EVERY);
-                let begun = assignments.into_iter().filter(|assignment| self.offer(assignment)).count();
+                let begun = assignments.into_iter().filter(|assignment| self.offer(assignment, now)).count();
                 if begun > 0 {
                     self.note(Note::Resumed { assignments: begun });
                 }
@@ -63,7 +63,7 @@ impl Core {
         match answer {
             Ok(assignment) => {
                 self.heard();
-                let is_new = assignment.is_some_and(|assignment| self.offer(&assignment));
+                let is_new = assignment.is_some_and(|assignment| self.offer(&assignment, now));
                 // A server that answers at once must not be asked without end.
                 self.poll.again_at(if is_new { now } else { now.max(sent.at + PAUSE) });
             }
@@ -137,12 +137,13 @@ impl Core {
     }
 
     /// Takes an assignment, unless it is known here; says whether it is new.
-    fn offer(&mut self, assignment: &Assignment) -> bool {
+    fn offer(&mut self, assignment: &Assignment, now: Timestamp) -> bool {
         let id = assignment.id;
         let is_held = self.works.values().any(|held| held.assignment.id == id)
             || self.waiting.iter().any(|waiting| waiting.id == id);
         let is_leaving = self.farewell.is_some();
-        if is_held || self.outbox.has(id) || self.done.has(id) {
+        let may_begin = self.farewell.as_ref().is_none_or(|farewell| farewell.may_begin(now));
+        if !may_begin || is_held || self.outbox.has(id) || self.done.has(id) {
             return false;
         }
         let assignment = Arc::new(assignment.clone());

@@ -337,6 +337,36 @@ fn a_worker_that_is_not_wanted_stops() {
     );
 }
 
+/// P16: whoever is not wanted, or has no time left, begins nothing that a late answer brings.
+#[test]
+fn nothing_is_begun_when_it_is_over() {
+    check(
+        "
+        0s   start slots=2
+        0s   up
+        1s   polled 64                    -> begin 64; poll
+        2s   cut
+        10s  wait                         -> beat 7
+        10s  beaten 404 Worker not found  -> kill 64
+        11s  polled 128                   -> nothing
+        12s  ended 64 stopped             -> nothing
+        12s  over                         -> refused 404 Worker not found
+        ",
+    );
+    check(
+        "
+        0s   start slots=2
+        0s   up
+        1s   polled 64          -> begin 64; poll
+        2s   leave              -> take back; resume
+        32s  wait               -> kill 64
+        33s  resumed 64,128     -> nothing
+        33s  ended 64 stopped   -> nothing
+        33s  over               -> left
+        ",
+    );
+}
+
 /// P5: heartbeats go on while nothing else does, and are made up for when the server is back.
 #[test]
 fn heartbeats_go_on() {
