@@ -1,11 +1,11 @@
 //! End to end: the real binary, kill -9 included.
 //!
-//! What the tests share: a server on a directory of its own ([`Server`]), callers that speak plain HTTP
-//! ([`Client`]), users who logged in ([`Server::user`]) and a worker of the pool that exists only here
-//! ([`FakePoolWorker`]), the agent of a PC ([`Agent`]), a simulation worker ([`SimWorker`]) and a node that exists only here ([`FakeNode`]), the tables as any SQL client sees them
-//! ([`Database`]), and chance that can be repeated ([`Dice`]). For the drivers of the agent there are the real adb
-//! server ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]). Nothing here
-//! knows a crate of the server: the binary and what it writes are all there is.
+//! What the tests share: a server on a directory of its own ([`Server`]), a gateway before it ([`Gateway`]), callers that
+//! speak plain HTTP ([`Client`]), users among them ([`Server::user`]), the agent of a PC ([`Agent`]), a simulation worker
+//! ([`SimWorker`]), a node and a worker of the pool that exist only here ([`FakeNode`], [`FakePoolWorker`]), the tables as
+//! any SQL client sees them ([`Database`]), and chance that can be repeated ([`Dice`]). For the drivers of the agent there
+//! are the real adb server ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]).
+//! Nothing here knows a crate of the server: the binary and what it writes are all there is.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::missing_panics_doc, reason = "a test that cannot go on has failed")]
 

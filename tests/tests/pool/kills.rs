@@ -65,6 +65,8 @@ fn submit_until_killed(pool: &mut Pool, workers: &[FakePoolWorker], after: u64) 
                 },
             );
         }
+        // So that a worker that fails is seen, and not waited for.
+        drop(told);
         for _ in 0..=after {
             heard.recv().unwrap();
         }

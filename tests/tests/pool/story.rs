@@ -222,7 +222,7 @@ fn a_failed_attempt_is_followed_by_another() {
 #[test]
 fn a_late_result_is_not_taken() {
     let pool = Pool::with(&[("MUSTER_POOL__LEASE_S", "0.3"), ("MUSTER_POOL__OFFLINE_AFTER_S", "0.3")]);
-    let id = hand_in(&pool.client, &json!({"payload": {"n": 1}}));
+    let id = hand_in(&pool.client, &json!({"payload": {"n": 1}, "max_attempts": 60}));
     let late = pool.worker.poll();
     let other = FakePoolWorker::registered(pool.worker.owner(), "worker-b");
     let next = muster_tests::until("the lease runs out", || {

@@ -5,7 +5,7 @@
 
 mod pool;
 
-use muster_tests::{Dice, muster_command, until};
+use muster_tests::{Dice, Gateway, muster_command, until};
 use pool::{Pool, PoolWorker};
 use serde_json::{Value, json};
 use std::{fs, thread};
@@ -65,6 +65,27 @@ fn no_kill_loses_a_job_or_does_it_twice() {
     assert_eq!(read("beside-itself"), "");
     let runs = read("runs").lines().count();
     println!("{jobs} jobs, {runs} executions, {harm} times harmed");
+}
+
+/// P16: a worker behind the gateway loses nothing while the server, the gateway's coordinator, is killed under it.
+#[test]
+fn a_worker_works_through_the_gateway() {
+    let mut pool = Pool::start(&[]);
+    let gateway = Gateway::before(&pool.server, &[]);
+    let args = ["--slots", "4", "--heartbeat", "0.5"];
+    let mut worker = PoolWorker::start_at(&gateway.anonymous().url(), &pool, "worker-a", &args);
+    for round in 0..3 {
+        let ids: Vec<u64> =
+            (0..20).map(|n| pool.submit(&json!({"op": "sum", "values": [round, n]}))).collect();
+        until("a job is done", || (pool.job(ids[0])["status"] == "completed").then_some(()));
+        pool.kill_server();
+        for (n, id) in (0..).zip(&ids) {
+            until("the job ends", || (pool.job(*id)["status"] == "completed").then_some(()));
+            assert_eq!(pool.job(*id)["output"], json!({"sum": round + n}));
+        }
+    }
+    assert_eq!(worker.terminate().code(), Some(0));
+    assert_eq!(worker.aside(), json!([]));
 }
 
 /// P16: the key is for its owner only; it is replaced while results flow, and receipts name the one that signed.

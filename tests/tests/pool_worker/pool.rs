@@ -1,6 +1,6 @@
 //! A server, a client with jobs, and workers that are processes.
 
-use muster_tests::{Client, Server, muster_command};
+use muster_tests::{Client, Server, muster_command, password_of};
 use serde_json::{Value, json};
 use std::{
     fs::OpenOptions,
@@ -21,11 +21,8 @@ impl Pool {
     /// Starts a server with an owner of workers and a client.
     pub(crate) fn start(settings: &[(&str, &str)]) -> Self {
         let server = Server::with_fixed_port(settings);
-        for (name, role) in [("olga", "WORKER_OWNER"), ("carl", "CLIENT")] {
-            let user = json!({"username": name, "password": PASSWORD, "roles": [role]});
-            let _ = server.admin().post("/users", &user).expect(201);
-        }
-        let client = log_in(&server, "carl");
+        server.add_user("olga", &["WORKER_OWNER"]);
+        let client = server.user("carl", &["CLIENT"]);
         Self { server, client, directory: tempfile::tempdir().unwrap() }
     }
 
@@ -47,7 +44,7 @@ impl Pool {
 
     /// The owner's workers, as the server knows them.
     pub(crate) fn workers(&self) -> Vec<Value> {
-        let answer = log_in(&self.server, "olga").get("/workers").expect(200);
+        let answer = self.server.login("olga").get("/workers").expect(200);
         answer["workers"].as_array().unwrap().clone()
     }
 }
@@ -64,12 +61,16 @@ pub(crate) struct PoolWorker {
 impl PoolWorker {
     /// Starts one with more words on its command line.
     pub(crate) fn start(pool: &Pool, name: &str, args: &[&str]) -> Self {
+        Self::start_at(&pool.server.anonymous().url(), pool, name, args)
+    }
+
+    /// The same, by way of something before the server.
+    pub(crate) fn start_at(url: &str, pool: &Pool, name: &str, args: &[&str]) -> Self {
         let directory = pool.directory.path().join(name);
         std::fs::create_dir(&directory).unwrap();
         let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
-        let server = pool.server.anonymous().url();
-        let child = spawn(&directory, (name, &server), &args);
-        Self { child, directory, name: name.to_owned(), server, args }
+        let child = spawn(&directory, (name, url), &args);
+        Self { child, directory, name: name.to_owned(), server: url.to_owned(), args }
     }
 
     /// Ends it as no process can prevent, and starts it anew under the same name.
@@ -126,7 +127,7 @@ impl Drop for PoolWorker {
             let from = log.char_indices().rev().nth(3000).map_or(0, |(at, _)| at);
             eprintln!("the end of the log of {}:\n{}", self.name, &log[from..]);
         } else {
-            assert!(!log.contains("panicked at") && !log.contains(PASSWORD), "{log}");
+            assert!(!log.contains("panicked at") && !log.contains(&password_of("olga")), "{log}");
         }
     }
 }
@@ -136,14 +137,6 @@ fn spawn(directory: &Path, (name, server): (&str, &str), args: &[String]) -> Chi
     let mut command = muster_command();
     command.args(["pool-worker", "--server", server, "--user", "olga", "--name", name]);
     command.arg("--key").arg(directory.join("key")).arg("--spool").arg(directory.join("spool"));
-    command.args(args).env("MUSTER_PASSWORD", PASSWORD);
+    command.args(args).env("MUSTER_PASSWORD", password_of("olga"));
     command.stdout(Stdio::null()).stderr(log).spawn().unwrap()
 }
-
-fn log_in(server: &Server, user: &str) -> Client {
-    let login = json!({"username": user, "password": PASSWORD});
-    let answer = server.anonymous().post("/auth/login", &login).expect(200);
-    server.anonymous().with_token(answer["access_token"].as_str().unwrap())
-}
-
-const PASSWORD: &str = "correct horse battery staple";
