@@ -5,7 +5,7 @@ use crate::{
     problems,
     source::{Fault, Source},
 };
-use axum::http::{HeaderMap, Method, Response};
+use axum::http::{Method, Response};
 use hyper::body::Incoming;
 use muster_door::Problem;
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl Delivery {
                 Err(SendError::NotSent) => {}
                 Err(SendError::BrokeOff) => {
                     problem = problems::broke_off();
-                    if !may_repeat(&self.head.method, &self.head.headers) {
+                    if !may_repeat(&self.head) {
                         break;
                     }
                 }
@@ -77,27 +77,57 @@ impl Delivery {
 }
 
 /// Whether a request may arrive twice: it changes nothing, or the coordinator recognises it.
-pub(crate) fn may_repeat(method: &Method, headers: &HeaderMap) -> bool {
-    *method == Method::GET || *method == Method::HEAD || headers.contains_key("idempotency-key")
+///
+/// A key makes nothing recognised where the coordinator does not look at it: a poll that is repeated takes jobs that
+/// nobody will do, a token that is renewed twice is lost.
+pub(crate) fn may_repeat(head: &Head) -> bool {
+    match head.method {
+        Method::GET | Method::HEAD => true,
+        Method::POST => {
+            RECOGNISED.contains(&head.path.path()) && head.headers.contains_key("idempotency-key")
+        }
+        _ => false,
+    }
 }
+
+/// Where the coordinator looks at `Idempotency-Key`.
+const RECOGNISED: [&str; 3] = ["/jobs", "/jobs/batch", "/api/runs"];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::uri::PathAndQuery;
+
+    fn repeats(method: Method, path: &'static str, lines: &[(&'static str, &str)]) -> bool {
+        let headers = lines.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+        may_repeat(&Head { method, path: PathAndQuery::from_static(path), headers: headers.collect() })
+    }
 
     /// P16: only what changes nothing, or is recognised, may be sent again.
     #[test]
     fn a_post_is_not_repeated() {
-        let mut keyed = HeaderMap::new();
-        keyed.insert("idempotency-key", "k".parse().unwrap());
+        let keyed = [("idempotency-key", "k")];
         for (method, plain, with_key) in [
             (Method::GET, true, true),
             (Method::HEAD, true, true),
             (Method::POST, false, true),
-            (Method::DELETE, false, true),
+            (Method::DELETE, false, false),
         ] {
-            assert_eq!(may_repeat(&method, &HeaderMap::new()), plain, "{method}");
-            assert_eq!(may_repeat(&method, &keyed), with_key, "{method}");
+            assert_eq!(repeats(method.clone(), "/jobs?x=1", &[]), plain, "{method}");
+            assert_eq!(repeats(method.clone(), "/jobs?x=1", &keyed), with_key, "{method}");
+        }
+    }
+
+    /// P16: a key counts where the coordinator looks at it, and nowhere else.
+    #[test]
+    fn a_key_counts_where_it_is_recognised() {
+        let post = |path| repeats(Method::POST, path, &[("idempotency-key", "k")]);
+        for path in ["/jobs", "/jobs/batch", "/api/runs"] {
+            assert!(post(path), "{path}");
+        }
+        for path in ["/jobs/poll", "/jobs/work", "/auth/refresh", "/api-keys", "/jobs/", "/workers/register"]
+        {
+            assert!(!post(path), "{path}");
         }
     }
 }

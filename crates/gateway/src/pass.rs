@@ -77,9 +77,8 @@ fn delivery(gateway: &Parts, request: Request, peer: Option<Peer>) -> Result<Del
     let path = parts.uri.path_and_query().filter(|path| path.as_str().starts_with('/')).cloned();
     let path = path.ok_or_else(|| Problem::bad_request("the target must be a path"))?;
     let headers = outgoing(&parts.headers, peer, request_id(&parts.headers));
-    let keeps = may_repeat(&parts.method, &headers);
-    let source = Source::new(body, gateway.rules.body_limit_bytes, keeps);
     let head = Head { method: parts.method, path, headers };
+    let source = Source::new(body, gateway.rules.body_limit_bytes, may_repeat(&head));
     Ok(Delivery { head, source, answer_max: gateway.answer_max })
 }
 

@@ -71,7 +71,7 @@ async fn a_post_that_may_have_arrived_is_not_repeated() {
     assert!(first.call_now().is_none() && second.call_now().is_none());
 }
 
-/// P16: what changes nothing, or has an idempotency key, is sent again, with its body.
+/// P16: what changes nothing, or has an idempotency key that is recognised, is sent again, with its body.
 #[tokio::test]
 async fn what_may_arrive_twice_goes_elsewhere() {
     let (mut first, mut second) = (Standin::start().await, Standin::start().await);
@@ -87,6 +87,21 @@ async fn what_may_arrive_twice_goes_elsewhere() {
         });
         assert_eq!(status(&answer), 200);
         std::mem::swap(&mut first, &mut second);
+    }
+}
+
+/// P16: a key does not make repeatable what the coordinator does not recognise.
+#[tokio::test]
+async fn a_key_counts_only_where_it_is_recognised() {
+    let (mut first, mut second) = (Standin::start().await, Standin::start().await);
+    let stage = Stage::before(&[&first, &second]).await;
+    for path in ["/jobs/poll", "/auth/refresh", "/api-keys"] {
+        let bytes = request(&format!("POST {path}"), "Idempotency-Key: k\r\nContent-Length: 0\r\n");
+        let (answer, ()) = tokio::join!(stage.exchange(&bytes), async {
+            drop(first.call().await);
+        });
+        assert_eq!(status(&answer), 502, "{path}");
+        assert!(first.call_now().is_none() && second.call_now().is_none(), "{path}");
     }
 }
 
