@@ -26,6 +26,15 @@ impl Identity {
         Actor { user: self.id, name: self.name.clone() }
     }
 
+    /// Looks again whether the user is in service, after a wait: whoever was put out of it meanwhile is told nothing (P1).
+    ///
+    /// # Errors
+    /// 401 when not.
+    pub fn look_again(&self, door: &Door) -> Result<(), crate::Problem> {
+        let is_out = || door.coordinator.accounts().user(self.id).is_some_and(|user| !user.active);
+        if self.id != UserId(0) && is_out() { Err(crate::Problem::invalid_token()) } else { Ok(()) }
+    }
+
     /// Whoever shows the admin token.
     pub(crate) fn admin() -> Self {
         let roles = Roles::NONE.with(Role::Admin);

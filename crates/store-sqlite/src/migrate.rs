@@ -15,7 +15,7 @@ pub(crate) fn check(connection: &Connection) -> Result<(), Fault> {
         return Err(StoreError::TooNew { found, known }.into());
     }
     let objects: u32 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if found == 0 && objects > 0 && !adopt::is_all_there_is(connection)? {
+    if found == 0 && objects > 0 && !adopt::can_be_adopted(connection)? {
         return Err(Fault::Foreign);
     }
     Ok(())
@@ -26,6 +26,9 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
     let adopting = found < WORKERS_SINCE && adopt::set_aside(&transaction)?;
+    if adopting && found == 0 {
+        adopt::rename_others(&transaction)?;
+    }
     for (version, sql) in (1u32..).zip(MIGRATIONS).skip(found as usize) {
         transaction.execute_batch(sql)?;
         transaction.pragma_update(None, "user_version", version)?;

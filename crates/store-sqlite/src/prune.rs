@@ -24,6 +24,7 @@ pub(crate) fn prune(connection: &Connection, cutoffs: &Cutoffs, walk: &mut Walk)
         (sessions::OLD_QUARANTINE, cutoffs.history),
         (pool::OLD_ACTS, cutoffs.history),
         (pool::OLD_LOGINS, cutoffs.history),
+        (pool::OLD_API_KEYS, cutoffs.history),
         (OLD_FEED, cutoffs.history),
         (OLD_EVENT_IDS, cutoffs.report_ids),
         (OLD_KEYS, cutoffs.keys),

@@ -54,6 +54,11 @@ pub(crate) fn refuse(refusal: Refusal) -> Problem {
     Problem::of_refusal(refusal, |rejection| phrase(&rejection))
 }
 
+/// Refuses a result while no term runs: nobody will look at it, so that is no conflict (P8).
+fn ready(door: &Door) -> Result<(), Problem> {
+    if door.coordinator.is_ready() { Ok(()) } else { Err(Problem::busy("the server is starting")) }
+}
+
 /// As [`refuse`], for results: when the term ended while one was being written down, nobody knows whether it was (P8).
 fn refuse_result(refusal: Refusal) -> Problem {
     match refusal {

@@ -1,7 +1,10 @@
 //! Why a job is not done yet.
 
-use super::{Pool, state::Member};
-use alloc::collections::BTreeSet;
+use super::{
+    Pool,
+    state::{Job, Member},
+};
+use alloc::{boxed::Box, collections::BTreeSet};
 use muster_model::{PoolCause, PoolJobId, UserId};
 
 impl Pool {
@@ -14,38 +17,70 @@ impl Pool {
         if !job.waits {
             return Some(PoolCause::Running { assignments: count(job.leases.len()) });
         }
+        Some(self.look_round(job).cause(self.ready.demand(job.class).region.clone()))
+    }
+
+    /// Counts, in one pass, what stands between a job and every worker.
+    fn look_round(&self, job: &Job) -> Round {
         let demand = self.ready.demand(job.class);
-        let in_region = |member: &&Member| demand.region.is_none() || demand.region == member.region;
-        let all = || self.members.values();
-        if all().next().is_none() {
-            return Some(PoolCause::NoWorkers);
+        let mut round = Round { needed: count(job.had.len()) + u32::from(job.wants()), ..Round::default() };
+        for member in self.members.values() {
+            round.all += 1;
+            if demand.region.is_some() && demand.region != member.region {
+                continue;
+            }
+            round.in_region += 1;
+            if !member.specs.meet(&demand.requires) {
+                continue;
+            }
+            round.owners.insert(member.owner);
+            if self.ready.matches(job.class, member) {
+                round.count(member);
+            }
         }
-        if let Some(region) = demand.region.clone().filter(|_| !all().any(|member| in_region(&member))) {
-            return Some(PoolCause::NoWorkerInRegion { region });
+        round
+    }
+}
+
+/// Who could do a job, and who cannot.
+#[derive(Default)]
+struct Round {
+    all: u32,
+    in_region: u32,
+    /// Of workers that have what it requires.
+    owners: BTreeSet<UserId>,
+    needed: u32,
+    offline: u32,
+    draining: u32,
+    banned: u32,
+    busy: u32,
+    free: u32,
+}
+
+impl Round {
+    fn count(&mut self, member: &Member) {
+        let counter = match (&member.banned, member.online, member.draining, member.has_free_slot()) {
+            (Some(_), ..) => &mut self.banned,
+            (None, false, ..) => &mut self.offline,
+            (None, true, true, _) => &mut self.draining,
+            (None, true, false, false) => &mut self.busy,
+            (None, true, false, true) => &mut self.free,
+        };
+        *counter += 1;
+    }
+
+    fn cause(self, region: Option<Box<str>>) -> PoolCause {
+        let Self { offline, draining, banned, busy, free, .. } = self;
+        let owners = count(self.owners.len());
+        match region {
+            _ if self.all == 0 => PoolCause::NoWorkers,
+            Some(region) if self.in_region == 0 => PoolCause::NoWorkerInRegion { region },
+            _ if owners == 0 => PoolCause::RequirementsUnmet,
+            _ if free > 0 => PoolCause::WaitingForPoll { workers: busy + free },
+            _ if busy > 0 => PoolCause::WorkersBusy { workers: busy },
+            _ if offline + draining + banned > 0 => PoolCause::WorkersAway { offline, draining, banned },
+            _ => PoolCause::TooFewOwners { owners, needed: self.needed },
         }
-        let able = || all().filter(in_region).filter(|member| member.specs.meet(&demand.requires));
-        if able().next().is_none() {
-            return Some(PoolCause::RequirementsUnmet);
-        }
-        let owners: BTreeSet<UserId> = able().map(|member| member.owner).collect();
-        let allowed = |member: &&Member| self.ready.matches(job.class, member);
-        if !able().any(|member| allowed(&member)) {
-            let needed = count(job.barred().len()) + u32::from(job.wants());
-            return Some(PoolCause::TooFewOwners { owners: count(owners.len()), needed });
-        }
-        let fit = || able().filter(allowed).filter(|member| member.may_work());
-        if fit().next().is_none() {
-            let away =
-                |is: fn(&Member) -> bool| count(able().filter(allowed).filter(|member| is(member)).count());
-            return Some(PoolCause::WorkersAway {
-                offline: away(|member| member.banned.is_none() && !member.online),
-                draining: away(|member| member.banned.is_none() && member.online && member.draining),
-                banned: away(|member| member.banned.is_some()),
-            });
-        }
-        let workers = count(fit().count());
-        let free = fit().any(Member::has_free_slot);
-        Some(if free { PoolCause::WaitingForPoll { workers } } else { PoolCause::WorkersBusy { workers } })
     }
 }
 

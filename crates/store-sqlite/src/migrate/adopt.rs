@@ -9,15 +9,33 @@ use muster_model::{Quality, Scale, Specs};
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
-/// Whether a file that is none of ours holds such workers, and nothing else.
-pub(super) fn is_all_there_is(connection: &Connection) -> Result<bool, Fault> {
+/// Whether a file that is none of ours holds such workers, and nothing but tables beside them.
+pub(super) fn can_be_adopted(connection: &Connection) -> Result<bool, Fault> {
     let others: u32 = connection.query_row(
-        "SELECT count(*) FROM sqlite_schema \
-         WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!' AND NOT (tbl_name = 'workers' AND type IN ('table', 'index'))",
+        "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index')",
         [],
         |row| row.get(0),
     )?;
-    Ok(others == 0 && is_adoptable(&columns(connection, "workers")?))
+    let is_table: bool = connection.query_row(
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'workers'",
+        [],
+        |row| row.get(0),
+    )?;
+    Ok(others == 0 && is_table && is_adoptable(&columns(connection, "workers")?))
+}
+
+/// Renames the other tables of an older coordinator, so that they are in nobody's way: nothing of them is lost.
+pub(super) fn rename_others(connection: &Connection) -> Result<(), Fault> {
+    let mut statement = connection.prepare(
+        "SELECT name FROM sqlite_schema \
+         WHERE type = 'table' AND name <> 'workers' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'",
+    )?;
+    let names: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for name in names {
+        let quoted = name.replace('"', "\"\"");
+        connection.execute_batch(&format!("ALTER TABLE \"{quoted}\" RENAME TO \"old_{quoted}\""))?;
+    }
+    Ok(())
 }
 
 /// Puts such workers aside, if there are any, to make room for our table; answers whether there were.

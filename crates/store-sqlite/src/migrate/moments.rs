@@ -9,11 +9,17 @@ pub(super) const NEW: &str = "last_seen_at";
 /// What it was called.
 pub(super) const OLD: &str = "last_heartbeat_at";
 
-/// SQL for a column's moment in milliseconds: a number is one, a text is a number or ISO 8601, in UTC unless it says.
+/// SQL for a column's moment in milliseconds: a number is one, or seconds where it is small; a text is a number or
+/// ISO 8601, in UTC unless it says.
 pub(super) fn moment(column: &str) -> String {
+    // In milliseconds this is a day of 1973, in seconds one of 5138.
+    let number = |value: &str| {
+        format!("CAST(round(CASE WHEN abs({value}) < 1e11 THEN {value} * 1000 ELSE {value} END) AS INTEGER)")
+    };
+    let (number, text) = (number(column), number(&format!("CAST({column} AS REAL)")));
     format!(
-        "CASE typeof({column}) WHEN 'integer' THEN {column} WHEN 'real' THEN CAST({column} AS INTEGER) \
-         WHEN 'text' THEN CASE WHEN {column} <> '' AND {column} NOT GLOB '*[^0-9]*' THEN CAST({column} AS INTEGER) \
+        "CASE typeof({column}) WHEN 'integer' THEN {number} WHEN 'real' THEN {number} \
+         WHEN 'text' THEN CASE WHEN {column} <> '' AND {column} NOT GLOB '*[^0-9.]*' AND {column} NOT GLOB '*.*.*' THEN {text} \
          WHEN {column} GLOB '[0-9][0-9][0-9][0-9]-*' THEN CAST(round(unixepoch({column}, 'subsec') * 1000) AS INTEGER) \
          END END"
     )

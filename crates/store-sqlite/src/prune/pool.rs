@@ -85,6 +85,9 @@ const JOBS_MAX: u32 = 2_000;
 /// go together, so it may be a few more.
 pub(crate) const OLD_KEYS: &str = "DELETE FROM pool_keys WHERE at <= \
      (SELECT max(at) FROM (SELECT at FROM pool_keys WHERE at < ?1 ORDER BY at LIMIT ?2))";
+/// The key with the largest number stays: numbering goes on from it.
+pub(crate) const OLD_API_KEYS: &str = "DELETE FROM api_keys WHERE id IN \
+     (SELECT id FROM api_keys WHERE revoked_at < ?1 AND id < (SELECT max(id) FROM api_keys) ORDER BY id LIMIT ?2)";
 pub(crate) const OLD_LOGINS: &str = "DELETE FROM logins WHERE id IN \
      (SELECT id FROM logins WHERE expires_at < ?1 ORDER BY expires_at LIMIT ?2)";
 

@@ -137,6 +137,21 @@ fn next_worker(directory: &Path) -> i64 {
     shell(directory).query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
+/// P12: an older coordinator had other tables as well; they are renamed, and nothing of them is lost.
+#[test]
+fn other_tables_of_an_older_coordinator_stay() {
+    let directory = foreign(&format!(
+        "CREATE TABLE users (id INTEGER PRIMARY KEY, email TEXT); INSERT INTO users VALUES (7, 'ana@example');
+         CREATE TABLE \"odd \"\"name\" (x); INSERT INTO \"odd \"\"name\" VALUES (1);
+         CREATE TABLE workers (name TEXT, last_heartbeat_at REAL); INSERT INTO workers VALUES ('a', {AT} / 1000.0)"
+    ));
+    assert_eq!(seen(directory.path()), [("a".into(), Some(AT))], "seconds are told from milliseconds");
+    let kept = "SELECT email FROM old_users WHERE id = 7";
+    assert_eq!(shell(directory.path()).query_row(kept, [], |row| row.get(0)), Ok("ana@example".to_owned()));
+    let kept = "SELECT x FROM \"old_odd \"\"name\"";
+    assert_eq!(shell(directory.path()).query_row(kept, [], |row| row.get::<_, i64>(0)), Ok(1));
+}
+
 /// P12: the least that such a table may have; its ids are none of ours.
 #[test]
 fn a_name_and_a_moment_are_enough() {
@@ -201,7 +216,6 @@ fn other_files_of_somebody_else_are_refused_all_the_same() {
         "CREATE TABLE workers (name TEXT)",
         "CREATE TABLE workers (id INTEGER, last_seen_at INTEGER)",
         "CREATE TABLE machines (name TEXT, last_seen_at INTEGER)",
-        "CREATE TABLE workers (name TEXT, last_seen_at INTEGER); CREATE TABLE jobs (id INTEGER)",
         "CREATE TABLE workers (name TEXT, last_seen_at INTEGER); CREATE VIEW v AS SELECT * FROM workers",
         "CREATE VIEW workers AS SELECT 'a' AS name, 1 AS last_seen_at",
     ] {

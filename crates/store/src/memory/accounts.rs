@@ -41,5 +41,8 @@ impl AccountTables {
     pub(crate) fn prune(&mut self, cutoff: Timestamp) {
         self.audit.retain(|_, act| act.at >= cutoff);
         self.logins.retain(|_, login| login.expires_at >= cutoff);
+        // The key with the largest number stays: numbering goes on from it.
+        let last = self.api_keys.last_key_value().map(|(id, _)| *id);
+        self.api_keys.retain(|id, key| Some(*id) == last || key.revoked_at.is_none_or(|at| at >= cutoff));
     }
 }

@@ -49,6 +49,7 @@ async fn show(
     if let (None, Some(watch)) = (&view.end, watch) {
         place.wait_apart(wait)?;
         watch.ended(wait).await;
+        client.look_again(&door)?;
         view = visible(&door, &client, id).await?;
     }
     let is_open = view.end.is_none();

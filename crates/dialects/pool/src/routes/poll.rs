@@ -41,6 +41,7 @@ async fn poll(
     }
     place.wait_apart(wait)?;
     let handout = door.coordinator.poll_pool((worker, owner.id), start, wait).await.map_err(refuse)?;
+    owner.look_again(&door)?;
     let shown = with_payloads(&door, handout.as_slice()).await?.pop();
     let nothing = || Words::not_found("No assignment available").into();
     shown.map(|one| Json(one).into_response()).ok_or_else(nothing)

@@ -1,6 +1,6 @@
 //! What becomes of a worker: its key, whether it gets work, whether it may (P3, P14).
 
-use super::{ask, unexpected, worker_id, workers::show};
+use super::{ask, refuse, unexpected, worker_id, workers::show};
 use crate::{
     translate::{read_public_key, read_reason},
     wire::{KeyRequest, ReasonRequest, Worker},
@@ -129,7 +129,12 @@ async fn set_draining(door: &Door, id: &str, owner: UserId, draining: bool) -> R
 /// Has a worker changed and shows it.
 async fn change(door: &Door, actor: Option<Actor>, command: PoolCommand) -> Result<Json<Worker>, Problem> {
     match ask(door, actor, command).await? {
-        PoolReply::Worker(worker) => Ok(Json(show(door, *worker))),
+        PoolReply::Worker(worker) => {
+            // The engine has let go of what only people read of it.
+            let id = worker.id;
+            let stored = door.coordinator.read(move |reader| reader.pool_worker(id)).await.map_err(refuse)?;
+            Ok(Json(show(door, stored.unwrap_or(*worker))))
+        }
         other => Err(unexpected(&other)),
     }
 }

@@ -1,6 +1,6 @@
 //! A worker hands in a result (P7, P8, P9).
 
-use super::{key_of, pool_reply, refuse_result, unexpected};
+use super::{key_of, pool_reply, ready, refuse_result, unexpected};
 use crate::{
     bodies::apart,
     keys::WorkerKeys,
@@ -42,6 +42,7 @@ async fn submit(
     let key = keys.read(public_key.as_deref())?;
     let result = Arc::new(judge(handed, &key, public_key.unwrap_or_default())?);
     let command = Command::Pool(PoolCommand::HandIn { worker, owner: owner.id, result });
+    ready(&door)?;
     match pool_reply(door.coordinator.ask(command).await.map_err(refuse_result)?)? {
         PoolReply::Taken(taken) => Ok(Json(show_taken(&taken))),
         other => Err(unexpected(&other)),

@@ -1,6 +1,6 @@
 //! A worker hands in results and asks for more work, in one call and one commit (P19).
 
-use super::{key_of, refuse, refuse_result};
+use super::{key_of, ready, refuse, refuse_result};
 use crate::{
     bodies::{LargeBody, apart},
     keys::WorkerKeys,
@@ -44,7 +44,9 @@ async fn work(
     let judged = judge_all(std::mem::take(&mut worked.results), public_key, &keys).await?;
     let call = Call::new(worked, owner.id, judged);
     place.wait_apart(call.wait)?;
+    ready(&door)?;
     let (results, handouts) = call.ask(&door).await?;
+    owner.look_again(&door)?;
     let submitted = serde_json::to_string(&call.tell(results)).map_err(|error| Problem::internal(&error))?;
     respond(&door, &format!("\"submitted\":{submitted},"), handouts).await
 }

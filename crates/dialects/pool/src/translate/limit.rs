@@ -7,6 +7,7 @@ pub(crate) const PUBLIC_KEY_CHARS: usize = 1024;
 pub(crate) const SLOTS: i64 = 1024;
 /// Read once and kept in memory.
 pub(crate) const SPECS_BYTES: usize = 64 << 10;
+pub(crate) const SPECS_KEYS: usize = 256;
 /// Kept in memory for every kind of job that waits.
 pub(crate) const REQUIRES_BYTES: usize = 16 << 10;
 pub(crate) const REASON_CHARS: usize = 1000;

@@ -10,6 +10,10 @@ use muster_proof::json::{Kind, Value};
 pub(crate) fn read_registration(body: &[u8], owner: UserId) -> Result<PoolRegistration, Problem> {
     read(body, |fields| {
         let specs_json = fields.opt_object_within("specs_json", limit::SPECS_BYTES);
+        let keys = specs_json.and_then(|specs| specs.as_object()).map_or(0, |specs| specs.len());
+        if keys > limit::SPECS_KEYS {
+            fields.blame("specs_json", format!("Input should have at most {} members", limit::SPECS_KEYS));
+        }
         PoolRegistration {
             owner,
             name: fields.text("name", 1..=limit::NAME_CHARS),

@@ -3,6 +3,7 @@
 use crate::world::{World, request};
 use axum::body::Body;
 use muster_proof::{Receipt, canonical, sha256_hex};
+use muster_store::Failure;
 use serde_json::{Value, json};
 
 /// P8: a byte-identical resubmission is told by a header, also in another life of the server; anything else is not.
@@ -115,11 +116,21 @@ async fn a_term_that_ends_is_a_conflict() {
     let worker = world.worker(&owner, "w").await;
     world.job(&client, json!({"payload": 1})).await;
     let assignment = worker.assignment().await;
-    world.coordinator.stop().await;
-    assert_eq!(worker.submit(&assignment, json!({})).await.told(), (409, "Concurrent submission conflict"));
+    let conflict = (409, "Concurrent submission conflict");
+    world.store.fail_next(Failure::Before);
+    assert_eq!(worker.submit(&assignment, json!({})).await.told(), conflict);
+    world.next_term().await;
     let item = worker.result(&assignment, json!({}));
-    let work = worker.call("POST /jobs/work", json!({"worker_id": 1, "submit": [item], "max": 1})).await;
-    assert_eq!(work.told(), (409, "Concurrent submission conflict"));
+    let work = json!({"worker_id": 1, "submit": [item], "max": 1});
+    world.store.fail_next(Failure::After);
+    assert_eq!(worker.call("POST /jobs/work", work.clone()).await.told(), conflict);
+    world.next_term().await;
+    let again = worker.call("POST /jobs/work", work.clone()).await;
+    assert_eq!(again.body["submitted"][0]["identical"], true, "it had been taken");
+    world.coordinator.stop().await;
+    // Nobody looks at it any more: that is no conflict.
+    assert_eq!(worker.submit(&assignment, json!({})).await.status, 503);
+    assert_eq!(worker.call("POST /jobs/work", work).await.status, 503);
     assert_eq!(worker.poll().await.status, 503);
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct World {
     pub(crate) app: Router,
     pub(crate) coordinator: Coordinator,
     clock: Arc<ManualClock>,
-    store: Arc<MemoryStore>,
+    pub(crate) store: Arc<MemoryStore>,
     door: Door,
 }
 
@@ -80,7 +80,8 @@ impl World {
         let roles = roles.iter().copied().collect();
         let add = AccountCommand::AddUser { name: name.into(), password_hash: "x".into(), roles };
         let AccountReply::User(user) = self.account(add).await else { panic!("a user is added") };
-        let login = AccountCommand::Login { user: user.id, ttl: Millis::from_secs(86_400) };
+        let (password_hash, ttl) = ("x".into(), Millis::from_secs(86_400));
+        let login = AccountCommand::Login { user: user.id, password_hash, ttl };
         let AccountReply::Login(login) = self.account(login).await else { panic!("a user logs in") };
         User { id: user.id.0, token: self.door.token_of(&login) }
     }
@@ -91,6 +92,13 @@ impl World {
 
     pub(crate) async fn client(&self, name: &str) -> User {
         self.user(name, &[Role::Client]).await
+    }
+
+    /// Waits until the term that follows a failed one has begun.
+    pub(crate) async fn next_term(&self) {
+        while self.coordinator.explain_pool(PoolJobId(1)).await.is_err() || !self.coordinator.is_ready() {
+            tokio::task::yield_now().await;
+        }
     }
 
     async fn account(&self, command: AccountCommand) -> AccountReply {
