@@ -71,7 +71,7 @@ impl Connection {
         let mut line = String::new();
         self.stream.read_line(&mut line).expect("the server answers");
         assert!(line.contains(" 200 ") || line.contains(" 201 "), "{path}: {line}");
-        let mut length = 0;
+        let (mut length, mut in_chunks) = (0, false);
         loop {
             line.clear();
             self.stream.read_line(&mut line).expect("headers");
@@ -82,10 +82,25 @@ impl Connection {
             if let Some(value) = header.strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap_or(0);
             }
+            in_chunks |= header == "transfer-encoding: chunked";
         }
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body).expect("the body");
+        let mut body = Vec::new();
+        self.read(&mut body, length);
+        while in_chunks {
+            line.clear();
+            self.stream.read_line(&mut line).expect("the length of a chunk");
+            let length = usize::from_str_radix(line.trim(), 16).expect("a length");
+            self.read(&mut body, length);
+            self.stream.read_line(&mut line).expect("the end of a chunk");
+            in_chunks = length > 0;
+        }
         String::from_utf8(body).expect("UTF-8")
+    }
+
+    fn read(&mut self, body: &mut Vec<u8>, length: usize) {
+        let before = body.len();
+        body.resize(before + length, 0);
+        self.stream.read_exact(&mut body[before..]).expect("the body");
     }
 }
 

@@ -80,12 +80,17 @@ fn of_two_columns_the_new_one_is_preferred() {
     let directory = ours(&format!(
         "ALTER TABLE workers ADD COLUMN last_heartbeat_at TEXT;
          {INSERT} last_seen_at, last_heartbeat_at) VALUES
-         (1, 'both', 1, 'online', 1, 0, 0, 0, 5, 7, '{ISO}Z'), (2, 'new', 1, 'online', 1, 0, 0, 0, 5, 8, NULL),
+         (1, 'both', 1, 'online', 1, 0, 0, 0, 5, {AT} + 7, '{ISO}Z'), (2, 'new', 1, 'online', 1, 0, 0, 0, 5, {AT} + 8, NULL),
          (3, 'old', 1, 'online', 1, 0, 0, 0, 5, NULL, '{ISO}Z'), (4, 'number', 1, 'online', 1, 0, 0, 0, 5, NULL, '{AT}'),
          (5, 'neither', 1, 'online', 1, 0, 0, 0, 5, NULL, '')"
     ));
-    let expected =
-        [("both", Some(7)), ("new", Some(8)), ("old", Some(AT)), ("number", Some(AT)), ("neither", None)];
+    let expected = [
+        ("both", Some(AT + 7)),
+        ("new", Some(AT + 8)),
+        ("old", Some(AT)),
+        ("number", Some(AT)),
+        ("neither", None),
+    ];
     assert_eq!(seen(directory.path()), expected.map(|(name, at)| (name.to_owned(), at)));
     assert_settled(directory.path());
 }
