@@ -21,10 +21,23 @@ pub(crate) async fn send(request: RequestBuilder, patience: Duration) -> Result<
     request.timeout(patience).send().await.map_err(no_answer)
 }
 
+/// Makes a call and gives the body of a good answer; nothing where that is longer than it may be.
+pub(crate) async fn call_up_to(
+    bytes_max: usize,
+    request: RequestBuilder,
+    patience: Duration,
+) -> Result<Option<Vec<u8>>, Trouble> {
+    understand_up_to(bytes_max, send(request, patience).await?).await
+}
+
 /// Gives the body of a good answer.
 pub(crate) async fn understand(answer: Response) -> Result<Vec<u8>, Trouble> {
+    understand_up_to(BODY_BYTES_MAX, answer).await?.ok_or(Trouble::NoAnswer(None))
+}
+
+async fn understand_up_to(bytes_max: usize, answer: Response) -> Result<Option<Vec<u8>>, Trouble> {
     match meaning(&answer) {
-        None => body(answer).await.map_err(no_answer)?.ok_or(Trouble::NoAnswer(None)),
+        None => body(bytes_max, answer).await.map_err(no_answer),
         Some(Trouble::Refused(refusal)) => {
             Err(Trouble::Refused(Refusal { detail: detail(answer).await.into(), ..refusal }))
         }
@@ -69,16 +82,17 @@ fn patience(answer: &Response) -> Option<Millis> {
 }
 
 /// A body of a size that makes sense.
-async fn body(mut answer: Response) -> reqwest::Result<Option<Vec<u8>>> {
+async fn body(bytes_max: usize, mut answer: Response) -> reqwest::Result<Option<Vec<u8>>> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await? {
         body.extend_from_slice(&chunk);
-        if body.len() > BODY_BYTES_MAX {
-            tracing::warn!(bytes = body.len(), "an answer of the server is too long");
+        if body.len() > bytes_max {
+            tracing::warn!(bytes_max, "an answer of the server is too long");
             return Ok(None);
         }
     }
     Ok(Some(body))
 }
 
-const BODY_BYTES_MAX: usize = 4 << 20;
+/// How long an answer may be, where nothing else is said.
+pub(crate) const BODY_BYTES_MAX: usize = 4 << 20;

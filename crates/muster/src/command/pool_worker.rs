@@ -186,6 +186,10 @@ impl PoolWorker {
             Over::NameTaken => tracing::error!(name, "the name is another owner's: choose another --name"),
             Over::OtherKey { key } => tracing::error!(name, theirs = %key,
                 "the server knows this worker with another key: name that one with --key, or another --name"),
+            Over::TooLong => tracing::error!(
+                "what this worker has started is longer than all its slots could hold, and cannot be read; \
+                 others get it when its lease is over: lower server.body_limit_bytes, and start the worker again then"
+            ),
             Over::OtherSpool { worker } => tracing::error!(
                 worker,
                 "the spool holds results of another worker: start that one to submit them, or choose another --spool"

@@ -2,10 +2,10 @@
 
 use super::{
     Assignment, Secret,
-    core::{Known, Refusal, Submitted, Trouble},
+    core::{Known, Refusal, Started, Submitted, Trouble},
     wire::{self, Introduction},
 };
-use crate::call::{call, json, read, send, understand};
+use crate::call::{BODY_BYTES_MAX, call, call_up_to, json, read, send, understand};
 use muster_agent::Text;
 use muster_model::Millis;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
@@ -79,7 +79,8 @@ impl Server {
     /// Lists the owner's workers (P4).
     pub(super) async fn workers(&self) -> Result<Vec<Known>, Trouble> {
         let request = self.with_token(Method::GET, &["workers"])?;
-        read(&call(request, PATIENCE).await?, wire::read_workers)
+        let bytes = call_up_to(WORKERS_BYTES_MAX, request, PATIENCE_LONG).await?;
+        read(&bytes.ok_or(Trouble::NoAnswer(None))?, wire::read_workers)
     }
 
     /// Registers a worker with a key (P3).
@@ -101,10 +102,16 @@ impl Server {
         read(&self.post(&["workers", "heartbeat"], body, PATIENCE).await?, wire::read_beat)
     }
 
-    /// Asks what a worker has started (P6).
-    pub(super) async fn resume(&self, worker: u64) -> Result<Vec<Assignment>, Trouble> {
-        let body = wire::write_resume(worker);
-        read(&self.post(&["jobs", "poll"], body, PATIENCE).await?, wire::read_assignments)
+    /// Asks what a worker has started (P6): at most so many.
+    pub(super) async fn resume(&self, worker: u64, at_most: u32) -> Result<Started, Trouble> {
+        let request = json(self.with_token(Method::POST, &["jobs", "poll"])?, wire::write_resume(worker));
+        // Whatever polls have brought, one by one, is not too long together.
+        let bytes_max = usize::try_from(at_most.max(1)).unwrap_or(usize::MAX);
+        let bytes_max = bytes_max.saturating_mul(BODY_BYTES_MAX);
+        match call_up_to(bytes_max, request, PATIENCE_LONG).await? {
+            Some(bytes) => read(&bytes, wire::read_started),
+            None => Ok(Started::TooLong),
+        }
     }
 
     /// Asks for an assignment and has it started (P6).
@@ -173,5 +180,7 @@ fn is_identical(answer: &Response) -> bool {
 const IDENTICAL: &str = "muster-identical";
 const ALREADY_SUBMITTED: &str = "Assignment already submitted";
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A result may be long, and the way slow.
+/// Owners may have very many workers, and each may have much to say of itself.
+const WORKERS_BYTES_MAX: usize = 64 << 20;
+/// A result, or all that was started, may be long, and the way slow.
 const PATIENCE_LONG: Duration = Duration::from_secs(60);

@@ -52,6 +52,8 @@ pub(crate) struct Desk {
     is_token_over: bool,
     /// The key of worker 7, once it is registered.
     pub(crate) key: Option<String>,
+    /// Other workers of the same owner.
+    pub(crate) others: Vec<Value>,
     /// Payloads by assignment that wait for a poll.
     pub(crate) queue: VecDeque<(u64, Value)>,
     pub(crate) started: BTreeMap<u64, Value>,
@@ -210,7 +212,8 @@ impl Desk {
         Some(match what {
             "POST auth/refresh" => self.admit(),
             "GET workers" => {
-                let known = self.key.iter().map(|key| worker(key)).collect::<Vec<_>>();
+                let known = self.key.iter().map(|key| worker(key));
+                let known = self.others.iter().cloned().chain(known).collect::<Vec<_>>();
                 Json(json!({ "workers": known })).into_response()
             }
             "POST workers/register" | "PUT workers/7/key" => {

@@ -2,7 +2,7 @@
 
 use crate::{
     scene::{Cast, Scene},
-    server::Fault,
+    server::{Fault, StandIn},
 };
 use muster_workers::pool::core::{Counts, Over};
 use serde_json::json;
@@ -76,6 +76,39 @@ async fn overload_is_waited_out() {
     }
     scene.counted(|counts| counts.completed == 1).await;
     assert_eq!(scene.leave().await, Over::Left);
+}
+
+/// P6, P16: all that a worker with several slots has started is found again, however long the jobs are.
+#[tokio::test]
+async fn long_jobs_are_resumed() {
+    let server = StandIn::start().await;
+    for id in (1..=6).map(|job| job * 64 + 1) {
+        server.desk().started.insert(id, json!({"op": "sha256", "text": "x".repeat(1_000_000)}));
+    }
+    let scene = Scene::begin(server, tempfile::tempdir().unwrap(), Cast { slots: 6, ..Cast::default() });
+    for id in (1..=6).map(|job| job * 64 + 1) {
+        scene.server.result(id).await;
+    }
+}
+
+/// P6, P16: more than all slots could hold is no answer to wait for: the worker is over, and sits on nothing.
+#[tokio::test]
+async fn what_no_slot_could_hold_ends_the_worker() {
+    let server = StandIn::start().await;
+    server.desk().started.insert(65, json!({"text": "x".repeat(5 << 20)}));
+    let mut scene = Scene::begin(server, tempfile::tempdir().unwrap(), Cast::default());
+    assert_eq!(scene.over().await, Over::TooLong);
+}
+
+/// P4: an owner may have very many workers.
+#[tokio::test]
+async fn a_long_list_of_workers_is_read() {
+    let server = StandIn::start().await;
+    let other =
+        |n: u64| json!({"id": n, "name": format!("other {n}"), "specs_json": {"x": "x".repeat(10_000)}});
+    server.desk().others = (100..700).map(other).collect();
+    let scene = Scene::begin(server, tempfile::tempdir().unwrap(), Cast::default());
+    scene.server.nth("POST jobs/poll", 0).await;
 }
 
 /// P6, P16: an assignment that was started for a poll whose answer is lost is found by asking.

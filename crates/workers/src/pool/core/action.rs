@@ -46,6 +46,8 @@ pub enum Action {
         number: u64,
         /// Which worker.
         worker: u64,
+        /// How many that can be.
+        at_most: u32,
     },
     /// Ask for an assignment, have it started, and say [`super::Core::polled`] (P6).
     Poll {

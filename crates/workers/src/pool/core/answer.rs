@@ -1,5 +1,6 @@
 //! What the core is told: answers of the server, what is on disk, and how execution goes.
 
+use super::super::Assignment;
 use super::Outcome;
 use muster_agent::Text;
 
@@ -29,6 +30,17 @@ pub struct Spooled {
     pub nonce: Text,
     /// Whether it says that the assignment failed.
     pub is_error: bool,
+}
+
+/// What a worker has started, as a server tells it (P6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Started {
+    /// All of it: what is not among these is not the worker's any more.
+    All(Vec<Assignment>),
+    /// One, perhaps among others: the server does not know the question, and answered it like a poll.
+    One(Assignment),
+    /// More than can be: that was not read.
+    TooLong,
 }
 
 /// How a submission was taken (P7, P8).

@@ -12,6 +12,8 @@ use muster_model::Timestamp;
 pub(super) struct Link {
     phase: Phase,
     ask: Ask,
+    /// How many assignments the server gives the worker at once, where it said so.
+    slots: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +137,12 @@ impl Core {
         }
     }
 
+    /// How many assignments may be started at the server: as many as it gives at once, or as this worker has slots.
+    pub(super) fn started_max(&self) -> u32 {
+        let theirs = self.link.slots.unwrap_or_default().min(u64::from(SLOTS_MAX));
+        u32::try_from(theirs).unwrap_or(SLOTS_MAX).max(self.settings.slots)
+    }
+
     /// Whether results can be submitted: the server has the key that they are signed with.
     pub(super) const fn is_key_known(&self) -> bool {
         matches!(self.link.phase, Phase::Bound { .. } | Phase::GiveKey { .. })
@@ -174,6 +182,7 @@ impl Core {
     /// What to think of the worker that the server knows by this name.
     fn recognise(&mut self, known: &Known, now: Timestamp) {
         let worker = known.id;
+        self.link.slots = known.slots;
         if let Some(other) = self.outbox.other_worker(worker) {
             return self.refuse(Over::OtherSpool { worker: other }, now);
         }
@@ -205,3 +214,6 @@ impl Core {
         }
     }
 }
+
+/// A server may be wrong about slots, and what it says bounds how much of its answers is read.
+const SLOTS_MAX: u32 = 1_024;

@@ -24,7 +24,7 @@ mod work;
 mod tests;
 
 pub use action::{Action, Outcome, Submission, Work};
-pub use answer::{End, Known, Spooled, Submitted};
+pub use answer::{End, Known, Spooled, Started, Submitted};
 pub use note::{Counts, Note, Over, Status};
 
 pub use crate::trouble::{Refusal, Trouble};
@@ -75,9 +75,11 @@ pub struct Core {
     poll: Ask,
     /// What was handed out may be unknown here: nothing is polled before that was asked for.
     must_resume: bool,
+    /// Answers about what is started that could not be read for their length.
+    too_long_in_a_row: u32,
     works: BTreeMap<u64, Held>,
     /// Started at the server, found here by a resume, and without a slot yet.
-    waiting: VecDeque<Arc<Assignment>>,
+    waiting: VecDeque<Waiting>,
     outbox: Outbox,
     done: Done,
     /// Whether the spool takes what it is given.
@@ -95,6 +97,16 @@ pub struct Core {
 struct Held {
     worker: u64,
     assignment: Arc<Assignment>,
+    /// The server has it no longer: it is killed, and nothing is told of it.
+    is_dropped: bool,
+}
+
+/// An assignment without a slot yet.
+#[derive(Debug)]
+struct Waiting {
+    /// The last number that was given before it came here: what was asked later than that speaks of it.
+    since: u64,
+    assignment: Arc<Assignment>,
 }
 
 impl Core {
@@ -110,6 +122,7 @@ impl Core {
             resume: Ask::default(),
             poll: Ask::default(),
             must_resume: true,
+            too_long_in_a_row: 0,
             works: BTreeMap::new(),
             waiting: VecDeque::new(),
             last_number: spooled.len() as u64,

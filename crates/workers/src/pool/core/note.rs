@@ -39,6 +39,11 @@ pub enum Note {
         /// How many.
         assignments: usize,
     },
+    /// The server has an assignment no longer that is executed here.
+    Dropped {
+        /// Which.
+        assignment: u64,
+    },
     /// A call was refused in a way that makes no sense.
     Refused(Refusal),
     /// The server took a result.
@@ -75,6 +80,8 @@ pub enum Over {
         /// The public half of that one.
         key: Text,
     },
+    /// What it has started is more than one answer may hold.
+    TooLong,
     /// What is on disk is another worker's.
     OtherSpool {
         /// Whose.

@@ -1,7 +1,7 @@
 //! P6: how assignments come here, and which are begun.
 
 use super::super::Assignment;
-use super::{Action, Core, Held, Note, Refusal, Trouble, Work, ask::Sent};
+use super::{Action, Core, Held, Note, Over, Refusal, Started, Trouble, Waiting, Work, ask::Sent};
 use muster_model::{Millis, Timestamp};
 use std::{collections::VecDeque, sync::Arc};
 
@@ -24,21 +24,16 @@ impl Done {
 
 impl Core {
     /// What the worker has started was told, or was not.
-    pub fn resumed(&mut self, number: u64, answer: Result<Vec<Assignment>, Trouble>, now: Timestamp) {
+    pub fn resumed(&mut self, number: u64, answer: Result<Started, Trouble>, now: Timestamp) {
         let Some(sent) = self.resume.take(number) else { return self.settle(now) };
-        let answer = match answer {
-            Err(Trouble::Refused(refusal)) if is_nothing(&refusal) => Ok(Vec::new()),
-            answer => answer,
-        };
         match answer {
-            Ok(assignments) => {
-                self.heard();
-                self.resume.again_at(now + RESUME_EVERY);
-                let begun = assignments.into_iter().filter(|assignment| self.offer(assignment, now)).count();
-                if begun > 0 {
-                    self.note(Note::Resumed { assignments: begun });
-                }
+            Ok(Started::All(assignments)) => {
+                self.drop_others(&assignments, sent);
+                self.go_on_with(&assignments, now);
             }
+            Ok(Started::TooLong) => self.cannot_read_started(now),
+            Ok(Started::One(assignment)) => self.go_on_with(&[assignment], now),
+            Err(Trouble::Refused(refusal)) if is_nothing(&refusal) => self.go_on_with(&[], now),
             Err(trouble) => {
                 // Whoever does not know the question will not know the answer another time; one who leaves has no time.
                 let is_known = !matches!(trouble, Trouble::Refused(_)) && self.farewell.is_none();
@@ -85,7 +80,7 @@ impl Core {
         let may = self.may_call() && self.worker().is_some() && self.can_store;
         // P16: what an earlier life left is submitted first.
         let may = may && !self.outbox.has_found();
-        let is_wanted = self.must_resume || (self.farewell.is_none() && self.free() > 0);
+        let is_wanted = self.must_resume || self.farewell.is_none();
         self.resume.ready_at().filter(|_| may && is_wanted)
     }
 
@@ -97,7 +92,8 @@ impl Core {
         // A poll whose answer is lost from now on makes it due again.
         self.must_resume = false;
         self.resume.leave(Sent { number, at: now, generation: self.access.generation() });
-        self.actions.push_back(Action::Resume { number, worker });
+        let at_most = self.started_max();
+        self.actions.push_back(Action::Resume { number, worker, at_most });
     }
 
     pub(super) fn poll_at(&self) -> Option<Timestamp> {
@@ -131,8 +127,44 @@ impl Core {
     pub(super) fn begin_waiting(&mut self) {
         let may = self.farewell.is_none() && self.can_store && self.worker().is_some();
         while may && self.works.len() < self.slots() {
-            let Some(assignment) = self.waiting.pop_front() else { return };
-            self.begin(assignment);
+            let Some(waiting) = self.waiting.pop_front() else { return };
+            self.begin(waiting.assignment);
+        }
+    }
+
+    /// Executes what was started before, unless it is known here.
+    fn go_on_with(&mut self, assignments: &[Assignment], now: Timestamp) {
+        self.heard();
+        self.too_long_in_a_row = 0;
+        self.resume.again_at(now + RESUME_EVERY);
+        let begun = assignments.iter().filter(|assignment| self.offer(assignment, now)).count();
+        if begun > 0 {
+            self.note(Note::Resumed { assignments: begun });
+        }
+    }
+
+    /// What was started cannot be known, and so not be executed, while every sign of life keeps it from others: better
+    /// no worker than such a one.
+    fn cannot_read_started(&mut self, now: Timestamp) {
+        self.heard();
+        self.too_long_in_a_row += 1;
+        if self.too_long_in_a_row >= TOO_LONG_MAX {
+            return self.refuse(Over::TooLong, now);
+        }
+        self.must_resume |= self.farewell.is_none();
+        self.resume.put_off(None, now);
+    }
+
+    /// Lets go of what is not the worker's any more: cancelled, decided by others, or given to others. What came here
+    /// after the question was asked is not spoken of.
+    fn drop_others(&mut self, started: &[Assignment], asked: Sent) {
+        let is_gone = |id: u64| !started.iter().any(|assignment| assignment.id == id);
+        self.waiting.retain(|waiting| waiting.since >= asked.number || !is_gone(waiting.assignment.id));
+        for (number, held) in self.works.range_mut(..asked.number) {
+            let assignment = held.assignment.id;
+            if is_gone(assignment) && !std::mem::replace(&mut held.is_dropped, true) {
+                self.actions.extend([Action::Kill(*number), Action::Note(Note::Dropped { assignment })]);
+            }
         }
     }
 
@@ -140,7 +172,7 @@ impl Core {
     fn offer(&mut self, assignment: &Assignment, now: Timestamp) -> bool {
         let id = assignment.id;
         let is_held = self.works.values().any(|held| held.assignment.id == id)
-            || self.waiting.iter().any(|waiting| waiting.id == id);
+            || self.waiting.iter().any(|waiting| waiting.assignment.id == id);
         let is_leaving = self.farewell.is_some();
         let may_begin = self.farewell.as_ref().is_none_or(|farewell| farewell.may_begin(now));
         if !may_begin || is_held || self.outbox.has(id) || self.done.has(id) {
@@ -151,15 +183,17 @@ impl Core {
             true => self.begin(assignment),
             // Whoever comes next under this name finds it again.
             false if is_leaving => return false,
-            false => self.waiting.push_back(assignment),
+            false => self.waiting.push_back(Waiting { since: self.last_number, assignment }),
         }
         true
     }
 
     fn begin(&mut self, assignment: Arc<Assignment>) {
-        let Some(worker) = self.worker() else { return self.waiting.push_front(assignment) };
+        let Some(worker) = self.worker() else {
+            return self.waiting.push_front(Waiting { since: self.last_number, assignment });
+        };
         let number = self.number();
-        self.works.insert(number, Held { worker, assignment: Arc::clone(&assignment) });
+        self.works.insert(number, Held { worker, assignment: Arc::clone(&assignment), is_dropped: false });
         self.actions.push_back(Action::Begin(Work { number, worker, assignment }));
     }
 
@@ -185,7 +219,9 @@ fn is_nothing(refusal: &Refusal) -> bool {
 const NO_ASSIGNMENT: &str = "No assignment available";
 /// The least time between two polls that bring nothing.
 const PAUSE: Millis = Millis(1_000);
-/// A poll of an earlier life may have been granted after that life was over.
+/// A poll of an earlier life may have been granted after that life was over; and what runs may be wanted no more.
 const RESUME_EVERY: Millis = Millis(30_000);
+/// Answers in a row that are too long before it is believed.
+const TOO_LONG_MAX: u32 = 3;
 const OUTBOX_SPARE: usize = 16;
 const DONE_MAX: usize = 4_096;

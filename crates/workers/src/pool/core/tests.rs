@@ -214,6 +214,95 @@ fn what_is_started_is_asked_for_now_and_then() {
     );
 }
 
+/// P6, P13, P15: what the server has no longer is killed, also while all slots are full, and nothing is told of it; the
+/// slot is free again. An answer to a question that was asked before it came here does not speak of it.
+#[test]
+fn what_the_server_has_no_longer_is_killed() {
+    check(
+        "
+        0s   start slots=2
+        0s   up
+        1s   polled 64          -> begin 64; poll
+        30s  wait               -> resume
+        30s  polled 128         -> begin 128
+        31s  resumed 192        -> kill 64; dropped 64; resumed 1
+        32s  ended 64 well      -> begin 192
+        61s  wait               -> resume
+        61s  resumed 192        -> kill 128; dropped 128
+        62s  ended 128 stopped  -> poll
+        91s  wait               -> resume
+        91s  resumed 192        -> nothing
+        ",
+    );
+}
+
+/// P6: a worker that cannot read what it has started does not sit on it: after a few tries it is over.
+#[test]
+fn what_is_too_long_to_be_read_ends_the_worker() {
+    check(
+        "
+        0s    start
+        0s    admitted
+        0s    listed W=K
+        0s    resumed-too-long   -> nothing
+        0.5s  wait               -> resume
+        0.5s  resumed-too-long   -> nothing
+        1.5s  wait               -> resume
+        1.5s  resumed-too-long   -> nothing
+        1.5s  over               -> too long
+        ",
+    );
+    check(
+        "
+        0s    start
+        0s    admitted
+        0s    listed W=K
+        0s    resumed-too-long   -> nothing
+        0.5s  wait               -> resume
+        0.5s  resumed 64         -> begin 64; resumed 1
+        30.5s wait               -> resume
+        31s   resumed-too-long   -> nothing
+        31.5s wait               -> resume
+        31.5s resumed-too-long   -> nothing
+        31.5s over               -> no
+        ",
+    );
+}
+
+/// P6: what waits for a slot, and is wanted no more, is not begun.
+#[test]
+fn what_is_wanted_no_more_is_not_begun() {
+    check(
+        "
+        0s   start
+        0s   admitted
+        0s   listed W=K
+        0s   resumed 64,128     -> begin 64; resumed 2
+        30s  wait               -> resume
+        30s  resumed 64         -> nothing
+        31s  ended 64 well      -> store 64; poll
+        ",
+    );
+}
+
+/// P6: a server without resume says nothing about what runs.
+#[test]
+fn a_server_that_knows_no_resume_ends_nothing() {
+    for answer in ["resumed-as-polled 128", "resumed 404 No assignment available", "resumed 422"] {
+        check(&format!(
+            "
+            0s   start
+            0s   up
+            1s   polled 64          -> begin 64
+            30s  wait               -> resume
+            30s  {answer}
+            31s  ended 64 well      -> store 64; {}
+            ",
+            if answer.ends_with("128") { "begin 128" } else { "poll" }
+        ));
+    }
+}
+
 /// P6: a server without resume is polled all the same.
 #[test]
 fn a_server_that_knows_no_resume_is_polled() {

@@ -8,7 +8,8 @@ impl Core {
     /// Nothing of a work runs any more.
     pub fn ended(&mut self, work: u64, end: End, now: Timestamp) {
         let Some(held) = self.works.remove(&work) else { return self.settle(now) };
-        if let End::Done(outcome) = end {
+        // Of what the server has no longer it would take nothing.
+        if let (End::Done(outcome), false) = (end, held.is_dropped) {
             let (assignment, nonce) = (held.assignment.id, held.assignment.nonce.clone());
             self.store(held.worker, (assignment, nonce), outcome);
         }

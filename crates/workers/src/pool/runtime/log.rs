@@ -22,6 +22,12 @@ pub(super) fn write(note: &Note) {
         Note::Resumed { assignments } => {
             tracing::info!(assignments, "what was started before and has no result is executed again");
         }
+        Note::Dropped { assignment } => {
+            tracing::warn!(
+                assignment,
+                "the server has this no longer: cancelled, or decided by others; it is ended"
+            );
+        }
         Note::Refused(refusal) => {
             tracing::warn!(status = refusal.status, detail = %refusal.detail, "a call was refused");
         }

@@ -10,7 +10,9 @@ pub use report::Report;
 
 use super::{
     Assignment, KeyFile, Server,
-    core::{Action, Core, End, Known, Over, Settings, Spooled, Submission, Submitted, Trouble, Work},
+    core::{
+        Action, Core, End, Known, Over, Settings, Spooled, Started, Submission, Submitted, Trouble, Work,
+    },
     execute::Handler,
     wire::{self, WireError},
 };
@@ -48,7 +50,7 @@ enum Happened {
     KeyGiven(u64, Result<(), Trouble>),
     Replaced(u64, Result<(), Text>),
     Beaten(u64, Result<Option<Text>, Trouble>),
-    Resumed(u64, Result<Vec<Assignment>, Trouble>),
+    Resumed(u64, Result<Started, Trouble>),
     Polled(u64, Result<Option<Assignment>, Trouble>),
     Ended(u64, End),
     Stored(u64),
@@ -199,8 +201,10 @@ impl Worker {
                 Action::Beat { number, worker } => {
                     self.call(async move |server| Happened::Beaten(number, server.beat(worker).await));
                 }
-                Action::Resume { number, worker } => {
-                    self.call(async move |server| Happened::Resumed(number, server.resume(worker).await));
+                Action::Resume { number, worker, at_most } => {
+                    self.call(async move |server| {
+                        Happened::Resumed(number, server.resume(worker, at_most).await)
+                    });
                 }
                 Action::Poll { number, worker, wait } => {
                     let poll = self

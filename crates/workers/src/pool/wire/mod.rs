@@ -4,7 +4,7 @@ mod read;
 mod write;
 
 pub use read::{
-    WireError, read_assignment, read_assignments, read_beat, read_spooled, read_submitted, read_token,
+    WireError, read_assignment, read_beat, read_spooled, read_started, read_submitted, read_token,
     read_worker, read_workers,
 };
 pub use write::{

@@ -2,7 +2,7 @@
 
 use super::super::{
     Assignment, Secret,
-    core::{Known, Spooled},
+    core::{Known, Spooled, Started},
 };
 use muster_agent::Text;
 use muster_model::Millis;
@@ -76,20 +76,20 @@ pub fn read_assignment(bytes: &[u8]) -> Result<Assignment, WireError> {
 /// Reads what a worker has started (P6). One that makes no sense is passed over: the others can be done.
 ///
 /// A server that does not know the question answers it like a poll.
-pub fn read_assignments(bytes: &[u8]) -> Result<Vec<Assignment>, WireError> {
+pub fn read_started(bytes: &[u8]) -> Result<Started, WireError> {
     #[derive(Deserialize)]
     struct Assignments<'a> {
         #[serde(borrow)]
         assignments: Option<Vec<&'a RawValue>>,
     }
     let Some(found) = serde_json::from_slice::<Assignments<'_>>(bytes)?.assignments else {
-        return Ok(vec![read_assignment(bytes)?]);
+        return read_assignment(bytes).map(Started::One);
     };
     let read = |text: &RawValue| {
         let read = read_assignment(text.get().as_bytes());
         read.inspect_err(|error| tracing::warn!(%error, "an assignment makes no sense and is passed over"))
     };
-    Ok(found.into_iter().filter_map(|text| read(text).ok()).collect())
+    Ok(Started::All(found.into_iter().filter_map(|text| read(text).ok()).collect()))
 }
 
 /// Reads of which assignment a result was taken (P7).
@@ -227,13 +227,14 @@ mod tests {
     #[test]
     fn what_is_started_is_read() {
         let one = r#"{"assignment_id":15,"job":{},"nonce":"n","cost_hint_tokens":0}"#;
-        let ids = |text: &str| {
-            let read = read_assignments(text.as_bytes()).unwrap();
-            read.iter().map(|assignment| assignment.id).collect::<Vec<_>>()
+        let ids = |text: &str| match read_started(text.as_bytes()).unwrap() {
+            Started::All(found) => found.iter().map(|assignment| assignment.id).collect(),
+            Started::One(found) => vec![0, found.id],
+            Started::TooLong => panic!("it was read"),
         };
         assert!(ids(r#"{"assignments":[]}"#).is_empty());
         assert_eq!(ids(&format!(r#"{{"assignments":[{{"nonce":1}},{one}]}}"#)), [15]);
-        assert_eq!(ids(one), [15]);
+        assert_eq!(ids(one), [0, 15]);
         let deep = format!(
             r#"{{"assignments":[{{"assignment_id":1,"nonce":"n","job":{}1{}}}]}}"#,
             "[".repeat(127),

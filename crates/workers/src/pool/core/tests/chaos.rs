@@ -61,7 +61,7 @@ enum Answer {
     Listed(u64, Result<Vec<Known>, Trouble>),
     Registered(u64, Result<Known, Trouble>),
     Beaten(u64, Result<Option<Text>, Trouble>),
-    Resumed(u64, Result<Vec<Assignment>, Trouble>),
+    Resumed(u64, Result<Started, Trouble>),
     Polled(u64, Result<Option<Assignment>, Trouble>),
     Submitted(u64, Result<Submitted, Trouble>),
 }
@@ -206,7 +206,7 @@ impl World {
             Action::Beat { number, .. } => Answer::Beaten(number, of_owner().map(|()| None)),
             Action::Resume { number, .. } => {
                 let started = || self.started.iter().map(|id| handed(*id)).collect();
-                Answer::Resumed(number, of_owner().map(|()| started()))
+                Answer::Resumed(number, of_owner().map(|()| Started::All(started())))
             }
             Action::Poll { number, .. } => {
                 let found = if is_known { self.queue.pop() } else { None };

@@ -121,7 +121,15 @@ impl Played {
             "resumed" => {
                 let number = self.call("resume");
                 let ids = rest.split(',').filter_map(|id| id.parse().ok()).map(assignment).collect();
-                self.core.resumed(number, trouble(rest).map_or(Ok(ids), Err), now);
+                self.core.resumed(number, trouble(rest).map_or(Ok(Started::All(ids)), Err), now);
+            }
+            "resumed-too-long" => {
+                let number = self.call("resume");
+                self.core.resumed(number, Ok(Started::TooLong), now);
+            }
+            "resumed-as-polled" => {
+                let number = self.call("resume");
+                self.core.resumed(number, Ok(Started::One(assignment(rest.parse().unwrap()))), now);
             }
             "polled" => {
                 let number = self.call("poll");
@@ -274,6 +282,7 @@ fn short_note(note: &Note) -> Option<String> {
         Note::KeyReplaced => "key replaced".to_owned(),
         Note::KeyNotReplaced { why } => format!("key not replaced {why}"),
         Note::Resumed { assignments } => format!("resumed {assignments}"),
+        Note::Dropped { assignment } => format!("dropped {assignment}"),
         Note::Refused(refusal) => format!("refused {}", refusal.status),
         Note::Taken { assignment, how: Submitted::Now, .. } => format!("taken {assignment}"),
         Note::Taken { assignment, how: Submitted::Before, .. } => format!("taken before {assignment}"),
@@ -288,6 +297,7 @@ fn over(over: Option<&Over>) -> String {
         Some(Over::Refused(refusal)) => format!("refused {} {}", refusal.status, refusal.detail),
         Some(Over::NameTaken) => "name taken".to_owned(),
         Some(Over::OtherKey { key }) => format!("other key {key}"),
+        Some(Over::TooLong) => "too long".to_owned(),
         Some(Over::OtherSpool { worker }) => format!("other spool {worker}"),
     }
 }
