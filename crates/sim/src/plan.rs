@@ -49,7 +49,7 @@ pub(crate) struct Plan {
     pub(crate) task_timeout: Millis,
     /// The mean pause between two faults.
     pub(crate) fault_every: Millis,
-    /// In a thousand: requests at which the coordinator stands still for a moment.
+    /// In a thousand: timers at which the coordinator stands still for a moment.
     pub(crate) stalls: u32,
     /// Sessions of frames, where there are any.
     pub(crate) frames: Option<FramePlan>,
@@ -106,7 +106,7 @@ impl Plan {
         self.pool = Some(PoolPlan::draw(dice));
         if dice.chance(700) {
             (self.nodes, self.jobs, self.frames) = (0, 0, None);
-            self.stalls = 20;
+            self.stalls = 150;
         }
         self
     }

@@ -108,14 +108,16 @@ impl Life {
     /// Puts a request into the inbox; a group of them is decided together.
     pub(crate) fn receive(&mut self, ticket: Ticket, scene: &mut Scene) {
         if self.inbox.is_empty() {
-            let stall = stall_ms(scene);
-            self.stalled_until = scene.now + Millis(stall);
-            scene.within(stall, stall + 3, Happening::Serve { life: self.number });
+            scene.within(0, 3, Happening::Serve { life: self.number });
         }
         self.inbox.push(ticket);
     }
 
     pub(crate) fn serve(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if scene.now < self.stalled_until {
+            scene.agenda.plan(self.stalled_until, Happening::Serve { life: self.number });
+            return Ok(());
+        }
         let group = std::mem::take(&mut self.inbox);
         let keys = self.desk.keys(group.iter().map(|ticket| &*ticket.command));
         let facts = self.lookup.facts(&keys).map_err(store_broke)?;
@@ -143,6 +145,9 @@ impl Life {
     pub(crate) fn wake(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         if self.wakes_at.is_some_and(|at| at <= scene.now) {
             self.wakes_at = None;
+            if self.stalls(scene) {
+                return Ok(());
+            }
             return self.look_round(scene, checker);
         }
         Ok(())
@@ -172,6 +177,21 @@ impl Life {
             scene.agenda.plan(next, Happening::Wake { life: self.number });
         }
         Ok(())
+    }
+
+    /// Whether it stands still when a timer is due: whatever comes in meanwhile is decided before that is looked at.
+    fn stalls(&mut self, scene: &mut Scene) -> bool {
+        let is_rested = scene.now > self.stalled_until + STALLS_APART;
+        let may = !scene.calm && scene.plan.stalls > 0 && is_rested;
+        if !may || !scene.dice.chance(scene.plan.stalls) {
+            return false;
+        }
+        scene.count("coordinator stands still");
+        self.stalled_until = scene.now + Millis(scene.dice.between(200, STALL_MS_MAX));
+        let wakes_at = self.stalled_until + Millis(2);
+        self.wakes_at = Some(wakes_at);
+        scene.agenda.plan(wakes_at, Happening::Wake { life: self.number });
+        true
     }
 
     fn hand_over(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
@@ -287,19 +307,11 @@ impl Life {
     }
 }
 
-/// How long the coordinator stands still now: mostly it does not.
-fn stall_ms(scene: &mut Scene) -> i64 {
-    let stalls = !scene.calm && scene.plan.stalls > 0 && scene.dice.chance(scene.plan.stalls);
-    if stalls {
-        scene.count("coordinator stands still");
-        return scene.dice.between(200, STALL_MS_MAX);
-    }
-    0
-}
-
 /// Ticks at one moment that are not a loop.
 const ROUNDS_MAX: u32 = 20;
 /// The longest that the coordinator stands still.
 const STALL_MS_MAX: i64 = 1_200;
+/// What passes between two such moments, at least.
+const STALLS_APART: Millis = Millis(2_000);
 /// In a thousand: commits after which everything live is compared with the store.
 const ROWS_PER_MILLE: u32 = 120;

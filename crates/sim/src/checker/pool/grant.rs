@@ -63,14 +63,10 @@ impl PoolBook {
         if asked < 2 {
             return Ok(());
         }
-        let has_part = |other: &&AssignmentRecord| {
-            let said = other.state == AssignmentState::Completed && other.output_hash.is_some();
-            other.id != row.id && other.owner == row.owner && (other.state.is_live() || said)
-        };
-        let is_part =
-            row.state.is_live() || row.state == AssignmentState::Completed && row.output_hash.is_some();
-        let twice = self.rows.of(job.id).find(has_part).filter(|_| is_part);
-        ensure(twice.is_none(), "owner_votes_twice", || format!("{row:?} beside {twice:?}"))
+        let counts = |row: &AssignmentRecord| row.state != AssignmentState::Revoked;
+        let is_theirs = |other: &&AssignmentRecord| other.id != row.id && other.owner == row.owner;
+        let twice = self.rows.of(job.id).filter(is_theirs).find(|other| counts(other) && counts(row));
+        ensure(twice.is_none(), "owner_asked_twice", || format!("{row:?} beside {twice:?}"))
     }
 
     /// 2, 11: what a worker holds fits its slots; whoever is shut out holds nothing.

@@ -1,7 +1,7 @@
 //! Once all is quiet: every job has ended, or nobody could do it, and it is said why.
 
 use super::{PoolBook, Verdict, ensure, grant::fits};
-use muster_model::{PoolCause, PoolJobId, PoolJobRecord, UserId};
+use muster_model::{AssignmentState, PoolCause, PoolJobId, PoolJobRecord, UserId};
 use std::collections::BTreeSet;
 
 impl PoolBook {
@@ -41,9 +41,11 @@ impl PoolBook {
         self.rows.jobs.values().filter(|job| !self.rows.ends.contains_key(&job.id))
     }
 
-    /// Whether somebody could do a job who has not said anything about it yet.
+    /// Whether somebody could do a job whose owner was not asked before, where that counts (P15).
     fn is_doable(&self, job: &PoolJobRecord) -> bool {
-        let said: BTreeSet<UserId> = self.rows.votes(job.id).map(|(row, _)| row.owner).collect();
-        self.rows.workers.values().any(|worker| fits(job, worker) && !said.contains(&worker.owner))
+        let asked = self.rows.of(job.id).filter(|row| row.state != AssignmentState::Revoked);
+        let asked = asked.filter(|_| job.draft.redundancy > 1);
+        let asked: BTreeSet<UserId> = asked.map(|row| row.owner).collect();
+        self.rows.workers.values().any(|worker| fits(job, worker) && !asked.contains(&worker.owner))
     }
 }
