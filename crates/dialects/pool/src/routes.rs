@@ -2,6 +2,7 @@
 
 mod job;
 mod jobs;
+mod overview;
 mod poll;
 mod query;
 mod standing;
@@ -28,6 +29,7 @@ pub fn routes(door: &Door) -> OpenApiRouter<Door> {
     OpenApiRouter::default()
         .merge(workers::routes())
         .merge(standing::routes())
+        .merge(overview::routes())
         .merge(poll::routes())
         .merge(submit::routes())
         .merge(work::routes())

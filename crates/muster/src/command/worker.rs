@@ -1,4 +1,4 @@
-//! `muster worker list|show|approve|quarantine|remove` (S6, S9, S11).
+//! `muster worker list|show|approve|quarantine|remove` (S6, S9, S11), and of the pool `list --pool|ban|unban` (P14).
 
 use super::{converse, watch::print_members};
 use crate::{
@@ -20,8 +20,11 @@ pub(crate) struct Worker {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List simulation workers
+    /// List simulation workers, or those of the pool
     List {
+        /// Those of the pool, whosever they are
+        #[arg(long)]
+        pool: bool,
         /// At most so many
         #[arg(long, default_value_t = 100_000)]
         limit: usize,
@@ -47,6 +50,22 @@ enum Action {
         #[arg(long)]
         reason: String,
     },
+    /// Shut a worker of the pool out; what it holds goes to others
+    Ban {
+        /// Its number
+        id: u64,
+        /// Why
+        #[arg(long)]
+        reason: String,
+    },
+    /// Let a worker of the pool in again, and forgive its dissents
+    Unban {
+        /// Its number
+        id: u64,
+        /// Why
+        #[arg(long)]
+        reason: String,
+    },
     /// Take a worker off the list; what it holds goes to others
     Remove {
         /// Which one
@@ -60,7 +79,10 @@ impl Worker {
         let json = reach.json;
         converse(&reach, async |client| {
             match action {
-                Action::List { limit } => list(client, limit, json).await?,
+                Action::List { pool: true, limit } => list_pool(client, limit, json).await?,
+                Action::List { pool: false, limit } => list(client, limit, json).await?,
+                Action::Ban { id, reason } => judge_pool(client, (id, "ban"), &reason, json).await?,
+                Action::Unban { id, reason } => judge_pool(client, (id, "unban"), &reason, json).await?,
                 Action::Show { id } => show(client, &id, json).await?,
                 Action::Approve { id, reason } => judge(client, [&id, "approve"], &reason, json).await?,
                 Action::Quarantine { id, reason } => {
@@ -80,6 +102,26 @@ async fn list(client: &Client, limit: usize, json: bool) -> Result<(), Failure> 
     let listing = Listing { path: &WORKERS, name: "workers", query: Vec::new(), limit };
     let columns = ["workerId", "state", "role", "lastHeartbeat", "currentTask", "capabilities"];
     output::listing(&client.list(listing).await?, "workers", &columns, json);
+    Ok(())
+}
+
+async fn list_pool(client: &Client, limit: usize, json: bool) -> Result<(), Failure> {
+    let listing = Listing { path: &["api", "pool", "workers"], name: "workers", query: Vec::new(), limit };
+    let columns =
+        ["id", "name", "owner_user_id", "status", "region", "reputation", "dissents", "last_seen_at"];
+    output::listing(&client.list(listing).await?, "workers", &columns, json);
+    Ok(())
+}
+
+async fn judge_pool(
+    client: &Client,
+    (id, verb): (u64, &str),
+    reason: &str,
+    json: bool,
+) -> Result<(), Failure> {
+    let id = id.to_string();
+    let answer = client.post(&["workers", &id, verb], &json!({ "reason": reason })).await?;
+    done(&answer, [&id, verb], json);
     Ok(())
 }
 

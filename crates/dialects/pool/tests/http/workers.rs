@@ -133,3 +133,19 @@ async fn silence_is_offline() {
     worker.beat().await;
     assert_eq!(status().await, "online");
 }
+
+/// I7: those who run the place see all workers, page by page; an owner's token does not open it.
+#[tokio::test(flavor = "multi_thread")]
+async fn operators_see_all_workers() {
+    let world = World::new().await;
+    let (one, two) = (world.owner("a").await, world.owner("b").await);
+    world.worker(&one, "w1").await;
+    world.worker(&two, "w2").await;
+    let viewer = world.user("v", &[muster_model::Role::Viewer]).await;
+    let page = world.get("/api/pool/workers?limit=1", &viewer).await;
+    assert_eq!((page.status, &page.body["workers"][0]["name"]), (200, &json!("w1")));
+    let next = page.body["next"].as_str().unwrap();
+    let page = world.get(&format!("/api/pool/workers?after={next}"), &viewer).await;
+    assert_eq!((&page.body["workers"][0]["name"], page.body.get("next")), (&json!("w2"), None));
+    assert_eq!(world.get("/api/pool/workers", &one).await.status, 403);
+}
