@@ -16,7 +16,7 @@ struct Asked {
 /// answers as if there were none; nothing changes. With the right one each of the same requests succeeds.
 #[test]
 fn what_is_foreign_is_not_found() {
-    let server = Server::start();
+    let server = Server::with(&[("MUSTER_POOL__OFFLINE_AFTER_S", "3600")]);
     let (client, owner) = (server.user("carl", &["CLIENT"]), server.user("olga", &["WORKER_OWNER"]));
     let (dora, otto) = (server.user("dora", &["CLIENT"]), server.user("otto", &["WORKER_OWNER"]));
     let worker = FakePoolWorker::registered(&owner, "worker-a");

@@ -11,7 +11,7 @@ use serde_json::json;
 /// expired, ended, of a disabled user), 403 with one of somebody else or of too low a role; nothing changes meanwhile.
 #[test]
 fn every_route_is_closed_to_everybody_else() {
-    let mut server = Server::start();
+    let mut server = Server::with(&SILENT);
     let callers = callers::all(&mut server);
     let routes = table::routes(&server);
     let before = server.database().dump(&["feed", "meta"]);
@@ -44,7 +44,7 @@ fn every_route_is_closed_to_everybody_else() {
 /// I7, P1, P2: and open to those: nobody who may is told 401 or 403.
 #[test]
 fn every_route_is_open_to_those_it_is_for() {
-    let mut server = Server::start();
+    let mut server = Server::with(&SILENT);
     let callers = callers::all(&mut server);
     let routes = table::routes(&server);
     for (route, caller) in pairs(&routes, &callers) {
@@ -84,3 +84,10 @@ fn in_the_contracts_words(route: &Route, answer: &Answer) {
     let expected = if answer.status == 401 { "Invalid token" } else { "Insufficient role" };
     assert_eq!(answer.problem(answer.status)["detail"], expected, "{}", route.name());
 }
+
+/// Those who are enrolled say nothing, and stay what they are.
+const SILENT: [(&str, &str); 3] = [
+    ("MUSTER_NODES__OFFLINE_AFTER_S", "3600"),
+    ("MUSTER_SIMULATION__HEARTBEAT_MS", "60000"),
+    ("MUSTER_SIMULATION__MISSES_UNTIL_LOST", "100"),
+];
