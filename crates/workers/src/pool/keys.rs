@@ -88,11 +88,19 @@ impl KeyFile {
     pub fn replace(&mut self) -> Result<(), KeyFileError> {
         let Some(next) = self.next.clone() else { return Ok(()) };
         let refused = refused("replace", &self.path);
-        fs::rename(beside(&self.path, NEXT), &self.path)
-            .and_then(|()| sync_above(&self.path))
-            .map_err(refused)?;
+        match fs::rename(beside(&self.path, NEXT), &self.path) {
+            // An earlier try came so far, and only the directory could not be synced.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_in_place(&next)? => Ok(()),
+            renamed => renamed,
+        }
+        .and_then(|()| sync_above(&self.path))
+        .map_err(refused)?;
         (self.current, self.next) = (next, None);
         Ok(())
+    }
+
+    fn is_in_place(&self, next: &KeyPair) -> Result<bool, KeyFileError> {
+        Ok(read(&self.path)?.is_some_and(|found| found.public_text() == next.public_text()))
     }
 }
 
@@ -226,5 +234,22 @@ mod tests {
         let keys = open(&path, false, 3).unwrap();
         assert_eq!((keys.current().public_text(), keys.next().is_none()), (public(2), true));
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    /// P16: a replacement whose last step failed is finished by the next try; one whose new key is lost is not.
+    #[test]
+    fn a_replacement_is_tried_again() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("key");
+        open(&path, false, 1).unwrap();
+        let mut keys = open(&path, true, 2).unwrap();
+        fs::rename(beside(&path, NEXT), &path).unwrap();
+        keys.replace().unwrap();
+        assert_eq!((keys.current().public_text(), keys.next().is_none()), (public(2), true));
+        let mut keys = open(&path, true, 3).unwrap();
+        fs::remove_file(beside(&path, NEXT)).unwrap();
+        let error = keys.replace().unwrap_err().to_string();
+        assert!(error.contains("replace the key"), "{error}");
+        assert_eq!(keys.current().public_text(), public(2));
     }
 }
