@@ -32,9 +32,11 @@ async fn a_wrong_password_ends_it() {
 /// P2, P5: whoever may not, or is not known, stops.
 #[tokio::test]
 async fn a_refused_worker_stops() {
-    for (end, status, detail) in
-        [("poll", 403, "Insufficient role"), ("heartbeat", 404, "Worker not found"), ("workers", 403, "no")]
-    {
+    for (end, status, detail) in [
+        ("poll", 403, "Insufficient role"),
+        ("heartbeat", 404, "Worker not found"),
+        ("workers", 403, "Insufficient role"),
+    ] {
         let mut scene = Scene::start(Cast::default()).await;
         scene.server.fail_always(end, Some(Fault::Status(status, detail)));
         let Over::Refused(refusal) = scene.over().await else { panic!("it is refused") };

@@ -26,7 +26,10 @@ enum State {
     },
     /// There is a token, which may still be exchanged for a new one. No call is made until that is settled: the old
     /// one ends with the exchange.
-    Stale,
+    Stale {
+        /// Nobody has said yet that it is none.
+        is_good: bool,
+    },
 }
 
 impl Access {
@@ -56,6 +59,12 @@ impl Access {
         self.state = State::In { renew_at };
         self.ask.again_at(now);
     }
+
+    /// The exchange came to nothing for now; the token may be good all the same. If it is not, the next call is told so.
+    fn go_on(&mut self, now: Timestamp) {
+        let renew_at = self.ask.ready_at().map(|at| at.max(now + RENEW_AGAIN));
+        self.state = State::In { renew_at };
+    }
 }
 
 impl Core {
@@ -75,7 +84,10 @@ impl Core {
             }
             Err(Trouble::NoAnswer(asked)) => {
                 self.access.ask.put_off(asked, now);
-                self.unheard();
+                match self.access.state {
+                    State::Stale { is_good: true } => self.access.go_on(now),
+                    _ => self.unheard(),
+                }
             }
             Err(Trouble::Unauthorized) if was_out => self.refuse(Over::NotAdmitted(unauthorized()), now),
             Err(Trouble::Refused(refusal)) if was_out => self.refuse(Over::NotAdmitted(refusal), now),
@@ -96,7 +108,7 @@ impl Core {
         if !self.access.can_log_in {
             return self.refuse(Over::NotAdmitted(unauthorized()), now);
         }
-        self.access.state = State::Stale;
+        self.access.state = State::Stale { is_good: false };
         self.access.ask.again_at(now + delay(self.access.in_vain.saturating_sub(1)));
     }
 
@@ -106,7 +118,7 @@ impl Core {
             return None;
         }
         match self.access.state {
-            State::Out | State::Stale => self.access.ask.ready_at(),
+            State::Out | State::Stale { .. } => self.access.ask.ready_at(),
             State::In { renew_at } => renew_at.filter(|_| self.access.can_log_in),
         }
     }
@@ -116,7 +128,7 @@ impl Core {
             return;
         }
         if self.access.is_in() {
-            self.access.state = State::Stale;
+            self.access.state = State::Stale { is_good: true };
         }
         let number = self.number();
         self.access.ask.leave(Sent { number, at: now, generation: self.access.generation });
@@ -131,3 +143,5 @@ fn unauthorized() -> Refusal {
 
 /// A token that lasts less is renewed as if it lasted so long; otherwise there would be no end of renewing.
 const LASTS_MIN: Millis = Millis(3_000);
+/// Calls wait while a token is exchanged: between two tries there must be time for some.
+const RENEW_AGAIN: Millis = Millis(10_000);

@@ -63,10 +63,11 @@ impl Core {
     }
 }
 
-/// Whether the server will have none of this worker: not of this user, or not of this worker. A page that is not there
-/// says neither.
+/// Whether the server will have none of this worker: not of this user, or not of this worker. A page of somebody on the
+/// way says neither.
 pub(super) fn is_final(refusal: &Refusal) -> bool {
-    refusal.status == 403 || (refusal.status == 404 && &*refusal.detail == WORKER_NOT_FOUND)
+    matches!((refusal.status, &*refusal.detail), (403, INSUFFICIENT_ROLE) | (404, WORKER_NOT_FOUND))
 }
 
+const INSUFFICIENT_ROLE: &str = "Insufficient role";
 const WORKER_NOT_FOUND: &str = "Worker not found";

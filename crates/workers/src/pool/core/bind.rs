@@ -3,6 +3,8 @@
 use super::{
     Action, Core, Known, Note, Over, Trouble,
     ask::{Ask, Sent},
+    beat::is_final,
+    report::UNFIT,
 };
 use muster_agent::Text;
 use muster_model::Timestamp;
@@ -14,6 +16,8 @@ pub(super) struct Link {
     ask: Ask,
     /// How many assignments the server gives the worker at once, where it said so.
     slots: Option<u64>,
+    /// When it was given the key that results are signed with, where it had none.
+    given_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +27,12 @@ enum Phase {
         is_taken: bool,
     },
     Register,
-    /// The server shall have the next key, or any; before that, whatever the old one has signed must be gone.
+    /// The server has no key, and shall have the one that results are signed with.
     GiveKey {
+        worker: u64,
+    },
+    /// The server shall have the next key; before that, whatever the old one has signed must be gone.
+    GiveNextKey {
         worker: u64,
     },
     /// The server has the next key: the old one has done its service.
@@ -76,7 +84,7 @@ impl Core {
                 self.recognise(&known, now);
             }
             // It may have been this worker, whose answer was lost.
-            Err(Trouble::Refused(refusal)) if refusal.status == 409 => {
+            Err(Trouble::Refused(refusal)) if refusal.status == 409 && &*refusal.detail == NAME_EXISTS => {
                 self.link.phase = Phase::Look { is_taken: true };
             }
             Err(trouble) => self.not_bound((trouble, sent), now),
@@ -91,9 +99,15 @@ impl Core {
             (Ok(()), Phase::GiveKey { worker }) => {
                 self.heard();
                 self.link.ask.again_at(now);
-                let is_next = self.settings.next_key.is_some();
-                self.link.phase =
-                    if is_next { Phase::ReplaceKey { worker } } else { Phase::Bound { worker } };
+                self.link.given_at = Some(now);
+                // They were refused for want of a key.
+                let _doubts = self.outbox.take_doubts();
+                self.link.phase = self.with_own_key(worker);
+            }
+            (Ok(()), Phase::GiveNextKey { worker }) => {
+                self.heard();
+                self.link.ask.again_at(now);
+                self.link.phase = Phase::ReplaceKey { worker };
             }
             (Ok(()), _) => {}
             (Err(trouble), _) => self.not_bound((trouble, sent), now),
@@ -124,9 +138,17 @@ impl Core {
 
     /// Looks the worker up again: what the server said makes one wonder.
     pub(super) fn look_again(&mut self) {
-        if matches!(self.link.phase, Phase::Bound { .. }) {
-            self.link.phase = Phase::default();
+        match self.link.phase {
+            Phase::Bound { .. } | Phase::GiveNextKey { .. } => self.link.phase = Phase::default(),
+            // What is on its way may have been answered before.
+            Phase::Look { .. } => drop(self.link.ask.abandon()),
+            _ => {}
         }
+    }
+
+    /// Whether the server got the key after this call was made.
+    pub(super) fn has_key_since(&self, sent: Sent) -> bool {
+        self.link.given_at.is_some_and(|given_at| sent.at <= given_at)
     }
 
     /// Its number, once all is settled.
@@ -145,7 +167,7 @@ impl Core {
 
     /// Whether results can be submitted: the server has the key that they are signed with.
     pub(super) const fn is_key_known(&self) -> bool {
-        matches!(self.link.phase, Phase::Bound { .. } | Phase::GiveKey { .. })
+        matches!(self.link.phase, Phase::Bound { .. } | Phase::GiveNextKey { .. })
     }
 
     pub(super) fn bind_at(&self) -> Option<Timestamp> {
@@ -153,8 +175,10 @@ impl Core {
             Phase::Bound { .. } => false,
             // This one calls nobody, and what was begun at the server should be ended.
             Phase::ReplaceKey { .. } => true,
-            Phase::GiveKey { .. } => self.may_call() && self.outbox.is_empty() && self.works.is_empty(),
-            Phase::Look { .. } | Phase::Register => self.may_call() && self.is_worth_binding(),
+            Phase::GiveNextKey { .. } => self.may_call() && self.outbox.is_empty() && self.works.is_empty(),
+            Phase::Look { .. } | Phase::Register | Phase::GiveKey { .. } => {
+                self.may_call() && self.is_worth_binding()
+            }
         };
         self.link.ask.ready_at().filter(|_| is_ready)
     }
@@ -165,11 +189,13 @@ impl Core {
         }
         let number = self.number();
         self.link.ask.leave(Sent { number, at: now, generation: self.access.generation() });
-        let key = self.settings.next_key.as_ref().unwrap_or(&self.settings.key).clone();
+        let key = self.settings.key.clone();
+        let next_key = self.settings.next_key.clone();
         self.actions.push_back(match self.link.phase {
             Phase::Look { .. } | Phase::Bound { .. } => Action::List(number),
             Phase::Register => Action::Register(number),
             Phase::GiveKey { worker } => Action::GiveKey { number, worker, key },
+            Phase::GiveNextKey { worker } => Action::GiveKey { number, worker, key: next_key.unwrap_or(key) },
             Phase::ReplaceKey { .. } => Action::ReplaceKey(number),
         });
     }
@@ -190,12 +216,25 @@ impl Core {
         self.link.phase = match known.key.as_ref().filter(|key| !key.is_empty()) {
             None => Phase::GiveKey { worker },
             Some(theirs) if Some(theirs) == next.as_ref() => Phase::ReplaceKey { worker },
-            Some(theirs) if theirs == key && next.is_some() => Phase::GiveKey { worker },
-            Some(theirs) if theirs == key => Phase::Bound { worker },
+            Some(theirs) if theirs == key => self.with_own_key(worker),
             Some(theirs) => return self.refuse(Over::OtherKey { key: theirs.clone() }, now),
         };
+        if self.is_key_known() {
+            // It is not the key: then it is the result.
+            for (entry, refusal) in self.outbox.take_doubts() {
+                self.set_aside(entry, refusal);
+            }
+        }
         if let Some(theirs) = known.slots.filter(|slots| *slots != u64::from(self.settings.slots)) {
             self.note(Note::OtherSlots { theirs });
+        }
+    }
+
+    /// How to go on where the server has the key that results are signed with.
+    const fn with_own_key(&self, worker: u64) -> Phase {
+        match self.settings.next_key {
+            Some(_) => Phase::GiveNextKey { worker },
+            None => Phase::Bound { worker },
         }
     }
 
@@ -207,7 +246,14 @@ impl Core {
                 self.unheard();
             }
             Trouble::Unauthorized => self.turned_away(sent, now),
-            Trouble::Refused(refusal) => return self.refuse(Over::Refused(refusal), now),
+            Trouble::Refused(refusal) if is_final(&refusal) || UNFIT.contains(&refusal.status) => {
+                return self.refuse(Over::Refused(refusal), now);
+            }
+            // That is somebody on the way.
+            Trouble::Refused(refusal) => {
+                self.link.ask.put_off(None, now);
+                self.note(Note::Refused(refusal));
+            }
         }
         if !matches!(self.link.phase, Phase::Look { .. }) {
             self.link.phase = Phase::default();
@@ -215,5 +261,6 @@ impl Core {
     }
 }
 
+const NAME_EXISTS: &str = "Worker name already exists";
 /// A server may be wrong about slots, and what it says bounds how much of its answers is read.
 const SLOTS_MAX: u32 = 1_024;

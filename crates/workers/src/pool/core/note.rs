@@ -44,7 +44,7 @@ pub enum Note {
         /// Which.
         assignment: u64,
     },
-    /// A call was refused in a way that makes no sense.
+    /// A call was refused, in a way that is no end of anything.
     Refused(Refusal),
     /// The server took a result.
     Taken {

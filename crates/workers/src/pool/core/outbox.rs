@@ -1,7 +1,7 @@
 //! P16: results that the server does not have yet.
 
 use super::{
-    Spooled,
+    Refusal, Spooled,
     ask::{Sent, patience},
 };
 use muster_agent::Text;
@@ -20,6 +20,8 @@ pub(super) struct Entry {
     pub(super) nonce: Text,
     pub(super) is_error: bool,
     is_durable: bool,
+    /// The server says that it is the key, or the signature, that is wrong. Which it is shows when the key is looked up.
+    doubt: Option<Refusal>,
     /// Left by an earlier life.
     is_found: bool,
     sent: Option<Sent>,
@@ -35,6 +37,7 @@ impl Entry {
             nonce,
             is_error,
             is_durable: false,
+            doubt: None,
             is_found: false,
             sent: None,
             tries: 0,
@@ -100,6 +103,19 @@ impl Outbox {
             entry.tries = entry.tries.saturating_add(1);
             entry.not_before = now + patience(entry.tries, asked);
         }
+    }
+
+    /// A result was refused for its signature, or for the key.
+    pub(super) fn doubt(&mut self, number: u64, refusal: Refusal) {
+        if let Some(entry) = self.0.get_mut(&number) {
+            entry.doubt = Some(refusal);
+        }
+    }
+
+    /// Takes all doubts away, and gives them.
+    pub(super) fn take_doubts(&mut self) -> Vec<(u64, Refusal)> {
+        let doubts = self.0.iter_mut().filter_map(|(number, entry)| Some((*number, entry.doubt.take()?)));
+        doubts.collect()
     }
 
     /// When the next result could leave, if only time keeps it back.

@@ -1,14 +1,16 @@
 //! P7, P8, P16: how results reach the server, and what its answers mean for them.
 
 use super::{Action, Core, Note, Outcome, Over, Refusal, Submitted, Trouble, ask::Sent, beat::is_final};
-use muster_model::{Millis, Timestamp};
+use muster_model::Timestamp;
 
 /// What becomes of a result that was not taken.
 enum Verdict {
     /// The same bytes again, after a while.
-    Later(Option<Millis>),
+    Later(Refusal),
     /// Nobody will ever take it.
     Never(Refusal),
+    /// Nobody will ever take it, if the server has the key that it is signed with.
+    Doubt(Refusal),
 }
 
 impl Core {
@@ -28,8 +30,17 @@ impl Core {
             // The result stays on disk: it is the worker that is in question.
             Err(Trouble::Refused(refusal)) if is_final(&refusal) => self.refuse(Over::Refused(refusal), now),
             Err(Trouble::Refused(refusal)) => match verdict(refusal) {
-                Verdict::Later(asked) => self.outbox.put_off(entry, asked, now),
+                Verdict::Later(refusal) => {
+                    self.outbox.put_off(entry, None, now);
+                    self.note(Note::Refused(refusal));
+                }
                 Verdict::Never(refusal) => self.set_aside(entry, refusal),
+                // The server got the key meanwhile.
+                Verdict::Doubt(_) if self.has_key_since(sent) => self.outbox.put_off(entry, None, now),
+                Verdict::Doubt(refusal) => {
+                    self.outbox.doubt(entry, refusal);
+                    self.look_again();
+                }
             },
         }
         self.settle(now);
@@ -62,7 +73,7 @@ impl Core {
         self.note(Note::Taken { assignment: entry.assignment, is_error: entry.is_error, how });
     }
 
-    fn set_aside(&mut self, number: u64, refusal: Refusal) {
+    pub(super) fn set_aside(&mut self, number: u64, refusal: Refusal) {
         let Some(entry) = self.outbox.remove(number) else { return };
         let why = format!("{} {}", refusal.status, refusal.detail);
         self.actions.push_back(Action::SetAside { entry: number, why: why.trim_end().into() });
@@ -74,25 +85,39 @@ impl Core {
         } else {
             self.done.push(entry.assignment);
         }
-        if refusal.status == 400 {
-            // It may be the key that is wrong. Then so would be every further result.
-            self.look_again();
-        }
         self.note(Note::SetAside { assignment: entry.assignment, refusal });
     }
 }
 
+/// Only the contract's own words are an end: anything else comes from somebody on the way, who does not speak of an
+/// assignment. After a `Concurrent submission conflict` nobody can tell whether it was taken.
 fn verdict(refusal: Refusal) -> Verdict {
-    match (refusal.status, &*refusal.detail) {
-        // The leader's term ended during the commit: nobody can tell whether it was taken.
-        (409, CONFLICT) => Verdict::Later(None),
-        // Some page that is not there, perhaps a proxy's, does not speak of an assignment.
-        (404, detail) if detail != ASSIGNMENT_NOT_FOUND => Verdict::Later(None),
-        _ => Verdict::Never(refusal),
+    let is_said = |(status, detail): &(u16, &str)| *status == refusal.status && *detail == &*refusal.detail;
+    if UNFIT.contains(&refusal.status) || NEVER.iter().any(is_said) {
+        return Verdict::Never(refusal);
+    }
+    match refusal.status == 400 && DOUBTS.contains(&&*refusal.detail) {
+        true => Verdict::Doubt(refusal),
+        false => Verdict::Later(refusal),
     }
 }
 
-const CONFLICT: &str = "Concurrent submission conflict";
-const ASSIGNMENT_NOT_FOUND: &str = "Assignment not found";
+/// P8, P11: what the contract says of a result that it will never take.
+const NEVER: [(u16, &str); 5] = [
+    (404, "Assignment not found"),
+    (400, "Invalid nonce"),
+    (409, "Assignment already submitted"),
+    (409, "Assignment is not in a submittable state"),
+    (400, "Output hash mismatch"),
+];
+/// P8: what the contract says of a key, or of a signature.
+const DOUBTS: [&str; 6] = [
+    "Worker public key is not configured",
+    "Invalid public key encoding",
+    "Invalid public key length",
+    "Invalid signature encoding",
+    "Invalid signature length",
+    "Signature verification failed",
+];
 /// Too long, or of a shape that the server does not take.
-const UNFIT: [u16; 2] = [413, 422];
+pub(super) const UNFIT: [u16; 2] = [413, 422];

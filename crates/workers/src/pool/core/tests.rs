@@ -66,6 +66,36 @@ fn a_token_that_is_over_is_replaced() {
     );
 }
 
+/// P1, I9: a renewal that is not answered, or put off, silences nobody: the token is used as long as it is good. Where the
+/// exchange was done and only its answer lost, the next call is told so, and a new token is got.
+#[test]
+fn a_renewal_that_fails_silences_nobody() {
+    check(
+        "
+        0s    start
+        0s    admitted lasts=90     -> list
+        0s    listed W=K            -> resume
+        0s    resumed nothing       -> poll
+        1s    polled 64             -> begin 64
+        59s   wait                  -> resume
+        60s   wait                  -> renew
+        60s   resumed 64            -> nothing
+        61s   admitted silent=15    -> nothing
+        61s   ended 64 well         -> store 64; poll
+        61s   stored 64             -> submit 64
+        61s   submitted 64          -> ack 64; taken 64
+        76s   wait                  -> renew
+        77s   admitted silent       -> nothing
+        78s   polled 128            -> begin 128
+        79s   ended 128 well        -> store 128; poll
+        79s   stored 128            -> submit 128
+        79s   submitted 128 401     -> renew
+        80s   admitted 401          -> login
+        80s   admitted              -> submit 128
+        ",
+    );
+}
+
 /// P1: whoever is not let in at a login stops; so does whoever has only a token, and that one is over.
 #[test]
 fn whoever_is_not_let_in_stops() {
@@ -137,6 +167,40 @@ fn a_lost_registration_is_found_again() {
         0s    over               -> name taken
         ",
     );
+}
+
+/// P3, P4: a page of somebody on the way is no end: the worker looks again. The server's own words are one.
+#[test]
+fn a_strangers_refusal_is_no_end() {
+    for refusal in ["404 page not found", "403 Forbidden", "409 try another", "400 Bad Request"] {
+        check(&format!(
+            "
+            0s    start
+            0s    admitted
+            0s    listed {refusal}      -> refused {0}
+            0.5s  wait                  -> list
+            0.5s  listed nothing        -> register
+            0.5s  registered {refusal}  -> refused {0}
+            1s    wait                  -> list
+            1s    listed W=none         -> give-key 7 K
+            1s    key-given {refusal}   -> refused {0}
+            1.5s  wait                  -> list
+            1.5s  listed W=K            -> resume
+            ",
+            &refusal[..3]
+        ));
+    }
+    for refusal in ["403 Insufficient role", "422 specs_json: wrong"] {
+        check(&format!(
+            "
+            0s  start
+            0s  admitted
+            0s  listed nothing        -> register
+            0s  registered {refusal}  -> nothing
+            0s  over                  -> refused {refusal}
+            "
+        ));
+    }
 }
 
 /// P6, P16: never more at once than there are slots; one that is named again is not begun again.
@@ -351,19 +415,59 @@ fn each_answer_to_a_submission_has_its_meaning() {
         "409 Assignment already submitted",
         "409 Assignment is not in a submittable state",
         "404 Assignment not found",
+        "400 Invalid nonce",
+        "400 Output hash mismatch",
     ] {
         after(never, &format!("aside 64 {never}; resume"));
     }
     // It may be the key that is wrong: the worker looks.
-    for never in ["400 Invalid nonce", "400 Signature verification failed"] {
-        after(never, &format!("aside 64 {never}; list"));
+    for doubt in [
+        "400 Worker public key is not configured",
+        "400 Invalid public key encoding",
+        "400 Invalid public key length",
+        "400 Invalid signature encoding",
+        "400 Invalid signature length",
+        "400 Signature verification failed",
+    ] {
+        after(doubt, &format!("list\n 1s listed W=K -> aside 64 {doubt}; resume"));
+        after(doubt, "list\n 1s listed W=X -> nothing\n 1s over -> other key X");
+        after(doubt, "list\n 1s listed W=none -> give-key 7 K\n 1s key-given -> submit 64");
     }
-    for later in ["409 Concurrent submission conflict", "404 page not found"] {
-        after(later, "nothing\n 0.4s wait -> nothing\n 0.5s wait -> submit 64");
+    for later in [
+        "409 Concurrent submission conflict",
+        "404 page not found",
+        "400 Bad Request",
+        "403 Forbidden",
+        "405 no such method",
+        "409 try another",
+        "451 not here",
+    ] {
+        let then = format!("refused {}\n 0.4s wait -> nothing\n 0.5s wait -> submit 64", &later[..3]);
+        after(later, &then);
     }
     after("silent=3", "away\n 2s wait -> nothing\n 3s wait -> submit 64");
     after("403 Insufficient role", "nothing\n 0s over -> refused 403 Insufficient role");
     after("404 Worker not found", "nothing\n 0s over -> refused 404 Worker not found");
+}
+
+/// P8, P16: results that were refused because the server had no key are taken once it has one, also where they were on
+/// their way meanwhile; a key that shall replace it comes after them.
+#[test]
+fn results_wait_for_the_key() {
+    check(
+        "
+        0s    start spooled=64,128 next=N
+        0s    admitted
+        0s    listed W=K                                            -> submit 64; submit 128
+        1s    submitted 64 400 Worker public key is not configured  -> list
+        1s    listed W=none                                         -> give-key 7 K
+        2s    key-given                                             -> submit 64
+        2s    submitted 128 400 Worker public key is not configured -> nothing
+        2.5s  wait                                                  -> submit 128
+        3s    submitted 64                                          -> ack 64; taken 64
+        3s    submitted 128                                         -> ack 128; taken 128; give-key 7 N
+        ",
+    );
 }
 
 /// P8, P16: one that was set aside is not executed again in this life, though the server still calls it started.
