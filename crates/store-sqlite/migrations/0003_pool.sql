@@ -66,7 +66,7 @@ CREATE TABLE workers (
 
 CREATE INDEX workers_of_owner ON workers (owner_user_id);
 
--- The three tables of jobs are appended to in the order of their ids and have no index besides: every one would
+-- The three tables of jobs are appended to in the order of their ids and have hardly an index besides: every one would
 -- cost a good part of the rate at which jobs are taken. What can be long stands last, so that it is not read with
 -- what stands before it. requires is what the client said; demands is how this program understood it.
 CREATE TABLE pool_jobs (
@@ -84,6 +84,9 @@ CREATE TABLE pool_jobs (
     requires           TEXT,
     payload            TEXT NOT NULL
 ) STRICT;
+
+-- The rowid is part of it: a client's jobs, newest first, without looking at anybody else's.
+CREATE INDEX pool_jobs_of_client ON pool_jobs (client_user_id);
 
 -- The id is 64 times the job's, and the how manieth of the job it is: those of a job are one range of the
 -- primary key. A row with a signature has a result; its nonce is the assignment's.

@@ -143,11 +143,13 @@ fn within(
     loop {
         let step = Cursor { after: page.next.take(), limit: left.min(STEP) };
         let read = reader.pool_jobs(filter, &step)?;
-        left = left.saturating_sub(step.limit);
+        left = left.saturating_sub(u32::try_from(read.items.len()).unwrap_or(u32::MAX));
+        let is_dry = read.items.is_empty();
         bytes += read.items.iter().map(size).sum::<usize>();
         page.items.extend(read.items);
         page.next = read.next;
-        if page.next.is_none() || left == 0 || bytes >= PAGE_BYTES {
+        // One step looks at a bounded number of rows; where it found nothing the caller may go on, or not.
+        if page.next.is_none() || left == 0 || bytes >= PAGE_BYTES || is_dry {
             return Ok(page);
         }
     }

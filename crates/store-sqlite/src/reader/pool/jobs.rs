@@ -6,7 +6,7 @@ use crate::{
     reader::{nothing, number_start},
     rows::{assignment, integer, one, pool_end, pool_job, sequence, sought_number},
 };
-use muster_model::{PoolJobId, PoolJobStatus, UserId};
+use muster_model::{PoolJobId, PoolJobStatus};
 use muster_store::{
     Cursor, Page, PoolJobFilter, PoolJobView,
     position::{List, sought},
@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 /// Jobs, newest first.
 ///
-/// There is no index to find a client's by: so many rows are looked at, their short columns only, and the rest is left
-/// to the next page.
+/// A client's own are found by an index; by status there is none, so a bounded number of rows is looked at, their short
+/// columns only, and the rest is left to the next page.
 pub(crate) fn jobs(
     connection: &Connection,
     filter: &PoolJobFilter,
@@ -26,8 +26,13 @@ pub(crate) fn jobs(
     let Some(before) = number_start(List::PoolJobs, page, i64::MAX) else {
         return Ok(nothing());
     };
-    let mut statement = connection.prepare_cached(SCAN)?;
-    let mut rows = statement.query(params![before, oldest(connection, filter)?, ROWS_MAX])?;
+    let oldest = oldest(connection, filter)?;
+    let mut statement =
+        connection.prepare_cached(if filter.client.is_some() { SCAN_OF_CLIENT } else { SCAN })?;
+    let mut rows = match filter.client {
+        Some(client) => statement.query(params![before, oldest, ROWS_MAX, sought_number(client.0)])?,
+        None => statement.query(params![before, oldest, ROWS_MAX])?,
+    };
     let (mut items, mut looked_at, mut last) = (Vec::new(), 0, PoolJobId(0));
     while items.len() < sought(page) as usize
         && let Some(row) = rows.next()?
@@ -79,15 +84,11 @@ fn oldest(connection: &Connection, filter: &PoolJobFilter) -> Result<i64, Fault>
 
 fn is_wanted(connection: &Connection, row: &Row<'_>, filter: &PoolJobFilter) -> Result<bool, Fault> {
     let fields = Fields::new("pool_jobs", row);
-    let client = UserId(fields.number(1)?);
-    if filter.client.is_some_and(|wanted| wanted != client) {
-        return Ok(false);
-    }
     let Some(wanted) = filter.status else {
         return Ok(true);
     };
-    let status = if !fields.is_null(2)? {
-        fields.word(2, pool_end::ended)?
+    let status = if !fields.is_null(1)? {
+        fields.word(1, pool_end::ended)?
     } else if wanted.is_ended() {
         return Ok(false);
     } else if assignment::any_live(connection, PoolJobId(fields.number(0)?))? {
@@ -112,8 +113,12 @@ fn view(connection: &Connection, row: &Row<'_>) -> Result<PoolJobView, Fault> {
     Ok(PoolJobView { job, running: false, end: Some(end), result })
 }
 
-const SCAN: &str = "SELECT j.id, j.client_user_id, e.status FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id \
+const SCAN: &str = "SELECT j.id, e.status FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id \
      WHERE j.id < ?1 AND j.id >= ?2 ORDER BY j.id DESC LIMIT ?3";
+
+const SCAN_OF_CLIENT: &str = "SELECT j.id, e.status FROM pool_jobs j INDEXED BY pool_jobs_of_client \
+     LEFT JOIN pool_ends e ON e.id = j.id \
+     WHERE j.client_user_id = ?4 AND j.id < ?1 AND j.id >= ?2 ORDER BY j.id DESC LIMIT ?3";
 
 /// How many rows one call looks at: some tens of milliseconds.
 const ROWS_MAX: u32 = 50_000;
