@@ -47,7 +47,7 @@ impl Real {
             Action::Beat { number, worker } => {
                 (About::Beat(number), PoolCommand::Beat { worker: PoolWorkerId(worker), owner }, None)
             }
-            Action::Resume { number, worker } => {
+            Action::Resume { number, worker, .. } => {
                 (About::Resume(number), PoolCommand::Resume { worker: PoolWorkerId(worker), owner }, None)
             }
             Action::Poll { number, worker, wait } => {
@@ -104,7 +104,7 @@ impl Real {
             }
             About::Key(number) => core.key_given(number, answer.map(drop), now),
             About::Beat(number) => core.beaten(number, answer.map(|_| None), now),
-            About::Resume(number) => core.resumed(number, answer.map(translate::assignments), now),
+            About::Resume(number) => core.resumed(number, answer.map(translate::started), now),
             About::Poll(number) => {
                 core.polled(number, answer.map(|reply| translate::assignments(reply).pop()), now);
             }

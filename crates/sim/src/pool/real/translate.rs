@@ -8,7 +8,7 @@ use muster_model::{
 };
 use muster_workers::pool::{
     Assignment,
-    core::{Known, Refusal, Submitted, Trouble},
+    core::{Known, Refusal, Started, Submitted, Trouble},
 };
 
 /// What came back, as the core hears it.
@@ -42,6 +42,10 @@ pub(super) fn assignments(reply: PoolReply) -> Vec<Assignment> {
         PoolReply::Assignments(handouts) => handouts.iter().map(assignment).collect(),
         _ => Vec::new(),
     }
+}
+
+pub(super) fn started(reply: PoolReply) -> Started {
+    Started::All(assignments(reply))
 }
 
 /// A repeat of the very same bytes was taken before (P8).
