@@ -31,6 +31,10 @@ pub(crate) enum ClientError {
         "the server wants a token: run `muster login` or set MUSTER_TOKEN (the server's own is in the file admin-token of its data directory)"
     )]
     Unauthorized,
+    #[error(
+        "the server does not know the token in MUSTER_TOKEN, or no longer; set another, or unset it to use your login"
+    )]
+    TokenUnknown,
     #[error("the login of {user} at {server} is over; run `muster login`")]
     LoginOver { user: String, server: String },
     #[error(transparent)]
@@ -44,7 +48,7 @@ impl ClientError {
     pub(crate) const fn exit(&self) -> Exit {
         match self {
             Self::Unreachable { .. } | Self::NotOurs { .. } => Exit::Unreachable,
-            Self::Unauthorized | Self::LoginOver { .. } => Exit::Refused,
+            Self::Unauthorized | Self::TokenUnknown | Self::LoginOver { .. } => Exit::Refused,
             Self::File(error) => error.exit(),
             Self::Refused { status, .. } => match status.as_u16() {
                 404 => Exit::NotFound,
@@ -184,6 +188,14 @@ impl Client {
         request.send().await.map_err(|error| self.unreachable(&error))
     }
 
+    /// What to do about a 401 depends on what was shown.
+    fn unauthorized(&self) -> ClientError {
+        match &*self.access() {
+            Access::Token(_) => ClientError::TokenUnknown,
+            Access::Nothing | Access::Login(..) => ClientError::Unauthorized,
+        }
+    }
+
     /// The token to show now. A login that ends soon is refreshed before.
     async fn token(&self) -> Result<Option<String>, ClientError> {
         let ageing = match &*self.access() {
@@ -240,7 +252,7 @@ impl Client {
             Ok(body) if status == StatusCode::UNAUTHORIZED && is_wrong_password(&body) => {
                 Err(refused(status, &body))
             }
-            _ if status == StatusCode::UNAUTHORIZED => Err(ClientError::Unauthorized),
+            _ if status == StatusCode::UNAUTHORIZED => Err(self.unauthorized()),
             Ok(body) => Err(refused(status, &body)),
             Err(error) => Err(self.not_ours(&format!("{status}, {error}"))),
         }
