@@ -9,7 +9,14 @@ use crate::stopwatch::Stopwatch;
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let series = match arguments.split_first() {
         None => {
-            vec![Series::Kills(KILLS), Series::Agents(KILLS), Series::Frames(FRAMES), Series::Seeds(SEEDS)]
+            vec![
+                Series::Kills(KILLS),
+                Series::Agents(KILLS),
+                Series::Frames(FRAMES),
+                Series::Pool(JOBS),
+                Series::Documents(DOCUMENTS),
+                Series::Seeds(SEEDS),
+            ]
         }
         Some((name, rest)) if name == "kills" => {
             vec![Series::Kills(options::number(rest, "--times", KILLS)?)]
@@ -19,6 +26,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }
         Some((name, rest)) if name == "frames" => {
             vec![Series::Frames(options::number(rest, "--frames", FRAMES)?)]
+        }
+        Some((name, rest)) if name == "pool" => {
+            vec![Series::Pool(options::number(rest, "--jobs", JOBS)?)]
+        }
+        Some((name, rest)) if name == "documents" => {
+            vec![Series::Documents(options::number(rest, "--documents", DOCUMENTS)?)]
         }
         Some((name, rest)) if name == "seeds" => {
             vec![Series::Seeds(options::number(rest, "--seeds", SEEDS)?)]
@@ -44,6 +57,8 @@ enum Series {
     Kills(u64),
     Agents(u64),
     Frames(u64),
+    Pool(u64),
+    Documents(u64),
     Seeds(u64),
 }
 
@@ -65,6 +80,8 @@ impl Series {
             Series::Kills(times) => format!("{times} kills"),
             Series::Agents(times) => format!("{times} kills of agents and server"),
             Series::Frames(frames) => format!("{frames} frames under fire"),
+            Series::Pool(jobs) => format!("{jobs} jobs of the pool under fire"),
+            Series::Documents(documents) => format!("{documents} documents beside python3"),
             Series::Seeds(seeds) => format!("{seeds} seeds"),
         }
     }
@@ -73,7 +90,9 @@ impl Series {
         match self {
             Series::Kills(times) => kill(*times, "kill"),
             Series::Agents(times) => kill(*times, "agent_kill"),
-            Series::Frames(frames) => render(*frames),
+            Series::Frames(frames) => under_fire("session_kill", ("MUSTER_FRAMES", *frames)),
+            Series::Pool(jobs) => under_fire("pool_worker", ("MUSTER_JOBS", *jobs)),
+            Series::Documents(documents) => under_fire("canonical", ("MUSTER_DOCUMENTS", *documents)),
             Series::Seeds(seeds) => simulate(*seeds),
         }
     }
@@ -98,11 +117,11 @@ fn kill(times: u64, test: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn render(frames: u64) -> Result<(), Failure> {
+/// Runs one end-to-end test with so much more to do.
+fn under_fire(test: &str, (variable, amount): (&str, u64)) -> Result<(), Failure> {
     process::run(&mut cargo(&["build", "--release", "-p", "muster"]))?;
-    let mut tests =
-        cargo(&["test", "-q", "-p", "muster-tests", "--test", "session_kill", "--", "--nocapture"]);
-    process::run(tests.env("MUSTER_FRAMES", frames.to_string()).env("MUSTER_BIN", process::release_binary()?))
+    let mut tests = cargo(&["test", "-q", "-p", "muster-tests", "--test", test, "--", "--nocapture"]);
+    process::run(tests.env(variable, amount.to_string()).env("MUSTER_BIN", process::release_binary()?))
 }
 
 fn simulate(seeds: u64) -> Result<(), Failure> {
@@ -116,12 +135,16 @@ usage: cargo xtask soak                     all series
        cargo xtask soak kills [--times N]   kill -9 the server N times (200)
        cargo xtask soak agents [--times N]  kill -9 agents and the server N times (200)
        cargo xtask soak frames [--frames N] render N frames while workers and the server are killed (10000)
+       cargo xtask soak pool [--jobs N]     work off N jobs while pool workers and the server are killed (2000)
+       cargo xtask soak documents [--documents N]  compare N canonical documents with python3 (100000)
        cargo xtask soak seeds [--seeds N]   simulate N seeds (100000)";
 
 const KILLS: u64 = 200;
 /// Kills of one data directory; every round looks at all that was ever acknowledged in it, so a new one begins then.
 const KILLS_PER_LIFE: u64 = 20;
 const FRAMES: u64 = 10_000;
+const JOBS: u64 = 2000;
+const DOCUMENTS: u64 = 100_000;
 const SEEDS: u64 = 100_000;
 
 #[cfg(test)]
