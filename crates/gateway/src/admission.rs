@@ -1,12 +1,13 @@
 //! What a request must be like to be passed on, apart from its token (P16, I7).
 
 use crate::problems;
-use axum::http::{HeaderMap, Method, StatusCode, header, uri::Authority};
+use axum::http::{HeaderMap, Method, StatusCode, header, request::Parts, uri::Authority};
 use muster_door::Problem;
 use std::net::IpAddr;
 
 /// Refuses what ends at a gateway, what came by a forged name and what announces too long a body.
-pub(crate) fn admit(method: &Method, headers: &HeaderMap, rules: &Rules) -> Result<(), Problem> {
+pub(crate) fn admit(parts: &Parts, rules: &Rules) -> Result<(), Problem> {
+    let Parts { method, uri, headers, .. } = parts;
     check_host(headers, &rules.hosts)?;
     if *method == Method::CONNECT || *method == Method::TRACE {
         return Err(problems::not_passed_on(method.as_str()));
@@ -18,10 +19,9 @@ pub(crate) fn admit(method: &Method, headers: &HeaderMap, rules: &Rules) -> Resu
     if headers.get_all(header::EXPECT).iter().any(|value| !is_continue(value.as_bytes())) {
         return Err(problems::unexpected());
     }
-    let length =
-        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > rules.body_limit_bytes) {
-        return Err(Problem::too_large(usize::try_from(rules.body_limit_bytes).unwrap_or(usize::MAX)));
+    let body_max = rules.body_max(uri.path(), headers);
+    if declared(headers).is_some_and(|length| length > body_max) {
+        return Err(Problem::too_large(usize::try_from(body_max).unwrap_or(usize::MAX)));
     }
     check_size(headers)
 }
@@ -33,11 +33,28 @@ pub(crate) struct Rules {
     pub(crate) body_limit_bytes: u64,
 }
 
+impl Rules {
+    /// How long a body may be: what holds a thousand jobs or results is longer than others, as it is for the
+    /// coordinator, which takes it only from a caller that says beforehand how long it is.
+    pub(crate) fn body_max(&self, path: &str, headers: &HeaderMap) -> u64 {
+        match path {
+            "/jobs/batch" | "/jobs/work" if declared(headers).is_some() => {
+                self.body_limit_bytes.saturating_mul(TIMES_AS_LONG)
+            }
+            _ => self.body_limit_bytes,
+        }
+    }
+}
+
 /// Whether a path is open to everybody. One that only begins like it is not, wherever its dots would lead.
 pub(crate) fn is_open(path: &str) -> bool {
     let has_detour = path.contains("..") || path.contains('%') || path.contains("//");
     matches!(path, "/auth/login" | "/healthz" | "/readyz" | "/openapi.json" | "/docs")
         || (path.starts_with("/docs/") && !has_detour)
+}
+
+fn declared(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// An address cannot be rebound to another machine; a name can, so it must be known.
@@ -71,17 +88,25 @@ fn check_size(headers: &HeaderMap) -> Result<(), Problem> {
 
 const HEADER_BYTES_MAX: usize = 32 * 1024;
 
+/// As for the coordinator.
+const TIMES_AS_LONG: u64 = 16;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::Request;
 
     fn status(method: Method, pairs: &[(&'static str, &str)]) -> u16 {
-        let mut headers = HeaderMap::new();
+        status_at("/x", method, pairs)
+    }
+
+    fn status_at(path: &str, method: Method, pairs: &[(&'static str, &str)]) -> u16 {
+        let (mut parts, ()) = Request::builder().method(method).uri(path).body(()).unwrap().into_parts();
         for (name, value) in pairs {
-            headers.append(*name, value.parse().unwrap());
+            parts.headers.append(*name, value.parse().unwrap());
         }
         let rules = Rules { hosts: vec!["gw.example".to_owned()], body_limit_bytes: 10 };
-        admit(&method, &headers, &rules).map_or_else(|problem| problem.status().as_u16(), |()| 200)
+        admit(&parts, &rules).map_or_else(|problem| problem.status().as_u16(), |()| 200)
     }
 
     /// P16: no tunnel, no change of protocol and no unknown expectation passes.
@@ -101,6 +126,18 @@ mod tests {
         assert_eq!(status(Method::POST, &[("content-length", "10")]), 200);
         assert_eq!(status(Method::POST, &[("content-length", "11")]), 413);
         assert_eq!(status(Method::GET, &[("x", &"y".repeat(HEADER_BYTES_MAX))]), 431);
+    }
+
+    /// P16, I9: what holds many jobs or results may be as long as the coordinator lets it be, if its length is said.
+    #[test]
+    fn batches_may_be_longer() {
+        for path in ["/jobs/batch", "/jobs/work"] {
+            assert_eq!(status_at(path, Method::POST, &[("content-length", "160")]), 200, "{path}");
+            assert_eq!(status_at(path, Method::POST, &[("content-length", "161")]), 413, "{path}");
+        }
+        assert_eq!(status_at("/jobs/batch/x", Method::POST, &[("content-length", "160")]), 413);
+        let rules = Rules { hosts: Vec::new(), body_limit_bytes: 10 };
+        assert_eq!(rules.body_max("/jobs/batch", &HeaderMap::new()), 10);
     }
 
     /// I7: a name that an attacker's DNS points here is refused.

@@ -14,7 +14,7 @@ use crate::{
 use axum::{
     body::Body,
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, uri::PathAndQuery},
+    http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request, uri::PathAndQuery},
 };
 use muster_door::{Peer, Problem, bearer, request_id};
 use std::{sync::Arc, time::Duration};
@@ -25,17 +25,17 @@ pub(crate) async fn pass(
     State(gateway): State<Arc<Parts>>,
     request: Request,
 ) -> Result<Response<Body>, Problem> {
-    let peer = request.extensions().get::<Peer>().copied();
-    if let Some(Peer(Some(address))) = peer {
-        gateway.limiter.count_address(address, Instant::now())?;
+    if let Some(Peer(Some(address))) = request.extensions().get() {
+        gateway.limiter.count_address(*address, Instant::now())?;
     }
-    admit(request.method(), request.headers(), &gateway.rules)?;
+    let (parts, body) = request.into_parts();
+    admit(&parts, &gateway.rules)?;
     let place = Arc::clone(&gateway.room).try_acquire_owned();
     let place = place.map_err(|_full| Problem::busy("too many requests are under way; try again"))?;
-    if !is_open(request.uri().path()) {
-        check_token(&gateway, request.headers()).await?;
+    if !is_open(parts.uri.path()) {
+        check_token(&gateway, &parts.headers).await?;
     }
-    let answer = delivery(&gateway, request, peer)?.deliver(&gateway.coordinators).await?;
+    let answer = delivery(&gateway, parts, body)?.deliver(&gateway.coordinators).await?;
     passed_on(answer, place)
 }
 
@@ -72,13 +72,14 @@ async fn ask(gateway: Arc<Parts>, token: String) -> Standing {
     }
 }
 
-fn delivery(gateway: &Parts, request: Request, peer: Option<Peer>) -> Result<Delivery, Problem> {
-    let (parts, body) = request.into_parts();
+fn delivery(gateway: &Parts, parts: request::Parts, body: Body) -> Result<Delivery, Problem> {
+    let peer = parts.extensions.get::<Peer>().copied();
+    let length_max = gateway.rules.body_max(parts.uri.path(), &parts.headers);
     let path = parts.uri.path_and_query().filter(|path| path.as_str().starts_with('/')).cloned();
     let path = path.ok_or_else(|| Problem::bad_request("the target must be a path"))?;
     let headers = outgoing(&parts.headers, peer, request_id(&parts.headers));
     let head = Head { method: parts.method, path, headers };
-    let source = Source::new(body, gateway.rules.body_limit_bytes, may_repeat(&head));
+    let source = Source::new(body, length_max, may_repeat(&head));
     Ok(Delivery { head, source, answer_max: gateway.answer_max })
 }
 

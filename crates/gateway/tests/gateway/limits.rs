@@ -68,6 +68,31 @@ async fn a_long_body_is_refused() {
     assert!(!body.contains("0\r\n\r\n"), "{body}");
 }
 
+/// P16, I9: many jobs or results at once may be sixteen times as long, if their length is said; it is passed on.
+#[tokio::test]
+async fn a_batch_may_be_longer() {
+    let mut coordinator = Standin::start().await;
+    let stage = Stage::with(Settings { body_limit_bytes: 10, ..Settings::default() }, &[&coordinator]).await;
+    for path in ["/jobs/batch", "/jobs/work"] {
+        let bytes = request(&format!("POST {path}"), "Content-Length: 160\r\n") + &"x".repeat(160);
+        let (answer, ()) = tokio::join!(stage.exchange(&bytes), async {
+            let mut call = coordinator.call().await;
+            assert_eq!(call.header("content-length"), Some("160"));
+            call.body_until(&"x".repeat(160)).await;
+            call.answer("200 OK", "", "").await;
+        });
+        assert_eq!(status(&answer), 200, "{path}");
+        let longer = request(&format!("POST {path}"), "Content-Length: 161\r\n");
+        assert_eq!(status(&stage.exchange(&longer).await), 413, "{path}");
+
+        let unsaid = request(&format!("POST {path}"), "Transfer-Encoding: chunked\r\n")
+            + "8\r\n12345678\r\n8\r\n12345678\r\n0\r\n\r\n";
+        let (answer, _) =
+            tokio::join!(stage.exchange(&unsaid), async { coordinator.call().await.until_closed().await });
+        assert_eq!(status(&answer), 413, "{path}");
+    }
+}
+
 /// I9: long heads are refused.
 #[tokio::test]
 async fn a_long_head_is_refused() {
