@@ -41,6 +41,7 @@ impl Rules {
             "/jobs/batch" | "/jobs/work" if declared(headers).is_some() => {
                 self.body_limit_bytes.saturating_mul(TIMES_AS_LONG)
             }
+            _ if is_open(path) => self.body_limit_bytes.min(OPEN_BODY_MAX),
             _ => self.body_limit_bytes,
         }
     }
@@ -87,6 +88,9 @@ fn check_size(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 const HEADER_BYTES_MAX: usize = 32 * 1024;
+
+/// Of strangers: a name and a password.
+const OPEN_BODY_MAX: u64 = 8 * 1024;
 
 /// As for the coordinator.
 const TIMES_AS_LONG: u64 = 16;
@@ -138,6 +142,15 @@ mod tests {
         assert_eq!(status_at("/jobs/batch/x", Method::POST, &[("content-length", "160")]), 413);
         let rules = Rules { hosts: Vec::new(), body_limit_bytes: 10 };
         assert_eq!(rules.body_max("/jobs/batch", &HeaderMap::new()), 10);
+    }
+
+    /// I9: strangers send little.
+    #[test]
+    fn open_paths_take_little() {
+        let rules = Rules { hosts: Vec::new(), body_limit_bytes: 1 << 20 };
+        assert_eq!(rules.body_max("/auth/login", &HeaderMap::new()), OPEN_BODY_MAX);
+        assert_eq!(rules.body_max("/jobs", &HeaderMap::new()), 1 << 20);
+        assert_eq!(status_at("/auth/login", Method::POST, &[("content-length", "11")]), 413);
     }
 
     /// I7: a name that an attacker's DNS points here is refused.

@@ -17,6 +17,8 @@ pub(crate) struct Delivery {
     pub(crate) source: Source,
     /// From the last piece of the body to the head of the answer.
     pub(crate) answer_max: Duration,
+    /// When it is given up, however far it came.
+    pub(crate) until: Option<Instant>,
 }
 
 impl Delivery {
@@ -58,13 +60,18 @@ impl Delivery {
             }
             // A piece of the body that came meanwhile moved it.
             if self.due() <= Instant::now() {
-                return Err(problems::no_answer());
+                return Err(if self.source.is_whole() {
+                    problems::no_answer()
+                } else {
+                    problems::too_slow()
+                });
             }
         }
     }
 
     fn due(&self) -> Instant {
-        self.source.moved_at() + self.answer_max
+        let due = self.source.moved_at() + self.answer_max;
+        self.until.map_or(due, |until| until.min(due))
     }
 
     fn blame(&self, fault: Fault) -> Problem {

@@ -13,7 +13,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::net::TcpListener;
 
 /// What an operator may set about a gateway.
 #[derive(Clone, Debug)]
@@ -22,14 +22,16 @@ pub struct Settings {
     pub rates: Rates,
     /// Longer bodies are refused while they pass.
     pub body_limit_bytes: u64,
-    /// More requests at once are turned away; one that waits or streams counts until its end.
+    /// More requests at once are turned away, as is one caller with more than an eighth of them; one that waits or streams counts until its end.
     pub requests_max: usize,
-    /// More connections at once are closed as they come.
+    /// More connections at once are closed as they come, as are those of an address that has an eighth of them.
     pub connections_max: usize,
     /// Names, beside IP addresses and `localhost`, under which callers may address the gateway (I7).
     pub hosts: Vec<String>,
     /// How long the coordinator may take to begin an answer; more than any long poll.
     pub answer_max: Duration,
+    /// How long a request that needs no token may last, its body and its answer included.
+    pub open_max: Duration,
     /// For how long a token that the coordinator knows is not asked about again.
     pub known_for: Duration,
     /// For how long one that it does not know is not.
@@ -56,9 +58,13 @@ pub(crate) struct Parts {
     pub(crate) tokens: Tokens,
     pub(crate) limiter: Limiter,
     connections: Places,
-    pub(crate) room: Arc<Semaphore>,
+    /// For requests, by address.
+    pub(crate) room: Places,
+    /// For requests, by token.
+    pub(crate) room_of_keys: Places,
     pub(crate) rules: Rules,
     pub(crate) answer_max: Duration,
+    pub(crate) open_max: Duration,
     is_closing: AtomicBool,
 }
 
@@ -73,15 +79,17 @@ impl Gateway {
         }
         // Where addresses are not told apart, as behind a proxy, one of them is everybody.
         let places = if settings.rates.per_address == 0 { Places::unshared } else { Places::shared };
-        let requests_max = settings.requests_max.min(Semaphore::MAX_PERMITS);
+        let requests_max = settings.requests_max;
         Ok(Self(Arc::new(Parts {
             coordinators: Coordinators::new(coordinators)?,
             tokens: Tokens::new(settings.known_for, settings.unknown_for, requests_max),
             limiter: Limiter::new(settings.rates),
             connections: places(settings.connections_max),
-            room: Arc::new(Semaphore::new(requests_max)),
+            room: places(requests_max),
+            room_of_keys: Places::shared(requests_max),
             rules: Rules { hosts: settings.hosts, body_limit_bytes: settings.body_limit_bytes },
             answer_max: settings.answer_max,
+            open_max: settings.open_max,
             is_closing: AtomicBool::new(false),
         })))
     }
@@ -122,6 +130,7 @@ impl Default for Settings {
             connections_max: 16_384,
             hosts: Vec::new(),
             answer_max: Duration::from_mins(2),
+            open_max: Duration::from_mins(1),
             known_for: Duration::from_secs(2),
             unknown_for: Duration::from_secs(1),
         }

@@ -2,11 +2,13 @@
 
 use crate::{
     admission::{admit, is_open},
-    answer::passed_on,
+    answer::{Stay, passed_on},
     coordinators::{Head, status_of},
     deliver::{Delivery, may_repeat},
     gateway::Parts,
+    places::Place,
     problems,
+    rates::hash_of,
     request_headers::outgoing,
     source::Source,
     tokens::Standing,
@@ -25,22 +27,25 @@ pub(crate) async fn pass(
     State(gateway): State<Arc<Parts>>,
     request: Request,
 ) -> Result<Response<Body>, Problem> {
-    if let Some(Peer(Some(address))) = request.extensions().get() {
-        gateway.limiter.count_address(*address, Instant::now())?;
-    }
+    let peer = request.extensions().get().and_then(|peer: &Peer| peer.0);
+    let address = peer.ok_or_else(|| Problem::internal(&"a request from nowhere"))?;
+    gateway.limiter.count_address(address, Instant::now())?;
     let (parts, body) = request.into_parts();
     admit(&parts, &gateway.rules)?;
-    let place = Arc::clone(&gateway.room).try_acquire_owned();
-    let place = place.map_err(|_full| Problem::busy("too many requests are under way; try again"))?;
-    if !is_open(parts.uri.path()) {
-        check_token(&gateway, &parts.headers).await?;
+    let mut stay = Stay { places: vec![gateway.room.take_for(address)?], until: None };
+    if is_open(parts.uri.path()) {
+        stay.until = Some(Instant::now() + gateway.open_max);
+    } else {
+        stay.places.push(check_token(&gateway, &parts.headers).await?);
     }
-    let answer = delivery(&gateway, parts, body)?.deliver(&gateway.coordinators).await?;
-    passed_on(answer, place)
+    let delivery = Delivery { until: stay.until, ..delivery(&gateway, parts, body)? };
+    let answer = delivery.deliver(&gateway.coordinators).await?;
+    passed_on(answer, stay)
 }
 
-/// Asks whether the coordinator knows the token, and only then counts it: nobody can use up another's rate by guessing.
-async fn check_token(gateway: &Arc<Parts>, headers: &HeaderMap) -> Result<(), Problem> {
+/// Asks whether the coordinator knows the token, and only then counts it: nobody can use up another's rate or places by
+/// guessing.
+async fn check_token(gateway: &Arc<Parts>, headers: &HeaderMap) -> Result<Place, Problem> {
     let token = bearer(headers).ok_or_else(problems::invalid_token)?;
     let asking = || ask(Arc::clone(gateway), token.to_owned());
     match gateway.tokens.standing(token, asking).await {
@@ -48,7 +53,8 @@ async fn check_token(gateway: &Arc<Parts>, headers: &HeaderMap) -> Result<(), Pr
         Standing::Unknown => return Err(problems::invalid_token()),
         Standing::Unclear(problem) => return Err(problem),
     }
-    Ok(gateway.limiter.count_key(token, Instant::now())?)
+    gateway.limiter.count_key(token, Instant::now())?;
+    Ok(gateway.room_of_keys.take(hash_of(token))?)
 }
 
 async fn ask(gateway: Arc<Parts>, token: String) -> Standing {
@@ -59,7 +65,7 @@ async fn ask(gateway: Arc<Parts>, token: String) -> Standing {
     let headers = [(header::AUTHORIZATION, authorization)].into_iter().collect();
     let head = Head { method: Method::GET, path: PathAndQuery::from_static("/auth/me"), headers };
     let source = Source::new(Body::empty(), 0, true);
-    match (Delivery { head, source, answer_max: ASK_MAX }).deliver(&gateway.coordinators).await {
+    match (Delivery { head, source, answer_max: ASK_MAX, until: None }).deliver(&gateway.coordinators).await {
         Err(problem) => Standing::Unclear(problem),
         Ok(answer) => match status_of(answer).await {
             StatusCode::OK => Standing::Known,
@@ -80,7 +86,7 @@ fn delivery(gateway: &Parts, parts: request::Parts, body: Body) -> Result<Delive
     let headers = outgoing(&parts.headers, peer, request_id(&parts.headers));
     let head = Head { method: parts.method, path, headers };
     let source = Source::new(body, length_max, may_repeat(&head));
-    Ok(Delivery { head, source, answer_max: gateway.answer_max })
+    Ok(Delivery { head, source, answer_max: gateway.answer_max, until: None })
 }
 
 /// A question that anybody can answer at once.

@@ -1,6 +1,7 @@
 //! Places that callers take and give back, of which nobody gets more than a share (P16, I9).
 
-use crate::rates::network_of;
+use crate::{problems, rates::network_of};
+use muster_door::Problem;
 use std::{
     collections::HashMap,
     net::IpAddr,
@@ -73,6 +74,16 @@ impl Places {
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl From<Full> for Problem {
+    /// Whoever has its share is told so; when all are taken, it is nobody's fault.
+    fn from(full: Full) -> Self {
+        match full {
+            Full::All => Self::busy("too many requests are under way; try again"),
+            Full::Share => problems::share_taken(),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn invalid_token() -> Problem {
         .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"muster\""))
 }
 
-/// 408: the body came too slowly.
+/// 408: the body came too slowly, or not all of it in time.
 pub(crate) fn too_slow() -> Problem {
     let title = "The body came too slowly";
     Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", title, "send the body without long pauses")
@@ -26,6 +26,12 @@ pub(crate) fn too_slow() -> Problem {
 pub(crate) fn unexpected() -> Problem {
     let title = "The expectation cannot be met";
     Problem::new(StatusCode::EXPECTATION_FAILED, "expectation", title, "Expect may be 100-continue only")
+}
+
+/// 429: this caller has as many requests under way as one caller may.
+pub(crate) fn share_taken() -> Problem {
+    let detail = "too many requests from this address, or with this token, are under way; let some end first";
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many", "Too many requests", detail).retry_after(1)
 }
 
 /// 501: something of HTTP that ends at a gateway.

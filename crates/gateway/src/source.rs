@@ -85,6 +85,12 @@ impl Source {
         usize::try_from(self.lock().length_max).unwrap_or(usize::MAX)
     }
 
+    /// Whether all of it came.
+    pub(crate) fn is_whole(&self) -> bool {
+        let reading = self.lock();
+        reading.is_over || reading.body.is_end_stream()
+    }
+
     /// When the last piece came.
     pub(crate) fn moved_at(&self) -> Instant {
         self.lock().moved_at

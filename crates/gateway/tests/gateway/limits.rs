@@ -126,6 +126,74 @@ async fn so_many_requests_are_under_way() {
     assert_eq!(status(&answer), 200);
 }
 
+/// P16, I9: one address has an eighth of the places for requests, with or without tokens.
+#[tokio::test]
+async fn an_address_has_so_many_places() {
+    let mut coordinator = Standin::start().await;
+    let stage = Stage::with(Settings { requests_max: 16, ..Settings::default() }, &[&coordinator]).await;
+    let mut waiting = Vec::new();
+    for (path, token) in [("GET /docs/scalar.js", "good-a"), ("POST /jobs/poll", "good-b")] {
+        let mut caller = stage.caller().await;
+        caller.send(&request(path, &format!("Authorization: Bearer {token}\r\n"))).await;
+        waiting.push((caller, coordinator.call().await));
+    }
+    let answer = stage.exchange(request("GET /jobs", "Authorization: Bearer good-c\r\n")).await;
+    assert_eq!(status(&answer), 429);
+    assert_eq!(header(&answer, "retry-after"), Some("1"));
+    let (mut caller, call) = waiting.pop().unwrap();
+    call.answer("200 OK", "", "").await;
+    caller.rest().await;
+    let (answer, ()) = tokio::join!(stage.exchange(request("GET /jobs", "")), async {
+        coordinator.call().await.answer("200 OK", "", "").await;
+    });
+    assert_eq!(status(&answer), 200);
+}
+
+/// P16, I9: one token has an eighth of the places, from wherever; others have theirs.
+#[tokio::test]
+async fn a_token_has_so_many_places() {
+    let mut coordinator = Standin::start().await;
+    let rates = Rates { per_address: 0, ..Rates::default() };
+    let settings = Settings { rates, requests_max: 16, ..Settings::default() };
+    let stage = Stage::with(settings, &[&coordinator]).await;
+    let poll = |token: &str| request("POST /jobs/poll", &format!("Authorization: Bearer {token}\r\n"));
+    let mut waiting = Vec::new();
+    for _ in 0..2 {
+        let mut caller = stage.caller().await;
+        caller.send(&poll("good-a")).await;
+        waiting.push((caller, coordinator.call().await));
+    }
+    assert_eq!(status(&stage.exchange(poll("good-a")).await), 429);
+    let (answer, ()) = tokio::join!(stage.exchange(poll("good-b")), async {
+        coordinator.call().await.answer("200 OK", "", "").await;
+    });
+    assert_eq!(status(&answer), 200);
+}
+
+/// P16, I9: strangers send little, and have so much time for all of it.
+#[tokio::test]
+async fn a_stranger_has_little_time() {
+    let mut coordinator = Standin::start().await;
+    let open_max = std::time::Duration::from_millis(50);
+    let stage = Stage::with(Settings { open_max, ..Settings::default() }, &[&coordinator]).await;
+    let long = request("POST /auth/login", "Content-Length: 8193\r\n");
+    assert_eq!(status(&stage.exchange(&long).await), 413);
+    let unfinished = request("POST /auth/login", "Content-Length: 10\r\n") + "12345";
+    assert_eq!(status(&stage.exchange(&unfinished).await), 408);
+    assert_eq!(status(&stage.exchange(request("GET /openapi.json", "")).await), 504);
+
+    let mut reading = stage.caller().await;
+    reading.send(&request("GET /docs", "")).await;
+    let mut call = loop {
+        let call = coordinator.call().await;
+        if call.line().starts_with("GET /docs ") {
+            break call;
+        }
+    };
+    call.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n").await;
+    assert!(!reading.rest().await.contains("0\r\n\r\n"));
+}
+
 /// P16, I9: one address has an eighth of the connections; one more is closed at once, and those that end make room.
 #[tokio::test]
 async fn an_address_has_so_many_connections() {
