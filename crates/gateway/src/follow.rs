@@ -3,10 +3,11 @@
 use crate::{head::Flaw, limit::is_probe, problems, screen::Verdict};
 use axum::{
     extract::Request,
+    http::{HeaderValue, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use muster_door::{REQUEST_ID, request_id};
+use muster_door::{Problem, REQUEST_ID, request_id};
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -32,7 +33,17 @@ pub(crate) async fn follow(mut request: Request, next: Next) -> Response {
         }
     });
     response.headers_mut().insert(REQUEST_ID, id);
+    guard(&mut response);
     response
+}
+
+/// Has the gateway's own refusals be neither kept nor taken for something else. What was passed on is the coordinator's.
+fn guard(response: &mut Response) {
+    if response.extensions().get::<Problem>().is_some() {
+        let headers = response.headers_mut();
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
 }
 
 /// Lets a request through if its head was found to have one meaning.

@@ -4,7 +4,7 @@ use crate::{
     CoordinatorUrl, Limiter, Rates, admission::Rules, client::TlsError, coordinators::Coordinators,
     follow::follow, listen::listen, pass::pass, places::Places, problems, tokens::Tokens,
 };
-use axum::{Router, extract::State, middleware::from_fn, routing::get};
+use axum::{Router, extract::State, http::Method, middleware::from_fn, routing::get};
 use muster_door::Problem;
 use std::{
     sync::{
@@ -115,6 +115,7 @@ impl Gateway {
         Router::new()
             .route("/healthz", get(async || "ok\n"))
             .route("/readyz", get(readyz))
+            .method_not_allowed_fallback(async |method: Method| Problem::method_not_allowed(method.as_str()))
             .fallback(pass)
             .layer(from_fn(follow))
             .with_state(Arc::clone(&self.0))

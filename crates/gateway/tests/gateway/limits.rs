@@ -93,6 +93,34 @@ async fn a_batch_may_be_longer() {
     }
 }
 
+/// I9: the gateway's own refusals have one form, and are neither kept nor guessed at; answers that pass stay as they are.
+#[tokio::test]
+async fn refusals_have_one_form() {
+    let mut coordinator = Standin::start().await;
+    let stage = Stage::with(Settings { body_limit_bytes: 10, ..Settings::default() }, &[&coordinator]).await;
+    for (bytes, wanted) in [
+        (request("GET /jobs", "Host: again\r\n"), 400),
+        (request("GET /jobs", "Authorization: Bearer bad\r\n"), 401),
+        (request("GET /jobs", "").replace("127.0.0.1", "evil.example"), 403),
+        (request("POST /healthz", ""), 405),
+        (request("POST /jobs", "Content-Length: 11\r\n"), 413),
+        (request("GET /jobs", "Expect: much\r\n"), 417),
+        (request("GET /jobs", &format!("X: {}\r\n", "y".repeat(33_000))), 431),
+        (request("TRACE /jobs", ""), 501),
+    ] {
+        let answer = stage.exchange(&bytes).await;
+        assert_eq!(status(&answer), wanted, "{bytes}");
+        assert_eq!(header(&answer, "content-type"), Some("application/problem+json"), "{wanted}");
+        assert_eq!(header(&answer, "x-content-type-options"), Some("nosniff"), "{wanted}");
+        assert_eq!(header(&answer, "cache-control"), Some("no-store"), "{wanted}");
+    }
+    let (answer, ()) = tokio::join!(stage.exchange(request("GET /jobs", "")), async {
+        coordinator.call().await.answer("404 Not Found", "Cache-Control: max-age=1\r\n", "").await;
+    });
+    assert_eq!(header(&answer, "cache-control"), Some("max-age=1"));
+    assert_eq!(header(&answer, "x-content-type-options"), None);
+}
+
 /// I9: long heads are refused.
 #[tokio::test]
 async fn a_long_head_is_refused() {
