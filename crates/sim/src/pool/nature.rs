@@ -35,7 +35,7 @@ pub(super) struct Draft {
 impl Nature {
     pub(super) fn draw(is_in_pact: bool, scene: &mut Scene) -> Self {
         let odd = scene.plan.pool.as_ref().map_or(0, |plan| plan.odd);
-        let kinds = [Self::Slow, Self::Replaying, Self::Lying, Self::Forging, Self::Idle];
+        let kinds = [Self::Slow, Self::Slow, Self::Replaying, Self::Lying, Self::Forging, Self::Idle];
         match is_in_pact {
             true => Self::Pact,
             false if scene.dice.chance(odd) => scene.dice.pick(&kinds).copied().unwrap_or(Self::Lying),

@@ -14,6 +14,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Work {
     handout: PoolHandout,
+    /// It has said nothing for long, and shows that it lives before it hands in.
+    is_silent: bool,
     /// What came of it, while that is not answered.
     result: Option<Arc<PoolResult>>,
 }
@@ -46,7 +48,10 @@ impl Plain {
     }
 
     fn take(&mut self, handout: PoolHandout, scene: &mut Scene) {
-        self.works.insert(handout.assignment, Work { handout, result: None });
+        self.works.insert(
+            handout.assignment,
+            Work { handout, is_silent: self.rig.nature == Nature::Slow, result: None },
+        );
         scene.overheard.push(handout);
         let lease = scene.plan.settings.pool.lease.0.min(60_000);
         let span = match self.rig.nature {
@@ -64,15 +69,23 @@ impl Plain {
         let Some(work) = self.works.get(&id).filter(|work| work.result.is_none()) else {
             return;
         };
-        let draft = self.draft(&work.handout, scene);
-        if let Some(worker) = self.id.filter(|_| self.is_silent(scene)) {
-            self.show_life(worker, scene);
+        if let Some(worker) = self.id.filter(|_| work.is_silent && !scene.calm) {
+            return self.speak_first((worker, id), scene);
         }
+        let draft = self.draft(&work.handout, scene);
         let result = result(draft, scene);
         if let Some(work) = self.works.get_mut(&id) {
             work.result = Some(result);
         }
         self.hand_in(id, scene);
+    }
+
+    fn speak_first(&mut self, (worker, id): (PoolWorkerId, AssignmentId), scene: &mut Scene) {
+        self.show_life(worker, scene);
+        if let Some(work) = self.works.get_mut(&id) {
+            work.is_silent = false;
+            self.rig.plan(scene, (50, 1_000), Chore::Done(id));
+        }
     }
 
     pub(super) fn hand_in(&mut self, id: AssignmentId, scene: &mut Scene) {
