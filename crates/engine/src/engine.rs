@@ -10,9 +10,8 @@ use crate::{
 };
 use alloc::{vec, vec::Vec};
 use muster_model::{
-    Change, Command, Effect, Event, Explanation, FrameQuery, FrameView, JobStatus, Key, Name, Outcome,
-    PoolCause, PoolJobId, PoolStatus, PoolWorkerId, Pull, Rejection, Reply, ReportKind, Settings, Subject,
-    TaskId, TaskRecord, Timestamp,
+    Change, Command, Event, Explanation, JobStatus, Key, Name, Outcome, PoolWorkerId, Pull, Rejection, Reply,
+    ReportKind, Settings, Subject, TaskId, TaskRecord, Timestamp,
 };
 
 /// Timers followed in one command at most; the rest is due at once.
@@ -125,25 +124,9 @@ impl Engine {
         changes
     }
 
-    /// What must happen outside once the changes taken before are durable.
-    pub fn take_effects(&mut self) -> Vec<Effect> {
-        self.state.farm.take_effects()
-    }
-
-    /// What memory knows of sessions beyond the store.
-    #[must_use]
-    pub fn frame_view(&self, query: &FrameQuery, now: Timestamp) -> FrameView {
-        self.state.farm.view(query, now)
-    }
-
     /// The signs of life since the last call.
     pub fn take_sightings(&mut self) -> Vec<(Name, Timestamp)> {
         self.state.take_sightings()
-    }
-
-    /// The signs of life of the pool's workers since the last call.
-    pub fn take_pool_sightings(&mut self) -> Vec<(PoolWorkerId, Timestamp)> {
-        self.state.pool.take_sightings()
     }
 
     /// Whose waiting requests should be decided again since the last call.
@@ -156,26 +139,6 @@ impl Engine {
         let workers = woken.into_iter().map(|ix| self.state.workers[ix].name.clone()).collect();
         let (renderers, members) = (self.state.farm.take_woken(), self.state.pool.take_woken());
         Woken { all, workers, renderers, members }
-    }
-
-    /// Tells that a request of a simulation worker waits for a range from now on.
-    pub fn begin_asking(&mut self, worker: &Name) {
-        self.state.farm.begin_asking(worker);
-    }
-
-    /// Tells that it was answered or given up.
-    pub fn end_asking(&mut self, worker: &Name) {
-        self.state.farm.end_asking(worker);
-    }
-
-    /// Tells that a request of a worker of the pool waits for work from now on.
-    pub fn begin_polling(&mut self, worker: PoolWorkerId) {
-        self.state.pool.begin_asking(worker);
-    }
-
-    /// Tells that it was answered or given up.
-    pub fn end_polling(&mut self, worker: PoolWorkerId, now: Timestamp) {
-        self.state.pool.end_asking(worker, now);
     }
 
     /// Tells that a request of a worker waits for work from now on: the worker is there while it does (N15).
@@ -213,18 +176,6 @@ impl Engine {
     #[must_use]
     pub fn explain(&self, subject: Subject, now: Timestamp) -> Option<Explanation> {
         crate::explain::explain(&self.state, subject, now)
-    }
-
-    /// The pool, counted.
-    #[must_use]
-    pub fn pool_status(&self) -> PoolStatus {
-        self.state.pool.status()
-    }
-
-    /// Why a job of the pool is not done yet; `None` when memory does not know it.
-    #[must_use]
-    pub fn explain_pool(&self, job: PoolJobId) -> Option<PoolCause> {
-        self.state.pool.explain(job)
     }
 
     /// A task as it stands; `None` when memory does not know it.

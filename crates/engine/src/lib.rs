@@ -12,6 +12,7 @@ extern crate alloc;
 
 mod accounts;
 mod apply;
+mod beside;
 mod decide;
 mod engine;
 mod explain;

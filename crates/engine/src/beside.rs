@@ -1,0 +1,57 @@
+//! What the coordinator asks of sessions and the pool, which stand beside the devices.
+
+use crate::Engine;
+use alloc::vec::Vec;
+use muster_model::{
+    Effect, FrameQuery, FrameView, Name, PoolCause, PoolJobId, PoolStatus, PoolWorkerId, Timestamp,
+};
+
+impl Engine {
+    /// What must happen outside once the changes taken before are durable.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        self.state.farm.take_effects()
+    }
+
+    /// What memory knows of sessions beyond the store.
+    #[must_use]
+    pub fn frame_view(&self, query: &FrameQuery, now: Timestamp) -> FrameView {
+        self.state.farm.view(query, now)
+    }
+
+    /// The signs of life of the pool's workers since the last call.
+    pub fn take_pool_sightings(&mut self) -> Vec<(PoolWorkerId, Timestamp)> {
+        self.state.pool.take_sightings()
+    }
+
+    /// Tells that a request of a simulation worker waits for a range from now on.
+    pub fn begin_asking(&mut self, worker: &Name) {
+        self.state.farm.begin_asking(worker);
+    }
+
+    /// Tells that it was answered or given up.
+    pub fn end_asking(&mut self, worker: &Name) {
+        self.state.farm.end_asking(worker);
+    }
+
+    /// Tells that a request of a worker of the pool waits for work from now on.
+    pub fn begin_polling(&mut self, worker: PoolWorkerId) {
+        self.state.pool.begin_asking(worker);
+    }
+
+    /// Tells that it was answered or given up.
+    pub fn end_polling(&mut self, worker: PoolWorkerId, now: Timestamp) {
+        self.state.pool.end_asking(worker, now);
+    }
+
+    /// The pool, counted.
+    #[must_use]
+    pub fn pool_status(&self) -> PoolStatus {
+        self.state.pool.status()
+    }
+
+    /// Why a job of the pool is not done yet; `None` when memory does not know it.
+    #[must_use]
+    pub fn explain_pool(&self, job: PoolJobId) -> Option<PoolCause> {
+        self.state.pool.explain(job)
+    }
+}
