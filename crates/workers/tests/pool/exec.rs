@@ -2,7 +2,7 @@
 
 use crate::scene::{Cast, Scene};
 use serde_json::{Value, json};
-use std::{fs, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
 /// What comes of an assignment that this script executes.
 async fn outcome(script: &'static str) -> Value {
@@ -50,6 +50,57 @@ async fn a_failing_program_fails_its_assignment() {
         let error = outcome(script).await["error_message"].as_str().unwrap().to_owned();
         assert!(error.starts_with(expected), "{script}: {error}");
     }
+}
+
+/// P16: a program that ends with a code that shells use for one that could not be started fails its assignment.
+#[tokio::test]
+async fn a_code_of_shells_is_the_programs_own() {
+    for (script, expected) in [
+        ("exit 125", "sh ended with 125"),
+        ("echo cannot start x >&2; exit 126", "sh ended with 126"),
+        ("no-such-program", "sh ended with 127"),
+    ] {
+        let error = outcome(script).await["error_message"].as_str().unwrap().to_owned();
+        assert!(error.starts_with(expected), "{script}: {error}");
+    }
+}
+
+/// P16: a program that cannot be started is this machine's fault: the job does not fail, and is executed when it can be.
+#[tokio::test]
+async fn a_program_that_cannot_be_started_fails_no_job() {
+    let mut scene = Scene::start(Cast { program: Some("program"), ..Cast::default() }).await;
+    scene.server.hand_out(65, json!({}));
+    scene.server.hand_out(129, json!({}));
+    scene.report.wait_for(|report| report.state == "cannot execute").await.unwrap();
+    let counts = |desk: &crate::server::Desk| (desk.queue.len(), desk.results.len());
+    assert_eq!(counts(&scene.server.desk()), (1, 0));
+    let (draft, program) = (scene.directory.path().join("draft"), scene.directory.path().join("program"));
+    fs::write(&draft, "#!/bin/sh\necho '{}'\n").unwrap();
+    fs::set_permissions(&draft, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::rename(draft, program).unwrap();
+    for id in [65, 129] {
+        assert_eq!(scene.server.result(id).await["output"], json!({}));
+    }
+}
+
+/// P16: so is a directory that cannot be made.
+#[tokio::test]
+async fn a_directory_that_cannot_be_made_fails_no_job() {
+    let mut scene = Scene::exec("echo '{}'").await;
+    let scratch = scene.directory.path().join("spool/work");
+    fs::write(&scratch, "in the way").unwrap();
+    scene.server.hand_out(65, json!({}));
+    scene.report.wait_for(|report| report.state == "cannot execute").await.unwrap();
+    fs::remove_file(scratch).unwrap();
+    assert_eq!(scene.server.result(65).await["output"], json!({}));
+}
+
+/// P16: what a client pays for is nobody else's to read on the machine.
+#[tokio::test]
+async fn payloads_are_for_the_worker_only() {
+    let result =
+        outcome("printf '{\"modes\":\"%s\"}' \"$(stat -c %a .. . payload.json | tr '\\n' ' ')\"").await;
+    assert_eq!(result["output"]["modes"], "700 700 600 ");
 }
 
 /// P16: a program that takes too long is ended with all its children, and its assignment fails.

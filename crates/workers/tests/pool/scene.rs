@@ -28,6 +28,8 @@ pub(crate) struct Cast {
     pub(crate) timeout: Duration,
     /// A script that a shell runs; without it the built-in handler is used.
     pub(crate) script: Option<&'static str>,
+    /// A file in the directory that is run in the place of a script.
+    pub(crate) program: Option<&'static str>,
     pub(crate) password: &'static str,
     pub(crate) rotate: bool,
 }
@@ -39,6 +41,7 @@ impl Default for Cast {
             grace: Millis(30_000),
             timeout: Duration::from_secs(60),
             script: None,
+            program: None,
             password: "pass",
             rotate: false,
         }
@@ -133,11 +136,17 @@ fn link(url: &str, password: &str) -> Server {
 }
 
 fn handler(directory: &Path, cast: &Cast) -> Handler {
-    let Some(script) = cast.script else { return Handler::BuiltIn };
+    let shell =
+        |script: &str| ["sh", "-c", script, "sh", directory.to_str().unwrap()].map(str::to_owned).to_vec();
+    let argv = match (cast.script, cast.program) {
+        (Some(script), _) => shell(script),
+        (None, Some(program)) => vec![directory.join(program).to_str().unwrap().to_owned()],
+        (None, None) => return Handler::BuiltIn,
+    };
     let spool = directory.join("spool");
     let lock = Options::guard_lock(&spool);
     Handler::Exec(Exec {
-        argv: ["sh", "-c", script, "sh", directory.to_str().unwrap()].map(str::to_owned).to_vec(),
+        argv,
         guards: Guards { program: worker_binary(), args: vec!["guard".into()], lock },
         scratch: Options::scratch(&spool),
         timeout: cast.timeout,

@@ -59,4 +59,6 @@ pub enum End {
     Done(Outcome),
     /// It was killed, as asked.
     Stopped,
+    /// It never began, for a reason that lies with this machine and not with the assignment.
+    Unable(Text),
 }

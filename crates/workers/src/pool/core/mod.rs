@@ -42,6 +42,7 @@ use std::{
     sync::Arc,
 };
 use take::Done;
+use work::Unable;
 
 /// What does not change while a worker lives.
 #[derive(Clone, Debug)]
@@ -84,6 +85,8 @@ pub struct Core {
     done: Done,
     /// Whether the spool takes what it is given.
     can_store: bool,
+    /// Why nothing is begun for a while, where this machine is not able to.
+    unable: Option<Unable>,
     /// Whether the last call was answered.
     is_reachable: bool,
     counts: Counts,
@@ -129,6 +132,7 @@ impl Core {
             outbox: Outbox::found(spooled),
             done: Done::default(),
             can_store: true,
+            unable: None,
             is_reachable: true,
             counts: Counts::default(),
             farewell: None,
@@ -153,7 +157,7 @@ impl Core {
     pub fn next_wake(&self) -> Option<Timestamp> {
         let calls = [self.access_at(), self.bind_at(), self.beat_at(), self.resume_at(), self.poll_at()];
         let farewell = self.farewell.as_ref().and_then(|farewell| farewell.next_wake(self.works.is_empty()));
-        calls.into_iter().chain([self.submit_at(), farewell]).flatten().min()
+        calls.into_iter().chain([self.submit_at(), self.begin_at(), farewell]).flatten().min()
     }
 
     /// Why it is over, once nothing of it runs any more.
@@ -172,6 +176,7 @@ impl Core {
             spooled: self.outbox.len(),
             counts: self.counts,
             can_store: self.can_store,
+            is_able: self.unable.is_none(),
             reachable: self.is_reachable,
             leaving: self.farewell.is_some(),
         }
@@ -184,7 +189,7 @@ impl Core {
         self.submit(now);
         self.send_beat(now);
         self.ask_to_resume(now);
-        self.begin_waiting();
+        self.begin_waiting(now);
         self.ask_for_work(now);
         self.take_leave(now);
     }

@@ -39,6 +39,13 @@ pub enum Note {
         /// How many.
         assignments: usize,
     },
+    /// This machine could not begin an assignment; it is tried again.
+    Unable {
+        /// Which.
+        assignment: u64,
+        /// Why.
+        why: Text,
+    },
     /// The server has an assignment no longer that is executed here.
     Dropped {
         /// Which.
@@ -104,6 +111,8 @@ pub struct Status {
     pub counts: Counts,
     /// Whether the spool can be written.
     pub can_store: bool,
+    /// Whether this machine can begin what it is given.
+    pub is_able: bool,
     /// Whether the server answers.
     pub reachable: bool,
     /// Whether it was asked to leave.

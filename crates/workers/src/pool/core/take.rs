@@ -100,7 +100,15 @@ impl Core {
         let may = self.may_call() && self.worker().is_some() && self.farewell.is_none();
         let is_ready = self.can_store && !self.outbox.has_found() && self.outbox.len() < self.outbox_max();
         let is_told = !self.must_resume && !self.resume.is_on_its_way();
-        self.poll.ready_at().filter(|_| may && is_ready && is_told && self.free() > 0)
+        let is_idle = self.works.is_empty() && self.waiting.is_empty();
+        let able_at = match &self.unable {
+            None => Timestamp::default(),
+            // Nothing is left to try it with.
+            Some(unable) if is_idle => unable.until,
+            Some(_) => return None,
+        };
+        let ready_at = self.poll.ready_at().filter(|_| may && is_ready && is_told && self.free() > 0);
+        ready_at.map(|at| at.max(able_at))
     }
 
     pub(super) fn ask_for_work(&mut self, now: Timestamp) {
@@ -123,10 +131,16 @@ impl Core {
         }
     }
 
-    /// Begins what waits for a slot, where one is free.
-    pub(super) fn begin_waiting(&mut self) {
+    /// When something that waits can be begun.
+    pub(super) fn begin_at(&self) -> Option<Timestamp> {
         let may = self.farewell.is_none() && self.can_store && self.worker().is_some();
-        while may && self.works.len() < self.slots() {
+        let is_ready = may && !self.waiting.is_empty() && self.works.len() < self.slots();
+        is_ready.then(|| self.unable.as_ref().map_or(Timestamp::default(), |unable| unable.until))
+    }
+
+    /// Begins what waits for a slot, where one is free.
+    pub(super) fn begin_waiting(&mut self, now: Timestamp) {
+        while self.begin_at().is_some_and(|at| at <= now) {
             let Some(waiting) = self.waiting.pop_front() else { return };
             self.begin(waiting.assignment);
         }
@@ -179,7 +193,7 @@ impl Core {
             return false;
         }
         let assignment = Arc::new(assignment.clone());
-        match self.works.len() < self.slots() {
+        match self.works.len() < self.slots() && self.unable.is_none() {
             true => self.begin(assignment),
             // Whoever comes next under this name finds it again.
             false if is_leaving => return false,

@@ -394,6 +394,48 @@ fn nothing_leaves_before_it_is_on_disk() {
     );
 }
 
+/// P16: what this machine cannot begin is not the job's failure: it is tried again, and nothing more is taken until it
+/// went well. What is wanted no more meanwhile is let go.
+#[test]
+fn what_this_machine_cannot_begin_is_tried_again() {
+    check(
+        "
+        0s    start slots=2
+        0s    up
+        1s    polled 64                -> begin 64; poll
+        1s    ended 64 unable no room  -> unable 64 no room
+        1.2s  polled 128               -> nothing
+        1.5s  wait                     -> begin 64; begin 128
+        1.5s  ended 64 unable no room  -> unable 64 no room
+        2.5s  wait                     -> begin 64
+        3s    ended 128 well           -> store 128; poll
+        4s    ended 64 badly it fails  -> store 64 error it fails
+        ",
+    );
+    check(
+        "
+        0s    start
+        0s    up
+        29.9s polled 64                -> begin 64
+        30s   ended 64 unable no room  -> resume; unable 64 no room
+        30s   resumed nothing          -> nothing
+        30.5s wait                     -> poll
+        31s   polled 128               -> begin 128
+        32s   ended 128 well           -> store 128; poll
+        ",
+    );
+    check(
+        "
+        0s    start
+        0s    up
+        1s    polled 64                -> begin 64
+        2s    leave                    -> nothing
+        3s    ended 64 unable no room  -> unable 64 no room
+        3s    over                     -> left
+        ",
+    );
+}
+
 /// P8, P16: what the server will never take is set aside, once, and is not executed again; what it may take is tried
 /// again with the same bytes.
 #[test]

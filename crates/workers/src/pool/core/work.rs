@@ -1,19 +1,45 @@
 //! P16: what becomes of an assignment that was executed, until its result is on disk.
 
-use super::{Action, Core, End, Outcome, Submission, outbox::Entry};
+use super::{Action, Core, End, Held, Note, Outcome, Submission, Waiting, ask::delay, outbox::Entry};
 use muster_agent::Text;
 use muster_model::Timestamp;
+
+/// This machine could not begin what it was given.
+#[derive(Debug)]
+pub(super) struct Unable {
+    /// Tries in a row that came to nothing.
+    tries: u32,
+    /// Nothing is begun before.
+    pub(super) until: Timestamp,
+}
 
 impl Core {
     /// Nothing of a work runs any more.
     pub fn ended(&mut self, work: u64, end: End, now: Timestamp) {
         let Some(held) = self.works.remove(&work) else { return self.settle(now) };
-        // Of what the server has no longer it would take nothing.
-        if let (End::Done(outcome), false) = (end, held.is_dropped) {
-            let (assignment, nonce) = (held.assignment.id, held.assignment.nonce.clone());
-            self.store(held.worker, (assignment, nonce), outcome);
+        match end {
+            // Of what the server has no longer it would take nothing.
+            _ if held.is_dropped => {}
+            End::Done(outcome) => {
+                self.unable = None;
+                let (assignment, nonce) = (held.assignment.id, held.assignment.nonce.clone());
+                self.store(held.worker, (assignment, nonce), outcome);
+            }
+            End::Stopped => {}
+            End::Unable(why) => self.put_back((work, held), why, now),
         }
         self.settle(now);
+    }
+
+    /// Keeps an assignment that this machine could not begin, for another try; until then nothing is begun or taken.
+    fn put_back(&mut self, (work, held): (u64, Held), why: Text, now: Timestamp) {
+        let tries = self.unable.as_ref().map_or(0, |unable| unable.tries).saturating_add(1);
+        self.unable = Some(Unable { tries, until: now + delay(tries) });
+        self.note(Note::Unable { assignment: held.assignment.id, why });
+        // Whoever comes next under this name finds it again.
+        if self.farewell.is_none() {
+            self.waiting.push_front(Waiting { since: work, assignment: held.assignment });
+        }
     }
 
     /// A result is on disk, for good.

@@ -19,6 +19,14 @@ pub enum Handler {
     Exec(Exec),
 }
 
+/// Why there is no output, and whose fault that is.
+enum Fault {
+    /// The assignment fails.
+    Job(String),
+    /// Somewhere else, or later, it may be executed well.
+    Machine(String),
+}
+
 impl Handler {
     /// Executes an assignment. Returns when nothing of it runs any more.
     pub(super) async fn run(&self, work: &Work, cancel: &CancellationToken) -> End {
@@ -26,7 +34,7 @@ impl Handler {
             Self::BuiltIn => tokio::select! {
                 biased;
                 () = cancel.cancelled() => return End::Stopped,
-                outcome = builtin::run(&work.assignment.job) => outcome,
+                outcome = builtin::run(&work.assignment.job) => outcome.map_err(Fault::Job),
             },
             Self::Exec(exec) => exec.run(work, cancel).await,
         };
@@ -34,7 +42,8 @@ impl Handler {
             // What a program says while it is killed counts for nothing.
             Err(_) if cancel.is_cancelled() => End::Stopped,
             Ok(output) => End::Done(Outcome::Output(output)),
-            Err(error) => End::Done(Outcome::Error(error.into())),
+            Err(Fault::Job(error)) => End::Done(Outcome::Error(error.into())),
+            Err(Fault::Machine(why)) => End::Unable(why.into()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Any program, once per assignment (P16).
 
-use super::{super::core::Work, output};
+use super::{super::core::Work, Fault, output};
 use crate::complaint::{complaint, name};
 use muster_agent::{
     Text,
@@ -8,7 +8,9 @@ use muster_agent::{
 };
 use std::{
     ffi::OsString,
-    fs, io,
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     pin::pin,
     time::Duration,
@@ -38,21 +40,30 @@ struct Ran {
 }
 
 impl Exec {
-    pub(super) async fn run(&self, work: &Work, cancel: &CancellationToken) -> Result<Text, String> {
-        let directory = self.scratch.join(work.assignment.id.to_string());
-        let job = work.assignment.job.clone();
-        let prepared = directory.clone();
-        let no_place = |error: io::Error| format!("no directory for {}: {error}", name(&self.argv));
-        blocking(move || prepare(&prepared, &job)).await.map_err(no_place)?;
-        let ran = self.run_in(&directory, work, cancel).await;
-        if let Err(error) = blocking(move || fs::remove_dir_all(directory)).await {
+    pub(super) async fn run(&self, work: &Work, cancel: &CancellationToken) -> Result<Text, Fault> {
+        let place = Place::of(work, &self.scratch);
+        let (prepared, job) = (place.clone(), work.assignment.job.clone());
+        let no_place =
+            |error: io::Error| Fault::Machine(format!("no directory for {}: {error}", name(&self.argv)));
+        blocking(move || prepared.prepare(&job)).await.map_err(no_place)?;
+        let ran = self.run_in(&place, work, cancel).await;
+        let has_begun = place.has_begun();
+        if let Err(error) = blocking(move || place.remove()).await {
             tracing::warn!(%error, "what a program left could not be removed");
         }
-        self.judge(ran.map_err(|error| format!("cannot start {}: {error}", name(&self.argv)))?)
+        let no_guard = |error| Fault::Machine(format!("cannot start {}: {error}", name(&self.argv)));
+        let ran = ran.map_err(no_guard)?;
+        match ran.end.ending {
+            Ending::Exited(code) if code != 0 && !has_begun => {
+                let why = complaint(&self.argv, code, &ran.end);
+                Err(Fault::Machine(format!("cannot start {}: {why}", name(&self.argv))))
+            }
+            _ => self.judge(ran).map_err(Fault::Job),
+        }
     }
 
-    async fn run_in(&self, directory: &Path, work: &Work, cancel: &CancellationToken) -> io::Result<Ran> {
-        let argv = with_input(&self.argv);
+    async fn run_in(&self, place: &Place, work: &Work, cancel: &CancellationToken) -> io::Result<Ran> {
+        let (directory, argv) = (place.directory.as_path(), place.with_input(&self.argv));
         let program = Program { argv: &argv, directory, environment: self.environment(directory, work) };
         let stop = cancel.child_token();
         let mut printed = Vec::new();
@@ -104,21 +115,57 @@ impl Exec {
     }
 }
 
-/// The program with the payload as its standard input: the guard's own is its leash and cannot be that.
-fn with_input(argv: &[String]) -> Vec<String> {
-    let redirected = format!(r#"exec "$@" < "${PAYLOAD}""#);
-    let shell = ["sh".to_owned(), "-c".to_owned(), redirected, "sh".to_owned()];
-    shell.into_iter().chain(argv.iter().cloned()).collect()
+/// Where a program runs, and what tells whether it ever did.
+#[derive(Clone, Debug)]
+struct Place {
+    directory: PathBuf,
+    /// Empty as long as the program was not started: neither its exit code nor what it prints could tell for certain.
+    begun: PathBuf,
 }
 
-/// A directory with nothing but the payload in it. An earlier life may have left one.
-fn prepare(directory: &Path, job: &str) -> io::Result<()> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+impl Place {
+    fn of(work: &Work, scratch: &Path) -> Self {
+        let id = work.assignment.id;
+        Self { directory: scratch.join(id.to_string()), begun: scratch.join(format!("{id}.begun")) }
     }
-    fs::create_dir_all(directory)?;
-    fs::write(directory.join(PAYLOAD_FILE), job)
+
+    /// A directory with nothing but the payload in it, for nobody else. An earlier life may have left one.
+    fn prepare(&self, job: &str) -> io::Result<()> {
+        match fs::remove_dir_all(&self.directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        let write = |path: &Path, content: &str| {
+            let mut options = OpenOptions::new();
+            let file = options.write(true).create(true).truncate(true).mode(0o600).open(path);
+            file.and_then(|mut file| file.write_all(content.as_bytes()))
+        };
+        write(&self.begun, "")?;
+        write(&self.directory.join(PAYLOAD_FILE), job)
+    }
+
+    fn has_begun(&self) -> bool {
+        fs::metadata(&self.begun).is_ok_and(|metadata| metadata.len() > 0)
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        fs::remove_dir_all(&self.directory)?;
+        fs::remove_file(&self.begun)
+    }
+
+    /// The program with the payload as its standard input: the guard's own is its leash and cannot be that.
+    ///
+    /// The shell marks that the program begins, and takes the mark back if `exec` returns: some shells end then, which
+    /// the trap sees; others must be told not to.
+    fn with_input(&self, argv: &[String]) -> Vec<String> {
+        let script = format!(
+            r#"shopt -s execfail 2> /dev/null; trap ': > "$0"' EXIT; echo . > "$0" || exit; exec "$@" < "${PAYLOAD}""#
+        );
+        let mark = self.begun.to_string_lossy().into_owned();
+        let shell = ["sh".to_owned(), "-c".to_owned(), script, mark];
+        shell.into_iter().chain(argv.iter().cloned()).collect()
+    }
 }
 
 /// Does what waits for the disk where nobody else waits.

@@ -22,6 +22,9 @@ pub(super) fn write(note: &Note) {
         Note::Resumed { assignments } => {
             tracing::info!(assignments, "what was started before and has no result is executed again");
         }
+        Note::Unable { assignment, why } => tracing::error!(
+            assignment, %why, "this machine cannot execute: nothing more is taken, and it is tried again"
+        ),
         Note::Dropped { assignment } => {
             tracing::warn!(
                 assignment,

@@ -38,6 +38,8 @@ const fn state(status: &Status) -> &'static str {
         "leaving"
     } else if !status.can_store {
         "disk full"
+    } else if !status.is_able {
+        "cannot execute"
     } else if !status.reachable {
         "server away"
     } else if status.worker.is_none() {

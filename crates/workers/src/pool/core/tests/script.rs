@@ -282,6 +282,7 @@ fn short_note(note: &Note) -> Option<String> {
         Note::KeyReplaced => "key replaced".to_owned(),
         Note::KeyNotReplaced { why } => format!("key not replaced {why}"),
         Note::Resumed { assignments } => format!("resumed {assignments}"),
+        Note::Unable { assignment, why } => format!("unable {assignment} {why}"),
         Note::Dropped { assignment } => format!("dropped {assignment}"),
         Note::Refused(refusal) => format!("refused {}", refusal.status),
         Note::Taken { assignment, how: Submitted::Now, .. } => format!("taken {assignment}"),
@@ -307,6 +308,7 @@ fn end(how: &str) -> End {
         ("well", _) => End::Done(Outcome::Output("{}".into())),
         ("badly", why) => End::Done(Outcome::Error(why.into())),
         ("stopped", _) => End::Stopped,
+        ("unable", why) => End::Unable(why.into()),
         other => panic!("what is {other:?}?"),
     }
 }
