@@ -106,7 +106,7 @@ impl Plan {
         self.pool = Some(PoolPlan::draw(dice));
         if dice.chance(700) {
             (self.nodes, self.jobs, self.frames) = (0, 0, None);
-            self.stalls = 300;
+            self.stalls = 400;
         }
         self
     }

@@ -18,7 +18,9 @@ pub(crate) struct PoolPlan {
     pub(crate) seconds: u32,
     /// Honest workers that run muster's own worker.
     pub(crate) real: u32,
-    /// Workers that are not honest, those of the pact not counted.
+    /// Workers that take longer than they are waited for, those of the pact not counted.
+    pub(crate) slow: u32,
+    /// Of the others, workers that are not honest, those of the pact not counted.
     pub(crate) odd: u32,
     /// How many owners the redundant jobs of this world ask for (P15).
     pub(crate) redundancies: &'static [u8],
@@ -46,6 +48,7 @@ impl PoolPlan {
             pact: dice.below(4),
             seconds: 250,
             real: dice.pick(&[0, 500, 1_000]).copied().unwrap_or(0),
+            slow: dice.pick(&[0, 0, 600]).copied().unwrap_or(0),
             odd: if rough { 400 } else { 100 },
             redundancies,
             redundant: dice.pick(&[0, 300, 800]).copied().unwrap_or(0),

@@ -34,10 +34,11 @@ pub(super) struct Draft {
 
 impl Nature {
     pub(super) fn draw(is_in_pact: bool, scene: &mut Scene) -> Self {
-        let odd = scene.plan.pool.as_ref().map_or(0, |plan| plan.odd);
-        let kinds = [Self::Slow, Self::Slow, Self::Replaying, Self::Lying, Self::Forging, Self::Idle];
+        let (slow, odd) = scene.plan.pool.as_ref().map_or((0, 0), |plan| (plan.slow, plan.odd));
+        let kinds = [Self::Slow, Self::Replaying, Self::Lying, Self::Forging, Self::Idle];
         match is_in_pact {
             true => Self::Pact,
+            false if scene.dice.chance(slow) => Self::Slow,
             false if scene.dice.chance(odd) => scene.dice.pick(&kinds).copied().unwrap_or(Self::Lying),
             false => Self::Honest,
         }

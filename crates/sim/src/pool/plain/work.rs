@@ -56,7 +56,7 @@ impl Plain {
         let lease = scene.plan.settings.pool.lease.0.min(60_000);
         let span = match self.rig.nature {
             // It comes back when its lease is just over, or at any other time.
-            Nature::Slow if !scene.calm && scene.dice.chance(500) => (lease, lease + 400),
+            Nature::Slow if !scene.calm && scene.dice.chance(700) => (lease, lease + 400),
             Nature::Slow if !scene.calm => (lease / 2, lease * 2),
             Nature::Idle if !scene.calm => return,
             _ => scene.plan.pool.as_ref().map_or((200, 2_000), |plan| plan.work_ms),
