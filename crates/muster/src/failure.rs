@@ -83,7 +83,11 @@ impl Failure {
             Self::Login(error) => error.exit(),
             Self::Config(_) | Self::Secret(_) | Self::Workflow(_) | Self::Usage(_) => Exit::Usage,
             Self::Manifest(MergeError::Directory { .. } | MergeError::TotalFrames(_)) => Exit::Usage,
-            Self::Restore(RestoreError::NotEmpty(_)) | Self::Key(KeyFileError::Exposed(_)) => Exit::Refused,
+            Self::Restore(RestoreError::NotEmpty(_))
+            | Self::Key(KeyFileError::Exposed(_))
+            | Self::PoolWorker(PoolWorkerError::InUse(_) | PoolWorkerError::Key(KeyFileError::Exposed(_))) => {
+                Exit::Refused
+            }
             Self::Store(_)
             | Self::Checkpoint { .. }
             | Self::Restore(_)
@@ -117,6 +121,15 @@ mod tests {
         let failure = Failure::from(StoreError::InUse("./muster-data".to_owned()));
         assert_eq!(failure.exit(), Exit::Failed);
         assert!(failure.to_string().contains("choose another --data directory"));
+    }
+
+    /// I4, P16: a pool worker that cannot have its spool, or its key, does not fit the state of things.
+    #[test]
+    fn a_spool_in_use_is_refused() {
+        let failure = Failure::from(PoolWorkerError::InUse("./spool".to_owned()));
+        assert_eq!(failure.exit(), Exit::Refused);
+        let exposed = PoolWorkerError::from(KeyFileError::Exposed("key".into()));
+        assert_eq!(Failure::from(exposed).exit(), Exit::Refused);
     }
 
     /// I4: settings that make no sense are a matter of usage.

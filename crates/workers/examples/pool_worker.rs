@@ -49,7 +49,7 @@ async fn work(words: &[String]) {
         spool: spool.clone(),
         now: Arc::new(move || Timestamp(elapsed())),
     };
-    let keys = KeyFile::open(&Path::new(directory).join("key"), false, || [7; 32]).expect("a key");
+    let keys = || KeyFile::open(&Path::new(directory).join("key"), false, || [7; 32]);
     let client = client_for(url).no_proxy().build().expect("a client");
     let credentials = Credentials::Password { user: "owner".to_owned(), password: Secret::new("pass") };
     let server = Server::new(client, url.parse().expect("a URL"), credentials);

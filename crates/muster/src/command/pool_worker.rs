@@ -3,10 +3,12 @@
 mod aside;
 mod credentials;
 mod line;
+mod program;
 mod words;
 
 use super::{live_line, serve, sim_worker, stop};
 use crate::{
+    config::{self, Config, ConfigError, Layers},
     failure::{Exit, Failure},
     reach,
 };
@@ -129,12 +131,13 @@ impl PoolWorker {
         })?;
         let client =
             muster_agent::http::client_for(url.as_str()).no_proxy().connect_timeout(CONNECT).build()?;
-        let server = Server::new(client, url, credentials);
+        let reads_old_name = reads_old_name(&config::gather(None, Vec::new())?)?;
+        let server = Server::new(client, url, credentials).reading_last_heartbeat_at(reads_old_name);
         // Programs run in directories of their own and must find it from there.
         let spool = std::path::absolute(&self.spool)?;
-        let handler = self.handler(name, &spool);
+        let handler = self.handler(name, &spool)?;
         let is_exec = matches!(handler, Handler::Exec(_));
-        let keys = KeyFile::open(key, self.rotate_key, rand::random)?;
+        let keys = || KeyFile::open(key, self.rotate_key, rand::random);
         let worker = Worker::open(self.options(name, spool.clone()), server, keys, handler)?;
         if is_exec {
             // The spool is this worker's from here on: whatever still runs is of an earlier one.
@@ -158,17 +161,17 @@ impl PoolWorker {
         }
     }
 
-    fn handler(&self, name: &str, spool: &Path) -> Handler {
+    fn handler(&self, name: &str, spool: &Path) -> Result<Handler, Failure> {
         if self.exec.is_empty() {
-            return Handler::BuiltIn;
+            return Ok(Handler::BuiltIn);
         }
-        Handler::Exec(Exec {
-            argv: self.exec.clone(),
+        Ok(Handler::Exec(Exec {
+            argv: program::find(&self.exec, std::env::var_os("PATH").as_deref())?,
             guards: Guards::of_own_binary(Options::guard_lock(spool)),
             scratch: Options::scratch(spool),
             timeout: self.timeout,
             worker: name.to_owned(),
-        })
+        }))
     }
 
     /// Says why it is over, and what to do about it.
@@ -197,6 +200,11 @@ impl PoolWorker {
         }
         Exit::Refused
     }
+}
+
+/// P12: whether `last_heartbeat_at` is still read, as the settings in the environment have it.
+fn reads_old_name(layers: &Layers) -> Result<bool, ConfigError> {
+    Ok(Config::parse(layers)?.pool.read_last_heartbeat_at)
 }
 
 /// What programs of an earlier life left is nothing to anybody.
@@ -243,6 +251,16 @@ mod tests {
         for flag in ["--password x", "--token x", "--secret x"] {
             assert!(parse(&format!("w --name n --key f {flag}")).is_err(), "{flag}");
         }
+    }
+
+    /// P12: the old name is read until a setting says no.
+    #[test]
+    fn the_old_name_can_be_switched_off() {
+        let mut layers = Layers::defaults();
+        assert!(reads_old_name(&layers).unwrap());
+        let off = ("MUSTER_POOL__READ_LAST_HEARTBEAT_AT".to_owned(), "false".to_owned());
+        layers.add_environment([off]).unwrap();
+        assert!(!reads_old_name(&layers).unwrap());
     }
 
     /// P3: slots and specs stand in specs_json.

@@ -22,6 +22,8 @@ pub struct Server {
     credentials: Credentials,
     /// Proves who calls; in memory only.
     token: RwLock<Option<Secret>>,
+    /// Whether the old name of `last_seen_at` is read, too (P12).
+    reads_old_name: bool,
 }
 
 /// What proves who the owner is.
@@ -52,7 +54,13 @@ impl Server {
             Credentials::Password { .. } => None,
             Credentials::Token(token) => Some(token.clone()),
         };
-        Self { client, url, credentials, token: RwLock::new(token) }
+        Self { client, url, credentials, token: RwLock::new(token), reads_old_name: true }
+    }
+
+    /// Says whether `last_heartbeat_at` is read where `last_seen_at` is missing, as it is by default (P12).
+    #[must_use]
+    pub fn reading_last_heartbeat_at(self, is_read: bool) -> Self {
+        Self { reads_old_name: is_read, ..self }
     }
 
     pub(super) const fn can_log_in(&self) -> bool {
@@ -80,13 +88,15 @@ impl Server {
     pub(super) async fn workers(&self) -> Result<Vec<Known>, Trouble> {
         let request = self.with_token(Method::GET, &["workers"])?;
         let bytes = call_up_to(WORKERS_BYTES_MAX, request, PATIENCE_LONG).await?;
-        read(&bytes.ok_or(Trouble::NoAnswer(None))?, wire::read_workers)
+        read(&bytes.ok_or(Trouble::NoAnswer(None))?, |bytes| wire::read_workers(bytes, self.reads_old_name))
     }
 
     /// Registers a worker with a key (P3).
     pub(super) async fn register(&self, who: &Introduction, key: &str) -> Result<Known, Trouble> {
         let body = wire::write_introduction(who, key);
-        read(&self.post(&["workers", "register"], body, PATIENCE).await?, wire::read_worker)
+        read(&self.post(&["workers", "register"], body, PATIENCE).await?, |bytes| {
+            wire::read_worker(bytes, self.reads_old_name)
+        })
     }
 
     /// Gives a worker another key.
@@ -99,7 +109,9 @@ impl Server {
     /// Tells that a worker lives (P5).
     pub(super) async fn beat(&self, worker: u64) -> Result<Option<Text>, Trouble> {
         let body = wire::write_worker(worker);
-        read(&self.post(&["workers", "heartbeat"], body, PATIENCE).await?, wire::read_beat)
+        read(&self.post(&["workers", "heartbeat"], body, PATIENCE).await?, |bytes| {
+            wire::read_beat(bytes, self.reads_old_name)
+        })
     }
 
     /// Asks what a worker has started (P6): at most so many.

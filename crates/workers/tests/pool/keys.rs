@@ -5,12 +5,24 @@ use crate::{
     server::{Fault, StandIn},
 };
 use muster_proof::KeyPair;
-use muster_workers::pool::core::Over;
+use muster_workers::pool::{core::Over, runtime::PoolWorkerError};
 use serde_json::json;
 use std::fs;
 
 fn public(seed: u8) -> String {
     KeyPair::from_seed(&[seed; 32]).public_text()
+}
+
+/// P16: no key is made where another worker has the spool.
+#[tokio::test]
+async fn a_spool_in_use_makes_no_key() {
+    let mut scene = Scene::start(Cast::default()).await;
+    let error = scene.second().unwrap_err();
+    assert!(matches!(error, PoolWorkerError::InUse(_)));
+    let error = error.to_string();
+    assert!(error.contains("another worker") && error.contains("--spool"), "{error}");
+    assert!(!scene.directory.path().join("second-key").exists());
+    scene.leave().await;
 }
 
 /// P16: a server that knows another key is not argued with.

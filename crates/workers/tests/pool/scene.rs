@@ -8,7 +8,7 @@ use muster_workers::pool::{
     Credentials, KeyFile, Secret, Server,
     core::{Counts, Over},
     execute::{Exec, Handler},
-    runtime::{Options, Report, Worker},
+    runtime::{Options, PoolWorkerError, Report, Worker},
     wire::Introduction,
 };
 use std::{
@@ -68,18 +68,26 @@ impl Scene {
 
     /// A worker with a server and a directory that may have seen others.
     pub(crate) fn begin(server: StandIn, directory: TempDir, cast: Cast) -> Self {
-        let keys =
-            KeyFile::open(&directory.path().join("key"), cast.rotate, || [7 + u8::from(cast.rotate); 32]);
+        let seed = || [7 + u8::from(cast.rotate); 32];
+        let keys = || KeyFile::open(&directory.path().join("key"), cast.rotate, seed);
         let worker = Worker::open(
             options(directory.path(), &cast),
             link(&server.url, cast.password),
-            keys.unwrap(),
+            keys,
             handler(directory.path(), &cast),
         );
         let (worker, leave) = (worker.unwrap(), CancellationToken::new());
         let report = worker.watch();
         let worker = tokio::spawn(worker.run(leave.clone()));
         Self { server, directory, report, leave, worker }
+    }
+
+    /// Tries to open another worker with the same spool and another key.
+    pub(crate) fn second(&self) -> Result<(), PoolWorkerError> {
+        let (cast, directory) = (Cast::default(), self.directory.path());
+        let keys = || KeyFile::open(&directory.join("second-key"), false, || [9; 32]);
+        let server = link(&self.server.url, cast.password);
+        Worker::open(options(directory, &cast), server, keys, handler(directory, &cast)).map(drop)
     }
 
     /// Asks the worker to leave and waits until it has.

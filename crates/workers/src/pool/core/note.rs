@@ -57,8 +57,8 @@ pub enum Note {
     Taken {
         /// Of which assignment.
         assignment: u64,
-        /// Whether it says that the assignment failed.
-        is_error: bool,
+        /// Why the assignment failed, where it says so.
+        error: Option<Text>,
         /// Now, or before.
         how: Submitted,
     },

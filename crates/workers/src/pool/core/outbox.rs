@@ -18,7 +18,8 @@ pub(super) struct Entry {
     pub(super) worker: u64,
     pub(super) assignment: u64,
     pub(super) nonce: Text,
-    pub(super) is_error: bool,
+    /// Why the assignment failed, where it did.
+    pub(super) error: Option<Text>,
     is_durable: bool,
     /// The server says that it is the key, or the signature, that is wrong. Which it is shows when the key is looked up.
     doubt: Option<Refusal>,
@@ -30,12 +31,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(worker: u64, (assignment, nonce): (u64, Text), is_error: bool) -> Self {
+    pub(super) fn new(worker: u64, (assignment, nonce): (u64, Text), error: Option<Text>) -> Self {
         Self {
             worker,
             assignment,
             nonce,
-            is_error,
+            error,
             is_durable: false,
             doubt: None,
             is_found: false,
@@ -48,8 +49,8 @@ impl Entry {
 
 impl Outbox {
     pub(super) fn found(spooled: Vec<Spooled>) -> Self {
-        let entry = |Spooled { worker, assignment, nonce, is_error }| {
-            let entry = Entry::new(worker, (assignment, nonce), is_error);
+        let entry = |Spooled { worker, assignment, nonce, error }| {
+            let entry = Entry::new(worker, (assignment, nonce), error);
             Entry { is_durable: true, is_found: true, ..entry }
         };
         Self((1..).zip(spooled.into_iter().map(entry)).collect())

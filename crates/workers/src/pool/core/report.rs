@@ -64,13 +64,13 @@ impl Core {
         let Some(entry) = self.outbox.remove(number) else { return };
         self.done.push(entry.assignment);
         self.actions.push_back(Action::Ack(number));
-        if entry.is_error {
+        if entry.error.is_some() {
             self.counts.failed += 1;
         } else {
             self.counts.completed += 1;
         }
         self.counts.repeated += u64::from(how == Submitted::Before);
-        self.note(Note::Taken { assignment: entry.assignment, is_error: entry.is_error, how });
+        self.note(Note::Taken { assignment: entry.assignment, error: entry.error, how });
     }
 
     pub(super) fn set_aside(&mut self, number: u64, refusal: Refusal) {
@@ -78,7 +78,7 @@ impl Core {
         let why = format!("{} {}", refusal.status, refusal.detail);
         self.actions.push_back(Action::SetAside { entry: number, why: why.trim_end().into() });
         self.counts.aside += 1;
-        if UNFIT.contains(&refusal.status) && !entry.is_error {
+        if UNFIT.contains(&refusal.status) && entry.error.is_none() {
             // The server does not take this form of it, and would go on waiting; so it learns why there is none.
             let error = format!("the result was refused with {why}");
             self.store(entry.worker, (entry.assignment, entry.nonce), Outcome::Error(error.into()));

@@ -240,7 +240,7 @@ fn a_new_life_goes_on_where_the_last_one_ended() {
         3s   resumed 64,128,192,256,320      -> begin 192; begin 256; resumed 3
         4s   ended 256 badly no such file    -> store 256 error no such file; begin 320
         4s   stored 256                      -> submit 256
-        4s   submitted 256                   -> ack 256; taken 256
+        4s   submitted 256                   -> ack 256; taken 256 failed no such file
         5s   ended 192 well                  -> store 192; poll
         5s   counts                          -> 2 1 1 0
         ",
@@ -539,7 +539,7 @@ fn a_result_that_does_not_fit_becomes_an_error() {
         0s   stored 64           -> submit 64
         0s   submitted 64 413 too long  -> aside 64 413 too long; store 64 error the result was refused with 413 too long
         0s   stored 64           -> submit 64
-        0s   submitted 64        -> ack 64; taken 64
+        0s   submitted 64        -> ack 64; taken 64 failed the result was refused with 413 too long
         ",
     );
 }

@@ -64,8 +64,11 @@ impl Core {
     /// Has a result written down.
     pub(super) fn store(&mut self, worker: u64, (assignment, nonce): (u64, Text), outcome: Outcome) {
         let entry = self.number();
-        let is_error = matches!(outcome, Outcome::Error(_));
-        self.outbox.push(entry, Entry::new(worker, (assignment, nonce.clone()), is_error));
+        let error = match &outcome {
+            Outcome::Error(error) => Some(error.clone()),
+            Outcome::Output(_) => None,
+        };
+        self.outbox.push(entry, Entry::new(worker, (assignment, nonce.clone()), error));
         self.actions.push_back(Action::Store(Submission { entry, worker, assignment, nonce, outcome }));
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn write(note: &Note) {
         Note::Refused(refusal) => {
             tracing::warn!(status = refusal.status, detail = %refusal.detail, "a call was refused");
         }
-        Note::Taken { assignment, is_error, how } => taken(*assignment, *is_error, *how),
+        Note::Taken { assignment, error, how } => taken(*assignment, error.as_deref(), *how),
         Note::SetAside { assignment, refusal } => tracing::error!(
             assignment, status = refusal.status, detail = %refusal.detail,
             "the server refused a result for good; it was set aside: see `muster pool-worker aside`"
@@ -42,10 +42,38 @@ pub(super) fn write(note: &Note) {
     }
 }
 
-fn taken(assignment: u64, is_error: bool, how: Submitted) {
-    match (how, is_error) {
-        (Submitted::Now, false) => tracing::info!(assignment, "completed"),
-        (Submitted::Now, true) => tracing::warn!(assignment, "failed"),
+fn taken(assignment: u64, error: Option<&str>, how: Submitted) {
+    match (how, error) {
+        (Submitted::Now, None) => tracing::info!(assignment, "completed"),
+        (Submitted::Now, Some(error)) => tracing::warn!(assignment, error = shortened(error), "failed"),
         (Submitted::Before, _) => tracing::info!(assignment, "the server had this result already"),
+    }
+}
+
+/// One line with both ends of a text: what failed stands at the beginning, and why often at the end.
+fn shortened(text: &str) -> String {
+    let line: Vec<char> = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match line.len() {
+        0..=SHORT_CHARS_MAX => line.into_iter().collect(),
+        length => {
+            let (first, last) = (&line[..SHORT_CHARS_MAX / 2], &line[length - SHORT_CHARS_MAX / 2..]);
+            first.iter().chain(&[' ', '…', ' ']).chain(last).collect()
+        }
+    }
+}
+
+const SHORT_CHARS_MAX: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// P16: the log says why an assignment failed, in one line that is not too long.
+    #[test]
+    fn reasons_are_shortened() {
+        assert_eq!(shortened("sh ended with 3:\nno\u{1b}[31m"), "sh ended with 3: no [31m");
+        let long = shortened(&format!("sh ended with 3: {}out of memory", "ö".repeat(2_000)));
+        assert!(long.starts_with("sh ended with 3: ö") && long.ends_with("öout of memory"), "{long}");
+        assert_eq!(long.chars().count(), SHORT_CHARS_MAX + 3);
     }
 }

@@ -9,7 +9,7 @@ pub use options::Options;
 pub use report::Report;
 
 use super::{
-    Assignment, KeyFile, Server,
+    Assignment, KeyFile, KeyFileError, Server,
     core::{
         Action, Core, End, Known, Over, Settings, Spooled, Started, Submission, Submitted, Trouble, Work,
     },
@@ -34,12 +34,29 @@ use tokio_util::sync::CancellationToken;
 /// Why a worker cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolWorkerError {
+    /// Another worker has the spool.
+    #[error(
+        "the spool {0} is in use by another worker; stop that one first, or choose another --spool directory"
+    )]
+    InUse(String),
     /// The spool does not open.
     #[error(transparent)]
-    Spool(#[from] SpoolError),
+    Spool(SpoolError),
+    /// There is no key.
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
     /// The spool holds what no worker of this version wrote.
     #[error("entry {0} of the spool is no result: {1}; use the muster that wrote it to empty the spool")]
     Entry(u64, WireError),
+}
+
+impl From<SpoolError> for PoolWorkerError {
+    fn from(error: SpoolError) -> Self {
+        match error {
+            SpoolError::InUse { directory } => Self::InUse(directory),
+            other => Self::Spool(other),
+        }
+    }
 }
 
 /// Something that happened outside the core.
@@ -82,18 +99,20 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Opens the spool and finds what an earlier life left there.
+    /// Opens the spool and finds what an earlier life left there; then the key, so that none is made for a worker that
+    /// cannot run.
     ///
     /// # Errors
-    /// The spool is in use, damaged or of another version.
+    /// The spool is in use, damaged or of another version; there is no key.
     pub fn open(
         options: Options,
         server: Server,
-        keys: KeyFile,
+        keys: impl FnOnce() -> Result<KeyFile, KeyFileError>,
         handler: Handler,
     ) -> Result<Self, PoolWorkerError> {
         let (spool, recovered) = Spool::open(Directory::open(&options.spool)?, LIMITS)?;
         let (spooled, bodies, seqs) = found(recovered)?;
+        let keys = keys()?;
         tracing::info!(name = %options.who.name, waiting = spooled.len(), spool = %options.spool.display(),
             key = keys.current().public_text(), "the worker is up");
         let (tell, happened) = mpsc::unbounded_channel();

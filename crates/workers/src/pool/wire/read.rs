@@ -41,30 +41,30 @@ pub fn read_token(bytes: &[u8]) -> Result<(Secret, Option<Millis>), WireError> {
 }
 
 /// Reads a worker (P3).
-pub fn read_worker(bytes: &[u8]) -> Result<Known, WireError> {
-    Ok(serde_json::from_slice::<Worker<'_>>(bytes)?.known())
+pub fn read_worker(bytes: &[u8], reads_old_name: bool) -> Result<Known, WireError> {
+    Ok(serde_json::from_slice::<Worker<'_>>(bytes)?.known(reads_old_name))
 }
 
 /// Reads a list of workers (P4).
-pub fn read_workers(bytes: &[u8]) -> Result<Vec<Known>, WireError> {
+pub fn read_workers(bytes: &[u8], reads_old_name: bool) -> Result<Vec<Known>, WireError> {
     #[derive(Deserialize)]
     struct Workers<'a> {
         #[serde(borrow)]
         workers: Vec<Worker<'a>>,
     }
     let workers: Workers<'_> = serde_json::from_slice(bytes)?;
-    Ok(workers.workers.into_iter().map(Worker::known).collect())
+    Ok(workers.workers.into_iter().map(|worker| worker.known(reads_old_name)).collect())
 }
 
 /// Reads the answer to a heartbeat: when the server last heard of the worker (P5).
-pub fn read_beat(bytes: &[u8]) -> Result<Option<Text>, WireError> {
+pub fn read_beat(bytes: &[u8], reads_old_name: bool) -> Result<Option<Text>, WireError> {
     #[derive(Deserialize)]
     struct Seen {
         last_seen_at: Option<String>,
         last_heartbeat_at: Option<String>,
     }
     let Seen { last_seen_at, last_heartbeat_at } = serde_json::from_slice(bytes)?;
-    Ok(last_seen(last_seen_at, last_heartbeat_at))
+    Ok(last_seen(last_seen_at, last_heartbeat_at.filter(|_| reads_old_name)))
 }
 
 /// Reads the answer to a poll (P6).
@@ -108,14 +108,14 @@ pub fn read_spooled(bytes: &[u8]) -> Result<Spooled, WireError> {
         worker_id: u64,
         assignment_id: u64,
         nonce: String,
-        error_message: Option<serde::de::IgnoredAny>,
+        error_message: Option<String>,
     }
     let submission: Submission = serde_json::from_slice(bytes)?;
     Ok(Spooled {
         worker: submission.worker_id,
         assignment: submission.assignment_id,
         nonce: submission.nonce.into(),
-        is_error: submission.error_message.is_some(),
+        error: submission.error_message.map(Into::into),
     })
 }
 
@@ -131,7 +131,7 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    fn known(self) -> Known {
+    fn known(self, reads_old_name: bool) -> Known {
         #[derive(Deserialize)]
         struct Specs {
             slots: Option<u64>,
@@ -142,7 +142,7 @@ impl Worker<'_> {
             name: self.name.into(),
             key: self.public_key.map(Into::into),
             slots: specs.and_then(|specs| specs.slots),
-            last_seen: last_seen(self.last_seen_at, self.last_heartbeat_at),
+            last_seen: last_seen(self.last_seen_at, self.last_heartbeat_at.filter(|_| reads_old_name)),
         }
     }
 }
@@ -183,17 +183,20 @@ mod tests {
     /// P12: `last_seen_at` is read, else `last_heartbeat_at`.
     #[test]
     fn both_names_of_the_last_sign_of_life_are_read() {
-        let worker = |seen: &str| {
+        let worker_of = |seen: &str, reads_old_name| {
             let text = format!(r#"{{"workers":[{{"id":7,"name":"W","owner_user_id":1{seen}}}]}}"#);
-            read_workers(text.as_bytes()).unwrap().remove(0).last_seen
+            read_workers(text.as_bytes(), reads_old_name).unwrap().remove(0).last_seen
         };
+        let worker = |seen: &str| worker_of(seen, true);
         let (new, old) = (r#","last_seen_at":"new""#, r#","last_heartbeat_at":"old""#);
         assert_eq!(worker(&format!("{old}{new}")).as_deref(), Some("new"));
         assert_eq!(worker(old).as_deref(), Some("old"));
         assert_eq!(worker(&format!(r#"{old},"last_seen_at":null"#)).as_deref(), Some("old"));
         assert_eq!(worker("").as_deref(), None);
-        let beat = read_beat(br#"{"worker_id":7,"last_heartbeat_at":"old"}"#).unwrap();
-        assert_eq!(beat.as_deref(), Some("old"));
+        let beat = |reads| read_beat(br#"{"worker_id":7,"last_heartbeat_at":"old"}"#, reads).unwrap();
+        assert_eq!(beat(true).as_deref(), Some("old"));
+        assert_eq!((worker_of(old, false), beat(false)), (None, None), "it is switched off");
+        assert_eq!(worker_of(new, false).as_deref(), Some("new"));
     }
 
     /// P3: a worker as the contract has it.
@@ -202,10 +205,11 @@ mod tests {
         let text = br#"{"id":7,"name":"W","owner_user_id":10,"status":"offline","region":null,
             "specs_json":{"slots":4,"gpu":"x"},"public_key":"K","last_seen_at":null}"#;
         let known = Known { id: 7, name: "W".into(), key: Some("K".into()), slots: Some(4), last_seen: None };
-        assert_eq!(read_worker(text).unwrap(), known);
-        let odd = read_worker(br#"{"id":7,"name":"W","specs_json":{"slots":"many"},"public_key":null}"#);
+        assert_eq!(read_worker(text, true).unwrap(), known);
+        let odd =
+            read_worker(br#"{"id":7,"name":"W","specs_json":{"slots":"many"},"public_key":null}"#, true);
         assert_eq!(odd.unwrap(), Known { key: None, slots: None, ..known });
-        assert!(read_worker(br#"{"id":-1,"name":"W"}"#).is_err());
+        assert!(read_worker(br#"{"id":-1,"name":"W"}"#, true).is_err());
     }
 
     /// P6: an assignment as the contract has it; the payload is kept as it was written.

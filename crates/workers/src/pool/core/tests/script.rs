@@ -54,7 +54,7 @@ impl Played {
         let ids = word(words, "spooled").unwrap_or_default().split(',').filter(|id| !id.is_empty());
         let ids: Vec<u64> = ids.map(|id| id.parse().unwrap()).collect();
         let worker = word(words, "of").map_or(7, |worker| worker.parse().unwrap());
-        let spooled = |id: &u64| Spooled { worker, assignment: *id, nonce: nonce(*id), is_error: false };
+        let spooled = |id: &u64| Spooled { worker, assignment: *id, nonce: nonce(*id), error: None };
         let core = Core::new(settings, ids.iter().map(spooled).collect(), now);
         let entries = (1..).zip(ids).collect();
         let mut played = Self {
@@ -285,6 +285,9 @@ fn short_note(note: &Note) -> Option<String> {
         Note::Unable { assignment, why } => format!("unable {assignment} {why}"),
         Note::Dropped { assignment } => format!("dropped {assignment}"),
         Note::Refused(refusal) => format!("refused {}", refusal.status),
+        Note::Taken { assignment, error: Some(error), how: Submitted::Now } => {
+            format!("taken {assignment} failed {error}")
+        }
         Note::Taken { assignment, how: Submitted::Now, .. } => format!("taken {assignment}"),
         Note::Taken { assignment, how: Submitted::Before, .. } => format!("taken before {assignment}"),
     })
