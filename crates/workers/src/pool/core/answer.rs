@@ -28,8 +28,8 @@ pub struct Spooled {
     pub assignment: u64,
     /// As it was handed out.
     pub nonce: Text,
-    /// Why the assignment failed, where it says so.
-    pub error: Option<Text>,
+    /// Whether it says that the assignment failed.
+    pub is_error: bool,
 }
 
 /// What a worker has started, as a server tells it (P6).

@@ -49,7 +49,8 @@ impl Entry {
 
 impl Outbox {
     pub(super) fn found(spooled: Vec<Spooled>) -> Self {
-        let entry = |Spooled { worker, assignment, nonce, error }| {
+        let entry = |Spooled { worker, assignment, nonce, is_error }| {
+            let error = is_error.then(|| "it failed in an earlier life of the worker".into());
             let entry = Entry::new(worker, (assignment, nonce), error);
             Entry { is_durable: true, is_found: true, ..entry }
         };

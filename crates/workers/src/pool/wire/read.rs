@@ -108,14 +108,14 @@ pub fn read_spooled(bytes: &[u8]) -> Result<Spooled, WireError> {
         worker_id: u64,
         assignment_id: u64,
         nonce: String,
-        error_message: Option<String>,
+        error_message: Option<serde::de::IgnoredAny>,
     }
     let submission: Submission = serde_json::from_slice(bytes)?;
     Ok(Spooled {
         worker: submission.worker_id,
         assignment: submission.assignment_id,
         nonce: submission.nonce.into(),
-        error: submission.error_message.map(Into::into),
+        is_error: submission.error_message.is_some(),
     })
 }
 

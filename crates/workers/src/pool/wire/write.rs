@@ -136,7 +136,7 @@ mod tests {
         assert_eq!((&body["error_message"], body.get("output_hash")), (&json!("it \"broke\""), None));
         let signature = decode_signature(body["signature"].as_str().unwrap()).unwrap();
         assert!(keys.public_key().verify(&signed_bytes(65, "n\"ö", None), &signature));
-        assert_eq!(read_spooled(&written).unwrap().error.as_deref(), Some("it \"broke\""));
+        assert!(read_spooled(&written).unwrap().is_error);
     }
 
     /// P16: what is read back from disk is what was written; one that is too long is an error before it is written.
@@ -145,10 +145,10 @@ mod tests {
         let keys = KeyPair::from_seed(&[7; 32]);
         let found =
             read_spooled(&write_submission(&submission(Outcome::Output("{}".into())), &keys)).unwrap();
-        assert_eq!((found.worker, found.assignment, &*found.nonce, found.error), (7, 65, "n\"ö", None));
+        assert_eq!((found.worker, found.assignment, &*found.nonce, found.is_error), (7, 65, "n\"ö", false));
         let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(BODY_BYTES_MAX));
         let written = write_submission(&submission(Outcome::Output(long.into())), &keys);
-        assert!(written.len() < 1_000 && read_spooled(&written).unwrap().error.is_some());
+        assert!(written.len() < 1_000 && read_spooled(&written).unwrap().is_error);
     }
 
     /// P1: a form, whatever is in name and password.

@@ -290,8 +290,12 @@ impl World {
         self.life += 1;
         self.own_token = 0;
         let kept: Vec<(u64, Bytes)> = std::mem::take(&mut self.disk).into_values().collect();
-        let spooled =
-            |(id, _): &(u64, Bytes)| Spooled { worker: 7, assignment: *id, nonce: "n".into(), error: None };
+        let spooled = |(id, _): &(u64, Bytes)| Spooled {
+            worker: 7,
+            assignment: *id,
+            nonce: "n".into(),
+            is_error: false,
+        };
         self.core = Core::new(settings(), kept.iter().map(spooled).collect(), self.now);
         self.disk = (1..).zip(kept).collect();
     }

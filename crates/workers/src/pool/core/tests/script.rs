@@ -54,7 +54,7 @@ impl Played {
         let ids = word(words, "spooled").unwrap_or_default().split(',').filter(|id| !id.is_empty());
         let ids: Vec<u64> = ids.map(|id| id.parse().unwrap()).collect();
         let worker = word(words, "of").map_or(7, |worker| worker.parse().unwrap());
-        let spooled = |id: &u64| Spooled { worker, assignment: *id, nonce: nonce(*id), error: None };
+        let spooled = |id: &u64| Spooled { worker, assignment: *id, nonce: nonce(*id), is_error: false };
         let core = Core::new(settings, ids.iter().map(spooled).collect(), now);
         let entries = (1..).zip(ids).collect();
         let mut played = Self {
