@@ -144,12 +144,12 @@ fn owed(farm: &Farm, renderer: &Renderer) -> Option<FrameTaskId> {
     let unconfirmed = |id: &&FrameTaskId| farm.task(id).is_some_and(|task| task.confirmed_at.is_none());
     let shown = |task: &FrameTask| task.lease.as_ref().is_some_and(|lease| lease.shown);
     let by_age = |id: &&FrameTaskId| farm.task(id).map(|task| (shown(task), task.granted_at));
-    let oldest = renderer.live.iter().filter(unconfirmed).min_by_key(by_age)?;
+    // Between PauseAll and ResumeAll nothing is given out that was not before; what was may be told again.
+    let may_be_told = |id: &&FrameTaskId| farm.task(id).is_some_and(shown) || farm.gives_out(&id.session);
+    let oldest = renderer.live.iter().filter(unconfirmed).filter(may_be_told).min_by_key(by_age)?;
     let new = farm.task(oldest).is_some_and(|task| !shown(task));
     let again = !renderer.has_free_slot() && !farm.has_bug(Mutant::UnconfirmedForgotten);
-    // Between PauseAll and ResumeAll nothing is given out that was not before.
-    let held_back = new && !farm.gives_out(&oldest.session);
-    ((new || again) && !held_back).then(|| oldest.clone())
+    (new || again).then(|| oldest.clone())
 }
 
 /// The frames of a task that waits: one that came back, or the nth full range of an uncut stretch.
