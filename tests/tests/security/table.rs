@@ -121,6 +121,7 @@ const TABLE: &[(Guard, &[&str])] = &[
             "GET /api/explain/{kind}/{id}",
             "GET /api/nodes",
             "GET /api/pcs",
+            "GET /api/pool/workers",
             "GET /api/pcs/{id}",
             "GET /api/runs",
             "GET /api/runs/{id}",
