@@ -1,0 +1,105 @@
+use super::*;
+use axum::{
+    Json, Router,
+    extract::Query,
+    http::HeaderMap,
+    response::IntoResponse,
+    routing::{get, post},
+};
+use muster_door::Problem;
+use serde_json::json;
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+async fn client(router: Router) -> Client {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Client::new(url.parse().unwrap(), Some("t".to_owned()))
+}
+
+async fn exit_after(problem: Problem) -> Exit {
+    let router = Router::new().fallback(move || async move { problem.into_response() });
+    client(router).await.get(&["x"], &[]).await.unwrap_err().exit()
+}
+
+/// I4: each kind of refusal has its exit code.
+#[tokio::test]
+async fn a_refusal_becomes_an_exit_code() {
+    assert_eq!(exit_after(Problem::unauthorized()).await, Exit::Refused);
+    assert_eq!(exit_after(Problem::forbidden("x")).await, Exit::Refused);
+    assert_eq!(exit_after(Problem::conflict("x")).await, Exit::Refused);
+    assert_eq!(exit_after(Problem::not_found("x")).await, Exit::NotFound);
+    assert_eq!(exit_after(Problem::unprocessable("x", "y")).await, Exit::Usage);
+    assert_eq!(exit_after(Problem::busy("x")).await, Exit::Unreachable);
+}
+
+/// I4: a server that is not there is 3.
+#[tokio::test]
+async fn no_server_is_unreachable() {
+    let error = Client::new("http://127.0.0.1:1".parse().unwrap(), None).get(&[], &[]).await.unwrap_err();
+    assert_eq!(error.exit(), Exit::Unreachable);
+    assert!(error.to_string().contains("muster serve"));
+}
+
+/// A server that takes the token `new` everywhere and gives it for `old`, once.
+fn refreshing() -> Router {
+    let shown = |headers: &HeaderMap| headers["authorization"].to_str().unwrap().to_owned();
+    let refreshed = AtomicBool::new(false);
+    let answer = json!({"access_token": "new", "token_type": "bearer", "expires_in": 900});
+    let refresh = move |headers: HeaderMap| {
+        let is_first = shown(&headers) == "Bearer old" && !refreshed.swap(true, Ordering::Relaxed);
+        let answer = if is_first { Ok(Json(answer.clone())) } else { Err(Problem::invalid_token()) };
+        async move { answer }
+    };
+    let whose = move |headers: HeaderMap| async move { Json(json!(shown(&headers))) };
+    let refresh = Arc::new(refresh);
+    let refresh = move |headers: HeaderMap| refresh(headers);
+    Router::new().route("/auth/refresh", post(refresh)).fallback(whose)
+}
+
+/// I5, P1: a login that ends soon is refreshed once, the file is rewritten, and what another command refreshed is
+/// taken over; one that is over says what to do.
+#[tokio::test]
+async fn a_login_is_refreshed_before_it_ends() {
+    let home = tempfile::tempdir().unwrap();
+    let home_text = home.path().to_str().unwrap().to_owned();
+    let file = LoginFile::find(&move |name: &str| (name == "HOME").then(|| home_text.clone())).unwrap();
+    let server = client(refreshing()).await.server;
+    let answered = json!({"access_token": "old", "expires_in": 900});
+    let fresh = Login::begun("ann", &answered).unwrap();
+    let ageing = Login { expires_at: fresh.expires_at - 800, ..fresh.clone() };
+    file.write(&server, Some(ageing.clone()), &file.lock().unwrap()).unwrap();
+    let logged_in = |login: Login| Client::showing(server.clone(), Access::Login(login, file.clone()));
+    assert_eq!(logged_in(fresh.clone()).get(&["x"], &[]).await.unwrap(), "Bearer old", "long enough");
+    let (one, two) = (logged_in(ageing.clone()), logged_in(ageing));
+    for client in [&one, &one, &two] {
+        assert_eq!(client.get(&["x"], &[]).await.unwrap(), "Bearer new");
+    }
+    assert!(matches!(file.read(&server), Ok(Kept::Login(kept)) if kept.token == "new" && !kept.is_ageing()));
+    let over = Login { expires_at: fresh.expires_at - 900, ..fresh };
+    file.write(&server, Some(over.clone()), &file.lock().unwrap()).unwrap();
+    let error = logged_in(over).get(&["x"], &[]).await.unwrap_err();
+    assert_eq!((error.exit(), error.to_string().contains("muster login")), (Exit::Refused, true));
+}
+
+/// Q15: a list is read to its end, page by page; names in a path lead nowhere else.
+#[tokio::test]
+async fn lists_are_read_to_their_end() {
+    let page = |Query(query): Query<HashMap<String, String>>| async move {
+        match query.get("after").map(String::as_str) {
+            None => Json(json!({"runs": [1, 2], "next": "b"})),
+            Some("b") => Json(json!({"runs": [3]})),
+            Some(_) => Json(json!({})),
+        }
+    };
+    let client = client(Router::new().route("/api/runs", get(page))).await;
+    let listing = Listing { path: &["api", "runs"], name: "runs", query: Vec::new(), limit: 100 };
+    assert_eq!(client.list(listing).await.unwrap(), json!({"runs": [1, 2, 3]}));
+    assert_eq!(client.url(&["api", "a/../b"]).path(), "/api/a%2F..%2Fb");
+}
