@@ -12,6 +12,8 @@ use std::thread;
 /// Threads that hand in jobs, and as many that work them off.
 const PAIRS: usize = 16;
 const ROUNDS: usize = 3;
+/// What every job carries, ours and theirs.
+const PAYLOAD: &str = r#"{"prompt":"hello","steps":20,"seed":1234567,"model":"a-model-of-some-kind"}"#;
 
 /// What is driven: jobs in one request, and in all.
 #[derive(Clone, Copy)]

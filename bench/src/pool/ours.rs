@@ -1,7 +1,7 @@
 //! The load on `muster serve`.
 
 use super::{
-    Drive, PAIRS,
+    Drive, PAIRS, PAYLOAD,
     load::{self, Side},
 };
 use crate::{
@@ -101,5 +101,3 @@ fn user(server: &Server, admin: &mut Connection, (name, role): (&str, &str)) -> 
     let answer = connection.post_with("/auth/login", "", &login.to_string());
     answer["access_token"].as_str().expect("a token").to_owned()
 }
-
-const PAYLOAD: &str = r#"{"prompt":"hello","steps":20,"seed":1234567,"model":"a-model-of-some-kind"}"#;

@@ -1,7 +1,7 @@
 //! The load on Redis streams: XADD, XREADGROUP, XACK, with `appendfsync always`.
 
 use super::{
-    Drive, PAIRS,
+    Drive, PAIRS, PAYLOAD,
     load::{self, Side},
 };
 use std::{
@@ -166,5 +166,3 @@ fn is_entry_id(text: &str) -> bool {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     text.split_once('-').is_some_and(|(time, number)| digits(time) && digits(number))
 }
-
-const PAYLOAD: &str = r#"{"prompt":"hello","steps":20,"seed":1234567,"model":"a-model-of-some-kind"}"#;
