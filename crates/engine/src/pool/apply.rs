@@ -291,7 +291,7 @@ impl Pool {
             ..lease.record()
         };
         if !self.has_bug(Mutant::ResultForgotten) {
-            self.remember(record.clone());
+            self.recent.assignments.insert(id, record.clone().into());
         }
         let record = AssignmentRecord { result: result.map(Arc::clone), ..record };
         self.dirty.history.push(PoolChange::Assignment(record.into()));

@@ -39,12 +39,11 @@ impl Pool {
     /// there are new jobs for them.
     pub(crate) fn take_woken(&mut self) -> Vec<PoolWorkerId> {
         let freed = core::mem::take(&mut self.dirty.freed);
-        let mut woken = core::mem::take(&mut self.dirty.woken);
         if self.has_bug(Mutant::PoolWakeLost) {
             return Vec::new();
         }
         let asks = |id: &PoolWorkerId| self.members.get(id).is_some_and(|member| !member.asks.is_empty());
-        woken.extend(freed.into_iter().filter(asks));
+        let mut woken: BTreeSet<PoolWorkerId> = freed.into_iter().filter(asks).collect();
         self.wake_for_fresh(&mut woken);
         woken.into_iter().collect()
     }

@@ -139,7 +139,6 @@ pub(crate) struct DirtyPool {
     /// Leases that were granted or began.
     pub(crate) leases: BTreeSet<AssignmentId>,
     pub(crate) counters: PoolCounters,
-    pub(crate) woken: BTreeSet<PoolWorkerId>,
     pub(crate) sighted: BTreeSet<PoolWorkerId>,
     /// Jobs by class that can be given out since those who wait were last looked at.
     pub(crate) fresh: BTreeMap<ClassIx, usize>,

@@ -7,8 +7,8 @@ use crate::{
 };
 use alloc::{sync::Arc, vec::Vec};
 use muster_model::{
-    AssignmentId, AssignmentRecord, AssignmentState, Event, Fact, Fence, Key, PoolEvent, PoolJobId,
-    PoolJobStatus, PoolRejection, PoolResult, PoolTaken, PoolWorkerId, Timestamp,
+    AssignmentId, AssignmentState, Event, Fact, Fence, Key, PoolEvent, PoolJobId, PoolJobStatus,
+    PoolRejection, PoolResult, PoolTaken, PoolWorkerId, Timestamp,
 };
 
 /// Takes a result, after the checks of P8 from the assignment on, in their order.
@@ -108,12 +108,5 @@ impl Pool {
         for (worker, agreed) in judged {
             self.make_so(PoolEvent::WorkerJudged { worker, agreed, at }, events);
         }
-    }
-}
-
-impl Pool {
-    /// An assignment that just ended, as it is remembered until it can be looked up.
-    pub(in crate::pool) fn remember(&mut self, record: AssignmentRecord) {
-        self.recent.assignments.insert(record.id, record.into());
     }
 }
