@@ -1,0 +1,1 @@
+//! Hands tasks to the coordinator's fleets and brings their ends back (C17).

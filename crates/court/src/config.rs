@@ -1,0 +1,177 @@
+//! What a court is told to do: `court.toml` and one file per general (C0).
+
+mod general;
+mod read;
+
+pub use general::{Executor, General, Missed, Schedule};
+pub use read::{ConfigError, Court};
+
+use serde::Deserialize;
+use std::{collections::BTreeMap, time::Duration};
+
+/// `court.toml`; what it does not name is off, or as here.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Who tells people.
+    pub envoy: Envoy,
+    /// Who watches sources.
+    pub sentinel: Sentinel,
+    /// Who decides.
+    pub king: King,
+    /// Who watches the host.
+    pub chamberlain: Chamberlain,
+    /// How long what is over is kept.
+    pub retention: Retention,
+}
+
+/// Where messages go.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Outlet {
+    /// Slack's Web API.
+    Slack,
+    /// Any address that takes a POST.
+    Webhook,
+    /// Standard output.
+    #[default]
+    Stdout,
+}
+
+/// The envoy's section.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Envoy {
+    /// Where messages go.
+    pub to: Outlet,
+    /// Slack's address, or the webhook's.
+    pub base_url: Option<String>,
+    /// How often open questions are looked after at Slack, in seconds.
+    pub replies_poll_s: f64,
+    /// Where Slack's signed events are taken; nowhere unless set.
+    pub listen: Option<String>,
+}
+
+/// The sentinel's sections.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sentinel {
+    /// GitHub's notifications.
+    pub github: Option<Github>,
+    /// Jira's search.
+    pub jira: Option<Jira>,
+    /// Programs that print events.
+    pub command: BTreeMap<String, CommandSource>,
+}
+
+/// GitHub's notifications.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Github {
+    /// The API's address.
+    pub base_url: String,
+    /// How often it is asked at least, in seconds; GitHub may ask for more patience.
+    pub poll_s: f64,
+}
+
+/// Jira's search.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Jira {
+    /// The site's address.
+    pub base_url: String,
+    /// What to look for.
+    pub jql: String,
+    /// How often it is asked, in seconds.
+    #[serde(default = "source_poll_s")]
+    pub poll_s: f64,
+}
+
+/// A program that prints one event as JSON per line.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct CommandSource {
+    /// The program and its arguments; no shell reads them.
+    pub command: Vec<String>,
+    /// How often it is run, in seconds.
+    #[serde(default = "source_poll_s")]
+    pub poll_s: f64,
+}
+
+/// The king's section.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct King {
+    /// Where people hear of tasks; `$SLACK_DEFAULT_CHANNEL` wins.
+    pub default_channel: Option<String>,
+}
+
+/// The chamberlain's section; a limit above 100 is never reached.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Chamberlain {
+    /// How often it looks, in seconds.
+    pub every_s: f64,
+    /// From here on only what is urgent is begun.
+    pub yellow_percent: f64,
+    /// From here on nothing is begun.
+    pub orange_percent: f64,
+    /// From here on nothing is begun, and it is serious.
+    pub red_percent: f64,
+}
+
+/// After how many days `muster court prune` removes what is over.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Retention {
+    /// Events in `completed/`.
+    pub events_days: f64,
+    /// Tasks in `completed/`, and answered questions.
+    pub tasks_days: f64,
+    /// Messages in `sent/` and `failed/`.
+    pub messages_days: f64,
+    /// Results.
+    pub results_days: f64,
+    /// What was refused.
+    pub rejected_days: f64,
+}
+
+impl Default for Envoy {
+    fn default() -> Self {
+        Self { to: Outlet::Stdout, base_url: None, replies_poll_s: 10.0, listen: None }
+    }
+}
+
+impl Default for Github {
+    fn default() -> Self {
+        Self { base_url: "https://api.github.com".to_owned(), poll_s: source_poll_s() }
+    }
+}
+
+impl Default for Chamberlain {
+    fn default() -> Self {
+        Self { every_s: 30.0, yellow_percent: 60.0, orange_percent: 80.0, red_percent: 90.0 }
+    }
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            events_days: 30.0,
+            tasks_days: 30.0,
+            messages_days: 30.0,
+            results_days: 30.0,
+            rejected_days: 90.0,
+        }
+    }
+}
+
+/// A span that was given in seconds and has been checked.
+#[must_use]
+pub fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}
+
+const fn source_poll_s() -> f64 {
+    60.0
+}

@@ -1,0 +1,228 @@
+//! Reading the files of a court's configuration, and what must hold among them.
+
+use super::{Executor, General, Settings};
+use crate::Id;
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// All that a court is told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Court {
+    /// `court.toml`.
+    pub settings: Settings,
+    /// The generals by name.
+    pub generals: BTreeMap<String, General>,
+}
+
+/// What is wrong with the configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// There is no court.
+    #[error("{} has no court.toml; `muster court init --home {}` makes a court", .0.display(), .0.display())]
+    Missing(PathBuf),
+    /// A file cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A file is not understood.
+    #[error("{}: {reason}", path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong in it, and what would be right.
+        reason: String,
+    },
+    /// Two generals want the same.
+    #[error(
+        "both {first} and {second} subscribe to {event_type}: a type has one owner; take it out of one of them"
+    )]
+    TwoOwners {
+        /// The type.
+        event_type: String,
+        /// One of them.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// Two schedules have one name.
+    #[error("{first} and {second} both have a schedule called {name}; give one of them another name")]
+    TwoSchedules {
+        /// The name.
+        name: String,
+        /// One of them.
+        first: String,
+        /// The other.
+        second: String,
+    },
+}
+
+impl Court {
+    /// Reads a court's configuration.
+    pub fn read(home: &Path) -> Result<Self, ConfigError> {
+        let path = home.join("court.toml");
+        if !path.exists() {
+            return Err(ConfigError::Missing(home.into()));
+        }
+        let settings: Settings = parse(&path)?;
+        settings.check().map_err(|reason| ConfigError::Wrong { path, reason })?;
+        let mut generals = BTreeMap::new();
+        for path in general_files(home)? {
+            let general = read_general(&path)?;
+            generals.insert(general.name.clone(), general);
+        }
+        let court = Self { settings, generals };
+        court.check_owners()?;
+        court.check_schedules()?;
+        Ok(court)
+    }
+
+    /// The general that wants a type of event (C13).
+    #[must_use]
+    pub fn owner_of(&self, event_type: &str) -> Option<&General> {
+        self.generals.values().find(|general| general.subscribes.iter().any(|wanted| wanted == event_type))
+    }
+
+    fn check_owners(&self) -> Result<(), ConfigError> {
+        let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+        for general in self.generals.values() {
+            for event_type in &general.subscribes {
+                if let Some(first) =
+                    owners.insert(event_type, &general.name).filter(|first| *first != general.name)
+                {
+                    let (first, second) = (first.to_owned(), general.name.clone());
+                    return Err(ConfigError::TwoOwners { event_type: event_type.clone(), first, second });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_schedules(&self) -> Result<(), ConfigError> {
+        let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+        for general in self.generals.values() {
+            for schedule in &general.schedules {
+                if let Some(first) = names.insert(&schedule.name, &general.name) {
+                    let (first, second) = (first.to_owned(), general.name.clone());
+                    return Err(ConfigError::TwoSchedules { name: schedule.name.clone(), first, second });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Settings {
+    fn check(&self) -> Result<(), String> {
+        positive("envoy.replies_poll_s", self.envoy.replies_poll_s)?;
+        positive("chamberlain.every_s", self.chamberlain.every_s)?;
+        let sources = self.sentinel.github.iter().map(|github| ("sentinel.github.poll_s", github.poll_s));
+        let sources =
+            sources.chain(self.sentinel.jira.iter().map(|jira| ("sentinel.jira.poll_s", jira.poll_s)));
+        let commands =
+            self.sentinel.command.values().map(|command| ("sentinel.command.*.poll_s", command.poll_s));
+        sources.chain(commands).try_for_each(|(name, value)| positive(name, value))?;
+        for (name, command) in &self.sentinel.command {
+            Id::parse(name).map_err(|error| format!("sentinel.command: {error}"))?;
+            if command.command.is_empty() {
+                return Err(format!("sentinel.command.{name}.command must name a program"));
+            }
+        }
+        let retention = &self.retention;
+        for (name, days) in [
+            ("retention.events_days", retention.events_days),
+            ("retention.tasks_days", retention.tasks_days),
+            ("retention.messages_days", retention.messages_days),
+            ("retention.results_days", retention.results_days),
+            ("retention.rejected_days", retention.rejected_days),
+        ] {
+            if !(0.0..=DAYS_MAX).contains(&days) {
+                return Err(format!("{name} must be between 0 and {DAYS_MAX}, not {days}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_general(path: &Path) -> Result<General, ConfigError> {
+    let wrong = |reason: String| ConfigError::Wrong { path: path.into(), reason };
+    let mut general: General = parse(path)?;
+    let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    general.name = Id::parse(name).map_err(|error| wrong(error.to_string()))?.to_string();
+    check_general(&general).map_err(wrong)?;
+    Ok(general)
+}
+
+fn check_general(general: &General) -> Result<(), String> {
+    match (general.executor, general.command.is_empty()) {
+        (Executor::Command, true) => return Err("command must name the soldier's program, as [\"program\", \"argument\"]; or set executor to run, session or job".to_owned()),
+        (Executor::Run | Executor::Session | Executor::Job, false) => {
+            return Err("a general with an executor has no command: the coordinator does its tasks".to_owned());
+        }
+        _ => {}
+    }
+    if !(1..=SOLDIERS_MAX).contains(&general.max_soldiers) {
+        return Err(format!(
+            "max_soldiers must be between 1 and {SOLDIERS_MAX}, not {}",
+            general.max_soldiers
+        ));
+    }
+    if general.retries > RETRIES_MAX {
+        return Err(format!("retries must be at most {RETRIES_MAX}, not {}", general.retries));
+    }
+    positive("timeout_s", general.limit_s())?;
+    if !(0.0..=SECONDS_MAX).contains(&general.retry_after_s) {
+        return Err(format!(
+            "retry_after_s must be between 0 and {SECONDS_MAX}, not {}",
+            general.retry_after_s
+        ));
+    }
+    for schedule in &general.schedules {
+        Id::parse(&format!("schedule-{}", schedule.name))
+            .map_err(|error| format!("schedules.name: {error}"))?;
+    }
+    Ok(())
+}
+
+fn positive(name: &str, seconds: f64) -> Result<(), String> {
+    if seconds > 0.0 && seconds <= SECONDS_MAX {
+        return Ok(());
+    }
+    Err(format!("{name} must be more than 0 and at most {SECONDS_MAX}, not {seconds}"))
+}
+
+fn general_files(home: &Path) -> Result<Vec<PathBuf>, ConfigError> {
+    let directory = home.join("generals");
+    let entries = match fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(ConfigError::Unreadable { path: directory, error }),
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
+    let text =
+        fs::read_to_string(path).map_err(|error| ConfigError::Unreadable { path: path.into(), error })?;
+    toml::from_str(&text).map_err(|error| ConfigError::Wrong {
+        path: path.into(),
+        reason: error.to_string().trim_end().to_owned(),
+    })
+}
+
+const SOLDIERS_MAX: usize = 256;
+const RETRIES_MAX: u32 = 100;
+/// A year.
+const SECONDS_MAX: f64 = 31_536_000.0;
+/// A century.
+const DAYS_MAX: f64 = 36_500.0;

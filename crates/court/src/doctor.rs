@@ -1,0 +1,1 @@
+//! Tells the whole story of a task, and what is stuck (C21).

@@ -1,0 +1,82 @@
+//! Takes in events and messages from anybody on this host (C16b, C18).
+
+use crate::{
+    Document, Fault, Folder, Id, Kind, Place, Series,
+    file::{NewMessage, stamp},
+};
+use jiff::Timestamp;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What became of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Emitted {
+    /// It is in `pending/`.
+    New(Id),
+    /// It had been there, or is further on: this one is dropped (C8).
+    Duplicate(Id),
+}
+
+/// Puts an event before the king; fills in what it may lack.
+pub fn emit(folder: &Folder, mut event: Document, now: Timestamp) -> Result<Emitted, Fault> {
+    if !event.has("id") {
+        event.set_text("id", &unique(&event, now));
+    }
+    if !event.has("repo") {
+        event.set_raw("repo", "null");
+    }
+    if !event.has("priority") {
+        event.set_text("priority", "normal");
+    }
+    if !event.has("created_at") {
+        event.set_text("created_at", &stamp(now));
+    }
+    if !event.has("status") {
+        event.set_text("status", "pending");
+    }
+    let id = event.text("id").ok_or_else(|| Fault::Invalid("id must be a string".to_owned()))?;
+    let id = Id::parse(&id).map_err(|error| Fault::Invalid(format!("id: {error}")))?;
+    crate::folder::validated(Kind::Event, event.to_file().as_bytes())?;
+    event.set_text("status", "pending");
+    if folder.find(Kind::Event, &id).is_some() || !folder.create(Place::EventsPending, &id, &event)? {
+        return Ok(Emitted::Duplicate(id));
+    }
+    Ok(Emitted::New(id))
+}
+
+/// Puts a message before the envoy.
+pub fn send(folder: &Folder, message: &NewMessage, now: Timestamp) -> Result<Id, Fault> {
+    let id = folder.next_id(Series::Message, now)?;
+    say(folder, &id, message, now)?;
+    Ok(id)
+}
+
+/// Puts a message whose number has been reserved before the envoy, unless that was done before: a crash may have come
+/// right after it.
+pub fn say(folder: &Folder, id: &Id, message: &NewMessage, now: Timestamp) -> Result<(), Fault> {
+    if folder.find(Kind::Message, id).is_none() {
+        folder.create(Place::MessagesPending, id, &message.document(id, now))?;
+    }
+    Ok(())
+}
+
+impl Emitted {
+    /// The event's id.
+    #[must_use]
+    pub const fn id(&self) -> &Id {
+        match self {
+            Self::New(id) | Self::Duplicate(id) => id,
+        }
+    }
+}
+
+/// An id for an event that has no natural one.
+fn unique(event: &Document, now: Timestamp) -> String {
+    static EMITTED: AtomicU64 = AtomicU64::new(0);
+    let source =
+        event.text("source").filter(|source| Id::parse(source).is_ok() && source.len() <= SOURCE_MAX);
+    let source = source.unwrap_or_else(|| "unknown".to_owned());
+    let number = EMITTED.fetch_add(1, Ordering::Relaxed);
+    format!("evt-{source}-{}-{}-{number}", now.as_microsecond(), std::process::id())
+}
+
+const SOURCE_MAX: usize = 100;

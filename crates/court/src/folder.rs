@@ -1,0 +1,264 @@
+//! The ground all roles stand on: files that are whole, in exactly one state, and valid (C3–C6, C12).
+
+mod reject;
+mod sweep;
+
+use crate::{
+    Document, FILE_BYTES_MAX, Id, Kind, Place,
+    disk::{Disk, Fuse},
+    layout::OTHERS,
+    schema,
+    sequence::Sequences,
+};
+use muster_proof::json;
+use rustix::fs::{Mode, OFlags};
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// A court's directory.
+pub struct Folder {
+    home: PathBuf,
+    pub(crate) disk: Disk,
+    pub(crate) sequences: Sequences,
+    temporaries: AtomicU64,
+}
+
+/// Why a file cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// There is none, or not any more.
+    #[error("there is no {0}")]
+    Gone(String),
+    /// It is not what it must be.
+    #[error("{0}")]
+    Invalid(String),
+    /// The system refused.
+    #[error("{0}: {1}")]
+    Io(PathBuf, #[source] io::Error),
+}
+
+impl Folder {
+    /// Opens a court; makes the directories that are missing (C1).
+    pub fn open(home: &Path) -> Result<Self, Fault> {
+        Self::with_disk(home, Disk::default())
+    }
+
+    /// Opens a court whose disk can be made to fail.
+    pub fn with_fuse(home: &Path, fuse: Arc<dyn Fuse>) -> Result<Self, Fault> {
+        Self::with_disk(home, Disk::with_fuse(fuse))
+    }
+
+    fn with_disk(home: &Path, disk: Disk) -> Result<Self, Fault> {
+        let failed = |error| Fault::Io(home.into(), error);
+        let home = std::path::absolute(home).map_err(failed)?;
+        let (sequences, temporaries) = (Sequences::default(), AtomicU64::new(0));
+        let folder = Self { home, disk, sequences, temporaries };
+        for path in Place::all().map(Place::path).chain(OTHERS) {
+            let path = folder.path(path);
+            folder.disk.make_directory(&path).map_err(|error| Fault::Io(path.clone(), error))?;
+        }
+        Ok(folder)
+    }
+
+    /// The court's home.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// A path under the court's home.
+    #[must_use]
+    pub fn path(&self, relative: &str) -> PathBuf {
+        self.home.join(relative)
+    }
+
+    /// The directory of a place.
+    #[must_use]
+    pub fn directory(&self, place: Place) -> PathBuf {
+        self.path(place.path())
+    }
+
+    /// Where the file of this id lies, if it is in this place.
+    #[must_use]
+    pub fn file(&self, place: Place, id: &Id) -> PathBuf {
+        self.directory(place).join(id.file_name())
+    }
+
+    /// The ids of a place, in no order; files of other names are set apart (C4, C12).
+    pub fn ids(&self, place: Place) -> Result<Vec<Id>, Fault> {
+        let mut ids = Vec::new();
+        for name in self.names(place)? {
+            match Id::of_file(&name) {
+                Some(id) => ids.push(id),
+                None => self.reject(place, &name, "its name is not {id}.json")?,
+            }
+        }
+        Ok(ids)
+    }
+
+    /// The names in a place; those that begin with a dot are nobody's business (C4).
+    pub fn names(&self, place: Place) -> Result<Vec<OsString>, Fault> {
+        let directory = self.directory(place);
+        let list = || {
+            let names = fs::read_dir(&directory)?.map(|entry| entry.map(|entry| entry.file_name()));
+            names.collect::<io::Result<Vec<OsString>>>()
+        };
+        let mut names = list().map_err(|error| Fault::Io(directory.clone(), error))?;
+        names.retain(|name| !name.as_encoded_bytes().starts_with(b"."));
+        Ok(names)
+    }
+
+    /// Whether a place has a file of this id.
+    #[must_use]
+    pub fn has(&self, place: Place, id: &Id) -> bool {
+        self.file(place, id).symlink_metadata().is_ok()
+    }
+
+    /// In which of its places a file lies.
+    #[must_use]
+    pub fn find(&self, kind: Kind, id: &Id) -> Option<Place> {
+        // A file that moves on while this looks is met at its next place; one more look meets one that was missed.
+        let look = || kind.places().iter().copied().find(|place| self.has(*place, id));
+        look().or_else(look)
+    }
+
+    /// Reads a file and holds it against its schema. Nothing is followed, nothing large or strange is opened.
+    pub fn read(&self, place: Place, id: &Id) -> Result<Document, Fault> {
+        let bytes = self.bytes(&self.file(place, id))?;
+        let document = validated(place.kind(), &bytes)?;
+        if place.kind() != Kind::Record && inner_id(place.kind(), &document).as_deref() != Some(id.as_str()) {
+            return Err(Fault::Invalid(format!("the id inside is not {id}, the name of the file")));
+        }
+        Ok(document)
+    }
+
+    /// Reads a file; one that is not valid is set apart with its reason, and gone (C12).
+    pub fn read_or_reject(&self, place: Place, id: &Id) -> Result<Option<Document>, Fault> {
+        match self.read(place, id) {
+            Ok(document) => Ok(Some(document)),
+            Err(Fault::Gone(_)) => Ok(None),
+            Err(Fault::Invalid(reason)) => {
+                tracing::warn!(%id, place = place.path(), %reason, "a file was rejected");
+                self.reject(place, id.file_name().as_ref(), &reason).map(|()| None)
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Writes a file whole, in place of the one that is there (C4).
+    pub fn write(&self, place: Place, id: &Id, document: &Document) -> Result<(), Fault> {
+        let text = document.to_file();
+        validated(place.kind(), text.as_bytes())?;
+        self.replace(&self.file(place, id), text.as_bytes())
+    }
+
+    /// Writes a file whole unless the place has one of this id; says whether it did.
+    pub fn create(&self, place: Place, id: &Id, document: &Document) -> Result<bool, Fault> {
+        let text = document.to_file();
+        validated(place.kind(), text.as_bytes())?;
+        let target = self.file(place, id);
+        let temporary = self.temporary(&target);
+        let done = self.disk.write_new(&temporary, text.as_bytes()).and_then(|()| {
+            let is_new = self.disk.rename_new(&temporary, &target)?;
+            if is_new { Ok(true) } else { self.disk.remove(&temporary).map(|()| false) }
+        });
+        done.map_err(|error| Fault::Io(target, error))
+    }
+
+    /// Writes a file of no place whole.
+    pub fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+        let temporary = self.temporary(path);
+        let done = self.disk.write_new(&temporary, bytes).and_then(|()| self.disk.rename(&temporary, path));
+        done.map_err(|error| Fault::Io(path.into(), error))
+    }
+
+    /// Changes a file's state: one rename (C6). Nothing is moved over another file.
+    pub fn advance(&self, id: &Id, from: Place, to: Place) -> Result<(), Fault> {
+        let (source, target) = (self.file(from, id), self.file(to, id));
+        match self.disk.rename_new(&source, &target) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Fault::Invalid(format!("{id} is in {} already", to.path()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Fault::Gone(id.to_string())),
+            Err(error) => Err(Fault::Io(source, error)),
+        }
+    }
+
+    /// Removes a file.
+    pub fn remove(&self, place: Place, id: &Id) -> Result<(), Fault> {
+        let path = self.file(place, id);
+        self.disk.remove(&path).map_err(|error| Fault::Io(path, error))
+    }
+
+    /// Removes a directory of the court with all that is in it.
+    pub fn remove_tree(&self, path: &Path) -> Result<(), Fault> {
+        self.disk.remove_tree(path).map_err(|error| Fault::Io(path.into(), error))
+    }
+
+    /// Makes a directory of the court.
+    pub fn make_directory(&self, path: &Path) -> Result<(), Fault> {
+        self.disk.make_directory(path).map_err(|error| Fault::Io(path.into(), error))
+    }
+
+    /// Reads a file of the court, if it is a plain one and not too large.
+    pub fn bytes(&self, path: &Path) -> Result<Vec<u8>, Fault> {
+        match read_plain(path) {
+            Ok(Some(bytes)) => Ok(bytes),
+            Ok(None) => Err(Fault::Invalid("it is not a plain file".to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(Fault::Gone(path.display().to_string()))
+            }
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                Err(Fault::Invalid(format!("it is larger than {FILE_BYTES_MAX} bytes")))
+            }
+            Err(error) => Err(Fault::Io(path.into(), error)),
+        }
+    }
+
+    /// A name beside the target that no consumer sees and that tells who is writing (C4).
+    fn temporary(&self, target: &Path) -> PathBuf {
+        let number = self.temporaries.fetch_add(1, Ordering::Relaxed);
+        let unique = std::ptr::from_ref(self).addr();
+        target.with_file_name(format!("{TEMPORARY}{}-{unique:x}-{number}", std::process::id()))
+    }
+}
+
+/// Reads and checks what will be, or was, a file of this kind.
+pub(crate) fn validated(kind: Kind, bytes: &[u8]) -> Result<Document, Fault> {
+    let document = Document::parse(bytes).map_err(|error| Fault::Invalid(error.to_string()))?;
+    let value = json::parse(bytes).map_err(|refused| Fault::Invalid(refused.to_string()))?;
+    schema::check(kind, &value).map_err(|violation| Fault::Invalid(violation.to_string()))?;
+    Ok(document)
+}
+
+fn inner_id(kind: Kind, document: &Document) -> Option<String> {
+    document.text(if kind == Kind::Result { "task_id" } else { "id" })
+}
+
+/// A pipe must not hold up its reader, a link must not lead elsewhere, a size must not fill the memory.
+fn read_plain(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(rustix::io::Errno::LOOP | rustix::io::Errno::NXIO) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    if !file.metadata()?.is_file() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > FILE_BYTES_MAX { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(Some(bytes)) }
+}
+
+pub(crate) const TEMPORARY: &str = ".tmp-";
+
+#[cfg(test)]
+mod tests;

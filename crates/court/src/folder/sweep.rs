@@ -1,0 +1,39 @@
+//! Removing what writers left behind when they died (C4).
+
+use super::{Fault, Folder, TEMPORARY};
+use crate::{Place, layout::OTHERS};
+use jiff::{SignedDuration, Timestamp};
+use std::{fs, path::Path};
+
+impl Folder {
+    /// Removes temporary files whose writer is dead, or that nobody can be writing any more.
+    pub fn sweep(&self, now: Timestamp) -> Result<(), Fault> {
+        for path in Place::all().map(Place::path).chain(OTHERS).chain(["state", "."]) {
+            self.sweep_directory(&self.path(path), now)?;
+        }
+        Ok(())
+    }
+
+    fn sweep_directory(&self, directory: &Path, now: Timestamp) -> Result<(), Fault> {
+        let failed = |error| Fault::Io(directory.into(), error);
+        for entry in fs::read_dir(directory).map_err(failed)?.flatten() {
+            let name = entry.file_name();
+            let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)) else { continue };
+            let modified = entry.metadata().ok().and_then(|metadata| metadata.modified().ok());
+            let modified = modified.and_then(|modified| Timestamp::try_from(modified).ok());
+            let is_old = modified.is_none_or(|modified| now.duration_since(modified) > AGE_MAX);
+            if is_old || !is_alive(rest) {
+                self.disk.remove(&entry.path()).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the process that a temporary file is named after is there.
+fn is_alive(rest: &str) -> bool {
+    let pid = rest.split('-').next().and_then(|pid| pid.parse::<u32>().ok());
+    pid.is_some_and(|pid| Path::new(&format!("/proc/{pid}")).exists())
+}
+
+const AGE_MAX: SignedDuration = SignedDuration::from_secs(60);

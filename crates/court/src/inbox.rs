@@ -1,0 +1,1 @@
+//! Questions that wait for people, and their answers (C14).

@@ -1,0 +1,1 @@
+//! Makes a court that runs as it is (C0).

@@ -1,0 +1,175 @@
+//! Where files lie; the directory is the state (C1, C2).
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Something happened outside.
+    Event,
+    /// Something is to be done.
+    Task,
+    /// Something is to be said.
+    Message,
+    /// How a task ended.
+    Result,
+    /// A record of our own: no schema, no state.
+    Record,
+}
+
+/// A directory of the court.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// Events that the king has not dealt with.
+    EventsPending,
+    /// Events that were made a task.
+    EventsDispatched,
+    /// Events that are over.
+    EventsCompleted,
+    /// Tasks that no general has taken.
+    TasksPending,
+    /// Tasks that a general has.
+    TasksInProgress,
+    /// Tasks that are over.
+    TasksCompleted,
+    /// Messages that are to be posted.
+    MessagesPending,
+    /// Messages that were posted.
+    MessagesSent,
+    /// Messages that could not be posted.
+    MessagesFailed,
+    /// How tasks ended.
+    Results,
+    /// Questions that nobody has answered.
+    QuestionsOpen,
+    /// Questions that were answered.
+    QuestionsAnswered,
+    /// In which thread people hear of a task.
+    Threads,
+    /// How far each schedule is.
+    Schedules,
+    /// How far each source was read.
+    Sources,
+}
+
+impl Kind {
+    /// The directories a file of this kind may lie in, in the order it goes through them.
+    #[must_use]
+    pub const fn places(self) -> &'static [Place] {
+        match self {
+            Self::Event => &[Place::EventsPending, Place::EventsDispatched, Place::EventsCompleted],
+            Self::Task => &[Place::TasksPending, Place::TasksInProgress, Place::TasksCompleted],
+            Self::Message => &[Place::MessagesPending, Place::MessagesSent, Place::MessagesFailed],
+            Self::Result => &[Place::Results],
+            Self::Record => &[
+                Place::QuestionsOpen,
+                Place::QuestionsAnswered,
+                Place::Threads,
+                Place::Schedules,
+                Place::Sources,
+            ],
+        }
+    }
+
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::Event, Self::Task, Self::Message, Self::Result, Self::Record];
+}
+
+impl Place {
+    /// The directory, from the court's home.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::EventsPending => "queue/events/pending",
+            Self::EventsDispatched => "queue/events/dispatched",
+            Self::EventsCompleted => "queue/events/completed",
+            Self::TasksPending => "queue/tasks/pending",
+            Self::TasksInProgress => "queue/tasks/in_progress",
+            Self::TasksCompleted => "queue/tasks/completed",
+            Self::MessagesPending => "queue/messages/pending",
+            Self::MessagesSent => "queue/messages/sent",
+            Self::MessagesFailed => "queue/messages/failed",
+            Self::Results => "state/results",
+            Self::QuestionsOpen => "state/questions/open",
+            Self::QuestionsAnswered => "state/questions/answered",
+            Self::Threads => "state/threads",
+            Self::Schedules => "state/schedules",
+            Self::Sources => "state/sources",
+        }
+    }
+
+    /// What lies in it.
+    #[must_use]
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::EventsPending | Self::EventsDispatched | Self::EventsCompleted => Kind::Event,
+            Self::TasksPending | Self::TasksInProgress | Self::TasksCompleted => Kind::Task,
+            Self::MessagesPending | Self::MessagesSent | Self::MessagesFailed => Kind::Message,
+            Self::Results => Kind::Result,
+            Self::QuestionsOpen
+            | Self::QuestionsAnswered
+            | Self::Threads
+            | Self::Schedules
+            | Self::Sources => Kind::Record,
+        }
+    }
+
+    /// All directories that hold files with ids.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Kind::ALL.into_iter().flat_map(|kind| kind.places().iter().copied())
+    }
+
+    /// The words that `status` may have here; none where files have no status (C3).
+    #[must_use]
+    pub const fn statuses(self) -> &'static [&'static str] {
+        match self {
+            Self::EventsPending | Self::TasksPending | Self::MessagesPending => &["pending"],
+            Self::EventsDispatched => &["dispatched"],
+            Self::EventsCompleted => &["completed", "failed"],
+            Self::TasksInProgress => &["in_progress"],
+            Self::TasksCompleted => &["completed", "failed", "needs_human", "skipped"],
+            Self::MessagesSent => &["sent"],
+            Self::MessagesFailed => &["failed"],
+            _ => &[],
+        }
+    }
+}
+
+/// Refused files, each beside the reason.
+pub(crate) const REJECTED: &str = "rejected";
+/// Signs of life, one file per role.
+pub(crate) const HEARTBEATS: &str = "state/heartbeats";
+/// One directory per task that runs, with one per attempt in it.
+pub(crate) const ATTEMPTS: &str = "state/attempts";
+/// Who holds which role.
+pub(crate) const LOCKS: &str = "state/locks";
+/// The last numbers given out.
+pub(crate) const SEQUENCES: &str = "state/sequences";
+/// The directories without ids.
+pub(crate) const OTHERS: [&str; 5] = [REJECTED, HEARTBEATS, ATTEMPTS, LOCKS, SEQUENCES];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// C1, C2: the layout of the source, by name.
+    #[test]
+    fn the_directories_are_those_of_the_contract() {
+        let paths: BTreeSet<&str> = Place::all().map(Place::path).collect();
+        for path in [
+            "queue/events/pending",
+            "queue/events/dispatched",
+            "queue/events/completed",
+            "queue/tasks/pending",
+            "queue/tasks/in_progress",
+            "queue/tasks/completed",
+            "queue/messages/pending",
+            "queue/messages/sent",
+            "queue/messages/failed",
+            "state/results",
+        ] {
+            assert!(paths.contains(path), "{path}");
+        }
+        assert!(!paths.contains("queue/tasks/failed") && !paths.contains("queue/events/failed"));
+        assert_eq!(paths.len(), Place::all().count());
+    }
+}

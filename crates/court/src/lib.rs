@@ -1,0 +1,43 @@
+//! The file contract: events, tasks, results and messages between roles on one host, as JSON files.
+//!
+//! No server is needed and `cat` shows everything: the directory a file lies in is its state, and a change of state is
+//! one rename. [`Folder`] is the ground all roles stand on: it writes so that nobody ever sees half a file, moves so
+//! that no crash can put one file into two states, and refuses what is not valid. Each role under [`roles`] is a mind
+//! that does one step at a time on the folder; the runtimes around them wait for files to appear, run soldiers and speak
+//! to the outside.
+//!
+//! What crosses a role's boundary is durable before the next thing is done, in an order in which every prefix can be
+//! taken up again: that is all the recovery there is.
+
+pub mod bridge;
+mod clock;
+pub mod config;
+mod disk;
+pub mod doctor;
+mod document;
+pub mod emit;
+pub mod file;
+mod folder;
+mod id;
+pub mod inbox;
+pub mod init;
+mod layout;
+mod lock;
+pub mod prune;
+pub mod roles;
+pub mod schema;
+mod sequence;
+mod wake;
+
+pub use clock::Clock;
+pub use disk::{Fuse, Operation};
+pub use document::{Document, DocumentError};
+pub use folder::{Fault, Folder};
+pub use id::{Id, IdError};
+pub use layout::{Kind, Place};
+pub use lock::{RoleLock, RoleLockError};
+pub use sequence::Series;
+pub use wake::Wake;
+
+/// The largest file that is read (C23).
+pub const FILE_BYTES_MAX: usize = 1024 * 1024;

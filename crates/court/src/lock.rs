@@ -1,0 +1,82 @@
+//! One consumer per queue, as long as it lives (C5).
+
+use crate::{Folder, layout::LOCKS};
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io::{self, Read, Seek, Write},
+};
+
+/// The right to be one role; it ends with the process, however that ends.
+#[derive(Debug)]
+pub struct RoleLock {
+    role: String,
+    /// The lock is the open file's; closing it lets go.
+    _file: File,
+}
+
+/// Why a role cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum RoleLockError {
+    /// Somebody has it.
+    #[error("the {role} of this court is running already{holder}; end it first, or choose another --home")]
+    Held {
+        /// The role.
+        role: String,
+        /// Who has it, as far as it is known.
+        holder: String,
+    },
+    /// The system refused.
+    #[error("cannot lock the role {role}: {error}")]
+    Io {
+        /// The role.
+        role: String,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+impl RoleLock {
+    /// Takes a role: `king`, `envoy`, `general-NAME`.
+    pub fn take(folder: &Folder, role: &str) -> Result<Self, RoleLockError> {
+        let failed = |error| RoleLockError::Io { role: role.to_owned(), error };
+        let path = folder.path(LOCKS).join(format!("{role}.lock"));
+        let mut options = OpenOptions::new();
+        let mut file =
+            options.read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(held(role, file)),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        sign(&mut file).map_err(failed)?;
+        Ok(Self { role: role.to_owned(), _file: file })
+    }
+
+    /// Says whether somebody has a role right now.
+    pub fn is_held(folder: &Folder, role: &str) -> bool {
+        let Ok(file) = File::open(folder.path(LOCKS).join(format!("{role}.lock"))) else { return false };
+        // Shared, so that two who only ask do not see each other as the holder.
+        matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+    }
+
+    /// The role.
+    #[must_use]
+    pub fn role(&self) -> &str {
+        &self.role
+    }
+}
+
+/// Writes down who has it: for people, nothing relies on it.
+fn sign(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())
+}
+
+fn held(role: &str, mut file: File) -> RoleLockError {
+    let mut text = String::new();
+    let _ = file.read_to_string(&mut text);
+    let pid: Option<u32> = text.trim().parse().ok();
+    let holder = pid.map(|pid| format!(", as process {pid}")).unwrap_or_default();
+    RoleLockError::Held { role: role.to_owned(), holder }
+}

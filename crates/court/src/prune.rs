@@ -1,0 +1,1 @@
+//! Removes what is over and old (C21).

@@ -1,0 +1,1 @@
+//! Watches the host (C19).

@@ -1,0 +1,1 @@
+//! Tells people, and hears them (C18).

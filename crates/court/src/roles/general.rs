@@ -1,0 +1,1 @@
+//! Runs a domain's tasks (C16).

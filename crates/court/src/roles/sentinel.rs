@@ -1,0 +1,1 @@
+//! Watches sources (C18).

@@ -1,0 +1,99 @@
+//! Wakes a role when a file appears; the poll stays as the upper bound (C20).
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::inotify::{self, CreateFlags, WatchFlags},
+};
+use std::{
+    io,
+    os::fd::OwnedFd,
+    path::Path,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+use tokio::sync::Notify;
+
+/// Returns when something appears in one of some directories, or when it is time to look anyway.
+///
+/// What was seen is not asked for: the kernel drops notices when too many pile up, so whoever wakes looks for itself.
+#[derive(Debug)]
+pub struct Wake {
+    noticed: Arc<Notify>,
+    poll: Duration,
+}
+
+impl Wake {
+    /// Watches directories.
+    #[must_use]
+    pub fn on(directories: &[&Path], poll: Duration) -> Self {
+        let noticed = Arc::new(Notify::new());
+        let watching = watch(directories).and_then(|notices| {
+            let listener = Arc::downgrade(&noticed);
+            std::thread::Builder::new().name("wake".to_owned()).spawn(move || listen(&notices, &listener))
+        });
+        if let Err(error) = watching {
+            tracing::warn!(%error, "files are only looked for by polling");
+        }
+        Self { noticed, poll }
+    }
+
+    /// Waits for a file or for the time to poll; at most for `limit`, where one is given.
+    pub async fn wait(&self, limit: Option<Duration>) {
+        let poll = limit.map_or(self.poll, |limit| limit.min(self.poll));
+        let _ = tokio::time::timeout(poll, self.noticed.notified()).await;
+    }
+
+    /// Something else that makes the role look.
+    #[must_use]
+    pub fn handle(&self) -> Arc<Notify> {
+        Arc::clone(&self.noticed)
+    }
+}
+
+fn watch(directories: &[&Path]) -> io::Result<OwnedFd> {
+    let notices = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+    for directory in directories {
+        inotify::add_watch(&notices, *directory, WatchFlags::MOVED_TO | WatchFlags::CLOSE_WRITE)?;
+    }
+    Ok(notices)
+}
+
+/// Passes notices on for as long as anybody waits for them.
+fn listen(notices: &OwnedFd, listener: &Weak<Notify>) {
+    while let Some(listener) = listener.upgrade() {
+        let mut ready = [PollFd::new(notices, PollFlags::IN)];
+        match poll(&mut ready, Some(&LOOK_AROUND)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => {
+                drain(notices);
+                listener.notify_one();
+            }
+            Err(error) => return tracing::warn!(%error, "files are only looked for by polling from now on"),
+        }
+    }
+}
+
+fn drain(notices: &OwnedFd) {
+    let mut buffer = [0; 4096];
+    while rustix::io::read(notices, &mut buffer).is_ok_and(|count| count > 0) {}
+}
+
+/// How long a listener outlives whoever it listened for.
+const LOOK_AROUND: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// C20: a file that is renamed into place wakes, though the poll is far away; without one the poll does.
+    #[tokio::test]
+    async fn a_file_wakes_before_the_poll() {
+        let directory = tempfile::tempdir().unwrap();
+        let wake = Wake::on(&[directory.path()], Duration::from_secs(3600));
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::fs::write(elsewhere.path().join("a"), "x").unwrap();
+        std::fs::rename(elsewhere.path().join("a"), directory.path().join("a.json")).unwrap();
+        wake.wait(None).await;
+        wake.wait(Some(Duration::from_millis(5))).await;
+    }
+}
