@@ -2,9 +2,11 @@
 
 mod general;
 mod read;
+mod tokens;
 
 pub use general::{Executor, General, Missed, Schedule};
 pub use read::{ConfigError, Court};
+pub use tokens::{Tokens, bare_environment};
 
 use serde::Deserialize;
 use std::{collections::BTreeMap, time::Duration};
