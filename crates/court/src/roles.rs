@@ -3,5 +3,8 @@
 pub mod chamberlain;
 pub mod envoy;
 pub mod general;
+mod heartbeat;
 pub mod king;
 pub mod sentinel;
+
+pub use heartbeat::Heartbeat;
