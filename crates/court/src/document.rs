@@ -1,6 +1,6 @@
 //! A JSON object whose members stay as they were written: numbers, order, and what nobody here knows (C7, C13).
 
-use crate::FILE_BYTES_MAX;
+use crate::HELD_BYTES_MAX;
 use muster_proof::json::{self, Kind};
 
 /// An object, each member as its own text.
@@ -13,7 +13,7 @@ pub struct Document {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     /// Too much.
-    #[error("it has {0} bytes; at most {FILE_BYTES_MAX} are read")]
+    #[error("it has {0} bytes; at most {HELD_BYTES_MAX} are read")]
     TooLarge(usize),
     /// No JSON.
     #[error("it is not valid JSON: {0}")]
@@ -32,7 +32,7 @@ impl Document {
 
     /// Reads an object.
     pub fn parse(bytes: &[u8]) -> Result<Self, DocumentError> {
-        if bytes.len() > FILE_BYTES_MAX {
+        if bytes.len() > HELD_BYTES_MAX {
             return Err(DocumentError::TooLarge(bytes.len()));
         }
         let value = json::parse(bytes).map_err(|refused| DocumentError::Json(refused.to_string()))?;
@@ -172,6 +172,6 @@ mod tests {
         assert!(matches!(Document::parse(b"{\"a\":"), Err(DocumentError::Json(_))));
         assert!(matches!(Document::parse(b"{\"a\":1,\"a\":2}"), Err(DocumentError::Json(_))));
         assert!(matches!(Document::parse(b"\xff"), Err(DocumentError::Json(_))));
-        assert!(matches!(Document::parse(&vec![b' '; FILE_BYTES_MAX + 1]), Err(DocumentError::TooLarge(_))));
+        assert!(matches!(Document::parse(&vec![b' '; HELD_BYTES_MAX + 1]), Err(DocumentError::TooLarge(_))));
     }
 }

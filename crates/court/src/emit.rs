@@ -1,7 +1,7 @@
 //! Takes in events and messages from anybody on this host (C16b, C18).
 
 use crate::{
-    Document, Fault, Folder, Id, Kind, Place, Series,
+    Document, FILE_BYTES_MAX, Fault, Folder, Id, Kind, Place, Series,
     file::{NewMessage, stamp},
 };
 use jiff::Timestamp;
@@ -35,7 +35,14 @@ pub fn emit(folder: &Folder, mut event: Document, now: Timestamp) -> Result<Emit
     }
     let id = event.text("id").ok_or_else(|| Fault::Invalid("id must be a string".to_owned()))?;
     let id = Id::parse(&id).map_err(|error| Fault::Invalid(format!("id: {error}")))?;
-    crate::folder::validated(Kind::Event, event.to_file().as_bytes())?;
+    let file = event.to_file();
+    if file.len() > FILE_BYTES_MAX {
+        return Err(Fault::Invalid(format!(
+            "it has {} bytes; at most {FILE_BYTES_MAX} are taken",
+            file.len()
+        )));
+    }
+    crate::folder::validated(Kind::Event, file.as_bytes())?;
     event.set_text("status", "pending");
     if folder.find(Kind::Event, &id).is_some() || !folder.create(Place::EventsPending, &id, &event)? {
         return Ok(Emitted::Duplicate(id));

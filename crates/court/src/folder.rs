@@ -4,7 +4,7 @@ mod reject;
 mod sweep;
 
 use crate::{
-    Document, FILE_BYTES_MAX, Id, Kind, Place,
+    Document, FILE_BYTES_MAX, HELD_BYTES_MAX, Id, Kind, Place,
     disk::{Disk, Fuse},
     layout::OTHERS,
     schema,
@@ -134,6 +134,9 @@ impl Folder {
     pub fn read(&self, place: Place, id: &Id) -> Result<Document, Fault> {
         let bytes = self.bytes(&self.file(place, id))?;
         let document = validated(place.kind(), &bytes)?;
+        if bytes.len() > FILE_BYTES_MAX && !OURS.iter().any(|key| document.has(key)) {
+            return Err(Fault::Invalid(too_large()));
+        }
         if place.kind() != Kind::Record && inner_id(place.kind(), &document).as_deref() != Some(id.as_str()) {
             return Err(Fault::Invalid(format!("the id inside is not {id}, the name of the file")));
         }
@@ -215,9 +218,7 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(Fault::Gone(path.display().to_string()))
             }
-            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                Err(Fault::Invalid(format!("it is larger than {FILE_BYTES_MAX} bytes")))
-            }
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Err(Fault::Invalid(too_large())),
             Err(error) => Err(Fault::Io(path.into(), error)),
         }
     }
@@ -254,10 +255,16 @@ fn read_plain(path: &Path) -> io::Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > FILE_BYTES_MAX { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(Some(bytes)) }
+    file.take(HELD_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > HELD_BYTES_MAX { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(Some(bytes)) }
 }
 
+fn too_large() -> String {
+    format!("it is larger than {FILE_BYTES_MAX} bytes")
+}
+
+/// What roles write into files that others made; such a file may be a little larger than anybody's.
+const OURS: [&str; 3] = ["dispatch", "attempts", "closing"];
 pub(crate) const TEMPORARY: &str = ".tmp-";
 
 #[cfg(test)]

@@ -39,5 +39,7 @@ pub use lock::{RoleLock, RoleLockError};
 pub use sequence::Series;
 pub use wake::Wake;
 
-/// The largest file that is read (C23).
+/// The largest file that is taken from anybody (C23).
 pub const FILE_BYTES_MAX: usize = 1024 * 1024;
+/// The largest file there is: what was taken may grow by what roles write into it.
+pub(crate) const HELD_BYTES_MAX: usize = FILE_BYTES_MAX + 256 * 1024;

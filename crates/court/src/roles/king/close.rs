@@ -1,0 +1,159 @@
+//! Makes the end of a task known, and ends it (C14, C15).
+
+use super::{
+    Ground, King,
+    dispatch::{complete, planned},
+    words,
+};
+use crate::{
+    Document, Fault, Folder, Id, Place, Series,
+    emit::say,
+    file::{MessageKind, NewMessage, Outcome, OutcomeStatus, Urgency, stamp},
+};
+use jiff::Timestamp;
+
+impl King {
+    /// Ends the tasks whose result is there.
+    ///
+    /// Tasks in progress are few, results of all times are many: so the tasks are gone through, not the results.
+    pub(super) fn close_tasks(&self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
+        for id in folder.ids(Place::TasksInProgress)? {
+            if folder.has(Place::Results, &id) {
+                self.close(Ground { folder, now }, &id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&self, ground: Ground<'_>, id: &Id) -> Result<(), Fault> {
+        let Ground { folder, now } = ground;
+        let Some(mut task) = folder.read_or_reject(Place::TasksInProgress, id)? else { return Ok(()) };
+        let Some(outcome) = outcome(folder, id)? else { return Ok(()) };
+        if !task.has("closing") {
+            plan(ground, id, &mut task, &outcome)?;
+        }
+        let closing = task.object("closing").unwrap_or_default();
+        if outcome.status == OutcomeStatus::NeedsHuman {
+            self.ask(ground, &task, &outcome)?;
+        }
+        say(folder, &planned(&closing, "message")?, &self.news(id, &task, &outcome), now)?;
+        if let Some(proclamation) = proclamation(id, &outcome).filter(|_| closing.has("proclamation")) {
+            say(folder, &planned(&closing, "proclamation")?, &proclamation, now)?;
+        }
+        complete_event(ground, &task, outcome.status)?;
+        folder.advance(id, Place::TasksInProgress, Place::TasksCompleted)
+    }
+
+    /// Keeps the question where it is found again when an answer comes.
+    fn ask(&self, ground: Ground<'_>, task: &Document, outcome: &Outcome) -> Result<(), Fault> {
+        let Ground { folder, now } = ground;
+        let id = &planned(task, "id")?;
+        if folder.has(Place::QuestionsOpen, id) || folder.has(Place::QuestionsAnswered, id) {
+            return Ok(());
+        }
+        let mut question = Document::new();
+        question
+            .set_text("task_id", id.as_str())
+            .set_text("question", &outcome.document.text("question").unwrap_or_default())
+            .set_text("general", &task.text("target_general").unwrap_or_default())
+            .set_text("channel", &self.channel)
+            .set_text("asked_at", &stamp(now))
+            .set_object("reply_context", &reply_context(id, task, outcome));
+        folder.create(Place::QuestionsOpen, id, &question).map(|_| ())
+    }
+
+    /// What people hear of the end.
+    fn news(&self, id: &Id, task: &Document, outcome: &Outcome) -> NewMessage {
+        let mut context = Document::new();
+        context
+            .set_text("task_id", id.as_str())
+            .set_text("event_id", &task.text("event_id").unwrap_or_default())
+            .set_text("result", outcome.status.word());
+        if outcome.status == OutcomeStatus::NeedsHuman {
+            context.set_object("reply_context", &reply_context(id, task, outcome));
+        }
+        let (kind, urgency) = match outcome.status {
+            OutcomeStatus::NeedsHuman => (MessageKind::HumanInputRequest, Urgency::High),
+            OutcomeStatus::Failed | OutcomeStatus::Killed => (MessageKind::Notification, Urgency::High),
+            OutcomeStatus::Success | OutcomeStatus::Skipped => (MessageKind::Notification, Urgency::Normal),
+        };
+        let named = outcome.document.text("notify_channel").filter(|_| kind == MessageKind::Notification);
+        let channel = named.unwrap_or_else(|| self.channel.clone());
+        NewMessage { kind, channel, urgency, content: words::ended(id, outcome), context }
+    }
+}
+
+/// Reads a result; in place of one that is not valid stands from then on that it was not.
+fn outcome(folder: &Folder, id: &Id) -> Result<Option<Outcome>, Fault> {
+    match folder.read(Place::Results, id) {
+        Ok(document) => Ok(Outcome::of(document)),
+        Err(Fault::Gone(_)) => Ok(None),
+        Err(Fault::Invalid(reason)) => {
+            folder.reject(Place::Results, id.file_name().as_ref(), &reason)?;
+            let mut document = Document::new();
+            document
+                .set_text("task_id", id.as_str())
+                .set_text("status", OutcomeStatus::Failed.word())
+                .set_text("summary", "the result was not valid")
+                .set_text("error", &words::shortened(&reason));
+            folder.create(Place::Results, id, &document)?;
+            Ok(Outcome::of(document))
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// Writes down which messages will be made, before any is.
+fn plan(ground: Ground<'_>, id: &Id, task: &mut Document, outcome: &Outcome) -> Result<(), Fault> {
+    let Ground { folder, now } = ground;
+    let mut closing = Document::new();
+    closing.set_text("message", folder.next_id(Series::Message, now)?.as_str());
+    if proclamation(id, outcome).is_some() {
+        closing.set_text("proclamation", folder.next_id(Series::Message, now)?.as_str());
+    }
+    closing.set_text("at", &stamp(now));
+    task.set_text("status", outcome.status.task_status()).set_object("closing", &closing);
+    folder.write(Place::TasksInProgress, id, task)
+}
+
+/// The message to everybody that the result asks for, in a thread of its own (C15).
+fn proclamation(id: &Id, outcome: &Outcome) -> Option<NewMessage> {
+    if outcome.status == OutcomeStatus::NeedsHuman {
+        return None;
+    }
+    let proclamation = outcome.document.object("proclamation")?;
+    let mut context = Document::new();
+    context.set_text("task_id", &format!("proclamation-{id}"));
+    Some(NewMessage {
+        kind: MessageKind::Notification,
+        channel: proclamation.text("channel")?,
+        urgency: Urgency::Normal,
+        content: proclamation.text("message")?,
+        context,
+    })
+}
+
+/// What a reply must bring along for the work to go on.
+fn reply_context(id: &Id, task: &Document, outcome: &Outcome) -> Document {
+    let mut context = Document::new();
+    context.set_text("task_id", id.as_str());
+    for key in ["target_general", "event_id", "type"] {
+        context.set_text(key, &task.text(key).unwrap_or_default());
+    }
+    for key in ["question", "checkpoint_path"] {
+        if let Some(raw) = outcome.document.raw(key) {
+            context.set_raw(key, raw);
+        }
+    }
+    context
+}
+
+fn complete_event(ground: Ground<'_>, task: &Document, status: OutcomeStatus) -> Result<(), Fault> {
+    let folder = ground.folder;
+    let event_id = task.text("event_id").and_then(|text| Id::parse(&text).ok());
+    let Some(event_id) = event_id.filter(|id| folder.has(Place::EventsDispatched, id)) else { return Ok(()) };
+    let Some(event) = folder.read_or_reject(Place::EventsDispatched, &event_id)? else { return Ok(()) };
+    let is_failed = matches!(status, OutcomeStatus::Failed | OutcomeStatus::Killed);
+    let word = if is_failed { "failed" } else { "completed" };
+    complete(ground, &event_id, event, (word, status.word()))
+}

@@ -1,0 +1,193 @@
+//! Makes an event a task (C13).
+
+use super::{Ground, King, reply, words};
+use crate::{
+    Document, Fault, Folder, Id, Kind, Place, Series,
+    emit::say,
+    file::{MessageKind, NewMessage, NewTask, Priority, Urgency, stamp},
+    roles::chamberlain::Colour,
+};
+use jiff::Timestamp;
+
+/// What is to be done about an event.
+enum Route {
+    /// A general does it, as a task of this type.
+    Task { general: String, kind: String },
+    /// Nobody wants it.
+    Nobody(String),
+}
+
+impl King {
+    /// Deals with events in their order; says whether there are more than one step should take.
+    pub(super) fn deal_with_events(
+        &mut self,
+        folder: &Folder,
+        colour: Colour,
+        now: Timestamp,
+    ) -> Result<bool, Fault> {
+        self.line.look(folder)?;
+        let events = self.line.admitted(colour);
+        for id in events.iter().take(AT_ONCE) {
+            self.deal_with(folder, id, now)?;
+        }
+        Ok(events.len() > AT_ONCE)
+    }
+
+    /// Finishes what an earlier king had decided, before anything new is decided.
+    pub(super) fn take_up_plans(&mut self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
+        self.line.look(folder)?;
+        self.line.planned().iter().try_for_each(|id| self.deal_with(folder, id, now))
+    }
+
+    /// Completes events whose task is over, or that nobody wanted.
+    pub(super) fn finish_dispatched(&self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
+        for id in folder.ids(Place::EventsDispatched)? {
+            if let Some(event) = folder.read_or_reject(Place::EventsDispatched, &id)? {
+                settle(Ground { folder, now }, &id, event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn deal_with(&mut self, folder: &Folder, id: &Id, now: Timestamp) -> Result<(), Fault> {
+        let dealt = self.dispatch(Ground { folder, now }, id);
+        self.line.remove(id);
+        match dealt {
+            // What cannot be carried on as a valid file stops here, and nothing else does (C12).
+            Err(Fault::Invalid(reason)) => {
+                folder.reject(Place::EventsPending, id.file_name().as_ref(), &reason)
+            }
+            Err(Fault::Gone(_)) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn dispatch(&self, ground: Ground<'_>, id: &Id) -> Result<(), Fault> {
+        let folder = ground.folder;
+        if folder.has(Place::EventsDispatched, id) || folder.has(Place::EventsCompleted, id) {
+            tracing::info!(%id, "a repeated event is dropped");
+            return folder.remove(Place::EventsPending, id);
+        }
+        let Some(mut event) = folder.read_or_reject(Place::EventsPending, id)? else { return Ok(()) };
+        if !event.has("dispatch") && !event.has("outcome") {
+            self.plan(ground, id, &mut event)?;
+        }
+        if let Some(plan) = event.object("dispatch") {
+            self.carry_out(ground, &event, &plan)?;
+        }
+        folder.advance(id, Place::EventsPending, Place::EventsDispatched)?;
+        settle(ground, id, event)
+    }
+
+    /// Writes down what will be made of an event, before any of it is made.
+    fn plan(&self, ground: Ground<'_>, id: &Id, event: &mut Document) -> Result<(), Fault> {
+        let Ground { folder, now } = ground;
+        match self.route(folder, event) {
+            Route::Nobody(reason) => {
+                event.set_text("outcome", "discarded").set_text("reason", &reason);
+            }
+            Route::Task { general, kind } => {
+                let mut plan = Document::new();
+                plan.set_text("task_id", folder.next_id(Series::Task, now)?.as_str())
+                    .set_text("thread_start", folder.next_id(Series::Message, now)?.as_str())
+                    .set_text("target_general", &general)
+                    .set_text("type", &kind)
+                    .set_text("at", &stamp(now));
+                event.set_object("dispatch", &plan);
+            }
+        }
+        event.set_text("status", "dispatched");
+        folder.write(Place::EventsPending, id, event)
+    }
+
+    fn route(&self, folder: &Folder, event: &Document) -> Route {
+        let kind = event.text("type").unwrap_or_default();
+        if reply::is_reply(event) {
+            return match reply::general_of(folder, event)
+                .filter(|name| self.court.generals.contains_key(name))
+            {
+                _ if reply::is_answered(folder, event) => {
+                    Route::Nobody("the question was answered before".to_owned())
+                }
+                Some(general) => Route::Task { general, kind: "resume".to_owned() },
+                None => Route::Nobody("the reply names no general of this court".to_owned()),
+            };
+        }
+        match self.court.owner_of(&kind) {
+            Some(general) => Route::Task { general: general.name.clone(), kind },
+            None => Route::Nobody("no general subscribes to its type".to_owned()),
+        }
+    }
+
+    /// Makes the task and the message that were planned; what is there already stays.
+    fn carry_out(&self, ground: Ground<'_>, event: &Document, plan: &Document) -> Result<(), Fault> {
+        let Ground { folder, now } = ground;
+        let (task_id, message_id) = (planned(plan, "task_id")?, planned(plan, "thread_start")?);
+        let task = NewTask {
+            event_id: event.text("id").unwrap_or_default(),
+            general: plan.text("target_general").unwrap_or_default(),
+            kind: plan.text("type").unwrap_or_default(),
+            payload: event.raw("payload").unwrap_or("{}").to_owned(),
+            priority: Priority::of(event),
+        };
+        if folder.find(Kind::Task, &task_id).is_none() {
+            folder.create(Place::TasksPending, &task_id, &task.document(&task_id, now))?;
+        }
+        say(folder, &message_id, &self.thread_start(event, &task, &task_id), now)?;
+        reply::mark_answered(folder, event)
+    }
+
+    /// What opens a task's thread, or goes on in the one where it was asked.
+    fn thread_start(&self, event: &Document, task: &NewTask, task_id: &Id) -> NewMessage {
+        let mut context = Document::new();
+        context.set_text("task_id", task_id.as_str()).set_text("event_id", &task.event_id);
+        if let Some(thread) = reply::thread_of(event) {
+            context.set_object("reply_to", &thread);
+        }
+        NewMessage {
+            kind: MessageKind::ThreadStart,
+            channel: self.channel.clone(),
+            urgency: Urgency::Normal,
+            content: words::begun(task, task_id, event),
+            context,
+        }
+    }
+}
+
+/// Completes an event that is dispatched, if what it was made is over.
+fn settle(ground: Ground<'_>, id: &Id, event: Document) -> Result<(), Fault> {
+    let folder = ground.folder;
+    if event.text("outcome").as_deref() == Some("discarded") {
+        return complete(ground, id, event, ("completed", "discarded"));
+    }
+    let task_id = event.object("dispatch").and_then(|plan| planned(&plan, "task_id").ok());
+    let Some(task_id) = task_id.filter(|task_id| folder.has(Place::TasksCompleted, task_id)) else {
+        return Ok(());
+    };
+    let task = folder.read(Place::TasksCompleted, &task_id)?;
+    let is_failed = task.text("status").as_deref() == Some("failed");
+    let words = if is_failed { ("failed", "failed") } else { ("completed", "completed") };
+    complete(ground, id, event, words)
+}
+
+/// Ends an event: `status` and `outcome` are written, then it moves.
+pub(super) fn complete(
+    ground: Ground<'_>,
+    id: &Id,
+    mut event: Document,
+    (status, outcome): (&str, &str),
+) -> Result<(), Fault> {
+    let Ground { folder, now } = ground;
+    event.set_text("status", status).set_text("outcome", outcome).set_text("completed_at", &stamp(now));
+    folder.write(Place::EventsDispatched, id, &event)?;
+    folder.advance(id, Place::EventsDispatched, Place::EventsCompleted)
+}
+
+/// An id that was written down earlier.
+pub(super) fn planned(plan: &Document, key: &str) -> Result<Id, Fault> {
+    let text = plan.text(key).ok_or_else(|| Fault::Invalid(format!("its plan lacks {key}")))?;
+    Id::parse(&text).map_err(|error| Fault::Invalid(format!("its plan has a wrong {key}: {error}")))
+}
+
+/// So many events are dealt with before anything else is looked at again.
+const AT_ONCE: usize = 32;

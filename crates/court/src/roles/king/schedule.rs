@@ -1,0 +1,228 @@
+//! Tasks by the clock: each slot once (C22).
+//!
+//! How far a schedule is stands in its record. A slot that is due is written there with the ids of what is to come,
+//! before any of it is made; when it is made, the plan is taken out. A record with a plan is a slot that is to be
+//! finished, whoever finds it.
+
+use super::{Ground, King, dispatch::planned, words};
+use crate::{
+    Document, Fault, Folder, Id, Kind, Place, Series,
+    config::{ConfigError, Court, Missed, Schedule},
+    emit::say,
+    file::{MessageKind, NewMessage, NewTask, Priority, Urgency, instant, stamp},
+    roles::chamberlain::Colour,
+};
+use jiff::{SignedDuration, Timestamp};
+use muster_cron::Cron;
+
+/// All schedules of a court.
+pub(super) struct Timetable {
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    general: String,
+    schedule: Schedule,
+    cron: Cron,
+    record: Id,
+    /// When the next slot comes, once the record was read.
+    next: Option<Timestamp>,
+    /// A slot came while the host was busy: it waits, and is not missed.
+    is_held: bool,
+}
+
+impl Timetable {
+    /// Reads the schedules of all generals; a wrong one is an error before anything begins.
+    pub(super) fn read(court: &Court) -> Result<Self, ConfigError> {
+        let of_general = |general: &crate::config::General| {
+            let name = general.name.clone();
+            general
+                .schedules
+                .clone()
+                .into_iter()
+                .map(move |schedule| (name.clone(), schedule))
+                .collect::<Vec<_>>()
+        };
+        let schedules = court.generals.values().flat_map(of_general);
+        let entries = schedules.map(|(general, schedule)| Entry::new(general, schedule));
+        Ok(Self { entries: entries.collect::<Result<_, _>>()? })
+    }
+
+    /// When the next slot comes.
+    pub(super) fn next(&self) -> Option<Timestamp> {
+        self.entries.iter().filter(|entry| !entry.is_held).filter_map(|entry| entry.next).min()
+    }
+}
+
+impl King {
+    /// Makes the tasks whose time has come.
+    pub(super) fn keep_timetable(
+        &mut self,
+        folder: &Folder,
+        colour: Colour,
+        now: Timestamp,
+    ) -> Result<(), Fault> {
+        let channel = self.channel.clone();
+        let ground = Ground { folder, now };
+        self.timetable.entries.iter_mut().try_for_each(|entry| entry.keep(ground, &channel, colour))
+    }
+}
+
+impl Entry {
+    fn new(general: String, schedule: Schedule) -> Result<Self, ConfigError> {
+        let wrong = |reason: String| ConfigError::Wrong {
+            path: format!("generals/{general}.toml").into(),
+            reason: format!("schedule {}: {reason}", schedule.name),
+        };
+        let cron =
+            Cron::parse(&schedule.cron, &schedule.timezone).map_err(|error| wrong(error.to_string()))?;
+        let record = Id::parse(&schedule.name).map_err(|error| wrong(error.to_string()))?;
+        Ok(Self { general, schedule, cron, record, next: None, is_held: false })
+    }
+
+    fn keep(&mut self, ground: Ground<'_>, channel: &str, colour: Colour) -> Result<(), Fault> {
+        let Ground { folder, now } = ground;
+        if self.next.is_some_and(|next| now < next) {
+            return Ok(());
+        }
+        let mut record = self.record(folder, now)?;
+        if record.has("plan") {
+            self.carry_out(ground, channel, &mut record)?;
+        }
+        let Some(slot) = record.text("next_slot").and_then(|text| instant(&text)) else { return Ok(()) };
+        self.next = Some(slot);
+        if now < slot {
+            return Ok(());
+        }
+        if colour != Colour::Green {
+            self.is_held = true;
+            return Ok(());
+        }
+        self.pass(ground, channel, (record, slot))
+    }
+
+    /// Deals with a slot whose time has come, and with those after it that have passed as well.
+    fn pass(
+        &mut self,
+        ground: Ground<'_>,
+        channel: &str,
+        (mut record, first): (Document, Timestamp),
+    ) -> Result<(), Fault> {
+        let Ground { folder, now } = ground;
+        let latest = self.latest(first, now);
+        let is_missed = !self.is_held && now.duration_since(latest) > GRACE;
+        let next = self.after(now);
+        set_slot(&mut record, next);
+        if !is_missed || self.schedule.missed == Missed::Once {
+            let mut plan = Document::new();
+            plan.set_text("slot", &stamp(latest))
+                .set_text("task_id", folder.next_id(Series::Task, now)?.as_str())
+                .set_text("thread_start", folder.next_id(Series::Message, now)?.as_str());
+            record.set_object("plan", &plan);
+        }
+        folder.write(Place::Schedules, &self.record, &record)?;
+        (self.next, self.is_held) = (next, false);
+        if record.has("plan") { self.carry_out(ground, channel, &mut record) } else { Ok(()) }
+    }
+
+    fn carry_out(&self, ground: Ground<'_>, channel: &str, record: &mut Document) -> Result<(), Fault> {
+        let Ground { folder, now } = ground;
+        let plan = record.object("plan").unwrap_or_default();
+        let (id, message) = (planned(&plan, "task_id")?, planned(&plan, "thread_start")?);
+        let task = self.task();
+        if folder.find(Kind::Task, &id).is_none() {
+            folder.create(Place::TasksPending, &id, &task.document(&id, now))?;
+        }
+        let mut context = Document::new();
+        context.set_text("task_id", id.as_str()).set_text("event_id", &task.event_id);
+        let news = NewMessage {
+            kind: MessageKind::ThreadStart,
+            channel: channel.to_owned(),
+            urgency: Urgency::Normal,
+            content: words::begun_by_schedule(&task, &id),
+            context,
+        };
+        say(folder, &message, &news, now)?;
+        record.remove("plan");
+        record
+            .set_text("last_slot", &plan.text("slot").unwrap_or_default())
+            .set_text("last_task", id.as_str());
+        folder.write(Place::Schedules, &self.record, record)
+    }
+
+    fn task(&self) -> NewTask {
+        let payload = json(&toml::Value::Table(self.schedule.payload.clone())).to_string();
+        NewTask {
+            event_id: format!("schedule-{}", self.schedule.name),
+            general: self.general.clone(),
+            kind: self.schedule.task_type.clone(),
+            payload,
+            priority: Priority::Low,
+        }
+    }
+
+    /// How far the schedule is. One that is new, or was changed, begins with the next slot from now.
+    fn record(&self, folder: &Folder, now: Timestamp) -> Result<Document, Fault> {
+        let known = match folder.read(Place::Schedules, &self.record) {
+            Ok(record) => Some(record),
+            Err(Fault::Gone(_)) => None,
+            Err(Fault::Invalid(reason)) => {
+                folder.reject(Place::Schedules, self.record.file_name().as_ref(), &reason)?;
+                None
+            }
+            Err(other) => return Err(other),
+        };
+        let is_same = |record: &Document| {
+            record.text("cron").as_ref() == Some(&self.schedule.cron)
+                && record.text("timezone").as_ref() == Some(&self.schedule.timezone)
+        };
+        if let Some(record) = known.as_ref().filter(|record| is_same(record) || record.has("plan")) {
+            return Ok(record.clone());
+        }
+        let mut record = known.unwrap_or_default();
+        record.set_text("cron", &self.schedule.cron).set_text("timezone", &self.schedule.timezone);
+        set_slot(&mut record, self.after(now));
+        folder.write(Place::Schedules, &self.record, &record)?;
+        Ok(record)
+    }
+
+    /// The last slot that has come, counted from one that has.
+    fn latest(&self, first: Timestamp, now: Timestamp) -> Timestamp {
+        let latest = self.cron.latest_between(model(first), model(now));
+        latest.and_then(|latest| Timestamp::from_millisecond(latest.0).ok()).unwrap_or(first)
+    }
+
+    fn after(&self, instant: Timestamp) -> Option<Timestamp> {
+        let next = self.cron.next_after(model(instant))?;
+        Timestamp::from_millisecond(next.0).ok()
+    }
+}
+
+fn model(instant: Timestamp) -> muster_model::Timestamp {
+    muster_model::Timestamp(instant.as_millisecond())
+}
+
+/// A table of TOML as JSON; dates become text, and what JSON has no number for becomes null.
+fn json(value: &toml::Value) -> serde_json::Value {
+    match value {
+        toml::Value::String(text) => text.as_str().into(),
+        toml::Value::Integer(number) => (*number).into(),
+        toml::Value::Float(number) => (*number).into(),
+        toml::Value::Boolean(truth) => (*truth).into(),
+        toml::Value::Datetime(moment) => moment.to_string().into(),
+        toml::Value::Array(elements) => elements.iter().map(json).collect(),
+        toml::Value::Table(members) => {
+            members.iter().map(|(key, value)| (key.clone(), json(value))).collect()
+        }
+    }
+}
+
+fn set_slot(record: &mut Document, next: Option<Timestamp>) {
+    match next {
+        Some(next) => record.set_text("next_slot", &stamp(next)),
+        None => record.set_raw("next_slot", "null"),
+    };
+}
+
+/// A slot that comes this late is still taken: restarts take a moment, and slots are a minute apart at least.
+const GRACE: SignedDuration = SignedDuration::from_secs(60);

@@ -1,0 +1,100 @@
+use super::*;
+use crate::{Document, Id, Kind, config::General, emit::emit};
+use std::path::Path;
+
+mod closing;
+mod dispatching;
+mod mending;
+mod slots;
+
+/// A court in a temporary directory, whose clock is moved by hand.
+struct Scene {
+    _directory: tempfile::TempDir,
+    folder: Folder,
+    king: King,
+    now: Timestamp,
+}
+
+impl Scene {
+    fn new(generals: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = Folder::open(directory.path()).unwrap();
+        let now: Timestamp = "2026-02-07T10:00:00Z".parse().unwrap();
+        let king = King::new(court(generals), "dev-eddy".to_owned()).unwrap();
+        let scene = Self { _directory: directory, folder, king, now };
+        scene.set_health("green");
+        scene
+    }
+
+    /// Lets another king go on where this one is.
+    fn restart(&mut self, generals: &[(&str, &str)]) {
+        self.king = King::new(court(generals), "dev-eddy".to_owned()).unwrap();
+        self.king.begin(&self.folder, self.now).unwrap();
+    }
+
+    fn step(&mut self) {
+        while self.king.step(&self.folder, self.now).unwrap() {}
+    }
+
+    fn set_health(&self, colour: &str) {
+        let text = format!(r#"{{"timestamp": "{}", "health": "{colour}", "system": {{}}}}"#, self.now);
+        std::fs::write(self.folder.path("state/resources.json"), text).unwrap();
+    }
+
+    fn advance_s(&mut self, seconds: i64) {
+        self.now = self.now.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap();
+    }
+
+    fn emit(&self, event: &str) -> Id {
+        emit(&self.folder, Document::parse(event.as_bytes()).unwrap(), self.now).unwrap().id().clone()
+    }
+
+    /// Plays the general: takes the one task that waits and leaves a result for it.
+    fn finish(&self, task: &Id, members: &str) {
+        if self.folder.has(Place::TasksPending, task) {
+            self.folder.advance(task, Place::TasksPending, Place::TasksInProgress).unwrap();
+        }
+        let result = format!(r#"{{"task_id": "{task}", {members}}}"#);
+        let path = self.folder.file(Place::Results, task);
+        self.folder.replace(&path, result.as_bytes()).unwrap();
+    }
+
+    fn ids(&self, place: Place) -> Vec<String> {
+        let mut ids: Vec<String> = self.folder.ids(place).unwrap().iter().map(ToString::to_string).collect();
+        ids.sort();
+        ids
+    }
+
+    fn only(&self, place: Place) -> Document {
+        let ids = self.folder.ids(place).unwrap();
+        assert_eq!(ids.len(), 1, "{} has {ids:?}", place.path());
+        self.folder.read(place, &ids[0]).unwrap()
+    }
+
+    /// The messages that wait, in order.
+    fn messages(&self) -> Vec<Document> {
+        let mut ids = self.folder.ids(Place::MessagesPending).unwrap();
+        ids.sort();
+        ids.iter().map(|id| self.folder.read(Place::MessagesPending, id).unwrap()).collect()
+    }
+}
+
+fn court(generals: &[(&str, &str)]) -> Court {
+    let mut court = Court::default();
+    for (name, text) in generals {
+        let mut general: General = toml::from_str(text).unwrap();
+        general.name = (*name).to_owned();
+        court.generals.insert(general.name.clone(), general);
+    }
+    court
+}
+
+fn id(text: &str) -> Id {
+    Id::parse(text).unwrap()
+}
+
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+const PR: (&str, &str) = ("gen-pr", "subscribes = ['github.pr.review_requested']\ncommand = ['true']");

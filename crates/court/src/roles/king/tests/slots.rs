@@ -1,0 +1,98 @@
+use super::*;
+
+const MISSED: &str = "subscribes = []\ncommand = ['true']\n[[schedules]]\nname = 'news'\ncron = '*/10 * * * *'\ntask_type = 'briefing'\nmissed = 'once'\n[schedules.payload]\nday = 1\nat = 2026-02-07T10:00:00Z";
+
+fn general(missed: &str) -> (&'static str, String) {
+    ("gen-briefing", MISSED.replace("'once'", &format!("'{missed}'")))
+}
+
+fn tasks(scene: &Scene) -> usize {
+    scene.ids(Place::TasksPending).len()
+}
+
+/// C22: one task of low priority per slot, also when the king is another one each time.
+#[test]
+fn a_slot_comes_once() {
+    let (name, text) = general("skip");
+    let mut scene = Scene::new(&[(name, &text)]);
+    scene.step();
+    assert_eq!(tasks(&scene), 0, "a new schedule begins with the next slot");
+    assert_eq!(scene.king.next_deadline(), Some("2026-02-07T10:10:00Z".parse().unwrap()));
+    scene.advance_s(600);
+    for _ in 0..3 {
+        scene.set_health("green");
+        scene.restart(&[(name, &text)]);
+        scene.step();
+    }
+    let task = scene.only(Place::TasksPending);
+    assert_eq!(task.text("event_id").as_deref(), Some("schedule-news"));
+    assert_eq!(task.text("type").as_deref(), Some("briefing"));
+    assert_eq!(task.text("priority").as_deref(), Some("low"));
+    assert_eq!(task.raw("payload"), Some(r#"{"at":"2026-02-07T10:00:00Z","day":1}"#));
+    scene.finish(&id("task-20260207-001"), r#""status": "success", "summary": "told""#);
+    scene.step();
+    assert_eq!(scene.ids(Place::TasksCompleted).len(), 1);
+}
+
+/// C22: what passed while nobody was there is left out by default, or made up for once.
+#[test]
+fn missed_slots_follow_the_policy() {
+    for (missed, count) in [("skip", 0), ("once", 1)] {
+        let (name, text) = general(missed);
+        let mut scene = Scene::new(&[(name, &text)]);
+        scene.step();
+        scene.advance_s(3600 + 120);
+        scene.set_health("green");
+        scene.restart(&[(name, &text)]);
+        scene.step();
+        scene.step();
+        assert_eq!(tasks(&scene), count, "{missed}");
+        scene.advance_s(480);
+        scene.set_health("green");
+        scene.step();
+        assert_eq!(tasks(&scene), count + 1, "{missed}: the next slot is no missed one");
+    }
+}
+
+/// C19, C22: a slot that comes while the host is busy waits and is not missed.
+#[test]
+fn a_busy_host_delays_a_slot() {
+    let (name, text) = general("skip");
+    let mut scene = Scene::new(&[(name, &text)]);
+    scene.step();
+    scene.advance_s(600);
+    scene.set_health("orange");
+    scene.step();
+    assert_eq!(tasks(&scene), 0);
+    scene.advance_s(300);
+    scene.set_health("green");
+    scene.step();
+    assert_eq!(tasks(&scene), 1);
+}
+
+/// C22: a plan that an earlier king left is finished, not made again.
+#[test]
+fn a_planned_slot_is_finished() {
+    let (name, text) = general("skip");
+    let mut scene = Scene::new(&[(name, &text)]);
+    scene.step();
+    scene.advance_s(600);
+    scene.set_health("green");
+    scene.step();
+    let record = id("news");
+    let mut document = scene.folder.read(Place::Schedules, &record).unwrap();
+    document.set_raw("plan", r#"{"slot": "2026-02-07T10:10:00Z", "task_id": "task-20260207-001", "thread_start": "msg-20260207-001"}"#);
+    scene.folder.write(Place::Schedules, &record, &document).unwrap();
+    scene.restart(&[(name, &text)]);
+    scene.step();
+    assert_eq!((tasks(&scene), scene.messages().len()), (1, 1));
+}
+
+/// C22: a schedule that makes no sense is an error at start that names it.
+#[test]
+fn a_wrong_schedule_is_an_error_at_start() {
+    let (name, text) = general("skip");
+    let text = text.replace("*/10 * * * *", "99 * * * *");
+    let error = King::new(court(&[(name, &text)]), String::new()).err().unwrap().to_string();
+    assert!(error.contains("gen-briefing") && error.contains("news"), "{error}");
+}
