@@ -27,6 +27,10 @@ pub(super) fn is_answered(folder: &Folder, event: &Document) -> bool {
 pub(super) fn mark_answered(folder: &Folder, event: &Document) -> Result<(), Fault> {
     let id = is_reply(event).then(|| context(event).and_then(|context| asking_task(&context))).flatten();
     let Some(id) = id.filter(|id| folder.has(Place::QuestionsOpen, id)) else { return Ok(()) };
+    if folder.has(Place::QuestionsAnswered, &id) {
+        // The envoy wrote down where it was asked in the moment in which it was answered.
+        return folder.remove(Place::QuestionsOpen, &id);
+    }
     folder.advance(&id, Place::QuestionsOpen, Place::QuestionsAnswered)
 }
 
