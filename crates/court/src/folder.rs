@@ -3,6 +3,8 @@
 mod reject;
 mod sweep;
 
+pub(crate) use reject::sentence;
+
 use crate::{
     Document, FILE_BYTES_MAX, HELD_BYTES_MAX, Id, Kind, Place,
     disk::{Disk, Fuse},

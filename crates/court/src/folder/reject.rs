@@ -1,7 +1,7 @@
 //! Setting apart what is not valid (C1, C12).
 
 use super::{Fault, Folder};
-use crate::{Place, layout::REJECTED};
+use crate::{Id, Place, layout::REJECTED};
 use std::{
     ffi::{OsStr, OsString},
     io,
@@ -33,6 +33,19 @@ impl Folder {
         }
         Ok(())
     }
+
+    /// Sets bytes apart that never were a file of the court, beside one sentence that says why; does nothing where the
+    /// name is taken.
+    ///
+    /// The name must be that of these bytes alone: then whoever meets them again leaves no second copy.
+    pub fn reject_bytes(&self, name: &Id, bytes: &[u8], reason: &str) -> Result<(), Fault> {
+        let target = self.path(REJECTED).join(name.as_str());
+        if target.symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        self.replace(&with_reason(&target), format!("{}\n", sentence(reason)).as_bytes())?;
+        self.replace(&target, bytes)
+    }
 }
 
 /// A name in `rejected/`, short enough to have a reason beside it.
@@ -57,7 +70,7 @@ fn with_reason(target: &std::path::Path) -> PathBuf {
 }
 
 /// One line, whatever the file had in it.
-fn sentence(reason: &str) -> String {
+pub(crate) fn sentence(reason: &str) -> String {
     let line = reason.chars().map(|char| if char.is_control() { ' ' } else { char });
     line.take(REASON_CHARS_MAX).collect()
 }

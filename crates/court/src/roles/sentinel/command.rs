@@ -1,0 +1,177 @@
+//! A program that prints one event as JSON per line (C18, C23).
+
+use super::{Source, Trouble};
+use crate::{
+    Clock, Document, Fault, Folder, Id,
+    config::{self, bare_environment, seconds},
+    emit::{Emitted, emit},
+    folder::sentence,
+    roles::sentinel::Tally,
+};
+use jiff::Timestamp;
+use muster_agent::process::{Ending, Guards, ProcessEnd, Program, wait_for_earlier_guards};
+use muster_proof::sha256_hex;
+use std::{io, pin::pin, sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
+
+/// A program, and what it is run with.
+pub(super) struct Command {
+    folder: Arc<Folder>,
+    /// `command.NAME`: what its events have for a source where they name none.
+    name: String,
+    argv: Vec<String>,
+    limit: Duration,
+    guards: Guards,
+    is_first: bool,
+}
+
+/// How a program ended, and what it printed.
+struct Ran {
+    end: ProcessEnd,
+    printed: Vec<u8>,
+    is_late: bool,
+}
+
+impl Command {
+    pub(super) fn new(
+        folder: Arc<Folder>,
+        (name, settings): (&str, &config::CommandSource),
+        guards: &Guards,
+    ) -> Self {
+        // One lock for each: who waits for the earlier life of one program does not wait for another program.
+        let lock = guards.lock.with_file_name(format!("source-{name}.lock"));
+        Self {
+            folder,
+            name: format!("command.{name}"),
+            argv: settings.command.clone(),
+            limit: seconds(settings.poll_s).clamp(LIMIT_MIN, LIMIT_MAX),
+            guards: Guards { lock, ..guards.clone() },
+            is_first: true,
+        }
+    }
+
+    async fn run(&self, stop: &CancellationToken) -> io::Result<Ran> {
+        let program =
+            Program { argv: &self.argv, directory: self.folder.home(), environment: bare_environment() };
+        let cancel = stop.child_token();
+        let mut printed = Vec::new();
+        let mut hear = |bytes: &[u8]| {
+            if printed.len() <= OUTPUT_BYTES_MAX {
+                printed.extend_from_slice(bytes);
+            } else {
+                // Nothing that it could still print would be taken.
+                cancel.cancel();
+            }
+        };
+        let (end, is_late) = {
+            let mut run = pin!(self.guards.run_heard(&program, &cancel, &mut hear));
+            tokio::select! {
+                end = &mut run => (end, false),
+                () = tokio::time::sleep(self.limit) => {
+                    cancel.cancel();
+                    (run.await, true)
+                }
+            }
+        };
+        Ok(Ran { end: end?, printed, is_late })
+    }
+
+    /// Takes in what was printed, line by line; a line that is no event is set apart and holds up no other.
+    fn take(&self, printed: &[u8], now: Timestamp) -> Result<Tally, Fault> {
+        let mut tally = Tally::default();
+        for line in printed.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+            match self.take_line(line, now) {
+                Ok(Emitted::New(_)) => tally.new += 1,
+                Ok(Emitted::Duplicate(_)) => tally.repeated += 1,
+                Err(Fault::Invalid(reason)) => {
+                    tally.refused += 1;
+                    self.refuse(line, &reason, tally.refused)?;
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(tally)
+    }
+
+    fn take_line(&self, line: &[u8], now: Timestamp) -> Result<Emitted, Fault> {
+        let mut event = Document::parse(line).map_err(|error| Fault::Invalid(error.to_string()))?;
+        if !event.has("source") {
+            event.set_text("source", &self.name);
+        }
+        emit(&self.folder, event, now)
+    }
+
+    /// Sets a line apart under a name that is its own: one that is printed at every turn is there once.
+    fn refuse(&self, line: &[u8], reason: &str, number: u64) -> Result<(), Fault> {
+        tracing::warn!(source = self.name, reason = sentence(reason), "a line of a program is no event");
+        let (hash, kept) = (sha256_hex(line), line.get(..KEPT_BYTES_MAX).unwrap_or(line));
+        let name = self.name.get(..NAME_BYTES_MAX).unwrap_or(&self.name);
+        let name = Id::parse(&format!("{name}-{}", &hash[..HASH_CHARS])).expect("the parts of an id are one");
+        let reason = format!("a line that {} printed is no event: {reason}", self.name);
+        if number <= KEPT_LINES_MAX {
+            self.folder.reject_bytes(&name, kept, &reason)?;
+        }
+        Ok(())
+    }
+
+    /// Says what went wrong with a program, for whoever wrote it.
+    fn complaint(&self, ran: &Ran) -> Option<String> {
+        let stderr = String::from_utf8_lossy(&ran.end.stderr);
+        let tail: Vec<char> = stderr.trim_end().chars().rev().take(STDERR_CHARS_MAX).collect();
+        let tail = sentence(&tail.into_iter().rev().collect::<String>());
+        match ran.end.ending {
+            _ if ran.is_late => {
+                Some(format!("it took longer than {} s and was ended: {tail}", self.limit.as_secs()))
+            }
+            _ if ran.printed.len() > OUTPUT_BYTES_MAX => {
+                Some(format!("it printed more than {OUTPUT_BYTES_MAX} bytes and was ended"))
+            }
+            Ending::Exited(0) | Ending::Cancelled => None,
+            Ending::Exited(code) => Some(format!("it ended with {code}: {tail}")),
+        }
+    }
+}
+
+impl Source for Command {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn look(&mut self, stop: &CancellationToken) -> Result<Option<Duration>, Trouble> {
+        let failed = |error: io::Error| Trouble::Failed(format!("it cannot be run: {error}"));
+        if self.is_first {
+            let waited = stop.run_until_cancelled(wait_for_earlier_guards(&self.guards.lock)).await;
+            waited.unwrap_or(Ok(())).map_err(failed)?;
+            self.is_first = false;
+        }
+        let ran = self.run(stop).await.map_err(failed)?;
+        let Tally { new, repeated, refused } = self.take(ran.whole_lines(), Clock.now())?;
+        tracing::debug!(source = self.name, new, repeated, refused, "a source was read");
+        if let Some(complaint) = self.complaint(&ran) {
+            tracing::warn!(source = self.name, "a program went wrong: {complaint}");
+        }
+        Ok(None)
+    }
+}
+
+impl Ran {
+    /// What was printed, without a last line that may have been cut short.
+    fn whole_lines(&self) -> &[u8] {
+        let is_cut = self.printed.len() > OUTPUT_BYTES_MAX || self.end.ending == Ending::Cancelled;
+        if !is_cut {
+            return &self.printed;
+        }
+        let end = self.printed.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+        self.printed.get(..end).unwrap_or_default()
+    }
+}
+
+const LIMIT_MIN: Duration = Duration::from_secs(10);
+const LIMIT_MAX: Duration = Duration::from_secs(60);
+const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How many lines of one run are set apart; one that prints nothing but nonsense must not fill the disk.
+const KEPT_LINES_MAX: u64 = 20;
+const KEPT_BYTES_MAX: usize = 64 * 1024;
+const NAME_BYTES_MAX: usize = 150;
+const HASH_CHARS: usize = 16;
+const STDERR_CHARS_MAX: usize = 400;
