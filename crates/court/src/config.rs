@@ -177,3 +177,6 @@ pub fn seconds(seconds: f64) -> Duration {
 const fn source_poll_s() -> f64 {
     60.0
 }
+
+#[cfg(test)]
+mod tests;

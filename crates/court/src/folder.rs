@@ -106,6 +106,11 @@ impl Folder {
         Ok(ids)
     }
 
+    /// The ids of a place for whoever only looks: nothing is set apart.
+    pub fn listed(&self, place: Place) -> Result<Vec<Id>, Fault> {
+        Ok(self.names(place)?.iter().filter_map(|name| Id::of_file(name)).collect())
+    }
+
     /// The names in a place; those that begin with a dot are nobody's business (C4).
     pub fn names(&self, place: Place) -> Result<Vec<OsString>, Fault> {
         let directory = self.directory(place);

@@ -1,6 +1,6 @@
 //! Reading the files of a court's configuration, and what must hold among them.
 
-use super::{Executor, General, Settings};
+use super::{Chamberlain, Executor, General, Settings};
 use crate::Id;
 use std::{
     collections::BTreeMap,
@@ -121,7 +121,7 @@ impl Court {
 impl Settings {
     fn check(&self) -> Result<(), String> {
         positive("envoy.replies_poll_s", self.envoy.replies_poll_s)?;
-        positive("chamberlain.every_s", self.chamberlain.every_s)?;
+        self.chamberlain.check()?;
         let sources = self.sentinel.github.iter().map(|github| ("sentinel.github.poll_s", github.poll_s));
         let sources =
             sources.chain(self.sentinel.jira.iter().map(|jira| ("sentinel.jira.poll_s", jira.poll_s)));
@@ -144,6 +144,28 @@ impl Settings {
         ] {
             if !(0.0..=DAYS_MAX).contains(&days) {
                 return Err(format!("{name} must be between 0 and {DAYS_MAX}, not {days}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Chamberlain {
+    fn check(&self) -> Result<(), String> {
+        positive("chamberlain.every_s", self.every_s)?;
+        if self.every_s > LOOK_S_MAX {
+            return Err(format!(
+                "chamberlain.every_s must be at most {LOOK_S_MAX}, not {}: a look that is two minutes old counts as orange",
+                self.every_s
+            ));
+        }
+        for (name, percent) in [
+            ("chamberlain.yellow_percent", self.yellow_percent),
+            ("chamberlain.orange_percent", self.orange_percent),
+            ("chamberlain.red_percent", self.red_percent),
+        ] {
+            if percent.is_nan() || percent < 0.0 {
+                return Err(format!("{name} must be 0 or more, not {percent}; above 100 is never"));
             }
         }
         Ok(())
@@ -224,5 +246,7 @@ const SOLDIERS_MAX: usize = 256;
 const RETRIES_MAX: u32 = 100;
 /// A year.
 const SECONDS_MAX: f64 = 31_536_000.0;
+/// Leaves a moment before a look is too old to count.
+const LOOK_S_MAX: f64 = 100.0;
 /// A century.
 const DAYS_MAX: f64 = 36_500.0;
