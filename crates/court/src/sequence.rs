@@ -58,7 +58,7 @@ impl Folder {
 
     /// The first number after `last` that no file has; somebody may have put one there by hand.
     fn free_after(&self, series: Series, day: &str, last: u64) -> Result<Id, Fault> {
-        for number in last + 1.. {
+        for number in last.saturating_add(1)..u64::MAX {
             let text = format!("{}-{day}-{number:03}", series.name());
             let id = Id::parse(&text).map_err(|error| Fault::Invalid(error.to_string()))?;
             if self.find(series.kind(), &id).is_none() {
@@ -86,7 +86,9 @@ impl Folder {
         for place in series.kind().places() {
             for name in self.names(*place)? {
                 let number = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.strip_suffix(".json"));
-                largest = largest.max(number.and_then(|number| number.parse().ok()).unwrap_or(0));
+                let number =
+                    number.and_then(|number| number.parse().ok()).filter(|number| *number < FOUND_MAX);
+                largest = largest.max(number.unwrap_or(0));
             }
         }
         Ok(largest)
@@ -107,6 +109,9 @@ impl Folder {
         open().map_err(|error| Fault::Io(path.clone(), error))
     }
 }
+
+/// A file of a larger number is a stranger's joke: to go on after it would use the numbers up.
+const FOUND_MAX: u64 = 1_000_000_000_000_000;
 
 #[cfg(test)]
 mod tests;
