@@ -1,0 +1,149 @@
+//! The attempts of a task, as they stand in its file.
+
+use crate::{
+    Document,
+    config::{General, seconds},
+    file::{OutcomeStatus, instant, stamp},
+};
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// The attempts, first to last.
+#[derive(Clone, Debug)]
+pub(super) struct Attempts(Vec<Document>);
+
+/// What comes after the last attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Another one, at once.
+    Begin,
+    /// Another one, so long after the end of the last.
+    Retry(Duration),
+    /// None: the retries are used up.
+    Over,
+}
+
+impl Attempts {
+    pub(super) fn of(task: &Document) -> Self {
+        Self(task.objects(KEY))
+    }
+
+    pub(super) fn write_to(&self, task: &mut Document) {
+        task.set_objects(KEY, &self.0);
+    }
+
+    /// The number of the last attempt; none was 0.
+    pub(super) fn last_number(&self) -> u64 {
+        self.0.last().and_then(|last| last.number("attempt")).unwrap_or(0)
+    }
+
+    pub(super) fn last(&self) -> Option<&Document> {
+        self.0.last()
+    }
+
+    pub(super) fn last_mut(&mut self) -> Option<&mut Document> {
+        self.0.last_mut()
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.0.last().is_some_and(|last| has_status(last, RUNNING))
+    }
+
+    /// Adds an attempt; gives its number.
+    pub(super) fn begin(&mut self, now: Timestamp) -> u64 {
+        let number = self.last_number() + 1;
+        let mut attempt = Document::new();
+        attempt
+            .set_number("attempt", number)
+            .set_text("status", RUNNING)
+            .set_raw("error", "null")
+            .set_text("started_at", &stamp(now))
+            .set_raw("ended_at", "null");
+        self.0.push(attempt);
+        number
+    }
+
+    /// Says how the last attempt ended.
+    pub(super) fn end(&mut self, status: OutcomeStatus, error: Option<&str>, now: Timestamp) {
+        let Some(last) = self.0.last_mut() else { return };
+        last.set_text("status", status.word()).set_text("ended_at", &stamp(now));
+        if let Some(error) = error {
+            last.set_text("error", &error.chars().take(ERROR_CHARS_MAX).collect::<String>());
+        }
+    }
+
+    /// Says that the last attempt was cut short through no fault of its own.
+    pub(super) fn interrupt(&mut self, now: Timestamp) {
+        self.end(OutcomeStatus::Killed, Some(INTERRUPTED), now);
+        if let Some(last) = self.0.last_mut() {
+            last.set_raw(INTERRUPTED_KEY, "true");
+        }
+    }
+
+    /// How many attempts cost a try; with `before`, only those of a smaller number.
+    ///
+    /// Interruptions are free, but not for ever: a task that brings its general down each time must end some day.
+    pub(super) fn counted(&self, before: Option<u64>) -> u32 {
+        let counts = |attempt: &&Document| {
+            before.is_none_or(|before| attempt.number("attempt").is_some_and(|number| number < before))
+        };
+        let ended = self.0.iter().filter(counts).filter(|attempt| !has_status(attempt, RUNNING));
+        let (free, paid): (Vec<_>, Vec<_>) = ended.partition(|attempt| is_interrupted(attempt));
+        let count = paid.len() + free.len().saturating_sub(INTERRUPTIONS_MAX);
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn next(&self, general: &General) -> Next {
+        let Some(last) = self.0.last() else { return Next::Begin };
+        let counted = self.counted(None);
+        if counted > general.retries {
+            return Next::Over;
+        }
+        let interruptions = self.0.iter().filter(|attempt| is_interrupted(attempt)).count();
+        if counted == 0 || (is_interrupted(last) && interruptions <= INTERRUPTIONS_MAX) {
+            return Next::Begin;
+        }
+        Next::Retry(pause(general, counted))
+    }
+
+    /// When the next attempt is due; a clock that was set back does not put it off for longer than it ever was.
+    pub(super) fn due(&self, pause: Duration, now: Timestamp) -> Timestamp {
+        let ended = self.0.last().and_then(|last| instant(&last.text("ended_at")?)).unwrap_or(now);
+        after(ended.min(now), pause)
+    }
+
+    /// The error of an attempt.
+    pub(super) fn error_of(&self, number: u64) -> Option<String> {
+        self.0.iter().find(|attempt| attempt.number("attempt") == Some(number))?.text("error")
+    }
+}
+
+/// A moment later; beyond the end of time it is never.
+pub(super) fn after(moment: Timestamp, pause: Duration) -> Timestamp {
+    moment.checked_add(pause).unwrap_or(Timestamp::MAX)
+}
+
+/// Whether somebody else's fault ended it.
+fn is_interrupted(attempt: &Document) -> bool {
+    attempt.raw(INTERRUPTED_KEY) == Some("true")
+}
+
+/// Twice as long each time.
+fn pause(general: &General, counted: u32) -> Duration {
+    let factor = 2_f64.powi(i32::try_from(counted.saturating_sub(1)).unwrap_or(i32::MAX));
+    seconds((general.retry_after_s * factor).min(PAUSE_S_MAX))
+}
+
+fn has_status(attempt: &Document, word: &str) -> bool {
+    attempt.text("status").as_deref() == Some(word)
+}
+
+const KEY: &str = "attempts";
+const RUNNING: &str = "running";
+const INTERRUPTED: &str = "the general ended";
+const INTERRUPTED_KEY: &str = "interrupted";
+const INTERRUPTIONS_MAX: usize = 20;
+/// A hundred of them still leave room for the payload.
+const ERROR_CHARS_MAX: usize = 1000;
+/// A year.
+const PAUSE_S_MAX: f64 = 31_536_000.0;

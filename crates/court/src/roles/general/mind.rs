@@ -1,0 +1,222 @@
+//! What a general does next (C16).
+
+mod begin;
+mod settle;
+
+use super::{
+    attempts::{Attempts, Next},
+    backlog::{Backlog, Rank, is_for},
+    update::{self, Cause},
+    verdict::Ending,
+};
+use crate::{
+    Document, Fault, Folder, Id, Place, bridge::Fleet, config::General, emit::say, layout::ATTEMPTS,
+};
+use jiff::Timestamp;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+/// Decides for one general; holds nothing that is not in the files.
+///
+/// A step that the disk refuses is logged and tried again with the next call of [`Self::next`] or [`Self::claim`].
+pub struct GeneralMind {
+    general: General,
+    channel: String,
+    backlog: Backlog,
+    held: BTreeMap<Id, Held>,
+    /// Updates that are recorded and not written yet, with their task.
+    unsaid: Vec<(Id, Cause, Id)>,
+    /// Tasks that have a result; what their attempts left goes when the king has taken them.
+    concluded: BTreeSet<Id>,
+}
+
+/// An attempt that is to begin now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// The task.
+    pub task: Id,
+    /// The number of the attempt.
+    pub attempt: u64,
+    /// Where it leaves what it has to leave.
+    pub directory: PathBuf,
+    /// The task's file.
+    pub task_path: PathBuf,
+    /// Where the soldier leaves its result.
+    pub result_path: PathBuf,
+    /// The task, as its file has it.
+    pub document: Document,
+    /// The id under which the coordinator has it already.
+    pub remote: Option<String>,
+}
+
+/// A task that this general has.
+struct Held {
+    rank: Rank,
+    state: State,
+}
+
+enum State {
+    Ready,
+    Running,
+    Ended(Ending),
+    Waiting(Timestamp),
+}
+
+impl GeneralMind {
+    /// A mind that knows nothing yet; [`Self::recover`] comes first.
+    #[must_use]
+    pub fn new(general: General, channel: String) -> Self {
+        let (backlog, held) = (Backlog::default(), BTreeMap::new());
+        Self { general, channel, backlog, held, unsaid: Vec::new(), concluded: BTreeSet::new() }
+    }
+
+    /// Takes up what an earlier life had; nothing of that life may run any more.
+    pub fn recover(&mut self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
+        for id in folder.ids(Place::TasksInProgress)? {
+            let Some(task) = folder.read_or_reject(Place::TasksInProgress, &id)? else { continue };
+            if !is_for(&task, &self.general.name) {
+                continue;
+            }
+            if folder.has(Place::Results, &id) {
+                self.concluded.insert(id);
+                continue;
+            }
+            let unsaid = update::recorded(&task).into_iter();
+            self.unsaid.extend(unsaid.map(|(cause, message)| (id.clone(), cause, message)));
+            let state = self.state_found(&task, now);
+            self.held.insert(id.clone(), Held { rank: Rank::of(&id, &task), state });
+        }
+        self.find_leftovers(folder)
+    }
+
+    /// Looks for tasks and begins as many as there are soldiers for.
+    pub fn next(&mut self, folder: &Folder, now: Timestamp) -> Vec<Start> {
+        if let Err(fault) = self.backlog.refresh(folder, &self.general.name) {
+            tracing::warn!(general = self.general.name, %fault, "cannot look for tasks");
+        }
+        self.tidy(folder);
+        self.claim(folder, now)
+    }
+
+    /// Begins as many of the tasks it knows of as there are soldiers for.
+    pub fn claim(&mut self, folder: &Folder, now: Timestamp) -> Vec<Start> {
+        self.settle(folder, now);
+        let mut starts = Vec::new();
+        let mut seen: Option<Rank> = None;
+        while self.running() < self.general.max_soldiers {
+            let Some(rank) = self.candidate(seen.as_ref(), now) else { break };
+            match self.take(folder, &rank.id).and_then(|()| self.begin(folder, &rank.id, now)) {
+                Ok(start) => starts.extend(start),
+                Err(fault) => tracing::warn!(task = %rank.id, %fault, "a task cannot be begun yet"),
+            }
+            seen = Some(rank);
+        }
+        starts
+    }
+
+    /// Tells people of the attempts that began. Soldiers need not wait for it; a result does.
+    pub fn announce(&mut self, folder: &Folder, now: Timestamp) {
+        for (task, cause, message) in std::mem::take(&mut self.unsaid) {
+            if let Err(fault) = self.tell(folder, (&task, cause, &message), now) {
+                tracing::warn!(%task, %message, %fault, "an update cannot be written yet");
+                self.unsaid.push((task, cause, message));
+            }
+        }
+    }
+
+    /// Takes in that an attempt has ended.
+    pub fn ended(&mut self, folder: &Folder, (task, ending): (&Id, Ending), now: Timestamp) {
+        if let Some(held) = self.held.get_mut(task).filter(|held| matches!(held.state, State::Running)) {
+            held.state = State::Ended(ending);
+        }
+        self.settle(folder, now);
+    }
+
+    /// Takes in that an attempt was ended because the general ends: its next life begins another.
+    pub fn interrupted(&mut self, folder: &Folder, task: &Id, now: Timestamp) -> Result<(), Fault> {
+        let Some(held) = self.held.get_mut(task) else { return Ok(()) };
+        held.state = State::Ready;
+        let Some(mut document) = folder.read_or_reject(Place::TasksInProgress, task)? else { return Ok(()) };
+        let mut attempts = Attempts::of(&document);
+        attempts.interrupt(now);
+        attempts.write_to(&mut document);
+        folder.write(Place::TasksInProgress, task, &document)
+    }
+
+    /// Records where the coordinator has the attempt that runs (C17).
+    pub fn handed_over(&self, folder: &Folder, task: &Id, remote: &str) -> Result<(), Fault> {
+        let Some(mut document) = folder.read_or_reject(Place::TasksInProgress, task)? else { return Ok(()) };
+        let mut attempts = Attempts::of(&document);
+        let Some(last) = attempts.last_mut() else { return Ok(()) };
+        let mut place = Document::new();
+        let kind = Fleet::of(self.general.executor).map_or("", Fleet::word);
+        place.set_text("kind", kind).set_text("id", remote);
+        last.set_object(REMOTE, &place);
+        attempts.write_to(&mut document);
+        folder.write(Place::TasksInProgress, task, &document)
+    }
+
+    /// When [`Self::claim`] has something to do though nothing happens.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        if self.running() >= self.general.max_soldiers {
+            return None;
+        }
+        let waiting = self.held.values().filter_map(|held| match held.state {
+            State::Waiting(due) => Some(due),
+            _ => None,
+        });
+        waiting.min()
+    }
+
+    /// How many attempts run.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.held.values().filter(|held| matches!(held.state, State::Running)).count()
+    }
+
+    fn state_found(&self, task: &Document, now: Timestamp) -> State {
+        let attempts = Attempts::of(task);
+        match attempts.next(&self.general) {
+            Next::Retry(pause) if !attempts.is_running() => State::Waiting(attempts.due(pause, now)),
+            _ => State::Ready,
+        }
+    }
+
+    /// The next task that could begin, after one that was looked at.
+    fn candidate(&self, seen: Option<&Rank>, now: Timestamp) -> Option<Rank> {
+        let is_due = |held: &&Held| match held.state {
+            State::Ready => true,
+            State::Waiting(due) => due <= now,
+            State::Running | State::Ended(_) => false,
+        };
+        let ranks = self.held.values().filter(is_due).map(|held| &held.rank);
+        let held = ranks.filter(|rank| seen.is_none_or(|seen| *rank > seen)).min();
+        held.into_iter().chain(self.backlog.next(seen)).min().cloned()
+    }
+
+    fn tell(
+        &self,
+        folder: &Folder,
+        (task, cause, message): (&Id, Cause, &Id),
+        now: Timestamp,
+    ) -> Result<(), Fault> {
+        let Some(task) = folder.read_or_reject(Place::TasksInProgress, task)? else { return Ok(()) };
+        let update = update::message(&task, cause, (&self.general, &self.channel));
+        say(folder, message, &update, now)
+    }
+
+    fn set_state(&mut self, id: &Id, state: State) {
+        if let Some(held) = self.held.get_mut(id) {
+            held.state = state;
+        }
+    }
+}
+
+fn directory_of(folder: &Folder, id: &Id) -> PathBuf {
+    folder.path(ATTEMPTS).join(id.as_str())
+}
+
+const REMOTE: &str = "remote";

@@ -1,0 +1,107 @@
+//! From a file in `pending/` to an attempt that may begin (C16).
+
+use super::{GeneralMind, Held, REMOTE, Start, State, directory_of};
+use crate::{
+    Document, Fault, Folder, Id, Place, Series,
+    bridge::Fleet,
+    roles::general::{
+        attempts::{Attempts, Next, after},
+        update::{self, Cause},
+        verdict::{RESULT_FILE, Verdict},
+    },
+};
+use jiff::Timestamp;
+
+impl GeneralMind {
+    /// Claims a task by one rename, unless this general has it already.
+    pub(super) fn take(&mut self, folder: &Folder, id: &Id) -> Result<(), Fault> {
+        let Some(rank) = self.backlog.rank(id) else { return Ok(()) };
+        if folder.has(Place::TasksInProgress, id) || folder.has(Place::TasksCompleted, id) {
+            self.backlog.forget(id);
+            return folder.reject(Place::TasksPending, id.file_name().as_ref(), "the task was taken before");
+        }
+        let claimed = folder.advance(id, Place::TasksPending, Place::TasksInProgress);
+        // Whatever the disk complained of: where the file is decides, and a file that moved must not be forgotten.
+        if folder.has(Place::TasksInProgress, id) {
+            self.held.insert(id.clone(), Held { rank, state: State::Ready });
+        }
+        self.backlog.forget(id);
+        match claimed {
+            Err(Fault::Gone(_)) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Begins the next attempt of a task, if it is to have one now.
+    pub(super) fn begin(&mut self, folder: &Folder, id: &Id, now: Timestamp) -> Result<Option<Start>, Fault> {
+        if !self.held.get(id).is_some_and(|held| matches!(held.state, State::Ready | State::Waiting(_))) {
+            return Ok(None);
+        }
+        let Some(mut task) = folder.read_or_reject(Place::TasksInProgress, id)? else {
+            self.held.remove(id);
+            return Ok(None);
+        };
+        let mut attempts = Attempts::of(&task);
+        if attempts.is_running() && Fleet::of(self.general.executor).is_some() {
+            return self.start(folder, (id, task), &attempts).map(Some);
+        }
+        let was_running = attempts.is_running();
+        if was_running {
+            attempts.interrupt(now);
+        }
+        match attempts.next(&self.general) {
+            Next::Over => {
+                let verdict = Verdict::of_last(id, attempts.last());
+                self.conclude(folder, (id, &verdict, &attempts), now).map(|()| None)
+            }
+            Next::Retry(pause) if was_running => {
+                attempts.write_to(&mut task);
+                folder.write(Place::TasksInProgress, id, &task)?;
+                self.set_state(id, State::Waiting(after(now, pause)));
+                Ok(None)
+            }
+            Next::Begin | Next::Retry(_) => self.begin_another(folder, (id, task, attempts), now),
+        }
+    }
+
+    fn begin_another(
+        &mut self,
+        folder: &Folder,
+        (id, mut task, mut attempts): (&Id, Document, Attempts),
+        now: Timestamp,
+    ) -> Result<Option<Start>, Fault> {
+        let is_taken_up = attempts.last().is_some() && attempts.next(&self.general) == Next::Begin;
+        let number = attempts.begin(now);
+        let cause = if number == 1 { Cause::Start } else { Cause::Retry(number) };
+        let update = if is_taken_up { None } else { Some(folder.next_id(Series::Message, now)?) };
+        if let Some(message) = &update {
+            update::record(&mut task, cause, message);
+        }
+        task.set_text("status", "in_progress");
+        attempts.write_to(&mut task);
+        match folder.write(Place::TasksInProgress, id, &task) {
+            Err(Fault::Invalid(reason)) => {
+                let verdict = Verdict::failed(id, &format!("the task cannot be begun: {reason}"));
+                return self.conclude(folder, (id, &verdict, &attempts), now).map(|()| None);
+            }
+            other => other?,
+        }
+        self.unsaid.extend(update.map(|message| (id.clone(), cause, message)));
+        self.start(folder, (id, task), &attempts).map(Some)
+    }
+
+    fn start(
+        &mut self,
+        folder: &Folder,
+        (id, document): (&Id, Document),
+        attempts: &Attempts,
+    ) -> Result<Start, Fault> {
+        let attempt = attempts.last_number();
+        let directory = directory_of(folder, id).join(attempt.to_string());
+        folder.make_directory(&directory)?;
+        self.set_state(id, State::Running);
+        let remote = attempts.last().and_then(|last| last.object(REMOTE)?.text("id"));
+        let (task_path, result_path) = (folder.file(Place::TasksInProgress, id), directory.join(RESULT_FILE));
+        Ok(Start { task: id.clone(), attempt, directory, task_path, result_path, document, remote })
+    }
+}

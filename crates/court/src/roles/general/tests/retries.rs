@@ -1,0 +1,165 @@
+//! Another attempt, or none.
+
+use super::scene::{SUCCESS, Scene, at, exited, leave, statuses};
+use crate::{Place, roles::general::Ending};
+
+/// C16, C16b: what failed is tried again twice, 60 s and 120 s later, each retry and the start is told of; then the last
+/// error and every attempt stand in the result.
+#[test]
+fn failures_are_retried_with_growing_pauses() {
+    let mut scene = Scene::new("");
+    let id = scene.plain(1);
+    let start = scene.begins_one(at(0));
+    scene.ends(&start, exited(3), at(1));
+    assert_eq!(scene.mind.next_deadline(), Some(at(61)));
+    assert!(scene.begins(at(60)).is_empty());
+    assert_eq!(scene.result(&id), None);
+    let start = scene.begins_one(at(61));
+    assert_eq!((start.attempt, start.directory.ends_with("2")), (2, true));
+    scene.ends(&start, Ending::TimedOut(5.0), at(70));
+    assert!(scene.begins(at(189)).is_empty());
+    let start = scene.begins_one(at(190));
+    leave(&start, r#"{"task_id": "TASK", "status": "failed", "summary": "no", "error": "the last"}"#);
+    scene.ends(&start, exited(0), at(191));
+    assert!(scene.begins(at(100_000)).is_empty());
+    let result = scene.result(&id).unwrap();
+    assert_eq!(result.text("error").as_deref(), Some("the last"));
+    assert_eq!(statuses(&result), ["failed", "killed", "failed"]);
+    let attempts = result.objects("attempts");
+    assert_eq!(attempts[0].text("error").as_deref(), Some("the soldier left no result (exit code 3)"));
+    assert_eq!(attempts[1].text("started_at").as_deref(), Some("2026-02-26T10:01:01.000Z"));
+    assert_eq!(attempts[1].text("ended_at").as_deref(), Some("2026-02-26T10:01:10.000Z"));
+    assert_eq!(
+        scene.updates(),
+        [
+            "▶️ task-20260226-001 has begun: github.pr.review_requested (pr)",
+            "🔁 task-20260226-001 is tried again (1 of 2) after: the soldier left no result (exit code 3)",
+            "🔁 task-20260226-001 is tried again (2 of 2) after: no sign of life for 5 s: it was ended",
+        ]
+    );
+    assert!(scene.folder.has(Place::TasksInProgress, &id), "the king moves it");
+}
+
+/// C16: whoever needs a human or has nothing to do is not asked again; nor is a coordinator that refused.
+#[test]
+fn questions_and_refusals_are_not_retried() {
+    let question = r#"{"task_id": "TASK", "status": "needs_human", "summary": "s", "question": "which?"}"#;
+    let skipped = r#"{"task_id": "TASK", "status": "skipped", "summary": "s", "reason": "a draft"}"#;
+    for (left, ending) in [(question, exited(0)), (skipped, exited(7)), ("", Ending::Refused("no".into()))] {
+        let mut scene = Scene::new("");
+        let id = scene.plain(1);
+        let start = scene.begins_one(at(0));
+        leave(&start, left);
+        scene.ends(&start, ending, at(1));
+        assert!(scene.result(&id).is_some(), "{left}");
+        assert_eq!(scene.mind.next_deadline(), None);
+    }
+}
+
+/// C16: with no retries the first failure is the last.
+#[test]
+fn retries_can_be_none() {
+    let mut scene = Scene::new("retries = 0");
+    let id = scene.plain(1);
+    let start = scene.begins_one(at(0));
+    scene.ends(&start, exited(137), at(1));
+    let result = scene.result(&id).unwrap();
+    assert_eq!(result.text("status").as_deref(), Some("killed"));
+    assert_eq!(result.text("error").as_deref(), Some("the soldier was killed by signal 9"));
+}
+
+/// C16: a dead general's task is taken up again: a new attempt, no update, no retry spent.
+#[test]
+fn a_dead_generals_task_is_taken_up_again() {
+    let mut scene = Scene::new("retries = 0");
+    let id = scene.plain(1);
+    scene.begins_one(at(0));
+    scene.restart(at(5));
+    let start = scene.begins_one(at(6));
+    assert_eq!(start.attempt, 2);
+    leave(&start, SUCCESS);
+    scene.ends(&start, exited(0), at(7));
+    let result = scene.result(&id).unwrap();
+    assert_eq!(statuses(&result), ["killed", "success"]);
+    assert_eq!(result.objects("attempts")[0].text("error").as_deref(), Some("the general ended"));
+    assert_eq!(scene.updates().len(), 1);
+}
+
+/// C16: a general that is told to end records what it cut short; its next life takes it up.
+#[test]
+fn what_was_interrupted_is_recorded() {
+    let mut scene = Scene::new("");
+    let id = scene.plain(1);
+    scene.begins_one(at(0));
+    scene.mind.interrupted(&scene.folder, &id, at(1)).unwrap();
+    assert_eq!(statuses(&scene.in_progress(&id)), ["killed"]);
+    scene.restart(at(2));
+    assert_eq!(scene.begins_one(at(2)).attempt, 2);
+}
+
+/// C16: a task that brings its general down each time ends some day.
+#[test]
+fn interruptions_are_not_free_for_ever() {
+    let mut scene = Scene::new("retries = 1");
+    let id = scene.plain(1);
+    for life in 1..=21 {
+        assert_eq!(scene.begins_one(at(life)).attempt, life.unsigned_abs());
+        scene.restart(at(life));
+    }
+    assert!(scene.begins(at(22)).is_empty(), "the twenty-first costs a retry, with its pause");
+    assert_eq!(scene.begins_one(at(82)).attempt, 22);
+    assert_eq!(scene.updates().len(), 2);
+    scene.restart(at(83));
+    assert!(scene.begins(at(84)).is_empty());
+    assert_eq!(scene.result(&id).unwrap().text("error").as_deref(), Some("the general ended"));
+}
+
+/// C6, C16: a pause goes on over a restart, and no longer than it was where the clock was set back.
+#[test]
+fn a_pause_outlives_the_general() {
+    let mut scene = Scene::new("");
+    scene.plain(1);
+    let start = scene.begins_one(at(0));
+    scene.ends(&start, exited(1), at(10));
+    scene.restart(at(40));
+    assert_eq!(scene.mind.next_deadline(), Some(at(70)));
+    scene.restart(at(-1000));
+    assert_eq!(scene.mind.next_deadline(), Some(at(-940)));
+    scene.restart(at(500));
+    assert_eq!(scene.begins_one(at(500)).attempt, 2);
+}
+
+/// C16, C17: a task that has its result is the king's, also after a restart.
+#[test]
+fn a_task_with_a_result_is_not_begun_again() {
+    let mut scene = Scene::new("");
+    scene.plain(1);
+    let start = scene.begins_one(at(0));
+    leave(&start, SUCCESS);
+    scene.ends(&start, exited(0), at(1));
+    scene.restart(at(2));
+    assert!(scene.begins(at(1000)).is_empty());
+}
+
+/// C17: what a fleet does goes on when its general dies: the same attempt, under the same id.
+#[test]
+fn a_fleets_attempt_outlives_the_general() {
+    let mut scene = Scene::new("");
+    let mut general = super::scene::general("");
+    (general.command, general.executor) = (Vec::new(), crate::config::Executor::Run);
+    scene.set_general(general);
+    let id = scene.plain(1);
+    assert_eq!(scene.begins_one(at(0)).remote, None);
+    scene.restart(at(1));
+    let start = scene.begins_one(at(1));
+    assert_eq!((start.attempt, start.remote), (1, None));
+    scene.mind.handed_over(&scene.folder, &id, "r-7").unwrap();
+    scene.restart(at(2));
+    let start = scene.begins_one(at(2));
+    assert_eq!((start.attempt, start.remote.as_deref()), (1, Some("r-7")));
+    assert_eq!(
+        scene.in_progress(&id).objects("attempts")[0].raw("remote"),
+        Some(r#"{"kind": "run", "id": "r-7"}"#)
+    );
+    assert_eq!(scene.updates().len(), 1);
+}
