@@ -1,0 +1,177 @@
+//! The envoy's mind: one message at a time, in order, and none lost (C6, C18).
+
+use super::{
+    post::{self, Post, Receipt},
+    queue::{Pause, Queue},
+};
+use crate::{Document, Fault, Folder, Id, Place};
+use jiff::{SignedDuration, Timestamp};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+/// Decides which message is posted next, and writes down what became of it.
+#[derive(Debug, Default)]
+pub struct Envoy {
+    queue: Queue,
+    /// Posted, but not yet written down: the disk may fail after the other side has said yes.
+    accepted: BTreeMap<Id, Document>,
+    /// The other side asked for patience.
+    hold: Option<Pause>,
+}
+
+/// What came of a post.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is there.
+    Posted(Receipt),
+    /// The other side wants nothing for a while; that is no try (C18).
+    Limited(Duration),
+    /// It is not there, and why.
+    Failed(String),
+}
+
+/// An answer, and when it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// What came of the post.
+    pub answer: Answer,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Envoy {
+    /// Takes in what is new in `pending/`, and forgets what is gone. Each file is read here once.
+    pub fn look(&mut self, folder: &Folder) -> Result<(), Fault> {
+        let ids: BTreeSet<Id> = folder.ids(Place::MessagesPending)?.into_iter().collect();
+        self.queue.keep(&ids);
+        self.accepted.retain(|id, _| ids.contains(id));
+        let new: Vec<&Id> = ids.iter().filter(|id| !self.queue.has(id)).collect();
+        for id in new {
+            match admissible(folder, id).and_then(|document| mended(folder, id, document)) {
+                Ok(Some(document)) => self.queue.insert(id, &document),
+                Ok(None) => {}
+                // One that cannot be read now must not keep the others waiting.
+                Err(error) => tracing::warn!(%id, %error, "a message cannot be read"),
+            }
+        }
+        Ok(())
+    }
+
+    /// The message to be posted now, if there is one. The answer must be given to [`Self::hear`].
+    pub fn next(&mut self, folder: &Folder, now: Timestamp) -> Result<Option<Post>, Fault> {
+        while let Some(id) = self.queue.head(now) {
+            if self.accepted.contains_key(&id) {
+                self.finish(folder, &id, now)?;
+                continue;
+            }
+            if self.hold.is_some_and(|hold| !hold.is_over(now)) {
+                return Ok(None);
+            }
+            match prepare(folder, &id) {
+                Ok(Some(post)) => return Ok(Some(post)),
+                Ok(None) => self.queue.remove(&id),
+                Err(error) => {
+                    self.queue.rest(&id, now);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the answer to a post.
+    pub fn hear(&mut self, folder: &Folder, post: &Post, heard: Heard) -> Result<(), Fault> {
+        match heard.answer {
+            Answer::Posted(receipt) => {
+                self.accepted.insert(post.id.clone(), post.record(&receipt, heard.at));
+                self.finish(folder, &post.id, heard.at)
+            }
+            Answer::Limited(wait) => {
+                let wait = wait.clamp(LIMIT_MIN, LIMIT_MAX);
+                let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX);
+                self.hold = Some(Pause::of(wait, heard.at));
+                Ok(())
+            }
+            Answer::Failed(_) if self.queue.set_back(&post.id, heard.at) => Ok(()),
+            Answer::Failed(error) => {
+                tracing::warn!(id = %post.id, %error, "a message could not be posted");
+                self.ended(&post.id, post::give_up(folder, post, &shortened(&error)), heard.at)
+            }
+        }
+    }
+
+    /// When there may be something to do though no file appears.
+    #[must_use]
+    pub fn next_deadline(&self, now: Timestamp) -> Option<Timestamp> {
+        let hold = self.hold.filter(|hold| !hold.is_over(now)).map(Pause::until);
+        // While all wait, no line moves before that.
+        hold.or_else(|| self.queue.next_deadline(now))
+    }
+
+    /// Writes down that a message is posted, then does what follows from it.
+    fn finish(&mut self, folder: &Folder, id: &Id, now: Timestamp) -> Result<(), Fault> {
+        let Some(document) = self.accepted.get(id) else { return Ok(()) };
+        if folder.has(Place::MessagesSent, id) {
+            // It was moved, and only making that durable failed.
+            return self.ended(id, Ok(()), now);
+        }
+        let done = folder
+            .write(Place::MessagesPending, id, document)
+            .and_then(|()| post::settle(folder, id, document));
+        self.ended(id, done, now)
+    }
+
+    fn ended(&mut self, id: &Id, done: Result<(), Fault>, now: Timestamp) -> Result<(), Fault> {
+        match done {
+            Ok(()) => {
+                self.accepted.remove(id);
+                self.queue.remove(id);
+            }
+            Err(_) => self.queue.rest(id, now),
+        }
+        done
+    }
+}
+
+/// Reads the message whose turn it is; one that was posted in an earlier life is only brought to its end.
+fn prepare(folder: &Folder, id: &Id) -> Result<Option<Post>, Fault> {
+    match admissible(folder, id)? {
+        Some(document) if post::is_posted(&document) => post::settle(folder, id, &document).map(|()| None),
+        Some(document) => Post::of(folder, id, document).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// What a message holds, unless it is not valid or its like was sent before.
+fn admissible(folder: &Folder, id: &Id) -> Result<Option<Document>, Fault> {
+    let document = folder.read_or_reject(Place::MessagesPending, id)?;
+    if document.is_some() && folder.has(Place::MessagesSent, id) {
+        let reason = "a message of this id was sent before; give it another id";
+        folder.reject(Place::MessagesPending, id.file_name().as_ref(), reason)?;
+        return Ok(None);
+    }
+    Ok(document)
+}
+
+/// Puts right a file that was moved here by hand: the directory is believed (C3).
+fn mended(folder: &Folder, id: &Id, document: Option<Document>) -> Result<Option<Document>, Fault> {
+    let Some(mut document) = document else { return Ok(None) };
+    if document.text("status").as_deref() != Some("pending") && !post::is_posted(&document) {
+        document.remove("error");
+        document.set_text("status", "pending");
+        folder.write(Place::MessagesPending, id, &document)?;
+    }
+    Ok(Some(document))
+}
+
+fn shortened(error: &str) -> String {
+    error.chars().take(ERROR_CHARS_MAX).collect()
+}
+
+/// Who says "now" would be asked in a circle.
+const LIMIT_MIN: Duration = Duration::from_secs(1);
+/// Longer than a day nobody is told to wait who is not being fooled.
+const LIMIT_MAX: Duration = Duration::from_secs(86_400);
+const ERROR_CHARS_MAX: usize = 500;

@@ -1,0 +1,166 @@
+//! What people answer: open questions, and the events that replies to them become (C8, C14, C18).
+
+use crate::{
+    Document, Fault, Folder, Id, Place,
+    emit::{self, Emitted},
+};
+use jiff::Timestamp;
+
+/// A question that waits for an answer in some thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The task that asks.
+    pub task_id: Id,
+    /// The channel, as the other side calls it where that is known.
+    pub channel_id: String,
+    /// The thread it was asked in.
+    pub thread_ts: String,
+    /// The post that asks; what was said before it is no answer.
+    pub asked_ts: String,
+    document: Document,
+}
+
+/// Something that somebody said in a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// What they said.
+    pub text: String,
+    /// Their post.
+    pub ts: String,
+}
+
+/// Something that somebody said to the court alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectMessage {
+    /// What they said.
+    pub text: String,
+    /// Who.
+    pub user: String,
+    /// The channel between the two.
+    pub channel: String,
+    /// Their post.
+    pub ts: String,
+}
+
+impl Question {
+    /// The open questions that were asked in a thread.
+    pub fn all_open(folder: &Folder) -> Result<Vec<Self>, Fault> {
+        let mut questions = Vec::new();
+        for task in folder.ids(Place::QuestionsOpen)? {
+            if close_answered(folder, &task)? {
+                continue;
+            }
+            let document = folder.read_or_reject(Place::QuestionsOpen, &task)?;
+            questions.extend(document.and_then(|document| Self::of(task, document)));
+        }
+        Ok(questions)
+    }
+
+    /// The open question that a post in a thread answers: the last one asked before it.
+    pub fn answered_by(
+        folder: &Folder,
+        channel: &str,
+        thread_ts: &str,
+        ts: &str,
+    ) -> Result<Option<Self>, Fault> {
+        let mut questions = Self::all_open(folder)?;
+        questions.retain(|question| question.is_in(channel, thread_ts) && question.is_before(ts));
+        Ok(questions.into_iter().max_by_key(|question| instant(&question.asked_ts)))
+    }
+
+    /// Whether a post came after the question.
+    #[must_use]
+    pub fn is_before(&self, ts: &str) -> bool {
+        instant(ts).is_some_and(|ts| Some(ts) > instant(&self.asked_ts))
+    }
+
+    /// Makes a reply an event; one that is known already is dropped (C8).
+    pub fn answer(&self, folder: &Folder, reply: &Reply, now: Timestamp) -> Result<Emitted, Fault> {
+        let mut payload = Document::new();
+        let channel = self.document.text("channel").unwrap_or_else(|| self.channel_id.clone());
+        payload
+            .set_text("text", &reply.text)
+            .set_text("channel", &channel)
+            .set_text("thread_ts", &self.thread_ts)
+            .set_raw("reply_context", self.context());
+        let id = format!("evt-slack-reply-{}-{}", dashed(&self.thread_ts), dashed(&reply.ts));
+        emit::emit(folder, event(&id, "slack.thread.reply", "high", &payload), now)
+    }
+
+    fn of(task_id: Id, document: Document) -> Option<Self> {
+        let thread_ts = document.text("thread_ts").filter(|ts| is_ts(ts))?;
+        let asked_ts = document.text("asked_ts").filter(|ts| is_ts(ts)).unwrap_or_else(|| thread_ts.clone());
+        let channel_id = document.text("channel_id").or_else(|| document.text("channel"))?;
+        Some(Self { task_id, channel_id, thread_ts, asked_ts, document })
+    }
+
+    fn is_in(&self, channel: &str, thread_ts: &str) -> bool {
+        let is_channel =
+            self.channel_id == channel || self.document.text("channel").as_deref() == Some(channel);
+        is_channel && self.thread_ts == thread_ts
+    }
+
+    fn context(&self) -> String {
+        let known = self.document.raw("reply_context").map(str::to_owned);
+        known.unwrap_or_else(|| Document::new().set_text("task_id", self.task_id.as_str()).to_json())
+    }
+}
+
+impl DirectMessage {
+    /// Makes it an event; one that is known already is dropped (C8).
+    pub fn tell(&self, folder: &Folder, now: Timestamp) -> Result<Emitted, Fault> {
+        let mut payload = Document::new();
+        payload
+            .set_text("text", &self.text)
+            .set_text("user", &self.user)
+            .set_text("channel", &self.channel)
+            .set_text("ts", &self.ts);
+        let id = format!("evt-slack-msg-{}", dashed(&self.ts));
+        emit::emit(folder, event(&id, "slack.dm.message", "normal", &payload), now)
+    }
+}
+
+/// Removes a question from the open ones where it is among the answered ones; says whether it was.
+///
+/// The king may close a question in the very moment in which the envoy writes down where it was asked.
+pub(super) fn close_answered(folder: &Folder, task: &Id) -> Result<bool, Fault> {
+    let is_answered = folder.has(Place::QuestionsAnswered, task);
+    if is_answered {
+        folder.remove(Place::QuestionsOpen, task)?;
+    }
+    Ok(is_answered)
+}
+
+/// Whether a text is one of Slack's timestamps, which name posts.
+pub(super) fn is_ts(text: &str) -> bool {
+    instant(text).is_some()
+}
+
+/// Seconds and what is behind the point, as numbers that can be compared.
+fn instant(ts: &str) -> Option<(u64, u64)> {
+    let (seconds, fraction) = ts.split_once('.').unwrap_or((ts, "0"));
+    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !are_digits(seconds) || !are_digits(fraction) || fraction.len() > FRACTION_DIGITS_MAX {
+        return None;
+    }
+    let fraction = format!("{fraction:0<FRACTION_DIGITS_MAX$}");
+    Some((seconds.parse().ok()?, fraction.parse().ok()?))
+}
+
+fn dashed(ts: &str) -> String {
+    ts.replace('.', "-")
+}
+
+fn event(id: &str, kind: &str, priority: &str, payload: &Document) -> Document {
+    let mut event = Document::new();
+    event
+        .set_text("id", id)
+        .set_text("type", kind)
+        .set_text("source", "slack")
+        .set_raw("repo", "null")
+        .set_object("payload", payload)
+        .set_text("priority", priority);
+    event
+}
+
+const FRACTION_DIGITS_MAX: usize = 9;
