@@ -185,16 +185,17 @@ fn what_is_no_message_is_set_apart() {
     assert!(stage.folder.has(Place::MessagesSent, &message_id(2)));
 }
 
-/// C23: a task id that is no id names no file; the message is posted all the same.
+/// C23: a task id that could name a file elsewhere is refused, and no such file is made or read.
 #[test]
 fn a_hostile_task_id_names_no_file() {
     let mut stage = Stage::new();
-    for number in 1..3 {
-        stage.pending(number, &message(MessageKind::ThreadStart, "../../../court"));
-        assert_eq!(stage.post().2, None);
-    }
-    assert!(stage.folder.names(Place::Threads).unwrap().is_empty());
-    assert!(!stage.folder.path("court.json").exists());
+    let hostile = message(MessageKind::ThreadStart, "../../../court").document(&message_id(1), stage.now);
+    std::fs::write(stage.folder.file(Place::MessagesPending, &message_id(1)), hostile.to_file()).unwrap();
+    stage.pending(2, &message(MessageKind::Report, "task-1"));
+    assert_eq!(stage.post().0, "msg-20260207-002");
+    assert_eq!(stage.next(), None);
+    assert!(stage.folder.path("rejected/msg-20260207-001.json.reason").exists());
+    assert_eq!(stage.folder.names(Place::Threads).unwrap(), ["task-1.json"]);
 }
 
 /// C18: many waiting messages are read once, not once per post.
