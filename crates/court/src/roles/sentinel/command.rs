@@ -76,21 +76,22 @@ impl Command {
         Ok(Ran { end: end?, printed, is_late })
     }
 
-    /// Takes in what was printed, line by line; a line that is no event is set apart and holds up no other.
-    fn take(&self, printed: &[u8], now: Timestamp) -> Result<Tally, Fault> {
-        let mut tally = Tally::default();
-        for line in printed.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+    /// Takes in some lines; one that is no event is set apart and holds up no other.
+    fn take(&self, lines: &[&[u8]], tally: &mut Tally, now: Timestamp) -> Result<(), Fault> {
+        for line in lines {
             match self.take_line(line, now) {
                 Ok(Emitted::New(_)) => tally.new += 1,
                 Ok(Emitted::Duplicate(_)) => tally.repeated += 1,
                 Err(Fault::Invalid(reason)) => {
                     tally.refused += 1;
-                    self.refuse(line, &reason, tally.refused)?;
+                    if tally.refused <= KEPT_LINES_MAX {
+                        self.refuse(line, &reason)?;
+                    }
                 }
                 Err(other) => return Err(other),
             }
         }
-        Ok(tally)
+        Ok(())
     }
 
     fn take_line(&self, line: &[u8], now: Timestamp) -> Result<Emitted, Fault> {
@@ -102,16 +103,13 @@ impl Command {
     }
 
     /// Sets a line apart under a name that is its own: one that is printed at every turn is there once.
-    fn refuse(&self, line: &[u8], reason: &str, number: u64) -> Result<(), Fault> {
+    fn refuse(&self, line: &[u8], reason: &str) -> Result<(), Fault> {
         tracing::warn!(source = self.name, reason = sentence(reason), "a line of a program is no event");
         let (hash, kept) = (sha256_hex(line), line.get(..KEPT_BYTES_MAX).unwrap_or(line));
         let name = self.name.get(..NAME_BYTES_MAX).unwrap_or(&self.name);
         let name = Id::parse(&format!("{name}-{}", &hash[..HASH_CHARS])).expect("the parts of an id are one");
         let reason = format!("a line that {} printed is no event: {reason}", self.name);
-        if number <= KEPT_LINES_MAX {
-            self.folder.reject_bytes(&name, kept, &reason)?;
-        }
-        Ok(())
+        self.folder.reject_bytes(&name, kept, &reason)
     }
 
     /// Says what went wrong with a program, for whoever wrote it.
@@ -145,7 +143,13 @@ impl Source for Command {
             self.is_first = false;
         }
         let ran = self.run(stop).await.map_err(failed)?;
-        let Tally { new, repeated, refused } = self.take(ran.whole_lines(), Clock.now())?;
+        let (lines, mut tally) = (ran.whole_lines(), Tally::default());
+        for some in lines.chunks(LINES_AT_ONCE) {
+            self.take(some, &mut tally, Clock.now())?;
+            // Others live in this thread too.
+            tokio::task::yield_now().await;
+        }
+        let Tally { new, repeated, refused } = tally;
         tracing::debug!(source = self.name, new, repeated, refused, "a source was read");
         if let Some(complaint) = self.complaint(&ran) {
             tracing::warn!(source = self.name, "a program went wrong: {complaint}");
@@ -155,14 +159,13 @@ impl Source for Command {
 }
 
 impl Ran {
-    /// What was printed, without a last line that may have been cut short.
-    fn whole_lines(&self) -> &[u8] {
+    /// The lines that were printed, without a last one that may have been cut short.
+    fn whole_lines(&self) -> Vec<&[u8]> {
         let is_cut = self.printed.len() > OUTPUT_BYTES_MAX || self.end.ending == Ending::Cancelled;
-        if !is_cut {
-            return &self.printed;
-        }
-        let end = self.printed.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
-        self.printed.get(..end).unwrap_or_default()
+        let last_end = || self.printed.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+        let whole = if is_cut { last_end() } else { self.printed.len() };
+        let lines = self.printed.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n');
+        lines.filter(|line| !line.trim_ascii().is_empty()).collect()
     }
 }
 
@@ -171,7 +174,11 @@ const LIMIT_MAX: Duration = Duration::from_secs(60);
 const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How many lines of one run are set apart; one that prints nothing but nonsense must not fill the disk.
 const KEPT_LINES_MAX: u64 = 20;
+const LINES_AT_ONCE: usize = 20;
 const KEPT_BYTES_MAX: usize = 64 * 1024;
 const NAME_BYTES_MAX: usize = 150;
 const HASH_CHARS: usize = 16;
 const STDERR_CHARS_MAX: usize = 400;
+
+#[cfg(test)]
+mod tests;

@@ -100,3 +100,6 @@ impl Reading {
 
 /// Half of what a file may hold; sources show the newest first.
 const SEEN_BYTES_MAX: usize = crate::FILE_BYTES_MAX / 2;
+
+#[cfg(test)]
+mod tests;
