@@ -22,11 +22,11 @@ struct Hub(Arc<Mutex<(u64, Vec<Value>)>>);
 
 impl Hub {
     fn notify(&self, id: u64, updated_at: &str) {
-        let mut hub = self.0.lock().unwrap();
+        let (shown, mut hub) = (&id.to_string(), self.0.lock().unwrap());
         hub.0 += 1;
-        hub.1.retain(|known| known["id"] != id.to_string());
+        hub.1.retain(|known| known["id"] != *shown);
         hub.1.insert(0, json!({
-            "id": id.to_string(), "reason": "mention", "updated_at": updated_at,
+            "id": shown, "reason": "mention", "updated_at": updated_at,
             "subject": {"title": format!("title {id}"), "type": "PullRequest", "url": format!("https://api/pulls/{id}")},
             "repository": {"full_name": "o/r"}
         }));
