@@ -1,15 +1,152 @@
 //! The envoy tells people, and brings back what they answer (C10, C15, C18).
 //!
-//! [`Envoy`] is its mind: which message goes next, into which thread, and what becomes of it. Where messages go and how
-//! replies come in is the business of the runtime around it.
+//! [`Envoy`] is its mind: which message goes next, into which thread, and what becomes of it. Around it messages are
+//! posted one at a time, and replies come in by asking Slack for them or through a door at which Slack brings them.
 
+mod delivery;
+mod door;
 mod mind;
+mod outlet;
+mod poll;
 mod post;
 mod queue;
 pub mod replies;
+mod said;
+mod signature;
 
 pub use mind::{Answer, Envoy, Heard};
 pub use post::{Post, Receipt};
+
+use crate::{
+    Clock, Fault, Folder,
+    config::{self, Tokens, seconds},
+};
+use delivery::Delivery;
+use door::Door;
+use futures_util::future::OptionFuture;
+use outlet::{Lines, Outlet, Slack, Webhook};
+use poll::Poll;
+use signature::Signing;
+use std::{
+    io::{self, Write},
+    sync::Arc,
+    time::Duration,
+};
+use tokio_util::sync::CancellationToken;
+
+/// What an envoy is sent out with.
+pub struct Errand {
+    /// Where to.
+    pub settings: config::Envoy,
+    /// What opens the doors there.
+    pub tokens: Tokens,
+    /// Where messages go that go to standard output.
+    pub out: Box<dyn Write + Send>,
+}
+
+/// Why an envoy cannot set out.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvoyError {
+    /// Slack lets nobody in without a token.
+    #[error(
+        "[envoy] to = \"slack\" needs SLACK_BOT_TOKEN in the environment: set it, or change `to` in court.toml"
+    )]
+    NoBotToken,
+    /// The token does not fit in a request.
+    #[error("cannot use SLACK_BOT_TOKEN: it holds characters that do not fit in a header")]
+    BotToken,
+    /// Without the secret anybody could bring anything.
+    #[error(
+        "[envoy] listen needs SLACK_SIGNING_SECRET in the environment: set it, or take `listen` out of court.toml"
+    )]
+    NoSigningSecret,
+    /// Only Slack brings replies.
+    #[error("[envoy] listen is for replies of Slack: set to = \"slack\", or take `listen` out of court.toml")]
+    NothingToHear,
+    /// A webhook is an address.
+    #[error("[envoy] to = \"webhook\" needs base_url, the address that messages are posted to")]
+    NoAddress,
+    /// An address leads nowhere.
+    #[error("{setting} is no address that can be reached, {address:?}: {reason}")]
+    Address {
+        /// The setting.
+        setting: &'static str,
+        /// What it says.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The door cannot be opened.
+    #[error("[envoy] cannot listen on {listen:?}: {error}; it must be as 127.0.0.1:8099, and free")]
+    Listen {
+        /// What the setting says.
+        listen: String,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The court's directory cannot be written.
+    #[error(transparent)]
+    Folder(#[from] Fault),
+}
+
+/// Posts messages and takes in replies until told to stop.
+pub async fn run(folder: Arc<Folder>, errand: Errand, stop: CancellationToken) -> Result<(), EnvoyError> {
+    let Errand { settings, tokens, out } = errand;
+    let door = open_door(&folder, &settings, &tokens).await?;
+    let outlet = outlet(&settings, &tokens, out)?;
+    let poll = match &outlet {
+        Outlet::Slack(slack) => {
+            let every = seconds(settings.replies_poll_s);
+            Some(Poll { folder: Arc::clone(&folder), slack: slack.clone(), every })
+        }
+        Outlet::Webhook(_) | Outlet::Lines(_) => None,
+    };
+    tokio::join!(
+        Delivery::new(Arc::clone(&folder), outlet).run(&stop),
+        OptionFuture::from(poll.map(|poll| poll.run(stop.clone()))),
+        OptionFuture::from(door.map(|door| door.serve(stop.clone()))),
+        live(&folder, &stop),
+    );
+    Ok(())
+}
+
+fn outlet(
+    settings: &config::Envoy,
+    tokens: &Tokens,
+    out: Box<dyn Write + Send>,
+) -> Result<Outlet, EnvoyError> {
+    let base_url = settings.base_url.as_deref();
+    Ok(match settings.to {
+        config::Outlet::Slack => Outlet::Slack(Slack::new(base_url, tokens.slack_bot.as_deref())?),
+        config::Outlet::Webhook => Outlet::Webhook(Webhook::new(base_url.ok_or(EnvoyError::NoAddress)?)?),
+        config::Outlet::Stdout => Outlet::Lines(Lines::new(out)),
+    })
+}
+
+async fn open_door(
+    folder: &Arc<Folder>,
+    settings: &config::Envoy,
+    tokens: &Tokens,
+) -> Result<Option<Door>, EnvoyError> {
+    let Some(listen) = &settings.listen else { return Ok(None) };
+    if settings.to != config::Outlet::Slack {
+        return Err(EnvoyError::NothingToHear);
+    }
+    let secret = tokens.slack_signing.as_deref().ok_or(EnvoyError::NoSigningSecret)?;
+    Door::open(Arc::clone(folder), listen, Signing::new(secret)).await.map(Some)
+}
+
+/// Shows that the envoy lives, also while it waits for an answer.
+async fn live(folder: &Folder, stop: &CancellationToken) {
+    let mut beats = tokio::time::interval(BEAT);
+    while stop.run_until_cancelled(beats.tick()).await.is_some() {
+        folder.beat(ROLE, Clock.now());
+    }
+}
+
+/// The role's name among locks and heartbeats.
+pub const ROLE: &str = "envoy";
+const BEAT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,11 @@
 //! The envoy in a court of its own, with the time handed in.
 
+mod door;
 mod mind;
+mod outlets;
+mod polling;
 mod restart;
+mod stand_in;
 
 use super::{Answer, Envoy, Heard, Post, Receipt};
 use crate::{
