@@ -30,7 +30,6 @@ pub struct Folder {
     home: PathBuf,
     pub(crate) disk: Disk,
     pub(crate) sequences: Sequences,
-    temporaries: AtomicU64,
 }
 
 /// Why a file cannot be read or written.
@@ -61,8 +60,7 @@ impl Folder {
     fn with_disk(home: &Path, disk: Disk) -> Result<Self, Fault> {
         let failed = |error| Fault::Io(home.into(), error);
         let home = std::path::absolute(home).map_err(failed)?;
-        let (sequences, temporaries) = (Sequences::default(), AtomicU64::new(0));
-        let folder = Self { home, disk, sequences, temporaries };
+        let folder = Self { home, disk, sequences: Sequences::default() };
         for path in Place::all().map(Place::path).chain(OTHERS) {
             let path = folder.path(path);
             folder.disk.make_directory(&path).map_err(|error| Fault::Io(path.clone(), error))?;
@@ -139,7 +137,7 @@ impl Folder {
 
     /// Reads a file and holds it against its schema. Nothing is followed, nothing large or strange is opened.
     pub fn read(&self, place: Place, id: &Id) -> Result<Document, Fault> {
-        let bytes = self.bytes(&self.file(place, id))?;
+        let bytes = self.bytes_within(&self.file(place, id), HELD_BYTES_MAX)?;
         let document = validated(place.kind(), &bytes)?;
         if bytes.len() > FILE_BYTES_MAX && !OURS.iter().any(|key| document.has(key)) {
             return Err(Fault::Invalid(too_large()));
@@ -219,7 +217,11 @@ impl Folder {
 
     /// Reads a file of the court, if it is a plain one and not too large.
     pub fn bytes(&self, path: &Path) -> Result<Vec<u8>, Fault> {
-        match read_plain(path) {
+        self.bytes_within(path, FILE_BYTES_MAX)
+    }
+
+    fn bytes_within(&self, path: &Path, max: usize) -> Result<Vec<u8>, Fault> {
+        match read_plain(path, max) {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => Err(Fault::Invalid("it is not a plain file".to_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -232,9 +234,15 @@ impl Folder {
 
     /// A name beside the target that no consumer sees and that tells who is writing (C4).
     fn temporary(&self, target: &Path) -> PathBuf {
-        let number = self.temporaries.fetch_add(1, Ordering::Relaxed);
-        let unique = std::ptr::from_ref(self).addr();
-        target.with_file_name(format!("{TEMPORARY}{}-{unique:x}-{number}", std::process::id()))
+        static GIVEN: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = GIVEN.fetch_add(1, Ordering::Relaxed);
+            let path = target.with_file_name(format!("{TEMPORARY}{}-{number}", std::process::id()));
+            // An earlier process of this number may have died here.
+            if path.symlink_metadata().is_err() {
+                return path;
+            }
+        }
     }
 }
 
@@ -251,7 +259,7 @@ fn inner_id(kind: Kind, document: &Document) -> Option<String> {
 }
 
 /// A pipe must not hold up its reader, a link must not lead elsewhere, a size must not fill the memory.
-fn read_plain(path: &Path) -> io::Result<Option<Vec<u8>>> {
+fn read_plain(path: &Path, max: usize) -> io::Result<Option<Vec<u8>>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(file) => File::from(file),
@@ -262,8 +270,8 @@ fn read_plain(path: &Path) -> io::Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    file.take(HELD_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > HELD_BYTES_MAX { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(Some(bytes)) }
+    file.take(max as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > max { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(Some(bytes)) }
 }
 
 fn too_large() -> String {

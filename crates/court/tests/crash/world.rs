@@ -1,0 +1,173 @@
+//! A court in a directory, and those around it: who hands in events, soldiers, people, and where messages go.
+
+use crate::{fuse::Dying, story::Story};
+use jiff::{SignedDuration, Timestamp};
+use muster_court::{
+    Document, Fault, Folder, Place,
+    config::{Court, General},
+    emit::emit,
+    roles::{
+        envoy::{Answer, Envoy, Heard, Receipt},
+        general::{Ending, GeneralMind, Start},
+        king::King,
+    },
+};
+use std::{cell::RefCell, fs, path::Path, sync::Arc};
+
+pub(crate) struct World {
+    pub(crate) story: &'static Story,
+    directory: tempfile::TempDir,
+    /// What people have read: message ids, in order.
+    pub(crate) posts: RefCell<Vec<String>>,
+    now: RefCell<Timestamp>,
+}
+
+/// The minds of one life.
+struct Life<'a> {
+    world: &'a World,
+    folder: &'a Folder,
+    king: King,
+    general: GeneralMind,
+    envoy: Envoy,
+}
+
+impl World {
+    pub(crate) fn new(story: &'static Story) -> Self {
+        // A directory in memory: what is tested is the order of operations, not how long a disk takes.
+        let memory = Path::new("/dev/shm");
+        let builder = tempfile::Builder::new();
+        let directory = if memory.is_dir() { builder.tempdir_in(memory) } else { builder.tempdir() };
+        let now = RefCell::new(BEGIN.parse().unwrap());
+        let world = Self { story, directory: directory.unwrap(), posts: RefCell::default(), now };
+        let pending = world.home().join(Place::EventsPending.path());
+        fs::create_dir_all(&pending).unwrap();
+        for (name, text) in story.files {
+            fs::write(pending.join(name), text).unwrap();
+        }
+        world
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        *self.now.borrow()
+    }
+
+    /// Lives until nothing is left to do, or until the process dies.
+    pub(crate) fn live(&self, fuse: Option<Arc<Dying>>) {
+        let is_dead = || fuse.as_ref().is_some_and(|fuse| fuse.is_dead());
+        let opened = match &fuse {
+            Some(fuse) => Folder::with_fuse(self.home(), fuse.clone()),
+            None => Folder::open(self.home()),
+        };
+        let Ok(folder) = opened else { return assert!(is_dead()) };
+        let end =
+            BEGIN.parse::<Timestamp>().unwrap().checked_add(SignedDuration::from_secs(self.story.seconds));
+        let end = end.unwrap();
+        let mut life = Life::new(self, &folder);
+        let mut done = life.begin();
+        while done.is_ok() && !is_dead() && self.now() < end {
+            done = life.second();
+            let later = self.now().checked_add(SignedDuration::from_secs(1)).unwrap();
+            *self.now.borrow_mut() = later;
+        }
+        if let Err(fault) = done {
+            assert!(is_dead(), "{}: {fault}", self.story.name);
+        }
+    }
+
+    fn is_healthy(&self) {
+        let text = format!(r#"{{"timestamp": "{}", "health": "green", "system": {{}}}}"#, self.now());
+        fs::write(self.home().join("state/resources.json"), text).unwrap();
+    }
+}
+
+impl<'a> Life<'a> {
+    fn new(world: &'a World, folder: &'a Folder) -> Self {
+        let mut general: General = toml::from_str(world.story.general).unwrap();
+        general.name = "gen".to_owned();
+        let mut court = Court::default();
+        court.generals.insert(general.name.clone(), general.clone());
+        let king = King::new(court, "dev-eddy".to_owned()).unwrap();
+        let general = GeneralMind::new(general, "dev-eddy".to_owned());
+        Self { world, folder, king, general, envoy: Envoy::default() }
+    }
+
+    fn begin(&mut self) -> Result<(), Fault> {
+        self.world.is_healthy();
+        let now = self.world.now();
+        for event in self.world.story.events {
+            emit(self.folder, Document::parse(event.as_bytes()).unwrap(), now)?;
+        }
+        self.king.begin(self.folder, now)?;
+        self.general.recover(self.folder, now)
+    }
+
+    /// All that happens within a second.
+    fn second(&mut self) -> Result<(), Fault> {
+        self.world.is_healthy();
+        let now = self.world.now();
+        while self.king.step(self.folder, now)? {}
+        for start in self.general.next(self.folder, now) {
+            let ending = self.soldier(&start);
+            self.general.ended(self.folder, (&start.task, ending), now);
+        }
+        self.general.announce(self.folder, now);
+        self.tell(now)?;
+        self.answer(now)
+    }
+
+    /// The soldier leaves its result; the first time it may leave none.
+    fn soldier(&self, start: &Start) -> Ending {
+        let kind = start.document.text("type").unwrap();
+        let is_real = |attempt: &&Document| {
+            let error = attempt.text("error").unwrap_or_default();
+            attempt.text("status").as_deref() != Some("running") && !error.contains("general ended")
+        };
+        let failures = start.document.objects("attempts").iter().filter(is_real).count();
+        if let Some(members) = (self.world.story.soldier)(&kind, failures) {
+            let result = format!(r#"{{"task_id": "{}", {members}}}"#, start.task);
+            // A soldier whose general died has no directory any more; it dies with it.
+            let _ = fs::write(&start.result_path, result);
+        }
+        Ending::Exited { code: 0, last_words: String::new() }
+    }
+
+    fn tell(&mut self, now: Timestamp) -> Result<(), Fault> {
+        self.envoy.look(self.folder)?;
+        while let Some(post) = self.envoy.next(self.folder, now)? {
+            let ts = format!("1234.{:06}", self.world.posts.borrow().len());
+            self.world.posts.borrow_mut().push(post.id.to_string());
+            let answer = Answer::Posted(Receipt { ts, channel_id: None });
+            self.envoy.hear(self.folder, &post, Heard { answer, at: now })?;
+        }
+        Ok(())
+    }
+
+    /// People answer what they have read, twice, and again until they are heard.
+    fn answer(&self, now: Timestamp) -> Result<(), Fault> {
+        for place in [Place::QuestionsOpen, Place::QuestionsAnswered] {
+            self.answer_in(place, now)?;
+        }
+        Ok(())
+    }
+
+    fn answer_in(&self, place: Place, now: Timestamp) -> Result<(), Fault> {
+        for task in self.folder.ids(place)? {
+            let question = self.folder.read(place, &task)?;
+            let context = question.raw("reply_context").unwrap();
+            for ts in ["1", "2"] {
+                let event = format!(
+                    r#"{{"id": "evt-slack-reply-{task}-{ts}", "type": "slack.thread.reply", "source": "slack", "priority": "high",
+                        "payload": {{"text": "this", "channel": "dev-eddy", "thread_ts": "1234.0", "reply_context": {context}}}}}"#
+                );
+                emit(self.folder, Document::parse(event.as_bytes()).unwrap(), now)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+const BEGIN: &str = "2026-02-07T10:00:05Z";
