@@ -1,1 +1,30 @@
 //! Tells the whole story of a task, and what is stuck (C21).
+//!
+//! Who asks only looks: nothing is moved, mended or set apart from here, so that a doctor's visit is safe at any time.
+
+mod stuck;
+mod timeline;
+
+pub use stuck::{Findings, Stuck, stuck};
+pub use timeline::{Entry, Timeline, timeline};
+
+use crate::{
+    file::stamp,
+    folder::{modified, sentence},
+};
+use jiff::Timestamp;
+use serde::Serializer;
+use std::path::Path;
+
+/// When a file was last written.
+fn written(path: &Path) -> Option<Timestamp> {
+    path.symlink_metadata().ok().as_ref().and_then(modified)
+}
+
+/// A time as files have it.
+fn stamped<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    match at {
+        Some(at) => serializer.serialize_some(&stamp(*at)),
+        None => serializer.serialize_none(),
+    }
+}

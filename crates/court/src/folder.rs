@@ -3,6 +3,8 @@
 mod reject;
 mod sweep;
 
+pub(crate) use sweep::{TEMPORARY_AGE_MAX, modified};
+
 pub(crate) use reject::sentence;
 
 use crate::{

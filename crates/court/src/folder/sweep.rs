@@ -3,7 +3,10 @@
 use super::{Fault, Folder, TEMPORARY};
 use crate::{Place, layout::OTHERS};
 use jiff::{SignedDuration, Timestamp};
-use std::{fs, path::Path};
+use std::{
+    fs::{self, Metadata},
+    path::Path,
+};
 
 impl Folder {
     /// Removes temporary files whose writer is dead, or that nobody can be writing any more.
@@ -19,9 +22,8 @@ impl Folder {
         for entry in fs::read_dir(directory).map_err(failed)?.flatten() {
             let name = entry.file_name();
             let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)) else { continue };
-            let modified = entry.metadata().ok().and_then(|metadata| metadata.modified().ok());
-            let modified = modified.and_then(|modified| Timestamp::try_from(modified).ok());
-            let is_old = modified.is_none_or(|modified| now.duration_since(modified) > AGE_MAX);
+            let modified = entry.metadata().ok().as_ref().and_then(modified);
+            let is_old = modified.is_none_or(|modified| now.duration_since(modified) > TEMPORARY_AGE_MAX);
             if is_old || !is_alive(rest) {
                 self.disk.remove(&entry.path()).map_err(failed)?;
             }
@@ -30,10 +32,15 @@ impl Folder {
     }
 }
 
+/// When a file was last written.
+pub(crate) fn modified(metadata: &Metadata) -> Option<Timestamp> {
+    Timestamp::try_from(metadata.modified().ok()?).ok()
+}
+
 /// Whether the process that a temporary file is named after is there.
 fn is_alive(rest: &str) -> bool {
     let pid = rest.split('-').next().and_then(|pid| pid.parse::<u32>().ok());
     pid.is_some_and(|pid| Path::new(&format!("/proc/{pid}")).exists())
 }
 
-const AGE_MAX: SignedDuration = SignedDuration::from_secs(60);
+pub(crate) const TEMPORARY_AGE_MAX: SignedDuration = SignedDuration::from_secs(60);

@@ -1,0 +1,177 @@
+//! Tasks that nobody does, and tasks that take longer than they may.
+
+use super::{Findings, NO_KING, PATIENCE, START_KING, Stuck, Suspect, Visit, general_role, written};
+use crate::{
+    Document, Fault, Place,
+    config::{General, seconds},
+    file::instant,
+    layout::ATTEMPTS,
+};
+use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+
+/// How many tasks of each general a soldier is at.
+type Busy = BTreeMap<String, usize>;
+
+impl Visit<'_> {
+    pub(super) fn tasks(&self, findings: &mut Findings) -> Result<(), Fault> {
+        let busy = self.in_progress(findings)?;
+        self.pending(&busy, findings)
+    }
+
+    fn pending(&self, busy: &Busy, findings: &mut Findings) -> Result<(), Fault> {
+        let mut in_line: Busy = Busy::new();
+        for (id, since) in self.suspects(Place::TasksPending, PATIENCE)? {
+            let suspect = Suspect { what: "task", place: Place::TasksPending, id: &id, since };
+            let Some(task) = self.read(&suspect, findings) else { continue };
+            let misplaced = self.misplaced(&suspect, &task);
+            if let Some(stuck) = misplaced.or_else(|| self.without_general(&suspect, &task)) {
+                findings.stuck.push(stuck);
+                continue;
+            }
+            let name = task.text("target_general").unwrap_or_default();
+            if self.has_free_soldier(&name, busy) {
+                let why = format!("the general {name} has a soldier free and has not taken it");
+                findings.stuck.push(suspect.stuck(why, "look into the general's log, and start it again"));
+            } else {
+                *in_line.entry(name).or_default() += 1;
+            }
+        }
+        let note = |(name, count): (String, usize)| {
+            format!("{count} tasks wait until the general {name} has a soldier free")
+        };
+        findings.notes.extend(in_line.into_iter().map(note));
+        Ok(())
+    }
+
+    fn in_progress(&self, findings: &mut Findings) -> Result<Busy, Fault> {
+        let (mut busy, mut resting) = (Busy::new(), Vec::new());
+        for (id, since) in self.suspects(Place::TasksInProgress, SignedDuration::MIN)? {
+            let suspect = Suspect { what: "task", place: Place::TasksInProgress, id: &id, since };
+            let Some(task) = self.read(&suspect, findings) else { continue };
+            findings.stuck.extend(self.overdue(&suspect, &task));
+            let name = task.text("target_general").unwrap_or_default();
+            match Stage::of(&task, self.folder.has(Place::Results, &id)) {
+                Stage::Running => *busy.entry(name).or_default() += 1,
+                Stage::Resting => resting.push((id, since, task)),
+                Stage::Ended => findings.stuck.extend(self.unclosed(&suspect)),
+            }
+        }
+        for (id, since, task) in resting {
+            let suspect = Suspect { what: "task", place: Place::TasksInProgress, id: &id, since };
+            findings.stuck.extend(self.not_taken_up(&suspect, &task, &busy));
+        }
+        Ok(busy)
+    }
+
+    /// A task that ended, and that the king has not heard of.
+    fn unclosed(&self, suspect: &Suspect<'_>) -> Option<Stuck> {
+        let since = written(&self.folder.file(Place::Results, suspect.id));
+        if !self.is_late(since, PATIENCE) || !self.folder.has(Place::TasksInProgress, suspect.id) {
+            return None;
+        }
+        let suspect = Suspect { since, ..*suspect };
+        Some(if self.is_running("king") {
+            suspect.stuck(
+                "its result is there, and the king has not closed it",
+                "look into the king's log, and start it again",
+            )
+        } else {
+            suspect.stuck(format!("its result is there, and {NO_KING}"), START_KING)
+        })
+    }
+
+    /// A task under way that has no general any more, or has shown no sign of life for longer than it may.
+    fn overdue(&self, suspect: &Suspect<'_>, task: &Document) -> Option<Stuck> {
+        if self.folder.has(Place::Results, suspect.id) || !self.is_late(suspect.since, PATIENCE) {
+            return None;
+        }
+        let faulty = self.misplaced(suspect, task).or_else(|| self.without_general(suspect, task));
+        faulty.or_else(|| {
+            let general = self.court.generals.get(&task.text("target_general")?)?;
+            let attempt = running(task)?;
+            let sign = self.sign_of_life(suspect, &attempt);
+            let limit = span(general.limit_s()).saturating_add(PATIENCE);
+            let why =
+                format!("its soldier has shown no sign of life for longer than {} s", general.limit_s());
+            self.is_late(sign, limit).then(|| {
+                Suspect { since: sign, ..*suspect }
+                    .stuck(why, "start its general again: the task is then taken up anew")
+            })
+        })
+    }
+
+    /// A task between two attempts whose time for the next has come.
+    fn not_taken_up(&self, suspect: &Suspect<'_>, task: &Document, busy: &Busy) -> Option<Stuck> {
+        let name = task.text("target_general")?;
+        let general = self.court.generals.get(&name)?;
+        let since = task
+            .objects("attempts")
+            .last()
+            .and_then(|last| instant(&last.text("ended_at")?))
+            .or(suspect.since);
+        let is_late = self.is_late(since, longest_pause(general, task).saturating_add(PATIENCE));
+        if !is_late || !self.is_running(&general_role(&name)) || !self.has_free_soldier(&name, busy) {
+            return None;
+        }
+        let why = "its next attempt is due, and its general has not begun it";
+        Some(Suspect { since, ..*suspect }.stuck(why, "look into the general's log, and start it again"))
+    }
+
+    fn without_general(&self, suspect: &Suspect<'_>, task: &Document) -> Option<Stuck> {
+        let name = task.text("target_general").unwrap_or_default();
+        if !self.court.generals.contains_key(&name) {
+            let next = format!(
+                "write generals/{name}.toml and start the general; or remove the file, if nobody wants it done"
+            );
+            return Some(suspect.stuck(format!("this court has no general {name}"), next));
+        }
+        let next = format!("start `muster court general {name}`, or `muster court run`");
+        let is_running = self.is_running(&general_role(&name));
+        (!is_running).then(|| suspect.stuck(format!("the general {name} is not running"), next))
+    }
+
+    fn has_free_soldier(&self, general: &str, busy: &Busy) -> bool {
+        let soldiers = self.court.generals.get(general).map_or(0, |general| general.max_soldiers);
+        busy.get(general).copied().unwrap_or(0) < soldiers
+    }
+
+    /// When the soldier last said that it is at work, if only by beginning.
+    fn sign_of_life(&self, suspect: &Suspect<'_>, attempt: &Document) -> Option<Timestamp> {
+        let number = attempt.number("attempt").unwrap_or_default().to_string();
+        let directory = self.folder.path(ATTEMPTS).join(suspect.id.as_str()).join(number);
+        let begun = attempt.text("started_at").and_then(|text| instant(&text));
+        begun.max(written(&directory.join("heartbeat"))).max(suspect.since)
+    }
+}
+
+/// How far a task in progress is.
+enum Stage {
+    Running,
+    Resting,
+    Ended,
+}
+
+impl Stage {
+    fn of(task: &Document, has_result: bool) -> Self {
+        match (has_result, running(task)) {
+            (true, _) => Self::Ended,
+            (false, Some(_)) => Self::Running,
+            (false, None) => Self::Resting,
+        }
+    }
+}
+
+fn running(task: &Document) -> Option<Document> {
+    task.objects("attempts").pop().filter(|last| last.text("status").as_deref() == Some("running"))
+}
+
+/// Longer than any pause before a next attempt can be: it doubles with each.
+fn longest_pause(general: &General, task: &Document) -> SignedDuration {
+    let attempts = i32::try_from(task.objects("attempts").len()).unwrap_or(i32::MAX);
+    span(general.retry_after_s * 2f64.powi(attempts))
+}
+
+fn span(length_s: f64) -> SignedDuration {
+    SignedDuration::try_from(seconds(length_s)).unwrap_or(SignedDuration::MAX)
+}
