@@ -1,6 +1,6 @@
 //! What files that are under way name, and so may not go.
 
-use crate::{Document, Fault, Folder, Id, Place};
+use crate::{Document, Fault, Folder, Id, Place, roles::chamberlain::RESOURCES};
 use std::collections::BTreeSet;
 
 /// Ids that somebody may still look for.
@@ -12,7 +12,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// What is named by events and tasks that are under way, and by slots that are.
+    /// What is named by events and tasks that are under way, and by slots and alerts that are.
     pub(super) fn by(folder: &Folder) -> Result<Self, Fault> {
         let mut held = Self { tasks: BTreeSet::new(), messages: BTreeSet::new() };
         for place in [Place::TasksPending, Place::TasksInProgress] {
@@ -25,6 +25,10 @@ impl Held {
                     held.hold(&document);
                 }
             }
+        }
+        let resources = folder.bytes(&folder.path(RESOURCES)).ok();
+        if let Some(Ok(resources)) = resources.map(|bytes| Document::parse(&bytes)) {
+            held.hold(&resources);
         }
         Ok(held)
     }
@@ -43,7 +47,7 @@ impl Held {
     }
 
     fn hold(&mut self, document: &Document) {
-        for member in ["dispatch", "plan", "messages", "closing"] {
+        for member in ["dispatch", "plan", "messages", "closing", "alert"] {
             let Some(plan) = document.object(member) else { continue };
             for id in plan.keys().filter_map(|key| Id::parse(&plan.text(key)?).ok()) {
                 if id.as_str().starts_with("task-") {

@@ -142,6 +142,8 @@ fn what_a_plan_names_stays() {
     assert_eq!(scene.plan(), Vec::<String>::new());
     fs::remove_file(scene.folder.path("queue/events/pending/evt-1.json")).unwrap();
     assert_eq!(scene.plan().len(), 2);
+    scene.file("state/resources.json", 0, r#"{"alert": {"message": "msg-20260101-001"}}"#);
+    assert_eq!(scene.plan(), ["queue/tasks/completed/task-20260101-001.json"]);
 }
 
 /// C6, C8, C21: an event that is back in pending is known as a repeat only while the first one is kept.

@@ -5,6 +5,7 @@ mod look;
 mod sample;
 mod sense;
 
+pub(crate) use colour::RESOURCES;
 pub use colour::{Colour, health};
 pub use look::Chamberlain;
 pub use sample::Sample;

@@ -2,6 +2,7 @@ use super::*;
 use crate::{
     config::{General, Settings},
     file::{MessageKind, NewMessage, NewTask, Priority, Urgency},
+    layout::ATTEMPTS,
     roles::chamberlain::{Chamberlain, Sample},
 };
 use std::{collections::BTreeMap, fs, path::Path, path::PathBuf};
@@ -33,7 +34,6 @@ impl Scene {
     }
 
     fn after(&self, seconds: i64) -> Timestamp {
-        // Files are made within a moment of `made`; a minute's tenth is more than that takes.
         self.made + SignedDuration::from_secs(seconds)
     }
 
@@ -41,8 +41,7 @@ impl Scene {
     fn visit(&self, seconds: i64, cpu_percent: f64) -> Findings {
         let now = self.after(seconds);
         let sample = Sample { cpu_percent, ..Sample::default() };
-        let quiet = crate::config::Chamberlain { yellow_percent: 60.0, ..Default::default() };
-        let mind = Chamberlain::new(quiet, "ops".to_owned());
+        let mind = Chamberlain::new(Default::default(), "ops".to_owned());
         mind.look(&self.folder, &sample, now).unwrap();
         for id in self.folder.ids(Place::MessagesPending).unwrap() {
             let message = self.folder.read(Place::MessagesPending, &id).unwrap();
@@ -308,5 +307,3 @@ fn findings_are_told_as_json() {
 fn date(path: &Path, at: Timestamp) {
     fs::File::options().write(true).open(path).unwrap().set_modified(at.into()).unwrap();
 }
-
-use crate::layout::ATTEMPTS;

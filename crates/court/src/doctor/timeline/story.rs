@@ -86,11 +86,11 @@ impl<'a> Story<'a> {
         }
         let known = self.entries.len();
         let result = self.result(id);
-        let attempts =
-            result.as_ref().map(|result| result.objects("attempts")).filter(|attempts| !attempts.is_empty());
-        let own = || task.as_ref().map(|(_, task)| task.objects("attempts")).unwrap_or_default();
-        let place = task.as_ref().map_or(Place::Results, |(place, _)| *place);
-        self.attempts((place, id), &attempts.unwrap_or_else(own));
+        let told_by_result = result.map(|result| result.objects("attempts")).unwrap_or_default();
+        self.attempts((Place::Results, id), &told_by_result);
+        if let Some((place, task)) = task.as_ref().filter(|_| told_by_result.is_empty()) {
+            self.attempts((*place, id), &task.objects("attempts"));
+        }
         self.question(id);
         if task.is_some() || self.entries.len() > known {
             self.task_id = Some(id.to_string());

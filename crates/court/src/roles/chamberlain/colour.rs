@@ -80,5 +80,5 @@ fn told(folder: &Folder, now: Timestamp) -> Option<Colour> {
 }
 
 /// Where the chamberlain tells.
-pub(super) const RESOURCES: &str = "state/resources.json";
+pub(crate) const RESOURCES: &str = "state/resources.json";
 const AGE_MAX: SignedDuration = SignedDuration::from_secs(120);
