@@ -5,6 +5,7 @@
 
 mod delivery;
 mod door;
+mod hall;
 mod mind;
 mod outlet;
 mod poll;

@@ -2,6 +2,7 @@
 
 use super::{
     EnvoyError,
+    hall::Hall,
     replies::{DirectMessage, Question, Reply},
     said::Said,
     signature::{Claim, Signing},
@@ -53,7 +54,8 @@ impl Door {
     pub(super) async fn serve(self, stop: CancellationToken) {
         let routes = Router::new().route("/slack/events", post(take)).with_state(self.desk);
         let until = stop.clone();
-        let serving = axum::serve(self.listener, routes).with_graceful_shutdown(until.cancelled_owned());
+        let hall = Hall::new(self.listener, VISITORS_MAX, STAY);
+        let serving = axum::serve(hall, routes).with_graceful_shutdown(until.cancelled_owned());
         let served = async {
             if let Err(error) = serving.await {
                 tracing::error!(%error, "no more replies can be brought");
@@ -148,5 +150,8 @@ impl IntoResponse for Problem {
 
 const BODY_BYTES_MAX: usize = 1024 * 1024;
 const BODY_TIME: Duration = Duration::from_secs(10);
+/// Slack brings one thing at a time; the court needs the other files that a process may open.
+const VISITORS_MAX: usize = 64;
+const STAY: Duration = Duration::from_secs(30);
 /// How long whoever is at the door may still speak.
 const LEAVE: Duration = Duration::from_secs(2);
