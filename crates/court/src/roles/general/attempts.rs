@@ -144,6 +144,6 @@ const INTERRUPTED: &str = "the general ended";
 const INTERRUPTED_KEY: &str = "interrupted";
 const INTERRUPTIONS_MAX: usize = 20;
 /// A hundred of them still leave room for the payload.
-const ERROR_CHARS_MAX: usize = 1000;
+const ERROR_CHARS_MAX: usize = 500;
 /// A year.
 const PAUSE_S_MAX: f64 = 31_536_000.0;

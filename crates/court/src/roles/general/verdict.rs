@@ -1,7 +1,7 @@
 //! What an attempt came to (C11, C16).
 
 use crate::{
-    Document, Fault, Folder, Id, Kind,
+    Document, FILE_BYTES_MAX, Fault, Folder, Id, Kind,
     file::{Outcome, OutcomeStatus},
     folder::validated,
 };
@@ -105,6 +105,9 @@ fn left(folder: &Folder, task: &Id, path: &Path) -> Result<Outcome, String> {
         Fault::Gone(_) => "the soldier left no result".to_owned(),
         other => invalid(&other.to_string()),
     })?;
+    if bytes.len() > FILE_BYTES_MAX {
+        return Err(invalid(&format!("it is larger than {FILE_BYTES_MAX} bytes")));
+    }
     let mut document = Document::parse(&bytes).map_err(|error| invalid(&error.to_string()))?;
     document.remove("attempts");
     let document = validated(Kind::Result, document.to_file().as_bytes())
