@@ -1,37 +1,13 @@
 //! Hands tasks to the coordinator's fleets and brings their ends back (C17).
+//!
+//! A task's payload is the body of a run, a session or a job. It is handed over under a key of its own, so that
+//! handing it over twice is handing it over once, and followed until it ends, whoever dies and comes back meanwhile.
 
-use crate::config::Executor;
+mod client;
+mod fleet;
+mod follow;
+mod news;
 
-/// Who does a task at the coordinator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fleet {
-    /// Devices, by a run.
-    Run,
-    /// Simulation workers, by a session.
-    Session,
-    /// The pool, by a job.
-    Job,
-}
-
-impl Fleet {
-    /// The fleet of an executor; a soldier is none.
-    #[must_use]
-    pub const fn of(executor: Executor) -> Option<Self> {
-        match executor {
-            Executor::Command => None,
-            Executor::Run => Some(Self::Run),
-            Executor::Session => Some(Self::Session),
-            Executor::Job => Some(Self::Job),
-        }
-    }
-
-    /// The word in files.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Session => "session",
-            Self::Job => "job",
-        }
-    }
-}
+pub use client::Coordinator;
+pub use fleet::Fleet;
+pub use follow::Bridge;

@@ -6,11 +6,15 @@
 mod attempts;
 mod backlog;
 mod mind;
+mod runtime;
+mod soldier;
 mod update;
 mod verdict;
 
 pub use mind::{GeneralMind, Start};
+pub use runtime::{GeneralError, Post, run};
 pub use verdict::Ending;
+pub(crate) use verdict::trouble;
 
 #[cfg(test)]
 mod tests;

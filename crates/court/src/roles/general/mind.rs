@@ -138,6 +138,10 @@ impl GeneralMind {
     pub fn interrupted(&mut self, folder: &Folder, task: &Id, now: Timestamp) -> Result<(), Fault> {
         let Some(held) = self.held.get_mut(task) else { return Ok(()) };
         held.state = State::Ready;
+        if Fleet::of(self.general.executor).is_some() {
+            // The fleet goes on; the next life follows the same attempt.
+            return Ok(());
+        }
         let Some(mut document) = folder.read_or_reject(Place::TasksInProgress, task)? else { return Ok(()) };
         let mut attempts = Attempts::of(&document);
         attempts.interrupt(now);
@@ -146,13 +150,12 @@ impl GeneralMind {
     }
 
     /// Records where the coordinator has the attempt that runs (C17).
-    pub fn handed_over(&self, folder: &Folder, task: &Id, remote: &str) -> Result<(), Fault> {
+    pub(crate) fn hand_over(folder: &Folder, (task, fleet): (&Id, Fleet), remote: &str) -> Result<(), Fault> {
         let Some(mut document) = folder.read_or_reject(Place::TasksInProgress, task)? else { return Ok(()) };
         let mut attempts = Attempts::of(&document);
         let Some(last) = attempts.last_mut() else { return Ok(()) };
         let mut place = Document::new();
-        let kind = Fleet::of(self.general.executor).map_or("", Fleet::word);
-        place.set_text("kind", kind).set_text("id", remote);
+        place.set_text("kind", fleet.word()).set_text("id", remote);
         last.set_object(REMOTE, &place);
         attempts.write_to(&mut document);
         folder.write(Place::TasksInProgress, task, &document)
@@ -169,6 +172,12 @@ impl GeneralMind {
             _ => None,
         });
         waiting.min()
+    }
+
+    /// The role's name among locks and heartbeats.
+    #[must_use]
+    pub fn role(&self) -> String {
+        format!("general-{}", self.general.name)
     }
 
     /// How many attempts run.

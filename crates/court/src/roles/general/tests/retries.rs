@@ -1,7 +1,11 @@
 //! Another attempt, or none.
 
 use super::scene::{SUCCESS, Scene, at, exited, leave, statuses};
-use crate::{Place, roles::general::Ending};
+use crate::{
+    Place,
+    bridge::Fleet,
+    roles::general::{Ending, GeneralMind},
+};
 
 /// C16, C16b: what failed is tried again twice, 60 s and 120 s later, each retry and the start is told of; then the last
 /// error and every attempt stand in the result.
@@ -153,7 +157,7 @@ fn a_fleets_attempt_outlives_the_general() {
     scene.restart(at(1));
     let start = scene.begins_one(at(1));
     assert_eq!((start.attempt, start.remote), (1, None));
-    scene.mind.handed_over(&scene.folder, &id, "r-7").unwrap();
+    GeneralMind::hand_over(&scene.folder, (&id, Fleet::Run), "r-7").unwrap();
     scene.restart(at(2));
     let start = scene.begins_one(at(2));
     assert_eq!((start.attempt, start.remote.as_deref()), (1, Some("r-7")));

@@ -1,0 +1,182 @@
+//! The coordinator's feed, for whoever follows something there: one connection, while there is anything to follow.
+
+use super::{
+    Fleet,
+    client::{Client, Trouble},
+    follow::{PAUSE_MAX, PAUSE_MIN},
+};
+use reqwest::{Response, StatusCode};
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::sync::Notify;
+
+/// Who waits for news of what.
+#[derive(Default)]
+pub(super) struct News {
+    watched: Mutex<BTreeMap<String, Arc<Notify>>>,
+    /// Somebody came or went.
+    changed: Notify,
+}
+
+/// Somebody who waits for news of one thing.
+pub(super) struct Watch<'a> {
+    news: &'a News,
+    id: String,
+    noticed: Arc<Notify>,
+}
+
+/// A feed that is open.
+struct Stream {
+    answer: Response,
+    rest: Vec<u8>,
+}
+
+/// One entry of the feed.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Entry {
+    id: Option<String>,
+    kind: String,
+    data: String,
+}
+
+impl News {
+    pub(super) fn watch(&self, id: &str) -> Watch<'_> {
+        let noticed = Arc::new(Notify::new());
+        self.watched().insert(id.to_owned(), Arc::clone(&noticed));
+        self.changed.notify_one();
+        Watch { news: self, id: id.to_owned(), noticed }
+    }
+
+    /// Listens for ever; without anybody to listen for, no connection is held.
+    pub(super) async fn listen(&self, client: &Client, fleet: Fleet) {
+        let mut last: Option<String> = None;
+        let mut pause = PAUSE_MIN;
+        loop {
+            if self.watched().is_empty() {
+                // What happened while nobody listened is nobody's concern.
+                last = None;
+                self.changed.notified().await;
+                continue;
+            }
+            match client.feed(last.as_deref()).await {
+                Ok(answer) => {
+                    pause = PAUSE_MIN;
+                    self.hear(Stream { answer, rest: Vec::new() }, fleet, &mut last).await;
+                }
+                Err(Trouble::Refused(StatusCode::GONE, _)) => last = None,
+                Err(trouble) => tracing::debug!(?trouble, "the coordinator's feed is not there"),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// Hears a feed to its end, or until nobody listens any more.
+    async fn hear(&self, mut stream: Stream, fleet: Fleet, last: &mut Option<String>) {
+        if last.is_none() {
+            // Nobody knows what came before this connection.
+            self.watched().values().for_each(|noticed| noticed.notify_one());
+        }
+        loop {
+            let entry = tokio::select! {
+                entry = stream.next() => entry,
+                () = self.changed.notified() => {
+                    if self.watched().is_empty() {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            let Some(entry) = entry else { return };
+            self.notice(&entry, fleet);
+            if entry.kind == "gone" {
+                *last = None;
+                return;
+            }
+            if entry.id.is_some() {
+                *last = entry.id;
+            }
+        }
+    }
+
+    fn notice(&self, entry: &Entry, fleet: Fleet) {
+        if !entry.kind.starts_with(fleet.news()) {
+            return;
+        }
+        let Ok(data) = serde_json::from_str::<Value>(&entry.data) else { return };
+        let watched = self.watched();
+        let named = watched.iter().filter(|(id, _)| names(&data, id));
+        named.for_each(|(_, noticed)| noticed.notify_one());
+    }
+
+    fn watched(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Notify>>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch<'_> {
+    /// Returns when there is news, or after so long without.
+    pub(super) async fn changed(&self, limit: Duration) {
+        let _ = tokio::time::timeout(limit, self.noticed.notified()).await;
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.news.watched().remove(&self.id);
+        self.news.changed.notify_one();
+    }
+}
+
+impl Stream {
+    /// The next entry; none where the feed ends, is silent for too long, or sends what no feed sends.
+    async fn next(&mut self) -> Option<Entry> {
+        loop {
+            if let Some(end) = self.rest.windows(2).position(|two| two == b"\n\n") {
+                let text: Vec<u8> = self.rest.drain(..end + 2).collect();
+                return Some(Entry::of(&String::from_utf8_lossy(&text)));
+            }
+            if self.rest.len() > ENTRY_BYTES_MAX {
+                return None;
+            }
+            let chunk = tokio::time::timeout(SILENCE_MAX, self.answer.chunk()).await;
+            self.rest.extend_from_slice(&chunk.ok()?.ok()??);
+        }
+    }
+}
+
+impl Entry {
+    fn of(text: &str) -> Self {
+        let mut entry = Self::default();
+        for line in text.lines() {
+            let (name, value) = line.split_once(':').unwrap_or((line, ""));
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match name {
+                "id" => entry.id = Some(value.to_owned()),
+                "event" => value.clone_into(&mut entry.kind),
+                "data" => entry.data.push_str(value),
+                _ => {}
+            }
+        }
+        entry
+    }
+}
+
+/// Whether something stands anywhere in a document, as text or as a number.
+fn names(value: &Value, id: &str) -> bool {
+    match value {
+        Value::String(text) => text == id,
+        Value::Number(number) => number.to_string() == id,
+        Value::Array(items) => items.iter().any(|item| names(item, id)),
+        Value::Object(members) => members.values().any(|member| names(member, id)),
+        Value::Null | Value::Bool(_) => false,
+    }
+}
+
+const ENTRY_BYTES_MAX: usize = 4 << 20;
+/// The coordinator says something every few seconds, if only that it is there.
+const SILENCE_MAX: Duration = Duration::from_secs(60);

@@ -1,0 +1,97 @@
+//! What soldiers get, and what becomes of them.
+
+use crate::scene::{SUCCEED, Scene, statuses};
+use std::{collections::BTreeMap, fs};
+
+/// C0, C16: a soldier runs in the court's home, knows where its task, its result and its heartbeat are, and inherits the
+/// environment without the tokens.
+#[tokio::test]
+async fn a_soldier_inherits_no_token() {
+    let scene =
+        Scene::new(&format!("pwd > where; env > seen; cat \"$MUSTER_TASK_PATH\" > task\n{SUCCEED}"), "");
+    let id = scene.task();
+    let secret = "hush-hush";
+    let mut general = scene.spawn(&[
+        ("SLACK_BOT_TOKEN", secret),
+        ("SLACK_SIGNING_SECRET", secret),
+        ("GITHUB_TOKEN", secret),
+        ("JIRA_EMAIL", secret),
+        ("JIRA_API_TOKEN", secret),
+        ("MUSTER_TOKEN", secret),
+        ("MUSTER_ADMIN_TOKEN", secret),
+        ("HARMLESS", "kept"),
+    ]);
+    scene.wait_until(|| scene.folder.has(muster_court::Place::Results, &id)).await;
+    general.kill().unwrap();
+    general.wait().unwrap();
+    let text = fs::read_to_string(scene.home().join("seen")).unwrap();
+    assert!(!text.contains(secret), "{text}");
+    let seen: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once('=')).collect();
+    assert_eq!((seen["HARMLESS"], seen["MUSTER_TASK_ID"]), ("kept", id.as_str()));
+    for name in ["MUSTER_TASK_PATH", "MUSTER_RESULT_PATH", "MUSTER_HEARTBEAT_PATH"] {
+        assert!(seen[name].starts_with(&*scene.home().to_string_lossy()), "{name} is {}", seen[name]);
+    }
+    assert!(seen["MUSTER_RESULT_PATH"].contains("attempts/task-20260226-001/1/"));
+    assert!(fs::read_to_string(scene.home().join("task")).unwrap().contains(id.as_str()));
+    assert_eq!(
+        fs::read_to_string(scene.home().join("where")).unwrap().trim(),
+        scene.home().to_string_lossy()
+    );
+}
+
+/// C16: a soldier that gives no sign of life is killed with all its children, those in sessions of their own included.
+#[tokio::test]
+async fn a_silent_soldier_is_killed_with_all_its_children() {
+    let script = "setsid sleep 1000 & (setsid sh -c 'trap \"\" TERM; sleep 1001' &) ; sleep 1002";
+    let scene = Scene::new(script, "timeout_s = 0.3\nretries = 0");
+    let id = scene.task();
+    let result = scene.result(&id).await;
+    assert_eq!(result.text("status").as_deref(), Some("killed"));
+    assert_eq!(result.text("error").as_deref(), Some("no sign of life for 0.3 s: it was ended"));
+    assert_eq!(scene.soldiers(), Vec::<String>::new());
+}
+
+/// C16: what failed is tried again in a directory of its own; what the first printed and wrote does not count for it.
+#[tokio::test]
+async fn each_attempt_has_its_own_result() {
+    let script = format!(
+        "case $MUSTER_RESULT_PATH in */1/*) echo printed; echo broken >&2; exit 5;; esac
+         cat state/attempts/$MUSTER_TASK_ID/1/output.log > kept\n{SUCCEED}"
+    );
+    let scene = Scene::new(&script, "retry_after_s = 0");
+    let id = scene.task();
+    let result = scene.result(&id).await;
+    assert_eq!(statuses(&result), ["failed", "success"]);
+    let error = result.objects("attempts")[0].text("error").unwrap();
+    assert_eq!(error, "the soldier left no result (exit code 5: broken)");
+    assert_eq!(fs::read_to_string(scene.home().join("kept")).unwrap(), "printed\nbroken\n");
+}
+
+/// C16: one that kills itself is killed; a program that is not there is a failure that says so.
+#[tokio::test]
+async fn soldiers_that_die_or_are_none() {
+    let scene = Scene::new(&format!("{SUCCEED}\nkill -9 $$"), "retries = 0");
+    let id = scene.task();
+    let result = scene.result(&id).await;
+    assert_eq!(result.text("error").as_deref(), Some("the soldier was killed by signal 9"));
+    let scene = Scene::new("", "retries = 0");
+    let manifest = "command = [\"./no-such-program\"]\nretries = 0";
+    fs::write(scene.home().join("generals/pr.toml"), manifest).unwrap();
+    let id = scene.task();
+    let error = scene.result(&id).await.text("error").unwrap();
+    assert!(error.contains("cannot start ./no-such-program"), "{error}");
+}
+
+/// C16, C23: no shell reads a general's command, whatever stands in it.
+#[tokio::test]
+async fn arguments_are_not_read_by_a_shell() {
+    let scene = Scene::new("", "");
+    let manifest = r#"command = ["sh", "-c", 'printf %s "$1" > argument', "x", "$(touch evil); `touch evil` *"]
+retries = 0"#;
+    fs::write(scene.home().join("generals/pr.toml"), manifest).unwrap();
+    let id = scene.task();
+    scene.result(&id).await;
+    let argument = fs::read_to_string(scene.home().join("argument")).unwrap();
+    assert_eq!(argument, "$(touch evil); `touch evil` *");
+    assert!(!scene.home().join("evil").exists());
+}
