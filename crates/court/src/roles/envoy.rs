@@ -97,8 +97,7 @@ pub async fn run(folder: Arc<Folder>, errand: Errand, stop: CancellationToken) -
     let outlet = outlet(&settings, &tokens, out)?;
     let poll = match &outlet {
         Outlet::Slack(slack) => {
-            let every = seconds(settings.replies_poll_s);
-            Some(Poll { folder: Arc::clone(&folder), slack: slack.clone(), every })
+            Some(Poll::new(Arc::clone(&folder), slack.clone(), seconds(settings.replies_poll_s)))
         }
         Outlet::Webhook(_) | Outlet::Lines(_) => None,
     };

@@ -6,52 +6,65 @@ use super::{
     said::Said,
 };
 use crate::{Clock, Folder, Id};
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// Looks after the threads of open questions.
 pub(super) struct Poll {
-    pub(super) folder: Arc<Folder>,
-    pub(super) slack: Slack,
-    pub(super) every: Duration,
+    folder: Arc<Folder>,
+    slack: Slack,
+    every: Duration,
+    /// The last question that Slack was asked about.
+    last: Option<Id>,
+    /// What is known to be wrong: a thread that was deleted would be complained of every few seconds.
+    complaints: BTreeMap<Id, String>,
 }
 
 impl Poll {
+    pub(super) const fn new(folder: Arc<Folder>, slack: Slack, every: Duration) -> Self {
+        Self { folder, slack, every, last: None, complaints: BTreeMap::new() }
+    }
+
     /// Looks until told to stop.
-    pub(super) async fn run(self, stop: CancellationToken) {
-        let mut last = None;
+    pub(super) async fn run(mut self, stop: CancellationToken) {
         while !stop.is_cancelled() {
-            let patience = self.round(&mut last).await;
+            let patience = self.round().await;
             let pause = patience.unwrap_or_default().max(self.every);
             let _ = stop.run_until_cancelled(tokio::time::sleep(pause)).await;
         }
     }
 
-    /// Asks for each question once, beginning after the one that Slack did not want to hear any more of; says how long
-    /// Slack wants to be left alone.
-    async fn round(&self, last: &mut Option<Id>) -> Option<Duration> {
-        let mut questions = match Question::all_open(&self.folder) {
-            Ok(questions) => questions,
-            Err(error) => {
-                tracing::warn!(%error, "the open questions cannot be read");
-                return None;
-            }
-        };
-        questions.sort_by(|one, other| one.task_id.cmp(&other.task_id));
-        let begin =
-            questions.partition_point(|question| last.as_ref().is_some_and(|last| question.task_id <= *last));
-        questions.rotate_left(begin);
-        for question in questions {
+    /// Asks for each question once, beginning after the last one that Slack wanted to hear of; says how long Slack wants
+    /// to be left alone.
+    async fn round(&mut self) -> Option<Duration> {
+        for question in self.questions() {
             match self.ask(&question).await {
-                Ok(()) => {}
+                Ok(()) => drop(self.complaints.remove(&question.task_id)),
                 Err(SlackError::Limited(wait)) => return Some(wait),
-                Err(SlackError::Refused(error)) => {
-                    tracing::warn!(task = %question.task_id, %error, "replies cannot be read");
-                }
+                Err(SlackError::Refused(error)) => self.complain(&question.task_id, error),
             }
-            *last = Some(question.task_id);
+            self.last = Some(question.task_id);
         }
         None
+    }
+
+    fn questions(&mut self) -> Vec<Question> {
+        let mut questions = Question::all_open(&self.folder).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the open questions cannot be read");
+            Vec::new()
+        });
+        questions.sort_by(|one, other| one.task_id.cmp(&other.task_id));
+        self.complaints.retain(|task, _| questions.iter().any(|question| question.task_id == *task));
+        let begin = questions.partition_point(|question| Some(&question.task_id) <= self.last.as_ref());
+        questions.rotate_left(begin);
+        questions
+    }
+
+    fn complain(&mut self, task: &Id, error: String) {
+        if self.complaints.get(task) != Some(&error) {
+            tracing::warn!(%task, %error, "replies to a question cannot be read; Slack is asked again and again");
+            self.complaints.insert(task.clone(), error);
+        }
     }
 
     /// Reads what was said after a question, and makes it events.
