@@ -8,6 +8,7 @@ mod canonical;
 mod checkpoint;
 mod completions;
 mod config;
+mod court;
 mod demo;
 mod device;
 mod explain;
@@ -63,6 +64,8 @@ enum Command {
     PoolWorker(Box<pool_worker::PoolWorker>),
     /// Stand before coordinators: check tokens, limit rates, pass requests on
     Gateway(gateway::Gateway),
+    /// Run roles that pass events, tasks and messages as files, on one host
+    Court(court::Court),
     /// Show everything at work: a server, three PCs with simulated devices, runs
     Demo(demo::Demo),
     /// Live through simulated worlds full of faults and check every step
@@ -120,6 +123,7 @@ impl Cli {
             Command::Job(job) => job.run(),
             Command::PoolWorker(worker) => worker.run(),
             Command::Gateway(gateway) => gateway.run(),
+            Command::Court(court) => court.run(),
             Command::Demo(demo) => demo.run(),
             Command::Simulate(simulate) => simulate.run(),
             Command::Config(config) => config.run(),

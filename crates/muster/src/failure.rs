@@ -5,6 +5,12 @@ use crate::{
     secrets::SecretError,
 };
 use muster_agent::{runtime::AgentError, workflow::WorkflowError};
+use muster_court::{
+    Fault, RoleLockError,
+    inbox::ReplyError,
+    init::InitError,
+    roles::{chamberlain::SenseError, envoy::EnvoyError, general::GeneralError, sentinel::SentinelError},
+};
 use muster_manifest::MergeError;
 use muster_simulation::{ReadError, RestoreError, output::OutputError};
 use muster_spool::SpoolError;
@@ -70,18 +76,61 @@ pub(crate) enum Failure {
     Checkpoint { path: PathBuf, error: ReadError },
     #[error("nothing was restored: {0}")]
     Restore(#[from] RestoreError),
+    #[error(transparent)]
+    Court(#[from] Fault),
+    #[error(transparent)]
+    CourtConfig(#[from] muster_court::config::ConfigError),
+    #[error(transparent)]
+    CourtInit(#[from] InitError),
+    #[error(transparent)]
+    Role(#[from] RoleLockError),
+    #[error(transparent)]
+    Envoy(#[from] EnvoyError),
+    #[error(transparent)]
+    General(#[from] GeneralError),
+    #[error(transparent)]
+    Sentinel(#[from] SentinelError),
+    #[error("the chamberlain cannot look at this host: {0}")]
+    Chamberlain(#[from] SenseError),
+    #[error(transparent)]
+    Reply(#[from] ReplyError),
+    #[error("{0}")]
+    Refused(String),
+    #[error("{0}")]
+    NotFound(String),
     #[error("{0}")]
     Usage(String),
 }
 
 impl Failure {
+    /// Says that what somebody handed in is not taken; trouble of another kind stays what it is.
+    pub(crate) fn refused(what: &str, fault: Fault) -> Self {
+        match fault {
+            Fault::Invalid(reason) => Self::Refused(format!("{what}: {reason}")),
+            other => Self::Court(other),
+        }
+    }
+
     /// The exit code that goes with it.
     pub(crate) const fn exit(&self) -> Exit {
         match self {
             Self::Client(error) => error.exit(),
             Self::Reach(error) => error.exit(),
             Self::Login(error) => error.exit(),
-            Self::Config(_) | Self::Secret(_) | Self::Workflow(_) | Self::Usage(_) => Exit::Usage,
+            Self::Config(_)
+            | Self::Secret(_)
+            | Self::Workflow(_)
+            | Self::CourtConfig(_)
+            | Self::Envoy(_)
+            | Self::Sentinel(_)
+            | Self::General(GeneralError::NoCoordinator(_) | GeneralError::Address(_))
+            | Self::Reply(ReplyError::Empty | ReplyError::TooLong(_))
+            | Self::Usage(_) => Exit::Usage,
+            Self::Refused(_)
+            | Self::Role(RoleLockError::Held { .. })
+            | Self::CourtInit(InitError::Exists(_))
+            | Self::Reply(ReplyError::AlreadyAnswered(_)) => Exit::Refused,
+            Self::NotFound(_) | Self::Reply(ReplyError::NotFound(_)) => Exit::NotFound,
             Self::Manifest(MergeError::Directory { .. } | MergeError::TotalFrames(_)) => Exit::Usage,
             Self::Restore(RestoreError::NotEmpty(_))
             | Self::Key(KeyFileError::Exposed(_))
@@ -98,6 +147,12 @@ impl Failure {
             | Self::Key(_)
             | Self::Spool(_)
             | Self::Http(_)
+            | Self::Court(_)
+            | Self::General(_)
+            | Self::Chamberlain(_)
+            | Self::CourtInit(_)
+            | Self::Role(_)
+            | Self::Reply(_)
             | Self::Listen { .. }
             | Self::Data { .. }
             | Self::System(_) => Exit::Failed,

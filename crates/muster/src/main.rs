@@ -40,4 +40,4 @@ fn stay_small() {
     }
 }
 
-const SMALL: [&str; 3] = ["agent", "sim-worker", "manifest"];
+const SMALL: [&str; 4] = ["agent", "sim-worker", "manifest", "court"];

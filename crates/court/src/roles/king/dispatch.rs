@@ -130,10 +130,11 @@ impl King {
             payload: event.raw("payload").unwrap_or("{}").to_owned(),
             priority: Priority::of(event),
         };
+        // The thread first: a fast general must not be heard before it is open.
+        say(folder, &message_id, &self.thread_start(event, &task, &task_id), now)?;
         if folder.find(Kind::Task, &task_id).is_none() {
             folder.create(Place::TasksPending, &task_id, &task.document(&task_id, now))?;
         }
-        say(folder, &message_id, &self.thread_start(event, &task, &task_id), now)?;
         reply::mark_answered(folder, event)
     }
 

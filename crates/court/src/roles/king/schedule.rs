@@ -130,9 +130,6 @@ impl Entry {
         let plan = record.object("plan").unwrap_or_default();
         let (id, message) = (planned(&plan, "task_id")?, planned(&plan, "thread_start")?);
         let task = self.task();
-        if folder.find(Kind::Task, &id).is_none() {
-            folder.create(Place::TasksPending, &id, &task.document(&id, now))?;
-        }
         let mut context = Document::new();
         context.set_text("task_id", id.as_str()).set_text("event_id", &task.event_id);
         let news = NewMessage {
@@ -143,6 +140,9 @@ impl Entry {
             context,
         };
         say(folder, &message, &news, now)?;
+        if folder.find(Kind::Task, &id).is_none() {
+            folder.create(Place::TasksPending, &id, &task.document(&id, now))?;
+        }
         record.remove("plan");
         record
             .set_text("last_slot", &plan.text("slot").unwrap_or_default())
