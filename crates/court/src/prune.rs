@@ -10,7 +10,7 @@ use crate::{
 };
 use held::Held;
 use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::{
     collections::BTreeSet,
     fs, io,
@@ -23,6 +23,7 @@ pub struct Removal {
     /// The directory it lies in, from the court's home.
     pub place: &'static str,
     /// The file, or the directory with all that is in it.
+    #[serde(serialize_with = "readable")]
     pub path: PathBuf,
     /// How much room it takes.
     pub bytes: u64,
@@ -177,6 +178,11 @@ fn size(path: &Path, depth: usize) -> u64 {
         Ok(metadata) => metadata.len(),
         Err(_) => 0,
     }
+}
+
+/// A name that is no text is one of those that are refused; it must not keep a plan from being told.
+fn readable<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
 }
 
 fn remove(path: &Path) -> io::Result<()> {

@@ -1,6 +1,10 @@
 use super::*;
 use crate::Document;
-use std::{fs::File, os::unix::fs::symlink};
+use std::{
+    ffi::OsStr,
+    fs::File,
+    os::unix::{ffi::OsStrExt, fs::symlink},
+};
 
 fn now() -> Timestamp {
     "2026-02-07T10:00:00Z".parse().unwrap()
@@ -175,7 +179,7 @@ fn threads_and_attempts_go_with_their_task() {
     );
 }
 
-/// C12, C21: a refused file goes with its reason, by when it was refused; a link goes and not what it leads to.
+/// C12, C21, C23: a refused file goes with its reason, by when it was refused; a link goes and not what it leads to.
 #[test]
 fn refused_files_go_with_their_reasons() {
     let scene = Scene::new();
@@ -189,9 +193,14 @@ fn refused_files_go_with_their_reasons() {
     symlink(scene.folder.path("outside"), scene.folder.path("rejected/link.json")).unwrap();
     scene.file("rejected/link.json.reason", 90, "a link\n");
 
+    let strange = scene.folder.path("rejected").join(OsStr::from_bytes(b"\xff\n.json"));
+    fs::write(&strange, "x").unwrap();
+    date(&strange, 90);
+
     let removals = plan(&scene.folder, &Retention::default(), now()).unwrap();
-    assert_eq!(removals.len(), 5);
-    assert_eq!(execute(&removals).unwrap().files, 5);
+    assert_eq!(removals.len(), 6);
+    assert!(serde_json::to_value(&removals).is_ok(), "a name that is no text can be told");
+    assert_eq!(execute(&removals).unwrap().files, 6);
     assert_eq!(fs::read_dir(scene.folder.path("rejected")).unwrap().count(), 0);
     assert!(scene.folder.path("outside/precious").exists());
 }
