@@ -1,9 +1,10 @@
-//! What the coordinator asks of sessions and the pool, which stand beside the devices.
+//! What the coordinator asks of sessions, the pool and schedules, which stand beside the devices.
 
 use crate::Engine;
 use alloc::vec::Vec;
 use muster_model::{
-    Effect, FrameQuery, FrameView, Name, PoolCause, PoolJobId, PoolStatus, PoolWorkerId, Timestamp,
+    Effect, FrameQuery, FrameView, Name, PoolCause, PoolJobId, PoolStatus, PoolWorkerId, ScheduleRecord,
+    Settings, Timestamp,
 };
 
 impl Engine {
@@ -53,5 +54,17 @@ impl Engine {
     #[must_use]
     pub fn explain_pool(&self, job: PoolJobId) -> Option<PoolCause> {
         self.state.pool.explain(job)
+    }
+
+    /// The schedule whose slot is due first, and that slot (Q17).
+    #[must_use]
+    pub fn first_schedule(&self) -> Option<(Timestamp, &ScheduleRecord)> {
+        self.state.schedules.first_due()
+    }
+
+    /// The figures in force.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.state.settings
     }
 }

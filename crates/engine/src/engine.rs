@@ -121,6 +121,7 @@ impl Engine {
         changes.extend(self.state.farm.take_changes());
         changes.extend(self.state.pool.take_changes());
         changes.extend(self.state.accounts.take_changes().into_iter().map(Change::Accounts));
+        changes.extend(self.state.schedules.take_changes());
         changes
     }
 
@@ -273,6 +274,7 @@ impl Engine {
             Command::Resume { worker } => operate::drain(state, worker, false, context),
             Command::SetCap { worker, cap } => operate::set_cap(state, worker, cap, context),
             Command::RotateSecret { worker, hash } => operate::rotate_secret(state, worker, hash, context),
+            Command::Schedules(command) => crate::schedules::decide(state, command, context),
             Command::Pull(_)
             | Command::Claim { .. }
             | Command::Tick

@@ -25,6 +25,7 @@ impl Engine {
         invariant_indexes_agree(state)?;
         invariant_failed_lane_waits_for_an_operator(state)?;
         state.farm.check_invariants()?;
+        state.schedules.check_invariants()?;
         state.pool.check_invariants()
     }
 
@@ -70,6 +71,7 @@ impl Engine {
             .map(|(at, task)| Change::Task(state.task_record(state.task_id(*at), task).into()));
         let beside = state.pool.live_rows().into_iter();
         let beside = beside.chain(state.accounts.live_rows().map(Change::Accounts));
+        let beside = beside.chain(state.schedules.live_rows());
         workers.chain(lanes).chain(jobs).chain(tasks).chain(state.farm.live_rows()).chain(beside).collect()
     }
 }

@@ -23,6 +23,7 @@ mod pool;
 mod record;
 mod restore;
 mod rule;
+mod schedules;
 #[cfg(test)]
 mod script;
 mod state;

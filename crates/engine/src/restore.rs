@@ -15,8 +15,9 @@ use alloc::{
     vec::Vec,
 };
 use muster_model::{
-    AccountChange, FrameChange, JobRecord, LaneRecord, LeaseKind, Name, PoolChange, SecretRecord, Settings,
-    ShareCounts, ShareRecord, TaskId, TaskRecord, TaskStatus, Timestamp, WorkerRecord, WorkerStatus,
+    AccountChange, FrameChange, JobRecord, LaneRecord, LeaseKind, Name, PoolChange, ScheduleRecord,
+    SecretRecord, Settings, ShareCounts, ShareRecord, TaskId, TaskRecord, TaskStatus, Timestamp,
+    WorkerRecord, WorkerStatus,
 };
 
 /// An engine to be. Hand it workers, then lanes, then jobs, then their tasks, then the rest.
@@ -61,6 +62,11 @@ impl Restoring {
     /// Takes a record of accounts.
     pub fn accounts(&mut self, record: AccountChange) {
         self.state.accounts.take_loaded(record);
+    }
+
+    /// Takes a schedule.
+    pub fn schedule(&mut self, record: ScheduleRecord) {
+        self.state.schedules.take_loaded(record);
     }
 
     /// Takes a record of the pool.

@@ -2,7 +2,7 @@
 
 use crate::{
     AccountCommand, Attachment, Digest, Fence, FrameCommand, JobId, Labels, Millis, Name, Outcome,
-    PoolCommand, ReportId, Scope, Step, SubmissionKey, TaskId, Timestamp,
+    PoolCommand, ReportId, ScheduleCommand, ScheduleId, Scope, Step, SubmissionKey, TaskId, Timestamp,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -109,10 +109,12 @@ pub enum Command {
     Pool(PoolCommand),
     /// Whatever concerns users, logins and keys (P1, I7).
     Accounts(AccountCommand),
+    /// Whatever concerns schedules (Q17).
+    Schedules(ScheduleCommand),
 }
 
 /// A job as a client hands it in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
     /// Recognises a repeat.
     pub key: Option<SubmissionKey>,
@@ -139,6 +141,8 @@ pub struct JobPayload {
     pub params: Box<str>,
     /// How long the agent may take for one task.
     pub timeout: Option<Millis>,
+    /// The schedule that submitted it (Q17).
+    pub schedule: Option<ScheduleId>,
 }
 
 /// A worker's request for work.

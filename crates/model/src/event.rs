@@ -3,7 +3,8 @@
 
 use crate::{
     AccountEvent, AlertRecord, Attachment, DeviceReport, Digest, Fence, FrameEvent, JobId, JobStatus, Labels,
-    LeaseKind, Name, Outcome, PoolEvent, ReportId, Step, Submission, TaskId, TaskStatus, Timestamp,
+    LeaseKind, Name, Outcome, PoolEvent, ReportId, ScheduleEvent, Step, Submission, TaskId, TaskStatus,
+    Timestamp,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -101,6 +102,8 @@ pub enum Event {
     Pool(PoolEvent),
     /// Something about accounts.
     Accounts(AccountEvent),
+    /// Something about schedules.
+    Schedules(ScheduleEvent),
 }
 
 /// A lease as it was granted.

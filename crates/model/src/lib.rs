@@ -17,6 +17,7 @@ mod pool;
 mod record;
 mod rejection;
 mod reply;
+mod schedule;
 mod settings;
 mod task;
 mod time;
@@ -55,6 +56,9 @@ pub use record::{
 };
 pub use rejection::Rejection;
 pub use reply::{Handout, JobAnnounced, PullReply, Reply};
+pub use schedule::{
+    Missed, ScheduleCommand, ScheduleDraft, ScheduleEvent, ScheduleId, ScheduleRecord, ScheduleRejection,
+};
 pub use settings::Settings;
 pub use task::{FailureReason, JobStatus, LeaseKind, Outcome, Scope, Step, StepStatus, TaskStatus};
 pub use time::{Millis, Timestamp};

@@ -2,8 +2,8 @@
 
 use crate::{
     AccountChange, Attachment, Digest, Fence, FrameChange, JobId, JobPayload, JobStatus, Labels, LaneStatus,
-    LeaseKind, Name, PoolChange, Recorded, ReportId, Scope, SubmissionKey, TaskId, TaskStatus, Timestamp,
-    WorkerStatus,
+    LeaseKind, Name, PoolChange, Recorded, ReportId, ScheduleId, ScheduleRecord, Scope, SubmissionKey,
+    TaskId, TaskStatus, Timestamp, WorkerStatus,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -54,6 +54,10 @@ pub enum Change {
     Pool(PoolChange),
     /// A table of accounts.
     Accounts(AccountChange),
+    /// Table `schedules`.
+    Schedule(Box<ScheduleRecord>),
+    /// Table `schedules`: the row is gone.
+    ScheduleGone(ScheduleId),
 }
 
 /// A job.

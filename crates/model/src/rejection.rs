@@ -1,6 +1,8 @@
 //! Why a command was not carried out.
 
-use crate::{AccountRejection, FrameRejection, JobStatus, Name, PoolRejection, TaskStatus};
+use crate::{
+    AccountRejection, FrameRejection, JobStatus, Name, PoolRejection, ScheduleRejection, TaskStatus,
+};
 
 /// A refusal; nothing changed. Every dialect has words of its own for each (no wildcard arm).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,4 +42,6 @@ pub enum Rejection {
     Pool(PoolRejection),
     /// About accounts.
     Accounts(AccountRejection),
+    /// About schedules.
+    Schedules(ScheduleRejection),
 }

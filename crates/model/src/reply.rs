@@ -1,8 +1,8 @@
 //! What a command is answered with.
 
 use crate::{
-    AccountReply, Fence, FrameReply, JobId, JobStatus, Name, PoolReply, Recorded, TaskId, TaskRecord,
-    Timestamp,
+    AccountReply, Fence, FrameReply, JobId, JobStatus, Name, PoolReply, Recorded, ScheduleRecord, TaskId,
+    TaskRecord, Timestamp,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -39,6 +39,8 @@ pub enum Reply {
     Pool(PoolReply),
     /// To `Accounts`.
     Accounts(AccountReply),
+    /// To the making of a schedule: as it stands now.
+    Schedule(Box<ScheduleRecord>),
     /// To everything else.
     Done,
 }

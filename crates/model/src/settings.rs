@@ -33,6 +33,8 @@ pub struct Settings {
     pub report_id_retention: Millis,
     /// How long idempotency keys are remembered (Q15).
     pub key_retention: Millis,
+    /// How late a slot of a schedule may be before it counts as missed (Q17).
+    pub schedule_grace: Millis,
     /// What concerns sessions of frames.
     pub frames: FrameSettings,
     /// What concerns the pool.
@@ -56,6 +58,7 @@ impl Default for Settings {
             secret_overlap: Millis::from_secs(3600),
             report_id_retention: Millis::from_secs(90 * 86_400),
             key_retention: Millis::from_secs(86_400),
+            schedule_grace: Millis::from_secs(10),
             frames: FrameSettings::default(),
             pool: PoolSettings::default(),
         }

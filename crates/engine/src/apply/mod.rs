@@ -53,6 +53,7 @@ impl State {
             // Made so where they are decided: one step of a command may depend on the one before.
             Event::Pool(_) => {}
             Event::Accounts(event) => self.accounts.apply(event),
+            Event::Schedules(event) => self.schedules.apply(event),
             Event::AlertRaised(alert) => self.dirty.history.push(Change::Alert(alert.clone())),
         }
     }

@@ -214,6 +214,7 @@ impl Rows {
                 }
                 Change::Log(_) | Change::WorkerLog(_) | Change::Alert(_) => continue,
                 Change::Frames(_) | Change::Pool(_) | Change::Accounts(_) => continue,
+                Change::Schedule(_) | Change::ScheduleGone(_) => continue,
             };
             self.live.insert(key, change);
         }

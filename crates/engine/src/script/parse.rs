@@ -197,6 +197,7 @@ fn submission(run: &str, options: &Options<'_>) -> Submission {
             workflow: "w".into(),
             params: "{}".into(),
             timeout: None,
+            schedule: None,
         },
     }
 }

@@ -77,6 +77,7 @@ impl Stage {
             Ok(Reply::Frames(reply)) => format!("{reply:?}"),
             Ok(Reply::Pool(reply)) => format!("{reply:?}"),
             Ok(Reply::Accounts(reply)) => format!("{reply:?}"),
+            Ok(Reply::Schedule(record)) => format!("{record:?}"),
             Ok(Reply::Done) => "done".into(),
         }
     }

@@ -59,6 +59,8 @@ pub(crate) struct State {
     pub(crate) pool: crate::pool::Pool,
     /// Users, logins and keys.
     pub(crate) accounts: crate::accounts::Accounts,
+    /// Jobs that are submitted by the calendar.
+    pub(crate) schedules: crate::schedules::Schedules,
     /// Switched-on bug, for proving that the checks bite.
     #[cfg(feature = "mutants")]
     pub(crate) mutant: Option<crate::Mutant>,

@@ -124,7 +124,7 @@ mod tests {
             let run = read(&body).unwrap();
             assert_eq!((run.queue.as_str(), &run.scope, run.max_attempts), ("default", &Scope::All, None));
             let payload =
-                JobPayload { title: None, workflow: "w1".into(), params: "{}".into(), timeout: None };
+                JobPayload { title: None, workflow: "w1".into(), params: "{}".into(), timeout: None, schedule: None };
             assert_eq!(run.payload, payload);
         }
     }

@@ -1,0 +1,166 @@
+//! Jobs that are submitted by the calendar (Q17): what can be asked, what becomes true, what is kept.
+//!
+//! When a slot is due is worked out by whoever has a clock and a calendar; here a slot is a moment like any other.
+
+use crate::{IdError, JobId, Submission, Timestamp};
+use alloc::boxed::Box;
+use core::{fmt, str::FromStr};
+
+/// Identity of a schedule; written as a UUID like that of a job.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScheduleId(pub u128);
+
+/// What becomes of slots at which nobody was there to act.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missed {
+    /// They are dropped.
+    #[default]
+    Skip,
+    /// One job stands for all of them.
+    Once,
+}
+
+/// A schedule as it stands. Table `schedules`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduleRecord {
+    /// Its identity.
+    pub id: ScheduleId,
+    /// What it says, where and for what.
+    pub draft: ScheduleDraft,
+    /// The latest slot that was fired.
+    pub last_slot: Option<Timestamp>,
+    /// What was submitted for it.
+    pub last_job: Option<JobId>,
+    /// Since when it stands.
+    pub created_at: Timestamp,
+}
+
+/// A schedule as an operator hands it in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduleDraft {
+    /// The cron expression.
+    pub cron: Box<str>,
+    /// The IANA name of the zone it is meant in.
+    pub timezone: Box<str>,
+    /// What becomes of missed slots.
+    pub missed: Missed,
+    /// The first slot that nothing was done about yet; `None`: none will come.
+    pub next_at: Option<Timestamp>,
+    /// What is submitted at each slot. Its key and digest are those of the request that made the schedule.
+    pub run: Submission,
+}
+
+/// One request about schedules.
+#[derive(Clone, Debug)]
+pub enum ScheduleCommand {
+    /// A new schedule.
+    Create(Box<ScheduleDraft>),
+    /// A schedule ends; what it submitted stays.
+    Delete {
+        /// Which.
+        schedule: ScheduleId,
+    },
+    /// A slot is due: its job is submitted in the same step. Refused for a slot that was dealt with.
+    Fire {
+        /// Which.
+        schedule: ScheduleId,
+        /// The slot.
+        slot: Timestamp,
+        /// The slot after it.
+        next_at: Option<Timestamp>,
+    },
+    /// Slots were missed, and are dropped up to the next one.
+    Skip {
+        /// Which.
+        schedule: ScheduleId,
+        /// The first slot that is not dropped.
+        next_at: Option<Timestamp>,
+    },
+}
+
+/// What became true about a schedule. Applying it cannot fail.
+#[derive(Clone, Debug)]
+pub enum ScheduleEvent {
+    /// It stands from now on.
+    Created(Box<ScheduleRecord>),
+    /// A slot has its job.
+    Fired {
+        /// Which.
+        schedule: ScheduleId,
+        /// The slot.
+        slot: Timestamp,
+        /// The slot after it.
+        next_at: Option<Timestamp>,
+        /// What was submitted.
+        job: JobId,
+        /// When.
+        at: Timestamp,
+    },
+    /// Slots were dropped.
+    Skipped {
+        /// Which.
+        schedule: ScheduleId,
+        /// The first slot that was not.
+        next_at: Option<Timestamp>,
+        /// When.
+        at: Timestamp,
+    },
+    /// It is gone.
+    Deleted {
+        /// Which.
+        schedule: ScheduleId,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// Why a command about schedules was not carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScheduleRejection {
+    /// No such schedule.
+    Unknown,
+    /// The slot was dealt with before, or is not due yet.
+    SlotTaken,
+    /// There are as many as there can be.
+    TooMany {
+        /// So many.
+        max: usize,
+    },
+}
+
+impl Missed {
+    /// The word for it, on the wire and in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Skip => "skip",
+            Self::Once => "once",
+        }
+    }
+
+    /// The policy of a word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Skip, Self::Once].into_iter().find(|missed| missed.as_str() == word)
+    }
+}
+
+impl fmt::Display for ScheduleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&JobId(self.0), f)
+    }
+}
+
+impl fmt::Debug for ScheduleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for ScheduleId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        text.parse().map(|JobId(number)| Self(number))
+    }
+}
