@@ -59,7 +59,13 @@ impl Fleet {
 
     /// A job for every device.
     pub(crate) fn submit(&mut self) {
-        let payload = JobPayload { title: None, workflow: "w".into(), params: "{}".into(), timeout: None, schedule: None };
+        let payload = JobPayload {
+            title: None,
+            workflow: "w".into(),
+            params: "{}".into(),
+            timeout: None,
+            schedule: None,
+        };
         let submission = Submission {
             key: None,
             digest: Digest(0),

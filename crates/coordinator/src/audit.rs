@@ -1,8 +1,8 @@
 //! What a privileged act is called in the audit log (I7).
 
 use muster_model::{
-    AccountCommand, Actor, AuditRecord, Command, FrameCommand, PoolCommand, Role, Roles, Timestamp,
-    UserChange, UserId,
+    AccountCommand, Actor, AuditRecord, Command, FrameCommand, PoolCommand, Role, Roles, ScheduleCommand,
+    Timestamp, UserChange, UserId,
 };
 
 /// The line for an act that was carried out.
@@ -29,6 +29,7 @@ pub(crate) fn describe(command: &Command) -> Option<(&'static str, String)> {
         Command::Frames(command) => about_frames(command)?,
         Command::Pool(command) => about_pool(command)?,
         Command::Accounts(command) => about_accounts(command)?,
+        Command::Schedules(command) => about_schedules(command)?,
         Command::Pull(_) | Command::Sight { .. } | Command::Report(_) | Command::Tick => return None,
     })
 }
@@ -74,6 +75,14 @@ fn about_pool(command: &PoolCommand) -> Option<(&'static str, String)> {
         | PoolCommand::Resume { .. }
         | PoolCommand::HandIn { .. }
         | PoolCommand::Work(_) => return None,
+    })
+}
+
+fn about_schedules(command: &ScheduleCommand) -> Option<(&'static str, String)> {
+    Some(match command {
+        ScheduleCommand::Create(draft) => ("add_schedule", format!("{:?} {}", draft.cron, draft.timezone)),
+        ScheduleCommand::Delete { schedule } => ("delete_schedule", format!("schedule {schedule}")),
+        ScheduleCommand::Fire { .. } | ScheduleCommand::Skip { .. } => return None,
     })
 }
 

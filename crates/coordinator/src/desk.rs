@@ -5,6 +5,7 @@ use crate::{
     entropy::Seeds,
     feed_entry,
     parked::{Asked, Parked, Waiting},
+    schedules,
 };
 use muster_engine::{Context, Engine};
 use muster_model::{
@@ -19,6 +20,8 @@ use std::sync::Arc;
 const WAITING_PER_RENDERER: usize = 16;
 /// Requests of one worker of the pool that may wait.
 const WAITING_PER_MEMBER: usize = 64;
+/// Slots of schedules acted upon at once; the rest is due at once again.
+const SLOTS_PER_TICK: usize = 100;
 /// How often signs of life are written down.
 const SIGHTINGS_EVERY: Millis = Millis::from_secs(5);
 /// How often it is looked for waiting requests whose sender went away.
@@ -165,13 +168,14 @@ impl<R> Desk<R> {
         self.serve_waiting(now);
     }
 
-    /// Does what is due: the engine's timers, and requests that have waited long enough.
+    /// Does what is due: the engine's timers, slots of schedules, and requests that have waited long enough.
     pub fn tick(&mut self, now: Timestamp) {
         self.let_go_of_the_gone(now);
         if self.engine.next_deadline().is_some_and(|deadline| deadline <= now) {
             // A tick is nobody's request: what it makes true is told by the feed.
             let _ = self.execute(Command::Tick, now, &Facts::default());
         }
+        self.follow_schedules(now);
         self.serve_waiting(now);
         for number in self.parked.expired(now) {
             self.answer_waiting(number, now);
@@ -183,7 +187,8 @@ impl<R> Desk<R> {
     /// When `tick` must next be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        [self.engine.next_deadline(), self.parked.next_end()].into_iter().flatten().min()
+        let slot = self.engine.first_schedule().map(|(slot, _)| slot);
+        [self.engine.next_deadline(), self.parked.next_end(), slot].into_iter().flatten().min()
     }
 
     /// The batch to make durable next, unless one is with the store or there is nothing to wait for.
@@ -280,6 +285,21 @@ impl<R> Desk<R> {
             self.entries.push(FeedEntry { seq: self.feed_seq, kind: kind.into(), body });
         }
         executed.result
+    }
+
+    /// Submits the runs of slots that are due (Q17).
+    fn follow_schedules(&mut self, now: Timestamp) {
+        for _ in 0..SLOTS_PER_TICK {
+            let Some(command) = schedules::due(&self.engine, now) else {
+                return;
+            };
+            if let Err(refused) = self.execute(Command::Schedules(command), now, &Facts::default()) {
+                // A slot that is due can be fired; what cannot must not be tried without end.
+                tracing::error!(?refused, "a slot that is due was refused; its schedule rests");
+                let rest = self.engine.first_schedule().map(|(_, record)| schedules::rest(record));
+                rest.map(|rest| self.execute(Command::Schedules(rest), now, &Facts::default()));
+            }
+        }
     }
 
     /// Decides again the waiting requests that the last changes concern, until nothing concerns any.

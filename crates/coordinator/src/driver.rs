@@ -302,6 +302,7 @@ fn load(
             shared.pool.follow(&record);
             engine.pool(record);
         }
+        Loaded::Schedule(record) => engine.schedule(*record),
     })?;
     let desk = Desk::new(engine.finish(), feed_seq, system_seeds());
     Ok(desk.with_senders(|handle: &Handle| !handle.reply.is_closed(), |handle| handle.place = None))

@@ -3,6 +3,7 @@
 mod accounts;
 mod frames;
 mod pool;
+mod schedules;
 
 use muster_model::{Event, Outcome, Timestamp};
 use std::fmt::{Display, Write};
@@ -18,6 +19,9 @@ fn phrase(event: &Event) -> Option<(&'static str, String)> {
     }
     if let Event::Accounts(event) = event {
         return accounts::phrase(event).map(finish);
+    }
+    if let Event::Schedules(event) = event {
+        return Some(finish(schedules::phrase(event)));
     }
     about_workers(event)
         .or_else(|| about_devices(event))

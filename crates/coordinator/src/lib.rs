@@ -17,6 +17,7 @@ mod feed_entry;
 mod parked;
 mod payload;
 mod pool;
+mod schedules;
 mod secrets;
 mod stats;
 mod tokens;

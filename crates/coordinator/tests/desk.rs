@@ -109,7 +109,8 @@ fn pull(max: u32) -> Command {
 }
 
 fn submit(scope: Scope) -> Command {
-    let payload = JobPayload { title: None, workflow: "w".into(), params: "{}".into(), timeout: None, schedule: None };
+    let payload =
+        JobPayload { title: None, workflow: "w".into(), params: "{}".into(), timeout: None, schedule: None };
     Command::Submit(Box::new(Submission {
         key: None,
         digest: Digest(1),

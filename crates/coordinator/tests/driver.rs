@@ -146,7 +146,13 @@ async fn ask(coordinator: Coordinator, key: &'static str) -> Result<JobId, Refus
         queue: name("default"),
         scope: Scope::All,
         max_attempts: None,
-        payload: JobPayload { title: None, workflow: "w".into(), params: "{}".into(), timeout: None, schedule: None },
+        payload: JobPayload {
+            title: None,
+            workflow: "w".into(),
+            params: "{}".into(),
+            timeout: None,
+            schedule: None,
+        },
     };
     match coordinator.ask(Command::Submit(Box::new(submission))).await? {
         Reply::Job { job, .. } => Ok(job),

@@ -5,6 +5,10 @@ use jiff::{
     Timestamp,
     tz::{TimeZone, TimeZoneDatabase},
 };
+use std::sync::LazyLock;
+
+/// One for all, because it remembers the zones it has unpacked.
+static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 /// A time zone of the bundled database.
 #[derive(Clone, Debug)]
@@ -22,7 +26,7 @@ struct Stretch {
 impl Zone {
     /// Finds a zone by its IANA name, in any case.
     pub(crate) fn named(name: &str) -> Result<Self, CronError> {
-        let known = if name.len() <= NAME_MAX { TimeZoneDatabase::bundled().get(name).ok() } else { None };
+        let known = if name.len() <= NAME_MAX { ZONES.get(name).ok() } else { None };
         let known = known.filter(|zone| !zone.is_unknown() && zone.iana_name().is_some());
         let shown = || name.chars().take(NAME_MAX).collect::<String>().into_boxed_str();
         known.map(Self).ok_or_else(|| CronError::Timezone { name: shown() })

@@ -60,7 +60,13 @@ impl Stage {
             scope: Scope::All,
             // Work fails now and then in the calmest world; that is another story.
             max_attempts: Some(10),
-            payload: JobPayload { title: None, workflow: "w".into(), params: "{}".into(), timeout: None, schedule: None },
+            payload: JobPayload {
+                title: None,
+                workflow: "w".into(),
+                params: "{}".into(),
+                timeout: None,
+                schedule: None,
+            },
         };
         self.world.scene.ask(Sender::Client, Command::Submit(Box::new(submission)), None);
     }

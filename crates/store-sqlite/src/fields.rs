@@ -95,6 +95,15 @@ impl<'row, 'statement> Fields<'row, 'statement> {
         parse(self.text(column)?).ok_or_else(|| self.senseless(column))
     }
 
+    /// A word or id that may be missing.
+    pub(crate) fn maybe_word<T>(
+        &self,
+        column: usize,
+        parse: fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, Fault> {
+        if self.is_null(column)? { Ok(None) } else { self.word(column, parse).map(Some) }
+    }
+
     /// Exactly so many bytes.
     pub(crate) fn bytes<const N: usize>(&self, column: usize) -> Result<[u8; N], Fault> {
         match self.row.get_ref(column)? {

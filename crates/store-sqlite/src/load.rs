@@ -6,7 +6,7 @@ mod pool;
 
 use crate::{
     fault::Fault,
-    rows::{each, job, lane, secret, sequence, share, stop, task, worker},
+    rows::{each, job, lane, schedule, secret, sequence, share, stop, task, worker},
 };
 use muster_model::{Name, SecretRecord};
 use muster_store::Loaded;
@@ -23,6 +23,7 @@ pub(crate) fn load(connection: &mut Connection, sink: &mut dyn FnMut(Loaded)) ->
     frames::load(&transaction, sink)?;
     accounts::load(&transaction, sink)?;
     pool::load(&transaction, sink)?;
+    load_schedules(&transaction, sink)?;
     transaction.commit()?;
     Ok(())
 }
@@ -57,6 +58,13 @@ fn load_jobs(connection: &Connection, sink: &mut dyn FnMut(Loaded)) -> Result<()
         })?;
     }
     Ok(())
+}
+
+fn load_schedules(connection: &Connection, sink: &mut dyn FnMut(Loaded)) -> Result<(), Fault> {
+    each(connection, &format!("SELECT {} FROM schedules ORDER BY id", schedule::COLUMNS), [], |row| {
+        sink(Loaded::Schedule(Box::new(schedule::read(row)?)));
+        Ok(())
+    })
 }
 
 fn load_shares_and_stops(connection: &Connection, sink: &mut dyn FnMut(Loaded)) -> Result<(), Fault> {

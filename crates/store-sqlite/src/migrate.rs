@@ -57,6 +57,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_sessions.sql"),
     include_str!("../migrations/0003_pool.sql"),
+    include_str!("../migrations/0004_schedules.sql"),
 ];
 
 /// The version from which on table `workers` is ours.

@@ -7,6 +7,7 @@ mod fleet;
 mod frames;
 mod jobs;
 mod pool;
+mod schedules;
 
 use crate::{fault::Fault, pool::Pool, store::Shared};
 use muster_model::{

@@ -23,6 +23,7 @@ pub(crate) mod quarantine;
 pub(crate) mod renderer;
 pub(crate) mod replay;
 pub(crate) mod report;
+pub(crate) mod schedule;
 pub(crate) mod scope;
 pub(crate) mod secret;
 pub(crate) mod sequence;

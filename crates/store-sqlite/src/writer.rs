@@ -9,7 +9,8 @@ use crate::{
     load,
     prune::{Walk, prune},
     rows::{
-        alert, feed, job, key, lane, log, pool_worker, report, secret, share, stop, task, worker, worker_log,
+        alert, feed, job, key, lane, log, pool_worker, report, schedule, secret, share, stop, task, worker,
+        worker_log,
     },
     store::Shared,
 };
@@ -128,6 +129,8 @@ impl<'a> Sorted<'a> {
             Change::Frames(change) => self.frames.take(connection, change)?,
             Change::Pool(change) => self.pool.take(connection, change)?,
             Change::Accounts(change) => accounts::write(connection, change)?,
+            Change::Schedule(record) => schedule::write(connection, record)?,
+            Change::ScheduleGone(id) => schedule::delete(connection, *id)?,
         }
         Ok(())
     }

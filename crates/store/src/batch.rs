@@ -1,8 +1,8 @@
 //! What goes in and what comes out at a start.
 
 use muster_model::{
-    AccountChange, Change, FrameChange, JobRecord, LaneRecord, Name, PoolChange, PoolWorkerId, SecretRecord,
-    ShareRecord, TaskId, TaskRecord, Timestamp, WorkerRecord,
+    AccountChange, Change, FrameChange, JobRecord, LaneRecord, Name, PoolChange, PoolWorkerId,
+    ScheduleRecord, SecretRecord, ShareRecord, TaskId, TaskRecord, Timestamp, WorkerRecord,
 };
 
 /// What one transaction makes durable.
@@ -65,6 +65,8 @@ pub enum Loaded {
     Accounts(AccountChange),
     /// A record of the pool.
     Pool(PoolChange),
+    /// A schedule.
+    Schedule(Box<ScheduleRecord>),
 }
 
 /// What may be deleted: everything older.

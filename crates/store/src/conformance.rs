@@ -16,6 +16,7 @@ mod pool;
 mod pruning;
 mod records;
 mod samples;
+mod schedules;
 mod terms;
 mod work;
 
@@ -68,6 +69,7 @@ pub fn cases() -> Vec<(&'static str, Case)> {
         pool::lists::CASES,
         pool::pruning::CASES,
         accounts::CASES,
+        schedules::CASES,
     ]
     .concat()
 }

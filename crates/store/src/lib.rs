@@ -15,6 +15,7 @@ mod moment;
 mod pool;
 pub mod position;
 mod query;
+mod schedules;
 
 pub use batch::{Batch, Cutoffs, FeedEntry, Loaded};
 pub use continuity::continue_feed;
@@ -22,6 +23,7 @@ pub use frames::{ChunkFilter, DiagnosticFilter, FrameReader};
 pub use memory::{Failure, MemoryStore};
 pub use pool::{AccountReader, PoolJobFilter, PoolJobView, PoolReader};
 pub use query::{Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, TaskFilter, WorkerSummary};
+pub use schedules::ScheduleReader;
 
 use muster_model::{
     AlertRecord, Facts, JobId, JobRecord, Key, LaneRecord, LogRecord, Name, TaskId, TaskRecord, Timestamp,
@@ -84,7 +86,8 @@ pub trait Writer: Send {
     /// (descriptions left out), open sessions (oldest first, bodies left out), all ranges of those (results left
     /// out), their live chunks, entries of the quarantine not moved yet; then of accounts: users, logins, keys (those
     /// taken back too, so that numbering goes on); then of the pool: the counters, workers (their specs as JSON left
-    /// out), open jobs (oldest first, payloads left out), each followed by all its assignments (results left out).
+    /// out), open jobs (oldest first, payloads left out), each followed by all its assignments (results left out);
+    /// then schedules by id.
     ///
     /// # Errors
     /// When a row cannot be read or makes no sense.
@@ -114,7 +117,7 @@ pub trait Lookup: Send {
 }
 
 /// Reads for people. Every list is paged; every call sees one consistent state.
-pub trait Reader: FrameReader + PoolReader + AccountReader {
+pub trait Reader: FrameReader + PoolReader + AccountReader + ScheduleReader {
     /// Jobs, newest first.
     ///
     /// # Errors

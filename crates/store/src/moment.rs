@@ -3,7 +3,7 @@
 use crate::Batch;
 use muster_model::{
     AccountChange, Change, FrameChange, FrameTaskRecord, JobRecord, LaneRecord, PoolChange, RendererRecord,
-    SessionRecord, TaskRecord, Timestamp, WorkerRecord,
+    ScheduleRecord, SessionRecord, TaskRecord, Timestamp, WorkerRecord,
 };
 
 impl Batch {
@@ -34,6 +34,8 @@ fn change_moment(change: &Change) -> Option<Timestamp> {
         Change::Frames(change) => frame_moment(change),
         Change::Pool(change) => pool_moment(change),
         Change::Accounts(change) => account_moment(change),
+        Change::Schedule(schedule) => Some(schedule_moment(schedule)),
+        Change::ScheduleGone(_) => None,
     }
 }
 
@@ -69,6 +71,11 @@ fn account_moment(change: &AccountChange) -> Option<Timestamp> {
         AccountChange::ApiKey(key) => Some(latest(key.created_at, [key.last_used_at, key.revoked_at])),
         AccountChange::Audit(act) => Some(act.at),
     }
+}
+
+/// A slot was fired when it was due, or later.
+fn schedule_moment(schedule: &ScheduleRecord) -> Timestamp {
+    latest(schedule.created_at, [schedule.last_slot])
 }
 
 fn job_moment(job: &JobRecord) -> Timestamp {

@@ -40,6 +40,8 @@ pub enum List {
     ApiKeys,
     /// Privileged acts, by the number the store gave them.
     Audit,
+    /// Schedules, by id.
+    Schedules,
 }
 
 /// Where a page begins.
@@ -98,6 +100,7 @@ impl List {
             Self::Users => "users",
             Self::ApiKeys => "api_keys",
             Self::Audit => "audit",
+            Self::Schedules => "schedules",
         }
     }
 }

@@ -76,7 +76,8 @@ fn name(text: &str) -> Name {
 }
 
 fn submission() -> Submission {
-    let payload = JobPayload { title: None, workflow: "w".into(), params: "{}".into(), timeout: None, schedule: None };
+    let payload =
+        JobPayload { title: None, workflow: "w".into(), params: "{}".into(), timeout: None, schedule: None };
     let (queue, scope) = (name("default"), Scope::All);
     Submission { key: None, digest: Digest(1), queue, scope, max_attempts: None, payload }
 }

@@ -56,6 +56,7 @@ impl World {
             workflow: "w1".into(),
             params: r#"{"z":1.10}"#.into(),
             timeout: Some(Millis(180_000)),
+            schedule: None,
         };
         let queue = Name::new("default").unwrap();
         let submission = Submission {

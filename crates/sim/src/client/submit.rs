@@ -22,7 +22,13 @@ impl Order {
             queue: name(queue),
             scope: scope(scene, devices),
             max_attempts: attempts.and_then(|attempts| u16::try_from(attempts).ok()),
-            payload: JobPayload { title: None, workflow: "w".into(), params: "{}".into(), timeout: None, schedule: None },
+            payload: JobPayload {
+                title: None,
+                workflow: "w".into(),
+                params: "{}".into(),
+                timeout: None,
+                schedule: None,
+            },
         })
     }
 

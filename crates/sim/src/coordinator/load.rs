@@ -28,6 +28,7 @@ pub(super) fn load(
             Loaded::SessionSeq(seq) => engine.session_seq(seq),
             Loaded::Accounts(record) => engine.accounts(record),
             Loaded::Pool(record) => engine.pool(record),
+            Loaded::Schedule(record) => engine.schedule(*record),
         })
         .map_err(store_broke)?;
     Ok(engine.finish())

@@ -7,12 +7,12 @@ use rusqlite::{Connection, Row, params};
 
 /// What [`read`] expects, in its order.
 pub(crate) const COLUMNS: &str = "id, seq, queue, status, scope, max_attempts, task_count, open, created_at, started_at, \
-     completed_at, error, workflow_id, title, params, timeout_ms";
+     completed_at, error, workflow_id, title, params, timeout_ms, schedule_id";
 
 /// What [`read`] expects, but for the payload.
 pub(crate) const COLUMNS_WITHOUT_PAYLOAD: &str = "id, seq, queue, status, scope, max_attempts, task_count, open, \
      created_at, started_at, completed_at, error, NULL AS workflow_id, NULL AS title, NULL AS params, \
-     NULL AS timeout_ms";
+     NULL AS timeout_ms, NULL AS schedule_id";
 
 /// Writes the last state of each job, with the last payload its batch has for it.
 pub(crate) fn write(connection: &Connection, mut records: Vec<&JobRecord>) -> Result<(), Fault> {
@@ -52,6 +52,7 @@ fn read_payload(fields: &Fields<'_, '_>) -> Result<JobPayload, Fault> {
         title: fields.maybe_text(13)?,
         params: fields.text(14)?.into(),
         timeout: fields.maybe_number(15)?.map(Millis),
+        schedule: fields.maybe_word(16, |text| text.parse().ok())?,
     })
 }
 
@@ -78,7 +79,8 @@ fn write_one(connection: &Connection, job: &JobRecord, payload: Option<&JobPaylo
 fn write_payload(connection: &Connection, job: JobId, payload: &JobPayload) -> Result<(), Fault> {
     connection
         .prepare_cached(
-            "UPDATE tasks SET workflow_id = ?2, title = ?3, params = ?4, timeout_ms = ?5 WHERE id = ?1",
+            "UPDATE tasks SET workflow_id = ?2, title = ?3, params = ?4, timeout_ms = ?5, schedule_id = ?6 \
+             WHERE id = ?1",
         )?
         .execute(params![
             job.to_string(),
@@ -86,6 +88,7 @@ fn write_payload(connection: &Connection, job: JobId, payload: &JobPayload) -> R
             payload.title.as_deref(),
             payload.params,
             payload.timeout.map(|timeout| timeout.0),
+            payload.schedule.map(|schedule| schedule.to_string()),
         ])?;
     Ok(())
 }

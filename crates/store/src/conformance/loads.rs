@@ -38,7 +38,7 @@ fn rank(loaded: &Loaded) -> Option<u8> {
         Loaded::Stop(..) => Some(5),
         Loaded::Secrets(..) => Some(6),
         Loaded::JobSeq(_) | Loaded::Frames(_) | Loaded::SessionSeq(_) => None,
-        Loaded::Accounts(_) | Loaded::Pool(_) => None,
+        Loaded::Accounts(_) | Loaded::Pool(_) | Loaded::Schedule(_) => None,
     }
 }
 

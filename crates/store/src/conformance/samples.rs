@@ -6,8 +6,9 @@ use muster_model::{
     JobPayload, JobRecord, JobStatus, KeyRecord, Labels, LaneRecord, LaneStatus, LeaseKind, LogKind,
     LogRecord, LoginRecord, Millis, Name, PoolChange, PoolCounters, PoolEndRecord, PoolJobRecord,
     PoolKeyRecord, PoolWorkerRecord, QuarantineRecord, Recorded, RendererRecord, ReplayRecord, ReportId,
-    ReportRecord, Scope, SessionRecord, ShareCounts, ShareRecord, SubmissionKey, TaskId, TaskRecord,
-    TaskStatus, Timestamp, TransitionRecord, UserRecord, WorkerLogRecord, WorkerRecord, WorkerStatus,
+    ReportRecord, ScheduleId, ScheduleRecord, Scope, SessionRecord, ShareCounts, ShareRecord, SubmissionKey,
+    TaskId, TaskRecord, TaskStatus, Timestamp, TransitionRecord, UserRecord, WorkerLogRecord, WorkerRecord,
+    WorkerStatus,
 };
 
 pub(crate) fn name(text: &str) -> Name {
@@ -28,6 +29,7 @@ pub(crate) fn payload() -> JobPayload {
         workflow: "login_flow".into(),
         params: "{\"n\": 1}".into(),
         timeout: Some(Millis(60_000)),
+        schedule: Some(ScheduleId(9)),
     }
 }
 
@@ -212,6 +214,7 @@ rows! {
     ReportRecord => Change::Report,
     KeyRecord => Change::Key,
     AlertRecord => Change::Alert,
+    ScheduleRecord => Change::Schedule,
 }
 
 rows_of! {

@@ -72,7 +72,8 @@ fn a_job_is_loaded_without_its_payload(fixture: &mut dyn Fixture) {
 
 fn a_payload_may_lack_what_it_can_lack(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    let bare = JobPayload { title: None, workflow: "".into(), params: "".into(), timeout: None, schedule: None };
+    let bare =
+        JobPayload { title: None, workflow: "".into(), params: "".into(), timeout: None, schedule: None };
     desk.commit([changed(JobRecord { payload: Some(bare.clone()), ..job(1) })]);
     let read = desk.reader().job(job_id(1)).expect("it is read").expect("it is there");
     assert_eq!(read.payload, Some(bare));

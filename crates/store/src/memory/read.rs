@@ -3,6 +3,7 @@
 mod accounts;
 mod frames;
 mod pool;
+mod schedules;
 
 use super::{MemoryStore, tables::Tables};
 use crate::{

@@ -4,8 +4,8 @@ use super::{accounts::AccountTables, frames::FrameTables, pool::PoolTables};
 use crate::{Batch, Cutoffs, FeedEntry, Loaded};
 use muster_model::{
     AlertRecord, Change, Digest, Fact, JobId, JobRecord, Key, KeyRecord, LaneRecord, LogRecord, Name,
-    ReportId, ReportRecord, SecretRecord, ShareRecord, SubmissionKey, TaskId, TaskRecord, Timestamp,
-    WorkerLogRecord, WorkerRecord,
+    ReportId, ReportRecord, ScheduleId, ScheduleRecord, SecretRecord, ShareRecord, SubmissionKey, TaskId,
+    TaskRecord, Timestamp, WorkerLogRecord, WorkerRecord,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,6 +34,7 @@ pub(crate) struct Tables {
     pub(crate) frames: FrameTables,
     pub(crate) accounts: AccountTables,
     pub(crate) pool: PoolTables,
+    pub(crate) schedules: BTreeMap<ScheduleId, ScheduleRecord>,
 }
 
 impl Tables {
@@ -70,6 +71,7 @@ impl Tables {
         self.frames.load(sink);
         self.accounts.load(sink);
         self.pool.load(sink);
+        self.schedules.values().for_each(|schedule| sink(Loaded::Schedule(Box::new(schedule.clone()))));
     }
 
     /// The fact for a key.
@@ -135,6 +137,8 @@ impl Tables {
             Change::Frames(change) => self.frames.write(change),
             Change::Pool(change) => self.pool.write(change),
             Change::Accounts(change) => self.accounts.write(change),
+            Change::Schedule(schedule) => drop(self.schedules.insert(schedule.id, (**schedule).clone())),
+            Change::ScheduleGone(id) => drop(self.schedules.remove(id)),
         }
     }
 

@@ -121,7 +121,13 @@ mod tests {
     use serde_json::json;
 
     fn payload(params: &str, timeout: Option<Millis>) -> Arc<JobPayload> {
-        Arc::new(JobPayload { title: None, workflow: "w1".into(), params: params.into(), timeout, schedule: None })
+        Arc::new(JobPayload {
+            title: None,
+            workflow: "w1".into(),
+            params: params.into(),
+            timeout,
+            schedule: None,
+        })
     }
 
     fn name(text: &str) -> Name {

@@ -22,6 +22,7 @@ pub(crate) fn phrase(rejection: &Rejection) -> Problem {
         Rejection::Frames(_) => Problem::conflict("a session of frames does not allow it"),
         Rejection::Pool(_) => Problem::conflict("the pool does not allow it"),
         Rejection::Accounts(_) => Problem::conflict("the accounts do not allow it"),
+        Rejection::Schedules(_) => Problem::conflict("a schedule does not allow it"),
     }
 }
 

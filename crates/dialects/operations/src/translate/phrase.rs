@@ -1,7 +1,7 @@
 //! What a client is told when the engine says no.
 
 use muster_door::Problem;
-use muster_model::Rejection;
+use muster_model::{Rejection, ScheduleRejection};
 use serde_json::Value;
 
 /// Puts a rejection into this contract's words.
@@ -27,6 +27,17 @@ pub(crate) fn phrase(rejection: &Rejection) -> Problem {
         Rejection::Frames(_) => Problem::conflict("a session of frames does not allow it"),
         Rejection::Pool(_) => Problem::conflict("the pool does not allow it"),
         Rejection::Accounts(_) => Problem::conflict("the accounts do not allow it"),
+        Rejection::Schedules(rejection) => phrase_schedules(*rejection),
+    }
+}
+
+fn phrase_schedules(rejection: ScheduleRejection) -> Problem {
+    match rejection {
+        ScheduleRejection::Unknown => Problem::not_found("there is no such schedule"),
+        ScheduleRejection::SlotTaken => Problem::conflict("the slot was dealt with before"),
+        ScheduleRejection::TooMany { max } => Problem::conflict(format!(
+            "there are {max} schedules, which is all there can be; delete one first"
+        )),
     }
 }
 

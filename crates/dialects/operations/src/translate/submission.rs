@@ -23,6 +23,7 @@ pub(crate) fn read_submission(body: &Value, attempt_timeout: Millis) -> Result<S
             workflow: fields.name("workflow_id")?.as_str().into(),
             params: params(&fields)?,
             timeout: fields.opt_integer_in("timeoutMs", 1..=attempt_timeout.0)?.map(Millis),
+            schedule: None,
         },
     })
 }
@@ -123,8 +124,13 @@ mod tests {
         ] {
             let run = read(&body).unwrap();
             assert_eq!((run.queue.as_str(), &run.scope, run.max_attempts), ("default", &Scope::All, None));
-            let payload =
-                JobPayload { title: None, workflow: "w1".into(), params: "{}".into(), timeout: None, schedule: None };
+            let payload = JobPayload {
+                title: None,
+                workflow: "w1".into(),
+                params: "{}".into(),
+                timeout: None,
+                schedule: None,
+            };
             assert_eq!(run.payload, payload);
         }
     }

@@ -58,6 +58,7 @@ pub(crate) fn phrase(rejection: &Rejection) -> Problem {
         Rejection::Pool(rejection) => words(rejection).into(),
         // No command of this contract is about anything else.
         Rejection::Accounts(_)
+        | Rejection::Schedules(_)
         | Rejection::Frames(_)
         | Rejection::ReportConflict
         | Rejection::KeyConflict

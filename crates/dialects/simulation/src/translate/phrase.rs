@@ -9,6 +9,7 @@ pub(crate) fn phrase(rejection: &Rejection) -> Problem {
         Rejection::Frames(rejection) => phrase_frames(rejection),
         Rejection::Pool(_) => Problem::conflict("the pool does not allow it"),
         Rejection::Accounts(_) => Problem::conflict("the accounts do not allow it"),
+        Rejection::Schedules(_) => Problem::conflict("a schedule does not allow it"),
         // No command of this contract is about jobs on devices.
         Rejection::ReportConflict
         | Rejection::KeyConflict

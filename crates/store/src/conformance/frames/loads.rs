@@ -182,7 +182,7 @@ fn sessions_are_loaded_after_jobs(fixture: &mut dyn Fixture) {
     desk.commit([changed(worker("PC-01"))]);
     let rank = |loaded: &Loaded| match loaded {
         Loaded::Frames(_) | Loaded::SessionSeq(_) => 1,
-        Loaded::Accounts(_) | Loaded::Pool(_) => 2,
+        Loaded::Accounts(_) | Loaded::Pool(_) | Loaded::Schedule(_) => 2,
         _ => 0,
     };
     let order: Vec<u8> = desk.load().iter().map(rank).collect();
