@@ -1,4 +1,4 @@
-//! Speaks contract Q: runs, devices, PCs, explain, and the PostgREST-style RPCs.
+//! Speaks contract Q: runs, schedules, devices, PCs, explain, and the PostgREST-style RPCs.
 //!
 //! `wire` has the contract's own words, `translate` rephrases them as commands and replies (pure), and
 //! `routes` carries both over HTTP, one file per noun. Nothing is decided here.

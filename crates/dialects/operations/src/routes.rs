@@ -7,6 +7,7 @@ mod nodes;
 mod pcs;
 mod rpc;
 mod runs;
+mod schedules;
 mod task_devices;
 
 use crate::{translate::phrase, wire::JsonText};
@@ -20,6 +21,7 @@ use utoipa_axum::router::OpenApiRouter;
 pub fn routes() -> OpenApiRouter<Door> {
     OpenApiRouter::default()
         .merge(runs::routes())
+        .merge(schedules::routes())
         .merge(task_devices::routes())
         .merge(devices::routes())
         .merge(pcs::routes())

@@ -16,7 +16,7 @@ fn operations(document: &Value) -> Vec<(String, Value)> {
     all
 }
 
-/// Q14, Q15, Q16: every route of the contract is described.
+/// Q14, Q15, Q16, Q17: every route of the contract is described.
 #[test]
 fn every_route_is_described() {
     let found: Vec<String> = operations(&described()).into_iter().map(|(route, _)| route).collect();
@@ -26,6 +26,10 @@ fn every_route_is_described() {
         "get /api/runs/{id}",
         "post /api/runs/{id}/cancel",
         "get /api/runs/{id}/task_devices",
+        "post /api/schedules",
+        "get /api/schedules",
+        "get /api/schedules/{id}",
+        "delete /api/schedules/{id}",
         "get /api/task_devices/{id}",
         "get /api/task_devices/{id}/history",
         "get /api/devices",
@@ -48,7 +52,7 @@ fn every_route_is_described() {
     ] {
         assert!(found.iter().any(|known| known == route), "{route}");
     }
-    assert_eq!(found.len(), 24);
+    assert_eq!(found.len(), 28);
 }
 
 /// I7, I8: every operation says who may call it, has an id of its own, and a success with words.

@@ -7,6 +7,7 @@ mod phrase;
 mod progress;
 mod rpc;
 mod run;
+mod schedule;
 mod status;
 mod submission;
 mod task_device;
@@ -18,6 +19,7 @@ pub(crate) use phrase::{as_postgrest, phrase};
 pub(crate) use progress::{Progress, rate_since};
 pub(crate) use rpc::{Ending, read_claim, read_complete, read_fail, read_nothing, read_renew};
 pub(crate) use run::{show_run, show_state};
+pub(crate) use schedule::{MISSED_WORDS, read_schedule, show_schedule};
 pub(crate) use status::{
     DEVICE_WORDS, ROW_WORDS, RUN_WORDS, RunFilter, read_device_status, read_row_status, read_run_status,
 };

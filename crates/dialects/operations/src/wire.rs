@@ -7,6 +7,7 @@ mod json_text;
 mod pc;
 mod request;
 mod run;
+mod schedule;
 mod sweep;
 mod task_device;
 mod value;
@@ -18,9 +19,11 @@ pub use explain::Why;
 pub use json_text::JsonText;
 pub use pc::{NewSecret, Pc, PcDetail, PcEvent, PcList};
 pub use request::{
-    ClaimArgs, CompleteArgs, DevicePatch, DeviceReturn, FailArgs, PcPatch, RenewArgs, RunRequest, SweepArgs,
+    ClaimArgs, CompleteArgs, DevicePatch, DeviceReturn, FailArgs, PcPatch, RenewArgs, RunRequest,
+    ScheduleRequest, SweepArgs,
 };
 pub use run::{Counts, Run, RunDetail, RunList, RunState};
+pub use schedule::{Schedule, ScheduleList, ScheduleState, ScheduledRun, Scope};
 pub use sweep::Swept;
 pub use task_device::{ClaimedRows, History, Station, TaskDevice, TaskDeviceList};
 pub use word::{DeviceStatusWord, KindWord, NameWord, RowStatusWord, RunStatusWord};

@@ -316,3 +316,87 @@ async fn an_operators_acts_are_written_down() {
     let expected = ["label_device", "cancel_run", "drain_node", "submit_run"];
     assert_eq!(acts, expected.map(|action| ("admin-token", action)));
 }
+
+/// Q17: a schedule is made, listed, shown and deleted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_comes_and_goes() {
+    let world = World::new();
+    let run = json!({"workflow_id": "w1", "params": {"k": 1}, "scope": {"pcs": ["PC-01"]}});
+    let body = json!({"cron": "0 6 * * MON-FRI", "timezone": "Asia/Seoul", "missed": "once", "run": run});
+    let made = world.post("/api/schedules", body).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let id = made.body["schedule_id"].as_str().unwrap();
+    assert!(made.body["next_at"].as_i64().is_some_and(|at| at > world.coordinator.now().0));
+    let path = format!("/api/schedules/{id}");
+    let shown = world.get(&path).await.body;
+    let told = [&shown["cron"], &shown["timezone"], &shown["missed"], &shown["next_at"]];
+    assert_eq!(
+        told,
+        [&json!("0 6 * * MON-FRI"), &json!("Asia/Seoul"), &json!("once"), &made.body["next_at"]]
+    );
+    assert_eq!((&shown["run"]["params"], &shown["run"]["scope"]), (&run["params"], &run["scope"]));
+    assert_eq!([&shown["last_slot"], &shown["last_run_id"]], [&Value::Null; 2]);
+    assert_eq!(world.get("/api/schedules").await.body, json!({"schedules": [shown]}));
+    assert_eq!(world.call("DELETE", &path, None).await.status, 204);
+    for method in ["GET", "DELETE"] {
+        assert_eq!(world.call(method, &path, None).await.status, 404);
+        assert_eq!(world.call(method, "/api/schedules/nonsense", None).await.status, 404);
+    }
+    assert_eq!(world.get("/api/schedules").await.body, json!({"schedules": []}));
+}
+
+/// Q17: schedules are listed in pages, oldest first.
+#[tokio::test(flavor = "multi_thread")]
+async fn schedules_are_listed_in_pages() {
+    let world = World::new();
+    let mut ids = Vec::new();
+    for minute in 0..3 {
+        let body = json!({"cron": format!("{minute} 6 * * *"), "run": {"workflow_id": "w1"}});
+        ids.push(world.post("/api/schedules", body).await.body["schedule_id"].clone());
+    }
+    ids.sort_by_key(Value::to_string);
+    let first = world.get("/api/schedules?limit=2").await.body;
+    let next = first["next"].as_str().unwrap();
+    let second = world.get(&format!("/api/schedules?limit=2&after={next}")).await.body;
+    let pages = [&first["schedules"], &second["schedules"]];
+    let listed: Vec<Value> = pages
+        .iter()
+        .flat_map(|page| page.as_array().unwrap())
+        .map(|schedule| schedule["schedule_id"].clone())
+        .collect();
+    assert_eq!((listed, second.get("next")), (ids, None));
+    assert_eq!(world.get("/api/schedules?status=x").await.status, 422);
+}
+
+/// Q17: a bad expression or zone is refused with the field and what is expected.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_schedule_is_refused() {
+    let world = World::new();
+    for (body, field, word) in [
+        (json!({"cron": "61 * * * *", "run": {"workflow_id": "w1"}}), "cron", "from 0 to 59"),
+        (json!({"cron": "0 0 30 2 *", "run": {"workflow_id": "w1"}}), "cron", "ever come"),
+        (json!({"cron": "* * * * *", "timezone": "CEST", "run": {"workflow_id": "w1"}}), "timezone", "IANA"),
+        (json!({"cron": "* * * * *", "missed": "all", "run": {"workflow_id": "w1"}}), "missed", "once"),
+        (json!({"cron": "* * * * *", "run": {"workflow_id": 7}}), "run.workflow_id", "string"),
+    ] {
+        let answer = world.post("/api/schedules", body).await;
+        assert_eq!((answer.status.as_u16(), &answer.body["field"]), (422, &json!(field)), "{}", answer.body);
+        assert!(answer.body["detail"].as_str().unwrap().contains(word), "{}", answer.body);
+    }
+}
+
+/// Q17: a repeat of the request makes no second schedule; another body under the same key is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeat_is_the_same_schedule() {
+    let world = World::new();
+    let send = |cron: &str| {
+        let request = request("POST", "/api/schedules", ADMIN).header("Idempotency-Key", "nightly");
+        let body = json!({"cron": cron, "run": {"workflow_id": "w1"}});
+        world.send(request.body(Body::from(body.to_string())).unwrap())
+    };
+    let (first, second) = (send("0 3 * * *").await, send("0 3 * * *").await);
+    assert_eq!((first.status.as_u16(), second.status.as_u16()), (201, 201));
+    assert_eq!(first.body, second.body);
+    assert_eq!(send("0 4 * * *").await.status, 409);
+    assert_eq!(world.get("/api/schedules").await.body["schedules"].as_array().unwrap().len(), 1);
+}

@@ -10,7 +10,8 @@ pub(crate) fn show_state(job: JobId, status: JobStatus) -> RunState {
 
 /// A run in a list.
 pub(crate) fn show_run(job: JobRecord) -> Run {
-    let (title, workflow) = job.payload.map(|payload| (payload.title, payload.workflow)).unwrap_or_default();
+    let payload = job.payload.map(|payload| (payload.title, payload.workflow, payload.schedule));
+    let (title, workflow, schedule) = payload.unwrap_or_default();
     Run {
         run_id: job.id.to_string(),
         status: job.status.as_str(),
@@ -22,5 +23,6 @@ pub(crate) fn show_run(job: JobRecord) -> Run {
         started_at: job.started_at.map(|at| at.0),
         completed_at: job.completed_at.map(|at| at.0),
         error: job.error.map(Into::into),
+        schedule_id: schedule.map(|schedule| schedule.to_string()),
     }
 }

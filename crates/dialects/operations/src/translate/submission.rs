@@ -9,19 +9,24 @@ use std::collections::BTreeSet;
 
 /// Reads the body of `POST /api/runs`. A field that is not known is refused: a typo must not pass silently.
 pub(crate) fn read_submission(body: &Value, attempt_timeout: Millis) -> Result<Submission, Problem> {
-    let fields = Fields::of(body)?;
+    let run = read_run(&Fields::of(body)?, attempt_timeout)?;
+    Ok(Submission { digest: digest(&body.to_string()), ..run })
+}
+
+/// Reads the fields of a run, wherever they stand; whose repeat it would be is the caller's to say.
+pub(super) fn read_run(fields: &Fields<'_>, attempt_timeout: Millis) -> Result<Submission, Problem> {
     fields.only(&["workflow_id", "params", "scope", "queue", "timeoutMs", "max_attempts", "title"])?;
     let max_attempts = fields.opt_integer_in("max_attempts", 1..=100)?;
     Ok(Submission {
         key: None,
-        digest: digest(&body.to_string()),
+        digest: Digest(0),
         queue: fields.opt_name("queue")?.map_or_else(default_queue, Ok)?,
-        scope: scope(&fields)?,
+        scope: scope(fields)?,
         max_attempts: max_attempts.and_then(|attempts| u16::try_from(attempts).ok()),
         payload: JobPayload {
             title: fields.opt_text("title", TITLE_CHARS_MAX)?.map(Into::into),
             workflow: fields.name("workflow_id")?.as_str().into(),
-            params: params(&fields)?,
+            params: params(fields)?,
             timeout: fields.opt_integer_in("timeoutMs", 1..=attempt_timeout.0)?.map(Millis),
             schedule: None,
         },
@@ -84,7 +89,8 @@ fn labels(map: &Item<'_>) -> Result<Labels, Problem> {
     Ok(labels)
 }
 
-fn digest(text: &str) -> Digest {
+/// Tells one body from another.
+pub(super) fn digest(text: &str) -> Digest {
     let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
     let mut half = [0; 16];
     half.copy_from_slice(&hash[..16]);

@@ -17,6 +17,10 @@ use utoipa::{
 #[derive(Clone, Copy, Debug)]
 pub struct RunRequest;
 
+/// A schedule to be (Q17).
+#[derive(Clone, Copy, Debug)]
+pub struct ScheduleRequest;
+
 /// A change to a device: all of its labels from now on (Q15).
 #[derive(Clone, Copy, Debug)]
 pub struct DevicePatch;
@@ -58,6 +62,22 @@ impl PartialSchema for RunRequest {
         let run = may(run, "timeoutMs", between_or_null(1, 1_200_000));
         let run = may(run, "max_attempts", between_or_null(1, 100));
         schema(may(run, "title", text_or_null(200)))
+    }
+}
+
+impl PartialSchema for ScheduleRequest {
+    fn schema() -> RefOr<Schema> {
+        let cron = text(200)
+            .min_length(Some(9))
+            .pattern(Some(r"^[0-9A-Za-z*,/\t -]+$"))
+            .examples(["0 6 * * MON-FRI"]);
+        let schedule = must(closed(), "cron", cron);
+        let schedule = may(schedule, "timezone", text_or_null(64).examples(["Europe/Vienna"]));
+        let missed = crate::translate::MISSED_WORDS.map(serde_json::Value::from);
+        let missed = missed.into_iter().chain([serde_json::Value::Null]);
+        let missed = any().schema_type(nullable(Type::String)).enum_values(Some(missed));
+        let schedule = may(schedule, "missed", missed);
+        schema(schedule.property("run", RunRequest::schema()).required("run"))
     }
 }
 
@@ -119,6 +139,7 @@ impl PartialSchema for SweepArgs {
 }
 
 impl ToSchema for RunRequest {}
+impl ToSchema for ScheduleRequest {}
 impl ToSchema for DevicePatch {}
 impl ToSchema for DeviceReturn {}
 impl ToSchema for PcPatch {}

@@ -36,6 +36,8 @@ pub struct Run {
     pub completed_at: Option<i64>,
     /// Why it failed.
     pub error: Option<String>,
+    /// The schedule that submitted it (Q17).
+    pub schedule_id: Option<String>,
 }
 
 /// Runs, newest first.
