@@ -84,6 +84,10 @@ impl Scene {
         do_not_wait(&mut document);
         drop_long_limits(&mut document);
         drop_what_a_schema_cannot_say(&mut document);
+        let when = &mut document["components"]["schemas"]["ScheduleRequest"]["properties"];
+        // Far away, so that no run comes of it.
+        when["cron"] = json!({"enum": ["0 0 29 2 *", "59 23 31 12 SUN-MON"]});
+        when["timezone"] = json!({"enum": ["UTC", "Asia/Seoul", null]});
         let result =
             &mut document["components"]["schemas"]["PoolWorkRequest"]["properties"]["submit"]["items"];
         // It may stand there, and must then be the worker that calls.

@@ -25,6 +25,7 @@ mod password;
 mod pool_worker;
 mod receipt;
 mod run;
+mod schedule;
 mod secret;
 mod serve;
 mod session;
@@ -74,6 +75,8 @@ enum Command {
     Config(config::Config),
     /// Submit, list, show, cancel and watch runs
     Run(run::Run),
+    /// Have runs submitted by the calendar
+    Schedule(schedule::Schedule),
     /// Submit, list, show, steer and watch sessions of frames
     Session(session::Session),
     /// List simulation workers, approve them or put them into quarantine
@@ -128,6 +131,7 @@ impl Cli {
             Command::Simulate(simulate) => simulate.run(),
             Command::Config(config) => config.run(),
             Command::Run(run) => run.run(),
+            Command::Schedule(schedule) => schedule.run(),
             Command::Session(session) => session.run(),
             Command::Worker(worker) => worker.run(),
             Command::Device(device) => device.run(),
@@ -200,6 +204,10 @@ mod tests {
             "muster run --server http://a:1 show r1",
             "muster run cancel r1 --server http://a:1",
             "muster run watch r1",
+            "muster schedule add --cron @daily --timezone Asia/Seoul --missed once --workflow w --pcs a,b --json",
+            "muster schedule list --json",
+            "muster schedule show s1",
+            "muster schedule delete s1",
             "muster device list --json",
             "muster device return d1 --note fixed",
             "muster node list",

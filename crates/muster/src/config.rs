@@ -147,6 +147,7 @@ fn rule_settings(read: &Reading<'_>) -> Result<Settings, ConfigError> {
         attempt_timeout: read.seconds("operations.attempt_timeout_s", 0.1, WEEK_S)?,
         max_attempts: read.count("operations.max_attempts", 1, 100)?,
         offline_grace: read.seconds("operations.offline_grace_s", 0.0, WEEK_S)?,
+        schedule_grace: read.seconds("operations.schedule_grace_s", 0.0, WEEK_S)?,
         offline_after: read.seconds("nodes.offline_after_s", 0.1, WEEK_S)?,
         redeliver_after: read.seconds("nodes.redeliver_after_s", 0.1, WEEK_S)?,
         lease: read.seconds("nodes.lease_s", 0.1, WEEK_S)?,

@@ -34,6 +34,13 @@ pub(crate) fn session(id: &str, frames_per_task: u64) -> Value {
         "cameras": ["front"], "qualityMode": "strict"})
 }
 
+/// A schedule as an operator hands it in; its slots are far away.
+pub(crate) fn schedule(queue: &str) -> Value {
+    json!({"cron": "0 0 29 2 *", "timezone": "UTC", "missed": "skip", "run": {"workflow_id": "w",
+        "params": {"a": 1}, "scope": {"labels": {"a": "b"}}, "queue": queue, "timeoutMs": 1000, "max_attempts": 2,
+        "title": "t"}})
+}
+
 /// A body to be spoilt.
 pub(crate) struct Base {
     /// Valid but for what it is about.
@@ -67,6 +74,7 @@ pub(crate) fn of(method: &str, path: &str, run: &str) -> Option<Vec<Base>> {
             one(json!({"workflow_id": "w", "params": {"a": 1}, "scope": {"labels": {"a": "b"}},
             "queue": "q", "timeoutMs": 1000, "max_attempts": 2, "title": "t"}))
         }
+        ("POST", "/api/schedules") => one(schedule("q")),
         ("PATCH", "/api/devices/{id}") => one(json!({"labels": {"rack": "7"}})),
         ("POST", "/api/devices/{id}/return") => one(json!({"note": "n"})),
         ("PATCH", "/api/pcs/{id}") => one(json!({"max_devices": 3})),

@@ -93,6 +93,8 @@ impl Scene {
         let body = json!({"workflow_id": "w", "params": {}, "scope": {"pcs": ["PC-01"]}});
         let submit = Request::new("POST", "/api/runs").header("Idempotency-Key", bases::USED_KEY).json(&body);
         let run = admin.send(submit).expect(201)["run_id"].as_str().unwrap().to_owned();
+        let schedule = Request::new("POST", "/api/schedules").header("Idempotency-Key", bases::USED_KEY);
+        let _ = admin.send(schedule.json(&bases::schedule("of another body"))).expect(201);
         let job = node.job();
         node.tell(&Event::started("PC-01", &job));
         // The others wait, so that work handed out by accident would show.

@@ -92,7 +92,12 @@ fn of_runs(server: &Server) -> Vec<Act> {
     let renew = json!({"task_device_id": jobs[1]["task_id"], "lease_minutes": 5});
     let complete = json!({"p_task_device_id": jobs[1]["task_id"], "p_result": {}});
     let fail = json!({"p_task_device_id": jobs[2]["task_id"], "p_error": "e"});
+    let nightly = json!({"cron": "0 3 * * *", "run": {"workflow_id": "w"}});
+    let schedule = server.admin().post("/api/schedules", &nightly).expect(201)["schedule_id"].clone();
+    let schedule = format!("/api/schedules/{}", schedule.as_str().unwrap());
     vec![
+        act("POST /api/schedules", "/api/schedules", nightly, "add_schedule"),
+        act("DELETE /api/schedules/{id}", schedule, json!({}), "delete_schedule"),
         act("POST /api/devices/{id}/return", of_device("/return"), json!({"note": "n"}), "return_device"),
         act("PATCH /api/devices/{id}", of_device(""), json!({"labels": {"a": "b"}}), "label_device"),
         rpc("POST /rest/v1/rpc/claim_task_devices_for_pc", claim, "claim_tasks"),

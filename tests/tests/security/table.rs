@@ -126,6 +126,8 @@ const TABLE: &[(Guard, &[&str])] = &[
             "GET /api/runs",
             "GET /api/runs/{id}",
             "GET /api/runs/{id}/task_devices",
+            "GET /api/schedules",
+            "GET /api/schedules/{id}",
             "GET /api/task_devices/{id}",
             "GET /api/task_devices/{id}/history",
             "GET /api/v1/chunks",
@@ -150,6 +152,8 @@ const TABLE: &[(Guard, &[&str])] = &[
             "PATCH /api/pcs/{id}",
             "POST /api/runs",
             "POST /api/runs/{id}/cancel",
+            "POST /api/schedules",
+            "DELETE /api/schedules/{id}",
             // It shows more than a VIEWER should see.
             "GET /api/v1/checkpoint",
             "POST /api/v1/chunks/{id}/retire",

@@ -1,7 +1,10 @@
 //! `muster run submit|list|show|cancel|watch`.
 
+mod flags;
 mod submit;
 mod watch;
+
+pub(super) use flags::RunFlags;
 
 use super::{converse, watch::print_members as print};
 use crate::{

@@ -1,0 +1,144 @@
+//! `muster schedule add|list|show|delete` (Q17).
+
+use super::{converse, run::RunFlags, watch::print_members as print};
+use crate::{
+    client::{Client, Listing},
+    failure::{Exit, Failure},
+    output,
+    reach::Reach,
+};
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+#[derive(Debug, Args)]
+pub(crate) struct Schedule {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Have a run submitted at each slot of a cron expression
+    Add(Box<Add>),
+    /// List schedules, oldest first
+    List {
+        /// At most so many
+        #[arg(long, default_value_t = 1000)]
+        limit: usize,
+    },
+    /// Show one schedule and its next slot
+    Show {
+        /// Which one
+        id: String,
+    },
+    /// End a schedule; the runs it made stay
+    Delete {
+        /// Which one
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Add {
+    /// When: minute, hour, day of month, month, day of week
+    #[arg(long, value_name = "EXPRESSION")]
+    cron: String,
+    /// The IANA time zone that is meant
+    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    timezone: String,
+    /// What becomes of slots at which no server ran
+    #[arg(long, value_enum, default_value = "skip")]
+    missed: Missed,
+    #[command(flatten)]
+    run: RunFlags,
+    /// Makes a repeat of this very request harmless
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Missed {
+    /// They are dropped
+    Skip,
+    /// One run stands for all of them
+    Once,
+}
+
+impl Schedule {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        let Self { reach, action } = self;
+        let json = reach.json;
+        converse(&reach, async |client| {
+            match action {
+                Action::Add(add) => add.run(client, json).await?,
+                Action::List { limit } => list(client, limit, json).await?,
+                Action::Show { id } => print(&client.get(&["api", "schedules", &id], &[]).await?, json),
+                Action::Delete { id } => {
+                    client.delete(&["api", "schedules", &id]).await?;
+                    eprintln!("schedule {id}: deleted");
+                }
+            }
+            Ok(Exit::Fine)
+        })
+    }
+}
+
+impl Add {
+    async fn run(self, client: &Client, json: bool) -> Result<(), Failure> {
+        let (path, body) = (["api", "schedules"], self.body()?);
+        let made = match &self.idempotency_key {
+            Some(key) => client.post_once(&path, &body, key).await?,
+            None => client.post(&path, &body).await?,
+        };
+        print(&made, json);
+        Ok(())
+    }
+
+    fn body(&self) -> Result<Value, Failure> {
+        let missed = match self.missed {
+            Missed::Skip => "skip",
+            Missed::Once => "once",
+        };
+        Ok(json!({"cron": self.cron, "timezone": self.timezone, "missed": missed, "run": self.run.body()?}))
+    }
+}
+
+async fn list(client: &Client, limit: usize, json: bool) -> Result<(), Failure> {
+    let listing = Listing { path: &["api", "schedules"], name: "schedules", query: Vec::new(), limit };
+    let columns = ["schedule_id", "cron", "timezone", "missed", "next_at", "last_slot", "last_run_id"];
+    output::listing(&client.list(listing).await?, "schedules", &columns, json);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        add: Add,
+    }
+
+    fn body(arguments: &[&str]) -> Value {
+        let line = ["add", "--cron", "0 6 * * *", "--workflow", "w"].iter().chain(arguments);
+        Line::try_parse_from(line).unwrap().add.body().unwrap()
+    }
+
+    /// Q17: a schedule has the names of the contract, and the flags of a run.
+    #[test]
+    fn a_schedule_speaks_the_contract() {
+        let run = json!({"workflow_id": "w", "params": {}});
+        let plain = json!({"cron": "0 6 * * *", "timezone": "UTC", "missed": "skip", "run": run});
+        assert_eq!(body(&[]), plain);
+        let full = body(&["--timezone", "Asia/Seoul", "--missed", "once", "--pcs", "a,b", "--title", "t"]);
+        assert_eq!([&full["timezone"], &full["missed"]], ["Asia/Seoul", "once"]);
+        assert_eq!(
+            (&full["run"]["scope"], &full["run"]["title"]),
+            (&json!({"pcs": ["a", "b"]}), &json!("t"))
+        );
+    }
+}
