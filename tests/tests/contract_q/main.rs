@@ -8,6 +8,7 @@ mod queue;
 mod rows;
 mod rpc;
 mod runs;
+mod schedules;
 mod supply;
 
 use muster_tests::Server;

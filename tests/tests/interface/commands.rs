@@ -46,6 +46,25 @@ fn json_is_one_document() {
     }
 }
 
+/// I4, Q17: schedules are made, listed, shown and deleted on the command line.
+#[test]
+fn schedules_come_and_go() {
+    let server = Server::start();
+    let add = ["schedule", "add", "--cron", "0 6 * * MON", "--timezone", "Asia/Seoul", "--workflow", "w"];
+    let made = muster(&server, &[&add[..], &["--missed", "once", "--json"]].concat());
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let id = made["schedule_id"].as_str().unwrap();
+    let document =
+        |arguments: &[&str]| -> Value { serde_json::from_slice(&muster(&server, arguments).stdout).unwrap() };
+    let shown = document(&["schedule", "show", id, "--json"]);
+    assert_eq!([&shown["missed"], &shown["run"]["workflow_id"]], ["once", "w"]);
+    assert_eq!(document(&["schedule", "list", "--json"]), json!({"schedules": [shown]}));
+    let wrong = |flag: &str| exit(&server, &["schedule", "add", "--cron", flag, "--workflow", "w"]);
+    assert_eq!([wrong("61 * * * *"), exit(&server, &["schedule", "add", "--workflow", "w"])], [2, 2]);
+    assert_eq!([(); 2].map(|()| exit(&server, &["schedule", "delete", id])), [0, 5]);
+    assert_eq!(exit(&server, &["schedule", "show", id]), 5);
+}
+
 /// I4: in a pipe there is neither colour nor progress.
 #[test]
 fn a_pipe_gets_plain_text() {
