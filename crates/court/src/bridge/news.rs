@@ -180,3 +180,41 @@ fn names(value: &Value, id: &str) -> bool {
 const ENTRY_BYTES_MAX: usize = 4 << 20;
 /// The coordinator says something every few seconds, if only that it is there.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// C17: entries are read as the coordinator writes them; what is no field is nobody's business.
+    #[test]
+    fn entries_are_read() {
+        let entry = Entry::of("id: 41\nevent: job_ended\ndata: {\"job\":\"r-1\"}\n\n");
+        let expected =
+            Entry { id: Some("41".into()), kind: "job_ended".into(), data: "{\"job\":\"r-1\"}".into() };
+        assert_eq!(entry, expected);
+        assert_eq!(Entry::of(": still there\n\n"), Entry::default());
+    }
+
+    /// C17: an entry that names something concerns it, wherever it does; one of another kind, or of another, does not.
+    #[tokio::test(start_paused = true)]
+    async fn whoever_is_named_is_told() {
+        assert!(names(&json!({"completed": [5, 8]}), "8") && !names(&json!({"completed": [58]}), "8"));
+        let news = News::default();
+        let watch = news.watch("r-1");
+        let about = |kind: &str, job: &str| Entry {
+            id: None,
+            kind: kind.to_owned(),
+            data: json!({ "job": job }).to_string(),
+        };
+        for (kind, job, is_told) in
+            [("job_ended", "r-1", true), ("job_ended", "r-2", false), ("task_leased", "r-1", false)]
+        {
+            news.notice(&about(kind, job), Fleet::Run);
+            let told = tokio::time::timeout(Duration::from_secs(1), watch.noticed.notified()).await;
+            assert_eq!(told.is_ok(), is_told, "{kind} {job}");
+        }
+        drop(watch);
+        assert!(news.watched().is_empty());
+    }
+}

@@ -50,7 +50,7 @@ async fn a_fleet_needs_a_coordinator() {
         roles::general::{GeneralError, Post, run},
     };
     let scene = Scene::new("", "");
-    fs::write(scene.home().join("generals/pr.toml"), "executor = \"run\"").unwrap();
+    scene.manifest("executor = \"run\"");
     let general = Court::read(scene.home()).unwrap().generals["pr"].clone();
     let post = Post::new(&scene.folder, general, "ops".to_owned(), None);
     let ran =

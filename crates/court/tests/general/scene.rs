@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use muster_agent::process::Guards;
 use muster_court::{
     Document, Folder, Id, Place, Wake,
+    bridge::Coordinator,
     config::Court,
     file::{NewTask, Priority},
     roles::general::{Post, run},
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Scene {
     directory: TempDir,
     pub(crate) folder: Arc<Folder>,
+    coordinator: Option<Coordinator>,
 }
 
 impl Scene {
@@ -31,10 +33,23 @@ impl Scene {
         fs::write(home.join("court.toml"), "").unwrap();
         fs::write(home.join("soldier.sh"), script).unwrap();
         fs::create_dir(home.join("generals")).unwrap();
-        let manifest = format!("command = [\"sh\", \"soldier.sh\"]\n{more}\n");
-        fs::write(home.join("generals/pr.toml"), manifest).unwrap();
         let folder = Arc::new(Folder::open(home).unwrap());
-        Self { directory, folder }
+        let scene = Self { directory, folder, coordinator: None };
+        scene.manifest(&format!("command = [\"sh\", \"soldier.sh\"]\n{more}"));
+        scene
+    }
+
+    /// A general `pr` that hands its tasks to a coordinator.
+    pub(crate) fn with_fleet(url: String, manifest: &str) -> Self {
+        let coordinator = Some(Coordinator { url, token: Some("open-sesame".to_owned()) });
+        let scene = Self { coordinator, ..Self::new("", "") };
+        scene.manifest(manifest);
+        scene
+    }
+
+    /// Gives the general another manifest.
+    pub(crate) fn manifest(&self, text: &str) {
+        fs::write(self.home().join("generals/pr.toml"), text).unwrap();
     }
 
     pub(crate) fn home(&self) -> &Path {
@@ -43,9 +58,14 @@ impl Scene {
 
     /// A task for the general.
     pub(crate) fn task(&self) -> Id {
+        self.task_about("{}")
+    }
+
+    /// A task for the general, with this payload.
+    pub(crate) fn task_about(&self, payload: &str) -> Id {
         let id = Id::parse("task-20260226-001").unwrap();
         let (event_id, general, kind) = ("evt-test-1".to_owned(), "pr".to_owned(), "test".to_owned());
-        let (payload, priority) = ("{}".to_owned(), Priority::Normal);
+        let (payload, priority) = (payload.to_owned(), Priority::Normal);
         let task = NewTask { event_id, general, kind, payload, priority };
         let created: Timestamp = "2026-02-26T10:00:00Z".parse().unwrap();
         assert!(self.folder.create(Place::TasksPending, &id, &task.document(&id, created)).unwrap());
@@ -103,7 +123,8 @@ impl Scene {
 
     fn post(&self) -> Post {
         let court = Court::read(self.home()).unwrap();
-        let post = Post::new(&self.folder, court.generals["pr"].clone(), "ops".to_owned(), None);
+        let post =
+            Post::new(&self.folder, court.generals["pr"].clone(), "ops".to_owned(), self.coordinator.clone());
         let guards = Guards { program: program(), args: vec!["guard".into()], ..post.guards };
         Post { guards, ..post }
     }

@@ -76,7 +76,7 @@ async fn soldiers_that_die_or_are_none() {
     assert_eq!(result.text("error").as_deref(), Some("the soldier was killed by signal 9"));
     let scene = Scene::new("", "retries = 0");
     let manifest = "command = [\"./no-such-program\"]\nretries = 0";
-    fs::write(scene.home().join("generals/pr.toml"), manifest).unwrap();
+    scene.manifest(manifest);
     let id = scene.task();
     let error = scene.result(&id).await.text("error").unwrap();
     assert!(error.contains("cannot start ./no-such-program"), "{error}");
@@ -88,7 +88,7 @@ async fn arguments_are_not_read_by_a_shell() {
     let scene = Scene::new("", "");
     let manifest = r#"command = ["sh", "-c", 'printf %s "$1" > argument', "x", "$(touch evil); `touch evil` *"]
 retries = 0"#;
-    fs::write(scene.home().join("generals/pr.toml"), manifest).unwrap();
+    scene.manifest(manifest);
     let id = scene.task();
     scene.result(&id).await;
     let argument = fs::read_to_string(scene.home().join("argument")).unwrap();

@@ -1,0 +1,101 @@
+//! Tasks that the coordinator's fleets do.
+
+use crate::{
+    coordinator::Coordinator,
+    scene::{Scene, statuses},
+};
+use axum::http::Method;
+use serde_json::json;
+
+/// C17: a run is handed in to the byte, under the task's id and with the token; its end is heard of in the feed and comes
+/// back as a result.
+#[tokio::test]
+async fn a_run_is_handed_in_and_its_end_comes_back() {
+    let coordinator = Coordinator::start().await;
+    let scene = Scene::with_fleet(coordinator.url(), "executor = \"run\"");
+    let payload = r#"{"workflow_id": "w",   "params": {"n": 1.50, "big": 123456789012345678901234567890}}"#;
+    let id = scene.task_about(payload);
+    let standing = json!({"told": "7", "status": "success", "error": null,
+        "counts": {"pending": 0, "running": 0, "completed": 12, "failed": 1, "cancelled": 0}});
+    coordinator.memory.ends_when_told("job_ended", json!({"job": "7", "status": "success"}), standing);
+    let result = scene.result(&id).await;
+    assert_eq!(result.text("status").as_deref(), Some("success"));
+    assert_eq!(result.text("summary").as_deref(), Some("run 7: 12 completed, 1 failed, 0 cancelled"));
+    assert_eq!(result.objects("attempts")[0].raw("remote"), Some(r#"{"kind": "run", "id": "7"}"#));
+    let calls = coordinator.memory.calls(&Method::POST, "/api/runs");
+    assert_eq!(calls.len(), 1);
+    assert_eq!((calls[0].body.as_str(), calls[0].key.as_deref()), (payload, Some(id.as_str())));
+    assert_eq!(calls[0].token.as_deref(), Some("Bearer open-sesame"));
+}
+
+/// C17: a session without an id gets the task's, so that handing it in twice makes one; the rest is as it was.
+#[tokio::test]
+async fn a_session_is_named_after_its_task() {
+    let coordinator = Coordinator::start().await;
+    let scene = Scene::with_fleet(coordinator.url(), "executor = \"session\"\nretry_after_s = 0");
+    let id = scene.task_about(r#"{"totalFrames": 100, "framesPerTask": 1e1}"#);
+    let failed = json!({"status": "failed", "error": "a gap", "totalFrames": 100, "completedFrames": 9});
+    coordinator.memory.stands("task-20260226-001", failed);
+    let done = json!({"status": "completed", "totalFrames": 100, "completedFrames": 100});
+    coordinator.memory.stands("task-20260226-001-2", done);
+    let result = scene.result(&id).await;
+    assert_eq!(statuses(&result), ["failed", "success"]);
+    let error = result.objects("attempts")[0].text("error").unwrap();
+    assert_eq!(error, "session task-20260226-001: failed, 9 of 100 frames: a gap");
+    let calls = coordinator.memory.calls(&Method::POST, "/api/v1/sessions");
+    let keys: Vec<_> = calls.iter().filter_map(|call| call.key.as_deref()).collect();
+    assert_eq!(keys, ["task-20260226-001", "task-20260226-001.2"]);
+    let body = r#"{"totalFrames": 100, "framesPerTask": 1e1, "sessionId": "task-20260226-001"}"#;
+    assert_eq!(calls[0].body, body);
+}
+
+/// C17: a session that its payload names is handed in as it is, and not again when it failed: it would only be found.
+#[tokio::test]
+async fn a_session_with_a_name_of_its_own_is_not_retried() {
+    let coordinator = Coordinator::start().await;
+    let scene = Scene::with_fleet(coordinator.url(), "executor = \"session\"");
+    let payload = r#"{"sessionId":"night","totalFrames":1}"#;
+    let id = scene.task_about(payload);
+    coordinator.memory.stands("night", json!({"status": "failed", "error": "dark"}));
+    let result = scene.result(&id).await;
+    assert_eq!(statuses(&result), ["failed"]);
+    assert_eq!(coordinator.memory.calls(&Method::POST, "/api/v1/sessions")[0].body, payload);
+}
+
+/// C17: a job that failed is handed in again under a key of its own; the summary is its output's, where that is text.
+#[tokio::test]
+async fn a_jobs_summary_is_its_outputs() {
+    let coordinator = Coordinator::start().await;
+    let scene = Scene::with_fleet(coordinator.url(), "executor = \"job\"\nretry_after_s = 0");
+    let id = scene.task_about(r#"{"payload": {"x": 1}}"#);
+    coordinator
+        .memory
+        .stands("7", json!({"status": "failed", "error_message": "out of memory", "output": null}));
+    let done = json!({"told": "8", "status": "completed", "output": {"summary": "42 found"}});
+    coordinator.memory.ends_when_told("pool_jobs_ended", json!({"completed": [5, 8]}), done);
+    let result = scene.result(&id).await;
+    assert_eq!(result.text("summary").as_deref(), Some("42 found"));
+    let error = result.objects("attempts")[0].text("error").unwrap();
+    assert_eq!(error, "job 7: failed: out of memory");
+    let calls = coordinator.memory.calls(&Method::POST, "/jobs");
+    let keys: Vec<_> = calls.iter().filter_map(|call| call.key.as_deref()).collect();
+    assert_eq!(keys, ["task-20260226-001", "task-20260226-001.2"]);
+}
+
+/// C17: what takes too long is cancelled at the coordinator and counts as killed.
+#[tokio::test]
+async fn what_takes_too_long_is_cancelled() {
+    for (executor, method, path) in [
+        ("run", Method::POST, "/api/runs/7/cancel"),
+        ("session", Method::POST, "/api/v1/sessions/task-20260226-001/cancel"),
+        ("job", Method::DELETE, "/jobs/7"),
+    ] {
+        let coordinator = Coordinator::start().await;
+        let manifest = format!("executor = \"{executor}\"\ntimeout_s = 1\nretries = 0");
+        let scene = Scene::with_fleet(coordinator.url(), &manifest);
+        let id = scene.task();
+        let result = scene.result(&id).await;
+        assert_eq!(result.text("status").as_deref(), Some("killed"), "{executor}");
+        assert_eq!(coordinator.memory.calls(&method, path).len(), 1, "{executor}");
+    }
+}
