@@ -4,6 +4,7 @@ use crate::{Folder, layout::LOCKS};
 use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{self, Read, Seek, Write},
+    time::Duration,
 };
 
 /// The right to be one role; it ends with the process, however that ends.
@@ -43,7 +44,16 @@ impl RoleLock {
         let mut options = OpenOptions::new();
         let mut file =
             options.read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
-        match file.try_lock() {
+        let mut locked = file.try_lock();
+        for _ in 0..TRIES {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            // Whoever only asks holds it for a moment as well.
+            std::thread::sleep(BETWEEN_TRIES);
+            locked = file.try_lock();
+        }
+        match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(held(role, file)),
             Err(TryLockError::Error(error)) => return Err(failed(error)),
@@ -79,4 +89,27 @@ fn held(role: &str, mut file: File) -> RoleLockError {
     let pid: Option<u32> = text.trim().parse().ok();
     let holder = pid.map(|pid| format!(", as process {pid}")).unwrap_or_default();
     RoleLockError::Held { role: role.to_owned(), holder }
+}
+
+const TRIES: u32 = 5;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// C5: one holder at a time, who is named to the next; asking takes nothing away; letting go is enough.
+    #[test]
+    fn a_role_is_held_once() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::open(home.path()).unwrap();
+        let king = RoleLock::take(&folder, "king").unwrap();
+        assert!(RoleLock::is_held(&folder, "king") && !RoleLock::is_held(&folder, "envoy"));
+        let refused = RoleLock::take(&folder, "king").unwrap_err().to_string();
+        assert!(refused.contains("king") && refused.contains(&std::process::id().to_string()), "{refused}");
+        drop(RoleLock::take(&folder, "envoy").unwrap());
+        drop(king);
+        assert!(!RoleLock::is_held(&folder, "king"));
+        RoleLock::take(&folder, "king").unwrap();
+    }
 }

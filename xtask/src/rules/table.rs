@@ -41,7 +41,7 @@ const STEPS: &[Step] = &[
                 I1 I4 I5 I6 I7 I8 I9 I10",
     },
     Step { name: "device agent", reached: true, rules: "N18 N19 N20 N21 N22 N22b N23 I11" },
-    Step { name: "schedules", reached: false, rules: "Q17" },
+    Step { name: "schedules", reached: true, rules: "Q17" },
     Step {
         name: "simulation",
         reached: true,
@@ -50,7 +50,7 @@ const STEPS: &[Step] = &[
     Step { name: "failover", reached: false, rules: "S18 S19" },
     Step {
         name: "court",
-        reached: false,
+        reached: true,
         rules: "C0 C1 C2 C3 C4 C5 C6 C7 C8 C9 C10 C11 C12 C13 C14 C15 C16 C16b C17 C18 C19 C20 C21 C22 C23",
     },
     Step {
