@@ -25,6 +25,8 @@ pub struct GeneralMind {
     general: General,
     channel: String,
     backlog: Backlog,
+    /// There may be more in `pending/` than the backlog knows.
+    is_stale: bool,
     held: BTreeMap<Id, Held>,
     /// Updates that are recorded and not written yet, with their task.
     unsaid: Vec<(Id, Cause, Id)>,
@@ -69,7 +71,8 @@ impl GeneralMind {
     #[must_use]
     pub fn new(general: General, channel: String) -> Self {
         let (backlog, held) = (Backlog::default(), BTreeMap::new());
-        Self { general, channel, backlog, held, unsaid: Vec::new(), concluded: BTreeSet::new() }
+        let (unsaid, concluded) = (Vec::new(), BTreeSet::new());
+        Self { general, channel, backlog, is_stale: true, held, unsaid, concluded }
     }
 
     /// Takes up what an earlier life had; nothing of that life may run any more.
@@ -93,9 +96,7 @@ impl GeneralMind {
 
     /// Looks for tasks and begins as many as there are soldiers for.
     pub fn next(&mut self, folder: &Folder, now: Timestamp) -> Vec<Start> {
-        if let Err(fault) = self.backlog.refresh(folder, &self.general.name) {
-            tracing::warn!(general = self.general.name, %fault, "cannot look for tasks");
-        }
+        self.is_stale = true;
         self.tidy(folder);
         self.claim(folder, now)
     }
@@ -103,6 +104,7 @@ impl GeneralMind {
     /// Begins as many of the tasks it knows of as there are soldiers for.
     pub fn claim(&mut self, folder: &Folder, now: Timestamp) -> Vec<Start> {
         self.settle(folder, now);
+        self.look(folder);
         let mut starts = Vec::new();
         let mut seen: Option<Rank> = None;
         while self.running() < self.general.max_soldiers {
@@ -184,6 +186,17 @@ impl GeneralMind {
     #[must_use]
     pub fn running(&self) -> usize {
         self.held.values().filter(|held| matches!(held.state, State::Running)).count()
+    }
+
+    /// Looks for tasks, unless all soldiers are busy: then the look waits for the first that is not.
+    fn look(&mut self, folder: &Folder) {
+        if !self.is_stale || self.running() >= self.general.max_soldiers {
+            return;
+        }
+        match self.backlog.refresh(folder, &self.general.name) {
+            Ok(()) => self.is_stale = false,
+            Err(fault) => tracing::warn!(general = self.general.name, %fault, "cannot look for tasks"),
+        }
     }
 
     fn state_found(&self, task: &Document, now: Timestamp) -> State {

@@ -33,7 +33,7 @@ pub enum GeneralError {
     #[error("the general {0} hands its tasks to a coordinator: name one with --server or MUSTER_SERVER")]
     NoCoordinator(String),
     /// The coordinator's address is none.
-    #[error("the coordinator's address {0:?} is not a URL such as http://127.0.0.1:7700")]
+    #[error("the coordinator's address {0:?} is not a URL such as http://127.0.0.1:7400")]
     Address(String),
     /// Soldiers of an earlier life cannot be waited for.
     #[error("cannot wait for earlier soldiers at {}: {error}", path.display())]

@@ -98,7 +98,8 @@ impl GeneralMind {
     ) -> Result<Start, Fault> {
         let attempt = attempts.last_number();
         let directory = directory_of(folder, id).join(attempt.to_string());
-        folder.make_directory(&directory)?;
+        // Need not outlive a crash: the attempt does not either. So nobody waits for the disk.
+        std::fs::create_dir_all(&directory).map_err(|error| Fault::Io(directory.clone(), error))?;
         self.set_state(id, State::Running);
         let remote = attempts.last().and_then(|last| last.object(REMOTE)?.text("id"));
         let (task_path, result_path) = (folder.file(Place::TasksInProgress, id), directory.join(RESULT_FILE));
