@@ -32,15 +32,25 @@ impl Document {
 
     /// Reads an object.
     pub fn parse(bytes: &[u8]) -> Result<Self, DocumentError> {
+        Self::parse_as(bytes, |_| Ok(()))
+    }
+
+    /// Reads an object that something more is asked of.
+    pub(crate) fn parse_as<E: From<DocumentError>>(
+        bytes: &[u8],
+        check: impl FnOnce(&json::Value<'_>) -> Result<(), E>,
+    ) -> Result<Self, E> {
         if bytes.len() > HELD_BYTES_MAX {
-            return Err(DocumentError::TooLarge(bytes.len()));
+            return Err(DocumentError::TooLarge(bytes.len()).into());
         }
         let value = json::parse(bytes).map_err(|refused| DocumentError::Json(refused.to_string()))?;
-        let Kind::Object(object) = value.kind else { return Err(DocumentError::NotAnObject) };
+        let Kind::Object(object) = &value.kind else { return Err(DocumentError::NotAnObject.into()) };
         let mut entries: Vec<_> = object.entries().iter().collect();
         entries.sort_by_key(|entry| entry.value.span().start);
         let member = |entry: &&json::Entry<'_>| (entry.key.to_string(), entry.value.text().to_owned());
-        Ok(Self { members: entries.iter().map(member).collect() })
+        let members = entries.iter().map(member).collect();
+        check(&value)?;
+        Ok(Self { members })
     }
 
     /// Whether there is such a member, `null` included.

@@ -8,13 +8,12 @@ pub(crate) use sweep::{TEMPORARY_AGE_MAX, modified};
 pub(crate) use reject::sentence;
 
 use crate::{
-    Document, FILE_BYTES_MAX, HELD_BYTES_MAX, Id, Kind, Place,
+    Document, DocumentError, FILE_BYTES_MAX, HELD_BYTES_MAX, Id, Kind, Place,
     disk::{Disk, Fuse},
     layout::OTHERS,
     schema,
     sequence::Sequences,
 };
-use muster_proof::json;
 use rustix::fs::{Mode, OFlags};
 use std::{
     ffi::OsString,
@@ -250,10 +249,15 @@ impl Folder {
 
 /// Reads and checks what will be, or was, a file of this kind.
 pub(crate) fn validated(kind: Kind, bytes: &[u8]) -> Result<Document, Fault> {
-    let document = Document::parse(bytes).map_err(|error| Fault::Invalid(error.to_string()))?;
-    let value = json::parse(bytes).map_err(|refused| Fault::Invalid(refused.to_string()))?;
-    schema::check(kind, &value).map_err(|violation| Fault::Invalid(violation.to_string()))?;
-    Ok(document)
+    Document::parse_as(bytes, |value| {
+        schema::check(kind, value).map_err(|violation| Fault::Invalid(violation.to_string()))
+    })
+}
+
+impl From<DocumentError> for Fault {
+    fn from(error: DocumentError) -> Self {
+        Self::Invalid(error.to_string())
+    }
 }
 
 fn inner_id(kind: Kind, document: &Document) -> Option<String> {

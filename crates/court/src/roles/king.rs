@@ -47,7 +47,6 @@ impl King {
 
     /// Takes up what an earlier king left in the middle; once, before the first step.
     pub fn begin(&mut self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
-        folder.sweep(now)?;
         mend::live_files(folder)?;
         self.archive = Archive::of(folder)?;
         self.take_up_plans(folder, now)?;
@@ -78,6 +77,7 @@ pub async fn run(folder: Arc<Folder>, mut king: King, stop: CancellationToken) {
     let state = folder.path("state");
     let wake = Wake::on(&[&places[0], &places[1], &state], POLL);
     let mut has_begun = false;
+    let mut sweeps = tokio::time::interval(SWEEP);
     while !stop.is_cancelled() {
         let now = Clock.now();
         folder.beat(ROLE, now);
@@ -94,9 +94,19 @@ pub async fn run(folder: Arc<Folder>, mut king: King, stop: CancellationToken) {
         let limit = king.next_deadline().map(|at| wait_until(at, Clock.now()));
         tokio::select! {
             () = wake.wait(limit) => {}
+            _ = sweeps.tick() => sweep(Arc::clone(&folder)),
             () = stop.cancelled() => {}
         }
     }
+}
+
+/// Removes what dead writers left; on a thread of its own, because there may be years of files to look at.
+fn sweep(folder: Arc<Folder>) {
+    tokio::task::spawn_blocking(move || {
+        if let Err(error) = folder.sweep(Clock.now()) {
+            tracing::warn!(%error, "what dead writers left could not be removed");
+        }
+    });
 }
 
 /// How long to wait for a moment; a little at least, so that a clock that stands still costs nothing.
@@ -108,6 +118,7 @@ fn wait_until(at: Timestamp, now: Timestamp) -> Duration {
 pub const ROLE: &str = "king";
 /// How long a file may lie before it is looked at, should no notice come.
 const POLL: Duration = Duration::from_secs(10);
+const SWEEP: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests;
