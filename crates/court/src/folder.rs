@@ -228,6 +228,10 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(Fault::Gone(path.display().to_string()))
             }
+            // Whoever made it did not mean it for this court; nobody else's files wait for it.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(Fault::Invalid("its permissions keep this court from reading it".to_owned()))
+            }
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Err(Fault::Invalid(too_large())),
             Err(error) => Err(Fault::Io(path.into(), error)),
         }

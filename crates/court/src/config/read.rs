@@ -64,13 +64,15 @@ pub enum ConfigError {
 }
 
 impl Court {
-    /// Reads a court's configuration.
+    /// Reads a court's configuration. Every key is optional, and so is the file; but what is plainly another directory is
+    /// not made a court.
     pub fn read(home: &Path) -> Result<Self, ConfigError> {
         let path = home.join("court.toml");
-        if !path.exists() {
-            return Err(ConfigError::Missing(home.into()));
-        }
-        let settings: Settings = parse(&path)?;
+        let settings: Settings = match path.exists() {
+            true => parse(&path)?,
+            false if may_be_a_court(home) => Settings::default(),
+            false => return Err(ConfigError::Missing(home.into())),
+        };
         settings.check().map_err(|reason| ConfigError::Wrong { path, reason })?;
         let mut generals = BTreeMap::new();
         for path in general_files(home)? {
@@ -170,6 +172,12 @@ impl Chamberlain {
         }
         Ok(())
     }
+}
+
+/// Whether a directory without a `court.toml` has something of a court, or nothing at all.
+fn may_be_a_court(home: &Path) -> bool {
+    let is_begun = ["generals", "queue"].iter().any(|name| home.join(name).is_dir());
+    is_begun || fs::read_dir(home).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn read_general(path: &Path) -> Result<General, ConfigError> {

@@ -131,3 +131,16 @@ fn a_generals_name_is_an_id() {
     let refused = refusal(&[("court.toml", ""), ("generals/-rf x.toml", "command = ['x']")]);
     assert!(refused.contains("-rf x.toml"), "{refused}");
 }
+
+/// C0: every key is optional, and so is the file; but another directory is not made a court by a slip.
+#[test]
+fn a_court_may_have_no_file() {
+    let home = tempfile::tempdir().unwrap();
+    assert_eq!(Court::read(home.path()).unwrap(), Court::default());
+    std::fs::write(home.path().join("thesis.tex"), "").unwrap();
+    let refused = Court::read(home.path()).unwrap_err().to_string();
+    assert!(refused.contains("muster court init"), "{refused}");
+    assert!(Court::read(&home.path().join("nowhere")).is_err());
+    std::fs::create_dir(home.path().join("generals")).unwrap();
+    assert_eq!(Court::read(home.path()).unwrap(), Court::default());
+}

@@ -17,12 +17,10 @@ impl King {
     ///
     /// Tasks in progress are few, results of all times are many: so the tasks are gone through, not the results.
     pub(super) fn close_tasks(&self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
-        for id in folder.ids(Place::TasksInProgress)? {
-            if folder.has(Place::Results, &id) {
-                self.close(Ground { folder, now }, &id)?;
-            }
-        }
-        Ok(())
+        let ids = folder.ids(Place::TasksInProgress)?.into_iter();
+        let ended = ids.filter(|id| folder.has(Place::Results, id));
+        // One that cannot be ended now does not hold up the others.
+        ended.map(|id| self.close(Ground { folder, now }, &id)).fold(Ok(()), Result::and)
     }
 
     fn close(&self, ground: Ground<'_>, id: &Id) -> Result<(), Fault> {

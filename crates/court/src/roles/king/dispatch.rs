@@ -27,9 +27,8 @@ impl King {
     ) -> Result<bool, Fault> {
         self.line.look(folder)?;
         let events = self.line.admitted(colour);
-        for id in events.iter().take(AT_ONCE) {
-            self.deal_with(folder, id, now)?;
-        }
+        let dealt = events.iter().take(AT_ONCE).map(|id| self.deal_with(folder, id, now));
+        dealt.fold(Ok(()), Result::and)?;
         Ok(events.len() > AT_ONCE)
     }
 
