@@ -146,7 +146,7 @@ impl Schedules {
         self.records.values().cloned().map(|record| Change::Schedule(record.into()))
     }
 
-    /// 14: a schedule waits for the slot it says, and for none that it fired.
+    /// 15: a schedule waits for the slot it says, and for none that it fired.
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
         let waiting = self.records.values().filter_map(|record| Some((record.draft.next_at?, record.id)));
         if !waiting.collect::<BTreeSet<_>>().eq(&self.due) {
