@@ -159,11 +159,15 @@ pub enum Mutant {
     AnothersResultTaken,
     /// A worker of the pool never becomes offline (P5).
     PoolSilenceIgnored,
+    /// A slot that was dealt with is fired again (Q17).
+    SlotFiredAgain,
+    /// That a slot was fired is not given to the store (Q17).
+    SlotNotWritten,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 78] = [
+    pub const ALL: [Self; 80] = [
         Self::FenceNotChecked,
         Self::SlotFreedTwice,
         Self::ReportForgotten,
@@ -242,5 +246,7 @@ impl Mutant {
         Self::HashNotVerified,
         Self::AnothersResultTaken,
         Self::PoolSilenceIgnored,
+        Self::SlotFiredAgain,
+        Self::SlotNotWritten,
     ];
 }

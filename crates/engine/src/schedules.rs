@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::{
-    Context,
+    Context, Mutant,
     decide::{Decided, Decision, submit},
     state::State,
 };
@@ -85,6 +85,7 @@ fn fire(
 ) -> Decided {
     let record = known(state, schedule)?;
     let fresh = record.draft.next_at.is_some_and(|next| next <= slot);
+    let fresh = fresh || state.has_bug(Mutant::SlotFiredAgain);
     let onward = next_at.is_none_or(|next| next > slot);
     if !fresh || !onward || slot > context.now {
         return Err(Rejection::Schedules(ScheduleRejection::SlotTaken));

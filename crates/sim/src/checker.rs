@@ -5,6 +5,7 @@
 
 mod agent;
 mod answer;
+mod calendar;
 mod feed;
 mod frames;
 mod grant;
@@ -135,6 +136,7 @@ impl Checker {
         for change in &batch.changes {
             self.mirror.write(change, &mut before)?;
         }
+        calendar::check(&self.mirror, &batch.changes, scene)?;
         for change in &batch.changes {
             if let Change::Log(log) = change {
                 self.check_timeout(log, &before)?;
@@ -182,8 +184,12 @@ impl Checker {
 
     /// Whether no run is open, no row live, no lane held, and no node has anything left to say of a run.
     pub(crate) fn is_quiet(&self) -> bool {
-        let Mirror { running, jobs, shares, stops, .. } = &self.mirror;
-        running.is_empty() && shares.is_empty() && stops.is_empty() && jobs.values().all(|job| !job.open)
+        let Mirror { running, jobs, shares, stops, calendar, .. } = &self.mirror;
+        let free = calendar.standing.is_empty();
+        free && running.is_empty()
+            && shares.is_empty()
+            && stops.is_empty()
+            && jobs.values().all(|job| !job.open)
     }
 
     /// The last look, once all is quiet.
@@ -222,6 +228,11 @@ impl Checker {
         }
     }
 
+    /// How many runs were made by the calendar.
+    pub(crate) fn calendar_runs(&self) -> usize {
+        self.mirror.calendar.runs()
+    }
+
     /// What operators see.
     pub(crate) fn fleet(&self) -> Fleet<'_> {
         let failed = self.mirror.lanes.values().filter(|lane| lane.failed);
@@ -230,6 +241,7 @@ impl Checker {
             lanes: self.mirror.lanes.keys().collect(),
             failed: failed.map(|lane| &lane.id).collect(),
             running: self.mirror.running.iter().copied().collect(),
+            schedules: self.mirror.calendar.standing.keys().copied().collect(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Clients that submit and cancel runs, and operators who turn the knobs.
 
+mod calendar;
 mod operate;
 mod submit;
 
@@ -109,6 +110,7 @@ pub(crate) struct Fleet<'a> {
     pub(crate) lanes: Vec<&'a Name>,
     pub(crate) failed: Vec<&'a Name>,
     pub(crate) running: Vec<muster_model::TaskId>,
+    pub(crate) schedules: Vec<muster_model::ScheduleId>,
 }
 
 /// One of the labels in use.

@@ -51,6 +51,8 @@ pub(crate) struct Plan {
     pub(crate) fault_every: Millis,
     /// In a thousand: timers at which the coordinator stands still for a moment.
     pub(crate) stalls: u32,
+    /// Whether people have runs submitted by the calendar.
+    pub(crate) schedules: bool,
     /// Sessions of frames, where there are any.
     pub(crate) frames: Option<FramePlan>,
     /// The pool, where there is one.
@@ -79,6 +81,7 @@ impl Plan {
             task_timeout: Millis(dice.between(4_000, 90_000)),
             fault_every: Millis(dice.between(1_000, 12_000)),
             stalls: 0,
+            schedules: false,
             frames: None,
             pool: None,
         }
@@ -95,6 +98,11 @@ impl Plan {
             (self.nodes, self.jobs) = (0, 0);
         }
         self
+    }
+
+    /// Every tenth world has a calendar; the others are as they were without.
+    pub(crate) fn with_schedules(self, seed: u64) -> Self {
+        Self { schedules: seed % 10 == 4 && self.nodes > 0, ..self }
     }
 
     /// Every third world has a pool, mostly in the place of everything else.
@@ -132,6 +140,7 @@ impl Plan {
             task_timeout: Millis::from_secs(180),
             fault_every: Millis::from_secs(1),
             stalls: 0,
+            schedules: false,
             frames: None,
             pool: None,
         }

@@ -30,7 +30,10 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) fn new(seed: u64, trace: usize) -> Self {
         let mut dice = Dice::new(seed);
-        let plan = Plan::draw(&mut dice).with_sessions(seed, &mut dice).with_pool(seed, &mut dice);
+        let plan = Plan::draw(&mut dice)
+            .with_sessions(seed, &mut dice)
+            .with_pool(seed, &mut dice)
+            .with_schedules(seed);
         Self::of(plan, dice, trace)
     }
 

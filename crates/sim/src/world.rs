@@ -195,7 +195,7 @@ impl World {
             + settings.offline_grace.0
             + settings.dropout_pause.0
             + 120_000;
-        let rounds = self.clients.orders() + self.farm.director.orders();
+        let rounds = self.clients.orders() + self.farm.director.orders() + 2 * self.checker.calendar_runs();
         let rounds = i64::try_from(rounds).unwrap_or(1) + 2;
         let jobs = i64::try_from(self.pool.patron.jobs()).unwrap_or(1);
         let pool = (settings.pool.lease.0 + 60_000) * jobs;

@@ -53,7 +53,13 @@ impl State {
             // Made so where they are decided: one step of a command may depend on the one before.
             Event::Pool(_) => {}
             Event::Accounts(event) => self.accounts.apply(event),
-            Event::Schedules(event) => self.schedules.apply(event),
+            Event::Schedules(event) => {
+                self.schedules.apply(event);
+                let fired = matches!(event, muster_model::ScheduleEvent::Fired { .. });
+                if fired && self.has_bug(crate::Mutant::SlotNotWritten) {
+                    self.schedules.take_changes();
+                }
+            }
             Event::AlertRaised(alert) => self.dirty.history.push(Change::Alert(alert.clone())),
         }
     }

@@ -1,6 +1,6 @@
 //! The rows as the store was told them.
 
-use super::{Verdict, ensure};
+use super::{Verdict, calendar::Calendar, ensure};
 use muster_model::{
     AlertRecord, Change, Digest, JobId, JobRecord, LaneRecord, Name, Recorded, ReportId, SubmissionKey,
     TaskId, TaskRecord, TaskStatus, WorkerRecord,
@@ -25,6 +25,7 @@ pub(super) struct Mirror {
     pub(super) shares: BTreeSet<(Name, JobId)>,
     /// Tasks that a worker is told to stop.
     pub(super) stops: BTreeSet<(Name, TaskId)>,
+    pub(super) calendar: Calendar,
 }
 
 /// The rows a batch changed, as they were before it.
@@ -64,6 +65,8 @@ impl Mirror {
             Change::ShareGone { worker, job } => drop(self.shares.remove(&(worker.clone(), *job))),
             Change::Stop { worker, task, gone: false } => drop(self.stops.insert((worker.clone(), *task))),
             Change::Stop { worker, task, gone: true } => drop(self.stops.remove(&(worker.clone(), *task))),
+            Change::Schedule(schedule) => self.calendar.write(schedule)?,
+            Change::ScheduleGone(id) => drop(self.calendar.standing.remove(id)),
             Change::Alert(alert) => self.alerts.push(alert.clone()),
             _ => {}
         }

@@ -7,6 +7,9 @@ use muster_model::{Command, Millis, Name};
 impl Clients {
     /// Does one thing, drawn by chance.
     pub(super) fn operate(&mut self, scene: &mut Scene, fleet: &Fleet<'_>) {
+        if scene.plan.schedules && scene.dice.chance(300) {
+            return self.keep_calendar(scene, fleet);
+        }
         let worker = scene.dice.pick(&fleet.workers).map(|name| (*name).clone());
         let lane = scene.dice.pick(&fleet.lanes).map(|name| (*name).clone());
         let command = match (scene.dice.below(20), worker, lane) {
@@ -40,6 +43,7 @@ impl Clients {
             scene.ask(Sender::Client, Command::Resume { worker: worker.clone() }, None);
             scene.ask(Sender::Client, Command::SetCap { worker, cap }, None);
         }
+        self.clear_calendar(scene, fleet);
     }
 
     /// A long world needs more runs than it was planned with.

@@ -32,6 +32,11 @@ impl Order {
         })
     }
 
+    /// What is submitted, by whomever.
+    pub(super) fn into_submission(self) -> Submission {
+        self.0
+    }
+
     pub(super) fn has_key(&self) -> bool {
         self.0.key.is_some()
     }
