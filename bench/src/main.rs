@@ -4,6 +4,7 @@ mod agent;
 mod callbacks;
 mod connection;
 mod cost;
+mod court;
 mod engine;
 mod fleet;
 mod handover;
@@ -61,6 +62,12 @@ enum What {
     Proof,
     /// Durable jobs per second through the pool, one by one and in batches, beside Redis streams.
     Pool,
+    /// From an event's file to its soldier, with and without a long history, and events per second.
+    Court {
+        /// Only notes when it started, as the soldier of a measured court.
+        #[arg(long, hide = true)]
+        soldier: bool,
+    },
     /// Everything.
     All,
 }
@@ -77,6 +84,7 @@ fn main() {
         What::Merge { one } => merge::measure(one.as_deref()),
         What::Proof => proof::measure(),
         What::Pool => pool::measure(),
+        What::Court { soldier } => court::measure(soldier),
         What::All => {
             engine::measure(None, None);
             callbacks::measure();
@@ -88,6 +96,7 @@ fn main() {
             merge::measure(None);
             proof::measure();
             pool::measure();
+            court::measure(false);
         }
     }
 }

@@ -10,10 +10,14 @@ pub(crate) fn now() -> Instant {
 }
 
 /// The present time, for data that a server will look at.
-#[allow(clippy::disallowed_methods, reason = "measuring is what this crate is for")]
 pub(crate) fn wall_clock() -> Timestamp {
-    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+    Timestamp(i64::try_from(since_epoch().as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The present time, on the one clock that two processes share.
+#[allow(clippy::disallowed_methods, reason = "measuring is what this crate is for")]
+pub(crate) fn since_epoch() -> Duration {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// How long something keeps this thread's core busy; what else the machine does is not counted.
