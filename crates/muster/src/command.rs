@@ -67,7 +67,7 @@ enum Command {
     Gateway(gateway::Gateway),
     /// Run roles that pass events, tasks and messages as files, on one host
     Court(court::Court),
-    /// Show everything at work: a server, three PCs with simulated devices, runs
+    /// Show everything at work: a server, three PCs with simulated devices, runs, frames, jobs, and a court that has some of it done
     Demo(demo::Demo),
     /// Live through simulated worlds full of faults and check every step
     Simulate(simulate::Simulate),

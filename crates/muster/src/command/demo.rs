@@ -1,10 +1,11 @@
 //! `muster demo`: the real server on a store that is thrown away, three real agents with simulated devices, three real
-//! simulation workers and four real workers of a pool, each a process of its own, and runs, sessions and jobs that flow
-//! through the real HTTP API (I2).
+//! simulation workers, four real workers of a pool and a real court, each a process of its own, and runs, sessions and
+//! jobs that flow through the real HTTP API, some of them on the court's behalf (I2).
 
 mod agent;
 mod check;
 mod conductor;
+mod court;
 mod farm;
 mod fleet;
 mod footage;
@@ -27,9 +28,10 @@ use crate::{
     failure::{Exit, Failure},
     logging, output,
 };
-use check::{Evidence, Finding, FrameEvidence, PoolEvidence};
+use check::{CourtEvidence, Evidence, Finding, FrameEvidence, PoolEvidence};
 use clap::Args;
 use conductor::{Cast, Conductor, Performance};
+use court::{Court, CourtRest, GENERALS};
 use farm::{Farm, FarmRest};
 use fleet::{Fleet, Rest};
 use footage::Footage;
@@ -38,8 +40,8 @@ use paint::Paint;
 use plan::{DEVICES_PER_PC, PCS, Plan};
 use pool::{MEMBERS, Pool, PoolRest};
 use server::Server;
-use std::{io::IsTerminal, time::Duration};
-use summary::{FrameSummary, PoolSummary, Summary};
+use std::{collections::BTreeSet, io::IsTerminal, time::Duration};
+use summary::{CourtSummary, FrameSummary, PoolSummary, Summary};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{oneshot, watch},
@@ -53,7 +55,7 @@ pub(crate) struct Demo {
     /// Go on for so many seconds, then cancel what is open and close
     #[arg(long, value_name = "S", value_parser = seconds)]
     duration: Option<Duration>,
-    /// End when each planned run, the session of frames and the jobs of the pool have ended once
+    /// End when each planned run, the session of frames, the jobs of the pool and the events of the court have ended once
     #[arg(long)]
     exit_when_done: bool,
     /// Where to listen; port 0 takes a free one
@@ -73,6 +75,8 @@ struct Played {
     farm_rest: FarmRest,
     pool: Pool,
     pool_rest: PoolRest,
+    court: Court,
+    court_rest: CourtRest,
     callbacks: u64,
     elapsed: Duration,
 }
@@ -83,8 +87,30 @@ impl Played {
         let (sessions, losses) = (farm.sessions(), farm.losses());
         let frames = FrameEvidence { sessions, losses, ledger, footage, rest: farm_rest };
         let (jobs, losses) = (self.pool.jobs(), self.pool.losses());
-        let pool = PoolEvidence { jobs, losses, ledger: &ledger.pool, rest: &self.pool_rest };
-        Evidence { plan: PLAN, runs, ledger, crashes: fleet.crashes(), rest, returned, frames, pool }
+        let court = self.court_evidence(ledger);
+        let others = court.count_of("job") as u64;
+        let pool = PoolEvidence { jobs, losses, ledger: &ledger.pool, rest: &self.pool_rest, others };
+        Evidence { plan: PLAN, runs, ledger, crashes: fleet.crashes(), rest, returned, frames, pool, court }
+    }
+
+    fn court_evidence(&self, ledger: &Ledger) -> CourtEvidence<'_> {
+        let Self { court, court_rest: rest, .. } = self;
+        let (errands, losses, was_spared) = (court.errands(), court.losses(), court.was_spared());
+        CourtEvidence { errands, losses, was_spared, rest, others: self.handed_in_by_others(ledger) }
+    }
+
+    /// What the server has that the demo did not hand in itself.
+    fn handed_in_by_others(&self, ledger: &Ledger) -> BTreeSet<(String, String)> {
+        let runs: BTreeSet<&String> = self.performance.runs.iter().map(|run| &run.id).collect();
+        let sessions: BTreeSet<&String> = self.farm.sessions().iter().map(|session| &session.id).collect();
+        let jobs: BTreeSet<u64> = self.pool.jobs().iter().map(|job| job.id).collect();
+        let of = |kind: &str, id: String| (kind.to_owned(), id);
+        let runs = ledger.runs.keys().filter(|id| !runs.contains(id)).map(|id| of("run", id.clone()));
+        let sessions = ledger.sessions.keys().filter(|id| !sessions.contains(id));
+        let sessions = sessions.map(|id| of("session", id.clone()));
+        let jobs =
+            ledger.pool.ends.keys().filter(|id| !jobs.contains(id)).map(|id| of("job", id.to_string()));
+        runs.chain(sessions).chain(jobs).collect()
     }
 
     fn summary<'a>(&'a self, server: &'a str, ledger: &'a Ledger, findings: &'a [Finding]) -> Summary<'a> {
@@ -92,7 +118,8 @@ impl Played {
         let (seed, callbacks, elapsed) = (PLAN.seed, self.callbacks, self.elapsed);
         let frames = FrameSummary { farm, ledger };
         let pool = PoolSummary { pool: &self.pool, ledger: &ledger.pool };
-        Summary { server, seed, runs, fleet, ledger, frames, pool, findings, callbacks, elapsed }
+        let court = CourtSummary { court: &self.court, rest: &self.court_rest };
+        Summary { server, seed, runs, fleet, ledger, frames, pool, court, findings, callbacks, elapsed }
     }
 }
 
@@ -135,16 +162,30 @@ impl Demo {
     /// Everything that moves.
     async fn play(&self, server: &Server, stop: watch::Receiver<bool>) -> Result<Played, Failure> {
         let (mut fleet, mut farm) = (Fleet::start(server).await?, Farm::start(server).await?);
-        let mut pool = Pool::start(server).await?;
+        let (mut pool, mut court) = (Pool::start(server).await?, Court::start(server).await?);
         let began = Instant::now();
         let mut view = View::new(server.slots, PCS.len());
-        let cast = Cast { fleet: &mut fleet, farm: &mut farm, pool: &mut pool, view: &mut view };
+        let cast =
+            Cast { fleet: &mut fleet, farm: &mut farm, pool: &mut pool, court: &mut court, view: &mut view };
         let performance = self.conduct(Conductor::new(PLAN, server, cast, stop)).await?;
+        let court_rest = court.finish().await?;
         let rest = fleet.finish(server).await?;
         let (callbacks, elapsed) = (server.callbacks(), began.elapsed());
         let (farm_rest, pool_rest) = (farm.finish(server).await?, pool.finish().await?);
         view.close();
-        Ok(Played { performance, fleet, rest, farm, farm_rest, pool, pool_rest, callbacks, elapsed })
+        Ok(Played {
+            performance,
+            fleet,
+            rest,
+            farm,
+            farm_rest,
+            pool,
+            pool_rest,
+            court,
+            court_rest,
+            callbacks,
+            elapsed,
+        })
     }
 
     /// Plays rounds until there has been enough.
@@ -206,6 +247,10 @@ impl Demo {
             format!(
                 "             {} real pool workers of different owners, one of which lies about its results",
                 MEMBERS.len()
+            ),
+            format!(
+                "             a real court with {} generals, whose tasks are runs, sessions, jobs and programs",
+                GENERALS.len()
             ),
             String::new(),
             format!("  API    {}", paint.accent(url)),

@@ -34,7 +34,7 @@ impl Agent {
         let spool = directory.join(pc);
         let orders = Orders {
             args: arguments(pc, server, &spool),
-            secret: ("NODE_AGENT_SHARED_SECRET", server.node_secret.clone()),
+            secrets: vec![("NODE_AGENT_SHARED_SECRET", server.node_secret.clone())],
             lock: directory.join(format!("{pc}.lock")),
             log: directory.join(format!("{pc}.log")),
             greeting: Some("status on "),

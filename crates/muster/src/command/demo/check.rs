@@ -1,5 +1,6 @@
 //! Compares the server's tables with the plan and with what became of the agents: nothing lost, nothing doubled.
 
+mod court;
 mod frames;
 mod pool;
 mod rows;
@@ -12,6 +13,7 @@ use super::{
     paint::grouped,
     plan::Plan,
 };
+pub(super) use court::CourtEvidence;
 pub(super) use frames::FrameEvidence;
 pub(super) use pool::PoolEvidence;
 use rows::{Comparison, Trails};
@@ -34,6 +36,7 @@ pub(super) struct Evidence<'a> {
     pub(super) returned: &'a [String],
     pub(super) frames: FrameEvidence<'a>,
     pub(super) pool: PoolEvidence<'a>,
+    pub(super) court: CourtEvidence<'a>,
 }
 
 impl Evidence<'_> {
@@ -53,6 +56,7 @@ impl Evidence<'_> {
         ];
         findings.extend(self.frames.findings());
         findings.extend(self.pool.findings());
+        findings.extend(self.court.findings());
         findings
     }
 
@@ -76,7 +80,7 @@ impl Evidence<'_> {
         let wrong = self.runs.iter().find(|run| ended(run) != wanted(run));
         let cancelled = self.runs.iter().filter(|run| run.is_cancelled).count();
         match wrong {
-            None if self.runs.len() == self.ledger.runs.len() => good(format!(
+            None if self.runs.len() + self.court.count_of("run") == self.ledger.runs.len() => good(format!(
                 "{} runs: {} success, {cancelled} cancelled on request",
                 self.runs.len(),
                 self.runs.len() - cancelled

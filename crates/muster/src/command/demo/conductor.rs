@@ -1,7 +1,8 @@
 //! Plays the script: submits the runs of each act, watches them, cancels one, returns devices to service; and beside all
-//! acts of a round, a session of frames and the jobs of the pool.
+//! acts of a round, a session of frames, the jobs of the pool and the events of the court.
 
 use super::{
+    court::Court,
     farm::Farm,
     fleet::Fleet,
     plan::{Device, PCS, Plan, ROUND, RunPlan, Twist},
@@ -55,6 +56,7 @@ pub(super) struct Cast<'a> {
     pub(super) fleet: &'a mut Fleet,
     pub(super) farm: &'a mut Farm,
     pub(super) pool: &'a mut Pool,
+    pub(super) court: &'a mut Court,
     pub(super) view: &'a mut View,
 }
 
@@ -166,6 +168,7 @@ impl<'a> Conductor<'a> {
         }
         self.cast.farm.submit().await?;
         self.cast.pool.submit().await?;
+        self.cast.court.submit()?;
         self.play_acts().await?;
         self.see_rest_through().await
     }
@@ -212,9 +215,9 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Watches what is left of the session and of the pool's jobs when all runs are over.
+    /// Watches what is left of the session, of the pool's jobs and of the court's events when all runs are over.
     async fn see_rest_through(&mut self) -> Result<(), Failure> {
-        while !self.cast.farm.is_done() || !self.cast.pool.is_done() {
+        while !self.cast.farm.is_done() || !self.cast.pool.is_done() || !self.cast.court.is_done() {
             self.look(self.done.runs.len()).await?;
             tokio::time::sleep(BETWEEN_LOOKS).await;
         }
@@ -224,9 +227,14 @@ impl<'a> Conductor<'a> {
     /// Looks at everything once, from that run on.
     async fn look(&mut self, first: usize) -> Result<(), Failure> {
         let is_stopping = self.is_stopping();
-        let Cast { fleet, farm, pool, .. } = &mut self.cast;
+        let Cast { fleet, farm, pool, court, .. } = &mut self.cast;
         // Side by side: whoever is to be killed in the middle of something is not seen in the middle of it for long.
-        tokio::try_join!(fleet.look(), farm.look(is_stopping), pool.look(is_stopping))?;
+        tokio::try_join!(
+            fleet.look(),
+            farm.look(is_stopping),
+            pool.look(is_stopping),
+            court.look(is_stopping)
+        )?;
         for place in first..self.done.runs.len() {
             self.follow(place).await?;
         }
@@ -236,6 +244,7 @@ impl<'a> Conductor<'a> {
             agents: self.cast.fleet.agents(),
             farm: self.cast.farm,
             pool: self.cast.pool,
+            court: self.cast.court,
             callbacks: self.server.callbacks(),
             elapsed: self.began.elapsed(),
         });

@@ -1,4 +1,4 @@
-//! One life of an agent or a worker: a process of this binary, and the guard above it.
+//! One life of an agent, a worker or the court: a process of this binary, and the guard above it.
 //!
 //! The guard is what agents put above programs of theirs: it kills all that is under it when the demo lets go of it, and
 //! so also when the demo is killed itself.
@@ -21,8 +21,8 @@ use tokio::{
 /// What a process is started with.
 pub(super) struct Orders {
     pub(super) args: Vec<String>,
-    /// The variable that hands it its secret, and the secret.
-    pub(super) secret: (&'static str, String),
+    /// The variables that hand it its secrets, and the secrets.
+    pub(super) secrets: Vec<(&'static str, String)>,
     pub(super) lock: PathBuf,
     pub(super) log: PathBuf,
     /// How the line begins that it prints when it is up, if it prints one.
@@ -86,8 +86,11 @@ fn command(orders: &Orders) -> io::Result<Command> {
     let mut command = Command::new(OWN_BINARY);
     command.arg0("muster").args(["guard", "--lock"]).arg(&orders.lock).args(["--", OWN_BINARY]);
     command.args(&orders.args);
-    // The secret stands where others cannot read it; of the demo's own environment nothing may change the demo.
-    command.env_clear().envs(base_environment()).env(orders.secret.0, &orders.secret.1);
+    // Secrets stand where others cannot read them; of the demo's own environment nothing may change the demo.
+    command
+        .env_clear()
+        .envs(base_environment())
+        .envs(orders.secrets.iter().map(|(name, value)| (name, value)));
     let stdout = if orders.greeting.is_some() { Stdio::piped() } else { Stdio::null() };
     command.stdin(Stdio::piped()).stdout(stdout).stderr(log);
     // Ctrl-C at a terminal is for the demo, which stops everybody in its own order.

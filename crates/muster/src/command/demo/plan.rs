@@ -266,7 +266,7 @@ pub(super) const STEPS: [&str; 5] = ["PREFLIGHT", "BOOTSTRAP", "LOGIN_FLOW", "SC
 
 /// So that agents have something to do at all times, and a small machine is not busy with nothing but callbacks.
 const STEP_MS: u64 = 40;
-const WORKFLOW: &str = "login_settings_screenshot_v1";
+pub(super) const WORKFLOW: &str = "login_settings_screenshot_v1";
 const MAIN: &str = "default";
 const NIGHTLY: &str = "nightly";
 

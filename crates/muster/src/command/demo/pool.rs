@@ -10,7 +10,7 @@ mod person;
 mod round;
 
 pub(super) use job::{Job, JobPlan, Kind};
-pub(super) use member::{MEMBERS, Member};
+pub(super) use member::{BUILT_IN, MEMBERS, Member};
 
 use super::{ledger, server::Server};
 use crate::{

@@ -1,4 +1,4 @@
-//! An agent or a worker, over all its lives: killed, and started again as it was.
+//! An agent, a worker or the court, over all its lives: killed, and started again as it was.
 
 use super::life::{Life, Orders};
 use crate::failure::Failure;

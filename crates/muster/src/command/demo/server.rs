@@ -27,7 +27,7 @@ pub(super) struct Server {
     pub(super) slots: usize,
     /// Where sessions write.
     pub(super) output: PathBuf,
-    admin_token: String,
+    pub(super) admin_token: String,
     directory: TempDir,
     door: Door,
     coordinator: Coordinator,

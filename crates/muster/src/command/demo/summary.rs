@@ -1,8 +1,10 @@
 //! How the demo closes: what each run and each node did, and what the check found.
 
+mod court;
 mod frames;
 mod pool;
 
+pub(super) use court::CourtSummary;
 pub(super) use frames::FrameSummary;
 pub(super) use pool::PoolSummary;
 
@@ -27,6 +29,7 @@ pub(super) struct Summary<'a> {
     pub(super) ledger: &'a Ledger,
     pub(super) frames: FrameSummary<'a>,
     pub(super) pool: PoolSummary<'a>,
+    pub(super) court: CourtSummary<'a>,
     pub(super) findings: &'a [Finding],
     /// Callbacks that the server took, heartbeats and repeats included.
     pub(super) callbacks: u64,
@@ -57,6 +60,7 @@ impl Summary<'_> {
             self.frames.worker_table(is_terminal),
             self.pool.job_table(is_terminal),
             self.pool.worker_table(is_terminal),
+            self.court.table(is_terminal),
         ];
         for table in tables {
             // Writing to a string cannot fail.
@@ -88,6 +92,7 @@ impl Summary<'_> {
             "sessions": self.frames.sessions(),
             "workers": self.frames.workers(),
             "pool": self.pool.document(),
+            "court": self.court.document(),
             "totals": {
                 "callbacks": self.callbacks,
                 "callbacks_per_s": self.callbacks_per_s(),

@@ -1,15 +1,18 @@
 //! The demo while it runs: bars on a terminal, a line now and then anywhere else.
 
+mod court;
 mod frames;
 mod pool;
 
 use super::{
     agent::Agent,
     conductor::{Counts, Performed},
+    court::Court,
     farm::Farm,
     paint::{Paint, grouped},
     pool::Pool,
 };
+use court::{court_line, court_words};
 use frames::{session_line, session_words};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pool::{BANNED, pool_line, pool_words};
@@ -31,7 +34,9 @@ pub(super) struct View {
     sessions_told: usize,
     /// How many rounds' ends of the pool were told.
     rounds_told: usize,
-    /// Agents and workers that were told to be down.
+    /// Whether the end of the court's events was told.
+    is_court_told: bool,
+    /// Agents and workers that were told to be down, and the court.
     down: BTreeSet<&'static str>,
     /// Workers of the pool that were told to be shut out.
     banned: BTreeSet<&'static str>,
@@ -46,6 +51,7 @@ pub(super) struct Scene<'a> {
     pub(super) agents: &'a [Agent],
     pub(super) farm: &'a Farm,
     pub(super) pool: &'a Pool,
+    pub(super) court: &'a Court,
     /// Callbacks that the server has taken.
     pub(super) callbacks: u64,
     pub(super) elapsed: Duration,
@@ -60,6 +66,7 @@ struct Stage {
     nodes: Vec<ProgressBar>,
     session: ProgressBar,
     pool: ProgressBar,
+    court: ProgressBar,
     total: ProgressBar,
 }
 
@@ -79,6 +86,7 @@ impl View {
             told: BTreeSet::new(),
             sessions_told: 0,
             rounds_told: 0,
+            is_court_told: false,
             down: BTreeSet::new(),
             banned: BTreeSet::new(),
             spoke_at: Duration::ZERO,
@@ -121,6 +129,7 @@ impl View {
         }
         stage.session.set_message(session_line(self.paint, scene.farm));
         stage.pool.set_message(pool_line(self.paint, scene.pool));
+        stage.court.set_message(court_line(self.paint, scene.court));
         stage.space.tick();
         stage.total.set_message(total_line(self.paint, scene, rate));
     }
@@ -141,6 +150,9 @@ impl View {
             eprintln!("{at:>5.1} s  session {}: {}", session.id, session_words(session));
         }
         self.speak_of_pool(scene);
+        if scene.court.took().is_some() && !std::mem::replace(&mut self.is_court_told, true) {
+            eprintln!("{at:>5.1} s  court: {}", court_words(scene.court).trim_start());
+        }
         self.speak_of_crashes(scene);
         if scene.elapsed.saturating_sub(self.spoke_at) >= BETWEEN_LINES {
             self.spoke_at = scene.elapsed;
@@ -179,7 +191,8 @@ impl View {
         let workers = workers.map(|worker| (worker.plan.id, worker.down_since().is_some()));
         let members = scene.pool.members().iter();
         let members = members.map(|member| (member.plan.name, member.down_since().is_some()));
-        for (name, is_down) in agents.chain(workers).chain(members) {
+        let court = [("the court", scene.court.down_since().is_some())];
+        for (name, is_down) in agents.chain(workers).chain(members).chain(court) {
             if is_down && self.down.insert(name) {
                 eprintln!("{at:>5.1} s  {name}: {KILLED}");
             } else if !is_down && self.down.remove(name) {
@@ -202,8 +215,8 @@ impl Stage {
         let line = || all.add(ProgressBar::new_spinner().with_style(style("  {msg}")));
         let space = line();
         let nodes = std::iter::repeat_with(line).take(nodes).collect();
-        let (session, pool, total) = (line(), line(), line());
-        Self { all, runs: BTreeMap::new(), space, nodes, session, pool, total }
+        let [session, pool, court, total] = std::array::from_fn(|_| line());
+        Self { all, runs: BTreeMap::new(), space, nodes, session, pool, court, total }
     }
 
     fn show_run(&mut self, run: &Performed, paint: Paint) {

@@ -35,7 +35,7 @@ impl Worker {
         std::fs::create_dir_all(&directory)?;
         let orders = Orders {
             args: arguments(plan, server),
-            secret: ("MUSTER_ENROL_SECRET", server.enrol_secret.clone()),
+            secrets: vec![("MUSTER_ENROL_SECRET", server.enrol_secret.clone())],
             lock: directory.join(format!("{}.lock", plan.id)),
             log: directory.join(format!("{}.log", plan.id)),
             greeting: None,

@@ -21,6 +21,8 @@ pub(in super::super) struct PoolEvidence<'a> {
     pub(in super::super) losses: &'a [PoolLoss],
     pub(in super::super) ledger: &'a PoolLedger,
     pub(in super::super) rest: &'a PoolRest,
+    /// How many jobs others submitted.
+    pub(in super::super) others: u64,
 }
 
 impl PoolEvidence<'_> {
@@ -39,8 +41,8 @@ impl PoolEvidence<'_> {
 
     /// P8, P13, P18: each job ended as planned, after as many attempts, with the right result.
     fn jobs_as_planned(&self) -> Result<String, String> {
-        let (submitted, kept) = (self.jobs.len() as u64, self.ledger.jobs);
-        if submitted != kept || kept != self.ledger.ends.len() as u64 {
+        let (submitted, kept) = (self.jobs.len() as u64, self.ledger.jobs.saturating_sub(self.others));
+        if submitted != kept || self.ledger.jobs != self.ledger.ends.len() as u64 {
             return Err(format!(
                 "{submitted} jobs submitted to the pool, {kept} kept, {} ended",
                 self.ledger.ends.len()

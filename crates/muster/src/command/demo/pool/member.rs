@@ -60,7 +60,7 @@ impl Member {
         let (spool, key) = (file(""), file(".key"));
         let orders = Orders {
             args: arguments(plan, server, (&spool, &key)),
-            secret: ("MUSTER_PASSWORD", owner.password.clone()),
+            secrets: vec![("MUSTER_PASSWORD", owner.password.clone())],
             lock: file(".lock"),
             log: file(".log"),
             greeting: None,
@@ -208,7 +208,7 @@ pub(in super::super) static MEMBERS: [MemberPlan; 4] = [
 ];
 
 /// The region of workers with the built-in handler.
-pub(super) const BUILT_IN: &str = "eu";
+pub(in super::super) const BUILT_IN: &str = "eu";
 /// The region of workers that run a program.
 pub(super) const PROGRAMS: &str = "us";
 /// Who is killed; the only one with a disk worth mentioning.

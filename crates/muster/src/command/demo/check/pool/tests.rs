@@ -79,7 +79,7 @@ impl Story {
 
     fn findings(&self) -> Vec<Finding> {
         let Self { jobs, losses, ledger, rest } = self;
-        PoolEvidence { jobs, losses, ledger, rest }.findings()
+        PoolEvidence { jobs, losses, ledger, rest, others: 0 }.findings()
     }
 
     /// What is wrong after something was changed.
