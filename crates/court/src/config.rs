@@ -5,7 +5,7 @@ mod read;
 mod tokens;
 
 pub use general::{Executor, General, Missed, Schedule};
-pub use read::{ConfigError, Court};
+pub use read::{ConfigError, Court, check_channel};
 pub use tokens::{Tokens, bare_environment};
 
 use serde::Deserialize;

@@ -53,6 +53,7 @@ pub fn emit(folder: &Folder, mut event: Document, now: Timestamp) -> Result<Emit
 /// Puts a message before the envoy.
 pub fn send(folder: &Folder, message: &NewMessage, now: Timestamp) -> Result<Id, Fault> {
     let id = folder.next_id(Series::Message, now)?;
+    check(Kind::Message, &message.document(&id, now))?;
     say(folder, &id, message, now)?;
     Ok(id)
 }
@@ -64,6 +65,18 @@ pub fn say(folder: &Folder, id: &Id, message: &NewMessage, now: Timestamp) -> Re
         folder.create(Place::MessagesPending, id, &message.document(id, now))?;
     }
     Ok(())
+}
+
+/// Holds what somebody hands in against its schema, and against what is taken from anybody (C23).
+fn check(kind: Kind, document: &Document) -> Result<(), Fault> {
+    let file = document.to_file();
+    if file.len() > FILE_BYTES_MAX {
+        return Err(Fault::Invalid(format!(
+            "it has {} bytes; at most {FILE_BYTES_MAX} are taken",
+            file.len()
+        )));
+    }
+    crate::folder::validated(kind, file.as_bytes()).map(|_| ())
 }
 
 impl Emitted {

@@ -107,12 +107,17 @@ fn event(task_id: &Id, question: &Document, text: &str, now: Timestamp) -> Resul
     let thread = question.text("thread_ts").unwrap_or_else(|| task_id.to_string()).replace('.', "-");
     let mut event = Document::new();
     event
-        .set_text("id", &format!("evt-slack-reply-{thread}-{}", now.as_second()))
+        .set_text("id", &format!("evt-slack-reply-{thread}-{}", moment(now)))
         .set_text("type", "slack.thread.reply")
         .set_text("source", "slack")
         .set_object("payload", &payload)
         .set_text("priority", "high");
     Ok(event)
+}
+
+/// A moment as Slack would name a post of it, so that two answers in one second are two.
+fn moment(now: Timestamp) -> String {
+    format!("{}-{:06}", now.as_second(), now.subsec_microsecond())
 }
 
 /// As much as one message of Slack's can hold.

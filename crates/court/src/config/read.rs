@@ -1,6 +1,6 @@
 //! Reading the files of a court's configuration, and what must hold among them.
 
-use super::{Chamberlain, Executor, General, Settings};
+use super::{Chamberlain, Executor, General, Schedule, Settings};
 use crate::Id;
 use std::{
     collections::BTreeMap,
@@ -122,6 +122,9 @@ impl Court {
 
 impl Settings {
     fn check(&self) -> Result<(), String> {
+        if let Some(channel) = &self.king.default_channel {
+            check_channel(channel).map_err(|reason| format!("king.default_channel {reason}"))?;
+        }
         positive("envoy.replies_poll_s", self.envoy.replies_poll_s)?;
         self.chamberlain.check()?;
         let sources = self.sentinel.github.iter().map(|github| ("sentinel.github.poll_s", github.poll_s));
@@ -213,11 +216,28 @@ fn check_general(general: &General) -> Result<(), String> {
             general.retry_after_s
         ));
     }
-    for schedule in &general.schedules {
-        Id::parse(&format!("schedule-{}", schedule.name))
-            .map_err(|error| format!("schedules.name: {error}"))?;
+    general.schedules.iter().try_for_each(check_schedule)
+}
+
+fn check_schedule(schedule: &Schedule) -> Result<(), String> {
+    Id::parse(&format!("schedule-{}", schedule.name)).map_err(|error| format!("schedules.name: {error}"))?;
+    if !(1..=WORD_CHARS_MAX).contains(&schedule.task_type.chars().count()) {
+        return Err(format!("schedules.task_type must have 1 to {WORD_CHARS_MAX} characters"));
+    }
+    let bytes =
+        toml::to_string(&schedule.payload).map_err(|error| format!("schedules.payload: {error}"))?.len();
+    if bytes > PAYLOAD_BYTES_MAX {
+        return Err(format!("schedules.payload has {bytes} bytes; at most {PAYLOAD_BYTES_MAX} are taken"));
     }
     Ok(())
+}
+
+/// Says what is wrong with the name of a channel.
+pub fn check_channel(channel: &str) -> Result<(), String> {
+    if (1..=WORD_CHARS_MAX).contains(&channel.chars().count()) {
+        return Ok(());
+    }
+    Err(format!("must have 1 to {WORD_CHARS_MAX} characters"))
 }
 
 fn positive(name: &str, seconds: f64) -> Result<(), String> {
@@ -250,6 +270,9 @@ fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ConfigError> 
     })
 }
 
+/// As schemas have it for types and channels.
+const WORD_CHARS_MAX: usize = 200;
+const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
 const SOLDIERS_MAX: usize = 256;
 const RETRIES_MAX: u32 = 100;
 /// A year.

@@ -49,7 +49,7 @@ fn an_answer_is_a_reply_event() {
     ask(&folder, "task-20260207-002", r#", "thread_ts": "1234.5678""#);
     let text = "the \"first\"\n$(touch x) {0} %s";
     let emitted = reply(&folder, &id("task-20260207-001"), text, now()).unwrap();
-    assert_eq!(emitted, Emitted::New(id("evt-slack-reply-task-20260207-001-1770458400")));
+    assert_eq!(emitted, Emitted::New(id("evt-slack-reply-task-20260207-001-1770458400-000000")));
     let event = folder.read(Place::EventsPending, emitted.id()).unwrap();
     assert_eq!(event.text("type").as_deref(), Some("slack.thread.reply"));
     assert_eq!(event.text("priority").as_deref(), Some("high"));
@@ -60,7 +60,7 @@ fn an_answer_is_a_reply_event() {
     assert_eq!(context.text("task_id").as_deref(), Some("task-20260207-001"));
 
     let threaded = reply(&folder, &id("task-20260207-002"), "x", now()).unwrap();
-    assert_eq!(threaded.id().as_str(), "evt-slack-reply-1234-5678-1770458400");
+    assert_eq!(threaded.id().as_str(), "evt-slack-reply-1234-5678-1770458400-000000");
     let payload = folder.read(Place::EventsPending, threaded.id()).unwrap().object("payload").unwrap();
     assert_eq!(payload.text("thread_ts").as_deref(), Some("1234.5678"));
 }

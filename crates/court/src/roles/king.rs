@@ -45,22 +45,23 @@ impl King {
         Ok(Self { court, channel, line: Line::default(), archive: Archive::default(), timetable })
     }
 
-    /// Takes up what an earlier king left in the middle; once, before the first step.
+    /// Takes up what an earlier king left in the middle; once, before the first step. What fails does not hold up the rest.
     pub fn begin(&mut self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
-        mend::live_files(folder)?;
-        self.archive = Archive::of(folder)?;
-        self.take_up_plans(folder, now)?;
-        self.finish_dispatched(folder, now)
+        let mended = mend::live_files(folder);
+        let archive = Archive::of(folder).map(|archive| self.archive = archive);
+        let planned = self.take_up_plans(folder, now);
+        mended.and(archive).and(planned).and(self.finish_dispatched(folder, now))
     }
 
-    /// Does what there is to do; says whether more may be there already.
+    /// Does what there is to do; says whether more may be there already. What fails does not hold up the rest.
     pub fn step(&mut self, folder: &Folder, now: Timestamp) -> Result<bool, Fault> {
-        self.close_tasks(folder, now)?;
+        let closed = self.close_tasks(folder, now);
         let colour = chamberlain::health(folder, now);
-        self.keep_timetable(folder, colour, now)?;
-        let more_events = self.deal_with_events(folder, colour, now)?;
-        let more_archive = self.archive.mend_some(folder)?;
-        Ok(more_events || more_archive)
+        let scheduled = self.keep_timetable(folder, colour, now);
+        let more_events = self.deal_with_events(folder, colour, now);
+        let more_archive = self.archive.mend_some(folder);
+        closed.and(scheduled)?;
+        Ok(more_events? || more_archive?)
     }
 
     /// When there will be something to do, though no file appears.
@@ -82,19 +83,23 @@ pub async fn run(folder: Arc<Folder>, mut king: King, stop: CancellationToken) {
         let now = Clock.now();
         folder.beat(ROLE, now);
         let begun = if has_begun { Ok(()) } else { king.begin(&folder, now) };
-        let done = begun.and_then(|()| {
-            has_begun = true;
-            king.step(&folder, now)
-        });
-        match done {
+        has_begun = true;
+        let limit = match begun.and(king.step(&folder, now)) {
             Ok(true) => continue,
-            Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "the king could not finish a step; it is tried again"),
-        }
-        let limit = king.next_deadline().map(|at| wait_until(at, Clock.now()));
+            Ok(false) => king.next_deadline().map(|at| wait_until(at, Clock.now())),
+            Err(error) => {
+                tracing::warn!(%error, "the king could not finish a step; it is tried again");
+                None
+            }
+        };
         tokio::select! {
             () = wake.wait(limit) => {}
-            _ = sweeps.tick() => sweep(Arc::clone(&folder)),
+            _ = sweeps.tick() => {
+                sweep(Arc::clone(&folder));
+                if let Err(error) = king.finish_dispatched(&folder, Clock.now()) {
+                    tracing::warn!(%error, "an event whose task is over could not be completed");
+                }
+            }
             () = stop.cancelled() => {}
         }
     }

@@ -35,18 +35,32 @@ fn numbers_grow_past_three_digits() {
 #[test]
 fn numbers_continue_after_the_largest_found() {
     for (series, prefix) in [(Series::Task, "task"), (Series::Message, "msg")] {
-        for place in series.kind().places() {
+        for place in series.places() {
             let (home, folder) = court();
-            put(&folder, *place, &format!("{prefix}-20260206-5000"));
-            put(&folder, *place, &format!("{prefix}-20260207-041"));
-            put(&folder, *place, &format!("{prefix}-20260207-007"));
+            put(&folder, place, &format!("{prefix}-20260206-5000"));
+            put(&folder, place, &format!("{prefix}-20260207-041"));
+            put(&folder, place, &format!("{prefix}-20260207-007"));
             assert_eq!(next(&folder, series), format!("{prefix}-20260207-042"));
-            fs::remove_file(folder.counter(series)).unwrap();
-            put(&folder, *place, &format!("{prefix}-20260207-2000"));
+            fs::remove_file(folder.counter(series, DAY)).unwrap();
+            put(&folder, place, &format!("{prefix}-20260207-2000"));
             let later = Folder::open(home.path()).unwrap();
             assert_eq!(next(&later, series), format!("{prefix}-20260207-2001"));
         }
     }
+}
+
+/// C9, C10: around midnight, and with a clock that is set back, two days are under way at once; neither begins again.
+#[test]
+fn two_days_may_be_under_way_at_once() {
+    let (_home, folder) = court();
+    let tomorrow: Timestamp = "2026-02-08T00:00:01Z".parse().unwrap();
+    assert_eq!(next(&folder, Series::Message), "msg-20260207-001");
+    assert_eq!(folder.next_id(Series::Message, tomorrow).unwrap().as_str(), "msg-20260208-001");
+    assert_eq!(next(&folder, Series::Message), "msg-20260207-002");
+    assert_eq!(folder.next_id(Series::Message, tomorrow).unwrap().as_str(), "msg-20260208-002");
+    let later: Timestamp = "2026-03-08T00:00:01Z".parse().unwrap();
+    folder.next_id(Series::Message, later).unwrap();
+    assert!(!folder.counter(Series::Message, DAY).exists(), "old days are forgotten");
 }
 
 /// C9: a number that somebody took by hand while the counter was below it is passed over.
@@ -65,9 +79,9 @@ fn strange_names_and_counters_do_no_harm() {
     for number in ["18446744073709551615", "99999999999999999999999", "abc", "-3", ""] {
         put(&folder, Place::TasksPending, &format!("task-20260207-{number}"));
     }
-    fs::write(folder.counter(Series::Task), b"\xff\xfe nonsense\n").unwrap();
+    fs::write(folder.counter(Series::Task, DAY), b"\xff\xfe nonsense\n").unwrap();
     assert_eq!(next(&folder, Series::Task), "task-20260207-001");
-    fs::write(folder.counter(Series::Task), format!("20260207 {}\n", u64::MAX)).unwrap();
+    fs::write(folder.counter(Series::Task, DAY), format!("{}\n", u64::MAX)).unwrap();
     let refused = folder.next_id(Series::Task, now()).unwrap_err();
     assert_eq!(refused.to_string(), "the numbers of 20260207 are used up");
 }
@@ -138,3 +152,5 @@ fn put(folder: &Folder, place: Place, name: &str) {
 fn now() -> Timestamp {
     "2026-02-07T10:00:00Z".parse().unwrap()
 }
+
+const DAY: &str = "20260207";

@@ -80,8 +80,12 @@ fn open(home: &Path) -> Result<(Folder, config::Court), Failure> {
 }
 
 /// Where people hear of tasks: `$SLACK_DEFAULT_CHANNEL`, else what court.toml says (C14).
-fn default_channel(court: &config::Court) -> String {
+fn default_channel(court: &config::Court) -> Result<String, Failure> {
     let variable = std::env::var("SLACK_DEFAULT_CHANNEL").ok().filter(|channel| !channel.is_empty());
+    if let Some(channel) = &variable {
+        let wrong = |reason| Failure::Usage(format!("SLACK_DEFAULT_CHANNEL {reason}"));
+        config::check_channel(channel).map_err(wrong)?;
+    }
     let configured = || court.settings.king.default_channel.clone();
-    variable.or_else(configured).unwrap_or_else(|| "general".to_owned())
+    Ok(variable.or_else(configured).unwrap_or_else(|| "general".to_owned()))
 }

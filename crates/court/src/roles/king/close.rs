@@ -20,14 +20,26 @@ impl King {
         let ids = folder.ids(Place::TasksInProgress)?.into_iter();
         let ended = ids.filter(|id| folder.has(Place::Results, id));
         // One that cannot be ended now does not hold up the others.
-        ended.map(|id| self.close(Ground { folder, now }, &id)).fold(Ok(()), Result::and)
+        ended.map(|id| self.close_or_reject(Ground { folder, now }, &id)).fold(Ok(()), Result::and)
+    }
+
+    /// A task that cannot be ended as it is ends among what was refused; its event follows it.
+    fn close_or_reject(&self, ground: Ground<'_>, id: &Id) -> Result<(), Fault> {
+        match self.close(ground, id) {
+            Err(Fault::Invalid(reason)) => {
+                tracing::warn!(%id, %reason, "a task cannot be ended and is rejected");
+                ground.folder.reject(Place::TasksInProgress, id.file_name().as_ref(), &reason)
+            }
+            Err(Fault::Gone(_)) => Ok(()),
+            other => other,
+        }
     }
 
     fn close(&self, ground: Ground<'_>, id: &Id) -> Result<(), Fault> {
         let Ground { folder, now } = ground;
         let Some(mut task) = folder.read_or_reject(Place::TasksInProgress, id)? else { return Ok(()) };
         let Some(outcome) = outcome(folder, id)? else { return Ok(()) };
-        if !task.has("closing") {
+        if !is_planned(&task) {
             plan(ground, id, &mut task, &outcome)?;
         }
         let closing = task.object("closing").unwrap_or_default();
@@ -81,23 +93,42 @@ impl King {
     }
 }
 
+/// Whether a king has decided how the task ends: the status tells, and which message says so.
+fn is_planned(task: &Document) -> bool {
+    let status = task.text("status").unwrap_or_default();
+    let closing = task.object("closing").unwrap_or_default();
+    Place::TasksCompleted.statuses().contains(&status.as_str()) && planned(&closing, "message").is_ok()
+}
+
 /// Reads a result; in place of one that is not valid stands from then on that it was not.
 fn outcome(folder: &Folder, id: &Id) -> Result<Option<Outcome>, Fault> {
     match folder.read(Place::Results, id) {
         Ok(document) => Ok(Outcome::of(document)),
         Err(Fault::Gone(_)) => Ok(None),
         Err(Fault::Invalid(reason)) => {
-            folder.reject(Place::Results, id.file_name().as_ref(), &reason)?;
             let mut document = Document::new();
             document
                 .set_text("task_id", id.as_str())
                 .set_text("status", OutcomeStatus::Failed.word())
                 .set_text("summary", "the result was not valid")
                 .set_text("error", &words::shortened(&reason));
-            folder.create(Place::Results, id, &document)?;
+            set_apart(folder, id, &reason)?;
+            folder.write(Place::Results, id, &document)?;
             Ok(Outcome::of(document))
         }
         Err(other) => Err(other),
+    }
+}
+
+/// Keeps a result that is not valid for whoever wants to know. It is copied where it can be read, so that the task has a
+/// result at every moment.
+fn set_apart(folder: &Folder, id: &Id, reason: &str) -> Result<(), Fault> {
+    match folder.bytes(&folder.file(Place::Results, id)) {
+        Ok(bytes) => {
+            let name = Id::parse(&id.file_name()).map_err(|error| Fault::Invalid(error.to_string()))?;
+            folder.reject_bytes(&name, &bytes, reason)
+        }
+        Err(_) => folder.reject(Place::Results, id.file_name().as_ref(), reason),
     }
 }
 

@@ -35,17 +35,16 @@ impl King {
     /// Finishes what an earlier king had decided, before anything new is decided.
     pub(super) fn take_up_plans(&mut self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
         self.line.look(folder)?;
-        self.line.planned().iter().try_for_each(|id| self.deal_with(folder, id, now))
+        self.line.planned().iter().map(|id| self.deal_with(folder, id, now)).fold(Ok(()), Result::and)
     }
 
     /// Completes events whose task is over, or that nobody wanted.
     pub(super) fn finish_dispatched(&self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
-        for id in folder.ids(Place::EventsDispatched)? {
-            if let Some(event) = folder.read_or_reject(Place::EventsDispatched, &id)? {
-                settle(Ground { folder, now }, &id, event)?;
-            }
-        }
-        Ok(())
+        let finish = |id: &Id| match folder.read_or_reject(Place::EventsDispatched, id)? {
+            Some(event) => settle(Ground { folder, now }, id, event),
+            None => Ok(()),
+        };
+        folder.ids(Place::EventsDispatched)?.iter().map(finish).fold(Ok(()), Result::and)
     }
 
     fn deal_with(&mut self, folder: &Folder, id: &Id, now: Timestamp) -> Result<(), Fault> {
@@ -68,7 +67,7 @@ impl King {
             return folder.remove(Place::EventsPending, id);
         }
         let Some(mut event) = folder.read_or_reject(Place::EventsPending, id)? else { return Ok(()) };
-        if !event.has("dispatch") && !event.has("outcome") {
+        if !is_planned(&event) {
             self.plan(ground, id, &mut event)?;
         }
         if let Some(plan) = event.object("dispatch") {
@@ -83,6 +82,7 @@ impl King {
         let Ground { folder, now } = ground;
         match self.route(folder, event) {
             Route::Nobody(reason) => {
+                event.remove("dispatch");
                 event.set_text("outcome", "discarded").set_text("reason", &reason);
             }
             Route::Task { general, kind } => {
@@ -92,6 +92,7 @@ impl King {
                     .set_text("target_general", &general)
                     .set_text("type", &kind)
                     .set_text("at", &stamp(now));
+                event.remove("outcome");
                 event.set_object("dispatch", &plan);
             }
         }
@@ -154,19 +155,36 @@ impl King {
     }
 }
 
+/// Whether a king has decided on an event that is in `pending/`. Producers may use the same words for something else: the
+/// status tells.
+pub(super) fn is_planned(event: &Document) -> bool {
+    let is_decided = event.text("status").as_deref() == Some("dispatched");
+    let has_plan = event
+        .object("dispatch")
+        .is_some_and(|plan| planned(&plan, "task_id").is_ok() && planned(&plan, "thread_start").is_ok());
+    is_decided && (has_plan || event.text("outcome").as_deref() == Some("discarded"))
+}
+
 /// Completes an event that is dispatched, if what it was made is over.
 fn settle(ground: Ground<'_>, id: &Id, event: Document) -> Result<(), Fault> {
     let folder = ground.folder;
-    if event.text("outcome").as_deref() == Some("discarded") {
-        return complete(ground, id, event, ("completed", "discarded"));
-    }
     let task_id = event.object("dispatch").and_then(|plan| planned(&plan, "task_id").ok());
-    let Some(task_id) = task_id.filter(|task_id| folder.has(Place::TasksCompleted, task_id)) else {
-        return Ok(());
+    let words = match (&task_id, task_id.as_ref().map(|id| folder.find(Kind::Task, id))) {
+        (None, _) if event.text("outcome").as_deref() == Some("discarded") => ("completed", "discarded"),
+        (Some(task_id), Some(Some(Place::TasksCompleted))) => {
+            match folder.read(Place::TasksCompleted, task_id) {
+                Ok(task) if task.text("status").as_deref() != Some("failed") => ("completed", "completed"),
+                Ok(_) | Err(Fault::Invalid(_)) => ("failed", "failed"),
+                Err(other) => return Err(other),
+            }
+        }
+        (Some(_), Some(Some(_))) => return Ok(()),
+        // Its task was refused by its general, or somebody took it away: nobody will ever end it.
+        (_, _) => {
+            tracing::warn!(%id, "an event ends as failed: its task is gone");
+            ("failed", "failed")
+        }
     };
-    let task = folder.read(Place::TasksCompleted, &task_id)?;
-    let is_failed = task.text("status").as_deref() == Some("failed");
-    let words = if is_failed { ("failed", "failed") } else { ("completed", "completed") };
     complete(ground, id, event, words)
 }
 

@@ -35,8 +35,11 @@ impl Line {
             if self.heads.contains_key(&id) {
                 continue;
             }
-            if let Some(event) = folder.read_or_reject(Place::EventsPending, &id)? {
-                self.heads.insert(id.clone(), Head::of(id, &event));
+            match folder.read_or_reject(Place::EventsPending, &id) {
+                Ok(Some(event)) => drop(self.heads.insert(id.clone(), Head::of(id, &event))),
+                Ok(None) => {}
+                // One that cannot be read now must not keep the others waiting.
+                Err(error) => tracing::warn!(%id, %error, "an event cannot be read"),
             }
         }
         Ok(())
@@ -63,7 +66,7 @@ impl Line {
 impl Head {
     fn of(id: Id, event: &Document) -> Self {
         let is_reply = super::reply::is_reply(event);
-        let is_unplanned = !(event.has("dispatch") || event.has("outcome"));
+        let is_unplanned = !super::dispatch::is_planned(event);
         Self { is_unplanned, priority: Priority::of(event), created_at: created_at(event), id, is_reply }
     }
 

@@ -5,14 +5,17 @@ use crate::{Document, Fault, Folder, Id, Place, file::Outcome};
 /// Mends the events that are on their way. Tasks and messages are mended by whoever consumes them: two writers could put
 /// one file into two states.
 pub(super) fn live_files(folder: &Folder) -> Result<(), Fault> {
+    let mut done = Ok(());
     for place in [Place::EventsPending, Place::EventsDispatched] {
         for id in folder.ids(place)? {
-            if let Some(document) = folder.read_or_reject(place, &id)? {
-                mend(folder, place, &id, document)?;
-            }
+            let found = folder.read_or_reject(place, &id);
+            done = done.and(found.and_then(|found| match found {
+                Some(document) => mend(folder, place, &id, document),
+                None => Ok(()),
+            }));
         }
     }
-    Ok(())
+    done
 }
 
 /// What is over, gone through a little at a time: there may be years of it.
@@ -36,8 +39,8 @@ impl Archive {
         for (place, id) in self.left.split_off(self.left.len().saturating_sub(AT_ONCE)) {
             match folder.read(place, &id) {
                 Ok(document) => mend(folder, place, &id, document)?,
-                // History that nobody can read any more is left to whoever reads it.
-                Err(Fault::Gone(_) | Fault::Invalid(_)) => {}
+                Err(Fault::Gone(_)) => {}
+                Err(Fault::Invalid(reason)) => folder.reject(place, id.file_name().as_ref(), &reason)?,
                 Err(other) => return Err(other),
             }
         }
@@ -47,7 +50,10 @@ impl Archive {
 
 fn mend(folder: &Folder, place: Place, id: &Id, mut document: Document) -> Result<(), Fault> {
     let status = document.text("status").unwrap_or_default();
-    if place.statuses().contains(&status.as_str()) || is_on_its_way(place, &document) {
+    if place.statuses().is_empty()
+        || place.statuses().contains(&status.as_str())
+        || is_on_its_way(place, &document)
+    {
         return Ok(());
     }
     let word =
@@ -61,7 +67,7 @@ fn mend(folder: &Folder, place: Place, id: &Id, mut document: Document) -> Resul
 /// Whether the file was rewritten for a rename that has not come yet.
 fn is_on_its_way(place: Place, event: &Document) -> bool {
     match place {
-        Place::EventsPending => event.has("dispatch") || event.has("outcome"),
+        Place::EventsPending => super::dispatch::is_planned(event),
         Place::EventsDispatched => event.has("outcome"),
         _ => false,
     }
@@ -73,7 +79,12 @@ fn ended_as(folder: &Folder, id: &Id) -> Option<&'static str> {
     Some(outcome.map_or("completed", |outcome| outcome.status.task_status()))
 }
 
-const OVER: [Place; 4] =
-    [Place::EventsCompleted, Place::TasksCompleted, Place::MessagesSent, Place::MessagesFailed];
+const OVER: [Place; 5] = [
+    Place::EventsCompleted,
+    Place::TasksCompleted,
+    Place::MessagesSent,
+    Place::MessagesFailed,
+    Place::Results,
+];
 /// A few milliseconds' worth.
 const AT_ONCE: usize = 64;

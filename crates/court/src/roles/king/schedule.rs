@@ -29,6 +29,7 @@ struct Entry {
     next: Option<Timestamp>,
     /// A slot came while the host was busy: it waits, and is not missed.
     is_held: bool,
+    looked_at: Option<Timestamp>,
 }
 
 impl Timetable {
@@ -64,7 +65,9 @@ impl King {
     ) -> Result<(), Fault> {
         let channel = self.channel.clone();
         let ground = Ground { folder, now };
-        self.timetable.entries.iter_mut().try_for_each(|entry| entry.keep(ground, &channel, colour))
+        let kept = self.timetable.entries.iter_mut().map(|entry| entry.keep(ground, &channel, colour));
+        // One that cannot be kept now does not hold up the others.
+        kept.fold(Ok(()), Result::and)
     }
 }
 
@@ -77,28 +80,26 @@ impl Entry {
         let cron =
             Cron::parse(&schedule.cron, &schedule.timezone).map_err(|error| wrong(error.to_string()))?;
         let record = Id::parse(&schedule.name).map_err(|error| wrong(error.to_string()))?;
-        Ok(Self { general, schedule, cron, record, next: None, is_held: false })
+        Ok(Self { general, schedule, cron, record, next: None, is_held: false, looked_at: None })
     }
 
     fn keep(&mut self, ground: Ground<'_>, channel: &str, colour: Colour) -> Result<(), Fault> {
         let Ground { folder, now } = ground;
-        if self.next.is_some_and(|next| now < next) {
+        // A clock that was set back may have been far ahead when the next slot was looked for.
+        let went_back = self.looked_at.replace(now).is_some_and(|before| now < before);
+        if self.next.is_some_and(|next| now < next) && !went_back {
             return Ok(());
         }
         let mut record = self.record(folder, now)?;
         if record.has("plan") {
             self.carry_out(ground, channel, &mut record)?;
         }
-        let Some(slot) = record.text("next_slot").and_then(|text| instant(&text)) else { return Ok(()) };
+        let Some(slot) = self.slot(&mut record, ground)? else { return Ok(()) };
+        if now >= slot {
+            return self.pass(ground, channel, (record, slot, colour));
+        }
         self.next = Some(slot);
-        if now < slot {
-            return Ok(());
-        }
-        if colour != Colour::Green {
-            self.is_held = true;
-            return Ok(());
-        }
-        self.pass(ground, channel, (record, slot))
+        Ok(())
     }
 
     /// Deals with a slot whose time has come, and with those after it that have passed as well.
@@ -106,14 +107,21 @@ impl Entry {
         &mut self,
         ground: Ground<'_>,
         channel: &str,
-        (mut record, first): (Document, Timestamp),
+        (mut record, first, colour): (Document, Timestamp, Colour),
     ) -> Result<(), Fault> {
         let Ground { folder, now } = ground;
         let latest = self.latest(first, now);
-        let is_missed = !self.is_held && now.duration_since(latest) > GRACE;
+        // Whoever waited for the host to calm down was there in time.
+        let is_missed = !record.has(HELD) && now.duration_since(latest) > GRACE;
+        let is_made = !is_missed || self.schedule.missed == Missed::Once;
+        self.is_held = is_made && colour != Colour::Green;
+        if self.is_held {
+            return if record.has(HELD) { Ok(()) } else { self.hold(folder, record) };
+        }
         let next = self.after(now);
         set_slot(&mut record, next);
-        if !is_missed || self.schedule.missed == Missed::Once {
+        record.remove(HELD);
+        if is_made {
             let mut plan = Document::new();
             plan.set_text("slot", &stamp(latest))
                 .set_text("task_id", folder.next_id(Series::Task, now)?.as_str())
@@ -121,8 +129,31 @@ impl Entry {
             record.set_object("plan", &plan);
         }
         folder.write(Place::Schedules, &self.record, &record)?;
-        (self.next, self.is_held) = (next, false);
-        if record.has("plan") { self.carry_out(ground, channel, &mut record) } else { Ok(()) }
+        if is_made {
+            self.carry_out(ground, channel, &mut record)?;
+        }
+        self.next = next;
+        Ok(())
+    }
+
+    /// Writes down that a slot waits: another king must not take it for a missed one.
+    fn hold(&self, folder: &Folder, mut record: Document) -> Result<(), Fault> {
+        record.set_raw(HELD, "true");
+        folder.write(Place::Schedules, &self.record, &record)
+    }
+
+    /// The next slot: the one that was written down, unless that was done by a clock that was ahead.
+    fn slot(&self, record: &mut Document, ground: Ground<'_>) -> Result<Option<Timestamp>, Fault> {
+        let Ground { folder, now } = ground;
+        let moment = |key: &str| record.text(key).and_then(|text| instant(&text));
+        let last = moment("last_slot").filter(|last| last.duration_since(now) < SET_BACK);
+        let due = self.after(last.map_or(now, |last| last.max(now)));
+        let Some((written, due)) = moment("next_slot").zip(due) else { return Ok(None) };
+        if due < written {
+            set_slot(record, Some(due));
+            folder.write(Place::Schedules, &self.record, record)?;
+        }
+        Ok(Some(written.min(due)))
     }
 
     fn carry_out(&self, ground: Ground<'_>, channel: &str, record: &mut Document) -> Result<(), Fault> {
@@ -226,3 +257,6 @@ fn set_slot(record: &mut Document, next: Option<Timestamp>) {
 
 /// A slot that comes this late is still taken: restarts take a moment, and slots are a minute apart at least.
 const GRACE: SignedDuration = SignedDuration::from_secs(60);
+/// A slot further ahead than this was served by a clock that was wrong.
+const SET_BACK: SignedDuration = SignedDuration::from_hours(1);
+const HELD: &str = "held";

@@ -74,9 +74,10 @@ enum Haste {
 impl Send {
     pub(super) fn run(self, home: &Path) -> Result<Exit, Failure> {
         let (folder, court) = open(home)?;
+        let channel = self.channel.clone().map_or_else(|| default_channel(&court), Ok)?;
         let message = NewMessage {
             kind: self.kind.into(),
-            channel: self.channel.clone().unwrap_or_else(|| default_channel(&court)),
+            channel,
             urgency: self.urgency.into(),
             context: context(self.task.as_deref())?,
             content: self.content()?,

@@ -8,6 +8,7 @@ use crate::{
 use clap::Args;
 use muster_court::{
     Clock, Id,
+    emit::Emitted,
     inbox::{self, Question},
 };
 use serde_json::{Value, json};
@@ -48,6 +49,9 @@ impl Reply {
         let (folder, _) = open(home)?;
         let task = Id::parse(&self.task).map_err(|error| Failure::Usage(error.to_string()))?;
         let emitted = inbox::reply(&folder, &task, &self.text.join(" "), Clock.now())?;
+        if let Emitted::Duplicate(id) = &emitted {
+            return Err(Failure::Refused(format!("{id} was given before; give the answer once more")));
+        }
         output::line(emitted.id().as_str());
         Ok(Exit::Fine)
     }

@@ -110,7 +110,7 @@ fn perform(
     start_log(options.log_format);
     serve::raise_open_files();
     let (folder, court) = open(home)?;
-    let channel = default_channel(&court);
+    let channel = default_channel(&court)?;
     let cast = Cast::new(Arc::new(folder), court, channel, options.server.as_deref());
     let parts = choose(&cast)?;
     let locks: Vec<RoleLock> =

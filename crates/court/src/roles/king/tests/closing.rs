@@ -124,3 +124,40 @@ fn a_wrong_result_is_a_failure() {
     assert!(result.text("error").unwrap().contains("error"), "{result:?}");
     assert!(exists(&scene.folder.path("rejected/task-20260207-001.json.reason")));
 }
+
+/// C6, C12: a task that cannot be ended holds up neither the others nor what is new.
+#[test]
+fn a_spoilt_task_holds_up_nobody() {
+    let mut scene = Scene::new(&[PR]);
+    for name in ["e1", "e2"] {
+        scene.emit(&EVENT.replace("e1", name));
+    }
+    scene.step();
+    for number in ["001", "002"] {
+        scene.finish(&id(&format!("task-20260207-{number}")), r#""status": "success", "summary": "s""#);
+    }
+    let spoilt = id("task-20260207-001");
+    let document = scene.folder.read(Place::TasksInProgress, &spoilt).unwrap();
+    scene.folder.create(Place::TasksCompleted, &spoilt, &document).unwrap();
+    scene.emit(&EVENT.replace("e1", "e3"));
+    scene.step();
+    assert_eq!(scene.ids(Place::TasksInProgress), Vec::<String>::new());
+    assert_eq!(scene.ids(Place::TasksCompleted), ["task-20260207-001", "task-20260207-002"]);
+    assert_eq!(scene.ids(Place::TasksPending), ["task-20260207-003"]);
+}
+
+/// C12, C14: `closing` of somebody else is no plan.
+#[test]
+fn a_strange_closing_is_no_plan() {
+    let mut scene = Scene::new(&[PR]);
+    scene.emit(EVENT);
+    scene.step();
+    let task = id("task-20260207-001");
+    let mut document = scene.folder.read(Place::TasksPending, &task).unwrap();
+    document.set_raw("closing", "{}");
+    scene.folder.write(Place::TasksPending, &task, &document).unwrap();
+    scene.finish(&task, r#""status": "success", "summary": "s""#);
+    scene.step();
+    assert_eq!(scene.ids(Place::TasksCompleted).len(), 1);
+    assert_eq!(scene.messages().len(), 2);
+}

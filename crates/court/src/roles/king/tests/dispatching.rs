@@ -190,3 +190,41 @@ fn a_full_event_is_carried() {
     assert_eq!(scene.ids(Place::EventsCompleted).len(), 1);
     assert_eq!(scene.folder.find(Kind::Task, &id("task-20260207-001")), Some(Place::TasksCompleted));
 }
+
+/// C7, C13: producers may use the king's own words; only what the king wrote is a plan.
+#[test]
+fn words_of_producers_are_no_plan() {
+    let mut scene = Scene::new(&[PR]);
+    scene.set_health("orange");
+    for (name, member) in [
+        ("a", r#""outcome": "merged""#),
+        ("b", r#""dispatch": "x""#),
+        (
+            "c",
+            r#""dispatch": {"task_id": "task-20200101-001", "thread_start": "msg-20200101-001", "target_general": "gen-pr", "type": "z"}"#,
+        ),
+        ("d", r#""outcome": "discarded""#),
+    ] {
+        scene.emit(&format!(
+            r#"{{"id": "{name}", "type": "github.pr.review_requested", "source": "s", "payload": {{}}, {member}}}"#
+        ));
+    }
+    scene.step();
+    assert_eq!(scene.ids(Place::EventsPending).len(), 4, "none of them passes the health of the host");
+    scene.set_health("green");
+    scene.step();
+    assert_eq!(scene.ids(Place::EventsDispatched), ["a", "b", "c", "d"]);
+    let tasks = ["001", "002", "003", "004"].map(|number| format!("task-20260207-{number}"));
+    assert_eq!(scene.ids(Place::TasksPending), tasks);
+}
+
+/// C12: an event whose task was refused by its general ends as failed.
+#[test]
+fn an_event_whose_task_is_gone_ends() {
+    let mut scene = Scene::new(&[PR]);
+    scene.emit(EVENT);
+    scene.step();
+    scene.folder.reject(Place::TasksPending, "task-20260207-001.json".as_ref(), "it was spoilt").unwrap();
+    scene.restart(&[PR]);
+    assert_eq!(scene.only(Place::EventsCompleted).text("status").as_deref(), Some("failed"));
+}

@@ -96,3 +96,51 @@ fn a_wrong_schedule_is_an_error_at_start() {
     let error = King::new(court(&[(name, &text)]), String::new()).err().unwrap().to_string();
     assert!(error.contains("gen-briefing") && error.contains("news"), "{error}");
 }
+
+/// C19, C22: after a downtime nothing is known of the host yet; what was missed is dropped all the same.
+#[test]
+fn a_stale_health_makes_no_slot_up() {
+    let (name, text) = general("skip");
+    let mut scene = Scene::new(&[(name, &text)]);
+    scene.step();
+    scene.advance_s(3 * 24 * 3600 + 300);
+    scene.restart(&[(name, &text)]);
+    scene.step();
+    scene.set_health("green");
+    scene.step();
+    assert_eq!(tasks(&scene), 0);
+}
+
+/// C22: a slot that waits for the host is not forgotten by the next king.
+#[test]
+fn a_held_slot_outlives_its_king() {
+    let (name, text) = general("skip");
+    let mut scene = Scene::new(&[(name, &text)]);
+    scene.step();
+    scene.advance_s(600);
+    scene.set_health("yellow");
+    scene.step();
+    scene.advance_s(300);
+    scene.set_health("green");
+    scene.restart(&[(name, &text)]);
+    scene.step();
+    assert_eq!(tasks(&scene), 1);
+}
+
+/// C22: a clock that was years ahead for a moment does not silence a schedule.
+#[test]
+fn a_clock_that_was_ahead_does_no_lasting_harm() {
+    let (name, text) = general("skip");
+    let mut scene = Scene::new(&[(name, &text)]);
+    scene.step();
+    let right = scene.now;
+    scene.advance_s(400_000_000);
+    scene.set_health("green");
+    scene.step();
+    scene.now = right;
+    scene.step();
+    scene.advance_s(600);
+    scene.set_health("green");
+    scene.step();
+    assert_eq!(tasks(&scene), 1);
+}
