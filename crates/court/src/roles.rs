@@ -5,6 +5,7 @@ pub mod envoy;
 pub mod general;
 mod heartbeat;
 pub mod king;
+mod pause;
 pub mod sentinel;
 
 pub use heartbeat::Heartbeat;

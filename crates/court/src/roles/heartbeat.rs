@@ -16,14 +16,18 @@ pub struct Heartbeat {
 impl Folder {
     /// Says that a role (`king`, `general-NAME`) is there: at its start and whenever it wakes, every ten seconds at least.
     ///
-    /// Nothing here is durable, and what goes wrong is only logged: a lost heartbeat is followed by the next.
+    /// Readers never see half of one (C4). But nothing here is durable, and what goes wrong is only logged: a lost heartbeat is followed by the next.
     pub fn beat(&self, role: &str, now: Timestamp) {
         let mut document = Document::new();
         document
             .set_text("role", role)
             .set_number("pid", u64::from(std::process::id()))
             .set_text("at", &stamp(now));
-        if let Err(error) = fs::write(self.path(HEARTBEATS).join(role), document.to_file()) {
+        let path = self.path(HEARTBEATS).join(role);
+        let temporary = self.temporary(&path);
+        let written = fs::write(&temporary, document.to_file()).and_then(|()| fs::rename(&temporary, &path));
+        if let Err(error) = written {
+            let _ = fs::remove_file(&temporary);
             tracing::warn!(role, %error, "a heartbeat was not written");
         }
     }
@@ -80,6 +84,11 @@ mod tests {
         fs::write(folder.path("state/heartbeats/envoy"), "").unwrap();
         fs::write(folder.path("state/heartbeats/.tmp"), "{}").unwrap();
 
+        assert_eq!(
+            fs::read_dir(folder.path("state/heartbeats")).unwrap().count(),
+            4,
+            "nothing is left beside"
+        );
         let beats = folder.heartbeats();
         assert_eq!(beats.keys().collect::<Vec<_>>(), ["general-greet", "king"]);
         let later = |seconds| now + SignedDuration::from_secs(seconds);

@@ -2,9 +2,9 @@
 
 use super::{
     post::{self, Post, Receipt},
-    queue::{Pause, Queue},
+    queue::Queue,
 };
-use crate::{Document, Fault, Folder, Id, Place};
+use crate::{Document, Fault, Folder, Id, Place, roles::pause::Pause};
 use jiff::{SignedDuration, Timestamp};
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,6 +1,6 @@
 //! Whose turn it is: the order of messages within a task, and who waits for another try (C18).
 
-use crate::{Document, Id};
+use crate::{Document, Id, roles::pause::Pause};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,13 +17,6 @@ pub(super) struct Queue {
 
 /// By day and number; the id tells apart what should not have the same.
 type Turn = (u32, u64, Id);
-
-/// A span of time; a clock that was set back must not make it longer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pause {
-    from: Timestamp,
-    until: Timestamp,
-}
 
 #[derive(Debug)]
 struct Setback {
@@ -84,21 +77,7 @@ impl Queue {
     /// When the next line may move again.
     pub(super) fn next_deadline(&self, now: Timestamp) -> Option<Timestamp> {
         let pauses = self.setbacks.values().map(|setback| setback.pause);
-        pauses.filter(|pause| !pause.is_over(now)).map(|pause| pause.until).min()
-    }
-}
-
-impl Pause {
-    pub(super) fn of(span: SignedDuration, now: Timestamp) -> Self {
-        Self { from: now, until: now.checked_add(span).unwrap_or(Timestamp::MAX) }
-    }
-
-    pub(super) fn is_over(self, now: Timestamp) -> bool {
-        now >= self.until || now < self.from
-    }
-
-    pub(super) const fn until(self) -> Timestamp {
-        self.until
+        pauses.filter(|pause| !pause.is_over(now)).map(Pause::until).min()
     }
 }
 

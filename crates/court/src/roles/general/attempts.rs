@@ -4,9 +4,9 @@ use crate::{
     Document,
     config::{General, seconds},
     file::{OutcomeStatus, instant, stamp},
+    roles::pause::Pause,
 };
-use jiff::Timestamp;
-use std::time::Duration;
+use jiff::{SignedDuration, Timestamp};
 
 /// The attempts, first to last.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub(super) enum Next {
     /// Another one, at once.
     Begin,
     /// Another one, so long after the end of the last.
-    Retry(Duration),
+    Retry(SignedDuration),
     /// None: the retries are used up.
     Over,
 }
@@ -103,13 +103,13 @@ impl Attempts {
         if counted == 0 || (is_interrupted(last) && interruptions <= INTERRUPTIONS_MAX) {
             return Next::Begin;
         }
-        Next::Retry(pause(general, counted))
+        Next::Retry(span(general, counted))
     }
 
-    /// When the next attempt is due; a clock that was set back does not put it off for longer than it ever was.
-    pub(super) fn due(&self, pause: Duration, now: Timestamp) -> Timestamp {
+    /// The pause after the last attempt; a clock that was set back does not make it longer than it ever was.
+    pub(super) fn pause(&self, span: SignedDuration, now: Timestamp) -> Pause {
         let ended = self.0.last().and_then(|last| instant(&last.text("ended_at")?)).unwrap_or(now);
-        after(ended.min(now), pause)
+        Pause::of(span, ended.min(now))
     }
 
     /// The error of an attempt.
@@ -118,20 +118,16 @@ impl Attempts {
     }
 }
 
-/// A moment later; beyond the end of time it is never.
-pub(super) fn after(moment: Timestamp, pause: Duration) -> Timestamp {
-    moment.checked_add(pause).unwrap_or(Timestamp::MAX)
-}
-
 /// Whether somebody else's fault ended it.
 fn is_interrupted(attempt: &Document) -> bool {
     attempt.raw(INTERRUPTED_KEY) == Some("true")
 }
 
 /// Twice as long each time.
-fn pause(general: &General, counted: u32) -> Duration {
+fn span(general: &General, counted: u32) -> SignedDuration {
     let factor = 2_f64.powi(i32::try_from(counted.saturating_sub(1)).unwrap_or(i32::MAX));
-    seconds((general.retry_after_s * factor).min(PAUSE_S_MAX))
+    let span = seconds((general.retry_after_s * factor).min(PAUSE_S_MAX));
+    SignedDuration::try_from(span).unwrap_or(SignedDuration::MAX)
 }
 
 fn has_status(attempt: &Document, word: &str) -> bool {

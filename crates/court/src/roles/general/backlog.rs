@@ -43,10 +43,15 @@ impl Backlog {
             if self.read.contains_key(&id) {
                 continue;
             }
-            let Some(task) = folder.read_or_reject(Place::TasksPending, &id)? else { continue };
-            let rank = is_for(&task, general).then(|| Rank::of(&id, &task));
-            self.own.extend(rank.clone());
-            self.read.insert(id, rank);
+            match folder.read_or_reject(Place::TasksPending, &id) {
+                Ok(Some(task)) => {
+                    let rank = is_for(&task, general).then(|| Rank::of(&id, &task));
+                    self.own.extend(rank.clone());
+                    self.read.insert(id, rank);
+                }
+                Ok(None) => {}
+                Err(fault) => tracing::warn!(task = %id, %fault, "a task cannot be read yet"),
+            }
         }
         Ok(())
     }

@@ -11,8 +11,9 @@ use super::{
 };
 use crate::{
     Document, Fault, Folder, Id, Place, bridge::Fleet, config::General, emit::say, layout::ATTEMPTS,
+    roles::pause::Pause,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
@@ -28,6 +29,8 @@ pub struct GeneralMind {
     /// There may be more in `pending/` than the backlog knows.
     is_stale: bool,
     held: BTreeMap<Id, Held>,
+    /// Tasks in progress that nobody has looked into yet.
+    unread: BTreeSet<Id>,
     /// Updates that are recorded and not written yet, with their task.
     unsaid: Vec<(Id, Cause, Id)>,
     /// Tasks that have a result; what their attempts left goes when the king has taken them.
@@ -63,7 +66,7 @@ enum State {
     Ready,
     Running,
     Ended(Ending),
-    Waiting(Timestamp),
+    Waiting(Pause),
 }
 
 impl GeneralMind {
@@ -71,32 +74,21 @@ impl GeneralMind {
     #[must_use]
     pub fn new(general: General, channel: String) -> Self {
         let (backlog, held) = (Backlog::default(), BTreeMap::new());
-        let (unsaid, concluded) = (Vec::new(), BTreeSet::new());
-        Self { general, channel, backlog, is_stale: true, held, unsaid, concluded }
+        let (unread, unsaid, concluded) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
+        Self { general, channel, backlog, is_stale: true, held, unread, unsaid, concluded }
     }
 
     /// Takes up what an earlier life had; nothing of that life may run any more.
     pub fn recover(&mut self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
-        for id in folder.ids(Place::TasksInProgress)? {
-            let Some(task) = folder.read_or_reject(Place::TasksInProgress, &id)? else { continue };
-            if !is_for(&task, &self.general.name) {
-                continue;
-            }
-            if folder.has(Place::Results, &id) {
-                self.concluded.insert(id);
-                continue;
-            }
-            let unsaid = update::recorded(&task).into_iter();
-            self.unsaid.extend(unsaid.map(|(cause, message)| (id.clone(), cause, message)));
-            let state = self.state_found(&task, now);
-            self.held.insert(id.clone(), Held { rank: Rank::of(&id, &task), state });
-        }
+        self.unread = folder.ids(Place::TasksInProgress)?.into_iter().collect();
+        self.take_up(folder, now);
         self.find_leftovers(folder)
     }
 
     /// Looks for tasks and begins as many as there are soldiers for.
     pub fn next(&mut self, folder: &Folder, now: Timestamp) -> Vec<Start> {
         self.is_stale = true;
+        self.take_up(folder, now);
         self.tidy(folder);
         self.claim(folder, now)
     }
@@ -111,7 +103,10 @@ impl GeneralMind {
             let Some(rank) = self.candidate(seen.as_ref(), now) else { break };
             match self.take(folder, &rank.id).and_then(|()| self.begin(folder, &rank.id, now)) {
                 Ok(start) => starts.extend(start),
-                Err(fault) => tracing::warn!(task = %rank.id, %fault, "a task cannot be begun yet"),
+                Err(fault) => {
+                    tracing::warn!(task = %rank.id, %fault, "a task cannot be begun yet");
+                    self.put_off(&rank.id, now);
+                }
             }
             seen = Some(rank);
         }
@@ -170,7 +165,7 @@ impl GeneralMind {
             return None;
         }
         let waiting = self.held.values().filter_map(|held| match held.state {
-            State::Waiting(due) => Some(due),
+            State::Waiting(pause) => Some(pause.until()),
             _ => None,
         });
         waiting.min()
@@ -188,6 +183,43 @@ impl GeneralMind {
         self.held.values().filter(|held| matches!(held.state, State::Running)).count()
     }
 
+    /// Takes up what an earlier life had and this one has not read yet; one that cannot be read waits alone.
+    fn take_up(&mut self, folder: &Folder, now: Timestamp) {
+        for id in std::mem::take(&mut self.unread) {
+            match folder.read_or_reject(Place::TasksInProgress, &id) {
+                Ok(Some(task)) => self.take_up_one(folder, (id, &task), now),
+                Ok(None) => {}
+                Err(fault) => {
+                    tracing::warn!(task = %id, %fault, "a task in progress cannot be read yet");
+                    self.unread.insert(id);
+                }
+            }
+        }
+    }
+
+    fn take_up_one(&mut self, folder: &Folder, (id, task): (Id, &Document), now: Timestamp) {
+        if !is_for(task, &self.general.name) {
+            return;
+        }
+        if folder.has(Place::Results, &id) {
+            self.concluded.insert(id);
+            return;
+        }
+        let unsaid = update::recorded(task).into_iter();
+        self.unsaid.extend(unsaid.map(|(cause, message)| (id.clone(), cause, message)));
+        let state = self.state_found(task, now);
+        self.held.insert(id.clone(), Held { rank: Rank::of(&id, task), state });
+    }
+
+    /// Lets a task wait that could not be begun: it is due, and would be tried again without a pause.
+    fn put_off(&mut self, id: &Id, now: Timestamp) {
+        if let Some(held) = self.held.get_mut(id)
+            && matches!(held.state, State::Ready | State::Waiting(_))
+        {
+            held.state = State::Waiting(Pause::of(PUT_OFF, now));
+        }
+    }
+
     /// Looks for tasks, unless all soldiers are busy: then the look waits for the first that is not.
     fn look(&mut self, folder: &Folder) {
         if !self.is_stale || self.running() >= self.general.max_soldiers {
@@ -202,7 +234,7 @@ impl GeneralMind {
     fn state_found(&self, task: &Document, now: Timestamp) -> State {
         let attempts = Attempts::of(task);
         match attempts.next(&self.general) {
-            Next::Retry(pause) if !attempts.is_running() => State::Waiting(attempts.due(pause, now)),
+            Next::Retry(span) if !attempts.is_running() => State::Waiting(attempts.pause(span, now)),
             _ => State::Ready,
         }
     }
@@ -211,7 +243,7 @@ impl GeneralMind {
     fn candidate(&self, seen: Option<&Rank>, now: Timestamp) -> Option<Rank> {
         let is_due = |held: &&Held| match held.state {
             State::Ready => true,
-            State::Waiting(due) => due <= now,
+            State::Waiting(pause) => pause.is_over(now),
             State::Running | State::Ended(_) => false,
         };
         let ranks = self.held.values().filter(is_due).map(|held| &held.rank);
@@ -242,3 +274,5 @@ fn directory_of(folder: &Folder, id: &Id) -> PathBuf {
 }
 
 const REMOTE: &str = "remote";
+/// As long as a task may lie before it is looked at (C20).
+const PUT_OFF: SignedDuration = SignedDuration::from_secs(10);

@@ -2,6 +2,7 @@
 
 mod crash;
 mod order;
+mod refusing;
 mod retries;
 mod scene;
 mod verdicts;

@@ -4,10 +4,13 @@ use super::{GeneralMind, Held, REMOTE, Start, State, directory_of};
 use crate::{
     Document, Fault, Folder, Id, Place, Series,
     bridge::Fleet,
-    roles::general::{
-        attempts::{Attempts, Next, after},
-        update::{self, Cause},
-        verdict::{RESULT_FILE, Verdict},
+    roles::{
+        general::{
+            attempts::{Attempts, Next},
+            update::{self, Cause},
+            verdict::{RESULT_FILE, Verdict},
+        },
+        pause::Pause,
     },
 };
 use jiff::Timestamp;
@@ -54,10 +57,10 @@ impl GeneralMind {
                 let verdict = Verdict::of_last(id, attempts.last());
                 self.conclude(folder, (id, &verdict, &attempts), now).map(|()| None)
             }
-            Next::Retry(pause) if was_running => {
+            Next::Retry(span) if was_running => {
                 attempts.write_to(&mut task);
                 folder.write(Place::TasksInProgress, id, &task)?;
-                self.set_state(id, State::Waiting(after(now, pause)));
+                self.set_state(id, State::Waiting(Pause::of(span, now)));
                 Ok(None)
             }
             Next::Begin | Next::Retry(_) => self.begin_another(folder, (id, task, attempts), now),

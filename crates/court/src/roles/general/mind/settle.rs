@@ -4,10 +4,13 @@ use super::{GeneralMind, Held, State, directory_of};
 use crate::{
     Fault, Folder, Id, Place,
     layout::ATTEMPTS,
-    roles::general::{
-        attempts::{Attempts, Next, after},
-        backlog::is_for,
-        verdict::{Ending, Verdict},
+    roles::{
+        general::{
+            attempts::{Attempts, Next},
+            backlog::is_for,
+            verdict::{Ending, Verdict},
+        },
+        pause::Pause,
     },
 };
 use jiff::Timestamp;
@@ -36,11 +39,11 @@ impl GeneralMind {
         let directory = directory_of(folder, id).join(attempts.last_number().to_string());
         let mut verdict = Verdict::of(folder, id, (&directory, ending));
         attempts.end(verdict.outcome.status, verdict.error().as_deref(), now);
-        if let (true, Next::Retry(pause)) = (verdict.may_retry, attempts.next(&self.general)) {
+        if let (true, Next::Retry(span)) = (verdict.may_retry, attempts.next(&self.general)) {
             attempts.write_to(&mut task);
             match folder.write(Place::TasksInProgress, id, &task) {
                 Ok(()) => {
-                    self.set_state(id, State::Waiting(after(now, pause)));
+                    self.set_state(id, State::Waiting(Pause::of(span, now)));
                     return Ok(());
                 }
                 Err(Fault::Invalid(reason)) => verdict = Verdict::failed(id, &reason),

@@ -133,6 +133,17 @@ fn a_pause_outlives_the_general() {
     assert_eq!(scene.begins_one(at(500)).attempt, 2);
 }
 
+/// C16: a clock that is set back while a retry waits does not put it off.
+#[test]
+fn a_clock_that_is_set_back_stops_no_retry() {
+    let mut scene = Scene::new("");
+    scene.plain(1);
+    let start = scene.begins_one(at(0));
+    scene.ends(&start, exited(1), at(10));
+    assert!(scene.begins(at(11)).is_empty());
+    assert_eq!(scene.begins_one(at(-5000)).attempt, 2);
+}
+
 /// C16, C17: a task that has its result is the king's, also after a restart.
 #[test]
 fn a_task_with_a_result_is_not_begun_again() {

@@ -35,6 +35,13 @@ impl Scene {
         self.mind.recover(&self.folder, now).unwrap();
     }
 
+    /// The general dies and is born again, on a disk that fails as the fuse says.
+    pub(super) fn restart_with(&mut self, fuse: Arc<dyn Fuse>, now: Timestamp) {
+        self.burn(fuse);
+        self.mind = GeneralMind::new(self.general.clone(), "ops".to_owned());
+        self.mind.recover(&self.folder, now).unwrap();
+    }
+
     /// The general is another one from now on.
     pub(super) fn set_general(&mut self, general: General) {
         self.general = general;
