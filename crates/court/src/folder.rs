@@ -16,7 +16,7 @@ use crate::{
 };
 use rustix::fs::{Mode, OFlags};
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{self, File},
     io::{self, Read},
     path::{Path, PathBuf},
@@ -99,10 +99,17 @@ impl Folder {
         for name in self.names(place)? {
             match Id::of_file(&name) {
                 Some(id) => ids.push(id),
-                None => self.reject(place, &name, "its name is not {id}.json")?,
+                None => self.set_apart(place, &name),
             }
         }
         Ok(ids)
+    }
+
+    /// A file that stays where it is holds up no other; whoever looks next tries again.
+    fn set_apart(&self, place: Place, name: &OsStr) {
+        if let Err(fault) = self.reject(place, name, "its name is not {id}.json") {
+            tracing::warn!(?name, place = place.path(), %fault, "a file that has no id cannot be set apart");
+        }
     }
 
     /// The ids of a place for whoever only looks: nothing is set apart.
@@ -179,18 +186,32 @@ impl Folder {
         let text = document.to_file();
         validated(place.kind(), text.as_bytes())?;
         let target = self.file(place, id);
-        let temporary = self.temporary(&target);
-        let done = self.disk.write_new(&temporary, text.as_bytes()).and_then(|()| {
-            let is_new = self.disk.rename_new(&temporary, &target)?;
-            if is_new { Ok(true) } else { self.disk.remove(&temporary).map(|()| false) }
-        });
-        done.map_err(|error| Fault::Io(target, error))
+        self.place_new(&target, text.as_bytes())
+    }
+
+    /// Writes a file of no place whole unless there is one; says whether it did.
+    fn place_new(&self, path: &Path, bytes: &[u8]) -> Result<bool, Fault> {
+        let temporary = self.temporary(path);
+        let done = self.disk.write_new(&temporary, bytes);
+        let done = done.and_then(|()| self.disk.rename_new(&temporary, path));
+        if !matches!(done, Ok(true)) {
+            self.clear(&temporary);
+        }
+        done.map_err(|error| Fault::Io(path.into(), error))
+    }
+
+    /// Removes a temporary file that came to nothing; one that stays is swept some day.
+    fn clear(&self, temporary: &Path) {
+        let _ = self.disk.remove(temporary);
     }
 
     /// Writes a file of no place whole.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
         let temporary = self.temporary(path);
         let done = self.disk.write_new(&temporary, bytes).and_then(|()| self.disk.rename(&temporary, path));
+        if done.is_err() {
+            self.clear(&temporary);
+        }
         done.map_err(|error| Fault::Io(path.into(), error))
     }
 
@@ -243,7 +264,7 @@ impl Folder {
     }
 
     /// A name beside the target that no consumer sees and that tells who is writing (C4).
-    fn temporary(&self, target: &Path) -> PathBuf {
+    pub(crate) fn temporary(&self, target: &Path) -> PathBuf {
         static GIVEN: AtomicU64 = AtomicU64::new(0);
         loop {
             let number = GIVEN.fetch_add(1, Ordering::Relaxed);

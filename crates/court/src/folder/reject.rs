@@ -5,33 +5,54 @@ use crate::{Id, Place, layout::REJECTED};
 use std::{
     ffi::{OsStr, OsString},
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 impl Folder {
     /// Moves a file to `rejected/`, beside one sentence that says why. A taken name gets a number.
     ///
-    /// The reason is written first: after a crash between the two the file is found again and takes the same place.
+    /// The reason is written first: after a crash between the two the file is found again and takes the same place. A
+    /// reason of other words is somebody else's, or was itself set apart; its name is taken, too.
     pub fn reject(&self, place: Place, name: &OsStr, reason: &str) -> Result<(), Fault> {
         let source = self.directory(place).join(name);
+        let reason = format!("{}\n", sentence(reason));
         for number in 0u32.. {
             let target = self.path(REJECTED).join(numbered(name, number));
-            if target.symlink_metadata().is_ok() {
+            if is_there(&target) || !self.give_reason(&with_reason(&target), reason.as_bytes())? {
                 continue;
             }
-            self.replace(&with_reason(&target), format!("{}\n", sentence(reason)).as_bytes())?;
             match self.disk.rename_new(&source, &target) {
                 Ok(true) => break,
                 Ok(false) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // Its producer took it back; then there is nothing to give a reason for.
-                    let path = with_reason(&target);
-                    return self.disk.remove(&path).map_err(|error| Fault::Io(path, error));
+                    return self.take_back_reason(&target);
                 }
                 Err(error) => return Err(Fault::Io(source, error)),
             }
         }
         Ok(())
+    }
+
+    /// Puts a reason down, unless there is one of other words; says whether it is there now.
+    fn give_reason(&self, path: &Path, reason: &[u8]) -> Result<bool, Fault> {
+        if self.place_new(path, reason)? {
+            return Ok(true);
+        }
+        match self.bytes(path) {
+            Ok(there) => Ok(there == reason),
+            Err(Fault::Io(path, error)) => Err(Fault::Io(path, error)),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Removes a reason when its file is gone: its producer took it back, or another process set it apart just now. Then
+    /// the reason is that one's.
+    fn take_back_reason(&self, target: &Path) -> Result<(), Fault> {
+        if is_there(target) {
+            return Ok(());
+        }
+        let path = with_reason(target);
+        self.disk.remove(&path).map_err(|error| Fault::Io(path, error))
     }
 
     /// Sets bytes apart that never were a file of the court, beside one sentence that says why; does nothing where the
@@ -40,7 +61,7 @@ impl Folder {
     /// The name must be that of these bytes alone: then whoever meets them again leaves no second copy.
     pub fn reject_bytes(&self, name: &Id, bytes: &[u8], reason: &str) -> Result<(), Fault> {
         let target = self.path(REJECTED).join(name.as_str());
-        if target.symlink_metadata().is_ok() {
+        if is_there(&target) {
             return Ok(());
         }
         self.replace(&with_reason(&target), format!("{}\n", sentence(reason)).as_bytes())?;
@@ -63,7 +84,11 @@ fn numbered(name: &OsStr, number: u32) -> OsString {
     kept
 }
 
-fn with_reason(target: &std::path::Path) -> PathBuf {
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+fn with_reason(target: &Path) -> PathBuf {
     let mut path = target.as_os_str().to_owned();
     path.push(".reason");
     path.into()

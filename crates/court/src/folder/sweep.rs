@@ -4,7 +4,7 @@ use super::{Fault, Folder, TEMPORARY};
 use crate::{Place, layout::OTHERS};
 use jiff::{SignedDuration, Timestamp};
 use std::{
-    fs::{self, Metadata},
+    fs::{self, DirEntry, Metadata},
     path::Path,
 };
 
@@ -20,16 +20,25 @@ impl Folder {
     fn sweep_directory(&self, directory: &Path, now: Timestamp) -> Result<(), Fault> {
         let failed = |error| Fault::Io(directory.into(), error);
         for entry in fs::read_dir(directory).map_err(failed)?.flatten() {
-            let name = entry.file_name();
-            let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)) else { continue };
-            let modified = entry.metadata().ok().as_ref().and_then(modified);
-            let is_old = modified.is_none_or(|modified| now.duration_since(modified) > TEMPORARY_AGE_MAX);
-            if is_old || !is_alive(rest) {
-                self.disk.remove(&entry.path()).map_err(failed)?;
+            if !is_left(&entry, now) {
+                continue;
+            }
+            if let Err(error) = self.disk.remove(&entry.path()) {
+                let path = entry.path();
+                tracing::warn!(path = %path.display(), %error, "a temporary file cannot be removed");
             }
         }
         Ok(())
     }
+}
+
+/// Whether an entry is a temporary file that nobody is writing.
+fn is_left(entry: &DirEntry, now: Timestamp) -> bool {
+    let name = entry.file_name();
+    let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)) else { return false };
+    let Ok(metadata) = entry.metadata() else { return false };
+    let is_old = modified(&metadata).is_none_or(|modified| now.duration_since(modified) > TEMPORARY_AGE_MAX);
+    metadata.is_file() && (is_old || !is_alive(rest))
 }
 
 /// When a file was last written.

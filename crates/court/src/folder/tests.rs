@@ -125,16 +125,59 @@ fn a_crash_does_not_reject_twice() {
     for operations in 0.. {
         let (home, folder) = court();
         fs::write(folder.directory(Place::EventsPending).join("notes.txt"), "x").unwrap();
-        let cut = Folder::with_fuse(home.path(), Arc::new(Witness::until(operations))).unwrap();
-        let done = cut.ids(Place::EventsPending);
+        let witness = Arc::new(Witness::until(operations));
+        let cut = Folder::with_fuse(home.path(), witness.clone()).unwrap();
+        assert_eq!(cut.ids(Place::EventsPending).unwrap(), [], "one that stays holds up nobody");
         assert_eq!(folder.ids(Place::EventsPending).unwrap(), []);
         let mut names: Vec<_> = fs::read_dir(folder.path("rejected")).unwrap().flatten().collect();
         names.retain(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
         assert_eq!(names.len(), 2, "cut before operation {operations}");
-        if done.is_ok() {
+        if witness.operations.lock().unwrap().len() < operations {
             break;
         }
     }
+}
+
+/// C1, C12: a reason of other words is not written over: it may itself be a file that was set apart.
+#[test]
+fn a_taken_reason_is_a_taken_name() {
+    let (_home, folder) = court();
+    let reject = |name: &str, reason: &str| {
+        fs::write(folder.directory(Place::EventsPending).join(name), name).unwrap();
+        folder.reject(Place::EventsPending, name.as_ref(), reason).unwrap();
+    };
+    reject("evt-1.json.reason", "a strange name");
+    reject("evt-1.json", "not valid");
+    let kept = |name: &str| fs::read_to_string(folder.path("rejected").join(name)).unwrap();
+    assert_eq!(kept("evt-1.json.reason"), "evt-1.json.reason");
+    assert_eq!(
+        (kept("evt-1.json.1"), reason_of(&folder, "evt-1.json.1")),
+        ("evt-1.json".into(), "not valid\n".into())
+    );
+}
+
+/// C12: two processes that meet the same file leave it set apart once, with its reason.
+#[test]
+fn a_file_that_another_process_sets_apart_keeps_its_reason() {
+    let (home, folder) = court();
+    fs::write(folder.directory(Place::EventsPending).join("notes.txt"), "x").unwrap();
+    let other = Folder::open(home.path()).unwrap();
+    let faster = Arc::new(Overtaken(Mutex::new(Some(other))));
+    let slower = Folder::with_fuse(home.path(), faster).unwrap();
+    assert_eq!(slower.ids(Place::EventsPending).unwrap(), []);
+    assert_eq!(everything(&folder.path("rejected")), 2);
+    assert_eq!(reason_of(&folder, "notes.txt"), "its name is not {id}.json\n");
+}
+
+/// C4: what could not be written leaves nothing behind.
+#[test]
+fn a_failed_write_leaves_no_temporary_file() {
+    let (home, folder) = court();
+    let id = put(&folder, Place::EventsPending, "evt-1");
+    let refusing = Folder::with_fuse(home.path(), Arc::new(NoRename)).unwrap();
+    refusing.write(Place::EventsPending, &id, &event("evt-1", "second")).unwrap_err();
+    refusing.create(Place::EventsPending, &Id::parse("evt-2").unwrap(), &event("evt-2", "x")).unwrap_err();
+    assert_eq!(everything(&folder.directory(Place::EventsPending)), 1);
 }
 
 /// C4: temporary files go when their writer is dead or a minute has passed; a live writer's stay.
@@ -153,6 +196,8 @@ fn temporary_files_are_swept() {
         |pid: &str| places.map(|place| has_name(&folder.path(place).join(format!("{TEMPORARY}{pid}-1-0"))));
     let (dead, alive) = (dead.to_string(), alive.to_string());
     [dead.as_str(), alive.as_str(), "nobody"].into_iter().for_each(put);
+    let directory = folder.path("rejected").join(format!("{TEMPORARY}{dead}-2-0"));
+    fs::create_dir(&directory).unwrap();
     let kept = self::put(&folder, Place::EventsPending, "evt-1");
     let written =
         folder.path(".").join(format!("{TEMPORARY}{alive}-1-0")).metadata().unwrap().modified().unwrap();
@@ -164,7 +209,7 @@ fn temporary_files_are_swept() {
     assert_eq!(left(&alive), [true; 5]);
     folder.sweep(written + SignedDuration::from_secs(61)).unwrap();
     assert_eq!(left(&alive), [false; 5]);
-    assert!(folder.has(Place::EventsPending, &kept));
+    assert!(folder.has(Place::EventsPending, &kept) && directory.is_dir(), "what is no file stays");
 }
 
 /// C4: what a file holds is durable before it gets its name, and each name before anything else is done.
@@ -243,6 +288,28 @@ impl Fuse for Witness {
         }
         operations.push(operation.clone());
         Ok(())
+    }
+}
+
+/// Lets another process set everything apart right before this one would move the file.
+struct Overtaken(Mutex<Option<Folder>>);
+
+impl Fuse for Overtaken {
+    fn before(&self, operation: &Operation) -> io::Result<()> {
+        if matches!(operation, Operation::Rename(from, _) if from.ends_with("notes.txt")) {
+            let other = self.0.lock().unwrap().take().unwrap();
+            other.ids(Place::EventsPending).unwrap();
+        }
+        Ok(())
+    }
+}
+
+/// A disk on which nothing gets its name.
+struct NoRename;
+
+impl Fuse for NoRename {
+    fn before(&self, operation: &Operation) -> io::Result<()> {
+        if matches!(operation, Operation::Rename(..)) { Err(io::Error::other("no room")) } else { Ok(()) }
     }
 }
 
