@@ -295,9 +295,10 @@ impl<R> Desk<R> {
             };
             if let Err(refused) = self.execute(Command::Schedules(command), now, &Facts::default()) {
                 // A slot that is due can be fired; what cannot must not be tried without end.
-                tracing::error!(?refused, "a slot that is due was refused; its schedule rests");
-                let rest = self.engine.first_schedule().map(|(_, record)| schedules::rest(record));
-                rest.map(|rest| self.execute(Command::Schedules(rest), now, &Facts::default()));
+                tracing::error!(?refused, "a slot that is due was refused and is passed over");
+                let skip =
+                    self.engine.first_schedule().map(|(slot, record)| schedules::pass_over(record, slot));
+                skip.map(|skip| self.execute(Command::Schedules(skip), now, &Facts::default()));
             }
         }
     }

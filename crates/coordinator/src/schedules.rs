@@ -4,7 +4,7 @@
 use muster_cron::Cron;
 use muster_engine::Engine;
 use muster_model::{Millis, Missed, ScheduleCommand, ScheduleRecord, Timestamp};
-use tracing::error;
+use tracing::{error, warn};
 
 /// What is to be done first about a slot that is due by now.
 pub(crate) fn due(engine: &Engine, now: Timestamp) -> Option<ScheduleCommand> {
@@ -24,6 +24,12 @@ pub(crate) fn rest(record: &ScheduleRecord) -> ScheduleCommand {
     ScheduleCommand::Skip { schedule: record.id, next_at: None }
 }
 
+/// The slot that is due is passed over; the schedule goes on with the next.
+pub(crate) fn pass_over(record: &ScheduleRecord, slot: Timestamp) -> ScheduleCommand {
+    let cron = Cron::parse(&record.draft.cron, &record.draft.timezone);
+    ScheduleCommand::Skip { schedule: record.id, next_at: cron.ok().and_then(|cron| cron.next_after(slot)) }
+}
+
 /// Slots before `missed_before` were missed: they are dropped, or the latest of them stands for all.
 fn act(
     record: &ScheduleRecord,
@@ -37,7 +43,10 @@ fn act(
     let last_missed = missed_before - Millis(1);
     let next_at = cron.next_after(last_missed);
     match record.draft.missed {
-        Missed::Skip => ScheduleCommand::Skip { schedule, next_at },
+        Missed::Skip => {
+            warn!(%schedule, from = slot.0, until = missed_before.0, "slots of a schedule were missed and are skipped");
+            ScheduleCommand::Skip { schedule, next_at }
+        }
         Missed::Once => {
             let latest = cron.latest_between(slot, last_missed).unwrap_or(slot);
             ScheduleCommand::Fire { schedule, slot: latest, next_at }

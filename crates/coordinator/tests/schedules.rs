@@ -173,14 +173,14 @@ async fn missed_slots_follow_their_policy() {
     assert_eq!((stage.runs(skip), stage.runs(once)), (1, 2));
 }
 
-/// Q17: a slot is missed when it is more than ten seconds late.
+/// Q17: a slot is missed when it is more than a minute late.
 #[tokio::test]
 async fn a_little_late_is_not_missed() {
     let mut stage = Stage::open("2026-05-01 00:00:00");
     let schedule = stage.create(HOURLY, Missed::Skip).await.id;
-    stage.restart("2026-05-01 01:00:10").await;
+    stage.restart("2026-05-01 01:01:00").await;
     assert_eq!(stage.runs(schedule), 1);
-    stage.restart("2026-05-01 02:00:11").await;
+    stage.restart("2026-05-01 02:01:01").await;
     assert_eq!(stage.runs(schedule), 1);
     assert_eq!(stage.record(schedule).draft.next_at, Some(instant("2026-05-01 03:00:00")));
 }

@@ -58,7 +58,7 @@ impl Default for Settings {
             secret_overlap: Millis::from_secs(3600),
             report_id_retention: Millis::from_secs(90 * 86_400),
             key_retention: Millis::from_secs(86_400),
-            schedule_grace: Millis::from_secs(10),
+            schedule_grace: Millis::from_secs(60),
             frames: FrameSettings::default(),
             pool: PoolSettings::default(),
         }
