@@ -62,6 +62,12 @@ impl Client {
         Self { address, token }
     }
 
+    /// A caller of any service, without a token.
+    #[must_use]
+    pub fn at(address: SocketAddr) -> Self {
+        Self::new(Address::new(address), None)
+    }
+
     /// The same caller with another token.
     #[must_use]
     pub fn with_token(&self, token: &str) -> Self {

@@ -2,9 +2,10 @@
 //!
 //! What the tests share: a server on a directory of its own ([`Server`]), a gateway before it ([`Gateway`]), callers that
 //! speak plain HTTP ([`Client`]), users among them ([`Server::user`]), the agent of a PC ([`Agent`]), a simulation worker
-//! ([`SimWorker`]), a node and a worker of the pool that exist only here ([`FakeNode`], [`FakePoolWorker`]), the tables as
+//! ([`SimWorker`]), a pool worker ([`PoolWorker`]), a node and a worker of the pool that exist only here ([`FakeNode`], [`FakePoolWorker`]), the tables as
 //! any SQL client sees them ([`Database`]), and chance that can be repeated ([`Dice`]). For the drivers of the agent there
-//! are the real adb server ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]).
+//! are the real adb server ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]);
+//! for the court ([`Court`]) there are a Slack ([`Slack`]) and any other service ([`StandIn`]).
 //! Nothing here knows a crate of the server: the binary and what it writes are all there is.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::missing_panics_doc, reason = "a test that cannot go on has failed")]
@@ -15,14 +16,18 @@ mod adb_server;
 mod agent;
 mod client;
 mod clock;
+mod court;
 mod database;
 mod dice;
 mod event;
 mod gateway;
 mod node;
+mod pool_process;
 mod pool_worker;
 mod server;
 mod sim_worker;
+mod slack;
+mod stand_in;
 mod stream;
 mod vendor;
 
@@ -32,13 +37,17 @@ pub use adb_server::AdbServer;
 pub use agent::{Agent, AgentSetup};
 pub use client::{Address, Answer, Client, Request, percent_encode};
 pub use clock::{now_ms, until};
+pub use court::Court;
 pub use database::Database;
 pub use dice::Dice;
 pub use event::{Event, FAILURE_REASONS};
 pub use gateway::Gateway;
 pub use node::FakeNode;
+pub use pool_process::PoolWorker;
 pub use pool_worker::{FakePoolWorker, sha256_hex};
 pub use server::{Server, binary, muster_command};
 pub use sim_worker::SimWorker;
+pub use slack::{SLACK_TOKEN, Slack, SlackPost};
+pub use stand_in::{Reply, StandIn, Visit};
 pub use stream::{EventStream, FeedEvent};
 pub use vendor::{VendorReply, VendorServer};

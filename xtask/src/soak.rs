@@ -14,6 +14,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
                 Series::Agents(KILLS),
                 Series::Frames(FRAMES),
                 Series::Pool(JOBS),
+                Series::Court(EVENTS),
                 Series::Documents(DOCUMENTS),
                 Series::Seeds(SEEDS),
             ]
@@ -29,6 +30,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }
         Some((name, rest)) if name == "pool" => {
             vec![Series::Pool(options::number(rest, "--jobs", JOBS)?)]
+        }
+        Some((name, rest)) if name == "court" => {
+            vec![Series::Court(options::number(rest, "--events", EVENTS)?)]
         }
         Some((name, rest)) if name == "documents" => {
             vec![Series::Documents(options::number(rest, "--documents", DOCUMENTS)?)]
@@ -58,6 +62,7 @@ enum Series {
     Agents(u64),
     Frames(u64),
     Pool(u64),
+    Court(u64),
     Documents(u64),
     Seeds(u64),
 }
@@ -81,6 +86,7 @@ impl Series {
             Series::Agents(times) => format!("{times} kills of agents and server"),
             Series::Frames(frames) => format!("{frames} frames under fire"),
             Series::Pool(jobs) => format!("{jobs} jobs of the pool under fire"),
+            Series::Court(events) => format!("{events} events of a court under fire"),
             Series::Documents(documents) => format!("{documents} documents beside python3"),
             Series::Seeds(seeds) => format!("{seeds} seeds"),
         }
@@ -92,6 +98,7 @@ impl Series {
             Series::Agents(times) => kill(*times, "agent_kill"),
             Series::Frames(frames) => under_fire("session_kill", ("MUSTER_FRAMES", *frames)),
             Series::Pool(jobs) => under_fire("pool_worker", ("MUSTER_JOBS", *jobs)),
+            Series::Court(events) => under_fire("court_kill", ("MUSTER_EVENTS", *events)),
             Series::Documents(documents) => under_fire("canonical", ("MUSTER_DOCUMENTS", *documents)),
             Series::Seeds(seeds) => simulate(*seeds),
         }
@@ -136,6 +143,7 @@ usage: cargo xtask soak                     all series
        cargo xtask soak agents [--times N]  kill -9 agents and the server N times (200)
        cargo xtask soak frames [--frames N] render N frames while workers and the server are killed (10000)
        cargo xtask soak pool [--jobs N]     work off N jobs while pool workers and the server are killed (2000)
+       cargo xtask soak court [--events N]  hand N events to a court that is killed for every fiftieth (10000)
        cargo xtask soak documents [--documents N]  compare N canonical documents with python3 (100000)
        cargo xtask soak seeds [--seeds N]   simulate N seeds (100000)";
 
@@ -144,6 +152,7 @@ const KILLS: u64 = 200;
 const KILLS_PER_LIFE: u64 = 20;
 const FRAMES: u64 = 10_000;
 const JOBS: u64 = 2000;
+const EVENTS: u64 = 10_000;
 const DOCUMENTS: u64 = 100_000;
 const SEEDS: u64 = 100_000;
 

@@ -5,8 +5,8 @@
 
 mod pool;
 
-use muster_tests::{Dice, Gateway, muster_command, until};
-use pool::{Pool, PoolWorker};
+use muster_tests::{Dice, Gateway, PoolWorker, muster_command, until};
+use pool::Pool;
 use serde_json::{Value, json};
 use std::{fs, thread};
 
@@ -29,7 +29,7 @@ fn no_kill_loses_a_job_or_does_it_twice() {
     let mut pool = Pool::start(&[]);
     let shared = pool.directory.path().to_str().unwrap().to_owned();
     let args = ["--slots", "3", "--heartbeat", "0.5", "--exec", "sh", "-c", PROGRAM, "sh", &shared];
-    let mut workers = ["worker-a", "worker-b"].map(|name| PoolWorker::start(&pool, name, &args));
+    let mut workers = ["worker-a", "worker-b"].map(|name| pool.worker(name, &args));
     let ids: Vec<u64> = (0..jobs).map(|n| pool.submit(&json!({"n": n}))).collect();
     let (mut harm, mut open) = (0, ids.clone());
     while !open.is_empty() {
@@ -73,7 +73,7 @@ fn a_worker_works_through_the_gateway() {
     let mut pool = Pool::start(&[]);
     let gateway = Gateway::before(&pool.server, &[]);
     let args = ["--slots", "4", "--heartbeat", "0.5"];
-    let mut worker = PoolWorker::start_at(&gateway.anonymous().url(), &pool, "worker-a", &args);
+    let mut worker = PoolWorker::start(&gateway.anonymous().url(), pool.directory.path(), "worker-a", &args);
     for round in 0..3 {
         let ids: Vec<u64> =
             (0..20).map(|n| pool.submit(&json!({"op": "sum", "values": [round, n]}))).collect();
@@ -92,7 +92,7 @@ fn a_worker_works_through_the_gateway() {
 #[test]
 fn a_key_is_made_and_replaced() {
     let pool = Pool::start(&[]);
-    let mut worker = PoolWorker::start(&pool, "worker-a", &[]);
+    let mut worker = pool.worker("worker-a", &[]);
     let key_of = |receipt: &Value| receipt["public_key"].as_str().unwrap().to_owned();
     let complete = |payload: &Value| {
         let id = pool.submit(payload);

@@ -1,0 +1,300 @@
+//! `muster court` on a directory of its own, whole or role by role, kill -9 included.
+
+use crate::{muster_command, until};
+use serde_json::Value;
+use std::{
+    fs::{self, OpenOptions},
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Output, Stdio},
+    thread,
+};
+use tempfile::TempDir;
+
+/// A court; its processes end with the value.
+#[derive(Debug)]
+pub struct Court {
+    directory: TempDir,
+    env: Vec<(String, String)>,
+    processes: Vec<Process>,
+}
+
+/// One process of a court.
+#[derive(Debug)]
+struct Process {
+    args: Vec<String>,
+    child: Child,
+}
+
+impl Court {
+    /// Makes one with this `court.toml`, a busy machine aside, and no general.
+    #[must_use]
+    pub fn with(settings: &str) -> Self {
+        let court = Self::nowhere();
+        court.write("court.toml", &format!("{settings}\n{TIRELESS}"));
+        court
+    }
+
+    /// The court that `muster court init` makes, but for a machine that is busy.
+    #[must_use]
+    pub fn as_shipped() -> Self {
+        let court = Self::nowhere();
+        let said = court.output(&["init"]);
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        let path = court.path("court.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        let tireless = text.replacen("[chamberlain]\n", TIRELESS, 1);
+        assert_ne!(tireless, text);
+        fs::write(path, tireless).unwrap();
+        court
+    }
+
+    /// A place for one, without anything in it.
+    #[must_use]
+    pub fn nowhere() -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), env: Vec::new(), processes: Vec::new() }
+    }
+
+    /// With a variable in the environment of all its processes.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.set_env(name, value);
+        self
+    }
+
+    /// With a general.
+    #[must_use]
+    pub fn general(self, name: &str, manifest: &str) -> Self {
+        self.write(&format!("generals/{name}.toml"), manifest);
+        self
+    }
+
+    /// With a script of a soldier, `soldiers/NAME.sh`.
+    #[must_use]
+    pub fn soldier(self, name: &str, script: &str) -> Self {
+        self.write(&format!("soldiers/{name}.sh"), script);
+        self
+    }
+
+    /// Sets a variable for processes that start from now on.
+    pub fn set_env(&mut self, name: &str, value: &str) {
+        self.env.retain(|(known, _)| known != name);
+        self.env.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Writes a file below the home, and its directory.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.home().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// The court's directory.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.directory.path().join("court")
+    }
+
+    /// A file or directory below the home.
+    #[must_use]
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.home().join(path)
+    }
+
+    /// Starts `muster court ARGS`, such as `["run"]` or `["general", "tests"]`, and waits until it has its roles.
+    pub fn start(&mut self, args: &[&str]) {
+        let child = self.spawn(args);
+        self.processes.push(Process { args: args.iter().map(|&arg| arg.to_owned()).collect(), child });
+        let said = self.stdout_path(args);
+        let process = self.processes.last_mut().unwrap();
+        let begun = until("a role begins", || {
+            let has_said = fs::read(&said).unwrap().starts_with(b"court at ");
+            has_said.then_some(true).or_else(|| process.child.try_wait().unwrap().map(|_| false))
+        });
+        assert!(begun, "court {args:?} ended: {}", self.log());
+    }
+
+    /// Starts it and ends it again before it is ready, or soon after.
+    pub fn start_cut_short(&mut self, args: &[&str], after: std::time::Duration) {
+        let mut child = self.spawn(args);
+        thread::sleep(after);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Ends processes as none can prevent: those with these arguments, or all.
+    pub fn kill9(&mut self, args: Option<&[&str]>) {
+        let (gone, kept) =
+            self.processes.drain(..).partition(|process| args.is_none_or(|args| process.args == args));
+        self.processes = kept;
+        let mut gone: Vec<Process> = gone;
+        gone.iter_mut().for_each(|process| process.child.kill().unwrap());
+        for process in &mut gone {
+            process.child.wait().unwrap();
+        }
+    }
+
+    /// Asks all to end and waits until they have.
+    pub fn terminate(&mut self) -> Vec<ExitStatus> {
+        for process in &self.processes {
+            let sent = Command::new("kill").args(["-TERM", &process.child.id().to_string()]).status();
+            assert!(sent.unwrap().success());
+        }
+        self.processes.drain(..).map(|mut process| process.child.wait().unwrap()).collect()
+    }
+
+    /// Whether all its processes are there.
+    pub fn is_alive(&mut self) -> bool {
+        self.processes.iter_mut().all(|process| process.child.try_wait().unwrap().is_none())
+    }
+
+    /// `muster court ARGS` for this court.
+    #[must_use]
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = muster_command();
+        for name in ["SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET", "SLACK_DEFAULT_CHANNEL", "GITHUB_TOKEN"] {
+            command.env_remove(name);
+        }
+        command.env_remove("JIRA_EMAIL").env_remove("JIRA_API_TOKEN");
+        command.args(["court", "--home"]).arg(self.home()).args(args);
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs a command to its end.
+    #[must_use]
+    pub fn output(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Runs a command to its end, with something to read.
+    #[must_use]
+    pub fn output_with(&self, args: &[&str], input: &[u8]) -> Output {
+        let mut command = self.command(args);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // One that does not read to the end says why itself.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        child.wait_with_output().unwrap()
+    }
+
+    /// Hands an event in; gives its id.
+    #[must_use]
+    pub fn emit(&self, event: &Value) -> String {
+        let said = self.output_with(&["emit"], event.to_string().as_bytes());
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        String::from_utf8(said.stdout).unwrap().trim_end().to_owned()
+    }
+
+    /// Puts a file there in one move, as any program may (C4).
+    pub fn hand_in(&self, place: &str, name: &str, bytes: &[u8]) {
+        let directory = self.path(place);
+        let temporary = directory.join(format!(".tmp-{}-{name}", std::process::id()));
+        fs::write(&temporary, bytes).unwrap();
+        fs::rename(temporary, directory.join(name)).unwrap();
+    }
+
+    /// The names of what lies in a directory, temporary files included; none where it is not there.
+    #[must_use]
+    pub fn names(&self, place: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.path(place)) else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// How many files lie in a directory.
+    #[must_use]
+    pub fn count(&self, place: &str) -> usize {
+        self.names(place).len()
+    }
+
+    /// Every file of a directory, by id.
+    #[must_use]
+    pub fn files(&self, place: &str) -> Vec<(String, Value)> {
+        let ids =
+            self.names(place).into_iter().filter_map(|name| Some(name.strip_suffix(".json")?.to_owned()));
+        ids.filter_map(|id| Some((id.clone(), self.file(place, &id)?))).collect()
+    }
+
+    /// One file, if it is there.
+    #[must_use]
+    pub fn file(&self, place: &str, id: &str) -> Option<Value> {
+        let bytes = fs::read(self.path(place).join(format!("{id}.json"))).ok()?;
+        Some(serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{place}/{id}: {error}")))
+    }
+
+    /// The task that became of an event, once it is over.
+    #[must_use]
+    pub fn finished(&self, event: &str) -> Value {
+        until(&format!("the end of {event}"), || {
+            let event = self.file("queue/events/completed", event)?;
+            self.file("queue/tasks/completed", event["dispatch"]["task_id"].as_str()?)
+        })
+    }
+
+    /// How a task ended.
+    #[must_use]
+    pub fn result(&self, task: &Value) -> Value {
+        self.file("state/results", task["id"].as_str().unwrap()).unwrap()
+    }
+
+    /// Everything its processes logged, over all their starts.
+    #[must_use]
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(self.log_path()).unwrap_or_default()).into_owned()
+    }
+
+    /// What a process has printed since its last start.
+    #[must_use]
+    pub fn stdout(&self, args: &[&str]) -> String {
+        String::from_utf8_lossy(&fs::read(self.stdout_path(args)).unwrap_or_default()).into_owned()
+    }
+
+    /// Processes that soldiers of this court left behind, recognised by their environment.
+    #[must_use]
+    pub fn soldiers(&self) -> Vec<String> {
+        let mark = format!("MUSTER_TASK_PATH={}", self.home().display());
+        let is_ours = |path: &Path| {
+            let environment = fs::read(path.join("environ")).unwrap_or_default();
+            environment.windows(mark.len()).any(|window| window == mark.as_bytes())
+        };
+        let all = fs::read_dir("/proc").unwrap().filter_map(Result::ok).map(|entry| entry.path());
+        let ours = all.filter(|path| is_ours(path));
+        ours.map(|path| fs::read_to_string(path.join("cmdline")).unwrap_or_default()).collect()
+    }
+
+    fn spawn(&self, args: &[&str]) -> Child {
+        let log = OpenOptions::new().create(true).append(true).open(self.log_path()).unwrap();
+        let said = fs::File::create(self.stdout_path(args)).unwrap();
+        self.command(args).stdout(said).stderr(log).spawn().unwrap()
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.directory.path().join("court.log")
+    }
+
+    fn stdout_path(&self, args: &[&str]) -> PathBuf {
+        self.directory.path().join(format!("{}.out", args.join("-")))
+    }
+}
+
+impl Drop for Court {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            let _ = process.child.kill();
+            let _ = process.child.wait();
+        }
+        let log = self.log();
+        if thread::panicking() {
+            let from = log.char_indices().rev().nth(6000).map_or(0, |(at, _)| at);
+            eprintln!("the end of the court's log:\n{}", &log[from..]);
+        } else {
+            assert!(!log.contains("panicked at"), "{log}");
+        }
+    }
+}
+
+/// The machine that tests run on is busy; that is not what they are about.
+const TIRELESS: &str = "[chamberlain]\nyellow_percent = 101\norange_percent = 102\nred_percent = 103\n";

@@ -1,0 +1,162 @@
+//! A service of the outside world that exists only here: plain HTTP/1.1 that answers as it is told.
+
+use serde_json::Value;
+use std::{
+    fmt::Write as _,
+    io::{BufRead, BufReader, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+/// A service on a port of its own; gone with the value.
+#[derive(Debug)]
+pub struct StandIn {
+    address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub struct Visit {
+    /// The method.
+    pub method: String,
+    /// Path and query, as they came.
+    pub target: String,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body, as it is.
+    pub body: Vec<u8>,
+}
+
+/// What a request is answered.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+type Answering = dyn Fn(&Visit) -> Reply + Send + Sync;
+
+impl StandIn {
+    /// Starts one that answers as it is told.
+    #[must_use]
+    pub fn start(answer: impl Fn(&Visit) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (over, answer) = (Arc::clone(&is_over), Arc::new(answer) as Arc<Answering>);
+        thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                if over.load(Ordering::SeqCst) {
+                    return;
+                }
+                let answer = Arc::clone(&answer);
+                thread::spawn(move || serve(&stream, answer.as_ref()));
+            }
+        });
+        Self { address, is_over }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        // Wakes the one that waits for connections.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+impl Visit {
+    /// The path without the query.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or_default()
+    }
+
+    /// A header's value.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON; null where it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// The query's value of a name that needs no decoding.
+    #[must_use]
+    pub fn query(&self, name: &str) -> Option<&str> {
+        let pairs = self.target.split_once('?')?.1.split('&');
+        pairs
+            .filter_map(|pair| pair.split_once('='))
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value)
+    }
+}
+
+impl Reply {
+    /// An answer of JSON.
+    #[must_use]
+    pub fn json(status: u16, body: &Value) -> Self {
+        Self { status, headers: Vec::new(), body: body.to_string() }
+    }
+
+    /// The same answer with one more header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// Answers until the other side hangs up.
+fn serve(stream: &TcpStream, answer: &Answering) {
+    let mut reader = BufReader::new(stream);
+    while let Some(visit) = read_visit(&mut reader) {
+        if write_reply(stream, &answer(&visit)).is_none() {
+            return;
+        }
+    }
+}
+
+fn read_visit(reader: &mut impl BufRead) -> Option<Visit> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let mut words = line.split(' ');
+    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let mut visit = Visit { method, target, headers, body: Vec::new() };
+    let length = visit.header("content-length").map_or(Some(0), |length| length.parse().ok())?;
+    visit.body.resize(length, 0);
+    reader.read_exact(&mut visit.body).ok()?;
+    Some(visit)
+}
+
+/// Nobody may be there any more to read it.
+fn write_reply(mut stream: &TcpStream, reply: &Reply) -> Option<()> {
+    let mut head = format!("HTTP/1.1 {} x\r\ncontent-type: application/json\r\n", reply.status);
+    for (name, value) in &reply.headers {
+        let _ = write!(head, "{name}: {value}\r\n");
+    }
+    let bytes = format!("{head}content-length: {}\r\n\r\n{}", reply.body.len(), reply.body);
+    stream.write_all(bytes.as_bytes()).ok()
+}

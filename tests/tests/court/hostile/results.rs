@@ -1,0 +1,110 @@
+//! What soldiers leave, if they mean no good.
+
+use super::{Target, raws, text, words};
+use serde_json::{Value, json};
+
+/// C11, C12, C16, C23: each member of a result, as each text and each wrong value: the task ends, with a valid result,
+/// and what people read of it is text.
+#[test]
+fn results() {
+    let mut target = Target::open();
+    let (plain, mut events) = (words::result(), Vec::new());
+    let members = plain.as_object().unwrap().keys().map(String::as_str);
+    for member in members.chain(["task_id"]) {
+        for raw in raws() {
+            let value = String::from_utf8(words::with(&plain, member, &raw)).unwrap();
+            // What does not fit in an event is told to the soldier in a word.
+            let short = if value.len() > 500_000 { json!({"large": member}) } else { json!({"raw": value}) };
+            events.push(target.court.emit(&event(&short)));
+        }
+    }
+    for event in events {
+        let task = target.court.finished(&event);
+        assert!(["completed", "failed"].contains(&text(&task, "status")), "{task}");
+        let result = target.court.result(&task);
+        assert_eq!(result["task_id"], task["id"]);
+    }
+    target.is_unharmed();
+}
+
+/// C11, C15, C23: a result's texts are carried to people as they are, each where it belongs.
+#[test]
+fn texts_of_results_reach_people_verbatim() {
+    let mut target = Target::open();
+    for hostile in words::TEXTS {
+        let result = json!({"status": "failed", "summary": hostile, "error": hostile, "notify_channel": hostile,
+            "proclamation": {"channel": hostile, "message": hostile}});
+        let task = target.court.finished(&target.court.emit(&event(&json!({"raw": result.to_string()}))));
+        let id = text(&task, "id");
+        target.settle();
+        let sent = target.court.files("queue/messages/sent");
+        let told = |task: &str| {
+            let of = |(_, message): &&(String, Value)| {
+                message["context"]["task_id"] == task && message["type"] == "notification"
+            };
+            sent.iter().find(of).map(|(_, message)| message).unwrap()
+        };
+        let news = told(id);
+        assert_eq!(news["content"], format!("❌ {id}\n{hostile}\n{hostile}"));
+        assert_eq!(news["channel"], hostile);
+        let proclamation = told(&format!("proclamation-{id}"));
+        assert_eq!((&proclamation["content"], &proclamation["channel"]), (&json!(hostile), &json!(hostile)));
+    }
+    target.is_unharmed();
+}
+
+/// C16, C23: a soldier leaves a link, a pipe, a directory, or rubbish in the place of its result.
+#[test]
+fn results_that_are_none() {
+    let mut target = Target::open();
+    for kind in ["link", "pipe", "directory", "rubbish", "zeros", "nothing", "beside"] {
+        let task = target.court.finished(&target.court.emit(&event(&json!({"leave": kind}))));
+        let result = target.court.result(&task);
+        assert_eq!(result["status"], "failed", "{kind}: {result}");
+        assert!(!text(&result, "error").contains("root:"), "{result}");
+    }
+    target.is_unharmed();
+}
+
+pub(super) fn event(payload: &Value) -> Value {
+    json!({"type": "hostile.answer", "source": "tests", "payload": payload})
+}
+
+/// Leaves whatever its payload says; an answer it keeps as it came.
+pub(super) const ANSWER: &str = r#"import json, os, shutil
+path, result = os.environ["MUSTER_TASK_PATH"], os.environ["MUSTER_RESULT_PATH"]
+task_id = os.environ["MUSTER_TASK_ID"]
+with open(path, encoding="utf-8") as file:
+    task = json.load(file)
+payload = task["payload"]
+
+def leave(data):
+    with open(result + ".part", "wb") as file:
+        file.write(data)
+    os.rename(result + ".part", result)
+
+name = '{"task_id": "%s", ' % task_id
+if task["type"] == "resume":
+    shutil.copy(path, "seen/" + task_id)
+    leave((name + '"status": "success", "summary": "went on"}').encode())
+elif "raw" in payload:
+    raw = payload["raw"]
+    leave((raw if '"task_id"' in raw else name + raw[1:]).encode("utf-8", "surrogatepass"))
+elif "large" in payload:
+    leave((name + '"status": "success", "summary": "", "%s": "%s"}' % (payload["large"], "x" * (10 << 20))).encode())
+else:
+    kind = payload["leave"]
+    if kind == "link":
+        os.symlink("/etc/passwd", result)
+    elif kind == "pipe":
+        os.mkfifo(result)
+    elif kind == "directory":
+        os.makedirs(result + "/below")
+    elif kind == "rubbish":
+        leave(b"\xff\xfe{" + b"[" * 100000)
+    elif kind == "zeros":
+        leave(bytes(10 << 20))
+    elif kind == "beside":
+        os.rename(path, path + ".gone") if os.path.exists(path + ".no") else None
+        leave(b'{"task_id": "task-20260207-001", "status": "success", "summary": ""}')
+"#;
