@@ -142,6 +142,10 @@ fn plan(ground: Ground<'_>, id: &Id, task: &mut Document, outcome: &Outcome) -> 
     }
     closing.set_text("at", &stamp(now));
     task.set_text("status", outcome.status.task_status()).set_object("closing", &closing);
+    if let Some(attempts) = outcome.document.raw("attempts") {
+        // The general told the end of the last attempt in the result only.
+        task.set_raw("attempts", attempts);
+    }
     folder.write(Place::TasksInProgress, id, task)
 }
 
