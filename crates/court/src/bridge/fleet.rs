@@ -95,7 +95,15 @@ impl Fleet {
         let status = answer.get("status").and_then(Value::as_str)?;
         let summary = self.summary(id, answer);
         match status {
-            "success" | "completed" => Some(Ending::Remote(success(&start.task, &summary))),
+            "success" | "completed" => {
+                let mut outcome = success(&start.task, &summary);
+                // What a job brought is of use to whoever reads results; more than this is asked for at the coordinator.
+                let output = answer.get("output").map(Value::to_string);
+                if let Some(output) = output.filter(|output| output.len() <= OUTPUT_BYTES_MAX) {
+                    outcome.document.set_raw("output", output);
+                }
+                Some(Ending::Remote(outcome))
+            }
             "failed" => {
                 let error = ["error", "error_message"].iter().find_map(|key| answer.get(key)?.as_str());
                 let error = error.map_or_else(|| summary.clone(), |error| format!("{summary}: {error}"));
@@ -156,4 +164,5 @@ fn success(task: &Id, summary: &str) -> Outcome {
     Outcome { status: OutcomeStatus::Success, document }
 }
 
+const OUTPUT_BYTES_MAX: usize = 512 * 1024;
 const SESSION_ID: &str = "sessionId";
