@@ -31,13 +31,23 @@ pub struct Removal {
     pub age_s: i64,
 }
 
-/// What was removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Removed {
-    /// How many files.
-    pub files: usize,
-    /// How much room they took.
-    pub bytes: u64,
+/// What became of a plan; what was gone already is in neither.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Pruned {
+    /// What was removed.
+    pub removed: Vec<Removal>,
+    /// What could not be.
+    pub failed: Vec<Kept>,
+}
+
+/// Something that could not be removed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Kept {
+    /// The file or the directory.
+    #[serde(serialize_with = "readable")]
+    pub path: PathBuf,
+    /// Why.
+    pub error: String,
 }
 
 /// Says what is over and older than it is to be kept. Changes nothing.
@@ -63,22 +73,20 @@ pub fn plan(folder: &Folder, retention: &Retention, now: Timestamp) -> Result<Ve
     Ok(plan.removals)
 }
 
-/// Removes what was planned; what is gone already is fine.
+/// Removes what was planned; what is gone already is fine, and what stays keeps nothing else from going.
 ///
 /// Nothing is made durable: what a power cut brings back goes with the next prune.
-pub fn execute(removals: &[Removal]) -> Result<Removed, Fault> {
-    let mut removed = Removed::default();
+#[must_use]
+pub fn execute(removals: Vec<Removal>) -> Pruned {
+    let mut pruned = Pruned::default();
     for removal in removals {
         match remove(&removal.path) {
-            Ok(()) => {
-                removed.files += 1;
-                removed.bytes += removal.bytes;
-            }
+            Ok(()) => pruned.removed.push(removal),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Fault::Io(removal.path.clone(), error)),
+            Err(error) => pruned.failed.push(Kept { path: removal.path, error: error.to_string() }),
         }
     }
-    Ok(removed)
+    pruned
 }
 
 /// A plan while it is made.

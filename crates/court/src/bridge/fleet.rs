@@ -147,9 +147,9 @@ impl Fleet {
     }
 }
 
-/// The task's id; from the second attempt on with its number.
+/// The task's id; from the second time on that it is handed in with the attempt's number.
 fn numbered(start: &Start, separator: char) -> String {
-    match start.attempt {
+    match start.handed_in_as() {
         1 => start.task.to_string(),
         attempt => format!("{}{separator}{attempt}", start.task),
     }

@@ -54,7 +54,9 @@ impl Bridge {
         let mut walk = pin!(self.walk(start, &remote));
         tokio::select! {
             ending = &mut walk => Some(ending),
-            () = tokio::time::sleep(seconds(self.limit_s)) => Some(self.give_up(start, remote.get()).await),
+            () = tokio::time::sleep(seconds(self.limit_s)) => {
+                stop.run_until_cancelled(self.give_up(start, remote.get())).await
+            }
             () = stop.cancelled() => None,
         }
     }
@@ -90,6 +92,8 @@ impl Bridge {
     }
 
     /// Hands the task in, under its key, and records where it is before anything follows from it.
+    ///
+    /// As often as one likes: the key makes all of it one.
     async fn hand_over(&self, start: &Start) -> Result<String, Refusal> {
         let key = Fleet::key(start);
         let body = self.fleet.body(start);
@@ -111,7 +115,8 @@ impl Bridge {
     /// Ends what took too long; what ended by itself just then counts.
     async fn give_up(&self, start: &Start, remote: Option<&String>) -> Ending {
         let late = Ending::TimedOut(self.limit_s);
-        let Some(id) = remote else { return late };
+        let Some(id) = self.learn(start, remote).await else { return late };
+        let id = &id;
         let cancelling = self.patiently(Call::Cancel(id));
         match tokio::time::timeout(CANCEL_MAX, cancelling).await {
             Ok(Ok(_cancelled)) => late,
@@ -124,6 +129,18 @@ impl Bridge {
                 late
             }
         }
+    }
+
+    /// The id at the coordinator. A call may have arrived though its answer did not: the same once more tells it.
+    async fn learn(&self, start: &Start, remote: Option<&String>) -> Option<String> {
+        if let Some(id) = remote {
+            return Some(id.clone());
+        }
+        let learnt = tokio::time::timeout(CANCEL_MAX, self.hand_over(start)).await;
+        if learnt.is_err() {
+            tracing::warn!(task = %start.task, "nobody knows whether the coordinator has it: it does not answer");
+        }
+        learnt.ok()?.ok()
     }
 
     /// Calls until there is an answer, with growing pauses: either side may be gone for a while.

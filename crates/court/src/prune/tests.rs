@@ -200,7 +200,7 @@ fn refused_files_go_with_their_reasons() {
     let removals = plan(&scene.folder, &Retention::default(), now()).unwrap();
     assert_eq!(removals.len(), 6);
     assert!(serde_json::to_value(&removals).is_ok(), "a name that is no text can be told");
-    assert_eq!(execute(&removals).unwrap().files, 6);
+    assert_eq!(execute(removals).removed.len(), 6);
     assert_eq!(fs::read_dir(scene.folder.path("rejected")).unwrap().count(), 0);
     assert!(scene.folder.path("outside/precious").exists());
 }
@@ -215,10 +215,27 @@ fn what_is_planned_is_what_goes() {
     let days: Vec<i64> = removals.iter().map(|removal| removal.age_s / 86_400).collect();
     assert_eq!(days, [40, 50]);
     assert!(scene.folder.path("queue/events/completed/a.json").exists());
-    assert_eq!(execute(&removals).unwrap(), Removed { files: 2, bytes: 8 });
-    assert_eq!(execute(&removals).unwrap(), Removed::default());
+    let bytes: Vec<u64> = execute(removals.clone()).removed.iter().map(|removal| removal.bytes).collect();
+    assert_eq!(bytes, [5, 3]);
+    let again = execute(removals);
+    assert!(again.removed.is_empty() && again.failed.is_empty(), "{again:?}");
     assert_eq!(scene.plan(), Vec::<String>::new());
     let keep_nothing = Retention { events_days: 0.0, ..Retention::default() };
     scene.file("queue/events/completed/a.json", 0, &Document::new().to_file());
     assert_eq!(plan(&scene.folder, &keep_nothing, now()).unwrap().len(), 1);
+}
+
+/// C21: what cannot be removed keeps nothing else, and both are told.
+#[test]
+fn what_stays_keeps_nothing_else() {
+    let scene = Scene::new();
+    scene.file("state/results/b.json", 50, "123");
+    let mut removals = plan(&scene.folder, &Retention::default(), now()).unwrap();
+    // Nothing can be removed under what is no directory, whoever runs this.
+    let under = scene.folder.path("state/results/b.json/under");
+    removals.insert(0, Removal { path: under.clone(), ..removals[0].clone() });
+    let pruned = execute(removals);
+    assert_eq!(pruned.removed.len(), 1);
+    assert_eq!(pruned.failed.iter().map(|kept| &kept.path).collect::<Vec<_>>(), [&under]);
+    assert!(!pruned.failed[0].error.is_empty() && !scene.folder.path("state/results/b.json").exists());
 }

@@ -24,6 +24,21 @@ async fn trouble_is_waited_out() {
     assert!(calls.iter().all(|call| call.key.as_deref() == Some(id.as_str())));
 }
 
+/// C17: what was handed in without an answer until its time was over is handed in once more, to be cancelled.
+#[tokio::test]
+async fn what_got_no_answer_in_time_is_cancelled() {
+    let coordinator = Coordinator::start().await;
+    coordinator.memory.moods(&[(503, json!({}))]);
+    let scene = Scene::with_fleet(coordinator.url(), "executor = \"run\"\nretries = 0\ntimeout_s = 0.5");
+    let id = scene.task();
+    let result = scene.result(&id).await;
+    assert_eq!(statuses(&result), ["killed"]);
+    assert!(result.objects("attempts")[0].has("remote"));
+    let calls = coordinator.memory.calls(&Method::POST, "/api/runs");
+    assert!(calls.iter().all(|call| call.key.as_deref() == Some(id.as_str())), "{calls:?}");
+    assert_eq!(coordinator.memory.calls(&Method::POST, "/api/runs/7/cancel").len(), 1);
+}
+
 /// C17: what the coordinator will never take is a failure in its own words, and not tried again.
 #[tokio::test]
 async fn a_refusal_is_final() {

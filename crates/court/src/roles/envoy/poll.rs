@@ -74,7 +74,7 @@ impl Poll {
             let thread = Thread {
                 channel: &question.channel_id,
                 ts: &question.thread_ts,
-                from: &question.asked_ts,
+                from: &question.since_ts,
                 cursor: &cursor,
             };
             let page = self.slack.replies(thread).await?;

@@ -3,6 +3,7 @@
 use crate::{
     Document, Fault, Folder, Id, Place,
     emit::{self, Emitted},
+    file,
 };
 use jiff::Timestamp;
 
@@ -15,8 +16,10 @@ pub struct Question {
     pub channel_id: String,
     /// The thread it was asked in.
     pub thread_ts: String,
-    /// The post that asks; what was said before it is no answer.
+    /// The post that asks.
     pub asked_ts: String,
+    /// From when on answers count: a crash may have repeated the post, and somebody have answered the first.
+    pub since_ts: String,
     document: Document,
 }
 
@@ -56,7 +59,7 @@ impl Question {
         Ok(questions)
     }
 
-    /// The open question that a post in a thread answers: the last one asked before it.
+    /// The open question that a post in a thread answers: the last one that is known to have been asked before it.
     pub fn answered_by(
         folder: &Folder,
         channel: &str,
@@ -65,13 +68,17 @@ impl Question {
     ) -> Result<Option<Self>, Fault> {
         let mut questions = Self::all_open(folder)?;
         questions.retain(|question| question.is_in(channel, thread_ts) && question.is_before(ts));
-        Ok(questions.into_iter().max_by_key(|question| instant(&question.asked_ts)))
+        let age = |question: &Self| {
+            let asked = instant(&question.asked_ts);
+            (asked < instant(ts), asked)
+        };
+        Ok(questions.into_iter().max_by_key(age))
     }
 
     /// Whether a post came after the question.
     #[must_use]
     pub fn is_before(&self, ts: &str) -> bool {
-        instant(ts).is_some_and(|ts| Some(ts) > instant(&self.asked_ts))
+        instant(ts).is_some_and(|ts| Some(ts) > instant(&self.since_ts))
     }
 
     /// Makes a reply an event; one that is known already is dropped (C8).
@@ -91,7 +98,8 @@ impl Question {
         let thread_ts = document.text("thread_ts").filter(|ts| is_ts(ts))?;
         let asked_ts = document.text("asked_ts").filter(|ts| is_ts(ts)).unwrap_or_else(|| thread_ts.clone());
         let channel_id = document.text("channel_id").or_else(|| document.text("channel"))?;
-        Some(Self { task_id, channel_id, thread_ts, asked_ts, document })
+        let since_ts = since(&document, &asked_ts);
+        Some(Self { task_id, channel_id, thread_ts, asked_ts, since_ts, document })
     }
 
     fn is_in(&self, channel: &str, thread_ts: &str) -> bool {
@@ -131,6 +139,15 @@ pub(super) fn close_answered(folder: &Folder, task: &Id) -> Result<bool, Fault> 
     Ok(is_answered)
 }
 
+/// When a question was written down, as Slack tells time, or when it was posted: whichever was first, for the two clocks
+/// may differ.
+fn since(question: &Document, asked_ts: &str) -> String {
+    let written = question.text("asked_at").and_then(|text| file::instant(&text));
+    let written = written.map(|at| format!("{}.{:06}", at.as_second(), at.subsec_microsecond()));
+    let written = written.filter(|ts| is_ts(ts) && instant(ts) < instant(asked_ts));
+    written.unwrap_or_else(|| asked_ts.to_owned())
+}
+
 /// Whether a text is one of Slack's timestamps, which name posts.
 pub(super) fn is_ts(text: &str) -> bool {
     instant(text).is_some()
@@ -164,3 +181,33 @@ fn event(id: &str, kind: &str, priority: &str, payload: &Document) -> Document {
 }
 
 const FRACTION_DIGITS_MAX: usize = 9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// C14, C18: a crash may repeat the post that asks; who answered the first one is heard. What was said before the
+    /// question was written down is no answer, and a clock that is ahead silences nobody.
+    #[test]
+    fn an_answer_to_the_first_copy_counts() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::open(home.path()).unwrap();
+        let ask = |task: &str, asked_at: &str, asked_ts: &str| {
+            let mut question = Document::new();
+            question.set_text("task_id", task).set_text("asked_at", asked_at).set_text("channel", "C1");
+            question.set_text("thread_ts", "1600.000100").set_text("asked_ts", asked_ts);
+            let id = Id::parse(task).unwrap();
+            folder.write(Place::QuestionsOpen, &id, &question).unwrap();
+        };
+        let answered = |ts: &str| {
+            let question = Question::answered_by(&folder, "C1", "1600.000100", ts).unwrap();
+            question.map(|question| question.task_id.to_string())
+        };
+        ask("task-2", "1970-01-01T00:28:20Z", "1720.000300");
+        assert_eq!(answered("1699.999999"), None);
+        assert_eq!(answered("1710.000000").as_deref(), Some("task-2"));
+        ask("task-1", "2026-02-07T10:00:00Z", "1705.000000");
+        assert_eq!(answered("1710.000000").as_deref(), Some("task-1"), "the only one that was surely asked");
+        assert_eq!(answered("1730.000000").as_deref(), Some("task-2"));
+    }
+}

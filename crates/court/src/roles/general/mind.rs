@@ -56,6 +56,19 @@ pub struct Start {
     pub remote: Option<String>,
 }
 
+impl Start {
+    /// The first attempt after the last one that the coordinator is known to have: they all are handed in as one.
+    ///
+    /// Whether a call without an answer arrived is not known: under the same key it is found again, not done twice.
+    pub(crate) fn handed_in_as(&self) -> u64 {
+        let attempts = self.document.objects("attempts");
+        let known = attempts.iter().filter(|attempt| attempt.has(REMOTE));
+        let earlier =
+            known.filter_map(|attempt| attempt.number("attempt")).filter(|number| *number < self.attempt);
+        earlier.max().unwrap_or(0) + 1
+    }
+}
+
 /// A task that this general has.
 struct Held {
     rank: Rank,

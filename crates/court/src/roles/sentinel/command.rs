@@ -1,12 +1,10 @@
 //! A program that prints one event as JSON per line (C18, C23).
 
-use super::{Source, Trouble};
+use super::{Notice, Reading, Source, Trouble};
 use crate::{
     Clock, Document, Fault, Folder, Id,
     config::{self, bare_environment, seconds},
-    emit::{Emitted, emit},
     folder::sentence,
-    roles::sentinel::Tally,
 };
 use jiff::Timestamp;
 use muster_agent::process::{Ending, Guards, ProcessEnd, Program, wait_for_earlier_guards};
@@ -77,37 +75,43 @@ impl Command {
     }
 
     /// Takes in some lines; one that is no event is set apart and holds up no other.
-    fn take(&self, lines: &[&[u8]], tally: &mut Tally, now: Timestamp) -> Result<(), Fault> {
+    fn take(&self, lines: &[&[u8]], reading: &mut Reading, now: Timestamp) -> Result<(), Fault> {
         for line in lines {
-            match self.take_line(line, now) {
-                Ok(Emitted::New(_)) => tally.new += 1,
-                Ok(Emitted::Duplicate(_)) => tally.repeated += 1,
-                Err(Fault::Invalid(reason)) => {
-                    tally.refused += 1;
-                    if tally.refused <= KEPT_LINES_MAX {
-                        self.refuse(line, &reason)?;
-                    }
+            match reading.take_one(&self.folder, self.notice(line), now) {
+                Err(Fault::Invalid(reason)) if reading.tally().refused <= KEPT_LINES_MAX => {
+                    self.refuse(line, &reason)?;
                 }
-                Err(other) => return Err(other),
+                Err(Fault::Invalid(_)) => {}
+                other => other?,
             }
         }
         Ok(())
     }
 
-    fn take_line(&self, line: &[u8], now: Timestamp) -> Result<Emitted, Fault> {
-        let mut event = Document::parse(line).map_err(|error| Fault::Invalid(error.to_string()))?;
+    fn notice(&self, line: &[u8]) -> Notice {
+        let mut event = Document::parse(line).map_err(|error| error.to_string())?;
         if !event.has("source") {
             event.set_text("source", &self.name);
         }
-        emit(&self.folder, event, now)
+        Ok(event)
+    }
+
+    /// The name of what is kept of it: its own, or where that is too long its beginning and what tells it from others.
+    fn record(&self) -> Id {
+        let short = || format!("{}-{}", self.beginning(), &sha256_hex(self.name.as_bytes())[..HASH_CHARS]);
+        Id::parse(&self.name).or_else(|_| Id::parse(&short())).expect("the parts of an id are one")
+    }
+
+    fn beginning(&self) -> &str {
+        self.name.get(..NAME_BYTES_MAX).unwrap_or(&self.name)
     }
 
     /// Sets a line apart under a name that is its own: one that is printed at every turn is there once.
     fn refuse(&self, line: &[u8], reason: &str) -> Result<(), Fault> {
         tracing::warn!(source = self.name, reason = sentence(reason), "a line of a program is no event");
         let (hash, kept) = (sha256_hex(line), line.get(..KEPT_BYTES_MAX).unwrap_or(line));
-        let name = self.name.get(..NAME_BYTES_MAX).unwrap_or(&self.name);
-        let name = Id::parse(&format!("{name}-{}", &hash[..HASH_CHARS])).expect("the parts of an id are one");
+        let name = format!("{}-{}", self.beginning(), &hash[..HASH_CHARS]);
+        let name = Id::parse(&name).expect("the parts of an id are one");
         let reason = format!("a line that {} printed is no event: {reason}", self.name);
         self.folder.reject_bytes(&name, kept, &reason)
     }
@@ -143,14 +147,16 @@ impl Source for Command {
             self.is_first = false;
         }
         let ran = self.run(stop).await.map_err(failed)?;
-        let (lines, mut tally) = (ran.whole_lines(), Tally::default());
-        for some in lines.chunks(LINES_AT_ONCE) {
-            self.take(some, &mut tally, Clock.now())?;
+        let mut reading = Reading::begin(&self.folder, &self.record())?;
+        for some in ran.whole_lines().chunks(LINES_AT_ONCE) {
+            self.take(some, &mut reading, Clock.now())?;
             // Others live in this thread too.
             tokio::task::yield_now().await;
         }
-        let Tally { new, repeated, refused } = tally;
-        tracing::debug!(source = self.name, new, repeated, refused, "a source was read");
+        if ran.end.ending != Ending::Exited(0) {
+            reading.keep_known();
+        }
+        reading.end(&self.folder, Document::new())?;
         if let Some(complaint) = self.complaint(&ran) {
             tracing::warn!(source = self.name, "a program went wrong: {complaint}");
         }

@@ -45,6 +45,12 @@ impl Reading {
         Ok(Self { source: source.clone(), kept, known, seen, tally })
     }
 
+    /// What became of what was shown so far.
+    #[must_use]
+    pub const fn tally(&self) -> Tally {
+        self.tally
+    }
+
     /// What the last reading that ended kept.
     #[must_use]
     pub const fn kept(&self) -> Option<&Document> {
@@ -54,10 +60,8 @@ impl Reading {
     /// Takes one page in. What is no event is left out and counted; only the disk can stop this.
     pub fn take(&mut self, folder: &Folder, notices: Vec<Notice>, now: Timestamp) -> Result<(), Fault> {
         for notice in notices {
-            let taken = notice.map_err(Fault::Invalid).and_then(|event| self.take_one(folder, event, now));
-            match taken {
+            match self.take_one(folder, notice, now) {
                 Err(Fault::Invalid(reason)) => {
-                    self.tally.refused += 1;
                     let source = self.source.as_str();
                     tracing::warn!(source, reason = sentence(&reason), "what a source showed was refused");
                 }
@@ -85,16 +89,31 @@ impl Reading {
         Ok(self.tally)
     }
 
-    fn take_one(&mut self, folder: &Folder, event: Document, now: Timestamp) -> Result<(), Fault> {
-        let id = event.text("id").unwrap_or_default();
-        let is_known = self.known.contains(&id);
+    /// Takes one thing in; says why where it is no event.
+    pub fn take_one(&mut self, folder: &Folder, notice: Notice, now: Timestamp) -> Result<(), Fault> {
+        let taken = notice.map_err(Fault::Invalid).and_then(|event| self.count(folder, event, now));
+        self.tally.refused += u64::from(matches!(taken, Err(Fault::Invalid(_))));
+        taken
+    }
+
+    /// One without an id of its own cannot be told from another and is always new.
+    fn count(&mut self, folder: &Folder, event: Document, now: Timestamp) -> Result<(), Fault> {
+        let id = event.text("id");
+        let is_known = id.as_ref().is_some_and(|id| self.known.contains(id));
         if !is_known && matches!(emit(folder, event, now)?, Emitted::New(_)) {
             self.tally.new += 1;
         } else {
             self.tally.repeated += 1;
         }
-        self.seen.push(id);
+        self.seen.extend(id);
         Ok(())
+    }
+
+    /// Keeps in mind what earlier readings showed, where this one may not have come to its end.
+    pub fn keep_known(&mut self) {
+        let seen: BTreeSet<&String> = self.seen.iter().collect();
+        let more: Vec<String> = self.known.iter().filter(|id| !seen.contains(id)).cloned().collect();
+        self.seen.extend(more);
     }
 }
 

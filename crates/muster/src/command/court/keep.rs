@@ -10,7 +10,7 @@ use muster_court::{
     Clock, Folder, Id, Kind, config,
     doctor::{self, Findings, Timeline},
     init::init,
-    prune::{self, Removal},
+    prune::{self, Kept, Pruned, Removal},
     schema,
 };
 use serde_json::{Value, json};
@@ -87,18 +87,22 @@ impl Prune {
     pub(super) fn run(self, home: &Path) -> Result<Exit, Failure> {
         let (folder, court) = open(home)?;
         let plan = prune::plan(&folder, &court.settings.retention, Clock.now())?;
-        if !self.dry_run {
-            prune::execute(&plan)?;
-        }
-        let rows = by_place(&plan);
+        let Pruned { removed, failed } =
+            if self.dry_run { Pruned { removed: plan, failed: Vec::new() } } else { prune::execute(plan) };
+        let rows = by_place(&removed);
         if self.json {
-            output::document(&json!({ "dry_run": self.dry_run, "removed": rows, "files": plan }));
+            output::document(
+                &json!({ "dry_run": self.dry_run, "removed": rows, "files": removed, "failed": failed }),
+            );
         } else {
             output::table(&rows, &["place", "files", "bytes"]);
-            let (word, files) = (if self.dry_run { "would go" } else { "are gone" }, plan.len());
+            let (word, files) = (if self.dry_run { "would go" } else { "are gone" }, removed.len());
             eprintln!("{files} files {word}");
         }
-        Ok(Exit::Fine)
+        for Kept { path, error } in &failed {
+            eprintln!("{} cannot be removed: {error}", path.display());
+        }
+        Ok(if failed.is_empty() { Exit::Fine } else { Exit::Failed })
     }
 }
 

@@ -156,6 +156,24 @@ fn a_task_with_a_result_is_not_begun_again() {
     assert!(scene.begins(at(1000)).is_empty());
 }
 
+/// C17: an attempt of which nobody knows whether the coordinator has it is handed in again as the same one; after one
+/// that it had, as another.
+#[test]
+fn what_may_have_arrived_is_handed_in_as_the_same() {
+    let mut scene = Scene::new("");
+    let mut general = super::scene::general("");
+    (general.command, general.executor) = (Vec::new(), crate::config::Executor::Run);
+    scene.set_general(general);
+    let id = scene.plain(1);
+    let first = scene.begins_one(at(0));
+    scene.ends(&first, Ending::TimedOut(1.0), at(1));
+    let second = scene.begins_one(at(100));
+    assert_eq!((second.attempt, first.handed_in_as(), second.handed_in_as()), (2, 1, 1));
+    GeneralMind::hand_over(&scene.folder, (&id, Fleet::Run), "r-7").unwrap();
+    scene.ends(&second, Ending::TimedOut(1.0), at(101));
+    assert_eq!(scene.begins_one(at(1000)).handed_in_as(), 3);
+}
+
 /// C17: what a fleet does goes on when its general dies: the same attempt, under the same id.
 #[test]
 fn a_fleets_attempt_outlives_the_general() {

@@ -1,6 +1,7 @@
 //! Real programs, as they print and as they end.
 
 use super::*;
+use crate::Place;
 use crate::roles::sentinel::tests::{Scene, guards};
 use std::fs::File;
 
@@ -39,6 +40,25 @@ async fn lines_become_events() {
     let second = scene.event("evt-ci-2");
     assert_eq!((second.text("source").as_deref(), second.raw("x")), (Some("own"), Some("[1]")));
     assert!(scene.rejected().is_empty());
+}
+
+/// C8, C18: what a program still prints when the court's files are pruned does not happen again, though a run between
+/// failed; what has no id of its own happens each time it is printed.
+#[tokio::test]
+async fn what_was_pruned_does_not_happen_again() {
+    let scene = Scene::new();
+    let named = r#"echo '{"id": "evt-ci-1", "type": "t", "payload": {}}'"#;
+    let nameless = r#"echo '{"type": "t", "payload": {}}'"#;
+    look(&scene, named).await.unwrap();
+    scene.folder.remove(Place::EventsPending, &Id::parse("evt-ci-1").unwrap()).unwrap();
+    for script in [named, "exit 1", named] {
+        look(&scene, script).await.unwrap();
+        assert!(scene.pending().is_empty(), "{script}");
+    }
+    look(&scene, &format!("{nameless}; {nameless}")).await.unwrap();
+    look(&scene, nameless).await.unwrap();
+    assert_eq!(scene.pending().len(), 3);
+    assert_eq!(scene.record("command.ci").unwrap().raw("seen"), Some("[]"));
 }
 
 /// C12, C23: a line that is no event is set apart with a reason, once however often it is printed, and holds up no other;
