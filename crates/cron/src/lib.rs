@@ -2,7 +2,8 @@
 //!
 //! Five fields (minute, hour, day of month, month, day of week) of numbers, names, `*`, lists, ranges and
 //! steps; Sunday is 0 and 7. When both the day of the month and the day of the week are restricted, one of
-//! them suffices; a field that begins with `*` restricts nothing, as in Vixie's cron.
+//! them suffices; a field that begins with `*` (`*/2` as well) does not count as restricted here, and then both
+//! must match, as in Vixie's cron.
 //!
 //! Where clocks are changed:
 //! - A time that the zone skips is due once, at the moment the skipped stretch ends; several in one stretch are
@@ -65,6 +66,12 @@ impl Cron {
             }
         }
         Some(latest)
+    }
+
+    /// An instant as clocks in the zone show it, in ISO 8601; `None` beyond the years that there are.
+    #[must_use]
+    pub fn local(&self, instant: Timestamp) -> Option<String> {
+        self.zone.local(instant.0)
     }
 
     /// The zone's name, in the spelling of the zone database.

@@ -36,6 +36,12 @@ impl Zone {
         self.0.iana_name().expect("zones are found by name")
     }
 
+    /// An instant in milliseconds, as local time with its offset.
+    pub(crate) fn local(&self, instant_ms: i64) -> Option<String> {
+        let at = Timestamp::from_millisecond(instant_ms).ok()?;
+        Some(at.display_with_offset(self.0.to_offset(at)).to_string())
+    }
+
     /// The first second after `instant` that the calendar names here.
     ///
     /// Within a stretch local time runs evenly; what is skipped or comes twice shows at the seams.

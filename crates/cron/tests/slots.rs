@@ -237,3 +237,13 @@ fn holds(field: &str, value: i8, first: i8) -> bool {
         (from..=to).contains(&value) && (value - from) % step == 0
     })
 }
+
+/// Q17: an instant is told by the clocks of the zone, before and after they are changed.
+#[test]
+fn instants_are_told_by_the_clocks_of_the_zone() {
+    let cron = Cron::parse("0 6 * * *", "Europe/Vienna").unwrap();
+    let told = |text: &str| cron.local(instant(text)).unwrap();
+    assert_eq!(told("2026-10-25T00:30:00Z"), "2026-10-25T02:30:00+02:00");
+    assert_eq!(told("2026-10-25T01:30:00Z"), "2026-10-25T02:30:00+01:00");
+    assert_eq!(cron.local(Timestamp(i64::MAX)), None);
+}

@@ -3,7 +3,7 @@
 use super::{Chamberlain, Executor, General, Schedule, Settings};
 use crate::Id;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
 };
@@ -95,9 +95,7 @@ impl Court {
         let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
         for general in self.generals.values() {
             for event_type in &general.subscribes {
-                if let Some(first) =
-                    owners.insert(event_type, &general.name).filter(|first| *first != general.name)
-                {
+                if let Some(first) = owners.insert(event_type, &general.name) {
                     let (first, second) = (first.to_owned(), general.name.clone());
                     return Err(ConfigError::TwoOwners { event_type: event_type.clone(), first, second });
                 }
@@ -164,16 +162,24 @@ impl Chamberlain {
                 self.every_s
             ));
         }
-        for (name, percent) in [
+        let limits = [
             ("chamberlain.yellow_percent", self.yellow_percent),
             ("chamberlain.orange_percent", self.orange_percent),
             ("chamberlain.red_percent", self.red_percent),
-        ] {
+        ];
+        for (name, percent) in limits {
             if percent.is_nan() || percent < 0.0 {
                 return Err(format!("{name} must be 0 or more, not {percent}; above 100 is never"));
             }
         }
-        Ok(())
+        // A colour that never comes stands in no order.
+        let reached: Vec<_> = limits.into_iter().filter(|(_, percent)| *percent <= 100.0).collect();
+        match reached.iter().zip(reached.iter().skip(1)).find(|((_, mild), (_, grave))| mild > grave) {
+            Some(((lower, mild), (upper, grave))) => Err(format!(
+                "{lower} is {mild}, and {upper} only {grave}: a graver colour cannot come first; lower the one, or raise the other (above 100 is never)"
+            )),
+            None => Ok(()),
+        }
     }
 }
 
@@ -216,7 +222,16 @@ fn check_general(general: &General) -> Result<(), String> {
             general.retry_after_s
         ));
     }
+    check_subscriptions(&general.subscribes)?;
     general.schedules.iter().try_for_each(check_schedule)
+}
+
+fn check_subscriptions(subscribes: &[String]) -> Result<(), String> {
+    let mut known = BTreeSet::new();
+    match subscribes.iter().find(|event_type| !known.insert(*event_type)) {
+        Some(twice) => Err(format!("subscribes names {twice:?} twice; take one of them out")),
+        None => Ok(()),
+    }
 }
 
 fn check_schedule(schedule: &Schedule) -> Result<(), String> {

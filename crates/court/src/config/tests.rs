@@ -86,6 +86,12 @@ fn wrong_numbers_are_named() {
         ("[chamberlain]\nevery_s = 300", "chamberlain.every_s"),
         ("[chamberlain]\nred_percent = -5", "chamberlain.red_percent"),
         ("[chamberlain]\nyellow_percent = nan", "chamberlain.yellow_percent"),
+        (
+            "[chamberlain]\nyellow_percent = 85",
+            "chamberlain.yellow_percent is 85, and chamberlain.orange_percent",
+        ),
+        ("[chamberlain]\nred_percent = 70", "chamberlain.red_percent only 70"),
+        ("[chamberlain]\nyellow_percent = 95\norange_percent = 101", "chamberlain.red_percent only 90"),
         ("[sentinel.github]\npoll_s = 0", "sentinel.github.poll_s"),
         ("[sentinel.command.a]\ncommand = []", "sentinel.command.a.command"),
         ("[sentinel.command.\"../a\"]\ncommand = ['x']", "../a"),
@@ -101,6 +107,7 @@ fn wrong_numbers_are_named() {
         ("command = ['x']\nretries = 1000", "retries"),
         ("command = ['x']\ntimeout_s = 0", "timeout_s"),
         ("command = ['x']\nretry_after_s = -1", "retry_after_s"),
+        ("command = ['x']\nsubscribes = ['a.b', 'c', 'a.b']", "subscribes names \"a.b\" twice"),
         (
             "command = ['x']\n[[schedules]]\nname = 'a/b'\ncron = '* * * * *'\ntask_type = 't'",
             "schedules.name",
@@ -109,13 +116,17 @@ fn wrong_numbers_are_named() {
         let refusal = refusal(&[("court.toml", ""), ("generals/a.toml", text)]);
         assert!(refusal.contains("generals/a.toml: ") && refusal.contains(key), "{refusal}");
     }
-    assert!(read(&[("court.toml", "[chamberlain]\nyellow_percent = 101\norange_percent = inf")]).is_ok());
+    for limits in
+        ["yellow_percent = 101\norange_percent = inf", "yellow_percent = 80", "yellow_percent = 101"]
+    {
+        assert!(read(&[("court.toml", &format!("[chamberlain]\n{limits}"))]).is_ok(), "{limits}");
+    }
 }
 
 /// C0, C13: one owner per type; both are named. Schedules have one name per court.
 #[test]
 fn two_owners_are_refused() {
-    let owner = "subscribes = ['a.b', 'a.b']\ncommand = ['x']";
+    let owner = "subscribes = ['a.b', 'a.c']\ncommand = ['x']";
     assert!(read(&[("court.toml", ""), ("generals/one.toml", owner)]).is_ok());
     let refused = refusal(&[("court.toml", ""), ("generals/one.toml", owner), ("generals/two.toml", owner)]);
     assert!(["one", "two", "a.b"].iter().all(|word| refused.contains(word)), "{refused}");

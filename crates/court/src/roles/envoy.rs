@@ -30,6 +30,7 @@ use poll::Poll;
 use signature::Signing;
 use std::{
     io::{self, Write},
+    net::ToSocketAddrs,
     sync::Arc,
     time::Duration,
 };
@@ -90,6 +91,15 @@ pub enum EnvoyError {
     Folder(#[from] Fault),
 }
 
+/// Says what is wrong with an envoy's settings, before anybody sets out.
+pub fn check(settings: &config::Envoy, tokens: &Tokens) -> Result<(), EnvoyError> {
+    if let Some((listen, _)) = hearing(settings, tokens)? {
+        let failed = |error| EnvoyError::Listen { listen: listen.to_owned(), error };
+        listen.to_socket_addrs().map_err(failed)?;
+    }
+    outlet(settings, tokens, Box::new(io::sink())).map(drop)
+}
+
 /// Posts messages and takes in replies until told to stop.
 pub async fn run(folder: Arc<Folder>, errand: Errand, stop: CancellationToken) -> Result<(), EnvoyError> {
     let Errand { settings, tokens, out } = errand;
@@ -128,12 +138,21 @@ async fn open_door(
     settings: &config::Envoy,
     tokens: &Tokens,
 ) -> Result<Option<Door>, EnvoyError> {
+    let Some((listen, signing)) = hearing(settings, tokens)? else { return Ok(None) };
+    Door::open(Arc::clone(folder), listen, signing).await.map(Some)
+}
+
+/// Where replies are to be brought, and what proves whose they are.
+fn hearing<'a>(
+    settings: &'a config::Envoy,
+    tokens: &Tokens,
+) -> Result<Option<(&'a str, Signing)>, EnvoyError> {
     let Some(listen) = &settings.listen else { return Ok(None) };
     if settings.to != config::Outlet::Slack {
         return Err(EnvoyError::NothingToHear);
     }
     let secret = tokens.slack_signing.as_deref().ok_or(EnvoyError::NoSigningSecret)?;
-    Door::open(Arc::clone(folder), listen, Signing::new(secret)).await.map(Some)
+    Ok(Some((listen, Signing::new(secret))))
 }
 
 /// Shows that the envoy lives, also while it waits for an answer.

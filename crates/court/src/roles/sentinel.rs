@@ -61,6 +61,21 @@ pub enum SentinelError {
     },
 }
 
+/// Says what is wrong with a sentinel's settings, before it looks at anything.
+pub fn check(
+    folder: &Arc<Folder>,
+    settings: &config::Sentinel,
+    tokens: &Tokens,
+) -> Result<(), SentinelError> {
+    if let Some(github) = &settings.github {
+        Github::new(Arc::clone(folder), github, tokens)?;
+    }
+    if let Some(jira) = &settings.jira {
+        Jira::new(Arc::clone(folder), jira, tokens)?;
+    }
+    Ok(())
+}
+
 /// Watches what is configured until told to stop; programs are ended by guards of this binary.
 pub async fn run(
     folder: Arc<Folder>,

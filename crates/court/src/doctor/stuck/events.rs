@@ -17,17 +17,32 @@ impl Visit<'_> {
                 findings.stuck.extend(misplaced.or_else(lost));
             }
         }
+        findings.notes.extend(self.held_back()?);
         Ok(())
+    }
+
+    /// How many events wait for the host alone: whoever has just handed one in wants to know at once.
+    fn held_back(&self) -> Result<Option<String>, Fault> {
+        if self.colour == Colour::Green {
+            return Ok(None);
+        }
+        let pending = self.folder.listed(Place::EventsPending)?.into_iter();
+        let events = pending.filter_map(|id| self.folder.read(Place::EventsPending, &id).ok());
+        let waiting = events.filter(|event| !is_begun(event) && !self.colour.accepts(Priority::of(event)));
+        let count = waiting.count();
+        Ok((count > 0).then(|| {
+            let word = self.colour.word();
+            format!("{count} events wait because the host's health is {word}; the limits are in [chamberlain] of court.toml")
+        }))
     }
 
     /// Why an event still waits for the king.
     fn waiting(&self, suspect: &Suspect<'_>, event: &Document) -> Stuck {
         let priority = Priority::of(event);
-        let is_begun = event.has("dispatch") || event.has("outcome") || is_reply(event);
         if !self.is_running("king") {
             return suspect.stuck(NO_KING, START_KING);
         }
-        if is_begun || self.colour.accepts(priority) {
+        if is_begun(event) || self.colour.accepts(priority) {
             return suspect
                 .stuck("the king has not taken it up", "look into the king's log, and start it again");
         }
@@ -67,9 +82,10 @@ impl Visit<'_> {
     }
 }
 
-/// Answers of people are taken up whatever the host's health.
-fn is_reply(event: &Document) -> bool {
-    event.text("type").as_deref() == Some("slack.thread.reply")
+/// What was begun is finished, and answers of people are taken up, whatever the host's health.
+fn is_begun(event: &Document) -> bool {
+    let is_reply = event.text("type").as_deref() == Some("slack.thread.reply");
+    event.has("dispatch") || event.has("outcome") || is_reply
 }
 
 const BACK_TO_PENDING: &str = "move the file back to queue/events/pending: the king then makes its task";

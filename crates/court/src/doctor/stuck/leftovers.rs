@@ -1,8 +1,8 @@
 //! Files that are nobody's: half written, or of no valid name; and what people may want to know.
 
-use super::{Findings, PATIENCE, Stuck, Visit, sentence, word, written};
+use super::{Findings, PATIENCE, Stuck, Suspect, Visit, sentence, word, written};
 use crate::{
-    Fault, Id, Place,
+    Fault, Id, Kind, Place,
     folder::{TEMPORARY, TEMPORARY_AGE_MAX},
     layout::{OTHERS, REJECTED},
     roles::chamberlain::Colour,
@@ -18,6 +18,7 @@ impl Visit<'_> {
         for path in OTHERS.into_iter().chain(["state", "."]) {
             self.temporaries(path, findings);
         }
+        findings.stuck.extend(self.strangers()?);
         findings.notes.extend(self.rejected());
         let questions = self.folder.listed(Place::QuestionsOpen)?.len();
         if questions > 0 {
@@ -48,6 +49,19 @@ impl Visit<'_> {
                 findings.stuck.push(unfinished(path, &entry.file_name(), since));
             }
         }
+    }
+
+    /// Results of the last day that belong to no task; older ones may have outlived theirs.
+    fn strangers(&self) -> Result<Vec<Stuck>, Fault> {
+        let late = self.suspects(Place::Results, PATIENCE)?.into_iter();
+        let kept_days = self.court.settings.retention.tasks_days.clamp(0.0, 1.0);
+        let kept = A_DAY.min(SignedDuration::from_secs_f64(kept_days * A_DAY.as_secs_f64()));
+        let recent = late.filter(|(_, since)| !self.is_late(*since, kept));
+        let homeless = recent.filter(|(id, _)| self.folder.find(Kind::Task, id).is_none());
+        let stranger = |(id, since): (Id, Option<Timestamp>)| {
+            Suspect { what: "file", place: Place::Results, id: &id, since }.stuck(NO_TASK, STRANGER)
+        };
+        Ok(homeless.map(stranger).collect())
     }
 
     /// What was refused within a day, with the reasons.
@@ -89,4 +103,6 @@ fn misnamed(place: Place, name: &OsStr, since: Option<Timestamp>) -> Stuck {
 }
 
 const A_DAY: SignedDuration = SignedDuration::from_hours(24);
+const NO_TASK: &str = "there is no such task";
+const STRANGER: &str = "a result is named after its task: rename the file, or remove it";
 const SHOWN_MAX: usize = 5;

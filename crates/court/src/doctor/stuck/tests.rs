@@ -126,7 +126,11 @@ fn why_an_event_waits() {
     assert!(scene.only(40).contains("the king has not taken it up"));
     let busy = scene.visit(40, 70.0);
     assert!(busy.stuck[0].why.contains("health is yellow"), "{busy:?}");
-    assert!(busy.notes.iter().any(|note| note.contains("yellow")), "{busy:?}");
+    let at_once = scene.visit(1, 70.0);
+    assert!(at_once.stuck.is_empty(), "{at_once:?}");
+    let note =
+        "1 events wait because the host's health is yellow; the limits are in [chamberlain] of court.toml";
+    assert!(at_once.notes.iter().any(|known| known == note), "{at_once:?}");
     let later = stuck(&scene.folder, &scene.court, scene.after(600)).unwrap();
     assert!(later.stuck[0].next.contains("muster court chamberlain"), "{later:?}");
 }
@@ -302,6 +306,19 @@ fn findings_are_told_as_json() {
     assert_eq!(stuck.len(), 6);
     assert_eq!(stuck["place"], "queue/events/pending");
     assert!(stuck["since"].as_str().unwrap().ends_with('Z'));
+}
+
+/// C21: a result that belongs to no task is told, after a while and for a day.
+#[test]
+fn a_result_of_no_task() {
+    let scene = Scene::new();
+    let result = r#"{"task_id": "task-20260207-001", "status": "success", "summary": "s"}"#;
+    scene.write(Place::Results, "task-20260207-001", result);
+    assert!(scene.visit(10, 0.0).stuck.is_empty());
+    assert!(scene.only(40).starts_with("file task-20260207-001: there is no such task -> "));
+    assert!(scene.visit(25 * 3600, 0.0).stuck.is_empty(), "its task may have gone before it");
+    scene.task(Place::TasksCompleted, "greet", &[]);
+    assert!(scene.visit(40, 0.0).stuck.is_empty());
 }
 
 fn date(path: &Path, at: Timestamp) {

@@ -156,8 +156,10 @@ impl<'a> Story<'a> {
         for attempt in attempts {
             let number = attempt.number("attempt").unwrap_or_default();
             self.add(from, time(attempt, "started_at"), format!("attempt {number} began"));
-            if attempt.has("ended_at") {
-                let status = attempt.text("status").unwrap_or_default();
+            let status = attempt.text("status").unwrap_or_default();
+            if status == "running" {
+                self.add(from, None, format!("attempt {number} is under way{}", whereabouts(attempt)));
+            } else if attempt.has("ended_at") {
                 let error =
                     attempt.text("error").map(|error| format!(": {}", sentence(&error))).unwrap_or_default();
                 self.add(
@@ -244,6 +246,13 @@ impl<'a> Story<'a> {
     fn add(&mut self, (place, id): (Place, &Id), at: Option<Timestamp>, what: String) {
         self.entries.push(Entry { at, what, file: file(place, id) });
     }
+}
+
+/// What the coordinator knows an attempt as, where it was handed to it (C17).
+fn whereabouts(attempt: &Document) -> String {
+    let Some(remote) = attempt.object("remote") else { return String::new() };
+    let word = |key: &str| sentence(&remote.text(key).unwrap_or_default());
+    format!(", as the {} {} of the coordinator", word("kind"), word("id"))
 }
 
 fn time(document: &Document, key: &str) -> Option<Timestamp> {

@@ -141,3 +141,30 @@ fn stories_with_holes() {
     assert!(tells(&timeline(&scene.folder, &task).unwrap(), "cannot be read"));
     assert!(serde_json::to_value(story).unwrap()["entries"][0]["at"].is_string());
 }
+
+/// C17, C21: an attempt that has not ended is under way, here or at the coordinator.
+#[test]
+fn an_attempt_under_way_has_not_ended() {
+    let scene = Scene::new();
+    scene.emit(r#"{"type": "greet.hello", "source": "me", "payload": {}}"#, 0);
+    scene.king(1);
+    let task = scene.folder.ids(Place::TasksPending).unwrap().remove(0);
+    let mut document = scene.folder.read(Place::TasksPending, &task).unwrap();
+    for (remote, words) in [
+        ("", "attempt 1 is under way"),
+        (
+            r#", "remote": {"kind": "run", "id": "r-7"}"#,
+            "attempt 1 is under way, as the run r-7 of the coordinator",
+        ),
+    ] {
+        let running = format!(
+            r#"[{{"attempt": 1, "status": "running", "started_at": "{}", "ended_at": null, "error": null{remote}}}]"#,
+            at(2)
+        );
+        document.set_raw("attempts", running);
+        scene.folder.write(Place::TasksPending, &task, &document).unwrap();
+        let story = timeline(&scene.folder, &task).unwrap();
+        assert!(story.entries.iter().any(|entry| entry.what == words), "{story:#?}");
+        assert!(!tells(&story, "attempt 1 ended"), "{story:#?}");
+    }
+}

@@ -27,7 +27,7 @@ impl Said {
             return None;
         }
         let said = Self {
-            text: text("text"),
+            text: unescaped(&text("text")),
             ts: text("ts"),
             user: text("user"),
             channel: text("channel"),
@@ -39,5 +39,27 @@ impl Said {
     }
 }
 
+/// What was typed: Slack escapes three characters. `&` comes last, so that what is escaped once is turned back once.
+fn unescaped(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+}
+
 /// The kinds of messages that are a person's own words.
 const SPOKEN: [&str; 2] = ["thread_broadcast", "file_share"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// C15: a soldier reads what a person typed, not how Slack wrote it down.
+    #[test]
+    fn what_was_typed_is_read() {
+        let said = |text: &str| {
+            let message = json!({"text": text, "ts": "1707300000.000100", "user": "U1", "channel": "C1"});
+            Said::by_somebody(&message).unwrap().text
+        };
+        assert_eq!(said("a &lt; b &amp;&amp; c &gt; d"), "a < b && c > d");
+        assert_eq!(said("&amp;lt; is written so"), "&lt; is written so");
+    }
+}

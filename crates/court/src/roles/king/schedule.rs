@@ -79,6 +79,10 @@ impl Entry {
         };
         let cron =
             Cron::parse(&schedule.cron, &schedule.timezone).map_err(|error| wrong(error.to_string()))?;
+        // The calendar repeats itself, so what never comes from one moment on never comes at all.
+        if cron.next_after(model(Timestamp::UNIX_EPOCH)).is_none() {
+            return Err(wrong(format!("cron {:?}: no day of the calendar is ever due", schedule.cron)));
+        }
         let record = Id::parse(&schedule.name).map_err(|error| wrong(error.to_string()))?;
         Ok(Self { general, schedule, cron, record, next: None, is_held: false, looked_at: None })
     }

@@ -4,7 +4,7 @@ use super::{stand_in::StandIn, *};
 use crate::{
     config::{self, Tokens},
     roles::envoy::{
-        EnvoyError, Errand,
+        EnvoyError, Errand, check,
         outlet::{Lines, Outlet, Slack, Webhook},
         run,
     },
@@ -182,6 +182,8 @@ async fn an_envoy_that_cannot_work_does_not_begin() {
     ] {
         let home = tempfile::tempdir().unwrap();
         let folder = Arc::new(Folder::open(home.path()).unwrap());
+        let early = check(&settings, tokens).unwrap_err();
+        assert!(early.to_string().contains(says), "{early}");
         let errand = Errand { settings, tokens: tokens.clone(), out: Box::new(std::io::sink()) };
         let error: EnvoyError = run(folder, errand, CancellationToken::new()).await.unwrap_err();
         assert!(error.to_string().contains(says), "{error}");

@@ -92,9 +92,13 @@ fn a_planned_slot_is_finished() {
 #[test]
 fn a_wrong_schedule_is_an_error_at_start() {
     let (name, text) = general("skip");
-    let text = text.replace("*/10 * * * *", "99 * * * *");
-    let error = King::new(court(&[(name, &text)]), String::new()).err().unwrap().to_string();
-    assert!(error.contains("gen-briefing") && error.contains("news"), "{error}");
+    for (cron, why) in [("99 * * * *", "99"), ("0 0 30 2 *", "no day of the calendar is ever due")] {
+        let text = text.replace("*/10 * * * *", cron);
+        let error = King::new(court(&[(name, &text)]), String::new()).err().unwrap().to_string();
+        assert!(["gen-briefing", "news", why].iter().all(|word| error.contains(word)), "{error}");
+    }
+    let leap_day = text.replace("*/10 * * * *", "0 0 29 2 *");
+    assert!(King::new(court(&[(name, &leap_day)]), String::new()).is_ok());
 }
 
 /// C19, C22: after a downtime nothing is known of the host yet; what was missed is dropped all the same.

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Wake,
     config::{self, CommandSource, Tokens},
-    roles::sentinel::{Sentinel, SentinelError, run},
+    roles::sentinel::{Sentinel, SentinelError, check, run},
 };
 use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
@@ -62,6 +62,9 @@ async fn what_is_not_configured_is_off() {
     let scene = Scene::new();
     let stop = CancellationToken::new();
     let github = config::Sentinel { github: Some(config::Github::default()), ..config::Sentinel::default() };
+    let refused = check(&scene.folder, &github, &Tokens::default());
+    assert!(matches!(refused, Err(SentinelError::NoToken { variable: "GITHUB_TOKEN", .. })));
+    assert!(check(&scene.folder, &github, &tokens()).is_ok());
     let refused = run(Arc::clone(&scene.folder), github, Tokens::default(), stop.clone()).await;
     assert!(matches!(refused, Err(SentinelError::NoToken { variable: "GITHUB_TOKEN", .. })));
     stop.cancel();
