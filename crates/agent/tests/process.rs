@@ -128,7 +128,7 @@ async fn a_guard_that_is_told_to_end_ends_the_program() {
         let guard = bell.rung().await;
         assert!(std::process::Command::new("kill").arg(guard).status().unwrap().success());
     });
-    assert_eq!(end.ending, Ending::Exited(137));
+    assert_eq!((end.ending, end.signal), (Ending::Exited(137), Some(9)));
     scene.assert_nothing_left();
 }
 
@@ -194,7 +194,10 @@ async fn a_program_that_runs_away_is_caught() {
 async fn exit_codes_and_signals_come_through() {
     let scene = Scene::new();
     assert_eq!(scene.sh("exit 0").await.ending, Ending::Exited(0));
-    assert_eq!(scene.sh("kill -SEGV $$").await.ending, Ending::Exited(139));
+    let killed = scene.sh("kill -SEGV $$").await;
+    assert_eq!((killed.ending, killed.signal), (Ending::Exited(139), Some(11)));
+    let by_itself = scene.sh("exit 139").await;
+    assert_eq!((by_itself.ending, by_itself.signal), (Ending::Exited(139), None));
     let end = scene.run(&["/no/such/program", "x"], &CancellationToken::new()).await;
     assert_eq!(end.ending, Ending::Exited(CANNOT_START));
     let stderr = String::from_utf8(end.stderr).unwrap();

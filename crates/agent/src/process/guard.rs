@@ -7,7 +7,7 @@ use std::os::{fd::AsFd, unix::process::CommandExt};
 use std::process::{Command, Stdio};
 use std::{ffi::OsString, io, io::Write, path::Path};
 use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe::Receiver;
+use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What the guard ends with when the program could not be started; why stands on its stderr.
@@ -18,7 +18,8 @@ pub const GUARD_FAILED: i32 = 125;
 /// Starts a program and stays until it and everything that descends from it is gone. Gives the guard's exit code: the
 /// program's own, or 128 and the signal that ended it.
 ///
-/// The program is killed when the guard's stdin ends, which happens at the latest when the agent dies, or when the guard
+/// The guard's stdin is a socket. The guard writes one byte into it if a signal ended the program: which. The program is
+/// killed when this stdin ends, which happens at the latest when the agent dies, or when the guard
 /// is told to end. A shared lock on the file `lock` is held from before the start until after the end. Must be called
 /// outside of any async runtime, in a process that does nothing else.
 #[must_use]
@@ -42,25 +43,35 @@ fn watch(lock: &Path, argv: &[OsString]) -> Result<i32, GuardError> {
 async fn watch_program(argv: &[OsString]) -> Result<i32, GuardError> {
     let mut children = signal(SignalKind::child())?;
     let mut told_to_end = ToldToEnd::listen()?;
-    let mut leash = Receiver::from_owned_fd(io::stdin().as_fd().try_clone_to_owned()?)?;
+    let mut leash = leash()?;
     if has_ended(&leash) {
         // The agent died before the lock was taken: its next life may not have waited for this guard.
-        return Ok(KILLED);
+        return Ok(Ended::By(SIGKILL).code());
     }
     let program = start(argv)?;
-    let code = loop {
+    let ended = loop {
         tokio::select! {
             _ = children.recv() => {
                 if let Some(status) = reap(program) {
-                    break code(status);
+                    break Ended::of(status);
                 }
             }
-            () = end_of(&mut leash) => break KILLED,
-            () = told_to_end.recv() => break KILLED,
+            () = end_of(&mut leash) => break Ended::By(SIGKILL),
+            () = told_to_end.recv() => break Ended::By(SIGKILL),
         }
     };
     end_descendants(program)?;
-    Ok(code)
+    if let Ended::By(signal) = ended {
+        // With the agent gone nobody reads this.
+        let _ = rustix::io::write(&leash, &[signal]);
+    }
+    Ok(ended.code())
+}
+
+fn leash() -> io::Result<UnixStream> {
+    let leash = std::os::unix::net::UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    leash.set_nonblocking(true)?;
+    UnixStream::from_std(leash)
 }
 
 fn start(argv: &[OsString]) -> Result<Pid, GuardError> {
@@ -103,17 +114,35 @@ fn end_descendants(program: Pid) -> io::Result<()> {
     }
 }
 
-fn has_ended(leash: &Receiver) -> bool {
+fn has_ended(leash: &UnixStream) -> bool {
     matches!(rustix::io::read(leash, &mut [0; 1]), Ok(0))
 }
 
 /// Returns when the agent let go, or is gone.
-async fn end_of(leash: &mut Receiver) {
+async fn end_of(leash: &mut UnixStream) {
     while leash.read(&mut [0; 64]).await.is_ok_and(|count| count > 0) {}
 }
 
-fn code(status: WaitStatus) -> i32 {
-    status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal)).unwrap_or(KILLED)
+/// How the program ended.
+#[derive(Clone, Copy)]
+enum Ended {
+    WithCode(i32),
+    By(u8),
+}
+
+impl Ended {
+    fn of(status: WaitStatus) -> Self {
+        let signal = || status.terminating_signal().and_then(|signal| u8::try_from(signal).ok());
+        status.exit_status().map_or_else(|| Self::By(signal().unwrap_or(SIGKILL)), Self::WithCode)
+    }
+
+    /// As shells tell it.
+    fn code(self) -> i32 {
+        match self {
+            Self::WithCode(code) => code,
+            Self::By(signal) => 128 + i32::from(signal),
+        }
+    }
 }
 
 /// The signals that ask a program to end.
@@ -162,5 +191,4 @@ impl GuardError {
     }
 }
 
-/// 128 and SIGKILL, as for any program that was killed.
-const KILLED: i32 = 137;
+const SIGKILL: u8 = 9;

@@ -1,9 +1,12 @@
 //! The agent's side of a guard.
 
 use super::{force, tail::tail};
-use std::os::unix::process::ExitStatusExt;
+use std::os::{
+    fd::OwnedFd,
+    unix::{net::UnixStream, process::ExitStatusExt},
+};
 use std::process::{ExitStatus, Stdio};
-use std::{ffi::OsString, io, path::Path, path::PathBuf, time::Duration};
+use std::{ffi::OsString, io, io::Read, path::Path, path::PathBuf, time::Duration};
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +46,8 @@ pub enum Ending {
 pub struct ProcessEnd {
     /// How it ended.
     pub ending: Ending,
+    /// The signal that ended it, where one did; a code above 128 may also be a program's own.
+    pub signal: Option<i32>,
     /// The last 64 KiB that it printed.
     pub stdout: Vec<u8>,
     /// The last 64 KiB that it complained of.
@@ -71,45 +76,58 @@ impl Guards {
         cancel: &CancellationToken,
         hear: &mut (dyn FnMut(&[u8]) + Send),
     ) -> io::Result<ProcessEnd> {
-        let mut guard = self.command(program).spawn()?;
+        let (leash, end) = UnixStream::pair()?;
+        leash.set_nonblocking(true)?;
+        let mut guard = self.command(program).stdin(OwnedFd::from(end)).spawn()?;
         let (stdout, stderr) = (guard.stdout.take(), guard.stderr.take());
         let (stdout, stderr) = (stdout.expect("stdout is piped"), stderr.expect("stderr is piped"));
         let over = CancellationToken::new();
         let ending = async {
-            let ending = end_of(guard, cancel).await;
+            let ending = end_of((guard, leash), cancel).await;
             over.cancel();
             ending
         };
         let mut ignore = |_: &[u8]| {};
         let (stdout, stderr) = (tail(stdout, &over, hear), tail(stderr, &over, &mut ignore));
         let (ending, stdout, stderr) = tokio::join!(ending, stdout, stderr);
-        Ok(ProcessEnd { ending: ending?, stdout, stderr })
+        let (ending, signal) = ending?;
+        Ok(ProcessEnd { ending, signal, stdout, stderr })
     }
 
     fn command(&self, program: &Program<'_>) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.args).arg("--lock").arg(&self.lock).arg("--").args(program.argv);
         command.current_dir(program.directory).env_clear().envs(program.environment.iter().cloned());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C at a terminal is for the agent, which ends its programs in its own order.
         command.arg0("muster").process_group(0);
         command
     }
 }
 
-async fn end_of(mut guard: Child, cancel: &CancellationToken) -> io::Result<Ending> {
-    // `wait` would close it at once.
-    let leash = guard.stdin.take();
+async fn end_of(
+    (mut guard, leash): (Child, UnixStream),
+    cancel: &CancellationToken,
+) -> io::Result<(Ending, Option<i32>)> {
     tokio::select! {
         biased;
-        status = guard.wait() => return Ok(Ending::Exited(code(status?))),
+        status = guard.wait() => {
+            let status = status?;
+            return Ok((Ending::Exited(code(status)), status.signal().or_else(|| told_signal(&leash))));
+        }
         () = cancel.cancelled() => drop(leash),
     }
     match tokio::time::timeout(GRACE, guard.wait()).await {
         Ok(status) => drop(status?),
         Err(_late) => force::end(&mut guard).await?,
     }
-    Ok(Ending::Cancelled)
+    Ok((Ending::Cancelled, None))
+}
+
+/// The signal that the guard told of on its leash before it ended.
+fn told_signal(mut leash: &UnixStream) -> Option<i32> {
+    let mut told = [0; 1];
+    leash.read_exact(&mut told).ok().map(|()| i32::from(told[0]))
 }
 
 fn code(status: ExitStatus) -> i32 {

@@ -74,6 +74,9 @@ async fn soldiers_that_die_or_are_none() {
     let id = scene.task();
     let result = scene.result(&id).await;
     assert_eq!(result.text("error").as_deref(), Some("the soldier was killed by signal 9"));
+    let scene = Scene::new(&format!("{SUCCEED}\nexit 137"), "retries = 0");
+    let id = scene.task();
+    assert_eq!(scene.result(&id).await.text("status").as_deref(), Some("success"), "a code is no signal");
     let scene = Scene::new("", "retries = 0");
     let manifest = "command = [\"./no-such-program\"]\nretries = 0";
     scene.manifest(manifest);

@@ -56,9 +56,10 @@ impl Barracks {
 
     fn ending(&self, end: ProcessEnd, is_late: bool) -> Option<Ending> {
         match end.ending {
-            process::Ending::Exited(code) => {
-                Some(Ending::Exited { code, last_words: last_words(&end.stderr) })
-            }
+            process::Ending::Exited(code) => Some(match end.signal {
+                Some(signal) => Ending::Killed(signal),
+                None => Ending::Exited { code, last_words: last_words(&end.stderr) },
+            }),
             process::Ending::Cancelled => is_late.then(|| Ending::TimedOut(self.general.limit_s())),
         }
     }
@@ -163,8 +164,12 @@ mod tests {
         fs::write(&target, "precious").unwrap();
         std::os::unix::fs::symlink(&target, directory.path().join(OUTPUT_FILE)).unwrap();
         let stdout = vec![b'x'; OUTPUT_BYTES_MAX];
-        let end =
-            ProcessEnd { ending: process::Ending::Exited(0), stdout, stderr: b"one\ntwo \n\n".to_vec() };
+        let end = ProcessEnd {
+            ending: process::Ending::Exited(0),
+            signal: None,
+            stdout,
+            stderr: b"one\ntwo \n\n".to_vec(),
+        };
         keep_output(directory.path(), &end).unwrap();
         let kept = fs::read(directory.path().join(OUTPUT_FILE)).unwrap();
         assert_eq!(kept.len(), OUTPUT_BYTES_MAX);

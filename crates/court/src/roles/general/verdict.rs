@@ -10,9 +10,11 @@ use std::path::Path;
 /// How an attempt ended, as its runtime saw it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
-    /// The soldier ended.
+    /// The soldier was ended by this signal.
+    Killed(i32),
+    /// The soldier ended by itself.
     Exited {
-        /// Its code; 128 and the signal if one ended it.
+        /// Its code.
         code: i32,
         /// The last line it complained with.
         last_words: String,
@@ -38,8 +40,7 @@ impl Verdict {
     /// Judges an attempt by its ending and by the result in its own directory.
     pub(super) fn of(folder: &Folder, task: &Id, (directory, ending): (&Path, &Ending)) -> Self {
         match ending {
-            Ending::Exited { code, .. } if signal(*code).is_some() => {
-                let signal = signal(*code).unwrap_or_default();
+            Ending::Killed(signal) => {
                 Self::killed(task, &format!("the soldier was killed by signal {signal}"))
             }
             Ending::Exited { code, last_words } => match left(folder, task, &directory.join(RESULT_FILE)) {
@@ -129,13 +130,7 @@ fn trailer(code: i32, last_words: &str) -> String {
     format!(" (exit code {code}{words})")
 }
 
-/// The signal that an exit code tells of.
-fn signal(code: i32) -> Option<i32> {
-    (129..=128 + SIGNAL_MAX).contains(&code).then(|| code - 128)
-}
-
 /// Where a soldier leaves its result, in the attempt's directory.
 pub(super) const RESULT_FILE: &str = "result.json";
-const SIGNAL_MAX: i32 = 64;
 const ERROR_CHARS_MAX: usize = 2000;
 const WORDS_CHARS_MAX: usize = 300;

@@ -66,7 +66,7 @@ fn retries_can_be_none() {
     let mut scene = Scene::new("retries = 0");
     let id = scene.plain(1);
     let start = scene.begins_one(at(0));
-    scene.ends(&start, exited(137), at(1));
+    scene.ends(&start, Ending::Killed(9), at(1));
     let result = scene.result(&id).unwrap();
     assert_eq!(result.text("status").as_deref(), Some("killed"));
     assert_eq!(result.text("error").as_deref(), Some("the soldier was killed by signal 9"));

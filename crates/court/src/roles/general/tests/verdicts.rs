@@ -25,7 +25,7 @@ fn error_of(left: impl Fn(&Start), ending: Ending) -> String {
 /// C11, C16: a valid result counts as it is, to the digit, whatever the exit code; attempts are ours to tell.
 #[test]
 fn a_valid_result_counts() {
-    for code in [0, 1, 126] {
+    for code in [0, 1, 126, 130, 137] {
         let result = judged(|start| leave(start, SUCCESS), exited(code));
         assert_eq!(result.text("status").as_deref(), Some("success"));
         assert_eq!(result.raw("x"), Some("1.50"));
@@ -41,7 +41,7 @@ fn a_valid_result_counts() {
 /// C16: killed is killed, though a result lies there.
 #[test]
 fn whoever_was_killed_has_no_result() {
-    for ending in [exited(143), Ending::TimedOut(1.0)] {
+    for ending in [Ending::Killed(15), Ending::TimedOut(1.0)] {
         let result = judged(|start| leave(start, SUCCESS), ending);
         assert_eq!(result.text("status").as_deref(), Some("killed"));
     }
