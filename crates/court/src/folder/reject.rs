@@ -4,6 +4,7 @@ use super::{Fault, Folder};
 use crate::{Id, Place, layout::REJECTED};
 use std::{
     ffi::{OsStr, OsString},
+    fs::File,
     io,
     path::{Path, PathBuf},
 };
@@ -16,6 +17,7 @@ impl Folder {
     pub fn reject(&self, place: Place, name: &OsStr, reason: &str) -> Result<(), Fault> {
         let source = self.directory(place).join(name);
         let reason = format!("{}\n", sentence(reason));
+        let _turn = self.turn_to_reject()?;
         for number in 0u32.. {
             let target = self.path(REJECTED).join(numbered(name, number));
             if is_there(&target) || !self.give_reason(&with_reason(&target), reason.as_bytes())? {
@@ -25,7 +27,9 @@ impl Folder {
                 Ok(true) => break,
                 Ok(false) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return self.take_back_reason(&target);
+                    // Its producer took it back, or another role set it apart: there is nothing to give a reason for.
+                    let path = with_reason(&target);
+                    return self.disk.remove(&path).map_err(|error| Fault::Io(path, error));
                 }
                 Err(error) => return Err(Fault::Io(source, error)),
             }
@@ -45,14 +49,11 @@ impl Folder {
         }
     }
 
-    /// Removes a reason when its file is gone: its producer took it back, or another process set it apart just now. Then
-    /// the reason is that one's.
-    fn take_back_reason(&self, target: &Path) -> Result<(), Fault> {
-        if is_there(target) {
-            return Ok(());
-        }
-        let path = with_reason(target);
-        self.disk.remove(&path).map_err(|error| Fault::Io(path, error))
+    /// Waits until nobody else sets something apart: two roles may see the same file, or files of the same name.
+    fn turn_to_reject(&self) -> Result<File, Fault> {
+        let path = self.path(REJECTED);
+        let taken = File::open(&path).and_then(|directory| directory.lock().map(|()| directory));
+        taken.map_err(|error| Fault::Io(path, error))
     }
 
     /// Sets bytes apart that never were a file of the court, beside one sentence that says why; does nothing where the

@@ -156,19 +156,6 @@ fn a_taken_reason_is_a_taken_name() {
     );
 }
 
-/// C12: two processes that meet the same file leave it set apart once, with its reason.
-#[test]
-fn a_file_that_another_process_sets_apart_keeps_its_reason() {
-    let (home, folder) = court();
-    fs::write(folder.directory(Place::EventsPending).join("notes.txt"), "x").unwrap();
-    let other = Folder::open(home.path()).unwrap();
-    let faster = Arc::new(Overtaken(Mutex::new(Some(other))));
-    let slower = Folder::with_fuse(home.path(), faster).unwrap();
-    assert_eq!(slower.ids(Place::EventsPending).unwrap(), []);
-    assert_eq!(everything(&folder.path("rejected")), 2);
-    assert_eq!(reason_of(&folder, "notes.txt"), "its name is not {id}.json\n");
-}
-
 /// C4: what could not be written leaves nothing behind.
 #[test]
 fn a_failed_write_leaves_no_temporary_file() {
@@ -178,6 +165,29 @@ fn a_failed_write_leaves_no_temporary_file() {
     refusing.write(Place::EventsPending, &id, &event("evt-1", "second")).unwrap_err();
     refusing.create(Place::EventsPending, &Id::parse("evt-2").unwrap(), &event("evt-2", "x")).unwrap_err();
     assert_eq!(everything(&folder.directory(Place::EventsPending)), 1);
+}
+
+/// C12: roles that look at the same queue set the same files apart at once, and others files of the same names; each
+/// file keeps a reason, and no reason is left without one.
+#[test]
+fn all_that_is_set_apart_at_once_keeps_its_reason() {
+    let (home, folder) = court();
+    let queues = [Place::EventsPending, Place::TasksPending, Place::MessagesPending];
+    let names: Vec<String> = (0..20).map(|number| format!("notes {number}")).collect();
+    for (place, name) in queues.iter().flat_map(|place| names.iter().map(move |name| (place, name))) {
+        fs::write(folder.directory(*place).join(name), "x").unwrap();
+    }
+    std::thread::scope(|scope| {
+        for place in queues.iter().chain(&queues) {
+            let role = Folder::open(home.path()).unwrap();
+            scope.spawn(move || assert_eq!(role.ids(*place).unwrap(), []));
+        }
+    });
+    for name in names.iter().flat_map(|name| [name.clone(), format!("{name}.1"), format!("{name}.2")]) {
+        assert!(has_name(&folder.path("rejected").join(&name)), "{name}");
+        assert_eq!(reason_of(&folder, &name), "its name is not {id}.json\n");
+    }
+    assert_eq!(everything(&folder.path("rejected")), 120);
 }
 
 /// C4: temporary files go when their writer is dead or a minute has passed; a live writer's stay.
@@ -287,19 +297,6 @@ impl Fuse for Witness {
             return Err(io::Error::other("the world has ended"));
         }
         operations.push(operation.clone());
-        Ok(())
-    }
-}
-
-/// Lets another process set everything apart right before this one would move the file.
-struct Overtaken(Mutex<Option<Folder>>);
-
-impl Fuse for Overtaken {
-    fn before(&self, operation: &Operation) -> io::Result<()> {
-        if matches!(operation, Operation::Rename(from, _) if from.ends_with("notes.txt")) {
-            let other = self.0.lock().unwrap().take().unwrap();
-            other.ids(Place::EventsPending).unwrap();
-        }
         Ok(())
     }
 }

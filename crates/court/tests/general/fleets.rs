@@ -75,7 +75,10 @@ async fn a_jobs_summary_is_its_outputs() {
     coordinator.memory.ends_when_told("pool_jobs_ended", json!({"completed": [5, 8]}), done);
     let result = scene.result(&id).await;
     assert_eq!(result.text("summary").as_deref(), Some("42 found"));
-    assert_eq!(result.object("output").and_then(|output| output.text("summary")).as_deref(), Some("42 found"));
+    assert_eq!(
+        result.object("output").and_then(|output| output.text("summary")).as_deref(),
+        Some("42 found")
+    );
     let error = result.objects("attempts")[0].text("error").unwrap();
     assert_eq!(error, "job 7: failed: out of memory");
     let calls = coordinator.memory.calls(&Method::POST, "/jobs");
