@@ -88,7 +88,9 @@ impl Target {
             let post =
                 posts.iter().find(|post| post.id == id).unwrap_or_else(|| panic!("{id} was not posted"));
             assert_eq!(post.text, expected);
-            assert_eq!(post.channel, message["channel"]);
+            // In a thread it goes where the thread is.
+            let named = [&message["channel"], &message["context"]["reply_to"]["channel"]];
+            assert!(post.thread_ts.is_some() || named.contains(&&json!(post.channel)), "{post:?}");
         }
     }
 

@@ -94,7 +94,7 @@ fn files_that_change() {
     let pending = target.court.path("queue/events/pending");
     for round in 0..50 {
         let id = format!("evt-{round}");
-        let path = pending.join(format!("{id}.json"));
+        let path = pending.join(format!("evt-changing-{round}.json"));
         fs::write(&path, "{\"id\": \"").unwrap();
         let _ = fs::remove_file(&path);
         let _ = symlink("/etc/passwd", &path);
