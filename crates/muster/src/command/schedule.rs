@@ -8,6 +8,8 @@ use crate::{
     reach::Reach,
 };
 use clap::{Args, Subcommand, ValueEnum};
+use muster_cron::Cron;
+use muster_model::Timestamp;
 use serde_json::{Value, json};
 
 #[derive(Debug, Args)]
@@ -74,7 +76,10 @@ impl Schedule {
             match action {
                 Action::Add(add) => add.run(client, json).await?,
                 Action::List { limit } => list(client, limit, json).await?,
-                Action::Show { id } => print(&client.get(&["api", "schedules", &id], &[]).await?, json),
+                Action::Show { id } => {
+                    let schedule = client.get(&["api", "schedules", &id], &[]).await?;
+                    print(&if json { schedule } else { for_people(schedule) }, json);
+                }
                 Action::Delete { id } => {
                     client.delete(&["api", "schedules", &id]).await?;
                     eprintln!("schedule {id}: deleted");
@@ -92,8 +97,15 @@ impl Add {
             Some(key) => client.post_once(&path, &body, key).await?,
             None => client.post(&path, &body).await?,
         };
-        print(&made, json);
+        print(&if json { made } else { self.for_people(made) }, json);
         Ok(())
+    }
+
+    /// The answer has no more than the next slot; whose clock it is by is known here.
+    fn for_people(&self, mut made: Value) -> Value {
+        made["cron"] = self.cron.as_str().into();
+        made["timezone"] = self.timezone.as_str().into();
+        for_people(made)
     }
 
     fn body(&self) -> Result<Value, Failure> {
@@ -107,10 +119,34 @@ impl Add {
 
 async fn list(client: &Client, limit: usize, json: bool) -> Result<(), Failure> {
     let listing = Listing { path: &["api", "schedules"], name: "schedules", query: Vec::new(), limit };
-    let columns = ["schedule_id", "cron", "timezone", "missed", "next_at", "last_slot", "last_run_id"];
-    output::listing(&client.list(listing).await?, "schedules", &columns, json);
+    let mut listed = client.list(listing).await?;
+    if let Some(schedules) = listed.get_mut("schedules").and_then(Value::as_array_mut).filter(|_| !json) {
+        schedules.iter_mut().for_each(|schedule| *schedule = for_people(schedule.take()));
+    }
+    output::listing(&listed, "schedules", &COLUMNS, json);
     Ok(())
 }
+
+/// A schedule with its times by the clocks of its zone, and with what it runs beside them.
+fn for_people(mut schedule: Value) -> Value {
+    let word = |key: &str| schedule[key].as_str().unwrap_or_default();
+    let cron = Cron::parse(word("cron"), word("timezone")).ok();
+    for key in ["next_at", "last_slot", "created_at"] {
+        let at = schedule[key].as_i64().map(Timestamp);
+        if let Some(local) = cron.as_ref().zip(at).and_then(|(cron, at)| cron.local(at)) {
+            schedule[key] = local.into();
+        }
+    }
+    for (column, key) in [("workflow", "workflow_id"), ("title", "title")] {
+        if let Some(known) = schedule["run"].get(key).cloned() {
+            schedule[column] = known;
+        }
+    }
+    schedule
+}
+
+const COLUMNS: [&str; 9] =
+    ["schedule_id", "workflow", "title", "cron", "timezone", "missed", "next_at", "last_slot", "last_run_id"];
 
 #[cfg(test)]
 mod tests {
@@ -139,6 +175,20 @@ mod tests {
         assert_eq!(
             (&full["run"]["scope"], &full["run"]["title"]),
             (&json!({"pcs": ["a", "b"]}), &json!("t"))
+        );
+    }
+
+    /// Q17: people read times by the clocks of the schedule's zone, and see what is run.
+    #[test]
+    fn people_read_local_times() {
+        let run = json!({"workflow_id": "hello", "title": "Morning"});
+        let schedule = json!({"cron": "0 6 * * *", "timezone": "Asia/Seoul", "run": run, "last_slot": null,
+            "next_at": 1_760_331_600_000_i64});
+        let read = for_people(schedule);
+        assert_eq!(read["next_at"], "2025-10-13T14:00:00+09:00");
+        assert_eq!(
+            [&read["last_slot"], &read["workflow"], &read["title"]],
+            [&json!(null), &json!("hello"), &json!("Morning")]
         );
     }
 }

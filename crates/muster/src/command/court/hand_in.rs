@@ -23,6 +23,12 @@ impl Emit {
     pub(super) fn run(self, home: &Path) -> Result<Exit, Failure> {
         let (folder, _) = open(home)?;
         let bytes = standard_input()?;
+        if bytes.trim_ascii().is_empty() {
+            return Err(Failure::Refused(
+                "nothing came on standard input; an event is a JSON object with type, source and payload"
+                    .to_owned(),
+            ));
+        }
         let event = Document::parse(&bytes)
             .map_err(|error| Failure::Refused(format!("the event was refused: {error}")))?;
         let emitted = emit(&folder, event, Clock.now())
@@ -89,10 +95,15 @@ impl Send {
     }
 
     fn content(self) -> Result<String, Failure> {
-        if self.content != "-" {
-            return Ok(self.content);
+        let content = match self.content.as_str() {
+            "-" => String::from_utf8(standard_input()?)
+                .map_err(|_| Failure::Usage("the text is not UTF-8".to_owned()))?,
+            _ => self.content,
+        };
+        if content.trim().is_empty() {
+            return Err(Failure::Usage("the text is empty; say what people are to read".to_owned()));
         }
-        String::from_utf8(standard_input()?).map_err(|_| Failure::Usage("the text is not UTF-8".to_owned()))
+        Ok(content)
     }
 }
 
@@ -131,5 +142,36 @@ impl From<Haste> for Urgency {
             Haste::High => Self::High,
             Haste::Urgent => Self::Urgent,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_court::{Folder, Place};
+
+    fn send(arguments: &[&str]) -> Result<Exit, Exit> {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            send: Send,
+        }
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::open(home.path()).unwrap();
+        let line = <Line as clap::Parser>::try_parse_from(["send"].iter().chain(arguments)).unwrap();
+        let sent = line.send.run(home.path()).map_err(|failure| failure.exit());
+        assert_eq!(folder.ids(Place::MessagesPending).unwrap().len(), usize::from(sent.is_ok()));
+        sent
+    }
+
+    /// C16b: any message can be written, but for one that says nothing.
+    #[test]
+    fn what_says_nothing_is_not_sent() {
+        assert_eq!(send(&["it is done"]), Ok(Exit::Fine));
+        assert_eq!(
+            send(&["--type", "human_input_request", "--task", "task-20260207-001", "x"]),
+            Ok(Exit::Fine)
+        );
+        assert_eq!(send(&[" "]), Err(Exit::Usage));
     }
 }

@@ -47,6 +47,11 @@ pub(crate) struct Reply {
 impl Reply {
     pub(super) fn run(self, home: &Path) -> Result<Exit, Failure> {
         let (folder, _) = open(home)?;
+        if self.task.trim().is_empty() {
+            return Err(Failure::Usage(
+                "no task is named; `muster court inbox` lists those that ask".to_owned(),
+            ));
+        }
         let task = Id::parse(&self.task).map_err(|error| Failure::Usage(error.to_string()))?;
         let emitted = inbox::reply(&folder, &task, &self.text.join(" "), Clock.now())?;
         if let Emitted::Duplicate(id) = &emitted {

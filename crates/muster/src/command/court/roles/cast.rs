@@ -68,7 +68,7 @@ impl Cast {
         })
     }
 
-    /// Gets a role ready.
+    /// Gets a role ready; what is wrong with its settings is told before any role begins.
     pub(super) fn play(&self, part: Part) -> Result<Play, Failure> {
         let folder = Arc::clone(&self.folder);
         let (settings, tokens) = (self.court.settings.clone(), tokens());
@@ -86,9 +86,11 @@ impl Cast {
                 play(async move |stop| Ok(general::run(folder, post, stop).await?))
             }
             Part::Sentinel => {
+                sentinel::check(&folder, &settings.sentinel, &tokens)?;
                 play(async move |stop| Ok(sentinel::run(folder, settings.sentinel, tokens, stop).await?))
             }
             Part::Envoy => {
+                envoy::check(&settings.envoy, &tokens)?;
                 let out = Box::new(io::stdout());
                 let errand = envoy::Errand { settings: settings.envoy, tokens, out };
                 play(async move |stop| Ok(envoy::run(folder, errand, stop).await?))
