@@ -7,7 +7,7 @@ mod check;
 mod palace;
 mod soldier;
 
-use muster_tests::{Dice, until};
+use muster_tests::Dice;
 use palace::Palace;
 use std::thread;
 
@@ -25,16 +25,10 @@ fn no_kill_loses_or_doubles_an_event() {
         palace.reply();
         thread::sleep(dice.millis(0, 900));
         palace.kill(&mut dice);
-        until("the court catches up", || {
-            palace.reply();
-            (palace.open_events() < BACKLOG_MAX).then_some(())
-        });
+        palace.work_off(BACKLOG_MAX);
     }
-    until("all events are over", || {
-        palace.reply();
-        (palace.open_events() == 0).then_some(())
-    });
-    until("all messages are posted", || (palace.court.count("queue/messages/pending") == 0).then_some(()));
+    palace.work_off(0);
+    palace.post_all();
     check::all(&mut palace, events, kills);
     println!("{kills} kills: {}", check::summary(&palace, events));
 }

@@ -1,7 +1,7 @@
 //! A court with three generals, its Slack, and whoever hands in events and kills it.
 
 use crate::soldier;
-use muster_tests::{Court, Dice, SLACK_TOKEN, Slack};
+use muster_tests::{Court, Dice, SLACK_TOKEN, Slack, until};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, io::Write, process::Stdio, thread, time::Duration};
 
@@ -78,10 +78,27 @@ impl Palace {
         self.court.start(role);
     }
 
-    /// How many events are not over.
-    pub(crate) fn open_events(&self) -> usize {
-        let places = ["pending", "dispatched"].map(|state| format!("queue/events/{state}"));
-        places.iter().map(|place| self.court.count(place)).sum()
+    /// Waits, answering what is asked, until at most so many events are not over.
+    pub(crate) fn work_off(&mut self, most: usize) {
+        self.shrink(most, |court| {
+            court.count("queue/events/pending") + court.count("queue/events/dispatched")
+        });
+    }
+
+    /// Waits until all messages are posted.
+    pub(crate) fn post_all(&mut self) {
+        self.shrink(0, |court| court.count("queue/messages/pending"));
+    }
+
+    /// Waits as long as there are ever fewer, however many there are.
+    fn shrink(&mut self, most: usize, count: impl Fn(&Court) -> usize) {
+        let mut left = count(&self.court);
+        while left > most {
+            left = until("one less is left", || {
+                self.reply();
+                Some(count(&self.court)).filter(|now| *now < left)
+            });
+        }
     }
 
     /// What soldiers wrote down.
