@@ -45,7 +45,7 @@ enum Command {
     Reply(people::Reply),
     /// Tell all that happened to one task, or find what is stuck
     Doctor(keep::Doctor),
-    /// Remove what is over and old, as [retention] says
+    /// Remove what is over and old, as retention in court.toml says
     Prune(keep::Prune),
     /// Print the JSON Schema that files are held against
     Schema(keep::Schema),
