@@ -17,11 +17,24 @@ pub fn client_for(url: &str) -> ClientBuilder {
 }
 
 /// What a refusal says: the detail of a problem, else the first of whatever there is.
-pub async fn detail(answer: Response) -> String {
-    let text = answer.text().await.unwrap_or_default();
+pub async fn detail(mut answer: Response) -> String {
+    let bytes = body(&mut answer, DETAIL_BYTES_MAX).await.ok().flatten().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
     let problem: Option<Value> = serde_json::from_str(&text).ok();
     let detail = problem.as_ref().and_then(|problem| problem.get("detail")?.as_str());
     detail.unwrap_or(&text).chars().take(DETAIL_CHARS_MAX).collect()
+}
+
+/// What an answer brings, unless it is more than so many bytes: then no more than these are ever held.
+pub async fn body(answer: &mut Response, bytes_max: usize) -> reqwest::Result<Option<Vec<u8>>> {
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await? {
+        if body.len() + chunk.len() > bytes_max {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
 }
 
 /// How long a server asks for patience.
@@ -44,3 +57,5 @@ pub fn because(error: &reqwest::Error) -> String {
 }
 
 const DETAIL_CHARS_MAX: usize = 500;
+/// Any problem fits; whoever says more has nothing to say.
+const DETAIL_BYTES_MAX: usize = 64 * 1024;

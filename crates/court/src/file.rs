@@ -2,10 +2,12 @@
 
 mod message;
 mod outcome;
+mod reply;
 mod task;
 
 pub use message::{MessageKind, NewMessage, Urgency};
 pub use outcome::{Outcome, OutcomeStatus};
+pub(crate) use reply::{reply_event, slack_event};
 pub use task::NewTask;
 
 use crate::Document;

@@ -237,11 +237,6 @@ impl Folder {
         self.disk.remove_tree(path).map_err(|error| Fault::Io(path.into(), error))
     }
 
-    /// Makes a directory of the court.
-    pub fn make_directory(&self, path: &Path) -> Result<(), Fault> {
-        self.disk.make_directory(path).map_err(|error| Fault::Io(path.into(), error))
-    }
-
     /// Reads a file of the court, if it is a plain one and not too large.
     pub fn bytes(&self, path: &Path) -> Result<Vec<u8>, Fault> {
         self.bytes_within(path, FILE_BYTES_MAX)

@@ -3,7 +3,7 @@
 use crate::{
     Document, Fault, Folder, Id, Place,
     emit::{Emitted, emit},
-    file::instant,
+    file::{instant, reply_event},
 };
 use jiff::Timestamp;
 
@@ -104,20 +104,10 @@ fn event(task_id: &Id, question: &Document, text: &str, now: Timestamp) -> Resul
         payload.set_raw(key, question.raw(key).unwrap_or("null"));
     }
     payload.set_object("reply_context", &context);
-    let thread = question.text("thread_ts").unwrap_or_else(|| task_id.to_string()).replace('.', "-");
-    let mut event = Document::new();
-    event
-        .set_text("id", &format!("evt-slack-reply-{thread}-{}", moment(now)))
-        .set_text("type", "slack.thread.reply")
-        .set_text("source", "slack")
-        .set_object("payload", &payload)
-        .set_text("priority", "high");
-    Ok(event)
-}
-
-/// A moment as Slack would name a post of it, so that two answers in one second are two.
-fn moment(now: Timestamp) -> String {
-    format!("{}-{:06}", now.as_second(), now.subsec_microsecond())
+    let thread = question.text("thread_ts").unwrap_or_else(|| task_id.to_string());
+    // As Slack would name a post of this moment, so that two answers in one second are two.
+    let moment = format!("{}.{:06}", now.as_second(), now.subsec_microsecond());
+    Ok(reply_event(&thread, &moment, &payload))
 }
 
 /// As much as one message of Slack's can hold.

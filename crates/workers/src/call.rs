@@ -1,7 +1,7 @@
 //! Calls to a server, and what its answers mean.
 
 use crate::trouble::{Refusal, Trouble};
-use muster_agent::http::{because, detail, retry_after};
+use muster_agent::http::{self, because, detail, retry_after};
 use muster_model::Millis;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use std::{fmt::Display, time::Duration};
@@ -83,15 +83,11 @@ fn patience(answer: &Response) -> Option<Millis> {
 
 /// A body of a size that makes sense.
 async fn body(bytes_max: usize, mut answer: Response) -> reqwest::Result<Option<Vec<u8>>> {
-    let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await? {
-        body.extend_from_slice(&chunk);
-        if body.len() > bytes_max {
-            tracing::warn!(bytes_max, "an answer of the server is too long");
-            return Ok(None);
-        }
+    let body = http::body(&mut answer, bytes_max).await?;
+    if body.is_none() {
+        tracing::warn!(bytes_max, "an answer of the server is too long");
     }
-    Ok(Some(body))
+    Ok(body)
 }
 
 /// How long an answer may be, where nothing else is said.

@@ -1,7 +1,7 @@
 //! Calls to the coordinator, and what its answers mean.
 
 use super::Fleet;
-use muster_agent::http::{because, client_for, detail, retry_after};
+use muster_agent::http::{because, body, client_for, detail, retry_after};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
 use std::{fmt, time::Duration};
@@ -95,13 +95,8 @@ impl Client {
 async fn json(request: RequestBuilder) -> Result<Value, Trouble> {
     let answer = request.timeout(ANSWER_MAX).send().await.map_err(no_answer)?;
     let mut answer = understood(answer).await?;
-    let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(no_answer)? {
-        body.extend_from_slice(&chunk);
-        if body.len() > ANSWER_BYTES_MAX {
-            return Err(not_ours("an answer that is too long"));
-        }
-    }
+    let body = body(&mut answer, ANSWER_BYTES_MAX).await.map_err(no_answer)?;
+    let body = body.ok_or_else(|| not_ours("an answer that is too long"))?;
     serde_json::from_slice(&body).map_err(|_| not_ours("an answer that is no JSON"))
 }
 

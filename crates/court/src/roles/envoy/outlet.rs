@@ -9,7 +9,7 @@ pub(super) use slack::{Slack, SlackError, Thread};
 pub(super) use webhook::Webhook;
 
 use super::{Answer, EnvoyError, Post};
-use muster_agent::http::{because, client_for, retry_after};
+use muster_agent::http::{self, because, client_for, retry_after};
 use reqwest::{Client, Response, StatusCode, Url};
 use std::time::Duration;
 
@@ -50,14 +50,8 @@ fn patience(answer: &Response) -> Option<Duration> {
 
 /// A body of a size that makes sense.
 async fn body(mut answer: Response) -> Result<Vec<u8>, String> {
-    let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(|error| because(&error))? {
-        body.extend_from_slice(&chunk);
-        if body.len() > BODY_BYTES_MAX {
-            return Err(format!("the answer is longer than {BODY_BYTES_MAX} bytes"));
-        }
-    }
-    Ok(body)
+    let body = http::body(&mut answer, BODY_BYTES_MAX).await.map_err(|error| because(&error))?;
+    body.ok_or_else(|| format!("the answer is longer than {BODY_BYTES_MAX} bytes"))
 }
 
 /// Shorter than the time after which a role without a sign of life is missed.

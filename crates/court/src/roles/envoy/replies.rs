@@ -3,7 +3,7 @@
 use crate::{
     Document, Fault, Folder, Id, Place,
     emit::{self, Emitted},
-    file,
+    file::{self, reply_event, slack_event},
 };
 use jiff::Timestamp;
 
@@ -90,8 +90,7 @@ impl Question {
             .set_text("channel", &channel)
             .set_text("thread_ts", &self.thread_ts)
             .set_raw("reply_context", self.context());
-        let id = format!("evt-slack-reply-{}-{}", dashed(&self.thread_ts), dashed(&reply.ts));
-        emit::emit(folder, event(&id, "slack.thread.reply", "high", &payload), now)
+        emit::emit(folder, reply_event(&self.thread_ts, &reply.ts, &payload), now)
     }
 
     fn of(task_id: Id, document: Document) -> Option<Self> {
@@ -123,8 +122,8 @@ impl DirectMessage {
             .set_text("user", &self.user)
             .set_text("channel", &self.channel)
             .set_text("ts", &self.ts);
-        let id = format!("evt-slack-msg-{}", dashed(&self.ts));
-        emit::emit(folder, event(&id, "slack.dm.message", "normal", &payload), now)
+        let id = format!("evt-slack-msg-{}", self.ts.replace('.', "-"));
+        emit::emit(folder, slack_event(&id, ("slack.dm.message", "normal"), &payload), now)
     }
 }
 
@@ -162,22 +161,6 @@ fn instant(ts: &str) -> Option<(u64, u64)> {
     }
     let fraction = format!("{fraction:0<FRACTION_DIGITS_MAX$}");
     Some((seconds.parse().ok()?, fraction.parse().ok()?))
-}
-
-fn dashed(ts: &str) -> String {
-    ts.replace('.', "-")
-}
-
-fn event(id: &str, kind: &str, priority: &str, payload: &Document) -> Document {
-    let mut event = Document::new();
-    event
-        .set_text("id", id)
-        .set_text("type", kind)
-        .set_text("source", "slack")
-        .set_raw("repo", "null")
-        .set_object("payload", payload)
-        .set_text("priority", priority);
-    event
 }
 
 const FRACTION_DIGITS_MAX: usize = 9;

@@ -3,7 +3,7 @@
 use super::pace::Trouble;
 use crate::{file::instant, folder::sentence};
 use jiff::Timestamp;
-use muster_agent::http::{because, client_for, retry_after};
+use muster_agent::http::{because, body, client_for, retry_after};
 use reqwest::{
     Client, Response, StatusCode, Url,
     header::{AUTHORIZATION, HeaderMap, HeaderValue},
@@ -144,16 +144,9 @@ impl Answer {
 
 /// Reads an answer that is not too long; one that is costs no more than the limit.
 async fn bounded(response: &mut Response) -> Result<Vec<u8>, Trouble> {
-    let mut body = Vec::new();
-    while let Some(chunk) =
-        response.chunk().await.map_err(|error| Trouble::Failed(because(&error.without_url())))?
-    {
-        if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-            return Err(Trouble::Failed(format!("it answers with more than {ANSWER_BYTES_MAX} bytes")));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
+    let body = body(response, ANSWER_BYTES_MAX).await;
+    let body = body.map_err(|error| Trouble::Failed(because(&error.without_url())))?;
+    body.ok_or_else(|| Trouble::Failed(format!("it answers with more than {ANSWER_BYTES_MAX} bytes")))
 }
 
 const USER_AGENT: &str = concat!("muster/", env!("CARGO_PKG_VERSION"));
