@@ -102,7 +102,7 @@ struct TermRun<'a> {
 
 impl<'a> TermRun<'a> {
     fn begin(term: Term, shared: &'a Shared) -> Result<Self, StoreError> {
-        let Term { epoch, feed_seq, mut writer, lookup } = term;
+        let Term { epoch, feed_seq, mut writer, lookup, .. } = term;
         let now = shared.clock.now();
         let desk = load(&mut *writer, shared, (now, epoch), feed_seq)?;
         let (work, orders) = mpsc::channel();

@@ -41,7 +41,14 @@ impl SqliteStore {
         let (epoch, feed_seq, feed_at) = count_epoch(&mut self.shared.writer())?;
         let lookup = SqliteLookup::new(Arc::clone(&self.shared))?;
         let writer = SqliteWriter::new(Arc::clone(&self.shared), epoch, (feed_seq, feed_at));
-        Ok(Term { epoch: epoch.unsigned_abs(), feed_seq, writer: Box::new(writer), lookup: Box::new(lookup) })
+        Ok(Term {
+            epoch: epoch.unsigned_abs(),
+            feed_seq,
+            commits: 0,
+            now: None,
+            writer: Box::new(writer),
+            lookup: Box::new(lookup),
+        })
     }
 }
 

@@ -9,6 +9,7 @@ mod batch;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod continuity;
+mod election;
 mod frames;
 mod memory;
 mod moment;
@@ -19,6 +20,7 @@ mod schedules;
 
 pub use batch::{Batch, Cutoffs, FeedEntry, Loaded};
 pub use continuity::continue_feed;
+pub use election::{Candidate, Election, Standing};
 pub use frames::{ChunkFilter, DiagnosticFilter, FrameReader};
 pub use memory::{Failure, MemoryStore};
 pub use pool::{AccountReader, PoolJobFilter, PoolJobView, PoolReader};
@@ -65,6 +67,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// A handle for reading; cheap to call, safe to share.
     fn reader(&self) -> std::sync::Arc<dyn Reader>;
+
+    /// How servers that share it agree who leads; `None`: it belongs to one process, which leads.
+    fn election(&self) -> Option<std::sync::Arc<dyn Election>> {
+        None
+    }
 }
 
 /// The handles of one term.
@@ -73,6 +80,12 @@ pub struct Term {
     pub epoch: u64,
     /// The last number of the feed that was given out.
     pub feed_seq: u64,
+    /// How many commits the store has seen before this term; only ever compared with what
+    /// [`Election::preload`] told.
+    pub commits: u64,
+    /// What time it is by the store's own clock, and not before any moment an earlier term knew of; `None`: the
+    /// store has no clock, and the server goes by its own.
+    pub now: Option<Timestamp>,
     /// For the committing thread.
     pub writer: Box<dyn Writer>,
     /// For the driver.

@@ -61,6 +61,8 @@ impl Store for MemoryStore {
         Ok(Term {
             epoch: tables.epoch,
             feed_seq: tables.feed_seq(),
+            commits: 0,
+            now: None,
             writer: Box::new(MemoryWriter { store: self.clone(), epoch: tables.epoch }),
             lookup: Box::new(MemoryLookup { store: self.clone() }),
         })

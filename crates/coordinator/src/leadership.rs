@@ -1,0 +1,183 @@
+//! When a server may lead and when it may not any more (S18). Pure: time is handed in, from a clock that only runs
+//! forward and is compared with no other.
+
+use muster_model::{Millis, Timestamp};
+use muster_store::Standing;
+
+/// How long what lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseTimes {
+    /// Silence after which a leader is taken for gone.
+    pub lease: Millis,
+}
+
+impl LeaseTimes {
+    /// How often a leader shows life.
+    #[must_use]
+    pub fn renew_every(self) -> Millis {
+        Millis(self.lease.0 / 3)
+    }
+
+    /// How often the others look.
+    #[must_use]
+    pub fn look_every(self) -> Millis {
+        Millis((self.lease.0 / 12).max(1))
+    }
+
+    /// How long a leader whose connection is gone may take to come back with another.
+    #[must_use]
+    pub fn reconnect(self) -> Millis {
+        Millis(self.lease.0 / 3)
+    }
+}
+
+/// Who leads, as far as this server knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lead {
+    /// This server, and its memory is loaded.
+    Here {
+        /// Its term.
+        epoch: u64,
+    },
+    /// Another one.
+    There {
+        /// Where it is reached: `http://host:port`.
+        address: String,
+        /// Its term.
+        epoch: u64,
+    },
+    /// Nobody that this server knows of.
+    Nowhere,
+}
+
+/// What a server that does not lead does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Looks again after [`LeaseTimes::look_every`].
+    Wait,
+    /// Reads what is live ahead of time: the leader seems to be gone. Told once for each silence.
+    Preload,
+    /// Tries to lead, if things still stand as it saw them.
+    Take,
+}
+
+/// What a server that does not lead has seen of the one that does.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    times: LeaseTimes,
+    seen: Option<Silence>,
+}
+
+/// Since when nothing changed.
+#[derive(Clone, Debug)]
+struct Silence {
+    standing: Standing,
+    since: Timestamp,
+    /// Since when the leader's connection is gone.
+    cut_since: Option<Timestamp>,
+    preloaded: bool,
+}
+
+impl Watch {
+    /// Nothing seen yet.
+    #[must_use]
+    pub fn new(times: LeaseTimes) -> Self {
+        Self { times, seen: None }
+    }
+
+    /// What was seen, and what follows from it.
+    pub fn saw(&mut self, standing: &Standing, now: Timestamp) -> Step {
+        let silence = match self.seen.take() {
+            Some(silence) if silence.is_of(standing) => silence,
+            _ => Silence { standing: standing.clone(), since: now, cut_since: None, preloaded: false },
+        };
+        let cut_since = if standing.connected { None } else { silence.cut_since.or(Some(now)) };
+        let silence = self.seen.insert(Silence { cut_since, ..silence });
+        silence.step(standing, self.times, now)
+    }
+
+    /// The store could not be asked: the leader may have had as little luck in showing life, so its silence until
+    /// now proves nothing.
+    pub fn blinded(&mut self) {
+        self.seen = None;
+    }
+}
+
+impl Silence {
+    fn is_of(&self, standing: &Standing) -> bool {
+        (self.standing.epoch, self.standing.renewals) == (standing.epoch, standing.renewals)
+    }
+
+    fn step(&mut self, standing: &Standing, times: LeaseTimes, now: Timestamp) -> Step {
+        let silent = now - self.since;
+        let is_cut = self.cut_since.is_some_and(|since| now - since >= times.reconnect());
+        if standing.leader.is_none() || is_cut || silent >= times.lease {
+            return Step::Take;
+        }
+        let suspicious = self.cut_since.is_some() || silent.0 >= times.lease.0 / 2;
+        if suspicious && !self.preloaded {
+            self.preloaded = true;
+            return Step::Preload;
+        }
+        Step::Wait
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_store::Candidate;
+
+    fn standing(epoch: u64, renewals: u64) -> Standing {
+        let leader = Candidate { node: "a".into(), address: "http://a:1".into() };
+        Standing { epoch, renewals, leader: Some(leader), connected: true }
+    }
+
+    fn watch() -> Watch {
+        Watch::new(LeaseTimes { lease: Millis(3_000) })
+    }
+
+    /// S18: silence is counted from when it was first seen, by the watcher's own clock; half of it warns.
+    #[test]
+    fn a_silent_leader_is_replaced_after_its_lease() {
+        let mut watch = watch();
+        assert_eq!(watch.saw(&standing(1, 7), Timestamp(100_000)), Step::Wait);
+        assert_eq!(watch.saw(&standing(1, 7), Timestamp(101_499)), Step::Wait);
+        assert_eq!(watch.saw(&standing(1, 7), Timestamp(101_500)), Step::Preload);
+        assert_eq!(watch.saw(&standing(1, 7), Timestamp(102_999)), Step::Wait);
+        assert_eq!(watch.saw(&standing(1, 7), Timestamp(103_000)), Step::Take);
+    }
+
+    /// S18: every sign of life counts, also one of a newer leader.
+    #[test]
+    fn a_sign_of_life_ends_the_silence() {
+        let mut watch = watch();
+        watch.saw(&standing(1, 7), Timestamp(0));
+        assert_eq!(watch.saw(&standing(1, 8), Timestamp(2_999)), Step::Wait);
+        assert_eq!(watch.saw(&standing(2, 8), Timestamp(5_900)), Step::Wait);
+        assert_eq!(watch.saw(&standing(2, 8), Timestamp(8_900)), Step::Take);
+    }
+
+    /// S18: a watcher that was itself stopped or blind for a while begins anew.
+    #[test]
+    fn what_could_not_be_seen_proves_nothing() {
+        let mut watch = watch();
+        watch.saw(&standing(1, 7), Timestamp(0));
+        watch.blinded();
+        assert_eq!(watch.saw(&standing(1, 7), Timestamp(9_000)), Step::Wait);
+        assert_eq!(watch.saw(&standing(1, 8), Timestamp(20_000)), Step::Wait);
+    }
+
+    /// S18: nobody waits for a leader that resigned, nor long for one whose process is gone.
+    #[test]
+    fn a_place_known_to_be_empty_is_taken_soon() {
+        assert_eq!(watch().saw(&Standing { leader: None, ..standing(1, 7) }, Timestamp(0)), Step::Take);
+        let (mut watch, cut) = (watch(), Standing { connected: false, ..standing(1, 7) });
+        assert_eq!(watch.saw(&cut, Timestamp(0)), Step::Preload);
+        assert_eq!(watch.saw(&cut, Timestamp(999)), Step::Wait);
+        assert_eq!(watch.saw(&standing(1, 7), Timestamp(999)), Step::Wait, "it came back");
+        assert_eq!(watch.saw(&cut, Timestamp(1_500)), Step::Wait, "it is read ahead once");
+        assert_eq!(watch.saw(&cut, Timestamp(2_499)), Step::Wait);
+        assert_eq!(watch.saw(&cut, Timestamp(2_500)), Step::Take);
+    }
+}
