@@ -4,6 +4,12 @@
 //! once. A store brings a [`Sql`] to read by and a [`Sink`] to write by, its own connections, its own schema and its own
 //! way of committing. Statements are written with `?1`, `?2`, … and in what SQLite and PostgreSQL both understand.
 
+mod fault;
+mod shape;
 mod sql;
+mod value;
 
-pub use sql::{Cells, Fault, Put, Row, Sink, Sql, Update, Value};
+pub use fault::Fault;
+pub use shape::{Column, Kind, Put, TableShape, Update};
+pub use sql::{Cells, Connections, Row, Sink, Sql, Take};
+pub use value::Value;

@@ -1,30 +1,7 @@
 //! What a SQL store brings.
 
-use muster_store::StoreError;
-
-/// What a column holds. All numbers are 64 bits wide; yes and no are 1 and 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
-    /// Nothing.
-    Null,
-    /// A whole number, a moment in milliseconds, or 1 and 0.
-    Integer(i64),
-    /// A text.
-    Text(&'a str),
-    /// Bytes.
-    Blob(&'a [u8]),
-}
-
-/// Why something did not work.
-#[derive(Debug, thiserror::Error)]
-pub enum Fault {
-    /// The database said no.
-    #[error("{0}")]
-    Database(String),
-    /// Said in the words that all stores share.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
+use crate::{Fault, Put, Value};
+use std::slice::Chunks;
 
 /// A row that was read.
 pub trait Cells {
@@ -38,18 +15,29 @@ pub trait Cells {
     fn column_name(&self, column: usize) -> &str;
 }
 
+/// Takes a row that was read.
+pub type Take<'a> = dyn FnMut(&dyn Cells) -> Result<(), Fault> + 'a;
+
 /// A connection within a transaction: all it reads is one state.
 pub trait Sql {
-    /// Hands each row of a query to `take`, without collecting them.
+    /// Hands each row of a query to `take`, without collecting them. Until it returns, nothing else is asked.
     ///
     /// # Errors
     /// When the database fails, or `take` does.
-    fn each(
-        &self,
-        sql: &str,
-        params: &[Value<'_>],
-        take: &mut dyn FnMut(&dyn Cells) -> Result<(), Fault>,
-    ) -> Result<(), Fault>;
+    fn each(&self, sql: &str, params: &[Value<'_>], take: &mut Take<'_>) -> Result<(), Fault>;
+
+    /// Hands over the rows of a query for each of many sets of parameters, in their order.
+    ///
+    /// Where a round trip costs, all are asked for at once.
+    ///
+    /// # Errors
+    /// When the database fails, or `take` does.
+    fn each_for(&self, sql: &str, sets: Chunks<'_, Value<'_>>, take: &mut Take<'_>) -> Result<(), Fault> {
+        for params in sets {
+            self.each(sql, params, take)?;
+        }
+        Ok(())
+    }
 
     /// Runs a statement; answers how many rows it concerned.
     ///
@@ -58,40 +46,32 @@ pub trait Sql {
     fn execute(&self, sql: &str, params: &[Value<'_>]) -> Result<u64, Fault>;
 }
 
-/// How rows are put into a table.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Put {
-    /// The table.
-    pub table: &'static str,
-    /// The columns of a row, in the order of its values.
-    pub columns: &'static [&'static str],
-    /// The columns of the primary key; empty where rows are only ever added.
-    pub key: &'static [&'static str],
-    /// What becomes of a row that is there.
-    pub update: Update,
+/// Connections that read; a store brings its own.
+pub trait Connections: Send + Sync + 'static {
+    /// Reads in a transaction of its own: all of it sees one state.
+    ///
+    /// # Errors
+    /// When the database fails, or `read` does.
+    fn read<T>(&self, read: impl FnOnce(&dyn Sql) -> Result<T, Fault>) -> Result<T, Fault>;
 }
 
-/// What becomes of a row whose key is there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Update {
-    /// It cannot be there.
-    Never,
-    /// All columns of the row are overwritten; those not named in [`Put::columns`] may be lost.
-    Whole,
-    /// The columns of [`Put::columns`] are overwritten, others stay.
-    Named,
-}
-
-/// One row on its way into a table: its values, in the order of [`Put::columns`].
+/// One row on its way into a table.
 pub trait Row {
     /// The next column.
     fn value(&mut self, value: Value<'_>);
+
+    /// The columns that follow, all at once.
+    fn values(&mut self, values: &[Value<'_>]) {
+        for value in values {
+            self.value(*value);
+        }
+    }
 }
 
 /// Takes what a batch writes, in order.
 pub trait Sink {
-    /// Puts so many rows into a table; `fill` is called for each, by its number, and gives all its values. No two rows
-    /// of one call have the same key.
+    /// Puts so many rows into a table; `fill` is called for each, by its number, and gives all its values in the order
+    /// of [`Put::columns`]. No two rows of one call have the same key.
     ///
     /// # Errors
     /// When the database fails, or `fill` does.
@@ -101,26 +81,4 @@ pub trait Sink {
         rows: usize,
         fill: &mut dyn FnMut(usize, &mut dyn Row) -> Result<(), Fault>,
     ) -> Result<(), Fault>;
-
-    /// Runs a statement that answers nothing.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<(), Fault>;
-}
-
-impl Fault {
-    /// A row holds what it cannot hold.
-    pub fn corrupt(what: impl Into<String>) -> Self {
-        Self::Store(StoreError::Corrupt(what.into()))
-    }
-}
-
-impl From<Fault> for StoreError {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Store(error) => error,
-            Fault::Database(text) => Self::Backend(text),
-        }
-    }
 }

@@ -1,0 +1,65 @@
+//! What tables look like, and how rows get into them.
+
+/// A table that every SQL store has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableShape {
+    /// What it is called.
+    pub name: &'static str,
+    /// Its columns, but for those that are computed from others.
+    pub columns: &'static [Column],
+    /// The columns of its primary key, in order.
+    pub key: &'static [&'static str],
+    /// Whether the database numbers new rows by itself, in the one column of the key.
+    pub numbered: bool,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it holds, unless it holds nothing.
+    pub kind: Kind,
+}
+
+/// What a column can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Whole numbers of 64 bits.
+    Integer,
+    /// Texts.
+    Text,
+    /// Bytes.
+    Blob,
+}
+
+/// How rows are put into a table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Put {
+    /// The table.
+    pub table: &'static str,
+    /// The columns of a row, in the order of its values.
+    pub columns: &'static [Column],
+    /// The columns of the table's primary key.
+    pub key: &'static [&'static str],
+    /// What becomes of a row that is there.
+    pub update: Update,
+}
+
+/// What becomes of a row whose key is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// It cannot be there: an `INSERT`.
+    Never,
+    /// All columns of the row are overwritten; those not named in [`Put::columns`] may be lost.
+    Whole,
+    /// The columns of [`Put::columns`] are overwritten, others stay.
+    Named,
+    /// What stands here after `ON CONFLICT (key) DO UPDATE SET`, in terms of `excluded.column` and `table.column`.
+    Set(&'static str),
+    /// Its one column that is not of the key is overwritten where it is smaller or `NULL`; a row that is not there is
+    /// not added.
+    Raise,
+    /// It is deleted; [`Put::columns`] are all or the first of the key's, and all rows that begin so go.
+    Gone,
+}
