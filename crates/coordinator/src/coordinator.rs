@@ -1,7 +1,7 @@
 //! The handle through which everything outside reaches the writer.
 
 use crate::{
-    Accounts, Clock, Feed, PoolDirectory, Stats, SystemClock,
+    Accounts, Clock, Feed, Lead, LeaseTimes, PoolDirectory, Stats, SystemClock,
     desk::Request,
     driver::{self, Handle, Message},
     entropy::random_bytes,
@@ -15,14 +15,14 @@ use muster_model::{
     FrameView, JobId, JobPayload, Millis, Name, Pull, PullReply, Rejection, Reply, Settings, Subject, TaskId,
     TaskRecord, Timestamp,
 };
-use muster_store::{Reader, Store, StoreError};
+use muster_store::{Candidate, Reader, Store, StoreError};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread::{self, JoinHandle},
     time::Duration,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc as channel, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc as channel, oneshot, watch};
 
 /// How a coordinator runs.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +33,18 @@ pub struct Options {
     pub queue_length: usize,
     /// How long ended work is kept.
     pub history: Millis,
+    /// How long what lasts where servers share a store (S18).
+    pub lease: LeaseTimes,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { settings: Settings::default(), queue_length: 8192, history: Millis::from_secs(30 * 86_400) }
+        Self {
+            settings: Settings::default(),
+            queue_length: 8192,
+            history: Millis::from_secs(30 * 86_400),
+            lease: LeaseTimes::default(),
+        }
     }
 }
 
@@ -64,6 +71,7 @@ pub(crate) struct Shared {
     /// As many as there are things due; never more than live state makes.
     pub(crate) effects: channel::UnboundedSender<Effect>,
     pub(crate) stats: Stats,
+    pub(crate) lead: watch::Sender<Lead>,
     payloads: Payloads,
     sightings: Mutex<HashMap<Name, Timestamp>>,
 }
@@ -118,6 +126,7 @@ impl Coordinator {
             pool: PoolDirectory::default(),
             effects,
             stats: Stats::default(),
+            lead: watch::Sender::new(Lead::Nowhere),
             payloads: Payloads::default(),
             sightings: Mutex::default(),
         });
@@ -128,6 +137,28 @@ impl Coordinator {
         let places = Arc::new(Semaphore::new(options.queue_length));
         let (thread, effects) = (Arc::new(Mutex::new(Some(thread))), Arc::new(Mutex::new(Some(due))));
         Ok(Self { shared, reader, places, thread, effects })
+    }
+
+    /// Joins the servers that share a store: follows whoever leads, and leads when it is this one's turn (S18). On a
+    /// store that belongs to one process it leads.
+    ///
+    /// # Errors
+    /// When its threads cannot be started, or a store of one process cannot be opened for writing.
+    pub fn join(store: Arc<dyn Store>, options: Options, candidate: Candidate) -> Result<Self, StoreError> {
+        Self::join_with_clock(store, options, candidate, Arc::new(SystemClock::start()))
+    }
+
+    /// As [`Self::join`], by another clock.
+    ///
+    /// # Errors
+    /// As [`Self::join`].
+    pub fn join_with_clock(
+        store: Arc<dyn Store>,
+        options: Options,
+        _candidate: Candidate,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        Self::start_with_clock(store, options, clock)
     }
 
     /// Has a command decided and, once that is durable, answers. Not for `Pull`: see [`Self::pull`].
@@ -312,6 +343,18 @@ impl Coordinator {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.shared.stats.is_ready()
+    }
+
+    /// Who leads, as far as this server knows (S18).
+    #[must_use]
+    pub fn lead(&self) -> Lead {
+        self.shared.lead.borrow().clone()
+    }
+
+    /// Follows who leads.
+    #[must_use]
+    pub fn watch_lead(&self) -> watch::Receiver<Lead> {
+        self.shared.lead.subscribe()
     }
 
     /// The epoch of the running term.

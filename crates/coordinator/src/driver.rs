@@ -1,7 +1,7 @@
 //! The threads around the desk: one that decides, one that commits.
 
 use crate::{
-    Refusal,
+    Lead, Refusal,
     coordinator::{Options, Shared},
     desk::{Answer, Desk, Released, Request},
     entropy::system_seeds,
@@ -69,6 +69,7 @@ pub(crate) fn run(store: &dyn Store, shared: &Shared, inbox: &mpsc::Receiver<Mes
             Err(error) => End::Failed(error),
         };
         shared.stats.end_term();
+        shared.lead.send_replace(Lead::Nowhere);
         match end {
             End::Stopped => return,
             End::Failed(error) => error!(%error, "the term ended; its memory is thrown away and read again"),
@@ -113,6 +114,7 @@ impl<'a> TermRun<'a> {
         spawned.map_err(|error| StoreError::Backend(error.to_string()))?;
         shared.feed.resume(feed_seq);
         shared.stats.begin_term(epoch);
+        shared.lead.send_replace(Lead::Here { epoch });
         info!(epoch, live_in_ms = (shared.clock.now() - now).0, "a term begins");
         let (prune_at, check_at) = (now + PRUNE_EVERY, now + CHECK_EVERY);
         Ok(Self { epoch, desk, lookup, work, shared, committing: None, pruning: false, prune_at, check_at })

@@ -11,6 +11,12 @@ pub struct LeaseTimes {
     pub lease: Millis,
 }
 
+impl Default for LeaseTimes {
+    fn default() -> Self {
+        Self { lease: Millis(3_000) }
+    }
+}
+
 impl LeaseTimes {
     /// How often a leader shows life.
     #[must_use]

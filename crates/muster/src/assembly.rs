@@ -30,7 +30,7 @@ pub(crate) fn open_store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
 /// Starts the coordinator on a store.
 pub(crate) fn start_coordinator(store: Arc<dyn Store>, config: &Config) -> Result<Coordinator, StoreError> {
     let Config { settings, queue_length, history, .. } = *config;
-    Coordinator::start(store, Options { settings, queue_length, history })
+    Coordinator::start(store, Options { settings, queue_length, history, ..Options::default() })
 }
 
 /// Builds the door and everything behind it.
