@@ -7,6 +7,7 @@ mod accounts;
 mod commits;
 mod counts;
 mod desk;
+mod elections;
 mod feed;
 mod frames;
 mod lists;
@@ -36,7 +37,20 @@ pub type Case = fn(&mut dyn Fixture);
 /// # Panics
 /// Where a store does not do what it must, after printing the name of the case.
 pub fn all(make: &dyn Fn() -> Box<dyn Fixture>) {
-    for (name, case) in cases() {
+    run(&cases(), make);
+}
+
+/// Runs what stores must do beyond [`all`] if several servers share them. Their [`Fixture::open`] is called again
+/// while stores opened before are in use: each is another server's.
+///
+/// # Panics
+/// As [`all`].
+pub fn shared(make: &dyn Fn() -> Box<dyn Fixture>) {
+    run(elections::CASES, make);
+}
+
+fn run(cases: &[(&'static str, Case)], make: &dyn Fn() -> Box<dyn Fixture>) {
+    for (name, case) in cases {
         println!("conformance: {name}");
         case(make().as_mut());
     }

@@ -46,7 +46,7 @@ pub trait Election: Send + Sync {
         epoch_seen: u64,
     ) -> Result<Option<Term>, StoreError>;
 
-    /// Shows that the leader of a term lives. `Superseded`: it leads no more.
+    /// Shows that the leader of a term lives. `Superseded`: it leads no more, replaced or resigned.
     fn renew(&self, epoch: u64) -> Result<(), StoreError>;
 
     /// Gives leadership back, so that nobody need wait for silence. No error if it is somebody else's by now.

@@ -1,12 +1,14 @@
 //! A store that forgets when its last handle is gone: for tests and the simulated world.
 
 mod accounts;
+mod election;
 mod frames;
 mod pool;
 mod read;
 mod tables;
 
-use crate::{Batch, Cutoffs, Loaded, Lookup, Reader, Store, StoreError, Term, Writer};
+use crate::{Batch, Candidate, Cutoffs, Election, Loaded, Lookup, Reader, Store, StoreError, Term, Writer};
+use election::Leadership;
 use muster_model::{Facts, Key};
 use read::MemoryReader;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,8 +41,9 @@ impl MemoryStore {
     /// The tables are shared until one side writes.
     #[must_use]
     pub fn snapshot(&self) -> Self {
-        let tables = Arc::clone(&self.lock().tables);
-        Self { shared: Arc::new(Mutex::new(Shared { tables, failure: None })) }
+        let shared = self.lock();
+        let (tables, leadership) = (Arc::clone(&shared.tables), shared.leadership.clone());
+        Self { shared: Arc::new(Mutex::new(Shared { tables, failure: None, leadership })) }
     }
 
     /// Makes the next commit fail.
@@ -51,25 +54,34 @@ impl MemoryStore {
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Begins a term above every epoch that was given, whoever had the last one.
+    fn begin(&self, shared: &mut Shared, leader: Option<Candidate>, epoch_seen: u64) -> Term {
+        shared.leadership.pass_to(leader);
+        let tables = Arc::make_mut(&mut shared.tables);
+        tables.epoch = tables.epoch.max(epoch_seen) + 1;
+        Term {
+            epoch: tables.epoch,
+            feed_seq: tables.feed_seq(),
+            commits: shared.leadership.commits(),
+            now: shared.leadership.now(),
+            writer: Box::new(MemoryWriter { store: self.clone(), epoch: tables.epoch }),
+            lookup: Box::new(MemoryLookup { store: self.clone() }),
+        }
+    }
 }
 
 impl Store for MemoryStore {
     fn begin_term(&self) -> Result<Term, StoreError> {
-        let mut shared = self.lock();
-        let tables = Arc::make_mut(&mut shared.tables);
-        tables.epoch += 1;
-        Ok(Term {
-            epoch: tables.epoch,
-            feed_seq: tables.feed_seq(),
-            commits: 0,
-            now: None,
-            writer: Box::new(MemoryWriter { store: self.clone(), epoch: tables.epoch }),
-            lookup: Box::new(MemoryLookup { store: self.clone() }),
-        })
+        Ok(self.begin(&mut self.lock(), None, 0))
     }
 
     fn reader(&self) -> Arc<dyn Reader> {
         Arc::new(MemoryReader::new(self.clone()))
+    }
+
+    fn election(&self) -> Option<Arc<dyn Election>> {
+        self.as_election()
     }
 }
 
@@ -77,6 +89,7 @@ impl Store for MemoryStore {
 struct Shared {
     tables: Arc<Tables>,
     failure: Option<Failure>,
+    leadership: Leadership,
 }
 
 struct MemoryWriter {
@@ -105,6 +118,7 @@ impl Writer for MemoryWriter {
         let failure = shared.failure.take();
         if failure != Some(Failure::Before) {
             Arc::make_mut(&mut shared.tables).write(batch);
+            shared.leadership.count(batch.moment());
         }
         match failure {
             None => Ok(()),
@@ -115,6 +129,7 @@ impl Writer for MemoryWriter {
 
     fn prune(&mut self, cutoffs: &Cutoffs) -> Result<bool, StoreError> {
         let mut shared = self.current()?;
+        shared.leadership.count(None);
         Ok(Arc::make_mut(&mut shared.tables).prune(cutoffs))
     }
 }

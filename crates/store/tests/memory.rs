@@ -4,7 +4,7 @@
 use muster_model::{Change, Name, Timestamp, WorkerRecord, WorkerStatus};
 use muster_store::{
     Batch, Cursor, Failure, MemoryStore, Store,
-    conformance::{Fixture, all},
+    conformance::{Fixture, all, shared},
 };
 
 struct Memory(MemoryStore);
@@ -18,6 +18,25 @@ impl Fixture for Memory {
 #[test]
 fn it_conforms() {
     all(&|| Box::new(Memory(MemoryStore::new())));
+}
+
+/// S18, invariant 10
+#[test]
+fn it_conforms_where_servers_share_it() {
+    all(&|| Box::new(Memory(MemoryStore::shared())));
+    shared(&|| Box::new(Memory(MemoryStore::shared())));
+    shared(&|| {
+        let store = MemoryStore::shared();
+        store.set_clock(Timestamp(1_000));
+        Box::new(Memory(store))
+    });
+}
+
+/// Whoever has a store in memory for themselves leads, and asks nobody.
+#[test]
+fn only_a_shared_one_has_elections() {
+    assert!(MemoryStore::new().election().is_none());
+    assert!(MemoryStore::shared().clone().election().is_some());
 }
 
 fn batch(id: &str) -> Batch {
