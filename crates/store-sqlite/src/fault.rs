@@ -25,6 +25,9 @@ pub(crate) enum Fault {
     /// The file holds tables that no version of ours made.
     #[error("muster.db holds the tables of another program")]
     Foreign,
+    /// Said where the statements are.
+    #[error(transparent)]
+    Tables(#[from] muster_tables::Fault),
     /// Said in the shared words already.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -47,7 +50,18 @@ impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Store(error) => error,
+            Fault::Tables(fault) => fault.into(),
             other => Self::Backend(other.to_string()),
+        }
+    }
+}
+
+impl From<Fault> for muster_tables::Fault {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Store(error) => Self::Store(error),
+            Fault::Tables(fault) => fault,
+            other => Self::Database(other.to_string()),
         }
     }
 }

@@ -3,21 +3,17 @@
 //! The tables carry the names and values of contract Q and can be read with any SQL client while the
 //! server runs (`migrations/` is the schema). One connection writes, in WAL mode and with every commit
 //! synced; readers have their own. A lock file keeps a second server away. What does not belong here is
-//! any decision: the store writes what it is told.
+//! any decision: the store writes what it is told. Nor do the statements over the tables: they are shared
+//! with the other SQL stores (`muster-tables`).
 
 mod connection;
 mod fault;
-mod fields;
-mod id_text;
-mod load;
 mod lookup;
 mod migrate;
 mod pool;
-mod prune;
-mod reader;
-mod rows;
+mod sink;
+mod sql;
 mod store;
-mod words;
 mod writer;
 
 pub use store::SqliteStore;

@@ -1,7 +1,8 @@
 //! Reading connections, kept for the next reader.
 
-use crate::{fault::Fault, store::Shared};
-use rusqlite::{Connection, Transaction};
+use crate::{fault::Fault, sql::SqliteSql, store::Shared};
+use muster_tables::{Connections, Fault as Said, Sql};
+use rusqlite::Connection;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Hands out connections; opens one when all are in use.
@@ -16,14 +17,10 @@ impl Pool {
         Self { idle: Mutex::default(), shared }
     }
 
-    /// Reads in a transaction of its own: all of it sees one state.
-    pub(crate) fn read<T>(
-        &self,
-        read: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+    fn try_read<T>(&self, read: impl FnOnce(&dyn Sql) -> Result<T, Said>) -> Result<T, Fault> {
         let mut connection = self.take()?;
         let transaction = connection.transaction()?;
-        let answer = read(&transaction)?;
+        let answer = read(&SqliteSql::new(&transaction))?;
         transaction.commit()?;
         self.give_back(connection);
         Ok(answer)
@@ -39,6 +36,12 @@ impl Pool {
         if idle.len() < IDLE_MAX {
             idle.push(connection);
         }
+    }
+}
+
+impl Connections for Pool {
+    fn read<T>(&self, read: impl FnOnce(&dyn Sql) -> Result<T, Said>) -> Result<T, Said> {
+        self.try_read(read).map_err(Said::from)
     }
 }
 

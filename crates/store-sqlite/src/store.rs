@@ -1,10 +1,11 @@
 //! The store itself: one file, one writing connection, as many reading ones as are needed.
 
 use crate::{
-    connection::Home, fault::Fault, lookup::SqliteLookup, migrate::migrate, reader::SqliteReader, rows::feed,
+    connection::Home, fault::Fault, lookup::SqliteLookup, migrate::migrate, pool::Pool, sql::SqliteSql,
     writer::SqliteWriter,
 };
 use muster_store::{Reader, Store, StoreError, Term};
+use muster_tables::{TableReader, last_of_feed};
 use rusqlite::{Connection, TransactionBehavior};
 use std::{
     path::Path,
@@ -16,7 +17,7 @@ use std::{
 /// Anybody may read the file with SQL while it is in use; nobody else may write it.
 pub struct SqliteStore {
     shared: Arc<Shared>,
-    reader: Arc<SqliteReader>,
+    reader: Arc<TableReader<Pool>>,
 }
 
 impl SqliteStore {
@@ -33,7 +34,7 @@ impl SqliteStore {
         let mut connection = home.writer()?;
         migrate(&mut connection)?;
         let shared = Arc::new(Shared { connection: Mutex::new(connection), home });
-        let reader = Arc::new(SqliteReader::new(Arc::clone(&shared)));
+        let reader = Arc::new(TableReader::new(Pool::new(Arc::clone(&shared))));
         Ok(Self { shared, reader })
     }
 
@@ -88,7 +89,7 @@ fn count_epoch(connection: &mut Connection) -> Result<(i64, u64, i64), Fault> {
         [],
         |row| row.get(0),
     )?;
-    let (feed_seq, feed_at) = feed::last(&transaction)?;
+    let (feed_seq, feed_at) = last_of_feed(&SqliteSql::new(&transaction))?;
     transaction.commit()?;
     Ok((epoch, feed_seq, feed_at))
 }

@@ -4,12 +4,27 @@
 //! once. A store brings a [`Sql`] to read by and a [`Sink`] to write by, its own connections, its own schema and its own
 //! way of committing. Statements are written with `?1`, `?2`, … and in what SQLite and PostgreSQL both understand.
 
+mod batch;
 mod fault;
+mod fields;
+mod id_text;
+mod load;
+mod lookup;
+mod prune;
+mod reader;
+mod rows;
 mod shape;
 mod sql;
 mod value;
+mod words;
 
+pub use batch::write_batch;
 pub use fault::Fault;
+pub use load::load;
+pub use lookup::{LookupKind, LookupPlan, facts, plan};
+pub use prune::{Walk, prune};
+pub use reader::TableReader;
+pub use rows::{TABLES, feed::last_of_feed, specs::text as specs_text};
 pub use shape::{Column, Kind, Put, TableShape, Update};
 pub use sql::{Cells, Connections, Row, Sink, Sql, Take};
 pub use value::Value;

@@ -63,3 +63,35 @@ pub enum Update {
     /// It is deleted; [`Put::columns`] are all or the first of the key's, and all rows that begin so go.
     Gone,
 }
+
+impl TableShape {
+    /// Puts whole rows.
+    pub(crate) const fn put(&self, update: Update) -> Put {
+        self.put_first(self.columns.len(), update)
+    }
+
+    /// Adds rows that the database numbers; the number is the last column.
+    pub(crate) const fn put_numbered(&self) -> Put {
+        self.put_first(self.columns.len() - 1, Update::Never)
+    }
+
+    /// Puts the first so many columns of rows.
+    pub(crate) const fn put_first(&self, columns: usize, update: Update) -> Put {
+        Put { table: self.name, columns: self.columns.split_at(columns).0, key: self.key, update }
+    }
+}
+
+/// A column of whole numbers.
+pub(crate) const fn number(name: &'static str) -> Column {
+    Column { name, kind: Kind::Integer }
+}
+
+/// A column of texts.
+pub(crate) const fn text(name: &'static str) -> Column {
+    Column { name, kind: Kind::Text }
+}
+
+/// A column of bytes.
+pub(crate) const fn bytes(name: &'static str) -> Column {
+    Column { name, kind: Kind::Blob }
+}

@@ -21,17 +21,17 @@ impl From<i64> for Value<'_> {
     }
 }
 
-impl From<u32> for Value<'_> {
-    fn from(number: u32) -> Self {
-        Self::Integer(number.into())
-    }
+macro_rules! from_small {
+    ($($type:ty),*) => {
+        $(impl From<$type> for Value<'_> {
+            fn from(number: $type) -> Self {
+                Self::Integer(number.into())
+            }
+        })*
+    };
 }
 
-impl From<bool> for Value<'_> {
-    fn from(flag: bool) -> Self {
-        Self::Integer(flag.into())
-    }
-}
+from_small!(bool, u8, u16, u32);
 
 impl From<Timestamp> for Value<'_> {
     fn from(at: Timestamp) -> Self {
@@ -42,6 +42,12 @@ impl From<Timestamp> for Value<'_> {
 impl<'a> From<&'a str> for Value<'a> {
     fn from(text: &'a str) -> Self {
         Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a [u8]> for Value<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self::Blob(bytes)
     }
 }
 

@@ -4,8 +4,9 @@ use super::{
     columns,
     moments::{NEW, OLD, check, last_seen, moment},
 };
-use crate::{fault::Fault, rows::specs};
+use crate::fault::Fault;
 use muster_model::{Quality, Scale, Specs};
+use muster_tables::specs_text;
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
@@ -97,7 +98,7 @@ fn understand(connection: &Connection) -> Result<(), Fault> {
         let slots = said.get("slots").and_then(Value::as_u64).and_then(|slots| u32::try_from(slots).ok());
         connection.execute(
             "UPDATE workers SET specs = ?2, slots = max(1, coalesce(?3, slots)) WHERE id = ?1",
-            params![id, specs::text(&meaning(&said)), slots],
+            params![id, specs_text(&meaning(&said)), slots],
         )?;
     }
     Ok(())

@@ -1,0 +1,74 @@
+//! What is counted: the tasks of a job, the devices of a worker (Q13).
+
+use super::{fleet::name_start, nothing};
+use crate::{
+    fault::Fault,
+    fields::Fields,
+    id_text::TaskRange,
+    rows::{list, one, worker},
+    sql::{Cells, Sql},
+    words,
+};
+use muster_model::{JobId, Name, Timestamp};
+use muster_store::{
+    Cursor, JobCounts, Page, WorkerSummary,
+    position::{List, sought},
+};
+
+/// How many tasks of a job stand where, and how many ended since a moment.
+pub(crate) fn job_counts(connection: &dyn Sql, id: JobId, since: Timestamp) -> Result<JobCounts, Fault> {
+    let range = TaskRange::of(id);
+    let sql = "SELECT pc_id, status, count(*), count(*) FILTER (WHERE completed_at >= ?3) \
+               FROM task_devices WHERE id >= ?1 AND id < ?2 GROUP BY pc_id, status";
+    let mut counts = JobCounts::default();
+    connection.each(
+        sql,
+        &[range.from.as_str().into(), range.to.as_str().into(), since.into()],
+        &mut |row| {
+            let fields = Fields::new("task_devices", row);
+            let status = fields.word(1, words::parse_task_status)?;
+            counts.per_worker.push((fields.name(0)?, status, fields.number(2)?));
+            counts.ended_since += fields.number::<u64>(3)?;
+            Ok(())
+        },
+    )?;
+    counts.per_worker.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
+    Ok(counts)
+}
+
+/// Workers with their counts, by name.
+pub(crate) fn workers(connection: &dyn Sql, page: &Cursor) -> Result<Page<WorkerSummary>, Fault> {
+    let Some(after) = name_start(List::Workers, page) else {
+        return Ok(nothing());
+    };
+    let sql = format!("{} WHERE p.id > ?1 ORDER BY p.id LIMIT ?2", select());
+    let items = list(connection, &sql, &[after.as_str().into(), sought(page).into()], read)?;
+    Ok(List::Workers.page(page, items, |summary| summary.worker.id.to_string()))
+}
+
+/// One worker with its counts.
+pub(crate) fn worker(connection: &dyn Sql, id: &Name) -> Result<Option<WorkerSummary>, Fault> {
+    one(connection, &format!("{} WHERE p.id = ?1", select()), &[id.as_str().into()], read)
+}
+
+/// The view is joined, not repeated: people and programs see the same counts.
+fn select() -> String {
+    let columns: Vec<String> = worker::COLUMNS.split(", ").map(|column| format!("p.{column}")).collect();
+    format!(
+        "SELECT {}, s.device_count, s.running_count, s.idle_count, s.error_count, s.disconnected_count \
+         FROM pcs p JOIN pc_device_summary s ON s.pc_id = p.id",
+        columns.join(", ")
+    )
+}
+
+fn read(row: &dyn Cells) -> Result<WorkerSummary, Fault> {
+    let fields = Fields::new("pc_device_summary", row);
+    Ok(WorkerSummary {
+        worker: worker::read(row)?,
+        device_count: fields.number(9)?,
+        running_count: fields.number(10)?,
+        idle_count: fields.number(11)?,
+        error_count: fields.number(12)?,
+        disconnected_count: fields.number(13)?,
+    })
+}

@@ -1,0 +1,92 @@
+//! Jobs, their tasks and what happened to them.
+
+use super::{nothing, number_start};
+use crate::{
+    fault::Fault,
+    id_text::{JobText, TaskRange, TaskText},
+    rows::{job, list, log, one, task},
+    sql::Sql,
+};
+use muster_model::{JobId, JobRecord, LogRecord, Name, TaskId, TaskRecord};
+use muster_store::{
+    Cursor, JobFilter, Page, TaskFilter,
+    position::{List, Start, sought},
+};
+
+/// Jobs, newest first.
+pub(crate) fn jobs(
+    connection: &dyn Sql,
+    filter: &JobFilter,
+    page: &Cursor,
+) -> Result<Page<JobRecord>, Fault> {
+    let Some(before) = number_start(List::Jobs, page, i64::MAX) else {
+        return Ok(nothing());
+    };
+    let status = filter.status.map(|status| status.as_str());
+    let queue = filter.queue.as_ref().map(Name::as_str);
+    // What has not ended is open: the small index finds it among any amount of history.
+    let open = if filter.status.is_some_and(|status| !status.is_ended()) { "open = 1 AND" } else { "" };
+    let sql = format!(
+        "SELECT {} FROM tasks WHERE {open} seq < ?1 AND (CAST(?2 AS TEXT) IS NULL OR status = ?2) AND (CAST(?3 AS TEXT) IS NULL OR queue = ?3) \
+         ORDER BY seq DESC LIMIT ?4",
+        job::COLUMNS
+    );
+    let items = list(
+        connection,
+        &sql,
+        &[before.into(), status.into(), queue.into(), sought(page).into()],
+        job::read,
+    )?;
+    Ok(List::Jobs.page(page, items, |job| job.seq.to_string()))
+}
+
+/// One job.
+pub(crate) fn job(connection: &dyn Sql, id: JobId) -> Result<Option<JobRecord>, Fault> {
+    let sql = format!("SELECT {} FROM tasks WHERE id = ?1", job::COLUMNS);
+    one(connection, &sql, &[JobText::new(id).as_str().into()], job::read)
+}
+
+/// The tasks of a job, oldest first.
+pub(crate) fn tasks(
+    connection: &dyn Sql,
+    job: JobId,
+    filter: &TaskFilter,
+    page: &Cursor,
+) -> Result<Page<TaskRecord>, Fault> {
+    let range = TaskRange::of(job);
+    let after = match List::Tasks.start(page, parse_ordinal) {
+        Start::Beginning => range.from,
+        Start::After(ordinal) => TaskText::new(TaskId { job, ordinal }).task().to_owned(),
+        Start::Nowhere => return Ok(nothing()),
+    };
+    let status = filter.status.map(|status| status.as_str());
+    let worker = filter.worker.as_ref().map(Name::as_str);
+    let sql = format!(
+        "SELECT {} FROM task_devices WHERE id > ?1 AND id < ?2 AND (CAST(?3 AS TEXT) IS NULL OR status = ?3) \
+         AND (CAST(?4 AS TEXT) IS NULL OR pc_id = ?4) ORDER BY id LIMIT ?5",
+        task::COLUMNS
+    );
+    let items = list(
+        connection,
+        &sql,
+        &[after.as_str().into(), range.to.as_str().into(), status.into(), worker.into(), sought(page).into()],
+        task::read,
+    )?;
+    Ok(List::Tasks.page(page, items, |task| task.id.ordinal.to_string()))
+}
+
+/// One task.
+pub(crate) fn task(connection: &dyn Sql, id: TaskId) -> Result<Option<TaskRecord>, Fault> {
+    let sql = format!("SELECT {} FROM task_devices WHERE id = ?1", task::COLUMNS);
+    one(connection, &sql, &[TaskText::new(id).task().into()], task::read)
+}
+
+/// The stations of a task, oldest first.
+pub(crate) fn task_log(connection: &dyn Sql, id: TaskId) -> Result<Vec<LogRecord>, Fault> {
+    let sql = format!("SELECT {} FROM execution_logs WHERE task_device_id = ?1 ORDER BY seq", log::COLUMNS);
+    list(connection, &sql, &[TaskText::new(id).task().into()], log::read)
+}
+
+fn parse_ordinal(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|ordinal| *ordinal <= TaskId::ORDINAL_MAX)
+}

@@ -1,0 +1,173 @@
+//! Jobs of the pool and what came of them (P13).
+
+use crate::{
+    fault::Fault,
+    fields::Fields,
+    reader::{nothing, number_start},
+    rows::{assignment, integer, list, one, pool_end, pool_job, sequence, sought_number},
+    sql::{Cells, Sql},
+    value::Value,
+};
+use muster_model::{PoolJobId, PoolJobStatus};
+use muster_store::{
+    Cursor, Page, PoolJobFilter, PoolJobView,
+    position::{List, sought},
+};
+use std::sync::Arc;
+
+/// Jobs, newest first.
+///
+/// A client's own are found by an index; by status there is none, so a bounded number of rows is looked at, their short
+/// columns only, and the rest is left to the next page.
+pub(crate) fn jobs(
+    connection: &dyn Sql,
+    filter: &PoolJobFilter,
+    page: &Cursor,
+) -> Result<Page<PoolJobView>, Fault> {
+    let Some(before) = number_start(List::PoolJobs, page, i64::MAX) else {
+        return Ok(nothing());
+    };
+    let mut search = Search { before, left: ROWS_MAX, found: Vec::new() };
+    search.run(connection, filter, sought(page))?;
+    let mut items = Vec::with_capacity(search.found.len());
+    connection.each_for(&select(), search.found.chunks(1), &mut |row| {
+        items.push(view(row)?);
+        Ok(())
+    })?;
+    let mut found = List::PoolJobs.page(page, items, |view| view.job.id.to_string());
+    if search.left == 0 && found.next.is_none() {
+        found.next = Some(List::PoolJobs.after(&search.before.to_string()));
+    }
+    Ok(found)
+}
+
+/// One job.
+pub(crate) fn job(connection: &dyn Sql, id: PoolJobId) -> Result<Option<PoolJobView>, Fault> {
+    one(connection, &select(), &[sought_number(id.0).into()], view)
+}
+
+/// The payloads of jobs; those that do not exist are left out.
+pub(crate) fn payloads(connection: &dyn Sql, ids: &[PoolJobId]) -> Result<Vec<(PoolJobId, Arc<str>)>, Fault> {
+    let ids: Vec<Value<'_>> = ids.iter().map(|id| sought_number(id.0).into()).collect();
+    let mut payloads = Vec::with_capacity(ids.len());
+    connection.each_for("SELECT id, payload FROM pool_jobs WHERE id = ?1", ids.chunks(1), &mut |row| {
+        let fields = Fields::new("pool_jobs", row);
+        payloads.push((PoolJobId(fields.number(0)?), Arc::from(fields.text(1)?)));
+        Ok(())
+    })?;
+    Ok(payloads)
+}
+
+/// A walk over jobs, newest first.
+struct Search {
+    /// Those before this one were not looked at yet.
+    before: i64,
+    /// How many more may be looked at.
+    left: u32,
+    /// The ids of those that are wanted.
+    found: Vec<Value<'static>>,
+}
+
+impl Search {
+    /// Looks until there are so many that are wanted, or no more may be looked at.
+    fn run(&mut self, connection: &dyn Sql, filter: &PoolJobFilter, wanted: u32) -> Result<(), Fault> {
+        let (sql, oldest) = (scan(filter), oldest(connection, filter)?);
+        // Without a filter the first step finds all; else the steps soon become long ones.
+        let mut step = wanted;
+        while self.found.len() < wanted as usize && self.left > 0 {
+            step = step.min(self.left);
+            let mut params = vec![self.before.into(), oldest.into(), step.into()];
+            params.extend(filter.client.map(|client| Value::from(sought_number(client.0))));
+            let looked_at = list(connection, &sql, &params, |row| {
+                Ok((Fields::new("pool_jobs", row).number(0)?, is_wanted(row, filter)?))
+            })?;
+            self.take(&looked_at, wanted as usize);
+            if looked_at.len() < step as usize {
+                break;
+            }
+            step = step.saturating_mul(4);
+        }
+        Ok(())
+    }
+
+    /// Takes up to so many that are wanted; what follows them was not looked at.
+    fn take(&mut self, jobs: &[(i64, bool)], wanted: usize) {
+        for (id, is_wanted) in jobs {
+            if self.found.len() >= wanted {
+                return;
+            }
+            (self.before, self.left) = (*id, self.left - 1);
+            if *is_wanted {
+                self.found.push(Value::Integer(*id));
+            }
+        }
+    }
+}
+
+/// The oldest job that can be wanted: what has not ended is not below the oldest that is open.
+fn oldest(connection: &dyn Sql, filter: &PoolJobFilter) -> Result<i64, Fault> {
+    if is_open(filter) { integer(sequence::pool(connection)?.oldest_open) } else { Ok(0) }
+}
+
+/// Whether only jobs that have not ended are wanted.
+fn is_open(filter: &PoolJobFilter) -> bool {
+    filter.status.is_some_and(|status| !status.is_ended())
+}
+
+fn is_wanted(row: &dyn Cells, filter: &PoolJobFilter) -> Result<bool, Fault> {
+    let fields = Fields::new("pool_jobs", row);
+    let Some(wanted) = filter.status else {
+        return Ok(true);
+    };
+    let status = if !fields.is_null(1)? {
+        fields.word(1, pool_end::ended)?
+    } else if fields.flag(2)? {
+        PoolJobStatus::Running
+    } else {
+        PoolJobStatus::Queued
+    };
+    Ok(wanted == status)
+}
+
+fn view(row: &dyn Cells) -> Result<PoolJobView, Fault> {
+    let job = pool_job::read(row)?;
+    let is_running = Fields::new("pool_jobs", row).flag(pool_job::WIDTH)?;
+    if Fields::from("pool_ends", row, END).is_null(0)? {
+        return Ok(PoolJobView { job, running: is_running, end: None, result: None });
+    }
+    let end = pool_end::read_at(row, END)?;
+    let has_result = !Fields::from("pool_assignments", row, RESULT).is_null(0)?;
+    let result = if has_result { Some(assignment::read_at(row, RESULT)?) } else { None };
+    Ok(PoolJobView { job, running: false, end: Some(end), result })
+}
+
+/// What [`view`] expects.
+fn select() -> String {
+    format!(
+        "SELECT {}, {}, {}, {} FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id \
+         LEFT JOIN pool_assignments a ON a.id = e.assignment_id WHERE j.id = ?1",
+        pool_job::COLUMNS,
+        assignment::is_running(),
+        pool_end::COLUMNS,
+        assignment::COLUMNS
+    )
+}
+
+/// What [`is_wanted`] expects; whether a job is running is looked up only where that matters.
+fn scan(filter: &PoolJobFilter) -> String {
+    let is_running = if is_open(filter) { assignment::is_running() } else { "CAST(0 AS BIGINT)".to_owned() };
+    let of_client = if filter.client.is_some() { "j.client_user_id = ?4 AND" } else { "" };
+    format!(
+        "SELECT j.id, e.status, {is_running} FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id \
+         WHERE {of_client} j.id < ?1 AND j.id >= ?2 ORDER BY j.id DESC LIMIT ?3"
+    )
+}
+
+/// Where the columns of the end begin.
+const END: usize = pool_job::WIDTH + 1;
+
+/// Where the columns of the assignment that ended it begin.
+const RESULT: usize = END + pool_end::WIDTH;
+
+/// How many rows one call looks at: some tens of milliseconds.
+const ROWS_MAX: u32 = 50_000;

@@ -1,0 +1,122 @@
+//! Table `sim_tasks`: the ranges of sessions.
+
+use super::{integer, lists, one, put, sought_number, split};
+use crate::{
+    fault::Fault,
+    fields::Fields,
+    shape::{Put, TableShape, Update, bytes, number, text},
+    sql::{Cells, Row, Sink, Sql},
+    words,
+};
+use muster_model::{FrameTaskId, FrameTaskRecord, FrameTaskStatus};
+
+/// What [`read`] expects, in its order.
+pub(crate) const COLUMNS: &str = "session_id, start_frame, end_frame, status, attempt, failures, losers, worker_id, \
+     chunk_id, id_start, id_end, created_at, granted_at, confirmed_at, ended_at, dropped_frames, digest, error, result";
+
+/// What [`read`] expects, but for the result; of a table that is called `t`.
+pub(crate) const COLUMNS_WITHOUT_RESULT: &str = "t.session_id, t.start_frame, t.end_frame, t.status, t.attempt, \
+     t.failures, t.losers, t.worker_id, t.chunk_id, t.id_start, t.id_end, t.created_at, t.granted_at, t.confirmed_at, \
+     t.ended_at, t.dropped_frames, t.digest, t.error, CAST(NULL AS TEXT) AS result";
+
+/// Writes the last state of each range.
+pub(crate) fn write(sink: &mut dyn Sink, records: Vec<&FrameTaskRecord>) -> Result<(), Fault> {
+    let (whole, keeping) = split(records, |record| &record.id, keeps_result);
+    put(sink, &PUT, &whole, |record, row| {
+        fill(record, row)?;
+        row.value(record.result.as_deref().into());
+        Ok(())
+    })?;
+    put(sink, &PUT_ALL_BUT_RESULT, &keeping, fill)
+}
+
+/// One range; a first frame no column can hold is none's.
+pub(crate) fn find(connection: &dyn Sql, id: &FrameTaskId) -> Result<Option<FrameTaskRecord>, Fault> {
+    let sql = format!("SELECT {COLUMNS} FROM sim_tasks WHERE session_id = ?1 AND start_frame = ?2");
+    one(connection, &sql, &[id.session.as_str().into(), sought_number(id.start).into()], read)
+}
+
+/// Makes a record of a row.
+pub(crate) fn read(row: &dyn Cells) -> Result<FrameTaskRecord, Fault> {
+    let fields = Fields::new("sim_tasks", row);
+    Ok(FrameTaskRecord {
+        id: fields.frame_task(0)?,
+        end: fields.number(2)?,
+        status: fields.word(3, words::parse_frame_task_status)?,
+        attempt: fields.number(4)?,
+        failures: fields.number(5)?,
+        losers: fields.word(6, lists::parse_names)?,
+        worker: fields.name(7)?,
+        ids: fields.id_range(8)?,
+        created_at: fields.time(11)?,
+        granted_at: fields.time(12)?,
+        confirmed_at: fields.maybe_time(13)?,
+        ended_at: fields.maybe_time(14)?,
+        dropped: fields.number(15)?,
+        digest: if fields.is_null(16)? { None } else { Some(fields.digest(16)?) },
+        error: fields.maybe_text(17)?,
+        result: fields.maybe_text(18)?,
+    })
+}
+
+/// Whether the result that is there stays: memory does not hold it, and may write the row without it.
+fn keeps_result(record: &FrameTaskRecord) -> bool {
+    record.status == FrameTaskStatus::Completed && record.result.is_none()
+}
+
+fn fill(record: &FrameTaskRecord, row: &mut dyn Row) -> Result<(), Fault> {
+    let digest = record.digest.map(|digest| digest.0.to_be_bytes());
+    row.values(&[
+        record.id.session.as_str().into(),
+        integer(record.id.start)?.into(),
+        integer(record.end)?.into(),
+        record.status.as_str().into(),
+        record.attempt.into(),
+        record.failures.into(),
+        lists::names_text(&record.losers).as_str().into(),
+        record.worker.as_str().into(),
+        integer(record.ids.chunk)?.into(),
+        integer(record.ids.start)?.into(),
+        integer(record.ids.end)?.into(),
+        record.created_at.into(),
+        record.granted_at.into(),
+        record.confirmed_at.into(),
+        record.ended_at.into(),
+        integer(record.dropped)?.into(),
+        digest.as_ref().into(),
+        record.error.as_deref().into(),
+    ]);
+    Ok(())
+}
+
+/// The table.
+pub(crate) const TABLE: TableShape = TableShape {
+    name: "sim_tasks",
+    columns: &[
+        text("session_id"),
+        number("start_frame"),
+        number("end_frame"),
+        text("status"),
+        number("attempt"),
+        number("failures"),
+        text("losers"),
+        text("worker_id"),
+        number("chunk_id"),
+        number("id_start"),
+        number("id_end"),
+        number("created_at"),
+        number("granted_at"),
+        number("confirmed_at"),
+        number("ended_at"),
+        number("dropped_frames"),
+        bytes("digest"),
+        text("error"),
+        text("result"),
+    ],
+    key: &["session_id", "start_frame"],
+    numbered: false,
+};
+
+static PUT: Put = TABLE.put(Update::Whole);
+
+static PUT_ALL_BUT_RESULT: Put = TABLE.put_first(TABLE.columns.len() - 1, Update::Named);
