@@ -273,8 +273,7 @@ fn load(
     (now, epoch): (Timestamp, u64),
     feed_seq: u64,
 ) -> Result<Desk<Handle>, StoreError> {
-    let mut engine = Restoring::new(shared.options.settings, now);
-    engine.epoch(epoch);
+    let mut engine = Restoring::new(shared.options.settings);
     shared.secrets.clear();
     shared.tokens.clear();
     shared.accounts.clear();
@@ -306,7 +305,7 @@ fn load(
         }
         Loaded::Schedule(record) => engine.schedule(*record),
     })?;
-    let desk = Desk::new(engine.finish(), feed_seq, system_seeds());
+    let desk = Desk::new(engine.finish(epoch, now), feed_seq, system_seeds());
     Ok(desk.with_senders(|handle: &Handle| !handle.reply.is_closed(), |handle| handle.place = None))
 }
 

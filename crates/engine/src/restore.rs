@@ -21,10 +21,12 @@ use muster_model::{
 };
 
 /// An engine to be. Hand it workers, then lanes, then jobs, then their tasks, then the rest.
+///
+/// What is handed over may be older than the term: only [`Self::finish`] knows when that begins, and what counts from
+/// there waits for it.
 #[derive(Debug)]
 pub struct Restoring {
     state: State,
-    now: Timestamp,
     /// Targets that have a row, per active job.
     served: BTreeMap<u64, u32>,
     counts: BTreeMap<(WorkerIx, u64), ShareCounts>,
@@ -32,13 +34,13 @@ pub struct Restoring {
 }
 
 impl Restoring {
-    /// Begins; silence counts from `now` (N15).
+    /// Begins.
     #[must_use]
-    pub fn new(settings: Settings, now: Timestamp) -> Self {
+    pub fn new(settings: Settings) -> Self {
         let farm = crate::frames::Farm { settings: settings.frames, ..crate::frames::Farm::default() };
         let pool = crate::pool::Pool::new(settings.pool);
         let state = State { settings, farm, pool, ..State::default() };
-        Self { state, now, served: BTreeMap::new(), counts: BTreeMap::new(), shares: Vec::new() }
+        Self { state, served: BTreeMap::new(), counts: BTreeMap::new(), shares: Vec::new() }
     }
 
     /// Switches a planted bug on.
@@ -49,14 +51,9 @@ impl Restoring {
         self.state.pool.mutant = Some(mutant);
     }
 
-    /// Takes the number of the term that begins.
-    pub fn epoch(&mut self, epoch: u64) {
-        self.state.farm.epoch = epoch;
-    }
-
     /// Takes a record of sessions of frames.
     pub fn frames(&mut self, record: FrameChange) {
-        self.state.farm.take_loaded(record, self.now);
+        self.state.farm.take_loaded(record);
     }
 
     /// Takes a record of accounts.
@@ -71,7 +68,7 @@ impl Restoring {
 
     /// Takes a record of the pool.
     pub fn pool(&mut self, record: PoolChange) {
-        self.state.pool.take_loaded(record, self.now);
+        self.state.pool.take_loaded(record);
     }
 
     /// Takes the largest age number given to a session so far.
@@ -81,7 +78,7 @@ impl Restoring {
 
     /// Takes a worker.
     pub fn worker(&mut self, record: WorkerRecord) {
-        let fresh = Worker::new(record.id, self.now);
+        let fresh = Worker::new(record.id, NOT_YET);
         self.state.workers.add(Worker {
             online: record.status == WorkerStatus::Online,
             status_since: record.status_since,
@@ -194,13 +191,15 @@ impl Restoring {
         }
     }
 
-    /// The engine. Its first command should be `Tick`.
+    /// The engine of a term that begins `now`: silence, redelivery and who must come back count from here (N15, N2,
+    /// P5, S19). Its first command should be `Tick`.
     #[must_use]
-    pub fn finish(mut self) -> Engine {
-        self.state.pool.finish_loading();
+    pub fn finish(mut self, epoch: u64, now: Timestamp) -> Engine {
+        self.state.farm.epoch = epoch;
+        self.state.pool.finish_loading(now);
         let active: Vec<u64> = self.state.active_jobs().map(|job| job.seq).collect();
         for seq in active {
-            self.state.begin_serving(seq, self.now);
+            self.state.begin_serving(seq, now);
             let served = self.served.get(&seq).copied().unwrap_or(0);
             self.state.jobs.get_mut(&seq).expect("it is active").lacking -= served;
         }
@@ -208,16 +207,32 @@ impl Restoring {
             self.put_share(ix, record);
         }
         for number in 0..u32::try_from(self.state.workers.len()).unwrap_or(u32::MAX) {
-            let worker = &mut self.state.workers[WorkerIx(number)];
-            worker.granted_under = u32::try_from(worker.live.len()).unwrap_or(u32::MAX);
-            self.state.arm(WorkerIx(number));
+            self.begin_watching(WorkerIx(number), now);
         }
         let jobs = self.state.jobs.keys().copied();
         self.state.dirty.check_jobs.extend(jobs);
         self.state.dirty.check_queues = true;
         self.state.dirty.woken_all = true;
-        self.state.farm.finish_loading(self.now);
+        self.state.farm.finish_loading(now);
         Engine { state: self.state }
+    }
+
+    /// Counts a worker's silence, and when it is told again of what it did not confirm.
+    fn begin_watching(&mut self, ix: WorkerIx, now: Timestamp) {
+        let State { workers, tasks, timers, settings, .. } = &mut self.state;
+        let worker = &mut workers[ix];
+        worker.last_seen = now;
+        worker.granted_under = u32::try_from(worker.live.len()).unwrap_or(u32::MAX);
+        for task in &worker.live {
+            let lease = tasks.get_mut(task).and_then(|task| task.lease.as_mut());
+            lease.expect("what is live is leased").shown_at = now;
+        }
+        if !worker.unconfirmed.is_empty() {
+            let shown = core::mem::take(&mut worker.unconfirmed);
+            worker.unconfirmed = shown.into_iter().map(|(_, task)| (now, task)).collect();
+            timers.set(now + settings.redeliver_after, Timer::Redelivery(ix));
+        }
+        self.state.arm(ix);
     }
 
     /// The share of an open job is counted from its rows; that of a job gone is as it was written.
@@ -281,9 +296,9 @@ impl Restoring {
         state.order += 1;
         let leased = record.status == TaskStatus::Running;
         let lease = leased.then(|| Lease {
-            until: record.lease_until.unwrap_or(self.now),
-            timeout_at: record.timeout_at.unwrap_or(self.now),
-            shown_at: self.now,
+            until: record.lease_until.unwrap_or(NOT_YET),
+            timeout_at: record.timeout_at.unwrap_or(NOT_YET),
+            shown_at: NOT_YET,
         });
         if leased {
             state.lanes[lane].busy = Some(at);
@@ -293,8 +308,7 @@ impl Restoring {
                 && record.confirmed_at.is_none()
                 && !state.jobs[&at.job].status.is_ended()
             {
-                state.workers[worker].unconfirmed.insert((self.now, at));
-                state.timers.set(self.now + state.settings.redeliver_after, Timer::Redelivery(worker));
+                state.workers[worker].unconfirmed.insert((NOT_YET, at));
             }
         }
         let task = Task {
@@ -320,3 +334,7 @@ impl Restoring {
         }
     }
 }
+
+/// Stands for the beginning of the term, which is not known before everything was handed over. A lease without an end
+/// is over by then.
+const NOT_YET: Timestamp = Timestamp(0);

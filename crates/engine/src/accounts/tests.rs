@@ -124,13 +124,13 @@ fn keys_are_taken_back_once() {
     assert_eq!(world.ask(revoke(1, Some(bob))), Err(AccountRejection::KeyUnknown));
     assert!(world.ask(revoke(1, Some(ada))).is_ok());
     assert_eq!(world.ask(revoke(1, Some(ada))), Err(AccountRejection::KeyUnknown));
-    let mut restored = crate::Restoring::new(Settings::default(), Timestamp(world.now));
+    let mut restored = crate::Restoring::new(Settings::default());
     for row in world.engine.take_changes() {
         if let Change::Accounts(row) = row {
             restored.accounts(row);
         }
     }
-    world.engine = restored.finish();
+    world.engine = restored.finish(1, Timestamp(world.now));
     assert!(matches!(world.ask(add(ada)), Ok(AccountReply::Key(key)) if key.id == 2));
 }
 

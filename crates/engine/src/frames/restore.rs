@@ -10,21 +10,21 @@ use alloc::{
     vec::Vec,
 };
 use muster_model::{
-    ChunkRecord, Effect, FrameChange, FrameRange, FrameTaskRecord, FrameTaskStatus, RendererRecord,
-    SessionRecord, Timestamp,
+    ChunkRecord, Effect, FrameChange, FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus,
+    RendererRecord, SessionRecord, Timestamp,
 };
 
 impl Farm {
     /// Takes one loaded record, in the order that `Writer::load` promises.
-    pub(crate) fn take_loaded(&mut self, record: FrameChange, now: Timestamp) {
+    pub(crate) fn take_loaded(&mut self, record: FrameChange) {
         match record {
             FrameChange::Farm(farm) => {
                 self.paused = farm.paused;
                 (self.ids.next_chunk, self.ids.next_id) = (farm.next_chunk, farm.next_id);
             }
-            FrameChange::Renderer(record) => self.restore_renderer(*record, now),
+            FrameChange::Renderer(record) => self.restore_renderer(*record),
             FrameChange::Session(record) => self.restore_session(*record),
-            FrameChange::Task(record) => self.restore_task(&record, now),
+            FrameChange::Task(record) => self.restore_task(&record),
             FrameChange::Chunk(record) => self.restore_chunk(&record),
             FrameChange::Quarantine(record) => _ = self.quarantine.insert(record.id.clone(), *record),
             FrameChange::RendererGone(_)
@@ -43,10 +43,12 @@ impl Farm {
         let mut crew = Crew::default();
         for (name, renderer) in &mut self.renderers {
             // The word of an earlier term may have been lost with it.
+            renderer.heard_at = now;
             renderer.resume_owed = if self.paused { 0 } else { TOLD_TIMES };
             crew.put_up(renderer, name);
         }
         self.crew = crew;
+        self.watch_assignments(now);
         let names: Vec<_> = self.renderers.keys().cloned().collect();
         names.iter().for_each(|name| self.arm(name));
         let moving = self.quarantine.values().filter(|_| !self.has_bug(Mutant::MoveForgotten)).cloned();
@@ -63,8 +65,23 @@ impl Farm {
         self.dirty.check_supply = true;
     }
 
-    fn restore_renderer(&mut self, record: RendererRecord, now: Timestamp) {
-        let fresh = Renderer::new(record.token_hash, record.slots, now);
+    /// Stalls of what is held count from the beginning of the term.
+    fn watch_assignments(&mut self, now: Timestamp) {
+        let stalled_at = now + self.settings.stall;
+        for (id, session) in &mut self.sessions {
+            for (start, task) in &mut session.tasks {
+                let Some(lease) = &mut task.lease else {
+                    continue;
+                };
+                (lease.heard_at, lease.watched_at) = (now, Some(stalled_at));
+                let task_id = FrameTaskId { session: id.clone(), start: *start };
+                self.timers.insert((stalled_at, FarmTimer::Stall(task_id, task.attempt)));
+            }
+        }
+    }
+
+    fn restore_renderer(&mut self, record: RendererRecord) {
+        let fresh = Renderer::new(record.token_hash, record.slots, record.registered_at);
         let renderer = Renderer {
             state: record.state,
             state_since: record.state_since,
@@ -102,7 +119,7 @@ impl Farm {
         );
     }
 
-    fn restore_task(&mut self, record: &FrameTaskRecord, now: Timestamp) {
+    fn restore_task(&mut self, record: &FrameTaskRecord) {
         self.order += 1;
         let order = self.order;
         let Some(session) = self.sessions.get_mut(&record.id.session) else {
@@ -120,14 +137,11 @@ impl Farm {
                 _ = session.ready.insert((order, range.start))
             }
             FrameTaskStatus::Assigned | FrameTaskStatus::Running => {
-                let watched_at = Some(now + self.settings.stall);
-                task.lease = Some(Assignment { watched_at, ..Assignment::of_an_earlier_term(now) });
+                task.lease = Some(Assignment::of_an_earlier_term(record.granted_at));
                 self.chunks.insert(record.ids.chunk, record.id.clone());
                 if let Some(renderer) = self.renderers.get_mut(&record.worker) {
                     renderer.live.insert(record.id.clone());
                 }
-                self.timers
-                    .insert((now + self.settings.stall, FarmTimer::Stall(record.id.clone(), record.attempt)));
             }
         }
         session.tasks.insert(range.start, task);
@@ -148,13 +162,13 @@ impl Farm {
 }
 
 impl Assignment {
-    fn of_an_earlier_term(now: Timestamp) -> Self {
+    fn of_an_earlier_term(granted_at: Timestamp) -> Self {
         Self {
             extra: Vec::new(),
             pushes: None,
             shown: true,
             processed: 0,
-            heard_at: now,
+            heard_at: granted_at,
             watched_at: None,
             lines: 0,
             unbound: true,

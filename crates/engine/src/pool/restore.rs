@@ -13,14 +13,14 @@ use muster_model::{
 
 impl Pool {
     /// Takes a record that a store kept: the counters, then workers, then jobs, each with its assignments.
-    pub(crate) fn take_loaded(&mut self, record: PoolChange, now: Timestamp) {
+    pub(crate) fn take_loaded(&mut self, record: PoolChange) {
         match record {
             PoolChange::Counters(counters) => {
                 self.next_worker = self.next_worker.max(counters.next_worker);
                 self.next_job = self.next_job.max(counters.next_job);
                 self.dirty.counters = counters;
             }
-            PoolChange::Worker(record) => self.take_worker(*record, now),
+            PoolChange::Worker(record) => self.take_worker(*record),
             PoolChange::Job(record) => self.open_job(&record),
             PoolChange::Assignment(record) => self.take_assignment(&record),
             PoolChange::End(_) | PoolChange::Key(_) => {}
@@ -28,7 +28,8 @@ impl Pool {
     }
 
     /// Everything was handed over: silence counts from `now` (P5).
-    pub(crate) fn finish_loading(&mut self) {
+    pub(crate) fn finish_loading(&mut self, now: Timestamp) {
+        self.members.values_mut().for_each(|member| member.heard = now);
         let jobs: Vec<PoolJobId> = self.jobs.keys().copied().collect();
         jobs.into_iter().for_each(|id| self.reindex(id));
         let members: Vec<PoolWorkerId> = self.members.keys().copied().collect();
@@ -36,7 +37,7 @@ impl Pool {
         self.dirty = DirtyPool::settled(self.dirty.counters);
     }
 
-    fn take_worker(&mut self, record: PoolWorkerRecord, now: Timestamp) {
+    fn take_worker(&mut self, record: PoolWorkerRecord) {
         self.next_worker = self.next_worker.max(record.id.0 + 1);
         self.names.insert(record.name.clone(), record.id);
         *self.owned.entry(record.owner).or_default() += 1;
@@ -57,7 +58,7 @@ impl Pool {
             agreements: record.agreements,
             dissents: record.dissents,
             last_seen: record.last_seen,
-            heard: now,
+            heard: record.created_at,
             created_at: record.created_at,
             live: Vec::new(),
             asks: VecDeque::new(),

@@ -62,7 +62,7 @@ impl World {
 
     /// Rebuilds memory from the rows, as after a crash or a failover.
     fn restart(&mut self) {
-        let mut restored = Restoring::new(Settings::default(), Timestamp(self.now));
+        let mut restored = Restoring::new(Settings::default());
         let mut schedules = alloc::collections::BTreeMap::new();
         for row in &self.rows {
             match row {
@@ -72,7 +72,7 @@ impl World {
             }
         }
         schedules.into_values().for_each(|record| restored.schedule(record));
-        self.engine = restored.finish();
+        self.engine = restored.finish(1, Timestamp(self.now));
     }
 
     fn due(&self) -> Option<i64> {

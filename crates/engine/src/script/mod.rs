@@ -142,7 +142,7 @@ impl Stage {
     }
 
     fn restart(&mut self) {
-        let mut restoring = Restoring::new(self.settings, self.now);
+        let mut restoring = Restoring::new(self.settings);
         let rows: Vec<Change> = self.rows.live.values().cloned().collect();
         for change in rows {
             match change {
@@ -156,7 +156,7 @@ impl Stage {
                 _ => {}
             }
         }
-        self.engine = restoring.finish();
+        self.engine = restoring.finish(1, self.now);
         self.engine.check_invariants().expect("a restored engine is sound");
     }
 

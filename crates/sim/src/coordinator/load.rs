@@ -11,8 +11,7 @@ pub(super) fn load(
     (settings, planted): (Settings, Option<Planted>),
     (now, epoch): (Timestamp, u64),
 ) -> Result<Engine, Broken> {
-    let mut engine = Restoring::new(settings, now);
-    engine.epoch(epoch);
+    let mut engine = Restoring::new(settings);
     plant(&mut engine, planted);
     writer
         .load(&mut |loaded| match loaded {
@@ -31,7 +30,7 @@ pub(super) fn load(
             Loaded::Schedule(record) => engine.schedule(*record),
         })
         .map_err(store_broke)?;
-    Ok(engine.finish())
+    Ok(engine.finish(epoch, now))
 }
 
 #[cfg(feature = "mutants")]

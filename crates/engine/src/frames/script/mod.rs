@@ -140,12 +140,11 @@ impl Stage {
 
     fn restart(&mut self) -> Executed {
         self.epoch += 1;
-        let mut restoring = Restoring::new(self.settings, self.now);
-        restoring.epoch(self.epoch);
+        let mut restoring = Restoring::new(self.settings);
         for change in self.rows.values().cloned() {
             restoring.frames(change);
         }
-        self.engine = restoring.finish();
+        self.engine = restoring.finish(self.epoch, self.now);
         self.engine.check_invariants().expect("a restored engine is sound");
         self.tick()
     }

@@ -94,7 +94,7 @@ impl World {
 
     /// Throws memory away and builds it back from what was written down.
     pub(super) fn restart(&mut self) {
-        let mut engine = Restoring::new(Settings::default(), Timestamp(self.now));
+        let mut engine = Restoring::new(Settings::default());
         let ended = |job: PoolJobId| self.rows.contains_key(&format!("4 {:010}", job.0));
         for row in self.rows.values() {
             match row {
@@ -104,7 +104,7 @@ impl World {
                 row => engine.pool(row.clone()),
             }
         }
-        self.engine = engine.finish();
+        self.engine = engine.finish(1, Timestamp(self.now));
         self.engine.check_invariants().expect("the invariants hold after a restart");
     }
 
