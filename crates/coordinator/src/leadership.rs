@@ -18,10 +18,11 @@ impl Default for LeaseTimes {
 }
 
 impl LeaseTimes {
-    /// How often a leader shows life.
+    /// How often a leader shows life: often enough that a slow store or a lost try makes no gap in
+    /// [`crate::Lease::is_sole`].
     #[must_use]
     pub fn renew_every(self) -> Millis {
-        Millis(self.lease.0 / 3)
+        Millis((self.lease.0 / 6).max(1))
     }
 
     /// How often the others look.
@@ -33,7 +34,7 @@ impl LeaseTimes {
     /// How long a leader whose connection is gone may take to come back with another.
     #[must_use]
     pub fn reconnect(self) -> Millis {
-        Millis(self.lease.0 / 3)
+        Millis((self.lease.0 / 2).max(1))
     }
 }
 
@@ -71,6 +72,8 @@ pub enum Step {
 #[derive(Clone, Debug)]
 pub struct Watch {
     times: LeaseTimes,
+    /// What the server calls itself.
+    node: Option<String>,
     seen: Option<Silence>,
 }
 
@@ -81,29 +84,43 @@ struct Silence {
     since: Timestamp,
     /// Since when the leader's connection is gone.
     cut_since: Option<Timestamp>,
-    preloaded: bool,
+    is_alarming: bool,
 }
 
 impl Watch {
     /// Nothing seen yet.
     #[must_use]
     pub fn new(times: LeaseTimes) -> Self {
-        Self { times, seen: None }
+        Self { times, node: None, seen: None }
     }
 
-    /// What was seen, and what follows from it.
+    /// Names the server that watches. While it does it leads no term, so one that goes by its name has ended.
+    #[must_use]
+    pub fn known_as(self, node: &str) -> Self {
+        Self { node: Some(node.into()), ..self }
+    }
+
+    /// What was seen, and what follows from it. `now` is not before the store answered.
     pub fn saw(&mut self, standing: &Standing, now: Timestamp) -> Step {
         let silence = match self.seen.take() {
             Some(silence) if silence.is_of(standing) => silence,
-            _ => Silence { standing: standing.clone(), since: now, cut_since: None, preloaded: false },
+            _ => Silence { standing: standing.clone(), since: now, cut_since: None, is_alarming: false },
         };
         let cut_since = if standing.connected { None } else { silence.cut_since.or(Some(now)) };
         let silence = self.seen.insert(Silence { cut_since, ..silence });
-        silence.step(standing, self.times, now)
+        let is_own = |node: &str| self.node.as_deref() == Some(node);
+        let is_vacant = standing.leader.as_ref().is_none_or(|leader| is_own(&leader.node));
+        if is_vacant { Step::Take } else { silence.step(self.times, now) }
     }
 
-    /// The store could not be asked: the leader may have had as little luck in showing life, so its silence until
-    /// now proves nothing.
+    /// Whether the leader seems to be gone: what was read ahead may be of use.
+    #[must_use]
+    pub fn is_alarmed(&self) -> bool {
+        self.seen.as_ref().is_some_and(|silence| silence.is_alarming)
+    }
+
+    /// The store could not be asked, or took long to answer: the leader may have had as little luck in showing life,
+    /// so its silence until now proves nothing.
     pub fn blinded(&mut self) {
         self.seen = None;
     }
@@ -114,15 +131,15 @@ impl Silence {
         (self.standing.epoch, self.standing.renewals) == (standing.epoch, standing.renewals)
     }
 
-    fn step(&mut self, standing: &Standing, times: LeaseTimes, now: Timestamp) -> Step {
+    fn step(&mut self, times: LeaseTimes, now: Timestamp) -> Step {
         let silent = now - self.since;
         let is_cut = self.cut_since.is_some_and(|since| now - since >= times.reconnect());
-        if standing.leader.is_none() || is_cut || silent >= times.lease {
+        if is_cut || silent >= times.lease {
             return Step::Take;
         }
         let suspicious = self.cut_since.is_some() || silent.0 >= times.lease.0 / 2;
-        if suspicious && !self.preloaded {
-            self.preloaded = true;
+        if suspicious && !self.is_alarming {
+            self.is_alarming = true;
             return Step::Preload;
         }
         Step::Wait
@@ -140,7 +157,7 @@ mod tests {
     }
 
     fn watch() -> Watch {
-        Watch::new(LeaseTimes { lease: Millis(3_000) })
+        Watch::new(LeaseTimes { lease: Millis(3_000) }).known_as("b")
     }
 
     /// S18: silence is counted from when it was first seen, by the watcher's own clock; half of it warns.
@@ -182,8 +199,27 @@ mod tests {
         assert_eq!(watch.saw(&cut, Timestamp(0)), Step::Preload);
         assert_eq!(watch.saw(&cut, Timestamp(999)), Step::Wait);
         assert_eq!(watch.saw(&standing(1, 7), Timestamp(999)), Step::Wait, "it came back");
-        assert_eq!(watch.saw(&cut, Timestamp(1_500)), Step::Wait, "it is read ahead once");
-        assert_eq!(watch.saw(&cut, Timestamp(2_499)), Step::Wait);
-        assert_eq!(watch.saw(&cut, Timestamp(2_500)), Step::Take);
+        assert_eq!(watch.saw(&cut, Timestamp(1_200)), Step::Wait, "it is read ahead once");
+        assert_eq!(watch.saw(&cut, Timestamp(2_699)), Step::Wait);
+        assert_eq!(watch.saw(&cut, Timestamp(2_700)), Step::Take);
+    }
+
+    /// S18: a server whose own term ended waits for nobody's silence to lead again.
+    #[test]
+    fn a_term_of_its_own_that_ended_is_nobody_s() {
+        let leader = Some(Candidate { node: "b".into(), address: "http://b:1".into() });
+        assert_eq!(watch().saw(&Standing { leader, ..standing(1, 7) }, Timestamp(0)), Step::Take);
+    }
+
+    /// S18: what was read ahead is kept for as long as the silence it was read in.
+    #[test]
+    fn a_sign_of_life_ends_the_alarm() {
+        let mut watch = watch();
+        watch.saw(&standing(1, 7), Timestamp(0));
+        assert!(!watch.is_alarmed());
+        watch.saw(&standing(1, 7), Timestamp(1_500));
+        assert!(watch.is_alarmed());
+        watch.saw(&standing(1, 8), Timestamp(1_600));
+        assert!(!watch.is_alarmed());
     }
 }
