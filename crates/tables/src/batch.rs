@@ -89,3 +89,6 @@ impl<'a> Sorted<'a> {
         self.pool.write(sink)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! Handing over everything that is live, row by row.
 //!
-//! No query is asked per record: where a round trip costs, a start would take as many as there are records.
+//! Where a round trip costs, a start must not take as many as there are records: what is asked for each of many is asked
+//! for all of them at once.
 
 mod accounts;
 mod frames;
@@ -8,11 +9,14 @@ mod pool;
 
 use crate::{
     fault::Fault,
+    id_text::TaskRange,
     rows::{job, lane, schedule, secret, sequence, share, stop, task, worker},
     sql::{Cells, Sql},
+    value::Value,
 };
 use muster_model::{Name, SecretRecord};
 use muster_store::Loaded;
+use std::slice::Chunks;
 
 /// Reads all live rows, in the order that [`muster_store::Writer::load`] asks for.
 ///
@@ -50,6 +54,19 @@ impl Handover<'_> {
             Ok(())
         })
     }
+
+    /// Hands over what a query finds for each of many sets of parameters.
+    fn hand_over_for(
+        &mut self,
+        sql: &str,
+        sets: Chunks<'_, Value<'_>>,
+        read: impl Fn(&dyn Cells) -> Result<Loaded, Fault>,
+    ) -> Result<(), Fault> {
+        self.connection.each_for(sql, sets, &mut |row| {
+            (self.sink)(read(row)?);
+            Ok(())
+        })
+    }
 }
 
 fn load_fleet(rows: &mut Handover<'_>) -> Result<(), Fault> {
@@ -60,16 +77,20 @@ fn load_fleet(rows: &mut Handover<'_>) -> Result<(), Fault> {
 }
 
 fn load_jobs(rows: &mut Handover<'_>) -> Result<(), Fault> {
+    let mut ranges = Vec::new();
     let columns = job::COLUMNS_WITHOUT_PAYLOAD;
     let sql = format!("SELECT {columns} FROM tasks WHERE open = 1 ORDER BY seq");
-    rows.hand_over(&sql, |row| job::read(row).map(Loaded::Job))?;
-    // The tasks of a job are one range of the primary key: '/' follows '.' in ASCII.
-    let sql = format!(
-        "SELECT {} FROM tasks t CROSS JOIN task_devices d \
-         WHERE t.open = 1 AND d.id > t.id || '.' AND d.id < t.id || '/' ORDER BY t.seq, t.id, d.id",
-        task::COLUMNS_WITHOUT_RESULT
-    );
-    rows.hand_over(&sql, |row| task::read(row).map(Loaded::Task))
+    rows.connection.each(&sql, &[], &mut |row| {
+        let job = job::read(row)?;
+        ranges.push(TaskRange::of(job.id));
+        (rows.sink)(Loaded::Job(job));
+        Ok(())
+    })?;
+    let columns = task::COLUMNS_WITHOUT_RESULT;
+    let sql = format!("SELECT {columns} FROM task_devices WHERE id >= ?1 AND id < ?2 ORDER BY id");
+    let ranges: Vec<Value<'_>> =
+        ranges.iter().flat_map(|range| [range.from.as_str().into(), range.to.as_str().into()]).collect();
+    rows.hand_over_for(&sql, ranges.chunks(2), |row| task::read(row).map(Loaded::Task))
 }
 
 fn load_shares_and_stops(rows: &mut Handover<'_>) -> Result<(), Fault> {

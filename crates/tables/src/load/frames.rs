@@ -5,6 +5,7 @@ use crate::{
     fault::Fault,
     rows::{chunk, farm, frame_task, quarantine, renderer, sequence, session},
     sql::Cells,
+    value::Value,
 };
 use muster_model::FrameChange;
 use muster_store::Loaded;
@@ -23,15 +24,21 @@ pub(super) fn load(rows: &mut Handover<'_>) -> Result<(), Fault> {
 
 /// Reads open sessions, their ranges, and the grants of these that are live.
 fn load_sessions(rows: &mut Handover<'_>) -> Result<(), Fault> {
+    let mut ids = Vec::new();
     let columns = session::COLUMNS_WITHOUT_BODY;
     let sql = format!("SELECT {columns} FROM sim_sessions WHERE open = 1 ORDER BY seq");
-    hand_over(rows, &sql, |row| Ok(FrameChange::Session(Box::new(session::read(row)?))))?;
-    let sql = format!(
-        "SELECT {} FROM sim_sessions s CROSS JOIN sim_tasks t \
-         WHERE s.open = 1 AND t.session_id = s.id ORDER BY s.seq, s.id, t.start_frame",
-        frame_task::COLUMNS_WITHOUT_RESULT
-    );
-    hand_over(rows, &sql, |row| Ok(FrameChange::Task(Box::new(frame_task::read(row)?))))?;
+    rows.connection.each(&sql, &[], &mut |row| {
+        let session = session::read(row)?;
+        ids.push(session.id.clone());
+        (rows.sink)(Loaded::Frames(FrameChange::Session(Box::new(session))));
+        Ok(())
+    })?;
+    let columns = frame_task::COLUMNS_WITHOUT_RESULT;
+    let sql = format!("SELECT {columns} FROM sim_tasks WHERE session_id = ?1 ORDER BY start_frame");
+    let ids: Vec<Value<'_>> = ids.iter().map(|id| id.as_str().into()).collect();
+    rows.hand_over_for(&sql, ids.chunks(1), |row| {
+        Ok(Loaded::Frames(FrameChange::Task(Box::new(frame_task::read(row)?))))
+    })?;
     // By their sessions: the open ones are found among any amount of history.
     let sql = format!(
         "SELECT {} FROM (SELECT id FROM sim_sessions WHERE open = 1) AS s CROSS JOIN sim_chunks \

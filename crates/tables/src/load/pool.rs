@@ -20,9 +20,10 @@ pub(super) fn load(rows: &mut Handover<'_>) -> Result<(), Fault> {
 
 /// Reads each open job, followed by its assignments.
 fn load_jobs(rows: &mut Handover<'_>, oldest_open: i64) -> Result<(), Fault> {
-    // All three tables are walked in the order of their ids from the oldest open job on: no older history is touched.
+    // All three tables are walked in the order of their ids from the oldest open job on: no older history is touched,
+    // which PostgreSQL must be told of each.
     let sql = format!(
-        "SELECT {}, {} FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id \
+        "SELECT {}, {} FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id AND e.id >= ?1 \
          LEFT JOIN pool_assignments a ON {} WHERE j.id >= ?1 AND e.id IS NULL ORDER BY j.id, a.id",
         pool_job::COLUMNS_WITHOUT_PAYLOAD,
         assignment::COLUMNS_WITHOUT_RESULT,

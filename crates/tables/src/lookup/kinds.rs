@@ -70,7 +70,7 @@ kind!(SESSION: Key::Session(id) => [id.as_str()],
     |row| session::read(row).map(|found| Some((Key::Session(found.id.clone()), Fact::Session(Box::new(found))))));
 
 kind!(FRAME_TASK: Key::FrameTask(id) => [id.session.as_str(), sought_number(id.start)],
-"sim_tasks t" [text("session_id"), number("start_frame")], frame_task::COLUMNS_WITHOUT_RESULT, None,
+"sim_tasks" [text("session_id"), number("start_frame")], frame_task::COLUMNS_WITHOUT_RESULT, None,
 |row| {
     let task = frame_task::read(row)?;
     Ok(task.status.is_ended().then(|| (Key::FrameTask(task.id.clone()), Fact::FrameTask(Box::new(task)))))

@@ -94,7 +94,7 @@ fn delete(connection: &dyn Sql, run: &Run) -> Result<(), Fault> {
 /// Each job with whether it is too young to have ended before the cutoff, and whether it did.
 const JOBS: &str = "SELECT j.id, CAST(CASE WHEN j.created_at >= ?2 THEN 1 ELSE 0 END AS BIGINT), \
      CAST(CASE WHEN e.finished_at < ?2 THEN 1 ELSE 0 END AS BIGINT) \
-     FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id WHERE j.id > ?1 ORDER BY j.id LIMIT ?3";
+     FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id AND e.id > ?1 WHERE j.id > ?1 ORDER BY j.id LIMIT ?3";
 
 /// How many jobs one call looks at first; mostly few are old.
 const JOBS_FIRST: u32 = 32;

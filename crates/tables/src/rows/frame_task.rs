@@ -14,10 +14,10 @@ use muster_model::{FrameTaskId, FrameTaskRecord, FrameTaskStatus};
 pub(crate) const COLUMNS: &str = "session_id, start_frame, end_frame, status, attempt, failures, losers, worker_id, \
      chunk_id, id_start, id_end, created_at, granted_at, confirmed_at, ended_at, dropped_frames, digest, error, result";
 
-/// What [`read`] expects, but for the result; of a table that is called `t`.
-pub(crate) const COLUMNS_WITHOUT_RESULT: &str = "t.session_id, t.start_frame, t.end_frame, t.status, t.attempt, \
-     t.failures, t.losers, t.worker_id, t.chunk_id, t.id_start, t.id_end, t.created_at, t.granted_at, t.confirmed_at, \
-     t.ended_at, t.dropped_frames, t.digest, t.error, CAST(NULL AS TEXT) AS result";
+/// What [`read`] expects, but for the result.
+pub(crate) const COLUMNS_WITHOUT_RESULT: &str = "session_id, start_frame, end_frame, status, attempt, \
+     failures, losers, worker_id, chunk_id, id_start, id_end, created_at, granted_at, confirmed_at, \
+     ended_at, dropped_frames, digest, error, CAST(NULL AS TEXT) AS result";
 
 /// Writes the last state of each range.
 pub(crate) fn write(sink: &mut dyn Sink, records: Vec<&FrameTaskRecord>) -> Result<(), Fault> {

@@ -15,10 +15,10 @@ use muster_model::TaskRecord;
 pub(crate) const COLUMNS: &str = "id, pc_id, device_id, status, attempt, max_attempts, error, result, lease_token, \
      lease_kind, lease_expires_at, created_at, started_at, confirmed_at, timeout_at, completed_at, timed_out, log_count";
 
-/// What [`read`] expects, but for the result; of a table that is called `d`.
-pub(crate) const COLUMNS_WITHOUT_RESULT: &str = "d.id, d.pc_id, d.device_id, d.status, d.attempt, d.max_attempts, \
-     d.error, CAST(NULL AS TEXT) AS result, d.lease_token, d.lease_kind, d.lease_expires_at, d.created_at, \
-     d.started_at, d.confirmed_at, d.timeout_at, d.completed_at, d.timed_out, d.log_count";
+/// What [`read`] expects, but for the result.
+pub(crate) const COLUMNS_WITHOUT_RESULT: &str = "id, pc_id, device_id, status, attempt, max_attempts, \
+     error, CAST(NULL AS TEXT) AS result, lease_token, lease_kind, lease_expires_at, created_at, \
+     started_at, confirmed_at, timeout_at, completed_at, timed_out, log_count";
 
 /// Writes the last state of each task.
 pub(crate) fn write(sink: &mut dyn Sink, records: Vec<&TaskRecord>) -> Result<(), Fault> {

@@ -51,7 +51,7 @@ pub(crate) fn tasks(
         return Ok(nothing());
     };
     let sql = format!(
-        "SELECT {} FROM sim_tasks t WHERE session_id = ?1 AND start_frame > ?2 ORDER BY start_frame LIMIT ?3",
+        "SELECT {} FROM sim_tasks WHERE session_id = ?1 AND start_frame > ?2 ORDER BY start_frame LIMIT ?3",
         frame_task::COLUMNS_WITHOUT_RESULT
     );
     let items = list(

@@ -53,7 +53,7 @@ pub(crate) fn quarantine(connection: &dyn Sql, page: &Cursor) -> Result<Page<Qua
         Start::Nowhere => return Ok(nothing()),
     };
     let sql = format!(
-        "SELECT {} FROM sim_quarantine WHERE at <= ?1 AND (at < ?1 OR ?2 IS NULL OR id < ?2) \
+        "SELECT {} FROM sim_quarantine WHERE at <= ?1 AND (at < ?1 OR CAST(?2 AS TEXT) IS NULL OR id < ?2) \
          ORDER BY at DESC, id DESC LIMIT ?3",
         quarantine::COLUMNS
     );

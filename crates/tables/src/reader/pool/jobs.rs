@@ -158,7 +158,8 @@ fn scan(filter: &PoolJobFilter) -> String {
     let is_running = if is_open(filter) { assignment::is_running() } else { "CAST(0 AS BIGINT)".to_owned() };
     let of_client = if filter.client.is_some() { "j.client_user_id = ?4 AND" } else { "" };
     format!(
-        "SELECT j.id, e.status, {is_running} FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id \
+        "SELECT j.id, e.status, {is_running} FROM pool_jobs j \
+         LEFT JOIN pool_ends e ON e.id = j.id AND e.id < ?1 AND e.id >= ?2 \
          WHERE {of_client} j.id < ?1 AND j.id >= ?2 ORDER BY j.id DESC LIMIT ?3"
     )
 }

@@ -1,0 +1,171 @@
+use super::write_batch;
+use crate::{Fault, Put, Row, Sink, Update, Value};
+use muster_model::{
+    AssignmentId, AssignmentRecord, AssignmentState, Change, Fence, JobId, JobRecord, JobStatus, LogKind,
+    LogRecord, Name, PoolChange, PoolJobId, PoolWorkerId, Scope, ShareCounts, ShareRecord, TaskId, Timestamp,
+    UserId,
+};
+use muster_store::Batch;
+
+/// What was put, as text: the table, how, and each row.
+#[derive(Default)]
+struct Recorded(Vec<(String, Vec<Vec<String>>)>);
+
+impl Recorded {
+    fn of(batch: &Batch) -> Self {
+        let mut recorded = Self::default();
+        write_batch(batch, 5, &mut recorded).unwrap();
+        recorded
+    }
+
+    /// The given columns of all rows that were put into a table that way, call by call.
+    fn columns<const N: usize>(&self, how: &str, columns: [usize; N]) -> Vec<Vec<[String; N]>> {
+        let calls = self.0.iter().filter(|(put, _)| put == how);
+        let cells = |row: &Vec<String>| columns.map(|column| row[column].clone());
+        calls.map(|(_, rows)| rows.iter().map(cells).collect()).collect()
+    }
+}
+
+impl Sink for Recorded {
+    fn put(
+        &mut self,
+        put: &'static Put,
+        rows: usize,
+        fill: &mut dyn FnMut(usize, &mut dyn Row) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let mut all = Vec::new();
+        for n in 0..rows {
+            let mut row = Cells(Vec::new());
+            fill(n, &mut row)?;
+            assert_eq!(row.0.len(), put.columns.len(), "{}", put.table);
+            all.push(row.0);
+        }
+        let how = match put.update {
+            Update::Gone => "-",
+            Update::Raise => "^",
+            _ => "+",
+        };
+        self.0.push((format!("{how}{}", put.table), all));
+        Ok(())
+    }
+}
+
+struct Cells(Vec<String>);
+
+impl Row for Cells {
+    fn value(&mut self, value: Value<'_>) {
+        self.0.push(match value {
+            Value::Null => "NULL".to_owned(),
+            Value::Integer(number) => number.to_string(),
+            Value::Text(text) => text.to_owned(),
+            Value::Blob(bytes) => format!("{bytes:?}"),
+        });
+    }
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn job() -> JobId {
+    JobId::new(Timestamp(0), 7)
+}
+
+fn share(worker: &str, completed: u32) -> Change {
+    Change::Share(ShareRecord {
+        worker: name(worker),
+        job: job(),
+        first: TaskId { job: job(), ordinal: 1 },
+        finished: false,
+        counts: ShareCounts { completed, ..ShareCounts::default() },
+    })
+}
+
+fn stop(worker: &str, gone: bool) -> Change {
+    Change::Stop { worker: name(worker), task: TaskId::NIL, gone }
+}
+
+fn written(changes: impl IntoIterator<Item = Change>) -> Recorded {
+    Recorded::of(&Batch { changes: changes.into_iter().collect(), ..Batch::default() })
+}
+
+#[test]
+fn of_each_share_the_last_change_counts() {
+    let gone = |worker| Change::ShareGone { worker: name(worker), job: job() };
+    let put = written([share("b", 1), gone("b"), share("a", 1), share("a", 2), gone("c"), share("c", 3)]);
+    assert_eq!(put.columns("+pc_runs", [0, 4]), [[["a", "2"], ["c", "3"]]]);
+    assert_eq!(put.columns("-pc_runs", [0]), [[["b"]]]);
+}
+
+#[test]
+fn of_each_stop_the_last_change_counts() {
+    let put = written([stop("a", false), stop("b", true), stop("a", true), stop("b", false)]);
+    assert_eq!(put.columns("+pc_stops", [0]), [[["b"]]]);
+    assert_eq!(put.columns("-pc_stops", [0]), [[["a"]]]);
+}
+
+#[test]
+fn a_station_that_is_written_twice_is_written_once() {
+    let log = |attempt| {
+        let (task, kind, at) = (TaskId::NIL, LogKind::Sent, Timestamp(1));
+        Change::Log(LogRecord { task, seq: 1, attempt, kind, message: None, at })
+    };
+    assert_eq!(written([log(1), log(2)]).columns("+execution_logs", [2]), [[["2"]]]);
+}
+
+/// P8
+#[test]
+fn a_result_is_written_before_what_keeps_it() {
+    let assignment = |state, worker| {
+        Change::Pool(PoolChange::Assignment(Box::new(AssignmentRecord {
+            id: AssignmentId::new(PoolJobId(1), 1),
+            worker: PoolWorkerId(worker),
+            owner: UserId(1),
+            fence: Fence(1),
+            state,
+            granted_at: Timestamp(1),
+            timeout_at: None,
+            ended_at: None,
+            digest: None,
+            output_hash: None,
+            result: None,
+        })))
+    };
+    let put = written([
+        assignment(AssignmentState::Completed, 1),
+        assignment(AssignmentState::Started, 2),
+        assignment(AssignmentState::Completed, 3),
+        assignment(AssignmentState::Completed, 4),
+    ]);
+    assert_eq!(put.columns("+pool_assignments", [1, 4]), [[["2", "STARTED"]], [["4", "COMPLETED"]]]);
+    let widths: Vec<usize> = put.0.iter().map(|(_, rows)| rows[0].len()).collect();
+    assert_eq!(widths, [17, 10]);
+}
+
+#[test]
+fn ages_and_signs_of_life_are_only_raised() {
+    let record = JobRecord {
+        id: job(),
+        seq: 3,
+        queue: name("default"),
+        status: JobStatus::Running,
+        scope: Scope::All,
+        max_attempts: 1,
+        tasks: 0,
+        open: true,
+        created_at: Timestamp(1),
+        started_at: None,
+        completed_at: None,
+        error: None,
+        payload: None,
+    };
+    let put = Recorded::of(&Batch {
+        changes: vec![Change::Job(Box::new(record))],
+        sightings: vec![(name("a"), Timestamp(9)), (name("b"), Timestamp(1)), (name("a"), Timestamp(5))],
+        pool_sightings: vec![(PoolWorkerId(2), Timestamp(4)), (PoolWorkerId(2), Timestamp(6))],
+        ..Batch::default()
+    });
+    assert_eq!(put.columns("^meta", [0, 1]), [[["job_seq", "3"]]]);
+    assert_eq!(put.columns("^pcs", [0, 1]), [[["a", "9"], ["b", "1"]]]);
+    assert_eq!(put.columns("^workers", [0, 1]), [[["2", "6"]]]);
+}
