@@ -5,6 +5,7 @@ use muster_store::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use std::{
     fs::{DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::Duration,
@@ -25,6 +26,7 @@ impl Home {
         }
         make_directory(directory)?;
         let lock = lock(directory)?;
+        check_moved(directory)?;
         let database = directory.join("muster.db");
         // SQLite would make it readable to all; the WAL beside it takes over its mode.
         private_file(&database)?;
@@ -56,13 +58,37 @@ impl Home {
 
     /// A connection that can only read.
     pub(crate) fn reader(&self) -> Result<Connection, Fault> {
-        let connection = Connection::open_with_flags(
-            &self.database,
-            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )?;
-        connection.busy_timeout(BUSY_TIMEOUT)?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-        Ok(connection)
+        open_reader(&self.database)
+    }
+
+    /// Notes that the data are elsewhere from now on: nobody takes this directory any more.
+    pub(crate) fn mark_moved(&self, to: &str) -> Result<(), Fault> {
+        let directory = self.database.parent().unwrap_or(Path::new("."));
+        let mark = directory.join(MOVED);
+        let mut file = private_file(&mark)?;
+        let written = file.write_all(to.as_bytes()).and_then(|()| file.sync_all());
+        let written = written.and_then(|()| File::open(directory)?.sync_all());
+        written.map_err(Fault::io("cannot write", &mark))
+    }
+}
+
+/// A connection that can only read, also while a server writes.
+pub(crate) fn open_reader(database: &Path) -> Result<Connection, Fault> {
+    let connection = Connection::open_with_flags(
+        database,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    Ok(connection)
+}
+
+fn check_moved(directory: &Path) -> Result<(), Fault> {
+    let mark = directory.join(MOVED);
+    match std::fs::read_to_string(&mark) {
+        Ok(to) => Err(Fault::Moved { to, mark }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Fault::io("cannot read", &mark)(error)),
     }
 }
 
@@ -94,6 +120,9 @@ fn private_file(path: &Path) -> Result<File, Fault> {
         .open(path)
         .map_err(Fault::io("cannot open", path))
 }
+
+/// Says where the data went.
+const MOVED: &str = "moved-to";
 
 /// Earlier ones can lose data when a WAL is reset.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;

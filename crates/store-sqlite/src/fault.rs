@@ -1,5 +1,6 @@
 //! What can go wrong inside, before it is put in the words every store shares.
 
+use crate::migrate::SCHEMA_VERSION;
 use muster_store::StoreError;
 
 /// Why something in this crate failed.
@@ -25,6 +26,25 @@ pub(crate) enum Fault {
     /// The file holds tables that no version of ours made.
     #[error("muster.db holds the tables of another program")]
     Foreign,
+    /// The data went elsewhere.
+    #[error("the data were moved to {to}: serve them from there; to go back to what was here before, remove {}", mark.display())]
+    Moved {
+        /// Where they are now.
+        to: String,
+        /// What says so.
+        mark: std::path::PathBuf,
+    },
+    /// There is no database in this directory.
+    #[error("there is no muster.db in {}", .0.display())]
+    NoDatabase(std::path::PathBuf),
+    /// The tables are not of this version.
+    #[error(
+        "the tables have version {found}, this binary reads {SCHEMA_VERSION}; start the server once with this version first"
+    )]
+    OtherVersion {
+        /// In the file.
+        found: u32,
+    },
     /// Said where the statements are.
     #[error(transparent)]
     Tables(#[from] muster_tables::Fault),

@@ -7,6 +7,7 @@
 //! with the other SQL stores (`muster-tables`).
 
 mod connection;
+mod copy;
 mod fault;
 mod lookup;
 mod migrate;
@@ -16,4 +17,6 @@ mod sql;
 mod store;
 mod writer;
 
+pub use copy::read_tables;
+pub use migrate::SCHEMA_VERSION;
 pub use store::SqliteStore;

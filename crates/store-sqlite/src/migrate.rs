@@ -10,7 +10,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// Refuses a file that a newer version wrote, or somebody else. Changes nothing.
 pub(crate) fn check(connection: &Connection) -> Result<(), Fault> {
-    let (found, known) = (version(connection)?, MIGRATIONS.len() as u32);
+    let (found, known) = (version(connection)?, SCHEMA_VERSION);
     if found > known {
         return Err(StoreError::TooNew { found, known }.into());
     }
@@ -41,7 +41,7 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-fn version(connection: &Connection) -> Result<u32, Fault> {
+pub(crate) fn version(connection: &Connection) -> Result<u32, Fault> {
     Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
@@ -51,6 +51,9 @@ fn columns(connection: &Connection, table: &str) -> Result<Vec<String>, Fault> {
     let names = statement.query_map([table], |row| row.get(0))?;
     names.collect::<Result<_, _>>().map_err(Fault::from)
 }
+
+/// The version of the tables that this binary makes and knows.
+pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// Version n is made by the nth.
 const MIGRATIONS: &[&str] = &[

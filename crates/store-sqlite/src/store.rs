@@ -16,7 +16,7 @@ use std::{
 ///
 /// Anybody may read the file with SQL while it is in use; nobody else may write it.
 pub struct SqliteStore {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     reader: Arc<TableReader<Pool>>,
 }
 
@@ -74,6 +74,11 @@ impl Shared {
     /// The one connection that writes. A panic elsewhere cannot have left it inside a transaction.
     pub(crate) fn writer(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The directory, taken.
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
     }
 
     /// A new connection that reads.

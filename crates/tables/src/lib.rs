@@ -26,5 +26,5 @@ pub use prune::{Walk, prune};
 pub use reader::TableReader;
 pub use rows::{TABLES, feed::last_of_feed, specs::text as specs_text};
 pub use shape::{Column, Kind, Put, TableShape, Update};
-pub use sql::{Cells, Connections, Row, Sink, Sql, Take};
+pub use sql::{Cells, Connections, Row, Sink, Sql, Take, Whole};
 pub use value::Value;

@@ -82,3 +82,12 @@ pub trait Sink {
         fill: &mut dyn FnMut(usize, &mut dyn Row) -> Result<(), Fault>,
     ) -> Result<(), Fault>;
 }
+
+/// A store that is filled as a whole, in one transaction: all that is put is there in the end, or nothing.
+pub trait Whole {
+    /// Reads what is there, with what was put so far.
+    fn sql(&self) -> &dyn Sql;
+
+    /// Takes rows.
+    fn sink(&mut self) -> &mut dyn Sink;
+}

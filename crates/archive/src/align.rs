@@ -1,0 +1,105 @@
+//! Makes one store like another, by writing only what differs.
+
+use crate::{
+    cell::{Cell, Record},
+    target::{delete, put},
+    walk::{Walk, key_of},
+};
+use muster_tables::{Fault, Sql, TABLES, TableShape, Whole};
+use std::cmp::Ordering;
+
+/// What had to be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Aligned {
+    /// Rows looked at.
+    pub rows: u64,
+    /// Rows that were missing or different.
+    pub written: u64,
+    /// Rows that were too many.
+    pub deleted: u64,
+}
+
+/// What differs in a stretch of a table.
+#[derive(Default)]
+struct Difference {
+    missing: Vec<Record>,
+    surplus: Vec<Vec<Cell>>,
+}
+
+/// Makes the tables of `target` like those that `source` reads; `progress` is told of each table and its rows so far.
+///
+/// # Errors
+/// When a database fails.
+pub fn align(
+    source: &dyn Sql,
+    target: &mut dyn Whole,
+    progress: &mut dyn FnMut(&'static str, u64),
+) -> Result<Aligned, Fault> {
+    let mut aligned = Aligned::default();
+    for shape in TABLES {
+        align_table(source, target, (shape, &mut aligned, progress))?;
+    }
+    Ok(aligned)
+}
+
+type Work<'a> = (&'static TableShape, &'a mut Aligned, &'a mut dyn FnMut(&'static str, u64));
+
+fn align_table(
+    source: &dyn Sql,
+    target: &mut dyn Whole,
+    (shape, aligned, progress): Work<'_>,
+) -> Result<(), Fault> {
+    let mut wanted = Walk::new(source, shape);
+    let (mut after, mut rows) = (None, 0);
+    loop {
+        let page = wanted.page()?;
+        // Behind the last page, whatever the target still has is too much.
+        let upto = page.last().map(|row| key_of(shape, row));
+        rows += page.len() as u64;
+        let found = Walk::between(target.sql(), shape, (after, upto.clone()));
+        let difference = differ(page, found)?;
+        aligned.written += difference.missing.len() as u64;
+        aligned.deleted += difference.surplus.len() as u64;
+        for key in &difference.surplus {
+            delete(target, shape, key)?;
+        }
+        put(target, shape, &difference.missing)?;
+        progress(shape.name, rows);
+        if upto.is_none() {
+            aligned.rows += rows;
+            return Ok(());
+        }
+        after = upto;
+    }
+}
+
+/// Compares two stretches in the order of keys.
+fn differ(wanted: Vec<Record>, mut found: Walk<'_>) -> Result<Difference, Fault> {
+    let shape = found.shape();
+    let mut difference = Difference::default();
+    let mut next = found.next()?;
+    for row in wanted {
+        let key = key_of(shape, &row);
+        while let Some(other) = next.take_if(|other| order(&key_of(shape, other), &key).is_lt()) {
+            difference.surplus.push(key_of(shape, &other));
+            next = found.next()?;
+        }
+        let same_key = next.take_if(|other| key_of(shape, other) == key);
+        if same_key.is_some() {
+            next = found.next()?;
+        }
+        if same_key.as_ref() != Some(&row) {
+            difference.missing.push(row);
+        }
+    }
+    while let Some(other) = next {
+        difference.surplus.push(key_of(shape, &other));
+        next = found.next()?;
+    }
+    Ok(difference)
+}
+
+fn order(one: &[Cell], other: &[Cell]) -> Ordering {
+    let cells = one.iter().zip(other).map(|(one, other)| one.order(other));
+    cells.fold(Ordering::Equal, Ordering::then)
+}

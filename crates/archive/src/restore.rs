@@ -1,0 +1,255 @@
+//! Fills an empty store from a backup.
+
+use crate::{
+    cell::Record,
+    line,
+    target::put,
+    walk::{Tally, Tallying, is_empty, tally},
+    write::FORMAT,
+};
+use muster_tables::{Fault, TABLES, TableShape, Whole};
+use serde::Deserialize;
+use std::io::{self, BufRead, Read};
+
+/// What a backup says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The version of the schema it was made of.
+    pub schema: u32,
+    /// The server's secrets, by name; none where they were left out.
+    pub secrets: Vec<(String, String)>,
+}
+
+/// What was restored.
+#[derive(Clone, Debug)]
+pub struct Restored {
+    /// What the backup says of itself.
+    pub head: Head,
+    /// What each table holds now, compared with the file.
+    pub tallies: Vec<Tally>,
+}
+
+/// Why nothing was restored.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The file could not be read.
+    #[error("the backup cannot be read: {0}")]
+    File(#[from] io::Error),
+    /// The file is not a backup, or not a whole one.
+    #[error("line {line} of the backup: {what}")]
+    Senseless {
+        /// Counted from 1.
+        line: u64,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The store holds something.
+    #[error("the store is not empty; restore into a new one")]
+    NotEmpty,
+    /// It was made by a newer version.
+    #[error("the backup has schema version {found}, this binary knows {known}; use a newer muster")]
+    TooNew {
+        /// In the backup.
+        found: u32,
+        /// In this binary.
+        known: u32,
+    },
+    /// What was written is not what is read back.
+    #[error(
+        "table {table} has {found} rows after the restore, the backup {wanted}, or others; nothing was kept"
+    )]
+    Unlike {
+        /// The table.
+        table: &'static str,
+        /// Rows in the store.
+        found: u64,
+        /// Rows in the backup.
+        wanted: u64,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] Fault),
+}
+
+/// Fills an empty store, whose schema has version `known`; `progress` is told of each table and its rows so far.
+///
+/// # Errors
+/// When the file is not whole, or the store is not empty or fails. The caller then gives the transaction up.
+pub fn restore(
+    file: &mut dyn BufRead,
+    known: u32,
+    target: &mut dyn Whole,
+    progress: &mut dyn FnMut(&'static str, u64),
+) -> Result<Restored, RestoreError> {
+    if !is_empty(target.sql())? {
+        return Err(RestoreError::NotEmpty);
+    }
+    let mut lines = Lines { file, number: 0, text: String::new() };
+    let (head, mut next) = read_head(&mut lines, known)?;
+    let mut tallies = Vec::new();
+    let rows = loop {
+        match next {
+            Mark::Table { table, columns } => {
+                let shape = shape_of(&table, &columns).map_err(|what| lines.senseless(what))?;
+                tallies.push(read_table(&mut lines, shape, target, progress)?);
+            }
+            Mark::Complete { rows, .. } => break rows,
+            _ => return Err(lines.senseless("a table or the end is missing here".into())),
+        }
+        next = lines.mark()?;
+    };
+    check(&lines, &tallies, rows)?;
+    compare(target, &tallies)?;
+    Ok(Restored { head, tallies })
+}
+
+/// A line that is no row.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Mark {
+    Head {
+        muster_backup: u32,
+        schema: u32,
+    },
+    Secret {
+        secret: String,
+        value: String,
+    },
+    Table {
+        table: String,
+        columns: Vec<String>,
+    },
+    End {
+        end: String,
+        rows: u64,
+        sha256: String,
+    },
+    Complete {
+        #[serde(rename = "complete")]
+        _complete: bool,
+        rows: u64,
+    },
+}
+
+struct Lines<'a> {
+    file: &'a mut dyn BufRead,
+    number: u64,
+    text: String,
+}
+
+impl Lines<'_> {
+    fn next(&mut self) -> Result<&str, RestoreError> {
+        self.text.clear();
+        self.number += 1;
+        let mut bounded = Read::take(&mut *self.file, LINE_BYTES_MAX);
+        if bounded.read_line(&mut self.text)? == 0 || !self.text.ends_with('\n') {
+            return Err(self.senseless("the file ends here, and is not whole".into()));
+        }
+        Ok(self.text.trim_end_matches('\n'))
+    }
+
+    fn mark(&mut self) -> Result<Mark, RestoreError> {
+        let read = serde_json::from_str(self.next()?);
+        read.map_err(|_| self.senseless("it is no line of a muster backup".into()))
+    }
+
+    fn senseless(&self, what: String) -> RestoreError {
+        RestoreError::Senseless { line: self.number, what }
+    }
+}
+
+fn read_head(lines: &mut Lines<'_>, known: u32) -> Result<(Head, Mark), RestoreError> {
+    let Mark::Head { muster_backup: FORMAT, schema } = lines.mark()? else {
+        return Err(lines.senseless("it is no muster backup, or one of a newer kind".into()));
+    };
+    if schema > known {
+        return Err(RestoreError::TooNew { found: schema, known });
+    }
+    let mut head = Head { schema, secrets: Vec::new() };
+    loop {
+        match lines.mark()? {
+            Mark::Secret { secret, value } => head.secrets.push((secret, value)),
+            other => return Ok((head, other)),
+        }
+    }
+}
+
+fn read_table(
+    lines: &mut Lines<'_>,
+    shape: &'static TableShape,
+    target: &mut dyn Whole,
+    progress: &mut dyn FnMut(&'static str, u64),
+) -> Result<Tally, RestoreError> {
+    let (mut tallying, mut rows, mut count) = (Tallying::new(shape), Vec::with_capacity(ROWS_AT_ONCE), 0);
+    loop {
+        let is_row = lines.next()?.starts_with('[');
+        if is_row {
+            let row: Record =
+                line::read(lines.text.trim_end(), shape).map_err(|what| lines.senseless(what))?;
+            tallying.take(&row);
+            rows.push(row);
+        }
+        if rows.len() == ROWS_AT_ONCE || !is_row {
+            put(target, shape, &rows)?;
+            count += rows.len() as u64;
+            rows.clear();
+            progress(shape.name, count);
+        }
+        if !is_row {
+            break;
+        }
+    }
+    let tally = tallying.finish();
+    match serde_json::from_str(lines.text.trim_end()) {
+        Ok(Mark::End { end, rows, sha256 })
+            if end == shape.name && rows == tally.rows && sha256 == tally.sha256 =>
+        {
+            Ok(tally)
+        }
+        _ => {
+            Err(lines.senseless(format!("the rows of table {} are not those that were written", shape.name)))
+        }
+    }
+}
+
+/// The table of a name, if the columns are those this version knows. Columns that a version added later are missing in
+/// an older backup: it is restored by the version that made it, and upgraded.
+fn shape_of(table: &str, columns: &[String]) -> Result<&'static TableShape, String> {
+    let shape = TABLES
+        .iter()
+        .find(|shape| shape.name == table)
+        .ok_or_else(|| format!("there is no table {table}"))?;
+    let known = shape.columns.iter().map(|column| column.name);
+    if known.eq(columns.iter().map(String::as_str)) {
+        Ok(shape)
+    } else {
+        Err(format!(
+            "table {table} has other columns; restore with the version that made the backup, then upgrade"
+        ))
+    }
+}
+
+fn check(lines: &Lines<'_>, tallies: &[Tally], rows: u64) -> Result<(), RestoreError> {
+    let sum: u64 = tallies.iter().map(|tally| tally.rows).sum();
+    if tallies.len() != TABLES.len() || sum != rows {
+        return Err(lines.senseless("a table is missing".into()));
+    }
+    Ok(())
+}
+
+fn compare(target: &mut dyn Whole, tallies: &[Tally]) -> Result<(), RestoreError> {
+    for wanted in tallies {
+        let shape = TABLES.iter().find(|shape| shape.name == wanted.table).expect("it was read by its shape");
+        let found = tally(target.sql(), shape)?;
+        if found != *wanted {
+            return Err(RestoreError::Unlike { table: wanted.table, found: found.rows, wanted: wanted.rows });
+        }
+    }
+    Ok(())
+}
+
+/// Rows put at once.
+const ROWS_AT_ONCE: usize = 1_000;
+
+/// More than any row may hold.
+const LINE_BYTES_MAX: u64 = 1 << 30;

@@ -1,0 +1,214 @@
+//! Copies of whole embedded stores: into a file, out of it, and onto each other.
+
+use muster_archive::{Contents, RestoreError, Restored, Tally, WriteError, align, restore, tally, write};
+use muster_store_sqlite::{SCHEMA_VERSION, SqliteStore, read_tables};
+use muster_tables::{Fault, Kind, Put, TABLES, TableShape, Update, Value, Whole};
+use std::{
+    io::{self, Write as _},
+    path::Path,
+};
+
+type Failed = Box<dyn std::error::Error>;
+
+fn contents() -> Contents {
+    Contents { schema: SCHEMA_VERSION, secrets: vec![("admin-token".into(), "s3cret-\"quoted\"".into())] }
+}
+
+/// Everything: what makes a text hard to keep, in the first rows of each column.
+fn value_of(kind: Kind, (row, column): (i64, usize), texts: &mut String) -> Value<'_> {
+    const HARD: [&str; 6] =
+        ["", "a\0b", "\u{F8FF}0\u{F8FF}", "line\nend\"\\", "日本語 \u{1F600}", "\u{1}\u{7f}"];
+    match kind {
+        Kind::Integer if row == 1 => Value::Integer(i64::MAX - column as i64),
+        Kind::Integer => Value::Integer(row),
+        Kind::Text => {
+            texts.clear();
+            let hard = HARD[(row as usize + column) % HARD.len()];
+            texts.push_str(&format!("{row:05}{hard}"));
+            Value::Text(texts)
+        }
+        Kind::Blob => Value::Blob(&[0, 255, 1, 128][..(row as usize % 4) + 1]),
+    }
+}
+
+fn put_rows(
+    whole: &mut dyn Whole,
+    shape: &'static TableShape,
+    rows: std::ops::Range<i64>,
+) -> Result<(), Fault> {
+    let put: &'static Put = Box::leak(Box::new(Put {
+        table: shape.name,
+        columns: shape.columns,
+        key: shape.key,
+        update: Update::Whole,
+    }));
+    let (from, mut text) = (rows.start, String::new());
+    whole.sink().put(put, (rows.end - from) as usize, &mut |n, row| {
+        for (column, about) in shape.columns.iter().enumerate() {
+            let is_key = shape.key.contains(&about.name);
+            let blob;
+            let value = match about.kind {
+                // Keys must differ.
+                Kind::Integer if is_key => Value::Integer(from + n as i64),
+                Kind::Blob if is_key => {
+                    blob = (from + n as i64).to_be_bytes();
+                    Value::Blob(&blob)
+                }
+                kind => value_of(kind, (from + n as i64, column), &mut text),
+            };
+            row.value(value);
+        }
+        Ok(())
+    })
+}
+
+/// Puts rows into every table that a new store has none in.
+fn fill(store: &SqliteStore, rows: std::ops::Range<i64>) {
+    let filled = store.fill(|whole| {
+        for shape in TABLES.iter().filter(|shape| !["meta", "sim_farm"].contains(&shape.name)) {
+            put_rows(whole, shape, rows.clone())?;
+        }
+        Ok::<_, Failed>(())
+    });
+    filled.expect("the rows are put");
+}
+
+fn backup(directory: &Path) -> Vec<u8> {
+    let mut file = Vec::new();
+    let written = read_tables(directory, |sql| {
+        write(sql, &contents(), &mut file, &mut |_, _| ()).map_err(Failed::from)
+    });
+    written.expect("the backup is written");
+    file
+}
+
+fn bring_back(file: &[u8], directory: &Path) -> Result<Restored, Failed> {
+    let store = SqliteStore::open(directory)?;
+    store.fill(|whole| restore(&mut &*file, SCHEMA_VERSION, whole, &mut |_, _| ()).map_err(Failed::from))
+}
+
+fn tallies(directory: &Path) -> Vec<Tally> {
+    let all = read_tables(directory, |sql| {
+        TABLES.iter().map(|shape| tally(sql, shape).map_err(Failed::from)).collect::<Result<Vec<_>, _>>()
+    });
+    all.expect("the tables are read")
+}
+
+/// A backup of what was restored from a backup is that backup, byte for byte, whatever texts hold.
+#[test]
+fn what_is_restored_is_what_was_there() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // More than a page, so that pages meet.
+    fill(&SqliteStore::open(one.path()).unwrap(), 1..2_301);
+    let file = backup(one.path());
+    let restored = bring_back(&file, other.path()).unwrap();
+    assert_eq!(restored.head.secrets, contents().secrets);
+    assert_eq!(restored.tallies, tallies(one.path()));
+    assert!(restored.tallies.iter().any(|tally| tally.rows == 2_300));
+    assert!(file == backup(other.path()), "the backups are the same");
+}
+
+/// A file that is not whole, or not what was written, restores nothing at all.
+#[test]
+fn a_damaged_backup_restores_nothing() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fill(&SqliteStore::open(one.path()).unwrap(), 1..4);
+    let file = backup(one.path());
+    SqliteStore::open(other.path()).unwrap();
+    let empty = tallies(other.path());
+    let ends: Vec<usize> = (0..file.len()).filter(|at| file[*at] == b'\n').collect();
+    let mut damaged: Vec<Vec<u8>> = ends.iter().step_by(7).map(|end| file[..*end].to_vec()).collect();
+    damaged.push(file[..file.len() - 1].to_vec());
+    for line in [2, 5, ends.len() / 2, ends.len() - 2] {
+        // A line less, and a line with one digit changed.
+        damaged.push([&file[..=ends[line - 1]], &file[ends[line] + 1..]].concat());
+        let mut changed = file.clone();
+        let digit = (ends[line - 1]..ends[line]).rev().find(|at| changed[*at].is_ascii_digit());
+        if let Some(at) = digit {
+            changed[at] = if changed[at] == b'7' { b'8' } else { b'7' };
+            damaged.push(changed);
+        }
+    }
+    assert!(damaged.len() > 20);
+    for file in damaged {
+        let error = bring_back(&file, other.path()).expect_err("it is damaged");
+        assert!(matches!(error.downcast_ref(), Some(RestoreError::Senseless { .. })), "{error:?}");
+        assert_eq!(tallies(other.path()), empty);
+    }
+}
+
+/// A store that holds something is left alone; so is any by a backup of a newer version.
+#[test]
+fn what_cannot_be_restored_is_refused() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fill(&SqliteStore::open(one.path()).unwrap(), 1..2);
+    let file = backup(one.path());
+    let error = bring_back(&file, one.path()).unwrap_err();
+    assert!(matches!(error.downcast_ref(), Some(RestoreError::NotEmpty)), "{error:?}");
+    let newer = String::from_utf8(file).unwrap().replacen("\"schema\":", "\"schema\":9", 1);
+    let error = bring_back(newer.as_bytes(), other.path()).unwrap_err();
+    assert!(matches!(error.downcast_ref(), Some(RestoreError::TooNew { .. })), "{error:?}");
+}
+
+/// Aligned twice, a store is like the other one, and the second time only what changed meanwhile was written.
+#[test]
+fn only_differences_are_written() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (source, target) = (SqliteStore::open(one.path()).unwrap(), SqliteStore::open(other.path()).unwrap());
+    let align_both = || {
+        read_tables(one.path(), |sql| {
+            target.fill(|whole| align(sql, whole, &mut |_, _| ()).map_err(Failed::from))
+        })
+        .unwrap()
+    };
+    fill(&source, 1..1_501);
+    let tables = TABLES.len() as u64 - 2;
+    assert_eq!(align_both().written, 1_500 * tables);
+    assert_eq!(tallies(one.path()), tallies(other.path()));
+
+    fill(&source, 1_501..1_511);
+    source
+        .fill(|whole| {
+            whole.sql().execute("DELETE FROM pc_logs WHERE id <= 3 OR id = 1200", &[])?;
+            whole.sql().execute("UPDATE alerts SET message = 'other'", &[])?;
+            whole.sql().execute("UPDATE meta SET value = 7 WHERE key = 'epoch'", &[]).map_err(Failed::from)
+        })
+        .unwrap();
+    let again = align_both();
+    assert_eq!((again.written, again.deleted), (10 * tables + 1_500 + 1, 4));
+    assert_eq!(tallies(one.path()), tallies(other.path()));
+    assert_eq!(align_both().written, 0);
+}
+
+/// A directory whose data were moved is not taken again by mistake.
+#[test]
+fn moved_data_are_not_served() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    store.mark_moved("postgres://db/muster").unwrap();
+    drop(store);
+    let error = SqliteStore::open(directory.path()).err().unwrap().to_string();
+    assert!(error.contains("moved to postgres://db/muster"), "{error}");
+}
+
+/// What cannot be written is said, and a store elsewhere is not needed to say it.
+#[test]
+fn a_full_disk_is_told() {
+    struct Full;
+    impl io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    SqliteStore::open(directory.path()).unwrap();
+    let mut full = io::BufWriter::new(Full);
+    let written = read_tables(directory.path(), |sql| {
+        write(sql, &contents(), &mut full, &mut |_, _| ()).map_err(Failed::from)
+    });
+    let _ = full.flush();
+    assert!(matches!(written.unwrap_err().downcast_ref(), Some(WriteError::File(_))));
+}
