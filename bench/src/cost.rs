@@ -1,7 +1,7 @@
 //! What another process costs while something goes on.
 
 use crate::stopwatch::now;
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 /// What a span of time cost.
 pub(crate) struct Cost {
@@ -34,8 +34,45 @@ fn cpu(process: u32) -> Duration {
     Duration::from_nanos(threads.filter_map(Result::ok).filter_map(spent).sum())
 }
 
+/// The time on a core of a process alone, its threads that have ended included.
+pub(crate) fn process_cpu(process: u32) -> Duration {
+    Stat::read(&Path::new("/proc").join(process.to_string())).map_or(Duration::ZERO, |stat| stat.own)
+}
+
+/// The time on a core of a process, of its children, and of the children it had.
+pub(crate) fn family_cpu(parent: u32) -> Duration {
+    let processes = fs::read_dir("/proc").expect("Linux tells of processes").filter_map(Result::ok);
+    let stats = processes.filter_map(|process| Stat::read(&process.path()));
+    stats.filter(|stat| stat.id == parent || stat.parent == parent).map(|stat| stat.own + stat.ended).sum()
+}
+
+/// What `/proc/ID/stat` tells of a process.
+struct Stat {
+    id: u32,
+    parent: u32,
+    own: Duration,
+    /// Spent by children that it waited for.
+    ended: Duration,
+}
+
+impl Stat {
+    fn read(process: &Path) -> Option<Self> {
+        let text = fs::read_to_string(process.join("stat")).ok()?;
+        // The name between the parentheses may hold anything.
+        let fields: Vec<&str> = text.rsplit(')').next()?.split_whitespace().collect();
+        let ticks = |place: usize| fields.get(place).and_then(|field| field.parse::<u64>().ok());
+        // In the program, and in the kernel on its behalf.
+        let time = |place: usize| Some(TICK * u32::try_from(ticks(place)? + ticks(place + 1)?).ok()?);
+        let id = process.file_name()?.to_str()?.parse().ok()?;
+        Some(Self { id, parent: fields.get(1)?.parse().ok()?, own: time(11)?, ended: time(13)? })
+    }
+}
+
 fn resident_kib(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).expect("the process lives");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux says so");
     line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")
 }
+
+/// The unit of `/proc/ID/stat`, the same on every Linux there is today.
+const TICK: Duration = Duration::from_millis(10);

@@ -11,6 +11,7 @@ mod handover;
 mod heartbeats;
 mod merge;
 mod pool;
+mod postgres;
 mod proof;
 mod server;
 mod spool;
@@ -62,6 +63,8 @@ enum What {
     Proof,
     /// Durable jobs per second through the pool, one by one and in batches, beside Redis streams.
     Pool,
+    /// Durable jobs per second on PostgreSQL, beside graphile-worker and pg-boss on the same server.
+    Postgres,
     /// From an event's file to its soldier, with and without a long history, and events per second.
     Court {
         /// Only notes when it started, as the soldier of a measured court.
@@ -84,6 +87,7 @@ fn main() {
         What::Merge { one } => merge::measure(one.as_deref()),
         What::Proof => proof::measure(),
         What::Pool => pool::measure(),
+        What::Postgres => postgres::measure(),
         What::Court { soldier } => court::measure(soldier),
         What::All => {
             engine::measure(None, None);
@@ -96,6 +100,7 @@ fn main() {
             merge::measure(None);
             proof::measure();
             pool::measure();
+            postgres::measure();
             court::measure(false);
         }
     }

@@ -9,11 +9,14 @@ use crate::stopwatch::busy;
 use muster_proof::{KeyPair, PublicKey, signed_bytes};
 use std::thread;
 
+pub(crate) use ours::Stage;
+
 /// Threads that hand in jobs, and as many that work them off.
-const PAIRS: usize = 16;
+pub(crate) const PAIRS: usize = 16;
 const ROUNDS: usize = 3;
 /// What every job carries, ours and theirs.
-const PAYLOAD: &str = r#"{"prompt":"hello","steps":20,"seed":1234567,"model":"a-model-of-some-kind"}"#;
+pub(crate) const PAYLOAD: &str =
+    r#"{"prompt":"hello","steps":20,"seed":1234567,"model":"a-model-of-some-kind"}"#;
 
 /// What is driven: jobs in one request, and in all.
 #[derive(Clone, Copy)]
@@ -31,8 +34,8 @@ pub(crate) fn measure() {
     for drive in [Drive { batch: 1, jobs: 60_000 }, Drive { batch: 100, jobs: 400_000 }] {
         let mut rates: [Vec<f64>; 3] = Default::default();
         for _ in 0..ROUNDS {
-            rates[0].push(ours::rate(drive, "sqlite"));
-            rates[1].push(ours::rate(drive, "memory"));
+            rates[0].push(Stage::set(drive, "sqlite").rate());
+            rates[1].push(Stage::set(drive, "memory").rate());
             rates[2].push(redis::rate(drive).unwrap_or(f64::NAN));
         }
         let [durable, bare, redis] = rates.map(median);
@@ -59,7 +62,7 @@ pub(crate) fn measure() {
 }
 
 /// Seconds of one core that the signature of one job costs, the worker's and ours together.
-fn signature_cost() -> f64 {
+pub(crate) fn signature_cost() -> f64 {
     const TIMES: u32 = 5_000;
     let pair = KeyPair::from_seed(&[7; 32]);
     let key: PublicKey = pair.public_key();
@@ -73,7 +76,8 @@ fn signature_cost() -> f64 {
     took.as_secs_f64() / f64::from(TIMES)
 }
 
-fn median(mut rates: Vec<f64>) -> f64 {
+/// The middle one.
+pub(crate) fn median(mut rates: Vec<f64>) -> f64 {
     rates.sort_by(f64::total_cmp);
     rates[rates.len() / 2]
 }

@@ -10,15 +10,38 @@ use crate::{
 };
 use muster_proof::{KeyPair, signed_bytes};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-/// Jobs per second on a store.
-pub(super) fn rate(drive: Drive, store: &str) -> f64 {
-    let data = tempfile::tempdir().expect("a temporary directory");
-    let server = Server::start(data.path(), store, &[]);
-    let mut admin = Connection::open(server.address);
-    let producers = (0..PAIRS).map(|n| Producer::new(&server, &mut admin, n)).collect();
-    let workers = (0..PAIRS).map(|n| Worker::new(&server, &mut admin, (n, drive.batch))).collect();
-    load::run(drive, producers, workers)
+/// A server with everybody who will load it.
+pub(crate) struct Stage {
+    drive: Drive,
+    server: Server,
+    producers: Vec<Producer>,
+    workers: Vec<Worker>,
+    _data: TempDir,
+}
+
+impl Stage {
+    /// Starts a server on a store, makes users and workers, and opens connections.
+    pub(crate) fn set(drive: Drive, store: &str) -> Self {
+        let data = tempfile::tempdir().expect("a temporary directory");
+        let server = Server::start(data.path(), store, &[]);
+        let mut admin = Connection::open(server.address);
+        let producers = (0..PAIRS).map(|n| Producer::new(&server, &mut admin, n)).collect();
+        let workers = (0..PAIRS).map(|n| Worker::new(&server, &mut admin, (n, drive.batch))).collect();
+        Self { drive, server, producers, workers, _data: data }
+    }
+
+    /// The server's process.
+    pub(crate) fn process(&self) -> u32 {
+        self.server.id()
+    }
+
+    /// Jobs per second. The server lives for as long as this value does.
+    pub(crate) fn rate(&mut self) -> f64 {
+        let (producers, workers) = (std::mem::take(&mut self.producers), std::mem::take(&mut self.workers));
+        load::run(self.drive, producers, workers)
+    }
 }
 
 struct Producer {
