@@ -1,12 +1,15 @@
 //! A caller: plain HTTP/1.1 over one connection per request, so that nothing stands between test and server.
 
-use crate::EventStream;
+use crate::{Epochs, EventStream, until};
 use serde_json::Value;
 use std::{
     fmt::Write as _,
     io::{self, Read, Write},
     net::{SocketAddr, TcpStream},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -15,10 +18,15 @@ use std::{
 pub struct Address(Arc<Mutex<SocketAddr>>);
 
 /// Somebody who calls the server, with or without a token.
+///
+/// Of several servers on one store each request goes to the next one, whoever leads.
 #[derive(Clone, Debug)]
 pub struct Client {
-    address: Address,
+    addresses: Arc<[Address]>,
+    turn: Arc<AtomicUsize>,
+    epochs: Epochs,
     token: Option<String>,
+    patience: Duration,
 }
 
 /// One request, as it goes over the wire.
@@ -59,7 +67,12 @@ impl Address {
 
 impl Client {
     pub(crate) fn new(address: Address, token: Option<String>) -> Self {
-        Self { address, token }
+        Self { token, ..Self::among([address].into(), Epochs::default()) }
+    }
+
+    /// A caller of several servers on one store, without a token.
+    pub(crate) fn among(addresses: Arc<[Address]>, epochs: Epochs) -> Self {
+        Self { addresses, turn: Arc::default(), epochs, token: None, patience: PATIENCE }
     }
 
     /// A caller of any service, without a token.
@@ -71,7 +84,13 @@ impl Client {
     /// The same caller with another token.
     #[must_use]
     pub fn with_token(&self, token: &str) -> Self {
-        Self { address: self.address.clone(), token: Some(token.to_owned()) }
+        Self { turn: Arc::default(), token: Some(token.to_owned()), ..self.clone() }
+    }
+
+    /// The same caller, who takes a server that says nothing for so long to be gone.
+    #[must_use]
+    pub fn with_patience(&self, patience: Duration) -> Self {
+        Self { patience, ..self.clone() }
     }
 
     /// Asks for a page.
@@ -104,9 +123,11 @@ impl Client {
     /// # Errors
     /// When there is no whole answer.
     pub fn try_send(&self, request: Request) -> io::Result<Answer> {
-        let mut connection = self.connect()?;
+        let address = self.next_address();
+        let mut connection = self.connect(address)?;
+        let before = self.epochs.newest();
         // A server that refuses need not read on; what it said is still there to be read.
-        let written = connection.write_all(&self.bytes(&request));
+        let written = connection.write_all(&self.bytes(&request, address));
         let mut answer = Vec::new();
         match connection.read_to_end(&mut answer) {
             Ok(_) => {}
@@ -116,7 +137,21 @@ impl Client {
         if request.method == "HEAD" {
             return parse_head(&answer).map(|(answer, _)| answer).ok_or_else(broken_off);
         }
-        parse(&answer)
+        let answer = parse(&answer)?;
+        if request.method != "GET" && answer.is_success() {
+            self.epochs.witness(before, &answer);
+        }
+        Ok(answer)
+    }
+
+    /// Sends what may be repeated, again and again, until somebody answers who can.
+    ///
+    /// # Panics
+    /// When nobody does for a very long time.
+    #[must_use]
+    pub fn insist(&self, request: &Request) -> Answer {
+        let said = format!("{} {:.200} is answered", request.method, request.target);
+        until(&said, || self.try_send(request.clone()).ok().filter(|answer| answer.status != 503))
     }
 
     /// Sends bytes as they are and nothing after them, and reads whatever comes back.
@@ -124,7 +159,7 @@ impl Client {
     /// # Errors
     /// When nothing does.
     pub fn send_bytes(&self, bytes: &[u8]) -> io::Result<Answer> {
-        let mut connection = self.connect()?;
+        let mut connection = self.connect(self.next_address())?;
         let _ = connection.write_all(bytes);
         let _ = connection.shutdown(std::net::Shutdown::Write);
         let mut answer = Vec::new();
@@ -137,33 +172,47 @@ impl Client {
     /// # Errors
     /// When it is not opened with 200.
     pub fn stream(&self, request: Request) -> io::Result<EventStream> {
-        let mut connection = self.connect()?;
-        connection.write_all(&self.bytes(&request))?;
+        let address = self.next_address();
+        let mut connection = self.connect(address)?;
+        connection.write_all(&self.bytes(&request, address))?;
         EventStream::open(connection)
     }
 
-    /// Where the server is, as a URL.
+    /// Where the server is, as a URL; of several, all of them with commas between, as `--server` takes them.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address.get())
+        let urls: Vec<String> =
+            self.addresses.iter().map(|address| format!("http://{}", address.get())).collect();
+        urls.join(",")
     }
 
-    fn connect(&self) -> io::Result<TcpStream> {
-        let connection = TcpStream::connect_timeout(&self.address.get(), PATIENCE)?;
-        connection.set_read_timeout(Some(PATIENCE))?;
-        connection.set_write_timeout(Some(PATIENCE))?;
+    /// What it shows.
+    #[must_use]
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    fn connect(&self, address: SocketAddr) -> io::Result<TcpStream> {
+        let connection = TcpStream::connect_timeout(&address, self.patience)?;
+        connection.set_read_timeout(Some(self.patience))?;
+        connection.set_write_timeout(Some(self.patience))?;
         connection.set_nodelay(true)?;
         Ok(connection)
     }
 
-    fn bytes(&self, request: &Request) -> Vec<u8> {
+    fn next_address(&self) -> SocketAddr {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        self.addresses[turn % self.addresses.len()].get()
+    }
+
+    fn bytes(&self, request: &Request, address: SocketAddr) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.target);
         let has = |name: &str| request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
         for (name, value) in &request.headers {
             let _ = write!(head, "{name}: {value}\r\n");
         }
         if !has("host") {
-            let _ = write!(head, "host: {}\r\n", self.address.get());
+            let _ = write!(head, "host: {address}\r\n");
         }
         if let Some(token) = self.token.as_ref().filter(|_| !has("authorization") && !has("apikey")) {
             let _ = write!(head, "authorization: Bearer {token}\r\n");
@@ -211,6 +260,18 @@ impl Answer {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether what was asked for was done.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The epoch in which it was answered.
+    #[must_use]
+    pub fn epoch(&self) -> Option<u64> {
+        self.header("muster-epoch")?.parse().ok()
     }
 
     /// The body as text.

@@ -13,13 +13,34 @@ pub fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
+/// Says how long ago it was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Begins now.
+    #[must_use]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "waiting for a condition needs an end, and what took how long is told"
+    )]
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// How long that is ago.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
 /// Asks again and again until there is an answer, and gives up, saying for what, only after a very long time.
 ///
 /// # Panics
 /// When the time is over.
-#[allow(clippy::disallowed_methods, reason = "waiting for a condition needs an end")]
 pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
+    let began = Stopwatch::start();
     loop {
         if let Some(answer) = ask() {
             return answer;

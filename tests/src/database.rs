@@ -1,27 +1,43 @@
 //! The tables, as any SQL client sees them while the server runs.
 
+use crate::postgres::Postgres;
 use rusqlite::{Connection, OpenFlags, types::ValueRef};
 use std::{path::Path, time::Duration};
 
-/// A connection that can only read.
+/// A connection that is only read from.
 #[derive(Debug)]
-pub struct Database(Connection);
+pub struct Database(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Sqlite(Connection),
+    Postgres(Postgres),
+}
 
 impl Database {
-    pub(crate) fn open(path: &Path) -> Self {
+    pub(crate) fn sqlite(path: &Path) -> Self {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).unwrap();
         connection.busy_timeout(Duration::from_secs(30)).unwrap();
-        Self(connection)
+        Self(Kind::Sqlite(connection))
+    }
+
+    /// The tables at a URL.
+    #[must_use]
+    pub fn postgres(url: &str) -> Self {
+        Self(Kind::Postgres(Postgres::connect(url).unwrap_or_else(|error| panic!("{error}"))))
     }
 
     /// The rows of a query, each column as text; NULL is `NULL`.
     #[must_use]
     pub fn rows(&self, sql: &str) -> Vec<Vec<String>> {
-        let mut statement = self.0.prepare(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-        let columns = statement.column_count();
-        let row = |row: &rusqlite::Row<'_>| (0..columns).map(|n| row.get_ref(n).map(text_of)).collect();
-        statement.query_map([], row).unwrap().collect::<Result<_, _>>().unwrap()
+        match &self.0 {
+            Kind::Sqlite(connection) => sqlite_rows(connection, sql),
+            Kind::Postgres(connection) => {
+                let read = connection.rows(sql);
+                read.unwrap_or_else(|error| panic!("{sql}: {error}"))
+            }
+        }
     }
 
     /// The first column of a query.
@@ -33,7 +49,9 @@ impl Database {
     /// The one number a query finds.
     #[must_use]
     pub fn count(&self, sql: &str) -> i64 {
-        self.0.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
+        let found = self.column(sql);
+        let number = found.first().and_then(|text| text.parse().ok());
+        number.unwrap_or_else(|| panic!("{sql}: {found:?} is no number"))
     }
 
     /// The names of a table's or view's columns.
@@ -56,6 +74,13 @@ impl Database {
         }
         dump
     }
+}
+
+fn sqlite_rows(connection: &Connection, sql: &str) -> Vec<Vec<String>> {
+    let mut statement = connection.prepare(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let columns = statement.column_count();
+    let row = |row: &rusqlite::Row<'_>| (0..columns).map(|n| row.get_ref(n).map(text_of)).collect();
+    statement.query_map([], row).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
 fn text_of(value: ValueRef<'_>) -> String {

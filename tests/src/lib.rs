@@ -3,8 +3,10 @@
 //! What the tests share: a server on a directory of its own ([`Server`]), a gateway before it ([`Gateway`]), callers that
 //! speak plain HTTP ([`Client`]), users among them ([`Server::user`]), the agent of a PC ([`Agent`]), a simulation worker
 //! ([`SimWorker`]), a pool worker ([`PoolWorker`]), a node and a worker of the pool that exist only here ([`FakeNode`], [`FakePoolWorker`]), the tables as
-//! any SQL client sees them ([`Database`]), and chance that can be repeated ([`Dice`]). For the drivers of the agent there
+//! any SQL client sees them ([`Database`], [`Postgres`]), and chance that can be repeated ([`Dice`]). For the drivers of the agent there
 //! are the real adb server ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]);
+//! for several servers on one database ([`Cluster`]) there is a network that can be cut ([`Network`]), and the load of a
+//! fleet with a ledger of all that was promised to it ([`load`]);
 //! for the court ([`Court`]) there are a Slack ([`Slack`]) and any other service ([`StandIn`]).
 //! Nothing here knows a crate of the server: the binary and what it writes are all there is.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -16,14 +18,21 @@ mod adb_server;
 mod agent;
 mod client;
 mod clock;
+mod cluster;
 mod court;
 mod database;
 mod dice;
+mod disk;
+mod epochs;
 mod event;
+pub mod frames;
 mod gateway;
+pub mod load;
+mod network;
 mod node;
 mod pool_process;
 mod pool_worker;
+mod postgres;
 mod server;
 mod sim_worker;
 mod slack;
@@ -36,16 +45,21 @@ pub use adb_device::{AdbDevice, Manner};
 pub use adb_server::AdbServer;
 pub use agent::{Agent, AgentSetup};
 pub use client::{Address, Answer, Client, Request, percent_encode};
-pub use clock::{now_ms, until};
+pub use clock::{Stopwatch, now_ms, until};
+pub use cluster::{Cluster, ClusterSetup, Leader, Standing};
 pub use court::Court;
 pub use database::Database;
 pub use dice::Dice;
+pub use disk::SmallDisk;
+pub use epochs::Epochs;
 pub use event::{Event, FAILURE_REASONS};
 pub use gateway::Gateway;
+pub use network::{Network, Place};
 pub use node::FakeNode;
 pub use pool_process::PoolWorker;
 pub use pool_worker::{FakePoolWorker, sha256_hex};
-pub use server::{Server, binary, muster_command};
+pub use postgres::Postgres;
+pub use server::{Server, ServerSetup, binary, muster_command};
 pub use sim_worker::SimWorker;
 pub use slack::{SLACK_TOKEN, Slack, SlackPost};
 pub use stand_in::{Reply, StandIn, Visit};

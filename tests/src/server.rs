@@ -1,6 +1,6 @@
 //! The real binary, started as a service manager would.
 
-use crate::{Address, Client, Database};
+use crate::{Address, Client, Database, Place};
 use serde_json::Value;
 use std::{
     fs::{File, OpenOptions},
@@ -14,15 +14,84 @@ use std::{
 };
 use tempfile::TempDir;
 
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct ServerSetup {
+    settings: Vec<(String, String)>,
+    args: Vec<String>,
+    /// What it is told to listen on.
+    listen: String,
+    has_fixed_port: bool,
+    place: Option<Place>,
+}
+
 /// A server on a directory of its own; ended with the value.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
     directory: TempDir,
-    settings: Vec<(String, String)>,
-    /// What it is told to listen on.
-    listen: String,
+    setup: ServerSetup,
     address: Address,
+}
+
+impl ServerSetup {
+    /// With settings, such as `("MUSTER_NODES__LEASE_S", "0.5")`, at any free port.
+    #[must_use]
+    pub fn new(settings: &[(&str, &str)]) -> Self {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let settings = settings.iter().map(owned).collect();
+        let listen = "127.0.0.1:0".to_owned();
+        Self { settings, args: Vec::new(), listen, has_fixed_port: false, place: None }
+    }
+
+    /// With more words on its command line.
+    #[must_use]
+    pub fn args(mut self, args: &[&str]) -> Self {
+        self.args.extend(args.iter().map(|&arg| arg.to_owned()));
+        self
+    }
+
+    /// Found at the same address again after a restart.
+    ///
+    /// The loopback address is its own, so that nobody takes the port while it is away.
+    #[must_use]
+    pub fn fixed_port(mut self) -> Self {
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let number = FIXED.fetch_add(1, Ordering::Relaxed);
+        assert!(number < 0xff, "more servers with a fixed port than addresses");
+        self.listen = format!("127.{}.{low}.{number}:0", high | 1);
+        self.has_fixed_port = true;
+        self
+    }
+
+    /// In a place of a network, where nobody else takes its port.
+    #[must_use]
+    pub fn place(mut self, place: &Place) -> Self {
+        self.listen = format!("{}:0", place.address());
+        self.has_fixed_port = true;
+        self.place = Some(place.clone());
+        self
+    }
+
+    /// Starts it, and waits until it says that it listens.
+    #[must_use]
+    pub fn start(mut self) -> Server {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = self.spawn(directory.path());
+        let address = wait_for_line(&mut child, &log_path(directory.path()));
+        if self.has_fixed_port {
+            self.listen = address.to_string();
+        }
+        Server { child, directory, setup: self, address: Address::new(address) }
+    }
+
+    fn spawn(&self, directory: &Path) -> Child {
+        let log = OpenOptions::new().create(true).append(true).open(log_path(directory)).unwrap();
+        let mut command = muster_command_in(self.place.as_ref());
+        command.args(["serve", "--listen", &self.listen, "--data"]).arg(directory.join("data"));
+        command.args(&self.args).envs(self.settings.iter().map(|(name, value)| (name, value)));
+        command.stdout(Stdio::piped()).stderr(log).spawn().unwrap()
+    }
 }
 
 impl Server {
@@ -35,29 +104,13 @@ impl Server {
     /// Starts one with settings, such as `("MUSTER_NODES__LEASE_S", "0.5")`.
     #[must_use]
     pub fn with(settings: &[(&str, &str)]) -> Self {
-        Self::on("127.0.0.1:0".to_owned(), settings)
+        ServerSetup::new(settings).start()
     }
 
     /// Starts one with settings that is found at the same address again after a restart.
-    ///
-    /// The loopback address is its own, so that nobody takes the port while it is away.
     #[must_use]
     pub fn with_fixed_port(settings: &[(&str, &str)]) -> Self {
-        let [.., high, low] = std::process::id().to_be_bytes();
-        let number = FIXED.fetch_add(1, Ordering::Relaxed);
-        assert!(number < 0xff, "more servers with a fixed port than addresses");
-        let mut server = Self::on(format!("127.{}.{low}.{number}:0", high | 1), settings);
-        server.listen = server.address.get().to_string();
-        server
-    }
-
-    fn on(listen: String, settings: &[(&str, &str)]) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        let settings: Vec<_> = settings.iter().map(owned).collect();
-        let mut child = spawn(directory.path(), &settings, &listen);
-        let address = Address::new(wait_for_line(&mut child, &log_path(directory.path())));
-        Self { child, directory, settings, listen, address }
+        ServerSetup::new(settings).fixed_port().start()
     }
 
     /// Ends it as no process can prevent.
@@ -69,22 +122,22 @@ impl Server {
     /// Starts it anew on the same directory, at another port unless that is fixed.
     pub fn restart(&mut self) {
         assert!(self.child.try_wait().unwrap().is_some(), "it still runs");
-        self.child = spawn(self.directory.path(), &self.settings, &self.listen);
+        self.child = self.setup.spawn(self.directory.path());
         let at = wait_for_line(&mut self.child, &log_path(self.directory.path()));
         self.address.set(at);
     }
 
     /// Starts it anew and ends it again so much later, ready or not.
     pub fn restart_cut_short(&mut self, after: Duration) {
-        self.child = spawn(self.directory.path(), &self.settings, &self.listen);
+        self.child = self.setup.spawn(self.directory.path());
         thread::sleep(after);
         self.kill9();
     }
 
     /// Changes a setting from the next start on.
     pub fn set(&mut self, name: &str, value: &str) {
-        self.settings.retain(|(known, _)| known != name);
-        self.settings.push((name.to_owned(), value.to_owned()));
+        self.setup.settings.retain(|(known, _)| known != name);
+        self.setup.settings.push((name.to_owned(), value.to_owned()));
     }
 
     /// Asks it to end and waits until it has.
@@ -108,6 +161,12 @@ impl Server {
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> &Address {
+        &self.address
     }
 
     /// The data directory.
@@ -137,19 +196,26 @@ impl Server {
     /// The operators' token.
     #[must_use]
     pub fn admin_token(&self) -> String {
-        std::fs::read_to_string(self.data().join("admin-token")).unwrap()
+        self.secret("MUSTER_ADMIN_TOKEN", "admin-token")
     }
 
     /// The nodes' secret.
     #[must_use]
     pub fn node_secret(&self) -> String {
-        std::fs::read_to_string(self.data().join("node-secret")).unwrap()
+        self.secret("NODE_AGENT_SHARED_SECRET", "node-secret")
     }
 
     /// The secret with which simulation workers enrol.
     #[must_use]
     pub fn enrol_secret(&self) -> String {
-        std::fs::read_to_string(self.data().join("enrol-secret")).unwrap()
+        self.secret("MUSTER_ENROL_SECRET", "enrol-secret")
+    }
+
+    /// What it was given, else what it made.
+    fn secret(&self, variable: &str, file: &str) -> String {
+        let given = self.setup.settings.iter().find(|(name, _)| name == variable);
+        let made = || std::fs::read_to_string(self.data().join(file)).unwrap();
+        given.map_or_else(made, |(_, value)| value.clone())
     }
 
     /// One session as operators see it.
@@ -167,7 +233,7 @@ impl Server {
     /// The tables, open for reading while it runs.
     #[must_use]
     pub fn database(&self) -> Database {
-        Database::open(&self.data().join("muster.db"))
+        Database::sqlite(&self.data().join("muster.db"))
     }
 
     /// Submits a run and says its id.
@@ -255,21 +321,18 @@ pub fn binary() -> PathBuf {
 /// The binary with a clean environment: nothing of this machine's settings and secrets.
 #[must_use]
 pub fn muster_command() -> Command {
-    let mut command = Command::new(binary());
+    muster_command_in(None)
+}
+
+/// The same in a place of a network.
+pub(crate) fn muster_command_in(place: Option<&Place>) -> Command {
+    let mut command = place.map_or_else(|| Command::new(binary()), |place| place.command(&binary()));
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     for name in names.filter(|name| name.starts_with("MUSTER_") || name == "NODE_AGENT_SHARED_SECRET") {
         command.env_remove(name);
     }
     command.stdin(Stdio::null());
     command
-}
-
-fn spawn(directory: &Path, settings: &[(String, String)], listen: &str) -> Child {
-    let log = OpenOptions::new().create(true).append(true).open(log_path(directory)).unwrap();
-    let mut command = muster_command();
-    command.args(["serve", "--listen", listen, "--data"]).arg(directory.join("data"));
-    command.envs(settings.iter().map(|(name, value)| (name, value)));
-    command.stdout(Stdio::piped()).stderr(log).spawn().unwrap()
 }
 
 /// Reads where a process listens, which it prints once it does.

@@ -25,11 +25,17 @@ impl SimWorker {
     /// Starts one for a server that runs, with more words on its command line.
     #[must_use]
     pub fn start(server: &Server, id: &str, args: &[&str]) -> Self {
+        Self::at((&server.anonymous().url(), &server.enrol_secret()), id, args)
+    }
+
+    /// Starts one for what is at a URL, which takes this secret.
+    #[must_use]
+    pub fn at((url, secret): (&str, &str), id: &str, args: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
-        let (url, secret) = (server.anonymous().url(), server.enrol_secret());
-        let child = spawn(&directory, (id, &url, &secret), &args);
-        Self { child, directory, id: id.to_owned(), server: url, secret, args, stopped: false }
+        let child = spawn(&directory, (id, url, secret), &args);
+        let (id, server, secret) = (id.to_owned(), url.to_owned(), secret.to_owned());
+        Self { child, directory, id, server, secret, args, stopped: false }
     }
 
     /// Ends it as no process can prevent, and starts it anew under the same name.

@@ -32,8 +32,11 @@ impl EventStream {
         loop {
             if let Some((head, length)) = parse_head(&stream.raw) {
                 stream.raw.drain(..length);
-                let refused = || io::Error::other(format!("the stream was refused with {}", head.status));
-                return if head.status == 200 { Ok(stream) } else { Err(refused()) };
+                return match head.status {
+                    200 => Ok(stream),
+                    503 => Err(io::ErrorKind::ResourceBusy.into()),
+                    status => Err(io::Error::other(format!("the stream was refused with {status}"))),
+                };
             }
             stream.read_more()?;
         }

@@ -6,22 +6,16 @@ use crate::{
     outage::WHOLE,
     shown,
 };
-use muster_tests::{AgentSetup, until};
+use muster_tests::{AgentSetup, SmallDisk, until};
 use serde_json::{Value, json};
-use std::{
-    collections::BTreeMap,
-    fs::{self, File},
-    io::Write,
-    path::Path,
-    process::Command,
-};
-use tempfile::TempDir;
+use std::collections::BTreeMap;
 
 /// N19: on a full disk nothing new is begun, what runs goes on, and the status says so; with room again everything ends
 /// well, and every report arrives once and in order.
 #[test]
 fn a_full_disk_holds_up_nothing_but_new_tasks() {
-    let Some(disk) = SmallDisk::mount() else {
+    // Room for two segments, and not much more.
+    let Some(disk) = SmallDisk::mount(12) else {
         eprintln!("skipped: only root can mount a small disk");
         return;
     };
@@ -69,40 +63,6 @@ fn wait_for_rest(backend: &Backend) {
     let asked = || backend.heard(PULL).iter().filter(|heard| heard.body["max_jobs"] == 0).count();
     let before = asked();
     until("a pull for nothing", || (asked() > before).then_some(()));
-}
-
-/// A disk with room for two segments and not much more; gone with the value.
-struct SmallDisk {
-    directory: TempDir,
-}
-
-impl SmallDisk {
-    fn mount() -> Option<Self> {
-        let directory = tempfile::tempdir().unwrap();
-        let mount = ["-t", "tmpfs", "-o", "size=12m", "muster-test"];
-        let mounted = Command::new("mount").args(mount).arg(directory.path()).output().unwrap();
-        mounted.status.success().then_some(Self { directory })
-    }
-
-    fn path(&self) -> &Path {
-        self.directory.path()
-    }
-
-    /// Leaves no byte free.
-    fn fill(&self) {
-        let mut filler = File::create(self.path().join("filler")).unwrap();
-        while filler.write_all(&[1; 4096]).is_ok() {}
-    }
-
-    fn free(&self) {
-        fs::remove_file(self.path().join("filler")).unwrap();
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(self.path()).status();
-    }
 }
 
 const TASKS: usize = 200;

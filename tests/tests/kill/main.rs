@@ -3,13 +3,11 @@
 //! `MUSTER_KILLS` says how many times (20), `MUSTER_SEED` which chance.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod check;
-mod ledger;
-mod load;
-mod watcher;
-
-use ledger::{Ledger, Phase};
-use muster_tests::{Dice, Server, until};
+use muster_tests::{
+    Dice, Server,
+    load::{self, Ledger, Phase, check},
+    until,
+};
 use std::thread;
 
 /// N2, N5, Q1, Q2, Q7, Q15, I1, I8: no kill -9 loses or doubles what was acknowledged, and the work goes on.
@@ -21,7 +19,7 @@ fn no_kill_breaks_a_promise() {
     let ledger = Ledger::default();
     thread::scope(|scope| {
         let _end = ledger.end_with_scope();
-        load::start(scope, &server, &ledger, &mut dice);
+        load::start(scope, (&server.node(), &server.admin()), &ledger, &mut dice);
         for _ in 0..kills {
             thread::sleep(dice.millis(150, 1100));
             server.kill9();
@@ -29,15 +27,15 @@ fn no_kill_breaks_a_promise() {
                 server.restart_cut_short(dice.millis(0, 60));
             }
             server.restart();
-            check::all(&server, &ledger);
+            check::all(&server.database(), &server.node(), &ledger);
         }
         ledger.set_phase(Phase::Draining);
         let open = "SELECT count(*) FROM tasks WHERE open = 1";
         until("all runs end", || (server.database().count(open) == 0).then_some(()));
         ledger.set_phase(Phase::Over);
     });
-    check::all(&server, &ledger);
-    check::drained(&server, &ledger);
+    check::all(&server.database(), &server.node(), &ledger);
+    check::drained(&server.database(), &ledger);
     println!("{kills} kills: {}", ledger.summary());
 }
 

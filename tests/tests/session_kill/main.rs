@@ -4,11 +4,14 @@
 //! `MUSTER_FRAMES` says how many frames (1500), `MUSTER_SEED` which chance.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod check;
 mod farm;
 
 use farm::Farm;
-use muster_tests::{Dice, until};
+use muster_tests::{
+    Dice,
+    frames::{check_losses, check_session, no_id_is_used_twice, summary},
+    until,
+};
 use serde_json::json;
 use std::thread;
 
@@ -36,6 +39,11 @@ fn no_kill_loses_a_frame_or_repeats_an_id() {
     assert_eq!(farm.status(), "completed");
     farm.continue_all();
     until("all that was retired is set apart", || farm.has_moved_everything().then_some(()));
-    check::all(&farm, frames);
-    println!("{frames} frames, {harm} times harmed: {}", check::summary(&farm));
+    let session = farm.server.session("night");
+    assert_eq!((&session["completedFrames"], &session["totalFrames"]), (&frames.into(), &frames.into()));
+    let (output, database) = (farm.output(), farm.server.database());
+    check_session(&output, "night", frames);
+    no_id_is_used_twice(&output);
+    assert!(check_losses(&output, &database) > 0, "nothing was lost at all");
+    println!("{frames} frames, {harm} times harmed: {}", summary(&database));
 }

@@ -1,32 +1,31 @@
 //! What must be true after every restart.
 
-use crate::ledger::{Acked, Ledger};
-use muster_tests::{Database, Event, Server};
+use super::{Acked, Ledger};
+use crate::{Client, Database, Event, Request};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Holds the server to everything it acknowledged. The load goes on meanwhile.
-pub(crate) fn all(server: &Server, ledger: &Ledger) {
+pub fn all(database: &Database, node: &Client, ledger: &Ledger) {
     // First what was promised, then what there is: the other way round a promise could be younger than the look.
     let acked = ledger.acked().clone();
-    let database = server.database();
-    runs_exist(&database, &acked);
-    effects_exist(&database, &acked);
-    nothing_is_doubled(&database);
-    queues_are_serial(&database);
-    feed_is_whole(&database);
-    repeats_are_known(server, &acked);
+    runs_exist(database, &acked);
+    effects_exist(database, &acked);
+    nothing_is_doubled(database);
+    queues_are_serial(database);
+    feed_is_whole(database);
+    repeats_are_known(node, &acked);
 }
 
 /// Holds the server to the end of everything.
-pub(crate) fn drained(server: &Server, ledger: &Ledger) {
-    let database = server.database();
+pub fn drained(database: &Database, ledger: &Ledger) {
     assert_eq!(database.count("SELECT count(*) FROM task_devices WHERE status IN ('pending', 'running')"), 0);
     assert_eq!(database.count("SELECT count(*) FROM tasks WHERE completed_at IS NULL"), 0);
-    let runs = database.count("SELECT count(*) FROM tasks");
+    let submitted = "FROM tasks WHERE schedule_id IS NULL";
+    let runs = database.count(&format!("SELECT count(*) {submitted}"));
     let acked: BTreeSet<_> = ledger.acked().runs.iter().cloned().collect();
     assert_eq!(acked.len() as i64, runs, "each run was answered once, under its key");
-    let keys = database.count("SELECT count(DISTINCT title) FROM tasks");
+    let keys = database.count(&format!("SELECT count(DISTINCT title) {submitted}"));
     assert_eq!(keys, runs, "a repeat under the same key makes no second run");
 }
 
@@ -114,16 +113,15 @@ fn feed_is_whole(database: &Database) {
 }
 
 /// The last reports before the death, and some from long ago, are known when they come again.
-fn repeats_are_known(server: &Server, acked: &Acked) {
-    let node = server.node();
+fn repeats_are_known(node: &Client, acked: &Acked) {
+    let send =
+        |event: &Event| node.insist(&Request::new("POST", "/api/nodes/callback").json(&event.nested()));
     let recent = acked.callbacks.iter().rev().take(100);
     let old = acked.callbacks.iter().step_by(acked.callbacks.len() / 50 + 1);
     for (event, _) in recent.chain(old) {
-        let answer = node.post("/api/nodes/callback", &event.nested()).expect(200);
-        assert_eq!(answer, json!({"ok": true, "duplicate": true}), "{}", event.id);
+        assert_eq!(send(event).expect(200), json!({"ok": true, "duplicate": true}), "{}", event.id);
     }
     if let Some((event, _)) = acked.callbacks.last() {
-        let other = event.clone().set("timestamp", Value::from(1));
-        let _ = node.post("/api/nodes/callback", &other.nested()).problem(409);
+        let _ = send(&event.clone().set("timestamp", Value::from(1))).problem(409);
     }
 }

@@ -1,40 +1,36 @@
 //! The callers: nodes, a PC that claims over RPC, clients, an operator.
 
-use crate::{
-    ledger::{Ledger, Phase},
-    watcher,
-};
-use muster_tests::{Answer, Client, Dice, Event, FAILURE_REASONS, FakeNode, Request, Server};
+use super::{Ledger, PAUSE, Phase, patient, watcher};
+use crate::{Answer, Client, Dice, Event, FAILURE_REASONS, FakeNode, Request};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     io,
     thread::{self, Scope},
-    time::Duration,
 };
 
-/// Starts all callers; they go home when the ledger says so.
-pub(crate) fn start<'scope>(
+/// Starts all callers, with the nodes' secret and with the operators'; they go home when the ledger says so.
+pub fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    server: &Server,
+    (node, admin): (&Client, &Client),
     ledger: &'scope Ledger,
     dice: &mut Dice,
 ) {
     for name in NODES {
-        let node = Node::new(FakeNode::new(server.node(), name, 8), ledger, dice.split());
+        let node = Node::new(FakeNode::new(node.clone(), name, 8), ledger, dice.split());
         scope.spawn(move || node.work());
     }
     for name in ["PC-R1", "PC-R2"] {
-        let claimer = Claimer { node: FakeNode::new(server.node(), name, 6), ledger, dice: dice.split() };
+        let claimer = Claimer { node: FakeNode::new(node.clone(), name, 6), ledger, dice: dice.split() };
         scope.spawn(move || claimer.work());
     }
     for name in ["alice", "bob"] {
-        let submitter = Submitter { name, client: server.admin(), ledger, dice: dice.split() };
+        let submitter = Submitter { name, client: admin.clone(), ledger, dice: dice.split() };
         scope.spawn(move || submitter.work());
     }
-    let client = server.admin();
+    let client = admin.clone();
     scope.spawn(move || put_devices_back(&client, ledger));
-    let client = server.admin();
+    let client = admin.clone();
     scope.spawn(move || watcher::watch(&client, ledger));
 }
 
@@ -243,15 +239,4 @@ fn put_devices_back(client: &Client, ledger: &Ledger) {
     }
 }
 
-/// A server that is busy says so and is asked again, as one that is gone.
-fn patient(answer: io::Result<Answer>) -> io::Result<Answer> {
-    let answer = answer?;
-    if answer.status == 503 {
-        assert!(answer.header("retry-after").is_some(), "{answer:?}");
-        return Err(io::ErrorKind::ResourceBusy.into());
-    }
-    Ok(answer)
-}
-
 const NODES: [&str; 4] = ["PC-01", "PC-02", "PC-03", "PC-04"];
-const PAUSE: Duration = Duration::from_millis(10);

@@ -1,6 +1,6 @@
 //! What the server acknowledged, as those remember it whom it told.
 
-use muster_tests::Event;
+use crate::Event;
 use serde_json::Value;
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -9,7 +9,7 @@ use std::sync::{
 
 /// Everything acknowledged so far, by all callers.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub struct Ledger {
     phase: AtomicU8,
     pulls: AtomicU64,
     acked: Mutex<Acked>,
@@ -17,20 +17,24 @@ pub(crate) struct Ledger {
 
 /// What was acknowledged.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Acked {
+pub struct Acked {
     /// Runs, by id.
-    pub(crate) runs: Vec<String>,
+    pub runs: Vec<String>,
     /// Runs that were cancelled.
-    pub(crate) cancelled: Vec<String>,
+    pub cancelled: Vec<String>,
     /// Callbacks, with what was answered.
-    pub(crate) callbacks: Vec<(Event, Value)>,
+    pub callbacks: Vec<(Event, Value)>,
     /// Rows ended over RPC, with the status they were said to have and the attempt.
-    pub(crate) ended: Vec<(String, String, u64)>,
+    pub ended: Vec<(String, String, u64)>,
+    /// Jobs of the pool, by id, each with the number in it.
+    pub jobs: Vec<(u64, u64)>,
+    /// Sessions of frames, by id.
+    pub sessions: Vec<String>,
 }
 
 /// What the callers should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub enum Phase {
     /// Everything.
     Loading = 0,
     /// End what there is.
@@ -40,10 +44,12 @@ pub(crate) enum Phase {
 }
 
 /// Sends everybody home, also when a check fails.
-pub(crate) struct End<'l>(&'l Ledger);
+#[derive(Debug)]
+pub struct End<'l>(&'l Ledger);
 
 impl Ledger {
-    pub(crate) fn phase(&self) -> Phase {
+    /// What the callers should do now.
+    pub fn phase(&self) -> Phase {
         match self.phase.load(Ordering::SeqCst) {
             0 => Phase::Loading,
             1 => Phase::Draining,
@@ -51,30 +57,38 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn set_phase(&self, phase: Phase) {
+    /// Has them do something else.
+    pub fn set_phase(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::SeqCst);
     }
 
-    pub(crate) fn end_with_scope(&self) -> End<'_> {
+    /// Sends everybody home at the end of a scope.
+    #[must_use]
+    pub fn end_with_scope(&self) -> End<'_> {
         End(self)
     }
 
-    pub(crate) fn acked(&self) -> MutexGuard<'_, Acked> {
+    /// What was acknowledged so far.
+    pub fn acked(&self) -> MutexGuard<'_, Acked> {
         self.acked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn count_pull(&self) {
+    pub(super) fn count_pull(&self) {
         self.pulls.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn summary(&self) -> String {
+    /// How much it was.
+    #[must_use]
+    pub fn summary(&self) -> String {
         let acked = self.acked();
         format!(
-            "{} runs, {} cancels, {} callbacks and {} RPC ends acknowledged, {} pulls answered",
+            "{} runs, {} cancels, {} callbacks, {} RPC ends, {} jobs and {} sessions acknowledged, {} pulls answered",
             acked.runs.len(),
             acked.cancelled.len(),
             acked.callbacks.len(),
             acked.ended.len(),
+            acked.jobs.len(),
+            acked.sessions.len(),
             self.pulls.load(Ordering::Relaxed)
         )
     }

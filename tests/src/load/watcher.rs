@@ -1,15 +1,15 @@
 //! Somebody who watches the feed over all deaths of the server.
 
-use crate::ledger::{Ledger, Phase};
-use muster_tests::{Client, Request};
+use super::{Ledger, PAUSE, Phase};
+use crate::{Client, Request};
 use std::{io, thread, time::Duration};
 
 /// Watches from the very first entry on and takes no gap, no repeat and no refusal.
-pub(crate) fn watch(client: &Client, ledger: &Ledger) {
+pub(super) fn watch(client: &Client, ledger: &Ledger) {
     let mut last = 0;
     while ledger.phase() != Phase::Over {
         if follow(client, ledger, &mut last).is_err() {
-            thread::sleep(Duration::from_millis(10));
+            thread::sleep(PAUSE);
         }
     }
     assert!(last > 0, "nothing was seen");

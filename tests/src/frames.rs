@@ -1,7 +1,6 @@
-//! What must be true of the files and the tables at the end.
+//! What must be true of the files and the tables of sessions that are complete.
 
-use crate::farm::Farm;
-use muster_tests::muster_command;
+use crate::{Database, muster_command};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,18 +8,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub(crate) fn all(farm: &Farm, frames: u64) {
-    let meta = farm.output().join("session_night/meta");
-    manifest_verifies(&meta);
-    let manifest: Value = serde_json::from_slice(&fs::read(meta.join("manifest.json")).unwrap()).unwrap();
-    every_frame_stands_once(farm, &manifest, frames);
-    no_id_is_used_twice(farm);
-    every_loss_is_a_replay(farm, &manifest);
-    nothing_is_held(farm);
+/// Holds a complete session of so many frames to its manifest and files: each frame stands once, and no other.
+pub fn check_session(output: &Path, session: &str, frames: u64) {
+    let directory = output.join(format!("session_{session}"));
+    manifest_verifies(&directory.join("meta"));
+    every_frame_stands_once(&directory, frames);
 }
 
-pub(crate) fn summary(farm: &Farm) -> String {
-    let database = farm.server.database();
+/// Holds the tables to the end of all sessions, and counts the losses, each of which the manifest of its session names.
+#[must_use]
+pub fn check_losses(output: &Path, database: &Database) -> usize {
+    nothing_is_held(database);
+    every_loss_is_a_replay(output, database)
+}
+
+/// Says what happened to the assignments of all sessions.
+#[must_use]
+pub fn summary(database: &Database) -> String {
     let count = |sql: &str| database.count(sql);
     format!(
         "{} assignments, {} retired ({} by lost workers, {} by new terms), {} quarantined files, {} states changed",
@@ -39,13 +43,12 @@ fn manifest_verifies(meta: &Path) {
 }
 
 /// The surviving chunks hold each frame's picture once, whole, and no other.
-fn every_frame_stands_once(farm: &Farm, manifest: &Value, frames: u64) {
-    let session = farm.server.session("night");
-    assert_eq!((&session["completedFrames"], &session["totalFrames"]), (&frames.into(), &frames.into()));
+fn every_frame_stands_once(session: &Path, frames: u64) {
+    let manifest = read_manifest(session);
     let mut seen = BTreeSet::new();
     for range in manifest["ranges"].as_array().unwrap() {
         let chunk = range["globalIdChunkId"].as_u64().unwrap();
-        let directory = farm.output().join(format!("session_night/chunks/{chunk}/frames"));
+        let directory = session.join(format!("chunks/{chunk}/frames"));
         let (start, end) =
             (range["frameRange"][0].as_u64().unwrap(), range["frameRange"][1].as_u64().unwrap());
         let pictures = files_below(&directory);
@@ -64,9 +67,10 @@ fn every_frame_stands_once(farm: &Farm, manifest: &Value, frames: u64) {
     assert_eq!(seen.len() as u64, frames);
 }
 
-/// Over all label files there ever were: survivors, retired chunks, and what zombies wrote after they had lost.
-fn no_id_is_used_twice(farm: &Farm) {
-    let labels = files_below(&farm.output());
+/// Holds all label files there ever were to one use of each id: those of survivors, of retired chunks, and what zombies
+/// wrote after they had lost.
+pub fn no_id_is_used_twice(output: &Path) {
+    let labels = files_below(output);
     let labels = labels.iter().filter(|path| path.parent().is_some_and(|parent| parent.ends_with("labels")));
     let mut used: BTreeMap<u64, PathBuf> = BTreeMap::new();
     for path in labels.filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
@@ -82,28 +86,37 @@ fn no_id_is_used_twice(farm: &Farm) {
 }
 
 /// Each retired chunk of an attempt is named in `replay[]`, with the one that took its place.
-fn every_loss_is_a_replay(farm: &Farm, manifest: &Value) {
-    let replays = manifest["distributed"]["replay"].as_array().unwrap();
-    let pair = |replay: &Value| (replay["retiredChunkId"].as_u64(), replay["newChunkId"].as_u64());
-    let named: BTreeSet<_> = replays.iter().map(pair).collect();
-    let rows = farm.server.database().rows("SELECT retired_chunk_id, new_chunk_id FROM sim_replays");
+fn every_loss_is_a_replay(output: &Path, database: &Database) -> usize {
+    let mut named: BTreeMap<String, BTreeSet<_>> = BTreeMap::new();
+    let rows = database.rows("SELECT session_id, retired_chunk_id, new_chunk_id FROM sim_replays");
     for row in &rows {
-        let expected = (row[0].parse().ok(), row[1].parse().ok());
-        assert!(named.contains(&expected), "{expected:?} is missing in the manifest");
+        let expected = (row[1].parse().ok(), row[2].parse().ok());
+        let named = named
+            .entry(row[0].clone())
+            .or_insert_with(|| replays_of(&read_manifest(&output.join(format!("session_{}", row[0])))));
+        assert!(named.contains(&expected), "{expected:?} is missing in the manifest of {}", row[0]);
     }
     let lost = "SELECT chunk_id FROM sim_chunks WHERE state = 'retired' AND chunk_id NOT IN
         (SELECT retired_chunk_id FROM sim_replays) AND NOT EXISTS
         (SELECT 1 FROM sim_chunks AS main WHERE main.session_id = sim_chunks.session_id
          AND main.start_frame = sim_chunks.start_frame AND main.attempt = sim_chunks.attempt
          AND main.chunk_id < sim_chunks.chunk_id)";
-    assert_eq!(farm.server.database().column(lost), Vec::<String>::new(), "losses without a replay");
-    assert!(!rows.is_empty(), "nothing was lost at all");
+    assert_eq!(database.column(lost), Vec::<String>::new(), "losses without a replay");
+    rows.len()
 }
 
-fn nothing_is_held(farm: &Farm) {
-    let database = farm.server.database();
+fn replays_of(manifest: &Value) -> BTreeSet<(Option<u64>, Option<u64>)> {
+    let replays = manifest["distributed"]["replay"].as_array().unwrap();
+    replays.iter().map(|replay| (replay["retiredChunkId"].as_u64(), replay["newChunkId"].as_u64())).collect()
+}
+
+fn nothing_is_held(database: &Database) {
     assert_eq!(database.count("SELECT count(*) FROM sim_tasks WHERE status <> 'completed'"), 0);
     assert_eq!(database.count("SELECT count(*) FROM sim_chunks WHERE state = 'live'"), 0);
+}
+
+fn read_manifest(session: &Path) -> Value {
+    serde_json::from_slice(&fs::read(session.join("meta/manifest.json")).unwrap()).unwrap()
 }
 
 fn files_below(directory: &Path) -> Vec<PathBuf> {

@@ -1,0 +1,70 @@
+//! A client of the pool, and what must be true of its jobs.
+
+use super::{Ledger, PAUSE, Phase, patient};
+use crate::{Client, Database, Dice, Request};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, thread};
+
+/// Hands in jobs, each under a key, again until it is answered; built-in workers can do them.
+pub fn hand_in_jobs(client: &Client, ledger: &Ledger, mut dice: Dice) {
+    let mut number = 0;
+    while ledger.phase() == Phase::Loading {
+        number += 1;
+        hand_in(client, ledger, number);
+        thread::sleep(dice.millis(10, 80));
+    }
+}
+
+/// Hands in one job that no other call of this ledger had.
+pub fn hand_in(client: &Client, ledger: &Ledger, number: u64) {
+    let body = json!({"payload": {"op": "sum", "values": [number, 1]}, "priority": 5});
+    let request =
+        Request::new("POST", "/jobs").header("Idempotency-Key", &format!("job-{number}")).json(&body);
+    while ledger.phase() != Phase::Over {
+        if let Ok(answer) = patient(client.try_send(request.clone())) {
+            let id = answer.expect(201)["id"].as_u64().unwrap();
+            ledger.acked().jobs.push((id, number));
+            return;
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Holds the tables to the jobs that were acknowledged: each is there as it was handed in, and what ended ended well.
+pub fn check(database: &Database, ledger: &Ledger) {
+    let acked = ledger.acked().jobs.clone();
+    let sql =
+        "SELECT j.id, j.payload, e.status, a.output FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id
+        LEFT JOIN pool_assignments a ON a.id = e.assignment_id";
+    let rows = database.rows(sql).into_iter().map(|row| (row[0].parse().unwrap(), row));
+    let rows: BTreeMap<u64, _> = rows.collect();
+    for (id, number) in acked {
+        let row = rows.get(&id).unwrap_or_else(|| panic!("the acknowledged job {id} is lost"));
+        let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        assert_eq!(read(&row[1]), json!({"op": "sum", "values": [number, 1]}), "job {id}");
+        if row[2] != "NULL" {
+            assert_eq!(
+                (row[2].as_str(), read(&row[3])),
+                ("completed", json!({"sum": number + 1})),
+                "job {id}"
+            );
+        }
+    }
+    let twice =
+        "SELECT id / 64 FROM pool_assignments WHERE signature IS NOT NULL GROUP BY 1 HAVING count(*) > 1";
+    assert_eq!(database.column(twice), Vec::<String>::new(), "jobs with two results");
+}
+
+/// Holds the tables to the end of all jobs.
+pub fn check_drained(database: &Database, ledger: &Ledger) {
+    check(database, ledger);
+    assert_eq!(open(database), 0);
+    let jobs = database.count("SELECT count(*) FROM pool_jobs");
+    assert_eq!(ledger.acked().jobs.len() as i64, jobs, "a repeat under the same key makes no second job");
+}
+
+/// How many jobs have not ended.
+#[must_use]
+pub fn open(database: &Database) -> i64 {
+    database.count("SELECT count(*) FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id WHERE e.id IS NULL")
+}
