@@ -1,6 +1,7 @@
 //! Where PostgreSQL's programs are, and as whom they run.
 
 use std::{
+    ffi::OsString,
     fs,
     os::unix::fs::{MetadataExt, chown},
     path::{Path, PathBuf},
@@ -13,6 +14,8 @@ pub(crate) struct Binaries {
     directory: PathBuf,
     /// `None`: whoever runs the test.
     user: Option<(u32, u32)>,
+    /// The network namespace they run in; `None`: the test's.
+    namespace: Option<String>,
 }
 
 impl Binaries {
@@ -24,21 +27,27 @@ impl Binaries {
         let directory = debian().or_else(configured).unwrap_or_else(|| {
             panic!("these tests need a PostgreSQL server: apt-get install postgresql");
         });
-        Self { directory, user: unprivileged() }
+        Self { directory, user: unprivileged(), namespace: None }
+    }
+
+    /// The same in a network namespace, which only root can enter.
+    pub(crate) fn in_namespace(self, namespace: Option<String>) -> Self {
+        Self { namespace, ..self }
     }
 
     /// One of the programs, to be run as the server's user.
     pub(crate) fn command(&self, program: &str) -> Command {
-        let path = self.directory.join(program);
-        let mut command = match self.user {
-            None => Command::new(path),
-            Some((user, group)) => {
-                let mut command = Command::new("setpriv");
-                command.args(["--reuid", &user.to_string(), "--regid", &group.to_string(), "--clear-groups"]);
-                command.arg("--").arg(path);
-                command
-            }
-        };
+        let mut words: Vec<OsString> = Vec::new();
+        if let Some(namespace) = &self.namespace {
+            words.extend(["nsenter".into(), format!("--net=/run/netns/{namespace}").into(), "--".into()]);
+        }
+        if let Some((user, group)) = self.user {
+            let (user, group) = (format!("--reuid={user}"), format!("--regid={group}"));
+            words.extend(["setpriv", &user, &group, "--clear-groups", "--"].map(OsString::from));
+        }
+        words.push(self.directory.join(program).into());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
         // Neither a caller's settings nor a directory that the server's user may not enter.
         command
             .current_dir("/")

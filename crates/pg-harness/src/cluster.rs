@@ -5,7 +5,7 @@ use crate::{
     guard::Guard,
 };
 use std::{
-    fs,
+    env, fs,
     hash::{BuildHasher, Hasher, RandomState},
     iter,
     net::TcpListener,
@@ -17,12 +17,24 @@ use std::{
     },
 };
 
+/// Where a server is to live.
+#[derive(Clone, Debug, Default)]
+pub struct Lodging {
+    /// The directory that its own is made in, such as a small disk; `None`: that for temporary files.
+    pub below: Option<PathBuf>,
+    /// The network namespace that it runs in, which takes root; `None`: the test's.
+    pub namespace: Option<String>,
+    /// The address it listens on; `None`: 127.0.0.1.
+    pub address: Option<String>,
+}
+
 /// A PostgreSQL server with a directory of its own. It is gone, directory included, when this value is.
 #[derive(Debug)]
 pub struct Cluster {
     pub(crate) binaries: Binaries,
     /// Holds `data`, `run` (the socket) and `log`.
     pub(crate) home: PathBuf,
+    address: String,
     port: u16,
     _guard: Guard,
 }
@@ -37,12 +49,19 @@ impl Cluster {
     /// Starts a server with further lines of `postgresql.conf`.
     #[must_use]
     pub fn start_with(settings: &[&str]) -> Self {
-        let cluster = Self::prepare();
+        Self::start_at(Lodging::default(), settings)
+    }
+
+    /// Starts a server somewhere, with further lines of `postgresql.conf`.
+    #[must_use]
+    pub fn start_at(lodging: Lodging, settings: &[&str]) -> Self {
+        let cluster = Self::prepare(lodging);
         let mut init = cluster.binaries.command("initdb");
         init.args(["--no-sync", "--auth=trust", "--username", SUPERUSER, "--encoding=UTF8", "--pgdata"]);
         run(init.arg(cluster.data()));
         cluster.write_private("data/pg_hba.conf", ACCESS);
-        cluster.configure(&["listen_addresses = '127.0.0.1'", "max_connections = 200"]);
+        let listen = format!("listen_addresses = '{}'", cluster.address);
+        cluster.configure(&[&listen, "max_connections = 200"]);
         cluster.configure(&[&format!("port = {}", cluster.port), &cluster.socket_setting()]);
         cluster.configure(settings);
         cluster.start_again();
@@ -61,7 +80,7 @@ impl Cluster {
     /// The address of a database, for a user who owns the databases of tests but may do nothing else.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
-        format!("postgres://{USER}:{PASSWORD}@127.0.0.1:{}/{database}", self.port)
+        format!("postgres://{USER}:{PASSWORD}@{}:{}/{database}", self.address, self.port)
     }
 
     /// Makes an empty database; answers its address.
@@ -71,6 +90,13 @@ impl Cluster {
         let name = format!("test_{}", MADE.fetch_add(1, Ordering::Relaxed));
         self.sql("postgres", &format!("CREATE DATABASE {name} OWNER {USER}"));
         self.url(&name)
+    }
+
+    /// Everything it logged, over all its starts.
+    #[must_use]
+    pub fn log(&self) -> String {
+        let log = fs::read(self.home.join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
     }
 
     /// The port it listens on.
@@ -119,16 +145,19 @@ impl Cluster {
     }
 
     /// A server of which nothing exists but its directory.
-    pub(crate) fn prepare() -> Self {
+    pub(crate) fn prepare(lodging: Lodging) -> Self {
         let binaries = Binaries::find();
-        let home =
-            tempfile::Builder::new().prefix("muster-pg-").tempdir().expect("a directory can be made").keep();
+        let below = lodging.below.unwrap_or_else(env::temp_dir);
+        let home = tempfile::Builder::new().prefix("muster-pg-").tempdir_in(below);
+        let home = home.expect("a directory can be made").keep();
         let guard = Guard::over(&home, &binaries).expect("a shell can be run");
+        let binaries = binaries.in_namespace(lodging.namespace);
         fs::create_dir(home.join("run")).expect("the directory is new");
         for path in [home.clone(), home.join("run")] {
             binaries.give(&path);
         }
-        Self { binaries, home, port: free_port(), _guard: guard }
+        let address = lodging.address.unwrap_or_else(|| "127.0.0.1".to_owned());
+        Self { binaries, home, address, port: free_port(), _guard: guard }
     }
 
     /// A program that connects as the superuser.

@@ -1,13 +1,13 @@
 //! A second server that follows the first.
 
-use crate::{Cluster, binaries::run};
+use crate::{Cluster, Lodging, binaries::run};
 use std::{thread, time::Duration};
 
 impl Cluster {
     /// Starts a server that follows this one, by streaming.
     #[must_use]
     pub fn standby(&self) -> Self {
-        let standby = Self::prepare();
+        let standby = Self::prepare(Lodging::default());
         let mut copy = self.client("pg_basebackup");
         copy.args([
             "--checkpoint=fast",
