@@ -1,0 +1,109 @@
+//! Finding the server that takes writes, and seeing whether it keeps what it is told.
+
+use crate::{
+    fault::cause,
+    session::{Purpose, Session},
+    target::{Server, Target},
+};
+use muster_store::StoreError;
+use muster_tables::Fault;
+use tokio_postgres::{Client, Connection, Row, Socket, tls::MakeTlsConnect};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// What is read and written when a connection is encrypted.
+pub(crate) type Stream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
+
+/// Connects to the first server that takes writes; answers its name too.
+pub(crate) async fn open(
+    target: &Target,
+) -> Result<(Client, Connection<Socket, Stream>, String), StoreError> {
+    let mut refusals = Vec::new();
+    for server in &target.servers {
+        match open_one(target, server).await {
+            Ok((client, connection)) => return Ok((client, connection, server.place.clone())),
+            Err(why) => refusals.push(format!("{}: {why}", server.place)),
+        }
+    }
+    Err(StoreError::Backend(format!("cannot reach the database: {}", refusals.join("; "))))
+}
+
+async fn open_one(target: &Target, server: &Server) -> Result<(Client, Connection<Socket, Stream>), String> {
+    let limit = server.config.get_connect_timeout().copied().unwrap_or(target.connect_limit);
+    match tokio::time::timeout(limit, server.config.connect(target.tls.clone())).await {
+        Ok(answer) => answer.map_err(|error| cause(&error)),
+        Err(_) => Err(format!("no answer within {} ms", limit.as_millis())),
+    }
+}
+
+/// Gives a new session its settings, and refuses a server that may lose what it said it kept.
+pub(crate) fn prepare(session: &Session, target: &Target, purpose: Purpose) -> Result<(), Fault> {
+    let settings = settings(target, purpose);
+    let columns: Vec<String> =
+        settings.iter().map(|(name, value)| format!("set_config('{name}', '{value}', false)")).collect();
+    let sql = format!("{CHECKS}, {}", columns.join(", "));
+    let row = session.ask_within(target.connect_limit, session.client().query_one(&sql, &[]))?;
+    check(&row)
+}
+
+fn check(row: &Row) -> Result<(), Fault> {
+    let text = |column: usize| row.try_get::<_, String>(column).map_err(|error| crate::fault::fault(&error));
+    let (version, number) = (text(0)?, text(1)?);
+    if number.parse::<u32>().is_ok_and(|number| number < VERSION_MIN) {
+        return Err(refused(&format!("PostgreSQL {version} is too old; 13 or later is needed")));
+    }
+    for (column, setting) in [(2, "fsync"), (3, "full_page_writes")] {
+        if text(column)? == "off" {
+            return Err(refused(&format!(
+                "the database runs with {setting} = off and may lose what it said it kept; turn it on in \
+                 postgresql.conf and restart it"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn refused(why: &str) -> Fault {
+    Fault::Database(why.to_owned())
+}
+
+/// What must hold in a session, whatever the server or the user has for defaults.
+fn settings(target: &Target, purpose: Purpose) -> Vec<(&'static str, String)> {
+    let lease_ms = target.lease.as_millis();
+    let seconds = |part: u128| (lease_ms / part / 1000).max(1).to_string();
+    let mut settings = vec![
+        ("search_path", "muster".to_owned()),
+        ("default_transaction_isolation", "read committed".to_owned()),
+        // The server, too, notices within two leases that whoever held this session is gone.
+        ("tcp_keepalives_idle", seconds(1)),
+        ("tcp_keepalives_interval", seconds(3)),
+        ("tcp_keepalives_count", "3".to_owned()),
+        ("tcp_user_timeout", lease_ms.to_string()),
+        // Compiling a query costs more than any of ours.
+        ("jit", "off".to_owned()),
+        ("lock_timeout", "0".to_owned()),
+    ];
+    match purpose {
+        Purpose::Read => settings.push(("statement_timeout", READ_LIMIT_MS.to_string())),
+        Purpose::Write | Purpose::Point => settings.extend([
+            // A statement that is cancelled while it waits for a standby counts as done, though the standby lacks it.
+            ("statement_timeout", "0".to_owned()),
+            // Rows are found by their keys, and a plan made while a table was empty must not say otherwise.
+            ("enable_seqscan", "off".to_owned()),
+            ("plan_cache_mode", "force_generic_plan".to_owned()),
+            // Whoever stalls in the middle of a commit does not hold the fence for long.
+            ("idle_in_transaction_session_timeout", (2 * lease_ms).to_string()),
+        ]),
+    }
+    settings
+}
+
+/// A commit that was acknowledged is durable, whatever the server's default is; more than that is left as it is.
+const CHECKS: &str = "SELECT current_setting('server_version'), current_setting('server_version_num'), \
+     current_setting('fsync'), current_setting('full_page_writes'), \
+     set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') \
+     THEN 'on' ELSE current_setting('synchronous_commit') END, false)";
+
+const VERSION_MIN: u32 = 130_000;
+
+/// Nobody waits longer than this for a list.
+const READ_LIMIT_MS: u32 = 60_000;

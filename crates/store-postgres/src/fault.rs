@@ -1,0 +1,75 @@
+//! What PostgreSQL said, in words that say what to do.
+
+use muster_store::StoreError;
+use muster_tables::Fault;
+use std::error::Error as _;
+use tokio_postgres::{
+    Error,
+    error::{DbError, SqlState},
+};
+
+/// Puts an error in the words that all stores share.
+pub(crate) fn fault(error: &Error) -> Fault {
+    match error.as_db_error() {
+        Some(said) if is_fence(said) => StoreError::Superseded.into(),
+        _ => Fault::Database(cause(error)),
+    }
+}
+
+/// What went wrong, without the words that every error begins with.
+pub(crate) fn cause(error: &Error) -> String {
+    match (error.as_db_error(), error.source()) {
+        (Some(said), _) => database_said(said),
+        (None, Some(source)) => format!("{error}: {source}"),
+        (None, None) if error.is_closed() => "the connection to the database was lost".to_owned(),
+        (None, None) => error.to_string(),
+    }
+}
+
+/// Whether a newer term stood in the way.
+fn is_fence(said: &DbError) -> bool {
+    *said.code() == SqlState::CHECK_VIOLATION && said.constraint() == Some("fence_held")
+}
+
+fn database_said(said: &DbError) -> String {
+    let mut text = format!("PostgreSQL: {} (SQLSTATE {})", said.message(), said.code().code());
+    for more in [said.detail(), said.hint()].into_iter().flatten() {
+        text.push_str("; ");
+        text.push_str(more);
+    }
+    if let Some(what) = remedy(said.code()) {
+        text.push_str("; ");
+        text.push_str(what);
+    }
+    text
+}
+
+/// What whoever reads the message can do about it.
+fn remedy(code: &SqlState) -> Option<&'static str> {
+    REMEDIES.iter().find(|(of, _)| of == code).map(|(_, what)| *what)
+}
+
+const REMEDIES: &[(SqlState, &str)] = &[
+    (SqlState::DISK_FULL, "free space on the database's disk; muster goes on by itself then"),
+    (SqlState::OUT_OF_MEMORY, "give the database more memory; muster tries again by itself"),
+    (SqlState::TOO_MANY_CONNECTIONS, "raise max_connections of the database, or end other sessions"),
+    (SqlState::ADMIN_SHUTDOWN, "muster tries again by itself"),
+    (SqlState::CRASH_SHUTDOWN, "muster tries again by itself"),
+    (SqlState::CANNOT_CONNECT_NOW, "muster tries again by itself"),
+    (SqlState::INVALID_PASSWORD, "check the user and the password of the address, or PGPASSWORD"),
+    (
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+        "check the user of the address, and pg_hba.conf of the database",
+    ),
+    (SqlState::INVALID_CATALOG_NAME, "create the database first: createdb NAME"),
+    (
+        SqlState::INSUFFICIENT_PRIVILEGE,
+        "all servers must use one user, who may create a schema: GRANT CREATE ON DATABASE … TO …",
+    ),
+    (
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        "this is a standby; name the primary too: postgres://…@host1,host2/…",
+    ),
+    (SqlState::UNDEFINED_TABLE, "somebody altered the schema muster"),
+    (SqlState::UNDEFINED_COLUMN, "somebody altered the schema muster"),
+];

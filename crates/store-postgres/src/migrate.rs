@@ -1,0 +1,129 @@
+//! Bringing the tables to the version this binary knows.
+
+use crate::session::Session;
+use muster_store::StoreError;
+use muster_tables::Fault;
+use tokio_postgres::Row;
+
+/// Applies what is missing, all of it or nothing. Any number of servers may do so at once.
+pub(crate) fn migrate(session: &Session) -> Result<(), Fault> {
+    // Whoever finds nothing to do needs no lock and no right to create anything.
+    if check(&read(session)?)? {
+        return Ok(());
+    }
+    let outcome = session.ask(session.client().batch_execute(BEGIN)).and_then(|()| apply(session));
+    let end = if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    let ended = session.ask(session.client().batch_execute(end));
+    outcome.and(ended)
+}
+
+/// What there is.
+struct Found {
+    has_schema: bool,
+    /// `None`: no version of ours made these tables.
+    version: Option<Version>,
+    /// How many tables there are in our schema.
+    tables: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Version {
+    version: u32,
+    /// The oldest binary that can work with these tables.
+    oldest_binary: u32,
+}
+
+fn apply(session: &Session) -> Result<(), Fault> {
+    // Others may have been quicker: look again under the lock.
+    let found = read(session)?;
+    if check(&found)? {
+        return Ok(());
+    }
+    let run = |sql: &str| session.ask(session.client().batch_execute(sql));
+    if !found.has_schema {
+        run("CREATE SCHEMA muster")?;
+    }
+    if found.version.is_none() {
+        run(VERSION_TABLE)?;
+    }
+    let version = found.version.map_or(0, |found| found.version);
+    for migration in MIGRATIONS.iter().skip(version as usize) {
+        run(migration.sql)?;
+    }
+    let oldest = MIGRATIONS.last().map_or(0, |last| last.oldest_binary);
+    run(&format!(
+        "UPDATE schema_version SET version = {KNOWN}, oldest_binary = {oldest}, migrated_at = now()"
+    ))
+}
+
+/// Whether there is nothing to do; refuses what is not ours, or too new.
+fn check(found: &Found) -> Result<bool, Fault> {
+    match found.version {
+        Some(Version { oldest_binary, version }) if oldest_binary > KNOWN => {
+            Err(StoreError::TooNew { found: version, known: KNOWN }.into())
+        }
+        // Newer, but made so that this binary can work with it: servers are upgraded one after the other.
+        Some(Version { version, .. }) => Ok(version >= KNOWN),
+        None if found.tables > 0 => Err(Fault::Database(
+            "the schema muster of this database holds the tables of another program; choose another database"
+                .into(),
+        )),
+        None => Ok(false),
+    }
+}
+
+fn read(session: &Session) -> Result<Found, Fault> {
+    let row = session.ask(session.client().query_one(FOUND, &[]))?;
+    let fault = |error| session.fault(&error);
+    let has_version: bool = row.try_get(1).map_err(fault)?;
+    let version = if has_version {
+        let row = session.ask(session.client().query_opt(VERSION, &[]))?;
+        row.map(|row| read_version(session, &row)).transpose()?
+    } else {
+        None
+    };
+    Ok(Found { has_schema: row.try_get(0).map_err(fault)?, version, tables: row.try_get(2).map_err(fault)? })
+}
+
+fn read_version(session: &Session, row: &Row) -> Result<Version, Fault> {
+    let number = |column: usize| {
+        let value: i64 = row.try_get(column).map_err(|error| session.fault(&error))?;
+        u32::try_from(value).map_err(|_| Fault::corrupt(format!("schema_version: {value}")))
+    };
+    Ok(Version { version: number(0)?, oldest_binary: number(1)? })
+}
+
+/// One step from a version to the next.
+struct Migration {
+    sql: &'static str,
+    /// The oldest binary that can work with what this leaves, by the version it knows. A step that only adds what older
+    /// binaries need not know repeats the number of the step before it, so that servers can be upgraded one by one.
+    oldest_binary: u32,
+}
+
+/// Version n is made by the nth.
+const MIGRATIONS: &[Migration] = &[
+    Migration { sql: include_str!("../migrations/0001_tables.sql"), oldest_binary: 1 },
+    Migration { sql: include_str!("../migrations/0002_sessions.sql"), oldest_binary: 2 },
+    Migration { sql: include_str!("../migrations/0003_pool.sql"), oldest_binary: 3 },
+    Migration { sql: include_str!("../migrations/0004_schedules.sql"), oldest_binary: 4 },
+    Migration { sql: include_str!("../migrations/0005_leadership.sql"), oldest_binary: 5 },
+];
+
+const KNOWN: u32 = MIGRATIONS.len() as u32;
+
+/// The lock is this program's alone, and goes with the transaction. Whoever waits for it sees what its holder did.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '60s'; \
+     SELECT pg_advisory_xact_lock(hashtext('muster'), hashtext('migrate'))";
+
+const FOUND: &str = "SELECT to_regnamespace('muster') IS NOT NULL, to_regclass('muster.schema_version') IS NOT NULL, \
+     (SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('muster') AND relkind IN ('r', 'p', 'v'))";
+
+const VERSION: &str = "SELECT version, oldest_binary FROM muster.schema_version";
+
+const VERSION_TABLE: &str = "CREATE TABLE muster.schema_version (
+         version       BIGINT NOT NULL,
+         oldest_binary BIGINT NOT NULL,
+         migrated_at   TIMESTAMPTZ NOT NULL
+     );
+     INSERT INTO muster.schema_version (version, oldest_binary, migrated_at) VALUES (0, 0, now())";

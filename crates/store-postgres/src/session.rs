@@ -1,0 +1,170 @@
+//! One connection, driven by whoever uses it.
+
+use crate::{
+    connect::{Stream, open},
+    fault,
+    statement::dollars,
+    target::Target,
+};
+use muster_store::StoreError;
+use muster_tables::Fault;
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    future::{Future, poll_fn},
+    pin::pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::{AsyncMessage, Client, Connection, Error, Socket, Statement};
+
+/// One connection to the database.
+///
+/// It has no thread of its own: the thread that asks also reads and writes the socket while it waits for the answer, so
+/// nothing is handed from thread to thread on the way of a commit. It must not be used on a thread that runs async code.
+pub(crate) struct Session {
+    client: Client,
+    /// `None`: it is over.
+    connection: RefCell<Option<Connection<Socket, Stream>>>,
+    /// Why it is over, if that is known.
+    end: RefCell<Option<String>>,
+    /// Prepared statements by their texts, as these came from our own code.
+    statements: RefCell<HashMap<Box<str>, Statement>>,
+    /// What messages call the server.
+    place: String,
+    /// Taken when this is dropped.
+    runtime: Option<Runtime>,
+}
+
+/// What a session is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Commits.
+    Write,
+    /// Point reads, and who leads.
+    Point,
+    /// Lists, and reading everything.
+    Read,
+}
+
+impl Session {
+    /// Connects to the first server that takes writes.
+    pub(crate) fn open(target: &Target, purpose: Purpose) -> Result<Self, StoreError> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| StoreError::Backend(format!("cannot wait for the network: {error}")))?;
+        let (client, connection, place) = runtime.block_on(open(target))?;
+        let session = Self {
+            client,
+            connection: RefCell::new(Some(connection)),
+            end: RefCell::default(),
+            statements: RefCell::default(),
+            place,
+            runtime: Some(runtime),
+        };
+        crate::connect::prepare(&session, target, purpose)?;
+        Ok(session)
+    }
+
+    /// Asks, and waits for the answer.
+    pub(crate) fn ask<T>(&self, request: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
+        self.drive(request).map_err(|error| self.fault(&error))
+    }
+
+    /// Asks, and waits for the answer, but not for ever. What was not answered in time leaves the session over.
+    pub(crate) fn ask_within<T>(
+        &self,
+        limit: Duration,
+        request: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Fault> {
+        let answer = self.drive(async { tokio::time::timeout(limit, request).await });
+        answer.unwrap_or_else(|_| {
+            *self.connection.borrow_mut() = None;
+            let what = format!("no answer within {} ms", limit.as_millis());
+            Err(Fault::Database(format!("{}: {what}; muster tries again by itself", self.place)))
+        })
+    }
+
+    /// Whether the server, as far as is known, still listens.
+    pub(crate) fn is_open(&self) -> bool {
+        // Lets the runtime look at the socket once.
+        self.drive(tokio::task::yield_now());
+        self.connection.borrow().is_some()
+    }
+
+    /// The connection, for requests to be asked.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// A statement, prepared on its first use. It is written with `?1`, `?2`, ….
+    pub(crate) fn statement(&self, sql: &str) -> Result<Statement, Fault> {
+        if let Some(statement) = self.statements.borrow().get(sql) {
+            return Ok(statement.clone());
+        }
+        let text = dollars(sql);
+        let statement = self.ask(self.client.prepare(&text))?;
+        self.statements.borrow_mut().insert(sql.into(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Puts an error in the words that all stores share.
+    pub(crate) fn fault(&self, error: &Error) -> Fault {
+        match (fault::fault(error), self.end.borrow().as_ref()) {
+            (Fault::Database(_), Some(end)) if error.is_closed() => {
+                Fault::Database(format!("{}: {end}", self.place))
+            }
+            (Fault::Database(what), _) => Fault::Database(format!("{}: {what}", self.place)),
+            (other, _) => other,
+        }
+    }
+
+    /// Waits for a future, and moves what goes over the wire meanwhile.
+    fn drive<T>(&self, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        let runtime = self.runtime.as_ref().expect("it is there until this is dropped");
+        runtime.block_on(poll_fn(|context| {
+            // First the requests are made, all that can be, so that they leave together; then they are sent.
+            if let Poll::Ready(answer) = future.as_mut().poll(context) {
+                self.move_messages(context);
+                return Poll::Ready(answer);
+            }
+            self.move_messages(context);
+            future.as_mut().poll(context)
+        }))
+    }
+
+    fn move_messages(&self, context: &mut Context<'_>) {
+        let mut connection = self.connection.borrow_mut();
+        while let Some(open) = connection.as_mut() {
+            match open.poll_message(context) {
+                Poll::Pending => return,
+                Poll::Ready(Some(Ok(AsyncMessage::Notice(notice)))) => {
+                    tracing::debug!(
+                        server = self.place,
+                        notice = notice.message(),
+                        "the database gave a notice"
+                    );
+                }
+                Poll::Ready(Some(Ok(_))) => {}
+                Poll::Ready(Some(Err(error))) => {
+                    *self.end.borrow_mut() = Some(fault::cause(&error));
+                    *connection = None;
+                }
+                Poll::Ready(None) => *connection = None,
+            }
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Waiting is not allowed everywhere; and there is nothing to wait for.
+        if let Some(runtime) = self.runtime.take() {
+            self.connection.get_mut().take();
+            runtime.shutdown_background();
+        }
+    }
+}

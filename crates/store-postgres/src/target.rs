@@ -1,0 +1,213 @@
+//! Where the database is: reading its address.
+
+use crate::{
+    fault::cause,
+    tls::{self, Trust},
+};
+use muster_store::StoreError;
+use percent_encoding::percent_decode_str;
+use std::{path::PathBuf, str::FromStr, time::Duration};
+use tokio_postgres::{
+    Config,
+    config::{Host, SslMode, TargetSessionAttrs},
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// The servers that may have the database, and how to reach them.
+pub(crate) struct Target {
+    /// In the order to try them.
+    pub(crate) servers: Vec<Server>,
+    /// How to encrypt, where that is asked for.
+    pub(crate) tls: MakeRustlsConnect,
+    /// How long one server may take until it can be talked to.
+    pub(crate) connect_limit: Duration,
+    /// How long a leader may be silent.
+    pub(crate) lease: Duration,
+}
+
+/// One server that may have the database.
+pub(crate) struct Server {
+    /// What messages call it: host and port, and nothing secret.
+    pub(crate) place: String,
+    /// How to reach it.
+    pub(crate) config: Config,
+}
+
+impl Target {
+    /// Reads an address of the form that libpq takes.
+    ///
+    /// `password` is for an address without one. No message repeats the address: it may hold a password.
+    pub(crate) fn parse(url: &str, password: Option<&str>, lease: Duration) -> Result<Self, StoreError> {
+        let address = Address::read(url)?;
+        let connect_limit = lease.max(CONNECT_LIMIT_MIN);
+        let server = |host: &str| {
+            let text = [address.before_hosts, host, address.path, &address.parameters].concat();
+            let mut config = Config::from_str(&text).map_err(|error| refused(&cause(&error)))?;
+            if let (None, Some(password)) = (config.get_password(), password) {
+                config.password(password);
+            }
+            if config.get_connect_timeout().is_none() {
+                config.connect_timeout(connect_limit);
+            }
+            config.ssl_mode(address.mode).target_session_attrs(TargetSessionAttrs::ReadWrite);
+            // What lost its way is noticed within two leases, also while nothing is asked.
+            config.tcp_user_timeout(lease).keepalives_idle(lease.max(SECOND));
+            config.keepalives_interval((lease / 3).max(SECOND)).keepalives_retries(3);
+            config.application_name("muster");
+            Server::new(config)
+        };
+        // A host name holds no comma, and a path to a socket must have it written as %2C.
+        let servers = address.hosts.split(',').map(server).collect::<Result<_, _>>()?;
+        let tls = MakeRustlsConnect::new(tls::client(&address.trust)?);
+        Ok(Self { servers, tls, connect_limit, lease })
+    }
+}
+
+impl Server {
+    fn new(mut config: Config) -> Result<Self, StoreError> {
+        let host = match (config.get_hosts(), config.get_hostaddrs()) {
+            ([Host::Tcp(name)], _) => name.clone(),
+            ([Host::Unix(path)], _) => path.display().to_string(),
+            ([], [address]) => address.to_string(),
+            _ => return Err(refused("it must name one host, or several with a comma between")),
+        };
+        if matches!(config.get_hosts(), [Host::Unix(_)]) {
+            // A socket of this machine is not encrypted, whatever is asked for; libpq sees it so too.
+            config.ssl_mode(SslMode::Disable);
+        }
+        let place = format!("{host}:{}", config.get_ports().first().copied().unwrap_or(5432));
+        Ok(Self { place, config })
+    }
+}
+
+/// An address in pieces.
+struct Address<'a> {
+    /// The scheme, the user and the password.
+    before_hosts: &'a str,
+    hosts: &'a str,
+    /// The name of the database.
+    path: &'a str,
+    /// What the client library knows, with the question mark before it.
+    parameters: String,
+    mode: SslMode,
+    trust: Trust,
+}
+
+impl<'a> Address<'a> {
+    fn read(url: &'a str) -> Result<Self, StoreError> {
+        let scheme = ["postgres://", "postgresql://"].into_iter().find(|scheme| url.starts_with(scheme));
+        let scheme = scheme.ok_or_else(|| refused("it must begin with postgres://"))?;
+        let (before_hosts, rest) = url.split_at(url.find('@').map_or(scheme.len(), |at| at + 1));
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (hosts, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (mut mode, mut trust, mut others) = ("prefer".to_owned(), Trust::default(), Vec::new());
+        for parameter in query.split('&').filter(|text| !text.is_empty()) {
+            let (name, value) =
+                parameter.split_once('=').ok_or_else(|| refused("one of its parameters has no value"))?;
+            let decoded = || percent_decode_str(value).decode_utf8_lossy().into_owned();
+            match name {
+                "sslmode" => mode = decoded(),
+                "sslrootcert" => trust.roots = Some(PathBuf::from(decoded())),
+                "sslcert" => trust.certificate = Some(PathBuf::from(decoded())),
+                "sslkey" => trust.key = Some(PathBuf::from(decoded())),
+                _ => others.push(parameter),
+            }
+        }
+        let mode = read_mode(&mode, &mut trust)?;
+        let parameters = format!("?{}", others.join("&"));
+        Ok(Self { before_hosts, hosts, path, parameters, mode, trust })
+    }
+}
+
+/// Reads `sslmode` with the meaning it has for libpq.
+fn read_mode(word: &str, trust: &mut Trust) -> Result<SslMode, StoreError> {
+    (trust.checks_chain, trust.checks_name) = match word {
+        // Whoever names an authority means it.
+        "require" => (trust.roots.is_some(), false),
+        "verify-ca" => (true, false),
+        "verify-full" => (true, true),
+        _ => (false, false),
+    };
+    match word {
+        "disable" => Ok(SslMode::Disable),
+        "allow" | "prefer" => Ok(SslMode::Prefer),
+        "require" | "verify-ca" | "verify-full" => Ok(SslMode::Require),
+        _ => Err(refused(&format!(
+            "sslmode is {word:?}; it must be disable, prefer, require, verify-ca or verify-full"
+        ))),
+    }
+}
+
+/// The error for an address that cannot be used.
+pub(crate) fn refused(why: &str) -> StoreError {
+    StoreError::Backend(format!(
+        "the address of the database makes no sense: {why}; expected postgres://user:password@host/database"
+    ))
+}
+
+/// The least that a server gets to take a connection: logging in takes a while where much is going on.
+const CONNECT_LIMIT_MIN: Duration = Duration::from_secs(2);
+
+/// The shortest that the kernel counts in.
+const SECOND: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(url: &str) -> Result<Target, String> {
+        Target::parse(url, Some("from outside"), Duration::from_secs(3)).map_err(|error| error.to_string())
+    }
+
+    fn places(url: &str) -> Vec<String> {
+        parse(url).unwrap().servers.into_iter().map(|server| server.place).collect()
+    }
+
+    #[test]
+    fn every_host_is_tried_by_itself() {
+        assert_eq!(places("postgres://u:p@h1,h2:6000,[::1]:7/db"), ["h1:5432", "h2:6000", "::1:7"]);
+        assert_eq!(places("postgresql://u@h1/db?target_session_attrs=any&sslmode=disable"), ["h1:5432"]);
+        assert_eq!(places("postgres:///db?host=/run/pg&port=6000"), ["/run/pg:6000"]);
+        assert_eq!(places("postgres://u@%2Frun%2Fpg/db"), ["/run/pg:5432"]);
+    }
+
+    #[test]
+    fn only_a_server_that_takes_writes_will_do() {
+        for server in parse("postgres://u@h1,h2/db?target_session_attrs=any").unwrap().servers {
+            assert_eq!(server.config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        }
+    }
+
+    #[test]
+    fn the_password_comes_from_the_address_or_from_outside() {
+        let password = |url| parse(url).unwrap().servers[0].config.get_password().map(<[u8]>::to_vec);
+        assert_eq!(password("postgres://u:p%2F%3F@h/db").as_deref(), Some(b"p/?".as_slice()));
+        assert_eq!(password("postgres://u@h/db").as_deref(), Some(b"from outside".as_slice()));
+    }
+
+    #[test]
+    fn sockets_are_not_encrypted_and_other_hosts_as_asked_for() {
+        let mode = |url: &str| parse(url).unwrap().servers[0].config.get_ssl_mode();
+        assert_eq!(mode("postgres://u@%2Frun%2Fpg/db?sslmode=require"), SslMode::Disable);
+        assert_eq!(mode("postgres://u@h/db"), SslMode::Prefer);
+        assert_eq!(mode("postgres://u@h/db?sslmode=verify-ca"), SslMode::Require);
+        assert_eq!(mode("postgres://u@h/db?sslmode=disable"), SslMode::Disable);
+    }
+
+    #[test]
+    fn a_wrong_address_is_explained_without_repeating_its_password() {
+        for (url, why) in [
+            ("mysql://u:geheim@h/db", "must begin with postgres://"),
+            ("postgres://u:geheim@h/db?sslmode=sometimes", "sslmode is \"sometimes\""),
+            ("postgres://u:geheim@h/db?speed=high", "unknown option `speed`"),
+            ("postgres://u:geheim@h:port/db", "port"),
+            ("postgres://u:geheim@/db", "must name one host"),
+            ("postgres://u:geheim@h/db?fast", "has no value"),
+            ("postgres://u:geheim@h/db?sslmode=verify-full&sslrootcert=/nowhere.crt", "/nowhere.crt"),
+            ("postgres://u:geheim@h/db?sslmode=require&sslkey=/nowhere.key", "sslcert"),
+        ] {
+            let error = parse(url).err().expect("it is refused");
+            assert!(error.contains(why) && !error.contains("geheim"), "{error}");
+        }
+    }
+}

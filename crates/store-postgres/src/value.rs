@@ -1,0 +1,140 @@
+//! Values on their way to PostgreSQL and back.
+
+use crate::{
+    column::Column,
+    text::{original, stored},
+};
+use bytes::BytesMut;
+use muster_tables::{Cells, Fault, Value};
+use std::{cell::OnceCell, error::Error};
+use tokio_postgres::{
+    Row,
+    types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
+};
+
+/// A parameter of a statement.
+#[derive(Debug)]
+pub(crate) struct Parameter<'a>(pub(crate) Value<'a>);
+
+impl ToSql for Parameter<'_> {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match (self.0, ty) {
+            (Value::Null, _) => return Ok(IsNull::Yes),
+            (Value::Integer(number), &Type::INT8) => out.extend_from_slice(&number.to_be_bytes()),
+            (Value::Integer(number), &Type::INT4) => {
+                out.extend_from_slice(&i32::try_from(number)?.to_be_bytes())
+            }
+            (Value::Text(text), &Type::TEXT) => out.extend_from_slice(stored(text).as_bytes()),
+            (Value::Blob(bytes), &Type::BYTEA) => out.extend_from_slice(bytes),
+            (value, ty) => return Err(format!("{value:?} where PostgreSQL expects {ty}").into()),
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// A parameter that outlives the call it came with.
+#[derive(Debug)]
+pub(crate) enum Argument {
+    /// A column of many rows.
+    Column(Column),
+    Null,
+    Integer(i64),
+    Text(Box<str>),
+    Blob(Box<[u8]>),
+}
+
+impl From<Value<'_>> for Argument {
+    fn from(value: Value<'_>) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Integer(number) => Self::Integer(number),
+            Value::Text(text) => Self::Text(text.into()),
+            Value::Blob(bytes) => Self::Blob(bytes.into()),
+        }
+    }
+}
+
+impl ToSql for Argument {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            Self::Column(column) => column.to_sql(ty, out),
+            Self::Null => Ok(IsNull::Yes),
+            Self::Integer(number) => Parameter(Value::Integer(*number)).to_sql(ty, out),
+            Self::Text(text) => Parameter(Value::Text(text)).to_sql(ty, out),
+            Self::Blob(bytes) => Parameter(Value::Blob(bytes)).to_sql(ty, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// A row that was read.
+pub(crate) struct PgCells<'a> {
+    row: &'a Row,
+    /// Texts that are stored in another form than they have.
+    originals: OnceCell<Box<[OnceCell<Box<str>>]>>,
+}
+
+impl<'a> PgCells<'a> {
+    pub(crate) fn new(row: &'a Row) -> Self {
+        Self { row, originals: OnceCell::new() }
+    }
+
+    /// The original of a text that is stored in another form.
+    fn keep(&self, column: usize, text: Box<str>) -> &str {
+        let places = self.originals.get_or_init(|| (0..self.row.len()).map(|_| OnceCell::new()).collect());
+        places[column].get_or_init(|| text)
+    }
+}
+
+impl Cells for PgCells<'_> {
+    fn cell(&self, column: usize) -> Result<Value<'_>, Fault> {
+        let cell: Cell<'_> = self.row.try_get(column).map_err(|error| crate::fault::fault(&error))?;
+        let Value::Text(text) = cell.0 else {
+            return Ok(cell.0);
+        };
+        match original(text) {
+            Some(std::borrow::Cow::Borrowed(text)) => Ok(Value::Text(text)),
+            Some(std::borrow::Cow::Owned(text)) => Ok(Value::Text(self.keep(column, text.into()))),
+            None => Err(Fault::corrupt(format!("{}: {text:?}", self.column_name(column)))),
+        }
+    }
+
+    fn column_name(&self, column: usize) -> &str {
+        self.row.columns().get(column).map_or("?", |column| column.name())
+    }
+}
+
+/// What stands in a column, as stored.
+struct Cell<'a>(Value<'a>);
+
+impl<'a> FromSql<'a> for Cell<'a> {
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        let value = match *ty {
+            Type::INT8 => Value::Integer(i64::from_be_bytes(raw.try_into()?)),
+            Type::INT4 => Value::Integer(i32::from_be_bytes(raw.try_into()?).into()),
+            Type::TEXT => Value::Text(std::str::from_utf8(raw)?),
+            Type::BYTEA => Value::Blob(raw),
+            _ => return Err(format!("a column of type {ty}").into()),
+        };
+        Ok(Self(value))
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(Value::Null))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
