@@ -17,16 +17,13 @@ CREATE TABLE leader (
 INSERT INTO leader (id, epoch, renewals, renewed_at) VALUES (1, 0, 0, now());
 
 -- What every commit passes, in its own transaction: it sets `held` to whether its epoch is this one, and one that is
--- older breaks the constraint. writer_pid and writer_start are of the session that may commit, now_ms is the latest
--- moment that any commit spoke of.
+-- older breaks the constraint. `commits` counts them, `now_ms` is the latest moment that any of them spoke of.
 CREATE TABLE fence (
-    id           BIGINT PRIMARY KEY CHECK (id = 1),
-    epoch        BIGINT NOT NULL,
-    commits      BIGINT NOT NULL,
-    now_ms       BIGINT NOT NULL,
-    held         BOOLEAN NOT NULL CONSTRAINT fence_held CHECK (held),
-    writer_pid   INTEGER,
-    writer_start TIMESTAMPTZ
+    id      BIGINT PRIMARY KEY CHECK (id = 1),
+    epoch   BIGINT NOT NULL,
+    commits BIGINT NOT NULL,
+    now_ms  BIGINT NOT NULL,
+    held    BOOLEAN NOT NULL CONSTRAINT fence_held CHECK (held)
 ) WITH (fillfactor = 10);
 
 INSERT INTO fence (id, epoch, commits, now_ms, held) VALUES (1, 0, 0, 0, true);

@@ -94,7 +94,7 @@ mod tests {
         column
     }
 
-    fn same(column: &Column, other: &(dyn ToSql + Sync), ty: &Type) -> bool {
+    fn same(column: &Column, other: &impl ToSql, ty: &Type) -> bool {
         let (mut mine, mut theirs) = (BytesMut::new(), BytesMut::new());
         column.to_sql(ty, &mut mine).unwrap();
         other.to_sql(ty, &mut theirs).unwrap();

@@ -7,6 +7,7 @@ use crate::{
 };
 use muster_store::StoreError;
 use muster_tables::Fault;
+use std::sync::atomic::Ordering;
 use tokio_postgres::{Client, Connection, Row, Socket, tls::MakeTlsConnect};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -18,9 +19,15 @@ pub(crate) async fn open(
     target: &Target,
 ) -> Result<(Client, Connection<Socket, Stream>, String), StoreError> {
     let mut refusals = Vec::new();
-    for server in &target.servers {
+    let count = target.servers.len();
+    let first = target.last.load(Ordering::Relaxed);
+    for number in (first..first + count).map(|number| number % count) {
+        let server = &target.servers[number];
         match open_one(target, server).await {
-            Ok((client, connection)) => return Ok((client, connection, server.place.clone())),
+            Ok((client, connection)) => {
+                target.last.store(number, Ordering::Relaxed);
+                return Ok((client, connection, server.place.clone()));
+            }
             Err(why) => refusals.push(format!("{}: {why}", server.place)),
         }
     }
@@ -41,7 +48,7 @@ pub(crate) fn prepare(session: &Session, target: &Target, purpose: Purpose) -> R
     let columns: Vec<String> =
         settings.iter().map(|(name, value)| format!("set_config('{name}', '{value}', false)")).collect();
     let sql = format!("{CHECKS}, {}", columns.join(", "));
-    let row = session.ask_within(target.connect_limit, session.client().query_one(&sql, &[]))?;
+    let row = session.ask(session.client().query_one(&sql, &[]))?;
     check(&row)
 }
 
@@ -84,11 +91,13 @@ fn settings(target: &Target, purpose: Purpose) -> Vec<(&'static str, String)> {
     ];
     match purpose {
         Purpose::Read => settings.push(("statement_timeout", READ_LIMIT_MS.to_string())),
-        Purpose::Write | Purpose::Point => settings.extend([
+        Purpose::Write | Purpose::Lead | Purpose::Lookup => settings.extend([
             // A statement that is cancelled while it waits for a standby counts as done, though the standby lacks it.
             ("statement_timeout", "0".to_owned()),
             // Rows are found by their keys, and a plan made while a table was empty must not say otherwise.
             ("enable_seqscan", "off".to_owned()),
+            ("enable_hashjoin", "off".to_owned()),
+            ("enable_mergejoin", "off".to_owned()),
             ("plan_cache_mode", "force_generic_plan".to_owned()),
             // Whoever stalls in the middle of a commit does not hold the fence for long.
             ("idle_in_transaction_session_timeout", (2 * lease_ms).to_string()),
@@ -106,4 +115,4 @@ const CHECKS: &str = "SELECT current_setting('server_version'), current_setting(
 const VERSION_MIN: u32 = 130_000;
 
 /// Nobody waits longer than this for a list.
-const READ_LIMIT_MS: u32 = 60_000;
+const READ_LIMIT_MS: u32 = 55_000;

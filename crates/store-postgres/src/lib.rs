@@ -1,15 +1,28 @@
 //! The shared store: a PostgreSQL database that several servers use, one of which leads.
+//!
+//! The tables stand in the schema `muster`, under the names and with the columns that the embedded store has
+//! (`migrations/` is the schema); what is read from them and written into them is `muster_tables`' to say. Here is what
+//! PostgreSQL needs besides: finding the server that takes writes, encryption, a whole batch in one round trip, and a
+//! fence that every commit passes in its own transaction, so that nothing of an older term is kept (S18).
 
 mod column;
 mod connect;
+mod election;
 mod fault;
+mod lookup;
 mod migrate;
 mod pipeline;
+mod reader;
 mod session;
 mod sink;
 mod statement;
+mod store;
+mod takeover;
 mod target;
 mod text;
 mod tls;
 mod transaction;
 mod value;
+mod writer;
+
+pub use store::{PostgresOptions, PostgresStore};

@@ -4,7 +4,7 @@ use crate::value::Argument;
 use std::{
     future::{Future, poll_fn},
     pin::Pin,
-    task::Poll,
+    task::{Context, Poll},
 };
 use tokio_postgres::{Client, Error, Statement};
 
@@ -14,49 +14,53 @@ pub(crate) struct Step {
     pub(crate) parameters: Vec<Argument>,
 }
 
-impl Step {
-    /// A statement without parameters.
-    pub(crate) fn bare(statement: Statement) -> Self {
-        Self { statement, parameters: Vec::new() }
-    }
+/// Runs all steps.
+pub(crate) async fn run(client: &Client, steps: &[Step]) -> Result<(), Error> {
+    let requests = steps.iter().map(|step| client.execute_raw(&step.statement, &step.parameters));
+    all(requests).await.map(|_| ())
 }
 
-/// Sends all steps at once, then waits for what came of each; answers how many rows each concerned.
+/// Sends all requests at once, then waits for what comes of each.
 ///
-/// The first error is the cause: whatever follows it in a transaction fails because of it. A step that cannot even be
+/// The first error is the cause: whatever follows it in a transaction fails because of it. A request that cannot even be
 /// sent keeps those after it from being sent, a COMMIT among them.
-pub(crate) async fn run(client: &Client, steps: &[Step]) -> Result<Vec<u64>, Error> {
-    let mut replies: Vec<_> = steps
-        .iter()
-        .map(|step| Reply::Expected(Box::pin(client.execute_raw(&step.statement, &step.parameters))))
-        .collect();
-    let mut is_sent = false;
+pub(crate) async fn all<T, F>(requests: impl Iterator<Item = F>) -> Result<Vec<T>, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let mut replies: Vec<_> = requests.map(|request| Reply::Expected(Box::pin(request))).collect();
+    let (mut is_sent, mut answered) = (false, 0);
     poll_fn(|context| {
-        for number in 0..replies.len() {
-            let failed = replies[number].poll(context);
-            if failed && !is_sent {
-                replies.truncate(number + 1);
-                break;
-            }
+        if !is_sent {
+            let refused = replies.iter_mut().position(|reply| reply.is_refused(context));
+            replies.truncate(refused.map_or(replies.len(), |number| number + 1));
+            is_sent = true;
         }
-        is_sent = true;
-        if replies.iter().all(Reply::is_there) { Poll::Ready(()) } else { Poll::Pending }
+        // Answers come in the order of the questions.
+        while let Some(reply) = replies.get_mut(answered) {
+            reply.is_refused(context);
+            if !reply.is_there() {
+                return Poll::Pending;
+            }
+            answered += 1;
+        }
+        Poll::Ready(())
     })
     .await;
     replies.into_iter().map(Reply::into_result).collect()
 }
 
-/// What comes of a step.
-enum Reply<F> {
+/// What comes of a request.
+enum Reply<T, F> {
     Expected(Pin<Box<F>>),
-    There(Result<u64, Error>),
+    There(Result<T, Error>),
 }
 
-impl<F: Future<Output = Result<u64, Error>>> Reply<F> {
+impl<T, F: Future<Output = Result<T, Error>>> Reply<T, F> {
     /// Sends what was not sent, and looks for the answer; answers whether that is an error.
-    fn poll(&mut self, context: &mut std::task::Context<'_>) -> bool {
-        if let Self::Expected(future) = self
-            && let Poll::Ready(result) = future.as_mut().poll(context)
+    fn is_refused(&mut self, context: &mut Context<'_>) -> bool {
+        if let Self::Expected(request) = self
+            && let Poll::Ready(result) = request.as_mut().poll(context)
         {
             *self = Self::There(result);
         }
@@ -67,7 +71,7 @@ impl<F: Future<Output = Result<u64, Error>>> Reply<F> {
         matches!(self, Self::There(_))
     }
 
-    fn into_result(self) -> Result<u64, Error> {
+    fn into_result(self) -> Result<T, Error> {
         match self {
             Self::There(result) => result,
             Self::Expected(_) => unreachable!("all answers were waited for"),

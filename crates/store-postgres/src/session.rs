@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::{AsyncMessage, Client, Connection, Error, Socket, Statement};
+use tokio_postgres::{AsyncMessage, Client, Connection, Error, Socket, Statement, error::SqlState};
 
 /// One connection to the database.
 ///
@@ -33,6 +33,8 @@ pub(crate) struct Session {
     statements: RefCell<HashMap<Box<str>, Statement>>,
     /// What messages call the server.
     place: String,
+    /// How long an answer may take.
+    limit: Duration,
     /// Taken when this is dropped.
     runtime: Option<Runtime>,
 }
@@ -42,8 +44,10 @@ pub(crate) struct Session {
 pub(crate) enum Purpose {
     /// Commits.
     Write,
-    /// Point reads, and who leads.
-    Point,
+    /// Who leads: an answer that is late is worth nothing.
+    Lead,
+    /// Point reads.
+    Lookup,
     /// Lists, and reading everything.
     Read,
 }
@@ -62,29 +66,27 @@ impl Session {
             end: RefCell::default(),
             statements: RefCell::default(),
             place,
+            limit: limit(target, purpose),
             runtime: Some(runtime),
         };
         crate::connect::prepare(&session, target, purpose)?;
         Ok(session)
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks, and waits for the answer, but not for ever. What was not answered in time leaves the session over.
     pub(crate) fn ask<T>(&self, request: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
-        self.drive(request).map_err(|error| self.fault(&error))
+        self.wait(request)?.map_err(|error| self.fault(&error))
     }
 
-    /// Asks, and waits for the answer, but not for ever. What was not answered in time leaves the session over.
-    pub(crate) fn ask_within<T>(
+    /// Asks for what somebody else may hold; `None`: they held it for longer than `lock_timeout`.
+    pub(crate) fn ask_for<T>(
         &self,
-        limit: Duration,
         request: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Fault> {
-        let answer = self.drive(async { tokio::time::timeout(limit, request).await });
-        answer.unwrap_or_else(|_| {
-            *self.connection.borrow_mut() = None;
-            let what = format!("no answer within {} ms", limit.as_millis());
-            Err(Fault::Database(format!("{}: {what}; muster tries again by itself", self.place)))
-        })
+    ) -> Result<Option<T>, Fault> {
+        match self.wait(request)? {
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Ok(None),
+            answer => answer.map(Some).map_err(|error| self.fault(&error)),
+        }
     }
 
     /// Whether the server, as far as is known, still listens.
@@ -119,6 +121,17 @@ impl Session {
             (Fault::Database(what), _) => Fault::Database(format!("{}: {what}", self.place)),
             (other, _) => other,
         }
+    }
+
+    fn wait<T>(&self, request: impl Future<Output = Result<T, Error>>) -> Result<Result<T, Error>, Fault> {
+        self.drive(async { tokio::time::timeout(self.limit, request).await }).map_err(|_| {
+            *self.connection.borrow_mut() = None;
+            let limit = self.limit.as_millis();
+            Fault::Database(format!(
+                "{}: no answer within {limit} ms; muster tries again by itself",
+                self.place
+            ))
+        })
     }
 
     /// Waits for a future, and moves what goes over the wire meanwhile.
@@ -159,6 +172,13 @@ impl Session {
     }
 }
 
+fn limit(target: &Target, purpose: Purpose) -> Duration {
+    match purpose {
+        Purpose::Lead => (target.lease * 2 / 3).max(LEAD_LIMIT_MIN),
+        Purpose::Write | Purpose::Lookup | Purpose::Read => ANSWER_LIMIT.max(target.lease * 2),
+    }
+}
+
 impl Drop for Session {
     fn drop(&mut self) {
         // Waiting is not allowed everywhere; and there is nothing to wait for.
@@ -168,3 +188,9 @@ impl Drop for Session {
         }
     }
 }
+
+/// Beyond what the slowest disk needs. Nothing waits longer: a server that hangs, or a standby that is waited for, must
+/// be told of in the log.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+const LEAD_LIMIT_MIN: Duration = Duration::from_millis(500);

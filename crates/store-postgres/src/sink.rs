@@ -2,72 +2,34 @@
 
 use crate::{column::Column, pipeline::Step, session::Session, statement, value::Argument};
 use muster_tables::{Fault, Put, Row, Sink, Value};
-use std::collections::HashMap;
+use std::{collections::HashMap, mem};
 use tokio_postgres::Statement;
 
-/// The statements that put rows into tables, and what they are made of.
+/// The statements that put rows into tables, prepared when first needed.
+#[derive(Default)]
 pub(crate) struct Puts {
-    /// The type of each column by table and name.
-    types: HashMap<(String, String), String>,
-    /// By the address of what they do.
+    /// By the address of what they are for: there is one of each, and it stays.
     statements: HashMap<usize, Statement>,
 }
 
 impl Puts {
-    /// Looks up which columns there are.
-    pub(crate) fn new(session: &Session) -> Result<Self, Fault> {
-        let rows = session.ask(session.client().query(COLUMNS, &[]))?;
-        let text = |row: &tokio_postgres::Row, column: usize| {
-            row.try_get::<_, String>(column).map_err(|error| session.fault(&error))
-        };
-        let types = rows
-            .iter()
-            .map(|row| Ok(((text(row, 0)?, text(row, 1)?), text(row, 2)?)))
-            .collect::<Result<_, Fault>>()?;
-        Ok(Self { types, statements: HashMap::new() })
-    }
-
-    fn statement(&mut self, session: &Session, put: &'static Put) -> Result<Statement, Fault> {
+    fn of(&mut self, put: &'static Put, session: &Session) -> Result<Statement, Fault> {
         let address = std::ptr::from_ref(put).addr();
         if let Some(statement) = self.statements.get(&address) {
             return Ok(statement.clone());
         }
-        let types = put
-            .columns
-            .iter()
-            .map(|column| self.type_of(put.table, column))
-            .collect::<Result<Vec<_>, _>>()?;
-        let statement = session.statement(&statement::put(put, &types))?;
+        let statement = session.statement(&statement::put(put))?;
         self.statements.insert(address, statement.clone());
         Ok(statement)
     }
-
-    fn type_of(&self, table: &str, column: &str) -> Result<&str, Fault> {
-        self.types.get(&(table.to_owned(), column.to_owned())).map(String::as_str).ok_or_else(|| {
-            Fault::Database(format!(
-                "table {table} has no column {column}: somebody altered the schema muster"
-            ))
-        })
-    }
 }
 
-/// Gathers what a batch writes. Nothing is sent, but for a statement that is used for the first time.
+/// Gathers what a batch writes. Nothing is sent, but for statements to be prepared.
 pub(crate) struct Gathering<'a> {
-    session: &'a Session,
-    puts: &'a mut Puts,
-    steps: Vec<Step>,
-}
-
-impl<'a> Gathering<'a> {
-    /// Begins with the steps that come first.
-    pub(crate) fn new(session: &'a Session, puts: &'a mut Puts, steps: Vec<Step>) -> Self {
-        Self { session, puts, steps }
-    }
-
-    /// All steps in their order.
-    pub(crate) fn into_steps(self) -> Vec<Step> {
-        self.steps
-    }
+    pub(crate) session: &'a Session,
+    pub(crate) puts: &'a mut Puts,
+    /// What was gathered, in its order.
+    pub(crate) steps: Vec<Step>,
 }
 
 impl Sink for Gathering<'_> {
@@ -80,23 +42,19 @@ impl Sink for Gathering<'_> {
         if rows == 0 {
             return Ok(());
         }
-        let statement = self.puts.statement(self.session, put)?;
+        let statement = self.puts.of(put, self.session)?;
         let mut table = Table::new(put);
-        for row in 0..rows {
-            fill(row, &mut table)?;
-            table.end_row(put)?;
-            if table.is_large() || row + 1 == rows {
-                let parameters = std::mem::replace(&mut table, Table::new(put)).into_arguments();
+        for n in 0..rows {
+            fill(n, &mut table)?;
+            debug_assert_eq!(table.next, put.columns.len(), "values for {}", put.table);
+            table.next = 0;
+            table.rows += 1;
+            if table.is_full() || n + 1 == rows {
+                let columns = mem::replace(&mut table, Table::new(put)).columns;
+                let parameters = columns.into_iter().map(Argument::Column).collect();
                 self.steps.push(Step { statement: statement.clone(), parameters });
             }
         }
-        Ok(())
-    }
-
-    fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<(), Fault> {
-        let statement = self.session.statement(sql)?;
-        let parameters = params.iter().map(|value| Argument::from(*value)).collect();
-        self.steps.push(Step { statement, parameters });
         Ok(())
     }
 }
@@ -114,20 +72,8 @@ impl Table {
         Self { columns: put.columns.iter().map(|_| Column::default()).collect(), rows: 0, next: 0 }
     }
 
-    fn end_row(&mut self, put: &Put) -> Result<(), Fault> {
-        if std::mem::take(&mut self.next) != self.columns.len() {
-            return Err(Fault::corrupt(format!("{}: a row without all its columns", put.table)));
-        }
-        self.rows += 1;
-        Ok(())
-    }
-
-    fn is_large(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.rows >= ROWS_MAX || self.columns.iter().map(Column::size).sum::<usize>() >= BYTES_MAX
-    }
-
-    fn into_arguments(self) -> Vec<Argument> {
-        self.columns.into_iter().map(Argument::Column).collect()
     }
 }
 
@@ -143,7 +89,3 @@ impl Row for Table {
 /// What one statement carries: PostgreSQL takes no message of a gigabyte, and holds all of one in memory.
 const ROWS_MAX: usize = 16_384;
 const BYTES_MAX: usize = 8 << 20;
-
-const COLUMNS: &str = "SELECT c.relname::text, a.attname::text, format_type(a.atttypid, NULL) FROM pg_attribute a \
-     JOIN pg_class c ON c.oid = a.attrelid \
-     WHERE c.relnamespace = 'muster'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped";

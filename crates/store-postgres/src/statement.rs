@@ -1,7 +1,6 @@
 //! Statements as PostgreSQL wants them.
 
-use muster_tables::{Put, Update};
-use std::fmt::Write as _;
+use muster_tables::{Column, Kind, LookupKind, Put, Update};
 
 /// Writes `$1` for `?1`, but not within quotes.
 pub(crate) fn dollars(sql: &str) -> String {
@@ -13,29 +12,68 @@ pub(crate) fn dollars(sql: &str) -> String {
     text
 }
 
-/// The statement that puts any number of rows into a table, each column of them an array; `types` are the columns'.
-pub(crate) fn put(put: &Put, types: &[&str]) -> String {
-    let mut sql = format!("INSERT INTO {} ({}) SELECT * FROM UNNEST(", put.table, put.columns.join(", "));
-    for (number, of) in types.iter().enumerate() {
-        let comma = if number == 0 { "" } else { ", " };
-        write!(sql, "{comma}CAST(${} AS {of}[])", number + 1).expect("a string takes every text");
+/// The statement that puts any number of rows, each column of them an array.
+pub(crate) fn put(put: &Put) -> String {
+    let Put { table, columns, key, update } = put;
+    let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+    let (list, rows) = (names.join(", "), unnest(columns));
+    let insert = format!("INSERT INTO {table} ({list}) SELECT * FROM {rows}");
+    let conflict = format!("ON CONFLICT ({}) DO", key.join(", "));
+    let others = || names.iter().filter(|name| !key.contains(name));
+    match update {
+        Update::Never => insert,
+        Update::Whole | Update::Named if others().next().is_none() => format!("{insert} {conflict} NOTHING"),
+        Update::Whole | Update::Named => {
+            let set: Vec<String> = others().map(|name| format!("{name} = excluded.{name}")).collect();
+            format!("{insert} {conflict} UPDATE SET {}", set.join(", "))
+        }
+        Update::Set(set) => format!("{insert} {conflict} UPDATE SET {set}"),
+        Update::Raise => {
+            let set: Vec<String> = others().map(|name| format!("{name} = new.{name}")).collect();
+            let smaller =
+                others().map(|name| format!("({table}.{name} IS NULL OR {table}.{name} < new.{name})"));
+            let same = names.iter().filter(|name| key.contains(name)).map(|name| same(table, name));
+            let conditions: Vec<String> = same.chain(smaller).collect();
+            let (set, conditions) = (set.join(", "), conditions.join(" AND "));
+            format!("UPDATE {table} SET {set} FROM {rows} AS new ({list}) WHERE {conditions}")
+        }
+        Update::Gone => {
+            let conditions: Vec<String> = names.iter().map(|name| same(table, name)).collect();
+            format!("DELETE FROM {table} USING {rows} AS new ({list}) WHERE {}", conditions.join(" AND "))
+        }
     }
-    sql.push(')');
-    if put.update != Update::Never {
-        sql.push_str(&on_conflict(put));
-    }
-    sql
 }
 
-fn on_conflict(put: &Put) -> String {
-    let key = put.key.join(", ");
-    let others = put.columns.iter().filter(|column| !put.key.contains(column));
-    let set: Vec<String> = others.map(|column| format!("{column} = EXCLUDED.{column}")).collect();
-    if set.is_empty() {
-        format!(" ON CONFLICT ({key}) DO NOTHING")
-    } else {
-        format!(" ON CONFLICT ({key}) DO UPDATE SET {}", set.join(", "))
-    }
+/// The query for any number of keys of a kind, each column of them an array.
+pub(crate) fn lookup(kind: &LookupKind) -> String {
+    let mut conditions = vec![match kind.key {
+        // An index can be asked for all elements of one array.
+        [column] => format!("{} = ANY({})", column.name, array(column, 1)),
+        columns => {
+            let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+            format!("({}) IN (SELECT * FROM {})", names.join(", "), unnest(columns))
+        }
+    }];
+    conditions.extend(kind.condition.map(str::to_owned));
+    format!("SELECT {} FROM {} WHERE {}", kind.columns, kind.table, conditions.join(" AND "))
+}
+
+fn same(table: &str, name: &str) -> String {
+    format!("{table}.{name} = new.{name}")
+}
+
+fn unnest(columns: &[Column]) -> String {
+    let arrays: Vec<String> = columns.iter().zip(1..).map(|(column, n)| array(column, n)).collect();
+    format!("UNNEST({})", arrays.join(", "))
+}
+
+fn array(column: &Column, n: usize) -> String {
+    let of = match column.kind {
+        Kind::Integer => "bigint",
+        Kind::Text => "text",
+        Kind::Blob => "bytea",
+    };
+    format!("CAST(${n} AS {of}[])")
 }
 
 #[cfg(test)]
@@ -51,14 +89,29 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_added_or_replaced() {
-        let mut rows = Put { table: "t", columns: &["a", "b"], key: &["a"], update: Update::Whole };
-        let insert = "INSERT INTO t (a, b) SELECT * FROM UNNEST(CAST($1 AS bigint[]), CAST($2 AS text[]))";
-        let types = ["bigint", "text"];
-        assert_eq!(put(&rows, &types), format!("{insert} ON CONFLICT (a) DO UPDATE SET b = EXCLUDED.b"));
-        rows.update = Update::Never;
-        assert_eq!(put(&rows, &types), insert);
-        (rows.update, rows.key) = (Update::Named, &["a", "b"]);
-        assert_eq!(put(&rows, &types), format!("{insert} ON CONFLICT (a, b) DO NOTHING"));
+    fn each_way_has_its_statement() {
+        const COLUMNS: &[Column] =
+            &[Column { name: "id", kind: Kind::Text }, Column { name: "at", kind: Kind::Integer }];
+        let statement = |update| put(&Put { table: "t", columns: COLUMNS, key: &["id"], update });
+        let rows = "UNNEST(CAST($1 AS text[]), CAST($2 AS bigint[]))";
+        let insert = format!("INSERT INTO t (id, at) SELECT * FROM {rows}");
+        assert_eq!(statement(Update::Never), insert);
+        let replace = format!("{insert} ON CONFLICT (id) DO UPDATE SET at = excluded.at");
+        assert_eq!((statement(Update::Whole), statement(Update::Named)), (replace.clone(), replace));
+        assert_eq!(
+            statement(Update::Set("at = 1")),
+            format!("{insert} ON CONFLICT (id) DO UPDATE SET at = 1")
+        );
+        let raise = "WHERE t.id = new.id AND (t.at IS NULL OR t.at < new.at)";
+        assert_eq!(
+            statement(Update::Raise),
+            format!("UPDATE t SET at = new.at FROM {rows} AS new (id, at) {raise}")
+        );
+        assert_eq!(
+            statement(Update::Gone),
+            format!("DELETE FROM t USING {rows} AS new (id, at) WHERE t.id = new.id AND t.at = new.at")
+        );
+        let all = Put { table: "t", columns: COLUMNS, key: &["id", "at"], update: Update::Whole };
+        assert_eq!(put(&all), format!("{insert} ON CONFLICT (id, at) DO NOTHING"));
     }
 }

@@ -6,7 +6,7 @@ use crate::{
 };
 use muster_store::StoreError;
 use percent_encoding::percent_decode_str;
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{path::PathBuf, str::FromStr, sync::atomic::AtomicUsize, time::Duration};
 use tokio_postgres::{
     Config,
     config::{Host, SslMode, TargetSessionAttrs},
@@ -17,6 +17,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 pub(crate) struct Target {
     /// In the order to try them.
     pub(crate) servers: Vec<Server>,
+    /// The one that took the last connection; it is tried first, for others may take long to refuse.
+    pub(crate) last: AtomicUsize,
     /// How to encrypt, where that is asked for.
     pub(crate) tls: MakeRustlsConnect,
     /// How long one server may take until it can be talked to.
@@ -59,7 +61,7 @@ impl Target {
         // A host name holds no comma, and a path to a socket must have it written as %2C.
         let servers = address.hosts.split(',').map(server).collect::<Result<_, _>>()?;
         let tls = MakeRustlsConnect::new(tls::client(&address.trust)?);
-        Ok(Self { servers, tls, connect_limit, lease })
+        Ok(Self { servers, last: AtomicUsize::new(0), tls, connect_limit, lease })
     }
 }
 

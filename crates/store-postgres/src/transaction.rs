@@ -1,21 +1,22 @@
 //! Statements one after the other in one transaction.
 
 use crate::{
+    pipeline::all,
     session::Session,
     value::{Parameter, PgCells},
 };
-use futures_util::{StreamExt, future::join};
-use muster_tables::{Cells, Fault, Sql, Value};
-use std::{cell::Cell, pin::Pin};
+use futures_util::{StreamExt, TryStreamExt, future::join};
+use muster_tables::{Fault, Sql, Take, Value};
+use std::{cell::Cell, future::Future, pin::Pin, slice::Chunks};
 use tokio_postgres::{Error, Row, RowStream, Statement};
 
-/// A transaction. All it reads is one state, if it was begun so.
+/// A transaction; what begins it goes along with its first statement.
 pub(crate) struct Transaction<'a> {
     session: &'a Session,
-    /// What begins it, until the first statement has taken it along.
+    /// What begins it, until that was sent.
     begin: Cell<Option<&'static str>>,
-    /// Whether rows are being read: PostgreSQL answers one question after the other.
-    is_reading: Cell<bool>,
+    /// PostgreSQL answers one question after the other.
+    is_asked: Cell<bool>,
 }
 
 impl<'a> Transaction<'a> {
@@ -25,13 +26,13 @@ impl<'a> Transaction<'a> {
         begin: &'static str,
         act: impl FnOnce(&dyn Sql) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let transaction = Self { session, begin: Cell::new(Some(begin)), is_reading: Cell::new(false) };
+        let transaction = Self { session, begin: Cell::new(Some(begin)), is_asked: Cell::new(false) };
         let answer = act(&transaction);
         let was_begun = transaction.begin.get().is_none();
         match answer {
             Ok(answer) if was_begun => session.ask(session.client().batch_execute("COMMIT")).map(|()| answer),
             Err(fault) if was_begun && session.is_open() => {
-                // If this fails too, the session ends, and the transaction with it.
+                // If this fails, the session is over, and the transaction with it.
                 let _ = session.ask(session.client().batch_execute("ROLLBACK"));
                 Err(fault)
             }
@@ -39,11 +40,18 @@ impl<'a> Transaction<'a> {
         }
     }
 
+    /// The transaction that a session is in.
+    pub(crate) fn begun(session: &'a Session) -> Self {
+        Self { session, begin: Cell::new(None), is_asked: Cell::new(false) }
+    }
+
+    fn statement(&self, sql: &str) -> Result<Statement, Fault> {
+        debug_assert!(!self.is_asked.get(), "asked while an answer is being read: {sql}");
+        self.session.statement(sql)
+    }
+
     /// Asks; the first time, together with what begins the transaction.
     fn ask<T>(&self, request: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
-        if self.is_reading.get() {
-            return Err(Fault::Database("a question amidst the rows of another".to_owned()));
-        }
         match self.begin.take() {
             None => self.session.ask(request),
             Some(begin) => self.session.ask(async {
@@ -53,11 +61,8 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    fn read(
-        &self,
-        rows: RowStream,
-        take: &mut dyn FnMut(&dyn Cells) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+    /// Hands over the rows of an answer, some at a time.
+    fn read(&self, rows: RowStream, take: &mut Take<'_>) -> Result<(), Fault> {
         let mut rows = Box::pin(rows);
         let mut some = Vec::with_capacity(ROWS_AT_ONCE);
         loop {
@@ -71,34 +76,32 @@ impl<'a> Transaction<'a> {
 }
 
 impl Sql for Transaction<'_> {
-    fn each(
-        &self,
-        sql: &str,
-        params: &[Value<'_>],
-        take: &mut dyn FnMut(&dyn Cells) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+    fn each(&self, sql: &str, params: &[Value<'_>], take: &mut Take<'_>) -> Result<(), Fault> {
         let statement = self.statement(sql)?;
         let params = params.iter().map(|value| Parameter(*value));
         let rows = self.ask(self.session.client().query_raw(&statement, params))?;
-        self.is_reading.set(true);
-        let outcome = self.read(rows, take);
-        self.is_reading.set(false);
-        outcome
+        self.is_asked.set(true);
+        let answer = self.read(rows, take);
+        self.is_asked.set(false);
+        answer
+    }
+
+    fn each_for(&self, sql: &str, sets: Chunks<'_, Value<'_>>, take: &mut Take<'_>) -> Result<(), Fault> {
+        let (client, statement) = (self.session.client(), &self.statement(sql)?);
+        let requests = sets.map(|params| async move {
+            let params = params.iter().map(|value| Parameter(*value));
+            client.query_raw(statement, params).await?.try_collect::<Vec<Row>>().await
+        });
+        for answer in self.ask(all(requests))? {
+            answer.iter().try_for_each(|row| take(&PgCells::new(row)))?;
+        }
+        Ok(())
     }
 
     fn execute(&self, sql: &str, params: &[Value<'_>]) -> Result<u64, Fault> {
         let statement = self.statement(sql)?;
         let params = params.iter().map(|value| Parameter(*value));
         self.ask(self.session.client().execute_raw(&statement, params))
-    }
-}
-
-impl Transaction<'_> {
-    fn statement(&self, sql: &str) -> Result<Statement, Fault> {
-        if self.is_reading.get() {
-            return Err(Fault::Database("a question amidst the rows of another".to_owned()));
-        }
-        self.session.statement(sql)
     }
 }
 

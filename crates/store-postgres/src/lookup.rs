@@ -1,0 +1,78 @@
+//! Point reads of what memory has forgotten.
+
+use crate::{
+    column::Column,
+    pipeline::all,
+    session::{Purpose, Session},
+    statement,
+    target::Target,
+    value::PgCells,
+};
+use futures_util::TryStreamExt;
+use muster_model::{Facts, Key};
+use muster_store::{Lookup, StoreError};
+use muster_tables::{Fault, LookupKind, LookupPlan};
+use std::collections::HashMap;
+use tokio_postgres::{Row, Statement};
+
+/// A connection for the driver alone.
+pub(crate) struct PostgresLookup {
+    session: Session,
+    /// By the address of the kind they are for: there is one of each, and it stays.
+    statements: HashMap<usize, Statement>,
+}
+
+impl PostgresLookup {
+    pub(crate) fn open(target: &Target) -> Result<Self, StoreError> {
+        Ok(Self { session: Session::open(target, Purpose::Lookup)?, statements: HashMap::new() })
+    }
+
+    /// Asks for all kinds in one round trip.
+    fn try_facts(&mut self, keys: &[Key]) -> Result<Facts, Fault> {
+        let mut asked = Vec::new();
+        for plan in muster_tables::plan(keys) {
+            asked.push((plan.kind, self.statement(plan.kind)?, columns(&plan)?));
+        }
+        let client = self.session.client();
+        let requests = asked.iter().map(|(_, statement, columns)| async move {
+            client.query_raw(statement, columns).await?.try_collect::<Vec<Row>>().await
+        });
+        let answers = self.session.ask(all(requests))?;
+        let mut facts = Facts::default();
+        for ((kind, ..), rows) in asked.iter().zip(&answers) {
+            rows.iter().try_for_each(|row| kind.read(&PgCells::new(row), &mut facts))?;
+        }
+        Ok(facts)
+    }
+
+    fn statement(&mut self, kind: &'static LookupKind) -> Result<Statement, Fault> {
+        let address = std::ptr::from_ref(kind).addr();
+        if let Some(statement) = self.statements.get(&address) {
+            return Ok(statement.clone());
+        }
+        let statement = self.session.statement(&statement::lookup(kind))?;
+        self.statements.insert(address, statement.clone());
+        Ok(statement)
+    }
+}
+
+impl Lookup for PostgresLookup {
+    fn facts(&mut self, keys: &[Key]) -> Result<Facts, StoreError> {
+        if keys.is_empty() {
+            return Ok(Facts::default());
+        }
+        self.try_facts(keys).map_err(StoreError::from)
+    }
+}
+
+/// What the key columns of a kind must hold.
+fn columns(plan: &LookupPlan<'_>) -> Result<Vec<Column>, Fault> {
+    let mut columns: Vec<Column> = plan.kind.key.iter().map(|_| Column::default()).collect();
+    for key in &plan.keys {
+        plan.kind.values(key, &mut |values| {
+            columns.iter_mut().zip(values).for_each(|(column, value)| column.push(*value));
+            Ok(())
+        })?;
+    }
+    Ok(columns)
+}

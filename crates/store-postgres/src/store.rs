@@ -1,0 +1,88 @@
+//! The store itself: opening it, and its handles.
+
+use crate::{
+    election::PostgresElection,
+    migrate::migrate,
+    reader::Pool,
+    session::{Purpose, Session},
+    takeover::{Claim, take_over},
+    target::Target,
+};
+use muster_store::{Election, Reader, Store, StoreError, Term};
+use muster_tables::{Fault, TableReader};
+use std::{env, sync::Arc, time::Duration};
+
+/// A PostgreSQL database that several servers share.
+///
+/// All its handles wait for the database on the thread that calls them; none may be called where async code runs.
+pub struct PostgresStore {
+    target: Arc<Target>,
+    reader: Arc<TableReader<Pool>>,
+    election: Arc<PostgresElection>,
+}
+
+/// What the address of a database leaves open.
+#[derive(Clone, Debug)]
+pub struct PostgresOptions {
+    /// How long a leader may be silent. Connections that lost their way are noticed within twice as long.
+    pub lease: Duration,
+    /// For an address without one; `None`: what `PGPASSWORD` says.
+    pub password: Option<String>,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self { lease: Duration::from_secs(3), password: None }
+    }
+}
+
+impl PostgresStore {
+    /// Connects, sees whether the database keeps what it is told, and brings its tables to the version this binary knows.
+    ///
+    /// The address has the form that libpq takes: `postgres://user:password@host1,host2/database?sslmode=verify-full`.
+    /// Of several hosts the one that takes writes is used. `sslmode`, `sslrootcert`, `sslcert` and `sslkey` mean what they
+    /// mean there.
+    ///
+    /// # Errors
+    /// When the database cannot be reached, is not safe to use, or holds what this binary does not know.
+    pub fn open(url: &str, options: &PostgresOptions) -> Result<Self, StoreError> {
+        let password = options.password.clone().or_else(|| env::var("PGPASSWORD").ok());
+        let target = Arc::new(Target::parse(url, password.as_deref(), options.lease)?);
+        migrate(&Session::open(&target, Purpose::Write)?)?;
+        Ok(Self {
+            reader: Arc::new(TableReader::new(Pool::new(Arc::clone(&target)))),
+            election: Arc::new(PostgresElection::new(Arc::clone(&target))),
+            target,
+        })
+    }
+
+    /// A secret that all servers know alike: the candidate, if none has this name yet.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn secret(&self, name: &str, candidate: &str) -> Result<String, StoreError> {
+        let session = Session::open(&self.target, Purpose::Lookup)?;
+        let add = "INSERT INTO server_secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
+        let read = "SELECT value FROM server_secrets WHERE name = $1";
+        session.ask(session.client().execute(add, &[&name, &candidate]))?;
+        let row = session.ask(session.client().query_one(read, &[&name]))?;
+        Ok(row.try_get(0).map_err(|error| Fault::from(session.fault(&error)))?)
+    }
+}
+
+impl Store for PostgresStore {
+    fn begin_term(&self) -> Result<Term, StoreError> {
+        let claim = Claim { seen: None, candidate: None, epoch_seen: 0 };
+        take_over(&self.target, &claim)?.ok_or_else(|| {
+            StoreError::Backend("another server is just taking the lead; try again in a moment".to_owned())
+        })
+    }
+
+    fn reader(&self) -> Arc<dyn Reader> {
+        Arc::<TableReader<Pool>>::clone(&self.reader)
+    }
+
+    fn election(&self) -> Option<Arc<dyn Election>> {
+        Some(Arc::<PostgresElection>::clone(&self.election))
+    }
+}

@@ -1,0 +1,32 @@
+//! What every store must do, and what every store that several servers share must do (S18).
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
+use muster_pg_harness::Cluster;
+use muster_store::{
+    Store,
+    conformance::{Fixture, all, shared},
+};
+use muster_store_postgres::{PostgresOptions, PostgresStore};
+
+struct Database(String);
+
+impl Fixture for Database {
+    fn open(&mut self) -> Box<dyn Store> {
+        Box::new(PostgresStore::open(&self.0, &PostgresOptions::default()).unwrap())
+    }
+}
+
+fn fresh() -> Box<dyn Fixture> {
+    Box::new(Database(Cluster::shared().fresh_database()))
+}
+
+#[test]
+fn it_conforms() {
+    all(&fresh);
+}
+
+/// S18
+#[test]
+fn it_is_shared_as_it_must_be() {
+    shared(&fresh);
+}
