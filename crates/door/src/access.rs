@@ -51,7 +51,7 @@ fn finish_headers(headers: &mut HeaderMap, id: HeaderValue) {
 }
 
 /// Methods are free text; as a label that would let callers fill our memory.
-fn method_name(method: &Method) -> &'static str {
+pub(crate) fn method_name(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",
         "HEAD" => "HEAD",

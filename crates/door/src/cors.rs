@@ -1,5 +1,6 @@
 //! Tells browsers that the pages of listed origins may call us (I7).
 
+use crate::{EPOCH, REQUEST_ID};
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use std::time::Duration;
 use tower_http::cors::CorsLayer;
@@ -18,7 +19,7 @@ pub(crate) fn layer(origins: &[String]) -> Option<CorsLayer> {
         .allow_headers(
             [header::AUTHORIZATION, header::CONTENT_TYPE].into_iter().chain(OWN_HEADERS).collect::<Vec<_>>(),
         )
-        .expose_headers([header::RETRY_AFTER, HeaderName::from_static("x-request-id")])
+        .expose_headers([header::RETRY_AFTER, EPOCH, REQUEST_ID])
         .max_age(Duration::from_mins(10));
     Some(cors)
 }
@@ -27,6 +28,6 @@ const OWN_HEADERS: [HeaderName; 5] = [
     HeaderName::from_static("apikey"),
     HeaderName::from_static("idempotency-key"),
     HeaderName::from_static("last-event-id"),
-    HeaderName::from_static("x-request-id"),
+    REQUEST_ID,
     HeaderName::from_static("x-worker-token"),
 ];

@@ -87,6 +87,12 @@ impl Door {
         *self.closing.borrow()
     }
 
+    /// Turns true with [`Self::close`].
+    #[must_use]
+    pub fn watch_closing(&self) -> watch::Receiver<bool> {
+        self.closing.subscribe()
+    }
+
     /// Waits for [`Self::close`].
     pub async fn closed(&self) {
         let _ = self.closing.subscribe().wait_for(|closing| *closing).await;

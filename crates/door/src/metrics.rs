@@ -1,5 +1,7 @@
 //! Counts what happens, for `/metrics`.
 
+use crate::access::method_name;
+use axum::http::Method;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -64,6 +66,11 @@ impl Metrics {
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         encode(&mut text, &registry).expect("writing to a string does not fail");
         text
+    }
+
+    /// Counts a request that another server answered.
+    pub fn count_forwarded(&self, method: &Method, status: u16, took: Duration) {
+        self.count_request(Counted { route: "forwarded", method: method_name(method), status, took });
     }
 
     /// Counts one request.

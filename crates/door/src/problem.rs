@@ -89,6 +89,12 @@ impl Problem {
         &self.0.detail
     }
 
+    /// Whether nothing was done because another server leads, or none.
+    #[must_use]
+    pub fn is_not_leading(&self) -> bool {
+        self.0.kind.ends_with(":not-leading")
+    }
+
     /// The path of the field that is to blame.
     #[must_use]
     pub fn field(&self) -> Option<&str> {

@@ -106,6 +106,13 @@ impl Problem {
             .retry_after(RETRY_AFTER_S)
     }
 
+    /// 503: this server does not lead, and found nobody who does. Nothing was done; another server may know more.
+    #[must_use]
+    pub fn not_leading(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "not-leading", "This server does not lead", detail)
+            .retry_after(RETRY_AFTER_S)
+    }
+
     /// 503: the request took longer than `server.request_timeout_s`.
     #[must_use]
     pub fn timed_out() -> Self {

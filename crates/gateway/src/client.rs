@@ -49,6 +49,9 @@ fn sockets() -> HttpConnector {
     sockets.set_nodelay(true);
     sockets.set_connect_timeout(Some(CONNECT_MAX));
     sockets.set_keepalive(Some(KEEP_ALIVE));
+    sockets.set_keepalive_interval(Some(KEEP_ALIVE_INTERVAL));
+    sockets.set_keepalive_retries(Some(KEEP_ALIVE_RETRIES));
+    sockets.set_tcp_user_timeout(Some(UNHEARD_MAX));
     sockets
 }
 
@@ -57,4 +60,8 @@ const IDLE_MAX: Duration = Duration::from_secs(15);
 const IDLE_CONNECTIONS_MAX: usize = 1024;
 const CONNECT_MAX: Duration = Duration::from_secs(2);
 /// A machine that vanished without a word is noticed, even by a stream that waits.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
+const KEEP_ALIVE_RETRIES: u32 = 3;
+/// As soon as by a stream that waits, also where something was sent and nobody said that it came.
+const UNHEARD_MAX: Duration = Duration::from_secs(11);

@@ -133,12 +133,13 @@ pub(crate) async fn status_of(answer: Response<Incoming>) -> StatusCode {
     status
 }
 
-fn request(url: &CoordinatorUrl, head: Head, body: Body) -> Request<Body> {
+/// The request as it leaves; where the head names no host it is the coordinator's own.
+pub(crate) fn request(url: &CoordinatorUrl, head: Head, body: Body) -> Request<Body> {
     let mut request = Request::new(body);
     *request.method_mut() = head.method;
     *request.uri_mut() = url.join(head.path);
     *request.headers_mut() = head.headers;
-    request.headers_mut().insert(header::HOST, url.host());
+    request.headers_mut().entry(header::HOST).or_insert_with(|| url.host());
     request
 }
 

@@ -98,7 +98,7 @@ pub(crate) fn may_repeat(head: &Head) -> bool {
 }
 
 /// Where the coordinator looks at `Idempotency-Key`.
-const RECOGNISED: [&str; 3] = ["/jobs", "/jobs/batch", "/api/runs"];
+const RECOGNISED: [&str; 4] = ["/jobs", "/jobs/batch", "/api/runs", "/api/schedules"];
 
 #[cfg(test)]
 mod tests {
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_key_counts_where_it_is_recognised() {
         let post = |path| repeats(Method::POST, path, &[("idempotency-key", "k")]);
-        for path in ["/jobs", "/jobs/batch", "/api/runs"] {
+        for path in RECOGNISED {
             assert!(post(path), "{path}");
         }
         for path in ["/jobs/poll", "/jobs/work", "/auth/refresh", "/api-keys", "/jobs/", "/workers/register"]

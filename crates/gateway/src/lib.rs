@@ -6,6 +6,8 @@
 //!
 //! [`Limiter`] is its rate limiter; [`limited`] puts one before the routes of a server that may have no gateway before it.
 //!
+//! [`Forwarder`] is for servers that share a store: whichever of them a request reaches, the one that leads answers it.
+//!
 //! A gateway holds no state that matters and no secret: it can be killed at any time, and several can stand side by side.
 
 mod admission;
@@ -16,6 +18,7 @@ mod coordinator;
 mod coordinators;
 mod deliver;
 mod follow;
+mod forward;
 mod gateway;
 mod generations;
 mod head;
@@ -34,6 +37,7 @@ mod tokens;
 
 pub use client::TlsError;
 pub use coordinator::{CoordinatorUrl, UrlError};
+pub use forward::{ForwardSettings, Forwarder, forwarded};
 pub use gateway::{Gateway, GatewayError, Settings};
 pub use limit::{limit, limited};
 pub use rates::{Limiter, Rates, Wait};

@@ -46,6 +46,12 @@ pub(crate) fn broke_off() -> Problem {
     Problem::new(StatusCode::BAD_GATEWAY, "broke-off", "The coordinator broke off", detail)
 }
 
+/// 503: the leader broke off, and the request must not arrive twice.
+pub(crate) fn fate_unknown() -> Problem {
+    let detail = "the leader broke off; whether the request took effect is unknown";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "broke-off", "The leader broke off", detail).retry_after(1)
+}
+
 /// 503: there is nobody to pass a request on to.
 pub(crate) fn nobody() -> Problem {
     Problem::busy("no coordinator is ready")

@@ -1,6 +1,9 @@
 //! The headers of a request as the coordinator gets them (P16).
 
-use crate::hop;
+use crate::{
+    forward::{HOPS, PEER, PROOF},
+    hop,
+};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
 use muster_door::{Peer, REQUEST_ID};
 
@@ -25,7 +28,7 @@ pub(crate) fn outgoing(headers: &HeaderMap, peer: Option<Peer>, id: HeaderValue)
 /// What a caller could say to pass for another.
 fn is_claim(name: &HeaderName) -> bool {
     let name = name.as_str();
-    name == "forwarded" || name == "x-real-ip" || name.starts_with("x-forwarded-")
+    matches!(name, "forwarded" | "x-real-ip" | HOPS | PEER | PROOF) || name.starts_with("x-forwarded-")
 }
 
 /// A page that came from this gateway calls its own origin; the coordinator, known by another name, would take it for a
@@ -75,6 +78,9 @@ mod tests {
             ("x-forwarded-host", "evil"),
             ("forwarded", "for=10.0.0.1"),
             ("x-real-ip", "10.0.0.1"),
+            ("muster-peer", "10.0.0.1"),
+            ("muster-peer-proof", "x"),
+            ("muster-hops", "1"),
             ("x-request-id", "bad id"),
             ("host", "gateway"),
             ("expect", "100-continue"),

@@ -40,15 +40,18 @@ struct Reading {
     fault: Option<Fault>,
     tries: u32,
     moved_at: Instant,
-    slowness: Slowness,
+    /// Of the whole body, as its head tells.
+    hint: SizeHint,
+    /// None where whoever answers judges it.
+    slowness: Option<Slowness>,
 }
 
 impl Source {
     /// A body of at most `length_max` bytes; `keeps` where the request may be repeated.
     pub(crate) fn new(body: Body, length_max: u64, keeps: bool) -> Self {
         let kept = keeps.then(Vec::new);
-        let (moved_at, slowness) = (Instant::now(), Slowness::default());
         Self(Arc::new(Mutex::new(Reading {
+            hint: body.size_hint(),
             body,
             length_max,
             received: 0,
@@ -56,9 +59,16 @@ impl Source {
             is_over: false,
             fault: None,
             tries: 0,
-            moved_at,
-            slowness,
+            moved_at: Instant::now(),
+            slowness: Some(Slowness::default()),
         })))
+    }
+
+    /// A body that whoever answers judges, its length and its pace; its first pieces are kept.
+    pub(crate) fn unjudged(body: Body) -> Self {
+        let source = Self::new(body, u64::MAX, true);
+        source.lock().slowness = None;
+        source
     }
 
     /// The body for one more try, from its beginning; none if its beginning is gone.
@@ -68,9 +78,8 @@ impl Source {
             return None;
         }
         reading.tries += 1;
-        let hint = reading.body.size_hint();
         let is_empty = reading.received == 0 && reading.body.is_end_stream();
-        let try_number = reading.tries;
+        let (try_number, hint) = (reading.tries, reading.hint);
         drop(reading);
         Some(Body::new(Try { source: self.clone(), try_number, at: 0, hint, is_empty }))
     }
@@ -105,10 +114,13 @@ impl Reading {
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Fault>>> {
         while !self.is_over {
             let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) else {
-                ready!(self.slowness.poll_patience(self.received, context));
+                let Some(slowness) = &mut self.slowness else { return Poll::Pending };
+                ready!(slowness.poll_patience(self.received, context));
                 return Poll::Ready(Some(self.fail(Fault::TooSlow)));
             };
-            self.slowness.moved();
+            if let Some(slowness) = &mut self.slowness {
+                slowness.moved();
+            }
             self.moved_at = Instant::now();
             match frame {
                 None => self.is_over = true,

@@ -2,8 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod failover;
+mod forward;
+mod forward_failover;
+mod forward_proof;
 mod forwarding;
 mod limits;
+mod server;
 mod smuggling;
 mod stage;
 mod streaming;

@@ -38,7 +38,7 @@ impl Stage {
 
     /// A connection of somebody.
     pub(crate) async fn caller(&self) -> Caller {
-        Caller(TcpStream::connect(&self.address).await.unwrap())
+        Caller::of(&self.address).await
     }
 
     /// Sends bytes on a connection of their own, and nothing after; returns all that comes back.
@@ -59,6 +59,17 @@ impl Drop for Stage {
 pub(crate) struct Caller(TcpStream);
 
 impl Caller {
+    pub(crate) async fn of(address: &str) -> Self {
+        Self(TcpStream::connect(address).await.unwrap())
+    }
+
+    /// A caller with another address of this machine.
+    pub(crate) async fn from(own: &str, address: &str) -> Self {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(format!("{own}:0").parse().unwrap()).unwrap();
+        Self(socket.connect(address.parse().unwrap()).await.unwrap())
+    }
+
     pub(crate) async fn send(&mut self, text: &str) {
         self.0.write_all(text.as_bytes()).await.unwrap();
     }

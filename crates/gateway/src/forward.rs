@@ -1,0 +1,253 @@
+//! Brings what only the leader may answer to the leader (S18, S19).
+//!
+//! Several servers share a store and one of them leads. Whichever of them a request reaches, it is answered: here, or by
+//! the leader through here, piece by piece both ways. Where nobody leads a request waits a little: another server takes
+//! over within seconds.
+
+mod journey;
+mod seal;
+mod tail;
+mod way;
+
+pub(crate) use seal::{HOPS, PEER, PROOF};
+
+use crate::{
+    answer::{Stay, passed_on},
+    client::TlsError,
+    places::Places,
+};
+use axum::{
+    Router,
+    extract::{Request, State},
+    http::{HeaderName, HeaderValue, header},
+    middleware::{Next, from_fn_with_state},
+    response::{IntoResponse, Response},
+};
+use journey::{End, Journey};
+use muster_coordinator::Lead;
+use muster_door::{Door, DoorSettings, EPOCH, Metrics, Problem, REQUEST_ID, check_names, request_id};
+use seal::{Claims, Seal};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tail::Tail;
+use tokio::{sync::watch, time::Instant};
+use tracing::Instrument;
+use way::Way;
+
+/// What a server must know to pass requests on.
+#[derive(Clone)]
+pub struct ForwardSettings {
+    /// Who leads.
+    pub lead: watch::Receiver<Lead>,
+    /// Turns true when this server stops.
+    pub closing: watch::Receiver<bool>,
+    /// Names that are ours, and how much may be under way.
+    pub door: Arc<DoorSettings>,
+    /// Where requests are counted.
+    pub metrics: Arc<Metrics>,
+    /// What servers that share a store know and nobody else does: it proves to the leader who passes a request on.
+    pub key: Box<[u8]>,
+    /// How long a request waits for somebody to lead.
+    pub patience: Duration,
+}
+
+/// Passes requests on to the server that leads. Cheap to clone.
+#[derive(Clone)]
+pub struct Forwarder(Arc<Parts>);
+
+struct Parts {
+    lead: watch::Receiver<Lead>,
+    closing: watch::Receiver<bool>,
+    door: Arc<DoorSettings>,
+    metrics: Arc<Metrics>,
+    seal: Seal,
+    way: Way,
+    /// For requests that are passed on, until their answer has ended.
+    room: Places,
+    /// For those of them that wait for a leader.
+    waiting_room: Places,
+    patience: Duration,
+    /// The highest that was heard of.
+    epoch: AtomicU64,
+}
+
+/// Puts a forwarder before all routes of a router, its limits included: callers are limited where they are answered.
+pub fn forwarded(router: Router, forwarder: Forwarder) -> Router {
+    router.layer(from_fn_with_state(forwarder, forward))
+}
+
+impl ForwardSettings {
+    /// What a server behind this door needs, with what it shares with the others.
+    #[must_use]
+    pub fn of(door: &Door, key: &str) -> Self {
+        Self {
+            lead: door.coordinator.watch_lead(),
+            closing: door.watch_closing(),
+            door: Arc::clone(&door.settings),
+            metrics: Arc::clone(&door.metrics),
+            key: key.as_bytes().into(),
+            patience: PATIENCE,
+        }
+    }
+}
+
+impl Forwarder {
+    /// Puts a forwarder together.
+    ///
+    /// # Errors
+    /// When the TLS library refuses its settings.
+    pub fn new(settings: ForwardSettings) -> Result<Self, TlsError> {
+        let ForwardSettings { lead, closing, door, metrics, key, patience } = settings;
+        let requests_max = door.requests_max;
+        Ok(Self(Arc::new(Parts {
+            lead,
+            closing,
+            door,
+            metrics,
+            seal: Seal::new(&key),
+            way: Way::new()?,
+            room: Places::unshared(requests_max.saturating_mul(PASSED_ON_PER_REQUEST)),
+            waiting_room: Places::unshared(requests_max),
+            patience,
+            epoch: AtomicU64::new(0),
+        })))
+    }
+}
+
+/// Has a request answered by whoever leads, and every answer tell the leader's epoch.
+async fn forward(State(Forwarder(parts)): State<Forwarder>, mut request: Request, next: Next) -> Response {
+    let claims = parts.seal.open(&mut request);
+    let mut response = if is_own(request.uri().path()) || parts.leads() {
+        next.run(request).await
+    } else {
+        parts.answer_elsewhere(request, claims, next).await
+    };
+    if let Some(epoch) = parts.epoch() {
+        response.headers_mut().entry(EPOCH).or_insert(HeaderValue::from(epoch));
+    }
+    response
+}
+
+/// What every server answers for itself.
+fn is_own(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json" | "/docs")
+        || path.starts_with("/docs/")
+}
+
+impl Parts {
+    fn leads(&self) -> bool {
+        matches!(*self.lead.borrow(), Lead::Here { .. }) && !self.is_closing()
+    }
+
+    fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    /// The leader's epoch, or the last one's where nobody leads.
+    fn epoch(&self) -> Option<u64> {
+        let known = match *self.lead.borrow() {
+            Lead::Here { epoch } | Lead::There { epoch, .. } => epoch,
+            Lead::Nowhere => 0,
+        };
+        let epoch = self.epoch.fetch_max(known, Ordering::Relaxed).max(known);
+        (epoch > 0).then_some(epoch)
+    }
+
+    /// Follows a request that is not for this server until its answer begins. Neither its query nor any of its headers is
+    /// logged: both may carry secrets.
+    async fn answer_elsewhere(
+        self: &Arc<Self>,
+        mut request: Request,
+        claims: Claims,
+        next: Next,
+    ) -> Response {
+        let began = Instant::now();
+        let id = request_id(request.headers());
+        request.headers_mut().insert(REQUEST_ID, id.clone());
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
+        let passed = self.pass_on(request, claims, next).instrument(span.clone()).await;
+        let mut response = passed.unwrap_or_else(refusal);
+        let (status, took) = (response.status().as_u16(), began.elapsed());
+        self.metrics.count_forwarded(&method, status, took);
+        let ms = took.as_millis();
+        span.in_scope(|| match path.as_str() {
+            // Of thousands of workers, every second.
+            beat if beat.ends_with("/heartbeat") && status < 300 => {
+                tracing::debug!(%method, path, status, ms, "passed on");
+            }
+            _ => tracing::info!(%method, path, status, ms, "passed on"),
+        });
+        response.headers_mut().insert(REQUEST_ID, id);
+        response
+    }
+
+    async fn pass_on(
+        self: &Arc<Self>,
+        request: Request,
+        claims: Claims,
+        next: Next,
+    ) -> Result<Response, Problem> {
+        if claims.is_proven || claims.hops >= HOPS_MAX {
+            return Err(Problem::not_leading("this server does not lead any more, or not yet"));
+        }
+        check_names(&self.door, &request)?;
+        let place = self.room.take(0)?;
+        let (parts, body) = request.into_parts();
+        let mut journey = Journey::new(self, &parts, body)?;
+        journey.hops = claims.hops + 1;
+        match journey.travel().await? {
+            End::Here(body) => Ok(next.run(Request::from_parts(parts, body)).await),
+            End::There(answer, address) => {
+                let answer = passed_on(answer, Stay { places: vec![place], until: None })?;
+                Ok(Tail::of(answer, self, &address))
+            }
+        }
+    }
+}
+
+/// A refusal of this server's own, marked so that whoever passed the request on knows that nothing was done.
+fn refusal(problem: Problem) -> Response {
+    let is_untouched = problem.is_not_leading();
+    let mut response = problem.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if is_untouched {
+        headers.insert(NOT_LEADING, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+/// Tells a server from which a request came that nothing of it was done.
+const NOT_LEADING: HeaderName = HeaderName::from_static("muster-not-leading");
+
+/// As long as a takeover may last (S18).
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Those who wait for work and those who watch are passed on too, and cost little meanwhile.
+const PASSED_ON_PER_REQUEST: usize = 9;
+
+/// A proven hop is the last. Where keys differ, because two stores are confused, this ends the circle.
+const HOPS_MAX: u8 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S18: health, counts and documents are each server's own, and nothing else is by a detour.
+    #[test]
+    fn few_paths_are_each_servers_own() {
+        for own in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/scalar.js"] {
+            assert!(is_own(own), "{own}");
+        }
+        for other in ["/", "/jobs", "/healthz/", "/docsx", "/api/events", "/metricsx", "//docs", "/Docs"] {
+            assert!(!is_own(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The way of one request to whoever leads, through changes of leadership (S18).
+
+use super::{Parts, way::Asked};
+use crate::{
+    coordinators::{Head, SendError},
+    deliver::may_repeat,
+    hop,
+    places::Place,
+    problems,
+    source::Source,
+};
+use axum::{
+    body::Body,
+    http::{HeaderMap, Response, header, request},
+};
+use hyper::body::Incoming;
+use muster_coordinator::Lead;
+use muster_door::{Peer, Problem};
+use std::{net::IpAddr, time::Duration};
+use tokio::{sync::watch, time::Instant};
+
+/// A request on its way.
+pub(super) struct Journey<'a> {
+    parts: &'a Parts,
+    head: Head,
+    source: Source,
+    peer: Option<IpAddr>,
+    pub(super) hops: u8,
+    lead: watch::Receiver<Lead>,
+    /// Until when somebody must be found.
+    until: Instant,
+    /// Before a leader that could not be reached is tried again.
+    pause: Duration,
+    /// How often it may have arrived somewhere.
+    arrivals: u32,
+    waiting: Option<Place>,
+}
+
+/// Where it ended.
+pub(super) enum End {
+    /// At this server, which leads by now; with the body from its beginning.
+    Here(Body),
+    /// At the server with this address.
+    There(Response<Incoming>, String),
+}
+
+/// What came of one try.
+enum Try {
+    End(End),
+    /// Nothing was done, for this reason.
+    NotYet(String),
+}
+
+impl<'a> Journey<'a> {
+    pub(super) fn new(parts: &'a Parts, request: &request::Parts, body: Body) -> Result<Self, Problem> {
+        let path = request.uri.path_and_query().filter(|path| path.as_str().starts_with('/')).cloned();
+        let path = path.ok_or_else(|| Problem::bad_request("the target must be a path"))?;
+        let head = Head { method: request.method.clone(), path, headers: outgoing(&request.headers) };
+        let peer = request.extensions.get().and_then(|peer: &Peer| peer.0);
+        Ok(Self {
+            parts,
+            head,
+            source: Source::unjudged(body),
+            peer,
+            hops: 1,
+            lead: parts.lead.clone(),
+            until: Instant::now() + parts.patience,
+            pause: PAUSE_MIN,
+            arrivals: 0,
+            waiting: None,
+        })
+    }
+
+    /// Brings the request to whoever leads.
+    ///
+    /// What never left, or was turned away by a server that does not lead, is tried again until somebody is found or the
+    /// time is up. What may have arrived goes out again only if it may arrive twice.
+    pub(super) async fn travel(mut self) -> Result<End, Problem> {
+        loop {
+            let lead = self.lead.borrow_and_update().clone();
+            let why = match lead {
+                Lead::Here { .. } if !self.parts.is_closing() => return self.body().map(End::Here),
+                Lead::There { address, .. } => match self.try_at(address).await? {
+                    Try::End(end) => return Ok(end),
+                    Try::NotYet(why) => why,
+                },
+                Lead::Here { .. } | Lead::Nowhere => "no server leads at the moment".to_owned(),
+            };
+            self.wait(why).await?;
+        }
+    }
+
+    async fn try_at(&mut self, address: String) -> Result<Try, Problem> {
+        let mut head = self.head.clone();
+        self.parts.seal.close(&mut head, self.peer, self.hops);
+        let body = self.body()?;
+        let sent = tokio::select! {
+            sent = self.parts.way.ask(&address, head, body) => sent,
+            () = self.given_up(&address) => Err(SendError::BrokeOff),
+        };
+        // What a caller broke off is nobody else's to finish.
+        if self.source.fault().is_some() {
+            return Err(Problem::bad_request("the body broke off"));
+        }
+        match sent {
+            Ok(Asked::Answer(answer)) => Ok(Try::End(End::There(answer, address))),
+            Ok(Asked::NotLeading) => Ok(Try::NotYet(format!("{address} does not lead any more, or not yet"))),
+            Err(SendError::NotSent) => Ok(Try::NotYet(format!("the leader at {address} cannot be reached"))),
+            Err(SendError::BrokeOff) => self.broke_off(address),
+        }
+    }
+
+    fn broke_off(&mut self, address: String) -> Result<Try, Problem> {
+        self.arrivals += 1;
+        if self.arrivals >= ARRIVALS_MAX || !may_repeat(&self.head) {
+            return Err(problems::fate_unknown());
+        }
+        self.until = Instant::now() + self.parts.patience;
+        Ok(Try::NotYet(format!("the leader at {address} broke off")))
+    }
+
+    /// The body from its beginning. Where too much of it has left to be kept, what became of it decides what is said.
+    fn body(&self) -> Result<Body, Problem> {
+        self.source.again().ok_or_else(|| {
+            if self.arrivals > 0 {
+                problems::fate_unknown()
+            } else {
+                Problem::not_leading(
+                    "leadership changed while the body was sent; nothing was done, send it again",
+                )
+            }
+        })
+    }
+
+    /// Ends when an answer from an address is not worth waiting for any longer: this server stops, or another one leads.
+    /// What was answered before that may still arrive, so not at once.
+    async fn given_up(&self, address: &str) {
+        tokio::select! {
+            () = left(self.lead.clone(), address) => {}
+            () = closed(self.parts.closing.clone()) => {}
+        }
+        tokio::time::sleep(LAST_ANSWER_MAX).await;
+    }
+
+    /// Waits until somebody else leads, or for a while; not for ever, and not with everybody.
+    async fn wait(&mut self, why: String) -> Result<(), Problem> {
+        if self.waiting.is_none() {
+            self.waiting = Some(self.parts.waiting_room.take(0).map_err(|_| Problem::not_leading(&*why))?);
+        }
+        let now = Instant::now();
+        if now >= self.until || self.parts.is_closing() {
+            return Err(Problem::not_leading(why));
+        }
+        tokio::select! {
+            Ok(()) = self.lead.changed() => {}
+            () = closed(self.parts.closing.clone()) => {}
+            () = tokio::time::sleep_until(self.until.min(now + self.pause)) => {}
+        }
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
+        Ok(())
+    }
+}
+
+/// Ends when the server at an address does not lead any more, as far as is known here.
+pub(super) async fn left(mut lead: watch::Receiver<Lead>, from: &str) {
+    let is_elsewhere = |lead: &Lead| !matches!(lead, Lead::There { address, .. } if address == from);
+    if lead.wait_for(is_elsewhere).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Ends when this server stops.
+pub(super) async fn closed(mut closing: watch::Receiver<bool>) {
+    if closing.wait_for(|closing| *closing).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// The headers of a request as the leader gets them. Its names stay: the leader's answer must make sense to the caller,
+/// who may know this server only.
+fn outgoing(headers: &HeaderMap) -> HeaderMap {
+    let mut headers = headers.clone();
+    if headers.contains_key(header::TRANSFER_ENCODING) {
+        headers.remove(header::CONTENT_LENGTH);
+    }
+    hop::strip(&mut headers);
+    headers.remove(header::EXPECT);
+    headers
+}
+
+/// A change of leadership is heard of at once; these are for a leader that is there and not to be reached.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_millis(800);
+
+/// For answers that a leader gave before it ceased to be one.
+const LAST_ANSWER_MAX: Duration = Duration::from_secs(1);
+
+/// A request that broke off so often is not worth another try.
+const ARRIVALS_MAX: u32 = 3;

@@ -1,0 +1,70 @@
+//! The way to whichever server leads.
+
+use crate::{
+    CoordinatorUrl,
+    client::{Client, TlsError, client},
+    coordinators::{Head, SendError, request, status_of},
+};
+use axum::{
+    body::Body,
+    http::{Response, StatusCode},
+};
+use hyper::body::Incoming;
+use std::sync::OnceLock;
+
+/// Connections to other servers, used again while they are good.
+pub(super) struct Way {
+    plain: Client,
+    /// Certificates are read with the first `https` address: they cost memory, and a machine may have none.
+    secure: OnceLock<Option<Client>>,
+}
+
+/// What came of asking a server.
+pub(super) enum Asked {
+    /// Its answer.
+    Answer(Response<Incoming>),
+    /// It does not lead: nothing was done.
+    NotLeading,
+}
+
+impl Way {
+    pub(super) fn new() -> Result<Self, TlsError> {
+        Ok(Self { plain: client(false)?, secure: OnceLock::new() })
+    }
+
+    /// Asks the server at an address.
+    pub(super) async fn ask(&self, address: &str, head: Head, body: Body) -> Result<Asked, SendError> {
+        let (client, url) = self.to(address).ok_or(SendError::NotSent)?;
+        match client.request(request(&url, head, body)).await {
+            Ok(answer) if is_not_leading(&answer) => {
+                status_of(answer).await;
+                Ok(Asked::NotLeading)
+            }
+            Ok(answer) => Ok(Asked::Answer(answer)),
+            Err(error) if error.is_connect() => {
+                tracing::warn!(leader = address, %error, "the leader cannot be reached");
+                Err(SendError::NotSent)
+            }
+            Err(error) => {
+                tracing::warn!(leader = address, %error, "the leader broke off");
+                Err(SendError::BrokeOff)
+            }
+        }
+    }
+
+    fn to(&self, address: &str) -> Option<(&Client, CoordinatorUrl)> {
+        let url = address.parse::<CoordinatorUrl>();
+        let url = url.inspect_err(|error| tracing::error!(%error, "the leader cannot be called")).ok()?;
+        let client =
+            if url.is_https() { self.secure.get_or_init(secure_client).as_ref()? } else { &self.plain };
+        Some((client, url))
+    }
+}
+
+fn secure_client() -> Option<Client> {
+    client(true).inspect_err(|error| tracing::error!(%error, "cannot speak TLS to other servers")).ok()
+}
+
+fn is_not_leading(answer: &Response<Incoming>) -> bool {
+    answer.status() == StatusCode::SERVICE_UNAVAILABLE && answer.headers().contains_key(super::NOT_LEADING)
+}
