@@ -6,6 +6,7 @@ use axum::{
     http::{header, request::Parts},
     response::IntoResponse,
 };
+use muster_coordinator::Lead;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(crate) fn routes() -> OpenApiRouter<Door> {
@@ -18,14 +19,27 @@ async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Says whether the server can do its work.
+/// Says whether requests can be answered here: this server leads, or knows who does. The second line says which.
 #[utoipa::path(get, path = "/readyz", tag = "server", responses(
-    (status = 200, description = "It leads and its store is reachable", body = String),
-    (status = 503, description = "Not ready: starting, restarting or stopping"),
+    (status = 200, description = "It leads and its store is reachable, or it follows a server that leads",
+        body = String, example = "ready\nfollowing http://10.0.0.7:7400 epoch 7\n"),
+    (status = 503, description = "Not ready: starting, restarting, stopping, or nobody leads"),
 ))]
-async fn readyz(State(door): State<Door>) -> Result<&'static str, Problem> {
-    let is_ready = !door.is_closing() && door.coordinator.is_ready();
-    if is_ready { Ok("ready\n") } else { Err(Problem::busy("not ready: starting, restarting or stopping")) }
+async fn readyz(State(door): State<Door>) -> Result<String, Problem> {
+    if door.is_closing() {
+        return Err(Problem::busy("not ready: the server is stopping"));
+    }
+    standing(&door.coordinator.lead())
+        .ok_or_else(|| Problem::busy("not ready: starting or restarting, or no server leads at the moment"))
+}
+
+/// Who leads, in words; none where nobody does.
+fn standing(lead: &Lead) -> Option<String> {
+    match lead {
+        Lead::Here { epoch } => Some(format!("ready\nleading epoch {epoch}\n")),
+        Lead::There { address, epoch } => Some(format!("ready\nfollowing {address} epoch {epoch}\n")),
+        Lead::Nowhere => None,
+    }
 }
 
 /// Counts of what happened, in OpenMetrics text.
@@ -51,5 +65,19 @@ impl FromRequestParts<Door> for Scraper {
             Operator::from_request_parts(parts, door).await?;
         }
         Ok(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// I8, S18: a server is ready when it leads, or knows who does; the first line is the same for both.
+    #[test]
+    fn who_follows_is_ready_too() {
+        let there = Lead::There { address: "http://10.0.0.7:7400".to_owned(), epoch: 8 };
+        assert_eq!(standing(&Lead::Here { epoch: 7 }).unwrap(), "ready\nleading epoch 7\n");
+        assert_eq!(standing(&there).unwrap(), "ready\nfollowing http://10.0.0.7:7400 epoch 8\n");
+        assert_eq!(standing(&Lead::Nowhere), None);
     }
 }
