@@ -8,7 +8,7 @@ use crate::{
 use muster_store::StoreError;
 use muster_tables::Fault;
 use std::sync::atomic::Ordering;
-use tokio_postgres::{Client, Connection, Row, Socket, tls::MakeTlsConnect};
+use tokio_postgres::{Client, Connection, Error, Row, Socket, error::SqlState, tls::MakeTlsConnect};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// What is read and written when a connection is encrypted.
@@ -18,7 +18,7 @@ pub(crate) type Stream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
 pub(crate) async fn open(
     target: &Target,
 ) -> Result<(Client, Connection<Socket, Stream>, String), StoreError> {
-    let mut refusals = Vec::new();
+    let (mut refusals, mut may_pass) = (Vec::new(), false);
     let count = target.servers.len();
     let first = target.last.load(Ordering::Relaxed);
     for number in (first..first + count).map(|number| number % count) {
@@ -28,18 +28,43 @@ pub(crate) async fn open(
                 target.last.store(number, Ordering::Relaxed);
                 return Ok((client, connection, server.place.clone()));
             }
-            Err(why) => refusals.push(format!("{}: {why}", server.place)),
+            Err(why) => {
+                may_pass |= why.may_pass;
+                refusals.push(format!("{}: {}", server.place, why.words));
+            }
         }
     }
-    Err(StoreError::Backend(format!("cannot reach the database: {}", refusals.join("; "))))
+    let words = format!("cannot reach the database: {}", refusals.join("; "));
+    Err(if may_pass { StoreError::Backend(words) } else { StoreError::Unfit(words) })
 }
 
-async fn open_one(target: &Target, server: &Server) -> Result<(Client, Connection<Socket, Stream>), String> {
+/// Why a server did not take a connection.
+struct Refusal {
+    words: String,
+    /// Whether it may take one later though nobody changes anything.
+    may_pass: bool,
+}
+
+async fn open_one(target: &Target, server: &Server) -> Result<(Client, Connection<Socket, Stream>), Refusal> {
     let limit = server.config.get_connect_timeout().copied().unwrap_or(target.connect_limit);
     match tokio::time::timeout(limit, server.config.connect(target.tls.clone())).await {
-        Ok(answer) => answer.map_err(|error| cause(&error)),
-        Err(_) => Err(format!("no answer within {} ms", limit.as_millis())),
+        Ok(answer) => answer.map_err(|error| Refusal { words: cause(&error), may_pass: may_pass(&error) }),
+        Err(_) => {
+            let words = format!("no answer within {} ms", limit.as_millis());
+            Err(Refusal { words, may_pass: true })
+        }
     }
+}
+
+/// Who is not let in is not let in later either.
+fn may_pass(error: &Error) -> bool {
+    let lasting = [
+        SqlState::INVALID_PASSWORD,
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+        SqlState::INVALID_CATALOG_NAME,
+        SqlState::INSUFFICIENT_PRIVILEGE,
+    ];
+    !error.code().is_some_and(|code| lasting.contains(code))
 }
 
 /// Gives a new session its settings, and refuses a server that may lose what it said it kept.
@@ -70,7 +95,7 @@ fn check(row: &Row) -> Result<(), Fault> {
 }
 
 fn refused(why: &str) -> Fault {
-    Fault::Database(why.to_owned())
+    Fault::Store(StoreError::Unfit(why.to_owned()))
 }
 
 /// What must hold in a session, whatever the server or the user has for defaults.

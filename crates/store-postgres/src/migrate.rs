@@ -64,10 +64,10 @@ fn check(found: &Found) -> Result<bool, Fault> {
         }
         // Newer, but made so that this binary can work with it: servers are upgraded one after the other.
         Some(Version { version, .. }) => Ok(version >= KNOWN),
-        None if found.tables > 0 => Err(Fault::Database(
+        None if found.tables > 0 => Err(Fault::Store(StoreError::Unfit(
             "the schema muster of this database holds the tables of another program; choose another database"
                 .into(),
-        )),
+        ))),
         None => Ok(false),
     }
 }

@@ -142,7 +142,7 @@ fn read_mode(word: &str, trust: &mut Trust) -> Result<SslMode, StoreError> {
 
 /// The error for an address that cannot be used.
 pub(crate) fn refused(why: &str) -> StoreError {
-    StoreError::Backend(format!(
+    StoreError::Unfit(format!(
         "the address of the database makes no sense: {why}; expected postgres://user:password@host/database"
     ))
 }

@@ -50,7 +50,7 @@ pub(crate) fn client(trust: &Trust) -> Result<ClientConfig, StoreError> {
                 .with_client_auth_cert(certificates("sslcert", certificate)?, secret)
                 .map_err(unreadable("sslcert", certificate))
         }
-        _ => Err(StoreError::Backend("sslcert and sslkey must be given together".into())),
+        _ => Err(StoreError::Unfit("sslcert and sslkey must be given together".into())),
     }
 }
 
@@ -117,7 +117,7 @@ fn chain_verifier(
         None => roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs),
     };
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build().map_err(|_| {
-        StoreError::Backend(
+        StoreError::Unfit(
             "no certificate of an authority was found; name a file of them: sslrootcert=FILE".into(),
         )
     })
@@ -128,5 +128,5 @@ fn certificates(parameter: &str, path: &Path) -> Result<Vec<CertificateDer<'stat
 }
 
 fn unreadable<E: std::fmt::Display>(parameter: &str, path: &Path) -> impl FnOnce(E) -> StoreError {
-    move |error| StoreError::Backend(format!("{parameter}: cannot use {}: {error}", path.display()))
+    move |error| StoreError::Unfit(format!("{parameter}: cannot use {}: {error}", path.display()))
 }

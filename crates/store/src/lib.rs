@@ -52,6 +52,9 @@ pub enum StoreError {
     /// A row holds what it cannot hold.
     #[error("the store holds a row that makes no sense: {0}")]
     Corrupt(String),
+    /// The store cannot be used as it is set up: somebody must change that, waiting does not.
+    #[error("the store cannot be used: {0}")]
+    Unfit(String),
     /// The database said no.
     #[error("the store failed: {0}")]
     Backend(String),
