@@ -3,9 +3,9 @@
 use crate::stopwatch::wall_clock;
 use muster_engine::{Context, Engine, Executed};
 use muster_model::{
-    Attachment, Change, Command, DeviceReport, Digest, Facts, Handout, JobPayload, Name, Outcome, Pull,
-    Reply, Report, ReportId, ReportKind, RunSummary, Scope, Settings, Submission, TaskReport, TaskReportKind,
-    Timestamp,
+    Attachment, Change, Command, DeviceReport, Digest, Facts, Handout, JobPayload, Millis, Name, Outcome,
+    Pull, Reply, Report, ReportId, ReportKind, RunSummary, Scope, Settings, Submission, TaskReport,
+    TaskReportKind, Timestamp,
 };
 
 /// Devices of one worker.
@@ -27,9 +27,11 @@ impl Fleet {
         Self::enrolled_with((devices, Timestamp(1_000)), Settings::default(), true)
     }
 
-    /// The same at the present time with another number of slots, its changes not yet taken.
+    /// The same at the present time with another number of slots, its changes not yet taken. For a day no lease ends.
     pub(crate) fn with_slots(devices: u32, slots: u32) -> Self {
-        Self::enrolled_with((devices, wall_clock()), Settings { slots, ..Settings::default() }, false)
+        let (lease, attempt_timeout) = (Millis::from_secs(86_400), Millis::from_secs(86_400));
+        let settings = Settings { slots, lease, attempt_timeout, ..Settings::default() };
+        Self::enrolled_with((devices, wall_clock()), settings, false)
     }
 
     /// Hands over what a store would be told.

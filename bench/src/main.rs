@@ -1,11 +1,13 @@
 //! Measurements, each a ratio in one run: `cargo run --release -p muster-bench -- all`.
 
 mod agent;
+mod call;
 mod callbacks;
 mod connection;
 mod cost;
 mod court;
 mod engine;
+mod failover;
 mod fleet;
 mod handover;
 mod heartbeats;
@@ -65,6 +67,12 @@ enum What {
     Pool,
     /// Durable jobs per second on PostgreSQL, beside graphile-worker and pg-boss on the same server.
     Postgres,
+    /// From the end of the leader of two servers to the first write that the other acknowledges.
+    Failover {
+        /// Numbers of live tasks.
+        #[arg(long, value_delimiter = ',', default_value = "10000,100000,1000000")]
+        tasks: Vec<u32>,
+    },
     /// From an event's file to its soldier, with and without a long history, and events per second.
     Court {
         /// Only notes when it started, as the soldier of a measured court.
@@ -88,6 +96,7 @@ fn main() {
         What::Proof => proof::measure(),
         What::Pool => pool::measure(),
         What::Postgres => postgres::measure(),
+        What::Failover { tasks } => failover::measure(&tasks),
         What::Court { soldier } => court::measure(soldier),
         What::All => {
             engine::measure(None, None);
@@ -101,6 +110,7 @@ fn main() {
             proof::measure();
             pool::measure();
             postgres::measure();
+            failover::measure(&[10_000, 100_000, 1_000_000]);
             court::measure(false);
         }
     }

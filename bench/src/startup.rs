@@ -1,37 +1,44 @@
-//! How long a start takes with a million live tasks.
+//! How long a start takes with a million live tasks, on either store.
 
-use crate::{connection::Connection, fleet::Fleet, server::Server, stopwatch::now};
+use crate::{call::call, fleet::Fleet, server::Server, stopwatch::now};
+use muster_pg_harness::Cluster;
 use muster_store::{Batch, Store, Writer};
+use muster_store_postgres::{PostgresOptions, PostgresStore};
 use muster_store_sqlite::SqliteStore;
-use std::{path::Path, time::Duration};
+use std::{fs, path::Path, thread, time::Duration};
 
 const DEVICES: u32 = 1_000_000;
 
 pub(crate) fn measure() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let live = prepare(data.path());
-    let size = std::fs::metadata(data.path().join("muster.db")).map_or(0, |file| file.len());
-    let read = plain_read(data.path());
-    let begun = now();
-    let server = Server::start(data.path(), "sqlite", &[("MUSTER_OPERATIONS__SLOTS", "100")]);
-    let mut connection = Connection::open(server.address);
-    // Answered only by a term that runs: everything live is in memory.
-    connection.post_as_operator("/rest/v1/rpc/fn_timeout_tasks_and_task_devices", "{}");
-    let ready = begun.elapsed();
-    println!("startup: {live} live tasks on {DEVICES} devices, database of {} MB", size / 1_000_000);
+    let open = || SqliteStore::open(data.path()).expect("a store");
+    let live = fill(&open(), DEVICES);
+    let size = fs::metadata(data.path().join("muster.db")).map_or(0, |file| file.len());
+    println!("startup: {live} live tasks on {DEVICES} devices");
+    print(("SQLite", size), plain_read(&open()), first_answer(data.path(), "sqlite"));
+    let cluster = Cluster::start();
+    let database = cluster.fresh_database();
+    let open = || PostgresStore::open(&database, &PostgresOptions::default()).expect("a store");
+    fill(&open(), DEVICES);
+    cluster.sql(&database, "VACUUM ANALYZE");
+    let size = cluster.sql(&database, "SELECT pg_database_size(current_database())").parse().unwrap_or(0);
+    print(("PostgreSQL", size), plain_read(&open()), first_answer(data.path(), &database));
+}
+
+fn print((store, size): (&str, u64), read: Duration, ready: Duration) {
     println!(
-        "  start to first answer {:>6.2} s, {:.2} times a plain read of the same rows ({:.2} s)",
+        "  {store:<10}  {:>4} MB  start to first answer {:>6.2} s, {:.2} times a plain read of the same rows ({:.2} s)",
+        size / 1_000_000,
         ready.as_secs_f64(),
         ready.as_secs_f64() / read.as_secs_f64(),
         read.as_secs_f64()
     );
 }
 
-/// Fills a store through the engine, as a server would.
-fn prepare(data: &Path) -> usize {
-    let store = SqliteStore::open(data).expect("a store");
+/// Fills a store through the engine, as a server would; says how many tasks are live.
+pub(crate) fn fill(store: &dyn Store, devices: u32) -> usize {
     let mut term = store.begin_term().expect("a term");
-    let mut fleet = Fleet::with_slots(DEVICES, 100);
+    let mut fleet = Fleet::with_slots(devices, 100);
     fleet.keep_changes(&mut |changes| commit(&mut *term.writer, changes));
     fleet.submit();
     let mut live = 0;
@@ -50,11 +57,23 @@ fn commit(writer: &mut dyn Writer, changes: Vec<muster_model::Change>) {
 }
 
 /// What reading the rows alone costs.
-fn plain_read(data: &Path) -> Duration {
-    let store = SqliteStore::open(data).expect("a store");
+fn plain_read(store: &dyn Store) -> Duration {
     let mut term = store.begin_term().expect("a term");
     let begun = now();
     let mut rows = 0u64;
     term.writer.load(&mut |_| rows += 1).expect("a load");
     begun.elapsed()
+}
+
+/// From the start of the process to an answer of a term that runs: everything live is in memory.
+fn first_answer(data: &Path, store: &str) -> Duration {
+    let begun = now();
+    let server = Server::start(data, store, &[("MUSTER_OPERATIONS__SLOTS", "100")]);
+    loop {
+        let answer = call(server.address, "POST /rest/v1/rpc/fn_timeout_tasks_and_task_devices", "{}");
+        if answer.is_ok_and(|answer| answer.status == 200) {
+            return begun.elapsed();
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
 }
