@@ -11,7 +11,7 @@ CREATE TABLE meta (
     value BIGINT NOT NULL
 ) WITH (fillfactor = 10);
 
-INSERT INTO meta (key, value) VALUES ('job_seq', 0);
+INSERT INTO meta (key, value) VALUES ('epoch', 0), ('job_seq', 0);
 
 CREATE TABLE tasks (
     id           TEXT COLLATE "C" PRIMARY KEY,

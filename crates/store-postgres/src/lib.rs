@@ -7,6 +7,7 @@
 
 mod column;
 mod connect;
+mod copy;
 mod election;
 mod fault;
 mod lookup;

@@ -56,6 +56,20 @@ impl PostgresStore {
         })
     }
 
+    /// Where the database is, without what nobody may see.
+    #[must_use]
+    pub fn place(&self) -> String {
+        self.target.shown()
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    pub(crate) fn shared_election(&self) -> &PostgresElection {
+        &self.election
+    }
+
     /// A secret that all servers know alike: the candidate, if none has this name yet.
     ///
     /// # Errors

@@ -81,6 +81,8 @@ impl Claim<'_> {
             return Ok(None);
         };
         let row = take_fence(session, epoch)?;
+        let statement = session.statement(META)?;
+        session.ask(session.client().execute(&statement, &[&epoch]))?;
         let feed = last_of_feed(&Transaction::begun(session))?;
         let read =
             |row: &Row| Ok(Office { epoch, commits: row.try_get(0)?, now: Timestamp(row.try_get(1)?), feed });
@@ -127,7 +129,11 @@ fn take_fence(session: &Session, epoch: i64) -> Result<Row, Fault> {
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '300ms'";
 
-const LEADER: &str = "UPDATE leader SET epoch = greatest(epoch, (SELECT f.epoch FROM fence f), ?3) + 1, \
+/// The epoch also stands where every store has it, so that a copy of the tables knows how far epochs were given.
+const META: &str = "UPDATE meta SET value = ?1 WHERE key = 'epoch'";
+
+const LEADER: &str = "UPDATE leader SET epoch = greatest(epoch, (SELECT f.epoch FROM fence f), \
+     (SELECT m.value FROM meta m WHERE m.key = 'epoch'), ?3) + 1, \
      renewals = renewals + 1, renewed_at = clock_timestamp(), node = ?4, address = ?5, pid = ?6, \
      backend_start = CAST(CAST(?7 AS TEXT) AS TIMESTAMPTZ) \
      WHERE id = 1 AND (CAST(?1 AS BIGINT) IS NULL OR (epoch = ?1 AND renewals = ?2)) RETURNING epoch";

@@ -63,6 +63,13 @@ impl Target {
         let tls = MakeRustlsConnect::new(tls::client(&address.trust)?);
         Ok(Self { servers, last: AtomicUsize::new(0), tls, connect_limit, lease })
     }
+
+    /// The address for people: hosts and database, and nothing secret.
+    pub(crate) fn shown(&self) -> String {
+        let places: Vec<&str> = self.servers.iter().map(|server| server.place.as_str()).collect();
+        let database = self.servers.first().and_then(|server| server.config.get_dbname()).unwrap_or_default();
+        format!("postgres://{}/{database}", places.join(","))
+    }
 }
 
 impl Server {

@@ -29,6 +29,14 @@ pub struct Standing {
     pub connected: bool,
 }
 
+impl Standing {
+    /// Whether somebody leads, and the store sees their connection.
+    #[must_use]
+    pub fn is_led(&self) -> bool {
+        self.leader.is_some() && self.connected
+    }
+}
+
 /// Leadership over a store that several servers share.
 #[allow(clippy::missing_errors_doc, reason = "each fails when the database does; what else is said")]
 pub trait Election: Send + Sync {

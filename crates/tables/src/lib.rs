@@ -25,6 +25,6 @@ pub use lookup::{LookupKind, LookupPlan, facts, plan};
 pub use prune::{Walk, prune};
 pub use reader::TableReader;
 pub use rows::{TABLES, feed::last_of_feed, specs::text as specs_text};
-pub use shape::{Column, Kind, Put, TableShape, Update};
+pub use shape::{Column, Kind, Put, TABLES_VERSION, TableShape, Update};
 pub use sql::{Cells, Connections, Row, Sink, Sql, Take, Whole};
 pub use value::Value;

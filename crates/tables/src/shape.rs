@@ -95,3 +95,6 @@ pub(crate) const fn text(name: &'static str) -> Column {
 pub(crate) const fn bytes(name: &'static str) -> Column {
     Column { name, kind: Kind::Blob }
 }
+
+/// The version of what the tables look like; a store numbers its own schema, which may have more than these.
+pub const TABLES_VERSION: u32 = 4;

@@ -1,97 +1,31 @@
-//! Copies of whole embedded stores: into a file, out of it, and onto each other.
+//! Copies of embedded stores.
 
-use muster_archive::{Contents, RestoreError, Restored, Tally, WriteError, align, restore, tally, write};
+use crate::rows::{self, Failed, contents, fill};
+use muster_archive::{RestoreError, Restored, Tally, WriteError, align, restore, write};
 use muster_store_sqlite::{SCHEMA_VERSION, SqliteStore, read_tables};
-use muster_tables::{Fault, Kind, Put, TABLES, TableShape, Update, Value, Whole};
+use muster_tables::{TABLES, TABLES_VERSION};
 use std::{
     io::{self, Write as _},
     path::Path,
 };
 
-type Failed = Box<dyn std::error::Error>;
-
-fn contents() -> Contents {
-    Contents { schema: SCHEMA_VERSION, secrets: vec![("admin-token".into(), "s3cret-\"quoted\"".into())] }
-}
-
-/// Everything: what makes a text hard to keep, in the first rows of each column.
-fn value_of(kind: Kind, (row, column): (i64, usize), texts: &mut String) -> Value<'_> {
-    const HARD: [&str; 6] =
-        ["", "a\0b", "\u{F8FF}0\u{F8FF}", "line\nend\"\\", "日本語 \u{1F600}", "\u{1}\u{7f}"];
-    match kind {
-        Kind::Integer if row == 1 => Value::Integer(i64::MAX - column as i64),
-        Kind::Integer => Value::Integer(row),
-        Kind::Text => {
-            texts.clear();
-            let hard = HARD[(row as usize + column) % HARD.len()];
-            texts.push_str(&format!("{row:05}{hard}"));
-            Value::Text(texts)
-        }
-        Kind::Blob => Value::Blob(&[0, 255, 1, 128][..(row as usize % 4) + 1]),
-    }
-}
-
-fn put_rows(
-    whole: &mut dyn Whole,
-    shape: &'static TableShape,
-    rows: std::ops::Range<i64>,
-) -> Result<(), Fault> {
-    let put: &'static Put = Box::leak(Box::new(Put {
-        table: shape.name,
-        columns: shape.columns,
-        key: shape.key,
-        update: Update::Whole,
-    }));
-    let (from, mut text) = (rows.start, String::new());
-    whole.sink().put(put, (rows.end - from) as usize, &mut |n, row| {
-        for (column, about) in shape.columns.iter().enumerate() {
-            let is_key = shape.key.contains(&about.name);
-            let blob;
-            let value = match about.kind {
-                // Keys must differ.
-                Kind::Integer if is_key => Value::Integer(from + n as i64),
-                Kind::Blob if is_key => {
-                    blob = (from + n as i64).to_be_bytes();
-                    Value::Blob(&blob)
-                }
-                kind => value_of(kind, (from + n as i64, column), &mut text),
-            };
-            row.value(value);
-        }
-        Ok(())
-    })
-}
-
-/// Puts rows into every table that a new store has none in.
-fn fill(store: &SqliteStore, rows: std::ops::Range<i64>) {
-    let filled = store.fill(|whole| {
-        for shape in TABLES.iter().filter(|shape| !["meta", "sim_farm"].contains(&shape.name)) {
-            put_rows(whole, shape, rows.clone())?;
-        }
-        Ok::<_, Failed>(())
-    });
-    filled.expect("the rows are put");
-}
-
 fn backup(directory: &Path) -> Vec<u8> {
-    let mut file = Vec::new();
-    let written = read_tables(directory, |sql| {
-        write(sql, &contents(), &mut file, &mut |_, _| ()).map_err(Failed::from)
-    });
-    written.expect("the backup is written");
-    file
+    read_tables(directory, rows::backup).expect("the backup is written")
+}
+
+fn tallies(directory: &Path) -> Vec<Tally> {
+    read_tables(directory, rows::tallies).expect("the tables are read")
 }
 
 fn bring_back(file: &[u8], directory: &Path) -> Result<Restored, Failed> {
     let store = SqliteStore::open(directory)?;
-    store.fill(|whole| restore(&mut &*file, SCHEMA_VERSION, whole, &mut |_, _| ()).map_err(Failed::from))
+    store.fill(|whole| restore(&mut &*file, TABLES_VERSION, whole, &mut |_, _| ()).map_err(Failed::from))
 }
 
-fn tallies(directory: &Path) -> Vec<Tally> {
-    let all = read_tables(directory, |sql| {
-        TABLES.iter().map(|shape| tally(sql, shape).map_err(Failed::from)).collect::<Result<Vec<_>, _>>()
-    });
-    all.expect("the tables are read")
+/// The embedded store's schema is the tables and nothing more.
+#[test]
+fn the_versions_go_together() {
+    assert_eq!(SCHEMA_VERSION, TABLES_VERSION);
 }
 
 /// A backup of what was restored from a backup is that backup, byte for byte, whatever texts hold.

@@ -1,0 +1,5 @@
+//! Copies of whole stores: into a file, out of it, and onto each other.
+
+mod embedded;
+mod rows;
+mod shared;
