@@ -2,7 +2,10 @@
 
 use muster_model::{Millis, Timestamp};
 use std::{
-    sync::atomic::{AtomicI64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -38,6 +41,45 @@ impl Clock for SystemClock {
     }
 }
 
+/// The time that moments are written down in: the store's, where it has a clock, carried on by the server's own.
+pub(crate) struct Time {
+    clock: Arc<dyn Clock>,
+    /// How far the store's time is ahead of the clock's; [`UNSET`] until a term told it.
+    ahead: AtomicI64,
+}
+
+impl Time {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ahead: AtomicI64::new(UNSET) }
+    }
+
+    /// Now, as it is written down.
+    pub(crate) fn now(&self) -> Timestamp {
+        match self.ahead.load(Ordering::Acquire) {
+            UNSET => self.clock.now(),
+            ahead => self.clock.now() + Millis(ahead),
+        }
+    }
+
+    /// Now, by the server's own clock: for spans, and compared with no other server's.
+    pub(crate) fn local(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// A term begins at a moment by the store's clock. What an earlier term of this server knew is not undone; what
+    /// its own clock showed before the first was nobody's.
+    pub(crate) fn begin(&self, at: Timestamp) {
+        let ahead = (at - self.local()).0;
+        // Only the driver sets it, so nothing comes in between.
+        let before = self.ahead.load(Ordering::Acquire);
+        let ahead = if before == UNSET { ahead } else { ahead.max(before) };
+        self.ahead.store(ahead, Ordering::Release);
+    }
+}
+
+/// No clock is that far behind another.
+const UNSET: i64 = i64::MIN;
+
 /// A clock that a test moves by hand.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
@@ -58,5 +100,26 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp(self.0.load(Ordering::SeqCst))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S18: a term's time is the store's, whatever the server's own clock shows, and is carried on from there.
+    #[test]
+    fn the_store_s_time_counts_and_never_goes_back() {
+        let clock = Arc::new(ManualClock::at(Timestamp(9_000)));
+        let time = Time::new(Arc::clone(&clock) as _);
+        assert_eq!((time.now(), time.local()), (Timestamp(9_000), Timestamp(9_000)));
+        time.begin(Timestamp(1_000));
+        assert_eq!((time.now(), time.local()), (Timestamp(1_000), Timestamp(9_000)), "its own was wrong");
+        clock.advance(Millis(500));
+        assert_eq!(time.now(), Timestamp(1_500));
+        time.begin(Timestamp(1_200));
+        assert_eq!(time.now(), Timestamp(1_500), "a store's clock that was set back undoes nothing");
+        time.begin(Timestamp(7_000));
+        assert_eq!(time.now(), Timestamp(7_000));
     }
 }

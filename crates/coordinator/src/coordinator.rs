@@ -1,79 +1,34 @@
 //! The handle through which everything outside reaches the writer.
 
 use crate::{
-    Accounts, Clock, Feed, Lead, LeaseTimes, PoolDirectory, Stats, SystemClock,
+    Accounts, Effects, Feed, Lead, Stats,
     desk::Request,
-    driver::{self, Handle, Message},
+    driver::{Handle, Message},
     entropy::random_bytes,
-    payload::Payloads,
-    secrets::Secrets,
-    tokens::Tokens,
+    shared::Shared,
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use muster_model::{
-    Actor, Cause, Command, Effect, Explanation, FrameCommand, FrameHandout, FrameQuery, FrameReply,
-    FrameView, JobId, JobPayload, Millis, Name, Pull, PullReply, Rejection, Reply, Settings, Subject, TaskId,
-    TaskRecord, Timestamp,
+    Actor, Cause, Command, Explanation, FrameCommand, FrameHandout, FrameQuery, FrameReply, FrameView, JobId,
+    JobPayload, Millis, Name, Pull, PullReply, Rejection, Reply, Settings, Subject, TaskId, TaskRecord,
+    Timestamp,
 };
-use muster_store::{Candidate, Reader, Store, StoreError};
+use muster_store::{Reader, StoreError};
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, mpsc},
-    thread::{self, JoinHandle},
+    sync::{Arc, Mutex, PoisonError},
+    thread::JoinHandle,
     time::Duration,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc as channel, oneshot, watch};
-
-/// How a coordinator runs.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// What the rules consult.
-    pub settings: Settings,
-    /// Requests that may wait for a decision or a commit before others are refused.
-    pub queue_length: usize,
-    /// How long ended work is kept.
-    pub history: Millis,
-    /// How long what lasts where servers share a store (S18).
-    pub lease: LeaseTimes,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            settings: Settings::default(),
-            queue_length: 8192,
-            history: Millis::from_secs(30 * 86_400),
-            lease: LeaseTimes::default(),
-        }
-    }
-}
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, oneshot, watch};
 
 /// A cheap, shareable handle to the running writer.
 #[derive(Clone)]
 pub struct Coordinator {
-    shared: Arc<Shared>,
-    reader: Arc<dyn Reader>,
-    places: Arc<Semaphore>,
-    thread: Arc<Mutex<Option<JoinHandle<()>>>>,
-    effects: Arc<Mutex<Option<channel::UnboundedReceiver<Effect>>>>,
-}
-
-/// What the handle and the driver both hold.
-pub(crate) struct Shared {
-    pub(crate) options: Options,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) inbox: mpsc::Sender<Message>,
-    pub(crate) feed: Feed,
-    pub(crate) secrets: Secrets,
-    pub(crate) tokens: Tokens,
-    pub(crate) accounts: Accounts,
-    pub(crate) pool: PoolDirectory,
-    /// As many as there are things due; never more than live state makes.
-    pub(crate) effects: channel::UnboundedSender<Effect>,
-    pub(crate) stats: Stats,
-    pub(crate) lead: watch::Sender<Lead>,
-    payloads: Payloads,
-    sightings: Mutex<HashMap<Name, Timestamp>>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) reader: Arc<dyn Reader>,
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+    pub(crate) effects: Arc<Mutex<Option<Effects>>>,
 }
 
 /// Why a command has no reply.
@@ -94,73 +49,6 @@ pub enum Refusal {
 }
 
 impl Coordinator {
-    /// Begins a term on a store and serves it, on threads of its own, by the system's clock.
-    ///
-    /// # Errors
-    /// When the store cannot be opened for writing.
-    pub fn start(store: Arc<dyn Store>, options: Options) -> Result<Self, StoreError> {
-        Self::start_with_clock(store, options, Arc::new(SystemClock::start()))
-    }
-
-    /// As [`Self::start`], by another clock.
-    ///
-    /// # Errors
-    /// When the store cannot be opened for writing.
-    pub fn start_with_clock(
-        store: Arc<dyn Store>,
-        options: Options,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, StoreError> {
-        let first = store.begin_term()?;
-        let reader = store.reader();
-        let (inbox, messages) = mpsc::channel();
-        let (effects, due) = channel::unbounded_channel();
-        let shared = Arc::new(Shared {
-            options,
-            clock,
-            inbox,
-            feed: Feed::new(Arc::clone(&reader), first.feed_seq),
-            secrets: Secrets::default(),
-            tokens: Tokens::default(),
-            accounts: Accounts::default(),
-            pool: PoolDirectory::default(),
-            effects,
-            stats: Stats::default(),
-            lead: watch::Sender::new(Lead::Nowhere),
-            payloads: Payloads::default(),
-            sightings: Mutex::default(),
-        });
-        let driven = Arc::clone(&shared);
-        let run = move || driver::run(&*store, &driven, &messages, first);
-        let thread = thread::Builder::new().name("muster-driver".into()).spawn(run);
-        let thread = thread.map_err(|error| StoreError::Backend(error.to_string()))?;
-        let places = Arc::new(Semaphore::new(options.queue_length));
-        let (thread, effects) = (Arc::new(Mutex::new(Some(thread))), Arc::new(Mutex::new(Some(due))));
-        Ok(Self { shared, reader, places, thread, effects })
-    }
-
-    /// Joins the servers that share a store: follows whoever leads, and leads when it is this one's turn (S18). On a
-    /// store that belongs to one process it leads.
-    ///
-    /// # Errors
-    /// When its threads cannot be started, or a store of one process cannot be opened for writing.
-    pub fn join(store: Arc<dyn Store>, options: Options, candidate: Candidate) -> Result<Self, StoreError> {
-        Self::join_with_clock(store, options, candidate, Arc::new(SystemClock::start()))
-    }
-
-    /// As [`Self::join`], by another clock.
-    ///
-    /// # Errors
-    /// As [`Self::join`].
-    pub fn join_with_clock(
-        store: Arc<dyn Store>,
-        options: Options,
-        _candidate: Candidate,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, StoreError> {
-        Self::start_with_clock(store, options, clock)
-    }
-
     /// Has a command decided and, once that is durable, answers. Not for `Pull`: see [`Self::pull`].
     ///
     /// # Errors
@@ -222,21 +110,36 @@ impl Coordinator {
         answer.await.map_err(|_| Refusal::Unavailable)
     }
 
-    /// Users, logins and keys.
+    /// Looks something up in what memory holds. That it is not there counts only if one term ran all the while: what
+    /// one forgets and the next loads is not missed (S18).
+    ///
+    /// # Errors
+    /// When nobody can be told that it is not there.
+    pub fn look_up<T>(&self, look: impl FnOnce(&Self) -> Option<T>) -> Result<Option<T>, Refusal> {
+        let running = || self.is_ready().then(|| self.epoch());
+        let before = running();
+        let found = look(self);
+        if found.is_none() && (before.is_none() || before != running()) {
+            return Err(Refusal::Unavailable);
+        }
+        Ok(found)
+    }
+
+    /// Users, logins and keys; nobody while no term runs here or another may.
     #[must_use]
     pub fn accounts(&self) -> &Accounts {
-        &self.shared.accounts
+        if self.is_ready() { &self.shared.accounts } else { &self.shared.nobody.0 }
     }
 
     /// The simulation worker that a token belongs to (S1).
     #[must_use]
     pub fn renderer_of(&self, token: &str) -> Option<Name> {
-        self.shared.tokens.owner(token)
+        self.is_ready().then(|| self.shared.tokens.owner(token)).flatten()
     }
 
     /// What must happen outside, each thing once it is durable. Given out once.
     #[must_use]
-    pub fn take_effects(&self) -> Option<channel::UnboundedReceiver<Effect>> {
+    pub fn take_effects(&self) -> Option<Effects> {
         self.effects.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -300,7 +203,7 @@ impl Coordinator {
     /// in the secret.
     #[must_use]
     pub fn knows_secret(&self, worker: Option<&Name>, secret: &str) -> bool {
-        self.shared.secrets.knows(worker, secret, self.now())
+        self.is_ready() && self.shared.secrets.knows(worker, secret, self.now())
     }
 
     /// A fresh secret for a worker: 32 random bytes in base64url. Only its hash is ever kept.
@@ -312,7 +215,7 @@ impl Coordinator {
     /// The last sign of life of a worker that memory knows of, newer than what the store holds.
     #[must_use]
     pub fn last_seen(&self, worker: &Name) -> Option<Timestamp> {
-        self.shared.sightings.lock().unwrap_or_else(PoisonError::into_inner).get(worker).copied()
+        self.shared.sightings().get(worker).copied().filter(|_| self.is_ready())
     }
 
     /// The feed, for subscribers.
@@ -336,13 +239,13 @@ impl Coordinator {
     /// The time by the coordinator's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.shared.clock.now()
+        self.shared.now()
     }
 
-    /// Whether a term runs and its store is reachable.
+    /// Whether a term runs here, and nobody else can lead: what memory says is the truth (S18).
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.shared.stats.is_ready()
+        self.shared.is_ready()
     }
 
     /// Who leads, as far as this server knows (S18).
@@ -361,18 +264,6 @@ impl Coordinator {
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.shared.stats.epoch()
-    }
-
-    /// Stops: whoever waits is answered, what was decided is made durable, nothing more is taken.
-    pub async fn stop(&self) {
-        self.places.close();
-        self.shared.feed.close();
-        // A driver that is gone has stopped already.
-        let _ = self.shared.inbox.send(Message::Stop);
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
-        }
     }
 
     pub(crate) async fn request(
@@ -394,10 +285,6 @@ impl Coordinator {
         let request = Request { command, actor, wait_until, handle: Handle { reply, place: Some(place) } };
         self.shared.inbox.send(Message::Request(Box::new(request))).map_err(|_| Refusal::Unavailable)?;
         Ok(answer.await.map_err(|_| Refusal::Unavailable)??)
-    }
-
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.shared
     }
 
     /// A place among those who wait for the driver, so that they never grow without bound (I9).
@@ -433,10 +320,11 @@ impl Coordinator {
             Command::Report(report) => &report.worker,
             _ => return,
         };
-        let mut sightings = self.shared.sightings.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.now();
+        let mut sightings = self.shared.sightings();
         match sightings.get_mut(worker) {
-            Some(seen) => *seen = self.shared.clock.now(),
-            None => _ = sightings.insert(worker.clone(), self.shared.clock.now()),
+            Some(seen) => *seen = now,
+            None => _ = sightings.insert(worker.clone(), now),
         }
     }
 }

@@ -31,16 +31,16 @@ pub enum FeedError {
     /// A read failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The server is shutting down.
-    #[error("the server is stopping")]
+    /// The server is shutting down, or leads no more.
+    #[error("the server is stopping or does not lead")]
     Closed,
 }
 
 impl Feed {
     /// A feed whose store has given out numbers up to `seq`: whoever resumes while the first term is still being
-    /// loaded must not hear that its number never was.
-    pub(crate) fn new(reader: Arc<dyn Reader>, seq: u64) -> Self {
-        Self { recent: Mutex::default(), newest: watch::channel(seq).0, reader }
+    /// loaded must not hear that its number never was. `None`: it is closed until a term begins.
+    pub(crate) fn new(reader: Arc<dyn Reader>, seq: Option<u64>) -> Self {
+        Self { recent: Mutex::default(), newest: watch::Sender::new(seq.unwrap_or(CLOSED)), reader }
     }
 
     /// Waits until there is something after `seq` and gives it, oldest first, contiguous.
@@ -60,11 +60,13 @@ impl Feed {
     }
 
     /// The number of the newest entry.
-    #[must_use]
-    pub fn newest(&self) -> u64 {
+    ///
+    /// # Errors
+    /// `Closed`, when it goes on elsewhere.
+    pub fn newest(&self) -> Result<u64, FeedError> {
         match *self.newest.borrow() {
-            CLOSED => self.lock().back().map_or(0, |entry| entry.seq),
-            newest => newest,
+            CLOSED => Err(FeedError::Closed),
+            newest => Ok(newest),
         }
     }
 
@@ -84,6 +86,7 @@ impl Feed {
         self.newest.send_replace(last.seq);
     }
 
+    /// Ends all subscriptions; whoever comes back with its last number misses nothing.
     pub(crate) fn close(&self) {
         self.newest.send_replace(CLOSED);
     }

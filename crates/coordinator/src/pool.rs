@@ -84,10 +84,11 @@ impl PoolDirectory {
         }
     }
 
-    /// Forgets all, before a term is loaded.
+    /// Forgets all; whoever waits for the end of a job looks for itself.
     pub(crate) fn clear(&self) {
         self.members.write().unwrap_or_else(PoisonError::into_inner).clear();
         self.payloads.clear();
+        self.watchers.tell_all();
     }
 
     fn note_seen(&self, worker: PoolWorkerId, at: Timestamp) {
@@ -106,10 +107,10 @@ impl PoolMember {
 }
 
 impl Coordinator {
-    /// What is looked up for every request of contract P.
+    /// What is looked up for every request of contract P; nothing while no term runs here or another may.
     #[must_use]
     pub fn pool(&self) -> &PoolDirectory {
-        &self.shared().pool
+        if self.is_ready() { &self.shared.pool } else { &self.shared.nobody.1 }
     }
 
     /// A worker shows that it lives (P5).
@@ -169,7 +170,7 @@ impl Coordinator {
     pub async fn explain_pool(&self, job: PoolJobId) -> Result<Option<PoolCause>, Refusal> {
         let _place = self.place()?;
         let (reply, answer) = oneshot::channel();
-        self.shared().inbox.send(Message::ExplainPool(job, reply)).map_err(|_| Refusal::Unavailable)?;
+        self.shared.inbox.send(Message::ExplainPool(job, reply)).map_err(|_| Refusal::Unavailable)?;
         answer.await.map_err(|_| Refusal::Unavailable)
     }
 
@@ -180,7 +181,7 @@ impl Coordinator {
     pub async fn pool_status(&self) -> Result<PoolStatus, Refusal> {
         let _place = self.place()?;
         let (reply, answer) = oneshot::channel();
-        self.shared().inbox.send(Message::PoolStatus(reply)).map_err(|_| Refusal::Unavailable)?;
+        self.shared.inbox.send(Message::PoolStatus(reply)).map_err(|_| Refusal::Unavailable)?;
         answer.await.map_err(|_| Refusal::Unavailable)
     }
 

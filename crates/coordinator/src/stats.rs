@@ -71,6 +71,7 @@ impl Stats {
     }
 
     pub(crate) fn end_term(&self) {
+        self.set_waiting_pulls(0);
         self.ready.store(false, Ordering::Release);
     }
 }

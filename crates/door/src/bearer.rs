@@ -34,19 +34,14 @@ impl Bearer {
 /// workers call every second.
 pub(crate) fn identify(door: &Door, token: Option<&str>) -> Result<Bearer, Problem> {
     let token = token.ok_or_else(Problem::unauthorized)?;
-    let standing = || (door.coordinator.is_ready(), door.coordinator.epoch());
-    // Asked before and after, so that what one term forgets and the next loads meanwhile is not missed.
-    let before = standing();
     let renderer = || door.coordinator.renderer_of(token).map(Bearer::Renderer);
     let node = || door.coordinator.knows_secret(None, token).then(|| Bearer::Node(Node::own(token)));
     let user = || Identity::find(door, token).map(Bearer::User);
-    match door.keys.judge(token).or_else(renderer).or_else(user).or_else(node) {
-        Some(bearer) => Ok(bearer),
-        // Users, and the secrets of single nodes and workers, are known only once the store is loaded; until then nobody can be
-        // told no.
-        None if !before.0 || before != standing() => Err(Problem::busy("the server is starting")),
-        None => Err(Problem::unauthorized()),
-    }
+    // Users, and the secrets of single nodes and workers, are known only once the store is loaded; until then nobody can be
+    // told no.
+    let found =
+        door.coordinator.look_up(|_| door.keys.judge(token).or_else(renderer).or_else(user).or_else(node));
+    found.map_err(|_| Problem::busy("the server is starting"))?.ok_or_else(Problem::unauthorized)
 }
 
 /// The token in `Authorization: Bearer`.

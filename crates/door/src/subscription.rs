@@ -41,7 +41,7 @@ impl Subscription {
     /// 410 for a number that the feed does not go on from, 503 when too many streams are open.
     pub async fn open(door: Door, Resume(start): Resume) -> Result<Self, Problem> {
         let permit = door.stream_permit()?;
-        let newest = door.coordinator.feed().newest();
+        let newest = door.coordinator.feed().newest().map_err(|error| refusal(&error))?;
         let mut opened = Self { seq: newest, pending: VecDeque::new(), door, _permit: permit };
         if let Some(seq) = start {
             opened.resume(seq).await?;
@@ -74,6 +74,10 @@ impl Subscription {
     /// Finds out, while a status can still be given, whether the feed goes on from `seq`.
     async fn resume(&mut self, seq: u64) -> Result<(), Problem> {
         let newest = self.seq;
+        if seq > newest && !self.door.coordinator.is_ready() {
+            // Who leads may know of more.
+            return Err(refusal(&FeedError::Closed));
+        }
         if seq > newest {
             return Err(Problem::gone(format!("there is no event {seq} yet; the newest is {newest}")));
         }
@@ -127,7 +131,7 @@ fn refusal(error: &FeedError) -> Problem {
             tracing::error!(%error, "the feed could not be read");
             Problem::busy("the feed cannot be read at the moment")
         }
-        FeedError::Closed => Problem::busy("the server is stopping"),
+        FeedError::Closed => Problem::busy("the server is stopping or does not lead"),
     }
 }
 

@@ -30,10 +30,15 @@ impl Watchers {
     pub(super) fn tell(&self, job: PoolJobId) {
         drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&job));
     }
+
+    /// Tells all who wait for any: whether theirs has ended is not known here any more.
+    pub(super) fn tell_all(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
 }
 
 impl JobWatch {
-    /// Waits until the job has ended; gives up after a while.
+    /// Waits until the job has ended, or the term that knows of it; gives up after a while.
     pub async fn ended(mut self, wait: Duration) {
         // The sender goes away when the job ends; until then nothing is ever sent.
         let _ = tokio::time::timeout(wait, self.end.changed()).await;

@@ -46,12 +46,8 @@ async fn login(
     Credentials { username, password }: Credentials,
 ) -> Result<Json<Token>, Problem> {
     let Visit { door, accounts, .. } = &visit;
-    // Asked first, so that a user loaded meanwhile is not missed.
-    let is_ready = door.coordinator.is_ready();
-    let user = door.coordinator.accounts().user_named(&username);
-    if user.is_none() && !is_ready {
-        return Err(Problem::busy("the server is starting"));
-    }
+    let user = door.coordinator.look_up(|known| known.accounts().user_named(&username));
+    let user = user.map_err(|_| Problem::busy("the server is starting"))?;
     // A user that there is not takes as long as one that there is.
     let hash = user.as_ref().map(|user| &*user.password_hash);
     let is_right = visit.is_right(&username, password, hash).await?;

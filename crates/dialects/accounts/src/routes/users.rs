@@ -94,13 +94,9 @@ async fn change(
     shape: Shape,
 ) -> Result<Json<User>, Problem> {
     let patch = Patch::read(shape, caller.roles.contains(Role::Admin))?;
-    // Asked first, so that a user loaded meanwhile is not missed.
-    let is_ready = visit.door.coordinator.is_ready();
-    let user = visit.door.coordinator.accounts().user_named(&name);
-    let user = user.ok_or_else(|| match is_ready {
-        true => Problem::not_found("User not found"),
-        false => Problem::busy("the server is starting"),
-    })?;
+    let user = visit.door.coordinator.look_up(|known| known.accounts().user_named(&name));
+    let user = user.map_err(|_| Problem::busy("the server is starting"))?;
+    let user = user.ok_or_else(|| Problem::not_found("User not found"))?;
     if let Some(current) = patch.current_password {
         let is_right = visit.is_right(&user.name, current, Some(&user.password_hash)).await?;
         if !is_right {

@@ -34,12 +34,12 @@ pub async fn keep_checkpoints(simulation: Simulation, directory: PathBuf, every:
     let mut written = None;
     loop {
         ticks.tick().await;
-        let newest = simulation.0.coordinator.feed().newest();
-        if !simulation.0.coordinator.is_ready() || written == Some(newest) {
+        let newest = simulation.0.coordinator.feed().newest().ok();
+        if !simulation.0.coordinator.is_ready() || newest.is_none() || written == newest {
             continue;
         }
         match keep(&simulation, &directory).await {
-            Ok(()) => written = Some(newest),
+            Ok(()) => written = newest,
             Err(error) => tracing::warn!(%error, "no checkpoint was written; it is tried again"),
         }
     }

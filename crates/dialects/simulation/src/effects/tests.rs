@@ -116,7 +116,7 @@ impl World {
     /// Looks after everything that becomes durable until it is as wanted.
     async fn until<T>(&self, look: impl AsyncFn() -> Option<T>) -> T {
         loop {
-            let newest = self.coordinator.feed().newest();
+            let newest = self.coordinator.feed().newest().unwrap();
             if let Some(found) = look().await {
                 return found;
             }

@@ -144,7 +144,7 @@ impl World {
     /// Looks after everything that becomes durable until it is as wanted.
     pub(crate) async fn until(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let newest = self.coordinator.feed().newest();
+            let newest = self.coordinator.feed().newest().unwrap();
             let answer = self.get(path).await;
             if is_so(&answer.body) {
                 return answer.body;

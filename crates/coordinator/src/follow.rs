@@ -1,0 +1,149 @@
+//! The seat of a server among others on one store: it follows whoever leads, and leads when it must (S18).
+
+use crate::{
+    Lead, Lease, LeaseTimes, Step, Watch,
+    driver::{Message, RETRY_TERM_AFTER, Seat, Taken, refuse_for},
+    load::{Ahead, load},
+    renewal::Office,
+    shared::Shared,
+    term::End,
+};
+use muster_model::{Millis, Timestamp};
+use muster_store::{Candidate, Election, Standing, StoreError};
+use std::{
+    sync::{Arc, mpsc::Receiver},
+    time::Duration,
+};
+use tracing::{info, warn};
+
+pub(crate) struct Follower {
+    election: Arc<dyn Election>,
+    candidate: Candidate,
+    times: LeaseTimes,
+    watch: Watch,
+    /// The largest that this process ever saw: a database that was set back must not give it again.
+    epoch_seen: u64,
+    ahead: Option<Ahead>,
+    /// Before the next look.
+    pause: Duration,
+    /// Since when the store does not answer.
+    blind_since: Option<Timestamp>,
+}
+
+impl Follower {
+    pub(crate) fn new(election: Arc<dyn Election>, candidate: Candidate, times: LeaseTimes) -> Self {
+        let watch = Watch::new(times).known_as(&candidate.node);
+        let (pause, blind_since) = (Duration::ZERO, None);
+        Self { election, candidate, times, watch, epoch_seen: 0, ahead: None, pause, blind_since }
+    }
+
+    /// Looks how things stand, and does what follows.
+    fn look(&mut self, shared: &Shared) -> Result<Option<Taken>, StoreError> {
+        let asked = shared.time.local();
+        let standing = self.election.look()?;
+        let now = shared.time.local();
+        if now - asked >= self.times.renew_every() {
+            // What the store was slow to tell it may have been as slow to take.
+            self.watch.blinded();
+        }
+        self.blind_since = None;
+        self.epoch_seen = self.epoch_seen.max(standing.epoch);
+        self.tell(&standing, shared);
+        match self.watch.saw(&standing, now) {
+            Step::Wait => self.let_go(shared),
+            Step::Preload => self.read_ahead(shared),
+            Step::Take => return self.take(&standing, shared),
+        }
+        Ok(None)
+    }
+
+    /// Makes known who leads.
+    fn tell(&self, standing: &Standing, shared: &Shared) {
+        let lead = match &standing.leader {
+            Some(leader) if leader.node != self.candidate.node => {
+                Lead::There { address: leader.address.clone(), epoch: standing.epoch }
+            }
+            _ => Lead::Nowhere,
+        };
+        if shared.tell_lead(lead)
+            && let Some(leader) = &standing.leader
+        {
+            info!(leader = leader.address, epoch = standing.epoch, "follows");
+        }
+    }
+
+    fn take(&mut self, standing: &Standing, shared: &Shared) -> Result<Option<Taken>, StoreError> {
+        shared.tell_lead(Lead::Nowhere);
+        let sent = shared.time.local();
+        let Some(term) = self.election.take(standing, &self.candidate, self.epoch_seen)? else {
+            return Ok(None);
+        };
+        self.epoch_seen = self.epoch_seen.max(term.epoch);
+        let lease = Lease::taken(self.times, sent);
+        let office = Some(Office { election: Arc::clone(&self.election), lease });
+        Ok(Some(Taken { term, office, ahead: self.ahead.take() }))
+    }
+
+    /// Reads what is live while the leader is silent: should it stay so, nothing is left to read.
+    fn read_ahead(&mut self, shared: &Shared) {
+        let read = load(shared, |sink| self.election.preload(sink));
+        match read {
+            Ok((restoring, commits)) => self.ahead = Some(Ahead { restoring, commits }),
+            // The term reads it then.
+            Err(error) => warn!(%error, "the leader is silent; what is live could not be read ahead"),
+        }
+    }
+
+    /// A leader that lives after all has gone on since.
+    fn let_go(&mut self, shared: &Shared) {
+        if !self.watch.is_alarmed() && self.ahead.take().is_some() {
+            shared.forget();
+        }
+    }
+
+    fn blinded(&mut self, error: &StoreError, shared: &Shared) {
+        self.watch.blinded();
+        let now = shared.time.local();
+        let since = *self.blind_since.get_or_insert_with(|| {
+            warn!(%error, "the store does not tell who leads; it is asked again");
+            now
+        });
+        if now - since >= self.times.lease {
+            // Whoever led may have been replaced long ago.
+            shared.tell_lead(Lead::Nowhere);
+        }
+    }
+}
+
+impl Seat for Follower {
+    fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<Taken> {
+        loop {
+            if refuse_for(self.pause, inbox) {
+                return None;
+            }
+            self.pause = duration(self.times.look_every());
+            match self.look(shared) {
+                Ok(Some(taken)) => return Some(taken),
+                Ok(None) => {}
+                Err(error) => self.blinded(&error, shared),
+            }
+        }
+    }
+
+    /// A term that was not lost to another is given back, so that others need not wait for silence; they come first.
+    fn leave(&mut self, epoch: u64, end: &End) {
+        self.watch.blinded();
+        self.pause = Duration::ZERO;
+        if matches!(end, End::Failed(StoreError::Superseded)) {
+            return;
+        }
+        self.pause = RETRY_TERM_AFTER;
+        if let Err(error) = self.election.resign(epoch) {
+            warn!(epoch, %error, "leadership could not be given back; others take it when they see the silence");
+        }
+    }
+}
+
+fn duration(span: Millis) -> Duration {
+    Duration::from_millis(span.0.max(0).unsigned_abs())
+}

@@ -1,0 +1,122 @@
+//! What the handle and the driver both hold.
+
+use crate::{
+    Accounts, Clock, Feed, Lead, Options, PoolDirectory, Stats, clock::Time, driver::Message,
+    payload::Payloads, secrets::Secrets, tenure::Tenure, tokens::Tokens,
+};
+use muster_model::{Effect, Name, Timestamp};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+};
+use tokio::sync::{mpsc as channel, watch};
+
+/// Where the driver is reached, and where it leaves what must happen outside.
+pub(crate) type Ends = (mpsc::Sender<Message>, channel::UnboundedSender<(u64, Effect)>);
+
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    /// Whether other servers share the store.
+    pub(crate) has_others: bool,
+    pub(crate) time: Time,
+    pub(crate) inbox: mpsc::Sender<Message>,
+    pub(crate) feed: Feed,
+    pub(crate) secrets: Secrets,
+    pub(crate) tokens: Tokens,
+    pub(crate) accounts: Accounts,
+    pub(crate) pool: PoolDirectory,
+    /// What is known of users and workers where nothing may be told from memory.
+    pub(crate) nobody: (Accounts, PoolDirectory),
+    /// As many as there are things due; never more than live state makes. With the epoch that asked for them.
+    pub(crate) effects: channel::UnboundedSender<(u64, Effect)>,
+    pub(crate) stats: Stats,
+    pub(crate) lead: watch::Sender<Lead>,
+    pub(crate) tenure: Tenure,
+    pub(crate) payloads: Payloads,
+    sightings: Mutex<HashMap<Name, Timestamp>>,
+}
+
+impl Shared {
+    /// Nothing known yet, and no term.
+    pub(crate) fn new(
+        (options, has_others): (Options, bool),
+        clock: Arc<dyn Clock>,
+        feed: Feed,
+        (inbox, effects): Ends,
+    ) -> Self {
+        Self {
+            options,
+            has_others,
+            time: Time::new(clock),
+            inbox,
+            feed,
+            secrets: Secrets::default(),
+            tokens: Tokens::default(),
+            accounts: Accounts::default(),
+            pool: PoolDirectory::default(),
+            nobody: Default::default(),
+            effects,
+            stats: Stats::default(),
+            lead: watch::Sender::new(Lead::Nowhere),
+            tenure: Tenure::default(),
+            payloads: Payloads::default(),
+            sightings: Mutex::default(),
+        }
+    }
+
+    /// Now, as it is written down.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.time.now()
+    }
+
+    /// Whether what memory says is the truth: a term runs, is loaded, and nobody else can lead (S18).
+    pub(crate) fn is_ready(&self) -> bool {
+        self.stats.is_ready() && self.tenure.is_sole(self.time.local())
+    }
+
+    /// Whether that term runs.
+    pub(crate) fn runs(&self, epoch: u64) -> bool {
+        self.stats.is_ready() && self.stats.epoch() == epoch
+    }
+
+    /// Makes known who leads; whether that is news.
+    pub(crate) fn tell_lead(&self, lead: Lead) -> bool {
+        self.lead.send_if_modified(|known| {
+            let is_news = *known != lead;
+            *known = lead;
+            is_news
+        })
+    }
+
+    /// A term is loaded and answers from here on.
+    pub(crate) fn begin_term(&self, epoch: u64, feed_seq: u64) {
+        self.feed.resume(feed_seq);
+        self.stats.begin_term(epoch);
+        self.tell_lead(Lead::Here { epoch });
+    }
+
+    /// A term is over: nobody is answered by what it knew, and those who listened are sent where things go on.
+    pub(crate) fn end_term(&self, epoch: u64) {
+        self.stats.end_term();
+        self.tenure.end(epoch);
+        self.tell_lead(Lead::Nowhere);
+        self.forget();
+        if self.has_others {
+            self.feed.close();
+        }
+    }
+
+    /// Forgets who may call, before it is loaded anew and when nobody may be answered by it any more.
+    pub(crate) fn forget(&self) {
+        self.secrets.clear();
+        self.tokens.clear();
+        self.accounts.clear();
+        self.pool.clear();
+        self.sightings().clear();
+    }
+
+    /// The last signs of life of workers.
+    pub(crate) fn sightings(&self) -> MutexGuard<'_, HashMap<Name, Timestamp>> {
+        self.sightings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,98 @@
+//! How a coordinator begins and ends.
+
+use crate::{
+    Clock, Coordinator, Effects, Feed, Options, SystemClock,
+    driver::{self, Alone, Message, Seat},
+    follow::Follower,
+    shared::{Ends, Shared},
+};
+use muster_store::{Candidate, Store, StoreError};
+use std::{
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    thread,
+};
+use tokio::sync::{Semaphore, mpsc as channel};
+
+impl Coordinator {
+    /// Begins a term on a store that belongs to this process and serves it, on threads of its own, by the system's
+    /// clock.
+    ///
+    /// # Errors
+    /// When the store cannot be opened for writing.
+    pub fn start(store: Arc<dyn Store>, options: Options) -> Result<Self, StoreError> {
+        Self::start_with_clock(store, options, Arc::new(SystemClock::start()))
+    }
+
+    /// As [`Self::start`], by another clock.
+    ///
+    /// # Errors
+    /// When the store cannot be opened for writing.
+    pub fn start_with_clock(
+        store: Arc<dyn Store>,
+        options: Options,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        let first = store.begin_term()?;
+        let feed = Feed::new(store.reader(), Some(first.feed_seq));
+        let seat = Alone::new(Arc::clone(&store), first);
+        Self::launch(Box::new(seat), &*store, |ends| Shared::new((options, false), clock, feed, ends))
+    }
+
+    /// Joins the servers that share a store: follows whoever leads, and leads when it is this one's turn (S18). On a
+    /// store that belongs to one process it leads.
+    ///
+    /// # Errors
+    /// When its threads cannot be started, or a store of one process cannot be opened for writing.
+    pub fn join(store: Arc<dyn Store>, options: Options, candidate: Candidate) -> Result<Self, StoreError> {
+        Self::join_with_clock(store, options, candidate, Arc::new(SystemClock::start()))
+    }
+
+    /// As [`Self::join`], by another clock.
+    ///
+    /// # Errors
+    /// As [`Self::join`].
+    pub fn join_with_clock(
+        store: Arc<dyn Store>,
+        options: Options,
+        candidate: Candidate,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        let Some(election) = store.election() else {
+            return Self::start_with_clock(store, options, clock);
+        };
+        let feed = Feed::new(store.reader(), None);
+        let seat = Follower::new(election, candidate, options.lease);
+        Self::launch(Box::new(seat), &*store, |ends| Shared::new((options, true), clock, feed, ends))
+    }
+
+    /// Stops: whoever waits is answered, what was decided is made durable, leadership is given back, nothing more is
+    /// taken.
+    pub async fn stop(&self) {
+        self.places.close();
+        self.shared.feed.close();
+        // A driver that is gone has stopped already.
+        let _ = self.shared.inbox.send(Message::Stop);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        }
+    }
+
+    fn launch(
+        mut seat: Box<dyn Seat>,
+        store: &dyn Store,
+        share: impl FnOnce(Ends) -> Shared,
+    ) -> Result<Self, StoreError> {
+        let (inbox, messages) = mpsc::channel();
+        let (effects, due) = channel::unbounded_channel();
+        let shared = Arc::new(share((inbox, effects)));
+        let driven = Arc::clone(&shared);
+        let run = move || driver::run(&mut *seat, &driven, &messages);
+        let thread = thread::Builder::new().name("muster-driver".into()).spawn(run);
+        let thread = thread.map_err(|error| StoreError::Backend(error.to_string()))?;
+        let places = Arc::new(Semaphore::new(shared.options.queue_length));
+        let effects = Effects::new(due, Arc::clone(&shared));
+        let (thread, effects) = (Arc::new(Mutex::new(Some(thread))), Arc::new(Mutex::new(Some(effects))));
+        Ok(Self { shared, reader: store.reader(), places, thread, effects })
+    }
+}

@@ -1,0 +1,311 @@
+//! One term: the threads around the desk, one that decides and one that commits.
+
+use crate::{
+    Options, Refusal,
+    desk::{Answer, Desk, Released, Request},
+    driver::{Handle, Message, Taken},
+    entropy::system_seeds,
+    load::load,
+    renewal::Renewing,
+    shared::Shared,
+};
+use muster_model::{Change, Millis, Rejection, Timestamp};
+use muster_store::{Batch, Cutoffs, Lookup, StoreError, Term, Writer};
+use std::{
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
+use tokio::sync::oneshot;
+use tracing::{debug, error, info};
+
+/// Messages decided together at most, before the desk looks at the store again.
+const GROUP_MAX: usize = 512;
+/// The longest the driver sleeps without a deadline.
+const IDLE: Duration = Duration::from_secs(1);
+const PRUNE_EVERY: Millis = Millis::from_secs(60);
+const CHECK_EVERY: Millis = Millis::from_secs(60);
+
+/// Why a term ended.
+pub(crate) enum End {
+    Stopped,
+    Failed(StoreError),
+}
+
+/// What the committing thread is asked.
+enum Work {
+    Commit(Arc<Batch>),
+    Prune(Cutoffs),
+}
+
+/// One term in progress.
+pub(crate) struct TermRun<'a> {
+    epoch: u64,
+    desk: Desk<Handle>,
+    lookup: Box<dyn Lookup>,
+    work: mpsc::Sender<Work>,
+    shared: &'a Shared,
+    /// The batch with the store.
+    committing: Option<Arc<Batch>>,
+    pruning: bool,
+    stopping: bool,
+    prune_at: Timestamp,
+    check_at: Timestamp,
+    _renewing: Option<Renewing>,
+}
+
+impl<'a> TermRun<'a> {
+    /// Builds memory up and begins to answer by it. Life is shown from the first moment on: much may have to be read.
+    pub(crate) fn begin(taken: Taken, shared: &'a Arc<Shared>) -> Result<Self, StoreError> {
+        let Taken { term, office, ahead } = taken;
+        let Term { epoch, feed_seq, commits, now, mut writer, lookup } = term;
+        let began = shared.time.local();
+        shared.tenure.begin(epoch, office.as_ref().map(|office| office.lease.sole_until()));
+        now.inspect(|now| shared.time.begin(*now));
+        let renewing = office.map(|office| Renewing::start(office, epoch, shared)).transpose()?;
+        let ahead = ahead.filter(|ahead| ahead.commits == commits);
+        let was_read_ahead = ahead.is_some();
+        let restoring = match ahead {
+            Some(ahead) => ahead.restoring,
+            None => load(shared, |sink| writer.load(sink))?.0,
+        };
+        let now = shared.now();
+        let desk = Desk::new(restoring.finish(epoch, now), feed_seq, system_seeds())
+            .with_senders(|handle: &Handle| !handle.reply.is_closed(), |handle| handle.place = None);
+        let work = start_committing((epoch, writer), shared.inbox.clone())?;
+        shared.begin_term(epoch, feed_seq);
+        let live_in_ms = (shared.time.local() - began).0;
+        info!(epoch, live_in_ms, was_read_ahead, "a term begins");
+        Ok(Self {
+            epoch,
+            desk,
+            lookup,
+            work,
+            shared,
+            committing: None,
+            pruning: false,
+            stopping: false,
+            prune_at: now + PRUNE_EVERY,
+            check_at: now + CHECK_EVERY,
+            _renewing: renewing,
+        })
+    }
+
+    /// Serves until the term ends.
+    pub(crate) fn serve(&mut self, inbox: &mpsc::Receiver<Message>) -> End {
+        // A restored engine settles what became due while nobody looked.
+        self.desk.tick(self.shared.now());
+        loop {
+            let first = inbox.recv_timeout(self.patience());
+            let group: Vec<Message> = first.into_iter().chain(inbox.try_iter().take(GROUP_MAX)).collect();
+            self.stopping |= group.iter().any(|message| matches!(message, Message::Stop));
+            let handled = self.handle(group);
+            if self.stopping {
+                self.finish(handled, inbox);
+                return End::Stopped;
+            }
+            if let Err(error) = handled {
+                return End::Failed(error);
+            }
+        }
+    }
+
+    fn handle(&mut self, group: Vec<Message>) -> Result<(), StoreError> {
+        let mut requests = Vec::with_capacity(group.len());
+        for message in group {
+            match message {
+                Message::Request(request) => requests.push(*request),
+                Message::Committed(epoch, result) if epoch == self.epoch => self.committed(result)?,
+                Message::Pruned(epoch, result) if epoch == self.epoch => self.pruned(result)?,
+                Message::Deposed(epoch, error) if epoch == self.epoch => return Err(error),
+                question => self.tell(question),
+            }
+        }
+        self.decide(requests)?;
+        self.desk.tick(self.shared.now());
+        self.hand_over()?;
+        self.look_after();
+        Ok(())
+    }
+
+    /// Answers what is only asked.
+    fn tell(&self, question: Message) {
+        let (desk, now) = (&self.desk, self.shared.now());
+        match question {
+            Message::Explain(subject, reply) => self.reply(reply, || desk.explain(subject, now)),
+            Message::Task(id, reply) => self.reply(reply, || desk.task(id)),
+            Message::Frames(query, reply) => self.reply(reply, || desk.frames(&query, now)),
+            Message::PoolStatus(reply) => self.reply(reply, || desk.engine().pool_status()),
+            Message::ExplainPool(job, reply) => self.reply(reply, || desk.engine().explain_pool(job)),
+            Message::Request(_)
+            | Message::Committed(..)
+            | Message::Pruned(..)
+            | Message::Deposed(..)
+            | Message::Stop => {}
+        }
+    }
+
+    /// Replies from memory where that is the truth; whoever gets no reply tries again (S18).
+    fn reply<T>(&self, reply: oneshot::Sender<T>, answer: impl FnOnce() -> T) {
+        if self.shared.is_ready() {
+            // A caller that no longer listens needs no answer.
+            let _ = reply.send(answer());
+        }
+    }
+
+    fn decide(&mut self, requests: Vec<Request<Handle>>) -> Result<(), StoreError> {
+        if requests.is_empty() {
+            return Ok(());
+        }
+        self.shared.stats.count_commands(requests.len());
+        let keys = self.desk.keys(requests.iter().map(|request| &request.command));
+        let facts = self.lookup.facts(&keys)?;
+        let now = self.shared.now();
+        for request in requests {
+            self.desk.take(request, now, &facts);
+        }
+        self.shared.stats.set_waiting_pulls(self.desk.waiting());
+        Ok(())
+    }
+
+    /// Gives the store the next batch, unless it is still busy with the last. One without rows is given too if another
+    /// server may lead by now: whether its answers are true only the store can tell (S18).
+    fn hand_over(&mut self) -> Result<(), StoreError> {
+        if self.committing.is_some() || self.pruning {
+            return Ok(());
+        }
+        let Some(batch) = self.desk.seal(self.shared.now()) else {
+            return Ok(());
+        };
+        if batch.is_empty() && self.shared.is_ready() {
+            self.release();
+            return Ok(());
+        }
+        self.committing = Some(Arc::clone(&batch));
+        self.order(Work::Commit(batch))
+    }
+
+    fn committed(&mut self, result: Result<(), StoreError>) -> Result<(), StoreError> {
+        result?;
+        if let Some(batch) = self.committing.take() {
+            self.shared.stats.count_batch(batch.changes.len());
+            publish(&batch, self.shared);
+        }
+        self.release();
+        Ok(())
+    }
+
+    /// The last batch is durable: what waited for it leaves.
+    fn release(&mut self) {
+        let Released { answers, effects } = self.desk.committed();
+        for effect in effects {
+            // Without anybody to do them they stay due: the next start derives them again.
+            let _ = self.shared.effects.send((self.epoch, effect));
+        }
+        for Answer { handle, result } in answers {
+            if handle.reply.send(result).is_err() {
+                // The sender went away; what was decided stands, and a repeat will find it.
+                debug!("an answer found nobody");
+            }
+        }
+    }
+
+    fn pruned(&mut self, result: Result<bool, StoreError>) -> Result<(), StoreError> {
+        self.pruning = false;
+        let pause = if result? { Millis(50) } else { PRUNE_EVERY };
+        self.prune_at = self.shared.now() + pause;
+        Ok(())
+    }
+
+    /// Now and then: old history goes, and the invariants are looked at where that is cheap.
+    fn look_after(&mut self) {
+        let now = self.shared.now();
+        if now >= self.prune_at && self.committing.is_none() && !self.pruning {
+            self.pruning = self.order(Work::Prune(cutoffs(&self.shared.options, now))).is_ok();
+        }
+        if now >= self.check_at {
+            self.check_at = now + CHECK_EVERY;
+            if let Err(broken) = self.desk.engine().sample_invariants() {
+                self.shared.stats.count_broken_invariant();
+                error!(broken, "an invariant does not hold; please report this");
+            }
+        }
+    }
+
+    /// Stops: whoever waits is answered, what was decided is made durable.
+    fn finish(&mut self, handled: Result<(), StoreError>, inbox: &mpsc::Receiver<Message>) {
+        self.desk.dismiss_waiting(self.shared.now());
+        let mut done = handled.and_then(|()| self.hand_over());
+        while done.is_ok() && (self.committing.is_some() || self.pruning) {
+            done = match inbox.recv() {
+                Ok(Message::Committed(epoch, result)) if epoch == self.epoch => self.committed(result),
+                Ok(Message::Pruned(epoch, result)) if epoch == self.epoch => self.pruned(result),
+                Ok(Message::Deposed(epoch, error)) if epoch == self.epoch => Err(error),
+                Ok(_) => Ok(()),
+                Err(_) => return,
+            };
+            done = done.and_then(|()| self.hand_over());
+        }
+        if let Err(error) = done {
+            error!(%error, "not all that was decided last is durable; nobody was told of it");
+        }
+    }
+
+    fn order(&self, work: Work) -> Result<(), StoreError> {
+        self.work.send(work).map_err(|_| StoreError::Backend("the committing thread is gone".into()))
+    }
+
+    fn patience(&self) -> Duration {
+        let deadlines = [self.desk.next_deadline(), Some(self.prune_at), Some(self.check_at)];
+        let next = deadlines.into_iter().flatten().min().map(|at| (at - self.shared.now()).0);
+        next.map_or(IDLE, |millis| Duration::from_millis(millis.max(0).unsigned_abs())).min(IDLE)
+    }
+}
+
+fn start_committing(
+    (epoch, mut writer): (u64, Box<dyn Writer>),
+    outbox: mpsc::Sender<Message>,
+) -> Result<mpsc::Sender<Work>, StoreError> {
+    let (work, orders) = mpsc::channel();
+    let commit = move || {
+        for work in orders {
+            let message = match work {
+                Work::Commit(batch) => Message::Committed(epoch, writer.commit(&batch)),
+                Work::Prune(cutoffs) => Message::Pruned(epoch, writer.prune(&cutoffs)),
+            };
+            if outbox.send(message).is_err() {
+                return;
+            }
+        }
+    };
+    let spawned = thread::Builder::new().name("muster-commit".into()).spawn(commit);
+    spawned.map_err(|error| StoreError::Backend(error.to_string()))?;
+    Ok(work)
+}
+
+fn publish(batch: &Batch, shared: &Shared) {
+    for change in &batch.changes {
+        match change {
+            Change::Secrets(worker, secrets) => shared.secrets.set(worker, secrets),
+            Change::Frames(change) => shared.tokens.follow(change),
+            Change::Accounts(change) => shared.accounts.follow(change),
+            Change::Pool(change) => shared.pool.follow(change),
+            _ => {}
+        }
+    }
+    shared.feed.publish(&batch.feed);
+}
+
+fn cutoffs(options: &Options, now: Timestamp) -> Cutoffs {
+    Cutoffs {
+        history: now - options.history,
+        report_ids: now - options.settings.report_id_retention,
+        keys: now - options.settings.key_retention,
+    }
+}
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection)
+    }
+}
