@@ -86,9 +86,17 @@ impl Cluster {
     /// Makes an empty database; answers its address.
     #[must_use]
     pub fn fresh_database(&self) -> String {
+        self.fresh_database_like("template1")
+    }
+
+    /// Makes a copy of a database that nobody is connected to any more; answers its address.
+    ///
+    /// Takes the name of the other, or the address that [`Cluster::url`] made of it.
+    #[must_use]
+    pub fn fresh_database_like(&self, other: &str) -> String {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}", MADE.fetch_add(1, Ordering::Relaxed));
-        self.sql("postgres", &format!("CREATE DATABASE {name} OWNER {USER}"));
+        self.sql("postgres", &format!("CREATE DATABASE {name} OWNER {USER} TEMPLATE {}", database_of(other)));
         self.url(&name)
     }
 
@@ -109,10 +117,9 @@ impl Cluster {
     ///
     /// Takes the name of a database, or the address that [`Cluster::url`] made of it.
     pub fn sql(&self, database: &str, sql: &str) -> String {
-        let name = database.rsplit('/').next().expect("there is always a last part");
         let mut psql = self.client("psql");
         psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "-v", "ON_ERROR_STOP=1"]);
-        run(psql.args(["--dbname", name, "--command", sql]))
+        run(psql.args(["--dbname", database_of(database), "--command", sql]))
     }
 
     /// Adds lines to `postgresql.conf`; the server takes them over when it starts, or by [`Cluster::reload`].
@@ -197,6 +204,11 @@ impl Cluster {
         command.arg("--pgdata").arg(self.data()).args(arguments);
         command
     }
+}
+
+/// The name of a database in its address.
+fn database_of(url: &str) -> &str {
+    url.rsplit('/').next().expect("there is always a last part")
 }
 
 /// A port that nobody listens on at this moment.

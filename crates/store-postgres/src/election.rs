@@ -52,7 +52,7 @@ impl Election for PostgresElection {
         epoch_seen: u64,
     ) -> Result<Option<Term>, StoreError> {
         // The connection that will show life is named in the same step: nobody sees a leader without one.
-        let renewer = self.ask(|session| Renewer::of(session))?;
+        let renewer = self.ask(Renewer::of)?;
         take_over(
             &self.target,
             &Claim { seen: Some(seen), candidate: Some((candidate, renewer)), epoch_seen },

@@ -9,7 +9,7 @@ use crate::{
     target::Target,
 };
 use muster_store::{Election, Reader, Store, StoreError, Term};
-use muster_tables::{Fault, TableReader};
+use muster_tables::TableReader;
 use std::{env, sync::Arc, time::Duration};
 
 /// A PostgreSQL database that several servers share.
@@ -80,7 +80,7 @@ impl PostgresStore {
         let read = "SELECT value FROM server_secrets WHERE name = $1";
         session.ask(session.client().execute(add, &[&name, &candidate]))?;
         let row = session.ask(session.client().query_one(read, &[&name]))?;
-        Ok(row.try_get(0).map_err(|error| Fault::from(session.fault(&error)))?)
+        Ok(row.try_get(0).map_err(|error| session.fault(&error))?)
     }
 }
 

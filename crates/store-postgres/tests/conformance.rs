@@ -7,6 +7,7 @@ use muster_store::{
     conformance::{Fixture, all, shared},
 };
 use muster_store_postgres::{PostgresOptions, PostgresStore};
+use std::sync::LazyLock;
 
 struct Database(String);
 
@@ -16,8 +17,14 @@ impl Fixture for Database {
     }
 }
 
+/// A database whose tables are there already: making them takes longer than most cases.
 fn fresh() -> Box<dyn Fixture> {
-    Box::new(Database(Cluster::shared().fresh_database()))
+    static MIGRATED: LazyLock<String> = LazyLock::new(|| {
+        let url = Cluster::shared().fresh_database();
+        drop(PostgresStore::open(&url, &PostgresOptions::default()).unwrap());
+        url
+    });
+    Box::new(Database(Cluster::shared().fresh_database_like(&MIGRATED)))
 }
 
 #[test]
