@@ -21,7 +21,7 @@ impl PostgresStore {
         read: impl FnOnce(&dyn Sql) -> Result<T, E>,
     ) -> Result<T, E> {
         let session = Session::open(self.target(), Purpose::Read)?;
-        within(&session, LOAD, |transaction| read(transaction))
+        Transaction::within(&session, LOAD, read)
     }
 
     /// Fills the store in one transaction; what `fill` put is there if it answers well, and nothing of it if not. No
@@ -35,17 +35,20 @@ impl PostgresStore {
     ) -> Result<T, E> {
         let session = Session::open(self.target(), Purpose::Write)?;
         let election = self.shared_election();
-        within(&session, BEGIN, |transaction| {
-            // Whoever would lead waits for this row; whoever leads shows it in the other one.
-            transaction
-                .execute("UPDATE fence SET commits = commits + 1 WHERE id = 1", &[])
-                .map_err(StoreError::from)?;
+        Transaction::within(&session, BEGIN, |sql| {
+            // Whoever would lead needs these rows, in this order; whoever leads is seen in the first.
+            for row in ["UPDATE leader SET id = id", "UPDATE fence SET commits = commits + 1"] {
+                sql.execute(row, &[]).map_err(StoreError::from)?;
+            }
             if election.look()?.is_led() {
                 return Err(StoreError::InUse(self.place()).into());
             }
-            let mut filling = Filling { session: &session, transaction, puts: Puts::default() };
-            let answer = fill(&mut filling)?;
-            number_on(transaction).map_err(StoreError::from)?;
+            // Whoever led and was lost from sight must not go on here with what it remembers.
+            for row in [DEPOSE, "UPDATE fence SET epoch = l.epoch FROM leader l"] {
+                sql.execute(row, &[]).map_err(StoreError::from)?;
+            }
+            let answer = fill(&mut Filling { session: &session, sql, puts: Puts::default() })?;
+            number_on(sql).map_err(StoreError::from)?;
             Ok(answer)
         })
     }
@@ -74,13 +77,13 @@ impl PostgresStore {
 
 struct Filling<'a> {
     session: &'a Session,
-    transaction: &'a Transaction<'a>,
+    sql: &'a dyn Sql,
     puts: Puts,
 }
 
 impl Whole for Filling<'_> {
     fn sql(&self) -> &dyn Sql {
-        self.transaction
+        self.sql
     }
 
     fn sink(&mut self) -> &mut dyn Sink {
@@ -102,27 +105,6 @@ impl Sink for Filling<'_> {
     }
 }
 
-/// Does as told in a transaction, and ends it: all of it or nothing.
-fn within<T, E: From<StoreError>>(
-    session: &Session,
-    begin: &str,
-    act: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
-) -> Result<T, E> {
-    let run = |sql: &str| session.ask(session.client().batch_execute(sql)).map_err(StoreError::from);
-    run(begin)?;
-    match act(&Transaction::begun(session)) {
-        Ok(answer) => {
-            run("COMMIT")?;
-            Ok(answer)
-        }
-        Err(error) => {
-            // If this fails, the session is over, and the transaction with it.
-            let _ = run("ROLLBACK");
-            Err(error)
-        }
-    }
-}
-
 /// Rows that brought their own number count: the next one follows the largest.
 fn number_on(sql: &dyn Sql) -> Result<(), Fault> {
     for shape in TABLES.iter().filter(|shape| shape.numbered) {
@@ -138,5 +120,9 @@ fn number_on(sql: &dyn Sql) -> Result<(), Fault> {
     Ok(())
 }
 
-const BEGIN: &str =
-    "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '5s'";
+/// Whoever fills the store may take their time; whoever is in the way may not.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '5s'; \
+     SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL enable_seqscan = on";
+
+const DEPOSE: &str = "UPDATE leader SET epoch = epoch + 1, node = NULL, address = NULL, pid = NULL, backend_start = NULL \
+     WHERE node IS NOT NULL";

@@ -26,4 +26,5 @@ mod transaction;
 mod value;
 mod writer;
 
+pub use migrate::SCHEMA_VERSION;
 pub use store::{PostgresOptions, PostgresStore};

@@ -47,23 +47,23 @@ fn apply(session: &Session) -> Result<(), Fault> {
         run(VERSION_TABLE)?;
     }
     let version = found.version.map_or(0, |found| found.version);
-    for migration in MIGRATIONS.iter().skip(version as usize) {
-        run(migration.sql)?;
+    for Migration { to, oldest_binary, sql } in MIGRATIONS.iter().filter(|step| step.to > version) {
+        sql.iter().try_for_each(|sql| run(sql))?;
+        run(&format!(
+            "UPDATE schema_version SET version = {to}, oldest_binary = {oldest_binary}, migrated_at = now()"
+        ))?;
     }
-    let oldest = MIGRATIONS.last().map_or(0, |last| last.oldest_binary);
-    run(&format!(
-        "UPDATE schema_version SET version = {KNOWN}, oldest_binary = {oldest}, migrated_at = now()"
-    ))
+    Ok(())
 }
 
 /// Whether there is nothing to do; refuses what is not ours, or too new.
 fn check(found: &Found) -> Result<bool, Fault> {
     match found.version {
-        Some(Version { oldest_binary, version }) if oldest_binary > KNOWN => {
-            Err(StoreError::TooNew { found: version, known: KNOWN }.into())
+        Some(Version { oldest_binary, version }) if oldest_binary > SCHEMA_VERSION => {
+            Err(StoreError::TooNew { found: version, known: SCHEMA_VERSION }.into())
         }
         // Newer, but made so that this binary can work with it: servers are upgraded one after the other.
-        Some(Version { version, .. }) => Ok(version >= KNOWN),
+        Some(Version { version, .. }) => Ok(version >= SCHEMA_VERSION),
         None if found.tables > 0 => Err(Fault::Store(StoreError::Unfit(
             "the schema muster of this database holds the tables of another program; choose another database"
                 .into(),
@@ -95,22 +95,28 @@ fn read_version(session: &Session, row: &Row) -> Result<Version, Fault> {
 
 /// One step from a version to the next.
 struct Migration {
-    sql: &'static str,
+    to: u32,
     /// The oldest binary that can work with what this leaves, by the version it knows. A step that only adds what older
     /// binaries need not know repeats the number of the step before it, so that servers can be upgraded one by one.
     oldest_binary: u32,
+    sql: &'static [&'static str],
 }
 
-/// Version n is made by the nth.
-const MIGRATIONS: &[Migration] = &[
-    Migration { sql: include_str!("../migrations/0001_tables.sql"), oldest_binary: 1 },
-    Migration { sql: include_str!("../migrations/0002_sessions.sql"), oldest_binary: 2 },
-    Migration { sql: include_str!("../migrations/0003_pool.sql"), oldest_binary: 3 },
-    Migration { sql: include_str!("../migrations/0004_schedules.sql"), oldest_binary: 4 },
-    Migration { sql: include_str!("../migrations/0005_leadership.sql"), oldest_binary: 5 },
-];
+/// Versions count as those of the embedded store do: a backup of one fits the other if they are the same.
+const MIGRATIONS: &[Migration] = &[Migration {
+    to: 4,
+    oldest_binary: 4,
+    sql: &[
+        include_str!("../migrations/0004_tables.sql"),
+        include_str!("../migrations/0004_sessions.sql"),
+        include_str!("../migrations/0004_pool.sql"),
+        include_str!("../migrations/0004_schedules.sql"),
+        include_str!("../migrations/0004_leadership.sql"),
+    ],
+}];
 
-const KNOWN: u32 = MIGRATIONS.len() as u32;
+/// The version of the tables that this binary makes and knows.
+pub const SCHEMA_VERSION: u32 = MIGRATIONS[MIGRATIONS.len() - 1].to;
 
 /// The lock is this program's alone, and goes with the transaction. Whoever waits for it sees what its holder did.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '60s'; \

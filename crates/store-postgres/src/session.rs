@@ -91,8 +91,11 @@ impl Session {
 
     /// Whether the server, as far as is known, still listens.
     pub(crate) fn is_open(&self) -> bool {
-        // Lets the runtime look at the socket once.
-        self.drive(tokio::task::yield_now());
+        // The second time, the runtime has looked at the socket in between.
+        self.drive(async {
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+        });
         self.connection.borrow().is_some()
     }
 

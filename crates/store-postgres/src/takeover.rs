@@ -68,7 +68,7 @@ impl Renewer {
 impl Claim<'_> {
     fn enter(&self, session: &Session) -> Result<Option<Office>, Fault> {
         session.ask(session.client().batch_execute(BEGIN))?;
-        let entered = self.take_both_rows(session);
+        let entered = self.take_rows(session);
         let end = if matches!(entered, Ok(Some(_))) { "COMMIT" } else { "ROLLBACK" };
         let ended = session.ask(session.client().batch_execute(end));
         let entered = entered?;
@@ -76,7 +76,7 @@ impl Claim<'_> {
     }
 
     /// First the leader's row, so that of all who would lead only one comes to the fence.
-    fn take_both_rows(&self, session: &Session) -> Result<Option<Office>, Fault> {
+    fn take_rows(&self, session: &Session) -> Result<Option<Office>, Fault> {
         let Some(epoch) = self.take_leader_row(session)? else {
             return Ok(None);
         };

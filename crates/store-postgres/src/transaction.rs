@@ -6,6 +6,7 @@ use crate::{
     value::{Parameter, PgCells},
 };
 use futures_util::{StreamExt, TryStreamExt, future::join};
+use muster_store::StoreError;
 use muster_tables::{Fault, Sql, Take, Value};
 use std::{cell::Cell, future::Future, pin::Pin, slice::Chunks};
 use tokio_postgres::{Error, Row, RowStream, Statement};
@@ -21,20 +22,23 @@ pub(crate) struct Transaction<'a> {
 
 impl<'a> Transaction<'a> {
     /// Does as told in a transaction, and ends it: all of it or nothing.
-    pub(crate) fn within<T>(
+    pub(crate) fn within<T, E: From<StoreError>>(
         session: &'a Session,
         begin: &'static str,
-        act: impl FnOnce(&dyn Sql) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        act: impl FnOnce(&dyn Sql) -> Result<T, E>,
+    ) -> Result<T, E> {
         let transaction = Self { session, begin: Cell::new(Some(begin)), is_asked: Cell::new(false) };
         let answer = act(&transaction);
         let was_begun = transaction.begin.get().is_none();
         match answer {
-            Ok(answer) if was_begun => session.ask(session.client().batch_execute("COMMIT")).map(|()| answer),
-            Err(fault) if was_begun && session.is_open() => {
+            Ok(answer) if was_begun => match session.ask(session.client().batch_execute("COMMIT")) {
+                Ok(()) => Ok(answer),
+                Err(fault) => Err(StoreError::from(fault).into()),
+            },
+            Err(error) if was_begun && session.is_open() => {
                 // If this fails, the session is over, and the transaction with it.
                 let _ = session.ask(session.client().batch_execute("ROLLBACK"));
-                Err(fault)
+                Err(error)
             }
             other => other,
         }

@@ -19,6 +19,7 @@ mod records;
 mod samples;
 mod schedules;
 mod terms;
+mod texts;
 mod work;
 
 use crate::Store;
@@ -65,6 +66,7 @@ pub fn cases() -> Vec<(&'static str, Case)> {
         loads::CASES,
         commits::CASES,
         terms::CASES,
+        texts::CASES,
         lookups::CASES,
         feed::CASES,
         lists::CASES,
