@@ -116,6 +116,7 @@ fn settings(target: &Target, purpose: Purpose) -> Vec<(&'static str, String)> {
     ];
     match purpose {
         Purpose::Read => settings.push(("statement_timeout", READ_LIMIT_MS.to_string())),
+        Purpose::Migrate => settings.push(("statement_timeout", "0".to_owned())),
         Purpose::Write | Purpose::Lead | Purpose::Lookup => settings.extend([
             // A statement that is cancelled while it waits for a standby counts as done, though the standby lacks it.
             ("statement_timeout", "0".to_owned()),

@@ -2,7 +2,7 @@
 
 use crate::{
     column::Column,
-    pipeline::all,
+    pipeline::Pipeline,
     session::{Purpose, Session},
     statement,
     target::Target,
@@ -37,9 +37,9 @@ impl PostgresLookup {
         let requests = asked.iter().map(|(_, statement, columns)| async move {
             client.query_raw(statement, columns).await?.try_collect::<Vec<Row>>().await
         });
-        let answers = self.session.ask(all(requests))?;
-        let mut facts = Facts::default();
-        for ((kind, ..), rows) in asked.iter().zip(&answers) {
+        let (mut pipeline, mut facts) = (Pipeline::new(requests), Facts::default());
+        for (kind, ..) in &asked {
+            let rows = self.session.ask(pipeline.next())?.unwrap_or_default();
             rows.iter().try_for_each(|row| kind.read(&PgCells::new(row), &mut facts))?;
         }
         Ok(facts)

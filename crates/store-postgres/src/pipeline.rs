@@ -1,7 +1,8 @@
-//! Many statements, one round trip.
+//! Many requests, one round trip.
 
 use crate::value::Argument;
 use std::{
+    collections::VecDeque,
     future::{Future, poll_fn},
     pin::Pin,
     task::{Context, Poll},
@@ -14,67 +15,67 @@ pub(crate) struct Step {
     pub(crate) parameters: Vec<Argument>,
 }
 
-/// Runs all steps.
+/// Runs all steps. The first error is the cause: whatever follows it in a transaction fails because of it.
 pub(crate) async fn run(client: &Client, steps: &[Step]) -> Result<(), Error> {
     let requests = steps.iter().map(|step| client.execute_raw(&step.statement, &step.parameters));
-    all(requests).await.map(|_| ())
+    let mut pipeline = Pipeline::new(requests);
+    while pipeline.next().await?.is_some() {}
+    Ok(())
 }
 
-/// Sends all requests at once, then waits for what comes of each.
-///
-/// The first error is the cause: whatever follows it in a transaction fails because of it. A request that cannot even be
-/// sent keeps those after it from being sent, a COMMIT among them.
-pub(crate) async fn all<T, F>(requests: impl Iterator<Item = F>) -> Result<Vec<T>, Error>
-where
-    F: Future<Output = Result<T, Error>>,
-{
-    let mut replies: Vec<_> = requests.map(|request| Reply::Expected(Box::pin(request))).collect();
-    let (mut is_sent, mut answered) = (false, 0);
-    poll_fn(|context| {
-        if !is_sent {
-            let refused = replies.iter_mut().position(|reply| reply.is_refused(context));
-            replies.truncate(refused.map_or(replies.len(), |number| number + 1));
-            is_sent = true;
-        }
-        // Answers come in the order of the questions.
-        while let Some(reply) = replies.get_mut(answered) {
-            reply.is_refused(context);
-            if !reply.is_there() {
-                return Poll::Pending;
-            }
-            answered += 1;
-        }
-        Poll::Ready(())
-    })
-    .await;
-    replies.into_iter().map(Reply::into_result).collect()
+/// Requests that are sent at once and answered one after the other.
+pub(crate) struct Pipeline<F, T> {
+    replies: VecDeque<Reply<F, T>>,
+    is_sent: bool,
 }
 
 /// What comes of a request.
-enum Reply<T, F> {
+enum Reply<F, T> {
     Expected(Pin<Box<F>>),
     There(Result<T, Error>),
 }
 
-impl<T, F: Future<Output = Result<T, Error>>> Reply<T, F> {
-    /// Sends what was not sent, and looks for the answer; answers whether that is an error.
-    fn is_refused(&mut self, context: &mut Context<'_>) -> bool {
+impl<T, F: Future<Output = Result<T, Error>>> Pipeline<F, T> {
+    pub(crate) fn new(requests: impl Iterator<Item = F>) -> Self {
+        Self { replies: requests.map(|request| Reply::Expected(Box::pin(request))).collect(), is_sent: false }
+    }
+
+    /// The next answer, in the order of the requests; `None`: that was all.
+    pub(crate) async fn next(&mut self) -> Result<Option<T>, Error> {
+        poll_fn(|context| {
+            self.send(context);
+            if let Some(reply) = self.replies.front_mut() {
+                reply.look(context);
+            }
+            match self.replies.pop_front() {
+                None => Poll::Ready(Ok(None)),
+                Some(Reply::There(answer)) => Poll::Ready(answer.map(Some)),
+                Some(expected) => {
+                    self.replies.push_front(expected);
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// Sends everything. A request that cannot be sent keeps those after it from being sent, a COMMIT among them.
+    fn send(&mut self, context: &mut Context<'_>) {
+        if !std::mem::replace(&mut self.is_sent, true) {
+            let refused = self.replies.iter_mut().position(|reply| reply.look(context));
+            self.replies.truncate(refused.map_or(self.replies.len(), |place| place + 1));
+        }
+    }
+}
+
+impl<T, F: Future<Output = Result<T, Error>>> Reply<F, T> {
+    /// Looks for the answer, which also sends what was not sent; answers whether it is an error.
+    fn look(&mut self, context: &mut Context<'_>) -> bool {
         if let Self::Expected(request) = self
-            && let Poll::Ready(result) = request.as_mut().poll(context)
+            && let Poll::Ready(answer) = request.as_mut().poll(context)
         {
-            *self = Self::There(result);
+            *self = Self::There(answer);
         }
         matches!(self, Self::There(Err(_)))
-    }
-
-    fn is_there(&self) -> bool {
-        matches!(self, Self::There(_))
-    }
-
-    fn into_result(self) -> Result<T, Error> {
-        match self {
-            Self::There(result) => result,
-            Self::Expected(_) => unreachable!("all answers were waited for"),
-        }
     }
 }

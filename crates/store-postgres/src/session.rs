@@ -50,6 +50,8 @@ pub(crate) enum Purpose {
     Lookup,
     /// Lists, and reading everything.
     Read,
+    /// Making tables, which may take long where there is much in them.
+    Migrate,
 }
 
 impl Session {
@@ -179,6 +181,7 @@ fn limit(target: &Target, purpose: Purpose) -> Duration {
     match purpose {
         Purpose::Lead => (target.lease * 2 / 3).max(LEAD_LIMIT_MIN),
         Purpose::Write | Purpose::Lookup | Purpose::Read => ANSWER_LIMIT.max(target.lease * 2),
+        Purpose::Migrate => MIGRATION_LIMIT,
     }
 }
 
@@ -195,5 +198,7 @@ impl Drop for Session {
 /// Beyond what the slowest disk needs. Nothing waits longer: a server that hangs, or a standby that is waited for, must
 /// be told of in the log.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+const MIGRATION_LIMIT: Duration = Duration::from_hours(6);
 
 const LEAD_LIMIT_MIN: Duration = Duration::from_millis(500);

@@ -48,7 +48,7 @@ impl PostgresStore {
     pub fn open(url: &str, options: &PostgresOptions) -> Result<Self, StoreError> {
         let password = options.password.clone().or_else(|| env::var("PGPASSWORD").ok());
         let target = Arc::new(Target::parse(url, password.as_deref(), options.lease)?);
-        migrate(&Session::open(&target, Purpose::Write)?)?;
+        migrate(&Session::open(&target, Purpose::Migrate)?)?;
         Ok(Self {
             reader: Arc::new(TableReader::new(Pool::new(Arc::clone(&target)))),
             election: Arc::new(PostgresElection::new(Arc::clone(&target))),

@@ -1,11 +1,11 @@
 //! Statements one after the other in one transaction.
 
 use crate::{
-    pipeline::all,
+    pipeline::Pipeline,
     session::Session,
     value::{Parameter, PgCells},
 };
-use futures_util::{StreamExt, TryStreamExt, future::join};
+use futures_util::{StreamExt, future::join};
 use muster_store::StoreError;
 use muster_tables::{Fault, Sql, Take, Value};
 use std::{cell::Cell, future::Future, pin::Pin, slice::Chunks};
@@ -65,8 +65,15 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Hands over the rows of an answer, some at a time.
+    /// Hands over the rows of an answer.
     fn read(&self, rows: RowStream, take: &mut Take<'_>) -> Result<(), Fault> {
+        self.is_asked.set(true);
+        let outcome = self.read_some_at_a_time(rows, take);
+        self.is_asked.set(false);
+        outcome
+    }
+
+    fn read_some_at_a_time(&self, rows: RowStream, take: &mut Take<'_>) -> Result<(), Fault> {
         let mut rows = Box::pin(rows);
         let mut some = Vec::with_capacity(ROWS_AT_ONCE);
         loop {
@@ -84,20 +91,19 @@ impl Sql for Transaction<'_> {
         let statement = self.statement(sql)?;
         let params = params.iter().map(|value| Parameter(*value));
         let rows = self.ask(self.session.client().query_raw(&statement, params))?;
-        self.is_asked.set(true);
-        let answer = self.read(rows, take);
-        self.is_asked.set(false);
-        answer
+        self.read(rows, take)
     }
 
-    fn each_for(&self, sql: &str, sets: Chunks<'_, Value<'_>>, take: &mut Take<'_>) -> Result<(), Fault> {
-        let (client, statement) = (self.session.client(), &self.statement(sql)?);
-        let requests = sets.map(|params| async move {
-            let params = params.iter().map(|value| Parameter(*value));
-            client.query_raw(statement, params).await?.try_collect::<Vec<Row>>().await
-        });
-        for answer in self.ask(all(requests))? {
-            answer.iter().try_for_each(|row| take(&PgCells::new(row)))?;
+    fn each_for(&self, sql: &str, mut sets: Chunks<'_, Value<'_>>, take: &mut Take<'_>) -> Result<(), Fault> {
+        let (client, statement) = (self.session.client(), self.statement(sql)?);
+        while sets.len() > 0 {
+            let some = sets.by_ref().take(SETS_AT_ONCE);
+            let requests =
+                some.map(|params| client.query_raw(&statement, params.iter().map(|value| Parameter(*value))));
+            let mut pipeline = Pipeline::new(requests);
+            while let Some(rows) = self.ask(pipeline.next())? {
+                self.read(rows, take)?;
+            }
         }
         Ok(())
     }
@@ -122,3 +128,6 @@ async fn next_rows(mut rows: Pin<&mut RowStream>, into: &mut Vec<Row>) -> Result
 
 /// As many as come with one look at the socket, about.
 const ROWS_AT_ONCE: usize = 256;
+
+/// Enough that a round trip costs little for each.
+const SETS_AT_ONCE: usize = 256;

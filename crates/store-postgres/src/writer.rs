@@ -91,5 +91,6 @@ const FENCE: &str =
 
 /// Begins to read everything as one state; whole tables are read, and as fast as can be.
 pub(crate) const LOAD: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
+     SET LOCAL idle_in_transaction_session_timeout = 0; \
      SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; \
-     SET LOCAL plan_cache_mode = force_custom_plan";
+     SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL work_mem = '256MB'";

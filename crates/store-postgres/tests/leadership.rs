@@ -75,6 +75,25 @@ fn a_leader_that_lost_its_connection_is_seen_to() {
     until("it is gone", || (!b.election.look().unwrap().connected).then_some(()));
 }
 
+/// S18: a leader that cannot show life learns so while it matters, and goes on when it can again.
+#[test]
+fn a_sign_of_life_that_is_held_up_is_given_up() {
+    let url = fresh();
+    let (a, b) = (Server::on(&url, "a"), Server::on(&url, "b"));
+    let term = a.lead();
+    let seen = b.election.look().unwrap();
+    let held = Held::new(&url, "UPDATE muster.leader SET renewed_at = renewed_at");
+    let error = a.election.renew(term.epoch).expect_err("nobody answers").to_string();
+    assert!(error.contains("no answer within"), "{error}");
+    assert!(
+        b.election.take(&seen, &b.candidate, 0).unwrap().is_none(),
+        "whoever would lead does not wait either"
+    );
+    held.commit();
+    until("it is heard", || a.election.renew(term.epoch).ok());
+    assert_eq!(b.election.look().unwrap().leader, Some(a.candidate.clone()));
+}
+
 /// S18: a database that was set back gives no epoch twice, and an epoch that it forgot writes nothing.
 #[test]
 fn an_epoch_that_the_database_forgot_is_over() {
