@@ -192,7 +192,8 @@ impl<R> Desk<R> {
     }
 
     /// The batch to make durable next, unless one is with the store or there is nothing to wait for.
-    /// An empty batch need not be committed, but [`Self::committed`] must be called for it as well.
+    /// An empty batch need not be committed while nobody else can lead ([`crate::Lease::is_sole`]), but
+    /// [`Self::committed`] must be called for it as well.
     pub fn seal(&mut self, now: Timestamp) -> Option<Arc<Batch>> {
         if self.committing.is_some() {
             return None;

@@ -23,18 +23,30 @@ pub(crate) struct Follower {
     watch: Watch,
     /// The largest that this process ever saw: a database that was set back must not give it again.
     epoch_seen: u64,
-    ahead: Option<Ahead>,
+    /// What was read ahead, and in which term of the silent leader.
+    ahead: Option<(Ahead, u64)>,
     /// Before the next look.
     pause: Duration,
     /// Since when the store does not answer.
     blind_since: Option<Timestamp>,
+    /// Whether the last try to lead failed.
+    trouble: bool,
 }
 
 impl Follower {
     pub(crate) fn new(election: Arc<dyn Election>, candidate: Candidate, times: LeaseTimes) -> Self {
         let watch = Watch::new(times).known_as(&candidate.node);
-        let (pause, blind_since) = (Duration::ZERO, None);
-        Self { election, candidate, times, watch, epoch_seen: 0, ahead: None, pause, blind_since }
+        Self {
+            election,
+            candidate,
+            times,
+            watch,
+            epoch_seen: 0,
+            ahead: None,
+            pause: Duration::ZERO,
+            blind_since: None,
+            trouble: false,
+        }
     }
 
     /// Looks how things stand, and does what follows.
@@ -51,8 +63,8 @@ impl Follower {
         self.tell(&standing, shared);
         match self.watch.saw(&standing, now) {
             Step::Wait => self.let_go(shared),
-            Step::Preload => self.read_ahead(shared),
-            Step::Take => return self.take(&standing, shared),
+            Step::Preload => self.read_ahead(&standing, shared),
+            Step::Take => return Ok(self.take(&standing, shared)),
         }
         Ok(None)
     }
@@ -72,23 +84,33 @@ impl Follower {
         }
     }
 
-    fn take(&mut self, standing: &Standing, shared: &Shared) -> Result<Option<Taken>, StoreError> {
+    /// Tries to lead. If that fails the silence was seen all the same: it is tried again at the next look.
+    fn take(&mut self, standing: &Standing, shared: &Shared) -> Option<Taken> {
         shared.tell_lead(Lead::Nowhere);
         let sent = shared.time.local();
-        let Some(term) = self.election.take(standing, &self.candidate, self.epoch_seen)? else {
-            return Ok(None);
-        };
+        let taken = self.election.take(standing, &self.candidate, self.epoch_seen);
+        if let Err(error) = &taken
+            && !self.trouble
+        {
+            warn!(%error, "nobody leads, and this server could not; it is tried again");
+        }
+        self.trouble = taken.is_err();
+        let term = taken.ok().flatten()?;
         self.epoch_seen = self.epoch_seen.max(term.epoch);
         let lease = Lease::taken(self.times, sent);
         let office = Some(Office { election: Arc::clone(&self.election), lease });
-        Ok(Some(Taken { term, office, ahead: self.ahead.take() }))
+        // What another term wrote since may be as many commits, where a database was set back.
+        let ahead = self.ahead.take().filter(|(_, epoch)| *epoch == standing.epoch);
+        Some(Taken { term, office, ahead: ahead.map(|(ahead, _)| ahead) })
     }
 
     /// Reads what is live while the leader is silent: should it stay so, nothing is left to read.
-    fn read_ahead(&mut self, shared: &Shared) {
+    fn read_ahead(&mut self, standing: &Standing, shared: &Shared) {
+        // One of an earlier silence need not stay while it is read anew.
+        self.ahead = None;
         let read = load(shared, |sink| self.election.preload(sink));
         match read {
-            Ok((restoring, commits)) => self.ahead = Some(Ahead { restoring, commits }),
+            Ok((restoring, commits)) => self.ahead = Some((Ahead { restoring, commits }, standing.epoch)),
             // The term reads it then.
             Err(error) => warn!(%error, "the leader is silent; what is live could not be read ahead"),
         }

@@ -4,6 +4,9 @@
 //! are released when their batch is durable, and requests that found nothing wait to be decided again.
 //! The driver puts threads around it; the simulated world puts its own around the same desk.
 //! [`Coordinator`] is the handle everything else holds.
+//!
+//! Where several servers share a store one of them leads. [`Watch`] says when another may try to, [`Lease`] for how long a
+//! leader may answer from memory; both are pure, and the simulated world goes by the same.
 
 mod accounts;
 mod audit;

@@ -16,6 +16,7 @@ use std::{
     },
     time::Duration,
 };
+use tokio::task::JoinHandle;
 
 /// Looks follow each other every 20 ms, signs of life every 40, and answers leave memory for 120.
 pub(crate) const TIMES: LeaseTimes = LeaseTimes { lease: Millis(240) };
@@ -87,6 +88,12 @@ pub(crate) async fn until_moving(servers: &[&Server], what: &str, holds: impl Fn
     panic!("it never came to this: {what}");
 }
 
+/// What a task that must end by itself came to.
+pub(crate) async fn ended<T>(task: JoinHandle<T>) -> T {
+    let ended = tokio::time::timeout(Duration::from_secs(60), task).await;
+    ended.expect("it ends by itself").expect("it does not panic")
+}
+
 pub(crate) fn submission(key: &str) -> Submission {
     Submission {
         key: Some(SubmissionKey::new(key).expect("a key")),
@@ -121,8 +128,11 @@ struct WireState {
     cut: AtomicBool,
     /// Signs of life do not.
     mute: AtomicBool,
+    /// Nobody takes over.
+    barred: AtomicBool,
     /// Commits wait.
     shut: AtomicBool,
+    takes: AtomicUsize,
     preloads: AtomicUsize,
     loads: AtomicUsize,
 }
@@ -134,6 +144,15 @@ impl Wire {
 
     pub(crate) fn mute(&self, mute: bool) {
         self.state.mute.store(mute, Ordering::SeqCst);
+    }
+
+    pub(crate) fn bar(&self, barred: bool) {
+        self.state.barred.store(barred, Ordering::SeqCst);
+    }
+
+    /// How often it was tried to take over.
+    pub(crate) fn takes(&self) -> usize {
+        self.state.takes.load(Ordering::SeqCst)
     }
 
     pub(crate) fn shut(&self, shut: bool) {
@@ -177,6 +196,10 @@ impl Election for Wire {
     }
 
     fn take(&self, seen: &Standing, who: &Candidate, epoch_seen: u64) -> Result<Option<Term>, StoreError> {
+        self.state.takes.fetch_add(1, Ordering::SeqCst);
+        if self.state.barred.load(Ordering::SeqCst) {
+            return Err(StoreError::Backend("the wire is barred".into()));
+        }
         Ok(self.through()?.take(seen, who, epoch_seen)?.map(|term| self.term(term)))
     }
 

@@ -1,6 +1,6 @@
 //! How leadership passes from one to the other.
 
-use crate::stage::{Server, name, until, until_moving};
+use crate::stage::{Server, ended, name, until, until_moving};
 use muster_coordinator::{FeedError, Lead, Refusal};
 use muster_model::{Attachment, Command, DeviceReport, Millis, Pull, Timestamp, WorkerStatus};
 use muster_store::{MemoryStore, Store};
@@ -53,7 +53,7 @@ async fn a_leader_that_cannot_show_life_ends_its_term() {
     until("it waits", || a.coordinator.stats().waiting_pulls() == 1).await;
     a.wire.cut(true);
     until_moving(&[&a], "its term ends", || a.coordinator.lead() == Lead::Nowhere).await;
-    assert!(matches!(waiting.await.expect("it ends"), Err(Refusal::Unavailable)));
+    assert!(matches!(ended(waiting).await, Err(Refusal::Unavailable)));
     a.wire.cut(false);
     until("it leads again", || a.leads() == Some(2)).await;
     assert_eq!(a.submit("k").await.expect("it leads"), job);
@@ -94,6 +94,34 @@ async fn what_was_read_ahead_is_used_while_it_is_the_truth() {
         }
         stop([a, b]).await;
     }
+}
+
+/// S18: what was read in another term is not used, though as many commits were counted since.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_read_in_another_term_is_read_again() {
+    let store = MemoryStore::shared();
+    let (a, b) = (Server::leading(&store, "a", 0).await, Server::join(&store, "b", 0));
+    b.until_follows(&a, 1).await;
+    a.wire.mute(true);
+    until_moving(&[&b], "b reads ahead", || b.wire.reads().0 == 1).await;
+    drop(store.begin_term().expect("a term begins"));
+    until("b leads", || b.leads() == Some(3)).await;
+    assert_eq!(b.wire.reads(), (1, 1));
+    stop([a, b]).await;
+}
+
+/// S18: a takeover that failed is tried again at once; the silence it came from need not be waited for anew.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_takeover_that_failed_is_tried_again_at_once() {
+    let store = MemoryStore::shared();
+    let (a, b) = (Server::leading(&store, "a", 0).await, Server::join(&store, "b", 0));
+    b.until_follows(&a, 1).await;
+    a.wire.mute(true);
+    b.wire.bar(true);
+    until_moving(&[&b], "b tries to lead", || b.wire.takes() > 0).await;
+    b.wire.bar(false);
+    until("b leads", || b.leads() == Some(2)).await;
+    stop([a, b]).await;
 }
 
 /// S18, N15: silence of workers counts from the takeover, however long before it their rows were read.
@@ -160,7 +188,7 @@ async fn the_feed_goes_on_where_leadership_goes() {
     a.wire.cut(true);
     until_moving(&[&a, &b], "b leads", || b.leads() == Some(2)).await;
     until_moving(&[&a], "a leads no more", || a.leads().is_none()).await;
-    assert!(matches!(listening.await.expect("it ends"), Err(FeedError::Closed)));
+    assert!(matches!(ended(listening).await, Err(FeedError::Closed)));
     b.submit("other").await.expect("it leads");
     let next = b.coordinator.feed().after(last).await.expect("it goes on");
     assert_eq!(next.first().map(|entry| entry.seq), Some(last + 1));

@@ -1,9 +1,10 @@
 //! What is told and kept when two servers believe that they lead.
 
-use crate::stage::{Server, name, submission, until, until_moving};
-use muster_coordinator::Refusal;
+use crate::stage::{Server, ended, name, submission, until, until_moving};
+use muster_coordinator::{Effects, Refusal};
 use muster_model::{
-    AccountCommand, Command, FrameQuery, JobId, Pull, Rejection, Role, Roles, Subject, TaskId, Timestamp,
+    AccountCommand, Command, Digest, Effect, FrameCommand, FrameQuery, JobId, Pull, Rejection, Role, Roles,
+    SessionId, SessionSubmission, Subject, TaskId, Timestamp,
 };
 use muster_store::{Cursor, MemoryStore, Store};
 use std::{
@@ -94,14 +95,46 @@ async fn commands_under_way_at_a_takeover_have_no_known_fate() {
     a.wire.mute(true);
     until_moving(&[&b], "b leads", || b.leads() == Some(2)).await;
     a.wire.shut(false);
-    for fate in [deciding.await, duplicate.await] {
-        assert!(matches!(fate.expect("it ends"), Err(Refusal::Unavailable)));
+    for fate in [ended(deciding).await, ended(duplicate).await] {
+        assert!(matches!(fate, Err(Refusal::Unavailable)));
     }
-    assert!(matches!(waiting.await.expect("it ends"), Err(Refusal::Unavailable)));
+    assert!(matches!(ended(waiting).await, Err(Refusal::Unavailable)));
     assert_eq!(jobs(&store), 0);
     b.submit("k").await.expect("it leads");
     assert_eq!(jobs(&store), 1);
     stop([a, b]).await;
+}
+
+/// S18: what a term asked for outside is not done by a server that leads no more; whoever leads derives it again.
+#[tokio::test(flavor = "multi_thread")]
+async fn effects_of_a_term_that_is_over_are_passed_over() {
+    let store = MemoryStore::shared();
+    let (a, b) = (Server::leading(&store, "a", 0).await, Server::join(&store, "b", 0));
+    b.until_follows(&a, 1).await;
+    let mut due = [&a, &b].map(|server| server.coordinator.take_effects().expect("nobody has them"));
+    let session = SessionSubmission {
+        session: SessionId::new("s1").expect("a name"),
+        digest: Digest(1),
+        total_frames: 10,
+        frames_per_task: 5,
+        strict: false,
+        output: "s1".into(),
+        body: "{}".into(),
+    };
+    let submit = Command::Frames(FrameCommand::Submit(Box::new(session)));
+    a.coordinator.ask(submit).await.expect("it leads");
+    a.wire.cut(true);
+    until_moving(&[&a, &b], "b leads", || b.leads() == Some(2) && a.leads().is_none()).await;
+    b.coordinator.ask(Command::Sweep).await.expect("it leads");
+    let derived = gathered(&mut due[1]).await;
+    assert!(!derived.is_empty());
+    assert_eq!(gathered(&mut due[0]).await, [], "it leads no more");
+    a.wire.cut(false);
+    b.coordinator.stop().await;
+    until("a leads", || a.leads() == Some(3)).await;
+    a.coordinator.ask(Command::Sweep).await.expect("it leads");
+    assert_eq!(gathered(&mut due[0]).await, derived);
+    a.coordinator.stop().await;
 }
 
 /// S18, invariants 5 and 10: takeover after takeover under load, nothing that was acknowledged is lost or doubled.
@@ -139,7 +172,7 @@ async fn nothing_acknowledged_is_lost_over_many_takeovers() {
     }
     done.store(true, Ordering::SeqCst);
     for client in clients {
-        client.await.expect("it ends");
+        ended(client).await;
     }
     let acknowledged = acknowledged.lock().unwrap().clone();
     let leader = newest(&servers);
@@ -179,9 +212,20 @@ async fn submit_somewhere(servers: &[Server; 3], key: &str, first: usize) -> Job
     unreachable!("turns do not end");
 }
 
+/// What is due now.
+async fn gathered(effects: &mut Effects) -> Vec<Effect> {
+    let mut all = Vec::new();
+    loop {
+        tokio::select! {
+            biased;
+            effect = effects.recv() => all.extend(effect),
+            () = std::future::ready(()) => return all,
+        }
+    }
+}
+
 async fn enrol(server: &Server, secret: &str) {
-    use sha2::{Digest, Sha256};
-    let hash: [u8; 32] = Sha256::digest(secret.as_bytes()).into();
+    let hash: [u8; 32] = <sha2::Sha256 as sha2::Digest>::digest(secret.as_bytes()).into();
     server.coordinator.ask(Command::Sight { worker: name("PC-01") }).await.expect("it leads");
     let rotate = Command::RotateSecret { worker: name("PC-01"), hash };
     server.coordinator.ask(rotate).await.expect("it leads");
