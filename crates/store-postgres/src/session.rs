@@ -35,9 +35,11 @@ pub(crate) struct Session {
     place: String,
     /// How long an answer may take.
     limit: Duration,
-    /// Taken when this is dropped.
-    runtime: Option<Runtime>,
+    reactor: Reactor,
 }
+
+/// What waits for the socket.
+struct Reactor(Option<Runtime>);
 
 /// What a session is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +59,8 @@ pub(crate) enum Purpose {
 impl Session {
     /// Connects to the first server that takes writes.
     pub(crate) fn open(target: &Target, purpose: Purpose) -> Result<Self, StoreError> {
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| StoreError::Backend(format!("cannot wait for the network: {error}")))?;
-        let (client, connection, place) = runtime.block_on(open(target))?;
+        let reactor = Reactor::new()?;
+        let (client, connection, place) = reactor.wait(open(target))?;
         let session = Self {
             client,
             connection: RefCell::new(Some(connection)),
@@ -69,7 +68,7 @@ impl Session {
             statements: RefCell::default(),
             place,
             limit: limit(target, purpose),
-            runtime: Some(runtime),
+            reactor,
         };
         crate::connect::prepare(&session, target, purpose)?;
         Ok(session)
@@ -142,8 +141,7 @@ impl Session {
     /// Waits for a future, and moves what goes over the wire meanwhile.
     fn drive<T>(&self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
-        let runtime = self.runtime.as_ref().expect("it is there until this is dropped");
-        runtime.block_on(poll_fn(|context| {
+        self.reactor.wait(poll_fn(|context| {
             // First the requests are made, all that can be, so that they leave together; then they are sent.
             if let Poll::Ready(answer) = future.as_mut().poll(context) {
                 self.move_messages(context);
@@ -185,11 +183,22 @@ fn limit(target: &Target, purpose: Purpose) -> Duration {
     }
 }
 
-impl Drop for Session {
+impl Reactor {
+    fn new() -> Result<Self, StoreError> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let failed = |error| StoreError::Backend(format!("cannot wait for the network: {error}"));
+        runtime.map(|runtime| Self(Some(runtime))).map_err(failed)
+    }
+
+    fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.0.as_ref().expect("it is there until this is dropped").block_on(future)
+    }
+}
+
+impl Drop for Reactor {
     fn drop(&mut self) {
-        // Waiting is not allowed everywhere; and there is nothing to wait for.
-        if let Some(runtime) = self.runtime.take() {
-            self.connection.get_mut().take();
+        // A name may still be looked up, and waiting is not allowed everywhere.
+        if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
     }
