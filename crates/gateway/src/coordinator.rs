@@ -45,8 +45,14 @@ impl CoordinatorUrl {
         Uri::from_parts(parts).expect("a scheme, an authority and a path make an address")
     }
 
+    /// The name or the address of its machine.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.authority.host()
+    }
+
     /// What goes into the header Host.
-    pub(crate) fn host(&self) -> HeaderValue {
+    pub(crate) fn host_header(&self) -> HeaderValue {
         HeaderValue::from_str(self.authority.as_str()).expect("an authority is visible text")
     }
 }

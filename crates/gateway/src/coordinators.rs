@@ -139,7 +139,7 @@ pub(crate) fn request(url: &CoordinatorUrl, head: Head, body: Body) -> Request<B
     *request.method_mut() = head.method;
     *request.uri_mut() = url.join(head.path);
     *request.headers_mut() = head.headers;
-    request.headers_mut().entry(header::HOST).or_insert_with(|| url.host());
+    request.headers_mut().entry(header::HOST).or_insert_with(|| url.host_header());
     request
 }
 

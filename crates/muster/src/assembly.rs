@@ -1,60 +1,83 @@
 //! Puts a server together: the store, the coordinator on it, the dialects at the door.
 
 use crate::{
-    config::{Config, StoreChoice},
+    config::{Config, DatabaseUrl, StoreChoice},
     failure::Failure,
-    secrets::Secrets,
+    secrets::{Secrets, Vault},
 };
 use muster_artifacts::DirectoryStore;
-use muster_coordinator::{Coordinator, Options};
+use muster_coordinator::{Coordinator, LeaseTimes, Options};
 use muster_door::{Door, Keys};
-use muster_gateway::Limiter;
+use muster_gateway::{CoordinatorUrl, ForwardSettings, Forwarder, Limiter};
 use muster_nodes::Artifacts;
 use muster_simulation::{Simulation, output::OutputRoot};
-use muster_store::{MemoryStore, Store, StoreError};
+use muster_store::{Candidate, MemoryStore, Store, StoreError};
+use muster_store_postgres::{PostgresOptions, PostgresStore};
 use muster_store_sqlite::SqliteStore;
-use std::{os::unix::fs::DirBuilderExt, path::Path, sync::Arc};
+use std::{net::SocketAddr, os::unix::fs::DirBuilderExt, path::Path, sync::Arc, time::Duration};
 
-/// Makes the data directory, for its owner only, and opens the store in it.
-pub(crate) fn open_store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
+/// A store, and where its servers' secrets are.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) vault: Vault,
+}
+
+/// Makes the data directory, for its owner only, and opens the store in it or elsewhere. Not for async threads.
+pub(crate) fn open_store(config: &Config) -> Result<Opened, Failure> {
     make_directory(&config.data)?;
-    match config.store {
-        StoreChoice::Sqlite => Ok(Arc::new(SqliteStore::open(&config.data)?)),
+    let vault = Vault::Files(config.data.clone());
+    match &config.store {
+        StoreChoice::Sqlite => Ok(Opened { store: Arc::new(SqliteStore::open(&config.data)?), vault }),
         StoreChoice::Memory => {
             tracing::warn!("the store is memory: nothing is kept, everything is gone when this process ends");
-            Ok(Arc::new(MemoryStore::default()))
+            Ok(Opened { store: Arc::new(MemoryStore::default()), vault })
+        }
+        StoreChoice::Postgres(url) => {
+            let store = open_postgres(url, config.lease)?;
+            let store = Arc::new(store);
+            let vault = Vault::Shared(Arc::<PostgresStore>::clone(&store));
+            Ok(Opened { store, vault })
         }
     }
 }
 
-/// Starts the coordinator on a store.
-pub(crate) fn start_coordinator(store: Arc<dyn Store>, config: &Config) -> Result<Coordinator, StoreError> {
-    let Config { settings, queue_length, history, .. } = *config;
-    Coordinator::start(store, Options { settings, queue_length, history, ..Options::default() })
+/// Opens a database that servers share. Not for async threads.
+pub(crate) fn open_postgres(url: &DatabaseUrl, lease: LeaseTimes) -> Result<PostgresStore, StoreError> {
+    let lease = Duration::from_millis(lease.lease.0.unsigned_abs());
+    PostgresStore::open(url.reveal(), &PostgresOptions { lease, ..PostgresOptions::default() })
 }
 
-/// Builds the door and everything behind it.
-pub(crate) fn build_door(coordinator: Coordinator, secrets: &Secrets, config: &Config) -> Door {
-    let keys = Keys::new(secrets.node.reveal(), secrets.admin.reveal());
-    let keys = keys.enrolling(secrets.enrolment.reveal()).signing(secrets.token.reveal());
-    Door::new(coordinator, keys, config.door.clone())
+/// A server that is put together: it decides, or follows, and answers nobody yet.
+pub(crate) struct Assembled {
+    pub(crate) coordinator: Coordinator,
+    pub(crate) door: Door,
+    pub(crate) simulation: Simulation,
+    pub(crate) router: axum::Router,
 }
 
-/// Opens the place for artifacts in the data directory.
-pub(crate) fn open_artifacts(door: &Door, secrets: &Secrets, config: &Config) -> Result<Artifacts, Failure> {
-    let path = config.data.join("artifacts");
-    let store = DirectoryStore::open(&path).map_err(|error| Failure::Data { path, error })?;
-    muster_nodes::sweep(&store, door.coordinator.now());
-    Ok(Artifacts::new(Arc::new(store), secrets.artifact_key.reveal(), config.artifacts.clone()))
-}
-
-/// Opens the output root, where sessions write.
-pub(crate) fn open_simulation(coordinator: Coordinator, config: &Config) -> Result<Simulation, Failure> {
+/// Puts a server together that will be reached at `listening`.
+pub(crate) fn assemble(
+    store: Arc<dyn Store>,
+    secrets: &Secrets,
+    config: &Config,
+    listening: SocketAddr,
+) -> Result<Assembled, Failure> {
+    let address = advertised(config, listening)?;
+    let coordinator = join(store, config, &address)?;
+    let mut settings = config.door.clone();
+    // The name by which others reach this server is its own.
+    settings.hosts.push(address.host().to_owned());
+    let door = Door::new(coordinator.clone(), keys(secrets), settings);
+    let artifacts = open_artifacts(&door, secrets, config)?;
     let output = OutputRoot::open(&config.simulation.output_root)?;
-    Ok(Simulation::new(coordinator, output, config.simulation.routes.clone()))
+    let simulation = Simulation::new(coordinator.clone(), output, config.simulation.routes.clone());
+    let router = routes(&door, artifacts, simulation.clone(), config);
+    let forwarder = Forwarder::new(ForwardSettings::of(&door, secrets.forwarding.reveal()))?;
+    let router = muster_operations::speak_postgrest(muster_gateway::forwarded(router, forwarder));
+    Ok(Assembled { coordinator, door, simulation, router })
 }
 
-/// Does what sessions need done outside, and writes checkpoints, for as long as it is polled.
+/// Does what sessions need done outside, and writes checkpoints, for as long as it is polled and while this server leads.
 pub(crate) async fn work(simulation: Simulation, config: &Config) {
     let directory = config.data.join("checkpoints");
     let keeping = muster_simulation::keep_checkpoints(
@@ -65,23 +88,48 @@ pub(crate) async fn work(simulation: Simulation, config: &Config) {
     tokio::join!(simulation.run_effects(), keeping);
 }
 
-/// What the routes need beside the door.
-pub(crate) struct Behind {
-    pub(crate) artifacts: Artifacts,
-    pub(crate) simulation: Simulation,
+/// Where this server says that others reach it.
+fn advertised(config: &Config, listening: SocketAddr) -> Result<CoordinatorUrl, Failure> {
+    if let Some(url) = &config.advertise {
+        return Ok(url.clone());
+    }
+    if listening.ip().is_unspecified() && matches!(config.store, StoreChoice::Postgres(_)) {
+        return Err(Failure::Usage(format!(
+            "other servers cannot reach {listening}: say where they find this one with --advertise http://HOST:PORT"
+        )));
+    }
+    Ok(format!("http://{listening}").parse().expect("an address and a port make a URL"))
+}
+
+/// Has the coordinator join whoever shares the store; alone, it leads.
+fn join(store: Arc<dyn Store>, config: &Config, address: &CoordinatorUrl) -> Result<Coordinator, StoreError> {
+    let Config { settings, queue_length, history, lease, .. } = *config;
+    let node = format!("{:016x}", rand::random::<u64>());
+    let candidate = Candidate { node, address: address.to_string() };
+    Coordinator::join(store, Options { settings, queue_length, history, lease }, candidate)
+}
+
+fn keys(secrets: &Secrets) -> Keys {
+    let keys = Keys::new(secrets.node.reveal(), secrets.admin.reveal());
+    keys.enrolling(secrets.enrolment.reveal()).signing(secrets.token.reveal())
+}
+
+fn open_artifacts(door: &Door, secrets: &Secrets, config: &Config) -> Result<Artifacts, Failure> {
+    let path = config.artifact_root.clone();
+    let store = DirectoryStore::open(&path).map_err(|error| Failure::Data { path, error })?;
+    muster_nodes::sweep(&store, door.coordinator.now());
+    Ok(Artifacts::new(Arc::new(store), secrets.artifact_key.reveal(), config.artifacts.clone()))
 }
 
 /// All routes, each dialect's and the door's own.
-pub(crate) fn routes(door: Door, behind: Behind, config: &Config) -> axum::Router {
-    let Behind { artifacts, simulation } = behind;
+fn routes(door: &Door, artifacts: Artifacts, simulation: Simulation, config: &Config) -> axum::Router {
     let nodes = muster_nodes::routes().merge(muster_nodes::artifact_routes(artifacts));
     let dialects =
-        nodes.merge(muster_operations::routes()).merge(muster_simulation::routes(&door, simulation));
-    let accounts = muster_accounts::routes(&door, config.pool.accounts);
-    let dialects = dialects.merge(accounts).merge(muster_pool::routes(&door));
+        nodes.merge(muster_operations::routes()).merge(muster_simulation::routes(door, simulation));
+    let accounts = muster_accounts::routes(door, config.pool.accounts);
+    let dialects = dialects.merge(accounts).merge(muster_pool::routes(door));
     let limiter = Arc::new(Limiter::new(config.rates).sparing(&config.door.trusted_proxies));
-    let router = muster_gateway::limited(muster_door::assemble(door, dialects), limiter);
-    muster_operations::speak_postgrest(router)
+    muster_gateway::limited(muster_door::assemble(door.clone(), dialects), limiter)
 }
 
 fn make_directory(path: &Path) -> Result<(), Failure> {

@@ -73,6 +73,8 @@ enum Command {
     Simulate(simulate::Simulate),
     /// Show the settings in force and where each came from
     Config(config::Config),
+    /// Print a secret that servers made for themselves
+    Secret(secret::Secret),
     /// Submit, list, show, cancel and watch runs
     Run(run::Run),
     /// Have runs submitted by the calendar
@@ -130,6 +132,7 @@ impl Cli {
             Command::Demo(demo) => demo.run(),
             Command::Simulate(simulate) => simulate.run(),
             Command::Config(config) => config.run(),
+            Command::Secret(secret) => secret.run(),
             Command::Run(run) => run.run(),
             Command::Schedule(schedule) => schedule.run(),
             Command::Session(session) => session.run(),
@@ -198,6 +201,8 @@ mod tests {
     fn the_contracts_command_lines_are_understood() {
         for line in [
             "muster serve --listen 127.0.0.1:0 --data d --store sqlite --config f --log-format json",
+            "muster serve --store postgres://u@h/db --advertise http://10.0.0.7:7400",
+            "muster secret show admin --store postgres://u@h/db --data d --config f",
             "muster run submit --workflow w --params {} --pcs a,b --queue q --title t --wait",
             "muster run submit --workflow w --label k=v --label l=w --idempotency-key k",
             "muster run list --json",

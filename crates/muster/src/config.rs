@@ -5,14 +5,17 @@ mod layers;
 mod pool;
 mod read;
 mod simulation;
+mod store_choice;
 
 pub(crate) use layers::Layers;
 pub(crate) use pool::PoolConfig;
 pub(crate) use simulation::SimulationConfig;
+pub(crate) use store_choice::{DatabaseUrl, StoreChoice, without_password};
 
 use layers::Origin;
+use muster_coordinator::LeaseTimes;
 use muster_door::DoorSettings;
-use muster_gateway::Rates;
+use muster_gateway::{CoordinatorUrl, Rates};
 use muster_model::{Millis, Settings};
 use muster_nodes::ArtifactSettings;
 use read::Reading;
@@ -25,6 +28,10 @@ pub(crate) struct Config {
     pub(crate) listen: String,
     pub(crate) data: PathBuf,
     pub(crate) store: StoreChoice,
+    /// Where other servers reach this one, if that is not where it listens.
+    pub(crate) advertise: Option<CoordinatorUrl>,
+    /// How long what lasts where servers share a store.
+    pub(crate) lease: LeaseTimes,
     pub(crate) log_format: LogFormat,
     /// Commands that may wait for the writer.
     pub(crate) queue_length: usize,
@@ -34,18 +41,11 @@ pub(crate) struct Config {
     /// How often whom may ask.
     pub(crate) rates: Rates,
     pub(crate) artifacts: ArtifactSettings,
+    /// Where artifacts are kept.
+    pub(crate) artifact_root: PathBuf,
     pub(crate) simulation: SimulationConfig,
     pub(crate) pool: PoolConfig,
     pub(crate) settings: Settings,
-}
-
-/// Where state is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StoreChoice {
-    /// In the data directory.
-    Sqlite,
-    /// Nowhere.
-    Memory,
 }
 
 /// How log lines look.
@@ -83,8 +83,11 @@ impl Config {
         Ok(Self {
             listen: read.address("server.listen")?,
             simulation: simulation::simulation_config(&read, &data)?,
+            artifact_root: read.opt_path("artifacts.root")?.unwrap_or_else(|| data.join("artifacts")),
             data,
             store: read.store("server.store")?,
+            advertise: read.opt_server("server.advertise")?,
+            lease: LeaseTimes { lease: read.count("leadership.lease_ms", 200, 600_000).map(Millis)? },
             log_format: read.log_format("server.log_format")?,
             queue_length: read.count("server.queue_length", 1, 1_000_000)?,
             history: read.days("retention.history_days")?,
@@ -183,6 +186,8 @@ mod tests {
         assert_eq!(config.history, Millis::from_secs(30 * 86_400));
         assert_eq!(config.listen, "127.0.0.1:7400");
         assert_eq!(config.simulation.output_root, Path::new("./muster-data/output"));
+        assert_eq!(config.artifact_root, Path::new("./muster-data/artifacts"));
+        assert_eq!((config.lease, config.advertise), (LeaseTimes::default(), None));
     }
 
     /// I10: flag over environment over file over default.

@@ -64,6 +64,8 @@ pub(crate) enum Failure {
     Manifest(#[from] MergeError),
     #[error("{0}; name another directory in simulation.output_root")]
     Output(#[from] OutputError),
+    #[error("cannot speak TLS to other servers: {0}")]
+    Tls(#[from] muster_gateway::TlsError),
     #[error("cannot speak HTTP: {0}")]
     Http(#[from] reqwest::Error),
     #[error("cannot listen on {address}: {error}; choose another with --listen")]
@@ -117,6 +119,7 @@ impl Failure {
             Self::Client(error) => error.exit(),
             Self::Reach(error) => error.exit(),
             Self::Login(error) => error.exit(),
+            Self::Secret(SecretError::Store(_)) => Exit::Failed,
             Self::Config(_)
             | Self::Secret(_)
             | Self::Workflow(_)
@@ -146,6 +149,7 @@ impl Failure {
             | Self::PoolWorker(_)
             | Self::Key(_)
             | Self::Spool(_)
+            | Self::Tls(_)
             | Self::Http(_)
             | Self::Court(_)
             | Self::General(_)

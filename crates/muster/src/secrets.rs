@@ -1,11 +1,14 @@
-//! The secrets of a server: from the environment, else from files it makes at its first start (I6).
+//! The secrets of a server: from the environment, else from what the first start made, in files or in the store (I6).
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use muster_store::StoreError;
+use muster_store_postgres::PostgresStore;
 use std::{
     fs::{File, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// A text that must not be shown; prints as `…`.
@@ -25,6 +28,8 @@ pub(crate) struct Secrets {
     pub(crate) token: Secret,
     /// What addresses of uploads are signed with; nobody ever shows it.
     pub(crate) artifact_key: Secret,
+    /// What servers that share a store know each other by; nobody ever shows it.
+    pub(crate) forwarding: Secret,
 }
 
 /// Why there is no secret. None of these shows one.
@@ -42,9 +47,16 @@ pub(crate) enum SecretError {
     Same,
     #[error("{}: {error}; make it readable and writable for the server", path.display())]
     File { path: PathBuf, error: io::Error },
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 impl Secret {
+    /// A secret that nobody knows yet.
+    fn new() -> Self {
+        Self(URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>()))
+    }
+
     /// The text itself, for where it is needed.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
@@ -67,33 +79,82 @@ impl std::fmt::Debug for Secret {
     }
 }
 
+/// Where secrets are kept that the environment does not give.
+#[derive(Clone)]
+pub(crate) enum Vault {
+    /// In files of a data directory.
+    Files(PathBuf),
+    /// In the store that servers share: all of them must know the same.
+    Shared(Arc<PostgresStore>),
+}
+
+/// A secret by its names, and how long it must be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named {
+    /// In the environment; none where it cannot be given.
+    variable: Option<&'static str>,
+    /// In a data directory or a store.
+    kept_as: &'static str,
+    chars_min: usize,
+}
+
 impl Secrets {
     /// Finds or makes the secrets. `variable` looks one up in the environment.
-    pub(crate) fn load(data: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Self, SecretError> {
-        let named = |name, chars_min, file| find(variable(name), (name, chars_min), &data.join(file));
-        let node = named("NODE_AGENT_SHARED_SECRET", CHARS_MIN, "node-secret")?;
-        let admin = named("MUSTER_ADMIN_TOKEN", CHARS_MIN, "admin-token")?;
-        let enrolment = named("MUSTER_ENROL_SECRET", CHARS_MIN, "enrol-secret")?;
-        let token = named("MUSTER_TOKEN_SECRET", KEY_CHARS_MIN, "token-secret")?;
-        let artifact_key = find(None, ("", CHARS_MIN), &data.join("artifact-key"))?;
+    pub(crate) fn load(
+        vault: &Vault,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, SecretError> {
+        let find = |named: Named| match named.variable.and_then(|name| Some((name, variable(name)?))) {
+            Some((name, text)) => Secret::check(&text, name, named.chars_min),
+            None => vault.find_or_make(named),
+        };
+        let (node, admin, enrolment, token) = (find(NODE)?, find(ADMIN)?, find(ENROLMENT)?, find(TOKEN)?);
         let all = [&node, &admin, &enrolment, &token];
         if (1..all.len()).any(|n| all[..n].contains(&all[n])) {
             return Err(SecretError::Same);
         }
-        Ok(Self { node, admin, enrolment, token, artifact_key })
+        let forwarding = match vault {
+            // Whoever has its data to itself passes nothing on.
+            Vault::Files(_) => Secret::new(),
+            Vault::Shared(_) => find(FORWARDING)?,
+        };
+        Ok(Self { node, admin, enrolment, token, artifact_key: find(ARTIFACTS)?, forwarding })
     }
 }
 
-/// A secret as the environment gives it, under a name and of a least length; else as its file does.
-fn find(given: Option<String>, (name, chars_min): (&str, usize), path: &Path) -> Result<Secret, SecretError> {
-    if let Some(text) = given {
-        return Secret::check(&text, name, chars_min);
+impl Vault {
+    /// The secret, if there is one; a store that servers share makes it otherwise.
+    pub(crate) fn find(&self, named: Named) -> Result<Option<Secret>, SecretError> {
+        match self {
+            Self::Files(data) => find_file(&data.join(named.kept_as), named.chars_min),
+            Self::Shared(_) => self.find_or_make(named).map(Some),
+        }
     }
-    let in_file = |error| SecretError::File { path: path.to_owned(), error };
+
+    fn find_or_make(&self, named: Named) -> Result<Secret, SecretError> {
+        match self {
+            Self::Files(data) => {
+                let path = data.join(named.kept_as);
+                let in_file = |error| SecretError::File { path: path.clone(), error };
+                match find_file(&path, named.chars_min)? {
+                    Some(secret) => Ok(secret),
+                    None => generate(&path).map_err(in_file),
+                }
+            }
+            Self::Shared(store) => {
+                // Of servers that start at once one is the first; all get what it brought.
+                let text = store.secret(named.kept_as, Secret::new().reveal())?;
+                Secret::check(&text, named.kept_as, named.chars_min)
+            }
+        }
+    }
+}
+
+fn find_file(path: &Path, chars_min: usize) -> Result<Option<Secret>, SecretError> {
     match read(path) {
-        Ok(text) => Secret::check(text.trim_end(), &path.display().to_string(), chars_min),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => generate(path).map_err(in_file),
-        Err(error) => Err(in_file(error)),
+        Ok(text) => Secret::check(text.trim_end(), &path.display().to_string(), chars_min).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(SecretError::File { path: path.to_owned(), error }),
     }
 }
 
@@ -108,13 +169,30 @@ fn read(path: &Path) -> io::Result<String> {
 }
 
 fn generate(path: &Path) -> io::Result<Secret> {
-    let text = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
+    let secret = Secret::new();
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(secret.reveal().as_bytes())?;
     file.sync_all()?;
     tracing::info!(path = %path.display(), "generated a secret");
-    Ok(Secret(text))
+    Ok(secret)
 }
+
+/// What nodes show.
+pub(crate) const NODE: Named =
+    Named { variable: Some("NODE_AGENT_SHARED_SECRET"), kept_as: "node-secret", chars_min: CHARS_MIN };
+
+/// What operators show.
+pub(crate) const ADMIN: Named =
+    Named { variable: Some("MUSTER_ADMIN_TOKEN"), kept_as: "admin-token", chars_min: CHARS_MIN };
+
+/// What simulation workers enrol with.
+pub(crate) const ENROLMENT: Named =
+    Named { variable: Some("MUSTER_ENROL_SECRET"), kept_as: "enrol-secret", chars_min: CHARS_MIN };
+
+const TOKEN: Named =
+    Named { variable: Some("MUSTER_TOKEN_SECRET"), kept_as: "token-secret", chars_min: KEY_CHARS_MIN };
+const ARTIFACTS: Named = Named { variable: None, kept_as: "artifact-key", chars_min: CHARS_MIN };
+const FORWARDING: Named = Named { variable: None, kept_as: "forwarding-key", chars_min: KEY_CHARS_MIN };
 
 /// Shorter ones can be guessed.
 const CHARS_MIN: usize = 16;
@@ -134,8 +212,11 @@ mod tests {
     #[test]
     fn missing_secrets_are_made_and_kept() {
         let data = tempfile::tempdir().unwrap();
-        let first = Secrets::load(data.path(), unset).unwrap();
-        let again = Secrets::load(data.path(), unset).unwrap();
+        let vault = Vault::Files(data.path().to_owned());
+        assert!(vault.find(ADMIN).unwrap().is_none());
+        let first = Secrets::load(&vault, unset).unwrap();
+        let again = Secrets::load(&vault, unset).unwrap();
+        assert_eq!(vault.find(ADMIN).unwrap(), Some(first.admin.clone()));
         assert_eq!((first.node.reveal(), first.admin.reveal()), (again.node.reveal(), again.admin.reveal()));
         assert_ne!(first.node, first.admin);
         assert_eq!(first.artifact_key, again.artifact_key);
@@ -158,8 +239,9 @@ mod tests {
     #[test]
     fn secrets_from_the_environment_are_checked() {
         let data = tempfile::tempdir().unwrap();
+        let vault = Vault::Files(data.path().to_owned());
         let load = |node: &'static str, admin: &'static str| {
-            Secrets::load(data.path(), move |name| match name {
+            Secrets::load(&vault, move |name| match name {
                 "NODE_AGENT_SHARED_SECRET" => Some(node.to_owned()),
                 "MUSTER_ADMIN_TOKEN" => Some(admin.to_owned()),
                 _ => None,
@@ -179,13 +261,13 @@ mod tests {
         }
         assert_eq!(
             format!("{good:?}"),
-            "Secrets { node: …, admin: …, enrolment: …, token: …, artifact_key: … }"
+            "Secrets { node: …, admin: …, enrolment: …, token: …, artifact_key: …, forwarding: … }"
         );
         let same = good.enrolment.reveal().to_owned();
-        let shared = Secrets::load(data.path(), |name| name.contains("ADMIN").then(|| same.clone()));
+        let shared = Secrets::load(&vault, |name| name.contains("ADMIN").then(|| same.clone()));
         assert!(matches!(shared, Err(SecretError::Same)));
         let tokens = |text: &'static str| {
-            Secrets::load(data.path(), |name| name.contains("TOKEN_SECRET").then(|| text.to_owned()))
+            Secrets::load(&vault, |name| name.contains("TOKEN_SECRET").then(|| text.to_owned()))
         };
         let short = tokens("0123456789abcdef0123456789abcde").unwrap_err();
         assert!(short.to_string().starts_with("MUSTER_TOKEN_SECRET is too short: it needs at least 32"));

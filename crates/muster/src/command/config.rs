@@ -34,7 +34,7 @@ impl Config {
 
 fn document(layers: &Layers) -> Value {
     let settings = layers.iter().map(|(key, value, origin)| {
-        (key.to_owned(), json!({"value": json_of(value), "from": origin.to_string()}))
+        (key.to_owned(), json!({"value": json_of(&shown(value)), "from": origin.to_string()}))
     });
     Value::Object(settings.collect::<Map<_, _>>())
 }
@@ -42,8 +42,16 @@ fn document(layers: &Layers) -> Value {
 fn rows(layers: &Layers) -> Vec<Value> {
     let settings = layers.iter();
     settings
-        .map(|(key, value, origin)| json!({"setting": key, "value": value.to_string(), "from": origin.to_string()}))
+        .map(|(key, value, origin)| json!({"setting": key, "value": shown(value).to_string(), "from": origin.to_string()}))
         .collect()
+}
+
+/// A value without the password that the address of a database may hold (I6).
+fn shown(value: &toml::Value) -> toml::Value {
+    match value {
+        toml::Value::String(text) => toml::Value::String(config::without_password(text)),
+        other => other.clone(),
+    }
 }
 
 fn json_of(value: &toml::Value) -> Value {
@@ -74,6 +82,8 @@ mod tests {
             json!({"value": 0.5, "from": "environment MUSTER_NODES__LEASE_S"})
         );
         assert_eq!(document["operations.slots"], json!({"value": 20, "from": "default"}));
+        layers.add_flags(vec![("server.store", "postgres://u:hunter2@h/db".to_owned())]).unwrap();
+        assert!(!format!("{:?}", (super::document(&layers), rows(&layers))).contains("hunter2"));
         assert_eq!(rows(&layers).len(), document.as_object().unwrap().len());
     }
 }

@@ -1,7 +1,96 @@
 //! The secret that a program shows to a server: from a file or from the environment, never from the command line (I6).
+//! `muster secret show`: the one that a server made for itself.
 
-use crate::failure::Failure;
-use std::path::Path;
+use crate::{
+    assembly,
+    config::{self, Config, Flags, StoreChoice},
+    failure::{Exit, Failure},
+    output,
+    secrets::{self, Named, Vault},
+};
+use clap::{Args, Subcommand, ValueEnum};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// `muster secret`.
+#[derive(Debug, Args)]
+pub(super) struct Secret {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print a secret that the servers of a store made for themselves; keep it from others
+    Show(Show),
+}
+
+#[derive(Debug, Args)]
+struct Show {
+    /// Which one
+    #[arg(value_enum)]
+    name: Which,
+    /// Where the servers keep their state: sqlite or postgres://… [default: sqlite]
+    #[arg(long, value_name = "STORE")]
+    store: Option<String>,
+    /// The directory that holds the secrets of a server with a store of its own [default: ./muster-data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<String>,
+    /// A file of settings; give the one that the servers are started with
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Which {
+    /// What operators show: `MUSTER_TOKEN`, or `Authorization: Bearer`
+    Admin,
+    /// What nodes show: `NODE_AGENT_SHARED_SECRET`
+    Node,
+    /// What simulation workers enrol with: `MUSTER_ENROL_SECRET`
+    Enrolment,
+}
+
+impl Secret {
+    pub(super) fn run(self) -> Result<Exit, Failure> {
+        let Command::Show(show) = self.command;
+        let flags = [("server.store", &show.store), ("server.data", &show.data)];
+        let flags: Flags = flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect();
+        let config = Config::parse(&config::gather(show.config.as_deref(), flags)?)?;
+        match vault(&config)?.find(show.name.named())? {
+            Some(secret) => output::line(secret.reveal()),
+            None => return Err(Failure::NotFound(none_in(&config))),
+        }
+        Ok(Exit::Fine)
+    }
+}
+
+impl Which {
+    fn named(self) -> Named {
+        match self {
+            Self::Admin => secrets::ADMIN,
+            Self::Node => secrets::NODE,
+            Self::Enrolment => secrets::ENROLMENT,
+        }
+    }
+}
+
+/// Where the secrets are. An embedded store is not opened: its server has it.
+fn vault(config: &Config) -> Result<Vault, Failure> {
+    match &config.store {
+        StoreChoice::Postgres(url) => {
+            Ok(Vault::Shared(Arc::new(assembly::open_postgres(url, config.lease)?)))
+        }
+        StoreChoice::Sqlite | StoreChoice::Memory => Ok(Vault::Files(config.data.clone())),
+    }
+}
+
+fn none_in(config: &Config) -> String {
+    let data = config.data.display();
+    format!("no server has made that secret in {data}; it may have been given one by the environment")
+}
 
 /// What a secret is for, and where it is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +124,7 @@ impl Kind {
         if secret.is_empty() {
             return Err(Failure::Usage(format!(
                 "no {name}: set {variable}, or name its file with --secret-file \
-                 (a server keeps its own in {file} in its data directory)"
+                 (a server keeps its own in {file} in its data directory; `muster secret show` prints those in a database)"
             )));
         }
         if !secret.bytes().all(|byte| byte.is_ascii_graphic()) {

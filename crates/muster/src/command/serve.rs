@@ -1,14 +1,15 @@
 //! `muster serve`: the server (I1).
 
+mod opening;
+
 use crate::{
-    assembly,
+    assembly::{self, Assembled},
     config::{self, Config, Flags},
     failure::{Exit, Failure},
     logging, output,
-    secrets::Secrets,
 };
 use clap::Args;
-use muster_coordinator::Coordinator;
+use muster_coordinator::{Coordinator, Lead};
 use muster_door::Door;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
@@ -26,9 +27,12 @@ pub(crate) struct Serve {
     /// The directory that holds the store and the secrets [default: ./muster-data]
     #[arg(long, value_name = "DIR")]
     data: Option<String>,
-    /// Where state is kept: sqlite, or memory (for measuring; gone at the end) [default: sqlite]
-    #[arg(long)]
+    /// Where state is kept: sqlite, memory (for measuring; gone at the end), or postgres://… that servers share [default: sqlite]
+    #[arg(long, value_name = "STORE")]
     store: Option<String>,
+    /// Where other servers on the same database reach this one [default: where it listens]
+    #[arg(long, value_name = "URL")]
+    advertise: Option<String>,
     /// A file of settings; `muster config` shows them all
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -54,6 +58,7 @@ impl Serve {
             ("server.listen", &self.listen),
             ("server.data", &self.data),
             ("server.store", &self.store),
+            ("server.advertise", &self.advertise),
             ("server.log_format", &self.log_format),
         ];
         flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect()
@@ -70,26 +75,22 @@ pub(super) fn raise_open_files() {
 }
 
 async fn serve(config: Config) -> Result<(), Failure> {
-    let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let asked = asked_to_stop(signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut asked = std::pin::pin!(asked);
     // The store first: it is what a second server on the same directory fails at, before it touches anything.
-    let store = assembly::open_store(&config)?;
-    let secrets = Secrets::load(&config.data, |name| std::env::var(name).ok())?;
+    let opened = tokio::select! {
+        opened = opening::open(&config) => opened?,
+        () = &mut asked => return Ok(()),
+    };
     let listener = bind(&config.listen).await?;
-    let coordinator = assembly::start_coordinator(store, &config)?;
-    let door = assembly::build_door(coordinator.clone(), &secrets, &config);
-    let artifacts = assembly::open_artifacts(&door, &secrets, &config)?;
-    let simulation = assembly::open_simulation(coordinator.clone(), &config)?;
     let address = listener.local_addr()?;
+    let server = assembly::assemble(opened.store, &opened.secrets, &config, address)?;
+    let Assembled { coordinator, door, simulation, router } = server;
 
     let (stop, stopped) = watch::channel(false);
     let announcing = announce_when_ready(address, &coordinator, stopped.clone());
-    let router = assembly::routes(
-        door.clone(),
-        assembly::Behind { artifacts, simulation: simulation.clone() },
-        &config,
-    );
     let listening = muster_door::listen(listener, router, wait_for(stopped.clone()));
-    // What is under way may be left at any point: the next start finds it again.
+    // What is under way may be left at any point: the next start, or the next leader, finds it again.
     let working = async {
         tokio::select! {
             () = assembly::work(simulation, &config) => {}
@@ -97,7 +98,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
         }
     };
     let stopping = async {
-        asked_to_stop(interrupt, terminate).await;
+        asked.await;
         stop.send_replace(true);
         shut_down(&door, &coordinator).await;
     };
@@ -113,13 +114,10 @@ pub(super) async fn bind(address: &str) -> Result<TcpListener, Failure> {
 
 /// Prints the one line that scripts wait for, once what they will ask for can be answered.
 async fn announce_when_ready(address: SocketAddr, coordinator: &Coordinator, stopped: watch::Receiver<bool>) {
-    let ready = async {
-        while !coordinator.is_ready() {
-            tokio::time::sleep(READY_CHECK).await;
-        }
-    };
+    let mut lead = coordinator.watch_lead();
+    let ready = lead.wait_for(|lead| *lead != Lead::Nowhere);
     tokio::select! {
-        () = ready => {
+        Ok(_) = ready => {
             output::line(&format!("listening on http://{address}"));
             tracing::info!(%address, "listening");
         }
@@ -147,7 +145,8 @@ async fn asked_to_stop(mut interrupt: Signal, mut terminate: Signal) {
     });
 }
 
-/// Ends streams and waiting pulls, so that their connections can be closed, and commits what was decided.
+/// Ends streams and waiting pulls, so that their connections can be closed, commits what was decided, and gives leadership
+/// back: whoever takes over need not wait for the connections here.
 pub(super) async fn shut_down(door: &Door, coordinator: &Coordinator) {
     door.close();
     if tokio::time::timeout(STOP_MAX, coordinator.stop()).await.is_err() {
@@ -159,6 +158,3 @@ pub(super) async fn shut_down(door: &Door, coordinator: &Coordinator) {
 
 /// Within the ten seconds that service managers are promised (I1).
 const STOP_MAX: Duration = Duration::from_secs(8);
-
-/// Loading takes milliseconds, or seconds where there is much to load.
-const READY_CHECK: Duration = Duration::from_millis(2);

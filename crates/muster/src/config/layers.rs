@@ -1,6 +1,6 @@
 //! Lays one source of settings over another and remembers which one each value came from.
 
-use super::{ConfigError, Flags, environment};
+use super::{ConfigError, Flags, environment, without_password};
 use std::{
     collections::BTreeMap,
     fmt,
@@ -43,7 +43,8 @@ impl Layers {
         let table: Result<Table, _> = text.parse();
         let table = table.map_err(|error: toml::de::Error| ConfigError::NotToml {
             path: path.to_owned(),
-            message: error.to_string(),
+            // It quotes the line at fault, which may hold a password.
+            message: error.to_string().lines().map(without_password).collect::<Vec<_>>().join("\n"),
         })?;
         for (key, value) in flatten(table) {
             self.set(key, value, Origin::File(path.to_owned()))?;
@@ -163,6 +164,14 @@ mod tests {
         }
         let error = Layers::defaults().add_toml("zzz = 1", "x.toml".as_ref()).unwrap_err().to_string();
         assert!(!error.contains("did you mean"), "{error}");
+    }
+
+    /// I6: what is quoted of a broken file holds no password.
+    #[test]
+    fn a_broken_file_shows_no_password() {
+        let text = "[server]\nstore = 'postgres://u:hunter2@h/db";
+        let error = Layers::defaults().add_toml(text, "x.toml".as_ref()).unwrap_err().to_string();
+        assert!(error.contains("x.toml") && !error.contains("hunter2"), "{error}");
     }
 
     /// I10: names with `__` are settings and must be known; others are not ours to judge.

@@ -1,6 +1,7 @@
 //! Reads one setting as one type and says what it should have been when it is not.
 
-use super::{ConfigError, Layers, LogFormat, StoreChoice};
+use super::{ConfigError, Layers, LogFormat, StoreChoice, without_password};
+use muster_gateway::CoordinatorUrl;
 use muster_model::{Millis, Ratio};
 use std::{fmt::Display, net::IpAddr, path::PathBuf, time::Duration};
 use toml::Value;
@@ -80,18 +81,19 @@ impl Reading<'_> {
     }
 
     pub(super) fn store(&self, key: &str) -> Result<StoreChoice, ConfigError> {
-        match self.text(key)? {
-            "sqlite" => Ok(StoreChoice::Sqlite),
-            "memory" => Ok(StoreChoice::Memory),
-            url if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-                // The text may hold a password: it is not repeated.
-                Err(self.unfit_as(
-                    key,
-                    "sqlite or memory; PostgreSQL is not available in this build",
-                    "postgres://…",
-                ))
-            }
-            _ => Err(self.unfit(key, "sqlite or memory")),
+        let text = self.text(key)?;
+        // The text may hold a password.
+        let unfit = || self.unfit_as(key, "sqlite, memory or postgres://…", &without_password(text));
+        StoreChoice::read(text).ok_or_else(unfit)
+    }
+
+    /// Where a server is reached; `None` where it is left empty.
+    pub(super) fn opt_server(&self, key: &str) -> Result<Option<CoordinatorUrl>, ConfigError> {
+        match self.0.get(key).0.as_str() {
+            Some("") => Ok(None),
+            text => text.and_then(|text| text.parse().ok()).map(Some).ok_or_else(|| {
+                self.unfit(key, "an address such as http://10.0.0.7:7400, without a path, or empty")
+            }),
         }
     }
 
@@ -214,16 +216,25 @@ mod tests {
             "artifacts.size_max_bytes = 0",
             "artifacts.max_uploads = 1000",
             "server.log_format = 'xml'",
+            "server.store = 'mysql'",
+            "server.advertise = '10.0.0.7:7400'",
+            "server.advertise = 'http://a/path'",
+            "leadership.lease_ms = 0",
+            "leadership.lease_ms = 0.5",
+            "artifacts.root = 7",
             "retention.history_days = 0",
         ] {
             assert!(refusal(text).contains(text.split(' ').next().unwrap()), "{text}");
         }
     }
 
-    /// I1: PostgreSQL is refused in words, without repeating the password.
+    /// I1, I6: a store that there is not is refused, without repeating a password.
     #[test]
-    fn postgres_is_not_available() {
-        let refusal = refusal("server.store = 'postgres://u:hunter2@h/db'");
-        assert!(refusal.contains("not available in this build") && !refusal.contains("hunter2"), "{refusal}");
+    fn an_unknown_store_is_refused() {
+        let refusal = refusal("server.store = 'postgress://u:hunter2@h/db'");
+        assert!(
+            refusal.contains("sqlite, memory or postgres://") && !refusal.contains("hunter2"),
+            "{refusal}"
+        );
     }
 }

@@ -38,7 +38,7 @@ impl Restore {
         }
         let checkpoint = read(&self.file)?;
         let taken_at = checkpoint.taken_at().0;
-        let store = assembly::open_store(&config)?;
+        let store = assembly::open_store(&config)?.store;
         let restored = checkpoint.restore(&*store, &config.simulation.output_root)?;
         let document = document(&restored, taken_at);
         if json {

@@ -41,17 +41,13 @@ impl Server {
     pub(super) async fn start(listen: &str) -> Result<Self, Failure> {
         let directory = tempfile::Builder::new().prefix("muster-demo-").tempdir()?;
         let config = settings(listen, directory.path())?;
-        let store = assembly::open_store(&config)?;
-        let secrets = Secrets::load(&config.data, |_| None)?;
+        let opened = assembly::open_store(&config)?;
+        let secrets = Secrets::load(&opened.vault, |_| None)?;
         let listener = serve::bind(&config.listen).await?;
         let address = listener.local_addr()?;
-        let coordinator = assembly::start_coordinator(store, &config)?;
-        let door = assembly::build_door(coordinator.clone(), &secrets, &config);
-        let artifacts = assembly::open_artifacts(&door, &secrets, &config)?;
-        let simulation = assembly::open_simulation(coordinator.clone(), &config)?;
+        let server = assembly::assemble(opened.store, &secrets, &config, address)?;
+        let assembly::Assembled { coordinator, door, simulation, router } = server;
         let (stop, stopped) = watch::channel(false);
-        let behind = assembly::Behind { artifacts, simulation: simulation.clone() };
-        let router = assembly::routes(door.clone(), behind, &config);
         let listening = tokio::spawn(muster_door::listen(listener, router, serve::wait_for(stopped.clone())));
         Ok(Self {
             url: format!("http://{address}"),
