@@ -72,15 +72,16 @@ impl Follower {
     /// Makes known who leads.
     fn tell(&self, standing: &Standing, shared: &Shared) {
         let lead = match &standing.leader {
-            Some(leader) if leader.node != self.candidate.node => {
+            // Whoever led at this server's own address was this server before it was started anew: nobody is there.
+            Some(leader) if leader.address != self.candidate.address => {
                 Lead::There { address: leader.address.clone(), epoch: standing.epoch }
             }
             _ => Lead::Nowhere,
         };
-        if shared.tell_lead(lead)
-            && let Some(leader) = &standing.leader
+        if shared.tell_lead(lead.clone())
+            && let Lead::There { address, epoch } = lead
         {
-            info!(leader = leader.address, epoch = standing.epoch, "follows");
+            info!(leader = address, epoch, "follows");
         }
     }
 

@@ -10,6 +10,7 @@ pub struct Stats {
     rows: AtomicU64,
     waiting_pulls: AtomicU64,
     terms: AtomicU64,
+    takeovers: AtomicU64,
     broken_invariants: AtomicU64,
     epoch: AtomicU64,
     ready: AtomicBool,
@@ -34,6 +35,8 @@ counters! {
     waiting_pulls,
     /// Terms begun.
     terms,
+    /// Terms begun after one of another process: another server's, or this one's before it was started anew.
+    takeovers,
     /// Times a sampled invariant did not hold.
     broken_invariants,
     /// The epoch of the running term.
@@ -66,7 +69,9 @@ impl Stats {
 
     pub(crate) fn begin_term(&self, epoch: u64) {
         self.terms.fetch_add(1, Ordering::Relaxed);
-        self.epoch.store(epoch, Ordering::Relaxed);
+        if self.epoch.swap(epoch, Ordering::Relaxed) + 1 != epoch {
+            self.takeovers.fetch_add(1, Ordering::Relaxed);
+        }
         self.ready.store(true, Ordering::Release);
     }
 

@@ -15,7 +15,7 @@ use utoipa::{
 /// Adds what every operation has in common, so that no dialect has to repeat it.
 pub(crate) fn complete(openapi: &mut OpenApi) {
     openapi.info = Info::new("Muster", env!("CARGO_PKG_VERSION"));
-    openapi.info.description = Some("One control plane for fleets of workers that come and go.".to_owned());
+    openapi.info.description = Some(DESCRIPTION.to_owned());
     let components = openapi.components.get_or_insert_default();
     components.schemas.insert("Problem".to_owned(), Problem::schema());
     for (name, description) in BEARERS {
@@ -73,6 +73,12 @@ fn complete_operation(operation: &mut Operation) {
 fn problem_content() -> RefOr<Content> {
     RefOr::T(Content::new(Some(Ref::from_schema_name("Problem"))))
 }
+
+const DESCRIPTION: &str = "One control plane for fleets of workers that come and go.\n\n\
+    Several servers may share a store: any of them takes any request, and the one that leads answers it. Every answer tells \
+    the number of the leader's term in the header `Muster-Epoch`. Where nobody leads, the answer is 503 with `Retry-After` and the \
+    type `urn:muster:problem:not-leading`: nothing was done. `urn:muster:problem:broke-off` says that the leader went away and \
+    nobody knows whether the request took effect.";
 
 const BEARERS: &[(&str, &str)] = &[
     ("node", "The shared node secret, or a node's own: opens pull, callback and the RPCs"),

@@ -6,7 +6,7 @@ use crate::{
 };
 use axum::{
     body::Body,
-    http::{HeaderMap, Method, Request, Response, StatusCode, header, uri::PathAndQuery},
+    http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode, header, uri::PathAndQuery},
 };
 use hyper::body::Incoming;
 use std::{
@@ -38,7 +38,7 @@ pub(crate) struct Head {
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendError {
-    /// There is no connection: nothing of the request has left.
+    /// There is no connection, or it was turned away unread: nothing of the request was done.
     NotSent,
     /// It may have arrived.
     BrokeOff,
@@ -76,6 +76,11 @@ impl Coordinators {
     ) -> Result<Response<Incoming>, SendError> {
         let coordinator = &self.all[place];
         match self.client.request(request(&coordinator.url, head, body)).await {
+            // Another one may lead, or know who does.
+            Ok(response) if is_not_leading(&response) => {
+                status_of(response).await;
+                Err(SendError::NotSent)
+            }
             Ok(response) => {
                 self.last.store(place, Ordering::Relaxed);
                 Ok(response)
@@ -133,6 +138,11 @@ pub(crate) async fn status_of(answer: Response<Incoming>) -> StatusCode {
     status
 }
 
+/// Whether a server says that nothing was done because it does not lead and found nobody who does.
+pub(crate) fn is_not_leading(answer: &Response<Incoming>) -> bool {
+    answer.status() == StatusCode::SERVICE_UNAVAILABLE && answer.headers().contains_key(NOT_LEADING)
+}
+
 /// The request as it leaves; where the head names no host it is the coordinator's own.
 pub(crate) fn request(url: &CoordinatorUrl, head: Head, body: Body) -> Request<Body> {
     let mut request = Request::new(body);
@@ -142,6 +152,9 @@ pub(crate) fn request(url: &CoordinatorUrl, head: Head, body: Body) -> Request<B
     request.headers_mut().entry(header::HOST).or_insert_with(|| url.host_header());
     request
 }
+
+/// Marks such an answer.
+pub(crate) const NOT_LEADING: HeaderName = HeaderName::from_static("muster-not-leading");
 
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// Doubts come in swarms.

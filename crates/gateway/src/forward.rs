@@ -14,12 +14,13 @@ pub(crate) use seal::{HOPS, PEER, PROOF};
 use crate::{
     answer::{Stay, passed_on},
     client::TlsError,
+    coordinators::NOT_LEADING,
     places::Places,
 };
 use axum::{
     Router,
     extract::{Request, State},
-    http::{HeaderName, HeaderValue, header},
+    http::{HeaderValue, header},
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
@@ -223,9 +224,6 @@ fn refusal(problem: Problem) -> Response {
     }
     response
 }
-
-/// Tells a server from which a request came that nothing of it was done.
-const NOT_LEADING: HeaderName = HeaderName::from_static("muster-not-leading");
 
 /// As long as a takeover may last (S18).
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -93,10 +93,14 @@ fn advertised(config: &Config, listening: SocketAddr) -> Result<CoordinatorUrl, 
     if let Some(url) = &config.advertise {
         return Ok(url.clone());
     }
-    if listening.ip().is_unspecified() && matches!(config.store, StoreChoice::Postgres(_)) {
+    let is_shared = matches!(config.store, StoreChoice::Postgres(_));
+    if is_shared && listening.ip().is_unspecified() {
         return Err(Failure::Usage(format!(
             "other servers cannot reach {listening}: say where they find this one with --advertise http://HOST:PORT"
         )));
+    }
+    if is_shared && listening.ip().is_loopback() {
+        tracing::warn!(%listening, "servers on other machines cannot reach this one: see --listen and --advertise");
     }
     Ok(format!("http://{listening}").parse().expect("an address and a port make a URL"))
 }
@@ -136,3 +140,6 @@ fn make_directory(path: &Path) -> Result<(), Failure> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|error| Failure::Data { path: path.to_owned(), error })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! The pool among the server's counts (I8).
 
-use muster_coordinator::Coordinator;
+use muster_coordinator::{Coordinator, Lead};
 use muster_door::Door;
 use muster_model::{PoolStatus, PoolWorkerStatus};
 use prometheus_client::{
@@ -26,11 +26,17 @@ pub(crate) fn register(door: &Door) {
     }));
 }
 
-/// Only memory knows, and it must be asked. What it does not say in time is shown as it was.
+/// Only memory knows, and it must be asked. What it does not say in time is shown as it was; where another server leads
+/// there is nothing to show.
 async fn look(coordinator: &Coordinator, latest: &Mutex<PoolStatus>) {
-    if let Ok(Ok(status)) = tokio::time::timeout(PATIENCE, coordinator.pool_status()).await {
-        *latest.lock().unwrap_or_else(PoisonError::into_inner) = status;
-    }
+    let status = if matches!(coordinator.lead(), Lead::There { .. }) {
+        PoolStatus::default()
+    } else {
+        let asked = tokio::time::timeout(PATIENCE, coordinator.pool_status()).await;
+        let Ok(Ok(status)) = asked else { return };
+        status
+    };
+    *latest.lock().unwrap_or_else(PoisonError::into_inner) = status;
 }
 
 /// What was last looked up.

@@ -1,6 +1,6 @@
 //! Workers by state, and their changes of state, among the server's counts (S7).
 
-use muster_coordinator::Coordinator;
+use muster_coordinator::{Coordinator, Lead};
 use muster_door::Door;
 use muster_model::{FrameQuery, FrameView, RendererState, StatusView};
 use prometheus_client::{
@@ -26,12 +26,17 @@ pub(crate) fn register(door: &Door) {
     }));
 }
 
-/// Only memory knows how many workers stand where, and it must be asked. What it does not say in time is shown as it was.
+/// Only memory knows how many workers stand where, and it must be asked. What it does not say in time is shown as it was;
+/// where another server leads there is nothing to show.
 async fn look(coordinator: &Coordinator, latest: &Mutex<StatusView>) {
-    let asked = tokio::time::timeout(PATIENCE, coordinator.frames(FrameQuery::Status)).await;
-    if let Ok(Ok(FrameView::Status(view))) = asked {
-        *latest.lock().unwrap_or_else(PoisonError::into_inner) = view;
-    }
+    let view = if matches!(coordinator.lead(), Lead::There { .. }) {
+        StatusView::default()
+    } else {
+        let asked = tokio::time::timeout(PATIENCE, coordinator.frames(FrameQuery::Status)).await;
+        let Ok(Ok(FrameView::Status(view))) = asked else { return };
+        view
+    };
+    *latest.lock().unwrap_or_else(PoisonError::into_inner) = view;
 }
 
 /// What was last looked up.

@@ -3,12 +3,9 @@
 use crate::{
     CoordinatorUrl,
     client::{Client, TlsError, client},
-    coordinators::{Head, SendError, request, status_of},
+    coordinators::{Head, SendError, is_not_leading, request, status_of},
 };
-use axum::{
-    body::Body,
-    http::{Response, StatusCode},
-};
+use axum::{body::Body, http::Response};
 use hyper::body::Incoming;
 use std::sync::OnceLock;
 
@@ -63,8 +60,4 @@ impl Way {
 
 fn secure_client() -> Option<Client> {
     client(true).inspect_err(|error| tracing::error!(%error, "cannot speak TLS to other servers")).ok()
-}
-
-fn is_not_leading(answer: &Response<Incoming>) -> bool {
-    answer.status() == StatusCode::SERVICE_UNAVAILABLE && answer.headers().contains_key(super::NOT_LEADING)
 }

@@ -56,6 +56,23 @@ async fn a_post_that_never_left_goes_elsewhere() {
     assert_eq!(status(&answer), 201);
 }
 
+/// P16, S18: a server that does not lead and knows nobody who does has done nothing: another one is asked.
+#[tokio::test]
+async fn who_does_not_lead_is_passed_over() {
+    let (mut first, mut second) = (Standin::start().await, Standin::start().await);
+    let stage = Stage::before(&[&first, &second]).await;
+    let (answer, ()) = tokio::join!(stage.exchange(request("GET /jobs", "")), async {
+        let call = first.call().await;
+        call.answer("503 Service Unavailable", "Muster-Not-Leading: 1\r\n", "{}").await;
+        second.call().await.answer("200 OK", "", "").await;
+    });
+    assert_eq!(status(&answer), 200);
+    let (answer, ()) = tokio::join!(stage.exchange(request("GET /jobs", "")), async {
+        second.call().await.answer("503 Service Unavailable", "", "full").await;
+    });
+    assert!(answer.ends_with("full"), "any other 503 is the caller's");
+}
+
 /// P16: a POST that may have arrived is never sent again; its caller is told that nobody knows.
 #[tokio::test]
 async fn a_post_that_may_have_arrived_is_not_repeated() {

@@ -2,7 +2,7 @@
 
 use super::Runner;
 use crate::output::{OutputError, OutputRoot};
-use muster_coordinator::Refusal;
+use muster_coordinator::{Lead, Refusal};
 use std::{
     collections::{BTreeSet, HashSet},
     sync::{Mutex, PoisonError},
@@ -54,7 +54,8 @@ impl Runner {
         mut attempt: impl FnMut() -> A,
     ) -> Option<T> {
         let (mut pause, mut raised) = (PAUSE_MIN, BTreeSet::new());
-        loop {
+        // Asked before each try: another server may lead by now, and do the same.
+        while self.coordinator.lead() == (Lead::Here { epoch }) {
             match attempt().await {
                 Ok(done) => {
                     self.complaints.settle(doing, raised);
@@ -65,17 +66,18 @@ impl Runner {
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);
-            if self.coordinator.epoch() != epoch {
-                return None;
-            }
         }
+        None
     }
 
-    /// Does something with files off the async threads.
+    /// Does something with files off the async threads; where this server leads no more, nothing.
     pub(super) async fn on_disk<T: Send + 'static>(
         &self,
         run: impl FnOnce(&OutputRoot) -> Result<T, OutputError> + Send + 'static,
     ) -> Result<T, Trouble> {
+        if !matches!(self.coordinator.lead(), Lead::Here { .. }) {
+            return Err(Trouble::TermOver);
+        }
         let root = self.root.clone();
         let done = tokio::task::spawn_blocking(move || run(&root)).await;
         Ok(done.map_err(|error| Trouble::BrokeOff(error.to_string()))??)

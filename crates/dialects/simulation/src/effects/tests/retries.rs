@@ -37,7 +37,22 @@ async fn a_term_that_is_over_wants_nothing() {
         tries.set(tries.get() + 1);
         Err::<(), Trouble>(full().into())
     });
-    assert_eq!((of_another.await, tries.get()), (None, 1));
+    assert_eq!((of_another.await, tries.get()), (None, 0));
+}
+
+/// S15, S18: a server that leads no more leaves what it had under way to whoever leads.
+#[tokio::test(start_paused = true)]
+async fn who_leads_no_more_does_nothing() {
+    let world = World::new().await;
+    let (runner, epoch) = (world.runner(), world.coordinator.epoch());
+    let tries = Cell::new(0);
+    let deposed = runner.persist("test", epoch, || async {
+        tries.set(tries.get() + 1);
+        world.coordinator.stop().await;
+        Err::<(), Trouble>(full().into())
+    });
+    assert_eq!((deposed.await, tries.get()), (None, 1));
+    assert!(matches!(runner.on_disk(|_| Ok(())).await, Err(Trouble::TermOver)));
 }
 
 /// S15: a disk that comes back finds its work waiting.
