@@ -2,42 +2,45 @@
 
 use crate::{
     core::{Answer, PullAnswer, PullRequest, Refusal},
-    http::{because, detail, retry_after},
+    http::{Manner, Servers, Unanswered, because, below, detail, retry_after},
     wire,
 };
 use muster_model::Millis;
 use reqwest::{Client, Response, StatusCode};
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
-/// A backend, and who speaks to it.
+/// A backend, at one address or several, and who speaks to it.
+///
+/// All calls may be sent again: events are recognised by their ids, and a pull whose answer is lost is answered with
+/// the same jobs again. So a try, to whoever counts them, is a round of all servers.
 #[derive(Clone)]
 pub struct Backend {
     pub(crate) client: Client,
-    pub(crate) url: String,
+    pub(crate) servers: Arc<Servers>,
     pub(crate) node: String,
     secret: String,
 }
 
 impl Backend {
-    /// A backend at a URL without a slash at its end; `secret` proves that the node may speak (N3).
+    /// A backend; `secret` proves that the node may speak (N3).
     #[must_use]
-    pub fn new(client: Client, url: &str, node: &str, secret: &str) -> Self {
-        let url = url.trim_end_matches('/').to_owned();
-        Self { client, url, node: node.to_owned(), secret: secret.to_owned() }
+    pub fn new(client: Client, servers: Servers, node: &str, secret: &str) -> Self {
+        Self { client, servers: Arc::new(servers), node: node.to_owned(), secret: secret.to_owned() }
     }
 
     /// Sends a callback.
     pub async fn send(&self, body: Vec<u8>) -> Answer {
-        let Ok(answer) = self.post("/api/nodes/callback", body, PATIENCE).await else {
-            return Answer::None;
+        let answer = match self.post("callback", body, Manner::repeatable(PATIENCE)).await {
+            Ok(answer) => answer,
+            Err(Unanswered::Silent { .. }) => return Answer::None,
+            Err(Unanswered::Unavailable { after, .. }) => return later(after),
         };
         let status = answer.status();
         if status.is_success() {
             return Answer::Taken;
         }
         if is_for_later(status) {
-            let after = retry_after(&answer).map(|after| after.as_millis());
-            return Answer::Later(after.map(|after| Millis(i64::try_from(after).unwrap_or(i64::MAX))));
+            return later(retry_after(&answer));
         }
         Answer::Refused(Refusal { status: status.as_u16(), detail: detail(answer).await.into() })
     }
@@ -50,7 +53,8 @@ impl Backend {
         let wait = u64::try_from(request.wait.unwrap_or_default().0).unwrap_or(0);
         let patience = PATIENCE + Duration::from_millis(wait);
         let body = wire::write_pull(&self.node, request);
-        let answer = self.post("/api/nodes/pull", body, patience).await.map_err(|error| because(&error))?;
+        let manner = Manner::repeatable(patience).waiting();
+        let answer = self.post("pull", body, manner).await.map_err(|error| error.to_string())?;
         let status = answer.status();
         if !status.is_success() {
             return Err(format!("{status}: {}", detail(answer).await));
@@ -66,20 +70,30 @@ impl Backend {
     /// Posts JSON as the node.
     pub(crate) async fn post(
         &self,
-        path: &str,
+        what: &str,
         body: Vec<u8>,
-        patience: Duration,
-    ) -> reqwest::Result<Response> {
-        let request = self.client.post(format!("{}{path}", self.url)).bearer_auth(&self.secret);
-        let request = request.header("content-type", "application/json").timeout(patience);
-        request.body(body).send().await
+        manner: Manner,
+    ) -> Result<Response, Unanswered> {
+        let request = |server: &_| {
+            let request = self.client.post(below(server, ["api", "nodes", what])).bearer_auth(&self.secret);
+            request.header("content-type", "application/json").body(body.clone())
+        };
+        self.servers.ask(manner, request).await
     }
 }
 
 impl fmt::Debug for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Backend").field("url", &self.url).field("node", &self.node).finish_non_exhaustive()
+        f.debug_struct("Backend")
+            .field("servers", &self.servers)
+            .field("node", &self.node)
+            .finish_non_exhaustive()
     }
+}
+
+fn later(after: Option<Duration>) -> Answer {
+    let after = after.map(|after| Millis(i64::try_from(after.as_millis()).unwrap_or(i64::MAX)));
+    Answer::Later(after)
 }
 
 /// What may be taken another time (N19); a redirect is none of an event's business either.
@@ -93,7 +107,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::client_for;
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
         net::TcpListener,
@@ -110,8 +123,9 @@ mod tests {
                 stream.write_all(answer.as_bytes()).await.unwrap();
             }
         });
-        let client = client_for(&url).no_proxy().build().unwrap();
-        Backend::new(client, &url, "PC-01", "secret").send(b"{}".to_vec()).await
+        let servers = Servers::parse([url.as_str()]).unwrap();
+        let client = servers.client().build().unwrap();
+        Backend::new(client, servers, "PC-01", "secret").send(b"{}".to_vec()).await
     }
 
     /// N19: 2xx acks, 401, 408, 429 and 5xx are tried again, any other 4xx is refused; a redirect to a page is no ack.

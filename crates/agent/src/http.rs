@@ -1,6 +1,12 @@
 //! HTTP clients, with TLS where the address asks for it, and what answers have in common.
 
-use reqwest::{Client, ClientBuilder, Response, header::RETRY_AFTER};
+mod ask;
+mod servers;
+
+pub use ask::{Manner, Unanswered};
+pub use servers::{NotAServer, Servers};
+
+use reqwest::{Client, ClientBuilder, Response, Url, header::RETRY_AFTER};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -16,13 +22,29 @@ pub fn client_for(url: &str) -> ClientBuilder {
     builder.redirect(reqwest::redirect::Policy::none())
 }
 
+/// An address below a server's own, given in pieces, so that no name can lead elsewhere.
+#[must_use]
+pub fn below<'a>(server: &Url, path: impl IntoIterator<Item = &'a str>) -> Url {
+    let mut url = server.clone();
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty().extend(path);
+    }
+    url
+}
+
 /// What a refusal says: the detail of a problem, else the first of whatever there is.
-pub async fn detail(mut answer: Response) -> String {
+pub async fn detail(answer: Response) -> String {
+    refusal(answer).await.1
+}
+
+/// The type of a problem, empty where it has none, and what it says.
+async fn refusal(mut answer: Response) -> (String, String) {
     let bytes = body(&mut answer, DETAIL_BYTES_MAX).await.ok().flatten().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let problem: Option<Value> = serde_json::from_str(&text).ok();
-    let detail = problem.as_ref().and_then(|problem| problem.get("detail")?.as_str());
-    detail.unwrap_or(&text).chars().take(DETAIL_CHARS_MAX).collect()
+    let member = |name| problem.as_ref().and_then(|problem| problem.get(name)?.as_str());
+    let detail = member("detail").unwrap_or(&text).chars().take(DETAIL_CHARS_MAX).collect();
+    (member("type").unwrap_or_default().to_owned(), detail)
 }
 
 /// What an answer brings, unless it is more than so many bytes: then no more than these are ever held.
@@ -42,6 +64,12 @@ pub async fn body(answer: &mut Response, bytes_max: usize) -> reqwest::Result<Op
 pub fn retry_after(answer: &Response) -> Option<Duration> {
     let seconds = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))
+}
+
+/// The term that an answer comes from, where it says so.
+#[must_use]
+pub fn epoch(answer: &Response) -> Option<u64> {
+    answer.headers().get("muster-epoch")?.to_str().ok()?.parse().ok()
 }
 
 /// An error with all its causes: "error sending request" alone helps nobody.

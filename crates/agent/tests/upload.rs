@@ -14,6 +14,7 @@ use muster_agent::{
     Job,
     driver::{Cause, StepFailure},
     execute::{Upload, Uploads as _},
+    http::Servers,
     upload::Uploads,
 };
 use muster_model::Millis;
@@ -158,8 +159,9 @@ fn content() -> Vec<u8> {
 
 async fn upload_to(backend: &Backend, file: &Path) -> Result<muster_agent::Artifact, StepFailure> {
     let url = backend.serve().await;
-    let client = muster_agent::http::client_for(&url).no_proxy().build().unwrap();
-    let uploads = Uploads::new(muster_agent::Backend::new(client, &url, "PC-01", "the-secret-of-nodes"));
+    let servers = Servers::parse([url.as_str()]).unwrap();
+    let client = servers.client().build().unwrap();
+    let uploads = Uploads::new(muster_agent::Backend::new(client, servers, "PC-01", "the-secret-of-nodes"));
     assert!(!format!("{uploads:?}").contains("the-secret"));
     let (job, cancel) = (job(), CancellationToken::new());
     let storage_path = Some("a/{kind}.{ext}");
@@ -261,8 +263,9 @@ async fn an_upload_can_be_cancelled() {
     // Takes connections and never says a word.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
-    let client = muster_agent::http::client_for(&url).no_proxy().build().unwrap();
-    let uploads = Uploads::new(muster_agent::Backend::new(client, &url, "PC-01", "the-secret-of-nodes"));
+    let servers = Servers::parse([url.as_str()]).unwrap();
+    let client = servers.client().build().unwrap();
+    let uploads = Uploads::new(muster_agent::Backend::new(client, servers, "PC-01", "the-secret-of-nodes"));
     let (job, cancel) = (job(), CancellationToken::new());
     let upload = Upload {
         job: &job,

@@ -1,33 +1,59 @@
-//! Calls to a server, and what its answers mean.
+//! Calls to servers that stand for each other, and what their answers mean.
 
 use crate::trouble::{Refusal, Trouble};
-use muster_agent::http::{self, because, detail, retry_after};
+use muster_agent::http::{self, Manner, Servers, Unanswered, because, detail, retry_after};
 use muster_model::Millis;
-use reqwest::{RequestBuilder, Response, StatusCode};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use std::{fmt::Display, time::Duration};
+
+/// The way to the servers.
+#[derive(Debug)]
+pub(crate) struct Way {
+    client: Client,
+    pub(crate) servers: Servers,
+}
+
+impl Way {
+    pub(crate) const fn new(client: Client, servers: Servers) -> Self {
+        Self { client, servers }
+    }
+
+    /// Makes a call and gives the body of a good answer.
+    pub(crate) async fn call(
+        &self,
+        manner: Manner,
+        request: impl Fn(&Client, &Url) -> RequestBuilder + Send + Sync,
+    ) -> Result<Vec<u8>, Trouble> {
+        understand(self.send(manner, request).await?).await
+    }
+
+    /// Makes a call and gives the body of a good answer; nothing where that is longer than it may be.
+    pub(crate) async fn call_up_to(
+        &self,
+        bytes_max: usize,
+        manner: Manner,
+        request: impl Fn(&Client, &Url) -> RequestBuilder + Send + Sync,
+    ) -> Result<Option<Vec<u8>>, Trouble> {
+        understand_up_to(bytes_max, self.send(manner, request).await?).await
+    }
+
+    /// Makes a call and gives the answer, good or bad.
+    pub(crate) async fn send(
+        &self,
+        manner: Manner,
+        request: impl Fn(&Client, &Url) -> RequestBuilder + Send + Sync,
+    ) -> Result<Response, Trouble> {
+        let answer = self.servers.ask(manner, |server| request(&self.client, server)).await;
+        answer.map_err(|error: Unanswered| {
+            tracing::debug!(%error, "no answer");
+            Trouble::NoAnswer(error.retry_after().map(millis))
+        })
+    }
+}
 
 /// Gives a call a JSON body.
 pub(crate) fn json(request: RequestBuilder, body: Vec<u8>) -> RequestBuilder {
     request.header("content-type", "application/json").body(body)
-}
-
-/// Makes a call and gives the body of a good answer.
-pub(crate) async fn call(request: RequestBuilder, patience: Duration) -> Result<Vec<u8>, Trouble> {
-    understand(send(request, patience).await?).await
-}
-
-/// Makes a call and gives the answer, good or bad.
-pub(crate) async fn send(request: RequestBuilder, patience: Duration) -> Result<Response, Trouble> {
-    request.timeout(patience).send().await.map_err(no_answer)
-}
-
-/// Makes a call and gives the body of a good answer; nothing where that is longer than it may be.
-pub(crate) async fn call_up_to(
-    bytes_max: usize,
-    request: RequestBuilder,
-    patience: Duration,
-) -> Result<Option<Vec<u8>>, Trouble> {
-    understand_up_to(bytes_max, send(request, patience).await?).await
 }
 
 /// Gives the body of a good answer.
@@ -77,8 +103,11 @@ fn meaning(answer: &Response) -> Option<Trouble> {
 }
 
 fn patience(answer: &Response) -> Option<Millis> {
-    let after = retry_after(answer)?.as_millis();
-    Some(Millis(i64::try_from(after).unwrap_or(i64::MAX)))
+    retry_after(answer).map(millis)
+}
+
+fn millis(span: Duration) -> Millis {
+    Millis(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// A body of a size that makes sense.

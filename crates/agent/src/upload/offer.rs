@@ -1,7 +1,7 @@
 //! Asks the backend for an address.
 
 use super::{Local, Trouble, Uploads};
-use crate::execute::Upload;
+use crate::{execute::Upload, http::Manner};
 use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
@@ -28,8 +28,10 @@ impl Uploads {
                 body[key] = json!(value);
             }
         }
-        let answer = self.backend.post("/api/nodes/artifacts", body.to_string().into_bytes(), PATIENCE).await;
-        let answer = answer.map_err(Trouble::unanswered)?;
+        let manner = Manner::repeatable(PATIENCE);
+        let answer = self.backend.post("artifacts", body.to_string().into_bytes(), manner).await;
+        let answer = answer
+            .map_err(|error| Trouble::Later { words: error.to_string(), after: error.retry_after() })?;
         if !answer.status().is_success() {
             return Err(Trouble::of("the request for an address", answer).await);
         }
@@ -40,7 +42,8 @@ impl Uploads {
             return Err(Trouble::Refused { words });
         }
         if offer.upload_url.starts_with('/') {
-            offer.upload_url = format!("{}{}", self.backend.url, offer.upload_url);
+            let server = self.backend.servers.current().as_str().trim_end_matches('/');
+            offer.upload_url = format!("{server}{}", offer.upload_url);
         }
         Ok(offer)
     }

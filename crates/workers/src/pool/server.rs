@@ -5,8 +5,11 @@ use super::{
     core::{Known, Refusal, Started, Submitted, Trouble},
     wire::{self, Introduction},
 };
-use crate::call::{BODY_BYTES_MAX, call, call_up_to, json, read, send, understand};
-use muster_agent::Text;
+use crate::call::{BODY_BYTES_MAX, Way, json, read, understand};
+use muster_agent::{
+    Text,
+    http::{Manner, Servers, below},
+};
 use muster_model::Millis;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use std::{
@@ -15,10 +18,9 @@ use std::{
     time::Duration,
 };
 
-/// A server, and who speaks to it.
+/// A server, at one address or several, and who speaks to it.
 pub struct Server {
-    client: Client,
-    url: Url,
+    way: Way,
     credentials: Credentials,
     /// Proves who calls; in memory only.
     token: RwLock<Option<Secret>>,
@@ -47,14 +49,15 @@ impl Credentials {
 }
 
 impl Server {
-    /// A server at a URL.
+    /// A server.
     #[must_use]
-    pub fn new(client: Client, url: Url, credentials: Credentials) -> Self {
+    pub fn new(client: Client, servers: Servers, credentials: Credentials) -> Self {
         let token = match &credentials {
             Credentials::Password { .. } => None,
             Credentials::Token(token) => Some(token.clone()),
         };
-        Self { client, url, credentials, token: RwLock::new(token), reads_old_name: true }
+        let way = Way::new(client, servers);
+        Self { way, credentials, token: RwLock::new(token), reads_old_name: true }
     }
 
     /// Says whether `last_heartbeat_at` is read where `last_seen_at` is missing, as it is by default (P12).
@@ -73,28 +76,32 @@ impl Server {
             return Err(Trouble::Unauthorized);
         };
         let form = wire::write_login(user, password.reveal());
-        let request = self.client.post(self.at(&["auth", "login"]));
-        let request = request.header("content-type", "application/x-www-form-urlencoded").body(form);
-        self.keep(&call(request, PATIENCE).await?)
+        let request = |client: &Client, server: &Url| {
+            let request = client.post(below(server, ["auth", "login"]));
+            request.header("content-type", "application/x-www-form-urlencoded").body(form.clone())
+        };
+        self.keep(&self.way.call(Manner::once(PATIENCE), request).await?)
     }
 
     /// Exchanges the token for a new one; gives how long it lasts (P1).
     pub(super) async fn renew(&self) -> Result<Option<Millis>, Trouble> {
-        let request = self.with_token(Method::POST, &["auth", "refresh"])?;
-        self.keep(&call(request, PATIENCE).await?)
+        // The exchange ends the old token: made twice, it would end the new one's chance to be heard of.
+        let request = self.request(Method::POST, &["auth", "refresh"], None)?;
+        self.keep(&self.way.call(Manner::once(PATIENCE), request).await?)
     }
 
     /// Lists the owner's workers (P4).
     pub(super) async fn workers(&self) -> Result<Vec<Known>, Trouble> {
-        let request = self.with_token(Method::GET, &["workers"])?;
-        let bytes = call_up_to(WORKERS_BYTES_MAX, request, PATIENCE_LONG).await?;
+        let request = self.request(Method::GET, &["workers"], None)?;
+        let manner = Manner::repeatable(PATIENCE_LONG);
+        let bytes = self.way.call_up_to(WORKERS_BYTES_MAX, manner, request).await?;
         read(&bytes.ok_or(Trouble::NoAnswer(None))?, |bytes| wire::read_workers(bytes, self.reads_old_name))
     }
 
     /// Registers a worker with a key (P3).
     pub(super) async fn register(&self, who: &Introduction, key: &str) -> Result<Known, Trouble> {
         let body = wire::write_introduction(who, key);
-        read(&self.post(&["workers", "register"], body, PATIENCE).await?, |bytes| {
+        read(&self.post(&["workers", "register"], body, Manner::once(PATIENCE)).await?, |bytes| {
             wire::read_worker(bytes, self.reads_old_name)
         })
     }
@@ -102,25 +109,25 @@ impl Server {
     /// Gives a worker another key.
     pub(super) async fn give_key(&self, worker: u64, key: &str) -> Result<(), Trouble> {
         let path = ["workers", &worker.to_string(), "key"];
-        let request = json(self.with_token(Method::PUT, &path)?, wire::write_key(key));
-        call(request, PATIENCE).await.map(drop)
+        let request = self.request(Method::PUT, &path, Some(wire::write_key(key)))?;
+        self.way.call(Manner::once(PATIENCE), request).await.map(drop)
     }
 
     /// Tells that a worker lives (P5).
     pub(super) async fn beat(&self, worker: u64) -> Result<Option<Text>, Trouble> {
         let body = wire::write_worker(worker);
-        read(&self.post(&["workers", "heartbeat"], body, PATIENCE).await?, |bytes| {
+        read(&self.post(&["workers", "heartbeat"], body, Manner::repeatable(PATIENCE)).await?, |bytes| {
             wire::read_beat(bytes, self.reads_old_name)
         })
     }
 
     /// Asks what a worker has started (P6): at most so many.
     pub(super) async fn resume(&self, worker: u64, at_most: u32) -> Result<Started, Trouble> {
-        let request = json(self.with_token(Method::POST, &["jobs", "poll"])?, wire::write_resume(worker));
+        let request = self.request(Method::POST, &["jobs", "poll"], Some(wire::write_resume(worker)))?;
         // Whatever polls have brought, one by one, is not too long together.
         let bytes_max = usize::try_from(at_most.max(1)).unwrap_or(usize::MAX);
         let bytes_max = bytes_max.saturating_mul(BODY_BYTES_MAX);
-        match call_up_to(bytes_max, request, PATIENCE_LONG).await? {
+        match self.way.call_up_to(bytes_max, Manner::repeatable(PATIENCE_LONG), request).await? {
             Some(bytes) => read(&bytes, wire::read_started),
             None => Ok(Started::TooLong),
         }
@@ -129,14 +136,16 @@ impl Server {
     /// Asks for an assignment and has it started (P6).
     pub(super) async fn poll(&self, worker: u64, wait: Millis) -> Result<Option<Assignment>, Trouble> {
         let patience = PATIENCE + Duration::from_millis(u64::try_from(wait.0).unwrap_or_default());
-        let bytes = self.post(&["jobs", "poll"], wire::write_poll(worker, wait), patience).await?;
+        // Sent again it would start another: what was started for a lost answer is asked for by itself.
+        let manner = Manner::once(patience).waiting();
+        let bytes = self.post(&["jobs", "poll"], wire::write_poll(worker, wait), manner).await?;
         read(&bytes, wire::read_assignment).map(Some)
     }
 
     /// Submits a result (P7). The very same bytes, taken before, are success: that answer was lost (P8).
     pub(super) async fn submit(&self, assignment: u64, body: Vec<u8>) -> Result<Submitted, Trouble> {
-        let request = json(self.with_token(Method::POST, &["jobs", "submit"])?, body);
-        let answer = send(request, PATIENCE_LONG).await?;
+        let request = self.request(Method::POST, &["jobs", "submit"], Some(body))?;
+        let answer = self.way.send(Manner::repeatable(PATIENCE_LONG), request).await?;
         let was_taken_before = is_identical(&answer);
         match understand(answer).await {
             Ok(bytes) if read(&bytes, wire::read_submitted)? == assignment => Ok(Submitted::Now),
@@ -151,8 +160,8 @@ impl Server {
         }
     }
 
-    async fn post(&self, path: &[&str], body: Vec<u8>, patience: Duration) -> Result<Vec<u8>, Trouble> {
-        call(json(self.with_token(Method::POST, path)?, body), patience).await
+    async fn post(&self, path: &[&str], body: Vec<u8>, manner: Manner) -> Result<Vec<u8>, Trouble> {
+        self.way.call(manner, self.request(Method::POST, path, Some(body))?).await
     }
 
     fn keep(&self, answer: &[u8]) -> Result<Option<Millis>, Trouble> {
@@ -161,25 +170,26 @@ impl Server {
         Ok(lasts)
     }
 
-    fn with_token(&self, method: Method, path: &[&str]) -> Result<RequestBuilder, Trouble> {
+    /// A call with the token, to whichever server is asked; a base path stays before its path.
+    fn request(
+        &self,
+        method: Method,
+        path: &[&str],
+        body: Option<Vec<u8>>,
+    ) -> Result<impl Fn(&Client, &Url) -> RequestBuilder + Send + Sync, Trouble> {
         let token = self.token.read().unwrap_or_else(PoisonError::into_inner).clone();
         let token = token.ok_or(Trouble::Unauthorized)?;
-        Ok(self.client.request(method, self.at(path)).bearer_auth(token.reveal()))
-    }
-
-    /// A path of the contract; a base path stays before it.
-    fn at(&self, path: &[&str]) -> Url {
-        let mut url = self.url.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(path);
-        }
-        url
+        Ok(move |client: &Client, server: &Url| {
+            let url = below(server, path.iter().copied());
+            let request = client.request(method.clone(), url).bearer_auth(token.reveal());
+            body.iter().fold(request, |request, body| json(request, body.clone()))
+        })
     }
 }
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("url", &self.url.as_str()).finish_non_exhaustive()
+        f.debug_struct("Server").field("servers", &self.way.servers).finish_non_exhaustive()
     }
 }
 

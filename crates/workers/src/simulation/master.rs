@@ -5,22 +5,27 @@ use super::{
     core::{Beat, Heard, Progress, Pulled, Rebind, Registration, Report, Trouble},
     wire::{self, Introduction},
 };
-use crate::call::{call, json, read};
+use crate::call::{Way, json, read, understand};
 use hmac::{Hmac, KeyInit, Mac};
+use muster_agent::http::{self, Manner, Servers};
 use muster_model::{IdRange, Millis};
-use reqwest::{Client, Method, RequestBuilder, Url};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use sha2::{Digest, Sha256};
 use std::{
     fmt,
-    sync::{PoisonError, RwLock},
+    sync::{
+        PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
-/// A master, and who speaks to it.
+/// A master, whichever of its servers leads, and who speaks to it.
 pub struct Master {
-    client: Client,
-    url: Url,
+    way: Way,
     worker: String,
+    /// The newest term that any answer came from (S18).
+    epoch: AtomicU64,
     /// Proves that a worker may register (S1).
     secret: Secret,
     /// Proves that the worker is the one that registered; in memory only.
@@ -28,16 +33,26 @@ pub struct Master {
 }
 
 impl Master {
-    /// A master at a URL; `secret` is what workers enrol with.
+    /// A master; `secret` is what workers enrol with.
     #[must_use]
-    pub fn new(client: Client, url: Url, worker: &str, secret: Secret) -> Self {
-        Self { client, url, worker: worker.to_owned(), secret, token: RwLock::new(None) }
+    pub fn new(client: Client, servers: Servers, worker: &str, secret: Secret) -> Self {
+        let (way, worker) = (Way::new(client, servers), worker.to_owned());
+        Self { way, worker, epoch: AtomicU64::new(0), secret, token: RwLock::new(None) }
+    }
+
+    /// The newest term that any answer came from; 0 before there was one.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Relaxed)
     }
 
     /// Registers (S1) and keeps the token.
     pub(super) async fn register(&self, who: &Introduction) -> Result<Registration, Trouble> {
-        let request = self.client.post(self.at(&["workers", "register"])).bearer_auth(self.secret.reveal());
-        let bytes = call(json(request, wire::write_introduction(who)), PATIENCE).await?;
+        let body = wire::write_introduction(who);
+        let request = |client: &Client, server: &Url| {
+            let request = client.post(at(server, &["workers", "register"]));
+            json(request.bearer_auth(self.secret.reveal()), body.clone())
+        };
+        let bytes = self.call(Manner::once(PATIENCE), request).await?;
         let (registration, token) = read(&bytes, wire::read_registration)?;
         *self.token.write().unwrap_or_else(PoisonError::into_inner) = Some(token);
         Ok(registration)
@@ -46,40 +61,46 @@ impl Master {
     /// Tells that the worker lives (S2).
     pub(super) async fn beat(&self, beat: &Beat) -> Result<Heard, Trouble> {
         let path = ["workers", &self.worker, "heartbeat"];
-        read(&self.post(&path, wire::write_beat(beat), PATIENCE_SHORT).await?, wire::read_heard)
+        read(&self.post(&path, wire::write_beat(beat), self.promptly()).await?, wire::read_heard)
     }
 
     /// Tells what is held here (S19).
     pub(super) async fn rebind(&self, rebind: &Rebind) -> Result<Heard, Trouble> {
         let body = wire::write_rebind(&self.worker, rebind);
-        let bytes = self.post(&["workers", "rebind"], body, PATIENCE_SHORT).await?;
+        let bytes = self.post(&["workers", "rebind"], body, self.promptly()).await?;
         // All that counts is that it was taken.
         Ok(wire::read_heard(&bytes).unwrap_or_default())
     }
 
     /// Asks for a task (S3).
     pub(super) async fn pull(&self, wait: Millis) -> Result<Pulled, Trouble> {
-        let mut url = self.at(&["workers", &self.worker, "tasks"]);
-        url.query_pairs_mut().append_pair("wait_ms", &wait.0.to_string());
         let patience = PATIENCE + Duration::from_millis(u64::try_from(wait.0).unwrap_or_default());
-        read(&call(self.with_token(Method::GET, url)?, patience).await?, wire::read_pull)
+        let token = self.token().ok_or(Trouble::Unauthorized)?;
+        let request = |client: &Client, server: &Url| {
+            let mut url = at(server, &["workers", &self.worker, "tasks"]);
+            url.query_pairs_mut().append_pair("wait_ms", &wait.0.to_string());
+            with_token(client.get(url), &token)
+        };
+        // What is handed out for an answer that is lost is handed out again.
+        read(&self.call(Manner::repeatable(patience).waiting(), request).await?, wire::read_pull)
     }
 
     /// Tells how far a task is (S4).
     pub(super) async fn progress(&self, progress: &Progress) -> Result<(), Trouble> {
         let path = ["workers", &self.worker, "progress"];
-        self.post(&path, wire::write_progress(progress), PATIENCE_SHORT).await.map(drop)
+        self.post(&path, wire::write_progress(progress), self.promptly()).await.map(drop)
     }
 
     /// Hands in what a task came to (S5, S5b).
     pub(super) async fn report(&self, report: &Report) -> Result<(), Trouble> {
         match report {
             Report::Complete { task, body } => {
-                self.post(&["tasks", task, "complete"], body.as_bytes().to_vec(), PATIENCE_LONG).await
+                let manner = Manner::repeatable(PATIENCE_LONG);
+                self.post(&["tasks", task, "complete"], body.as_bytes().to_vec(), manner).await
             }
             Report::Fail { task, attempt, error } => {
                 let body = wire::write_fail(&self.worker, *attempt, error);
-                self.post(&["tasks", task, "fail"], body, PATIENCE).await
+                self.post(&["tasks", task, "fail"], body, Manner::repeatable(PATIENCE)).await
             }
         }
         .map(drop)
@@ -88,13 +109,16 @@ impl Master {
     /// Asks for further ids for a task (S1).
     pub(super) async fn more_ids(&self, task: &str, count: u64) -> Result<IdRange, Trouble> {
         let body = wire::write_ids_request(&self.worker, task, count);
-        read(&self.post(&["id-ranges"], body, PATIENCE).await?, wire::read_ids)
+        read(&self.post(&["id-ranges"], body, Manner::once(PATIENCE)).await?, wire::read_ids)
     }
 
     /// Takes leave (S6).
     pub(super) async fn unregister(&self) -> Result<(), Trouble> {
-        let url = self.at(&["workers", &self.worker]);
-        call(self.with_token(Method::DELETE, url)?, PATIENCE_SHORT).await.map(drop)
+        let token = self.token().ok_or(Trouble::Unauthorized)?;
+        let request = |client: &Client, server: &Url| {
+            with_token(client.delete(at(server, &["workers", &self.worker])), &token)
+        };
+        self.call(Manner::once(PATIENCE_SHORT), request).await.map(drop)
     }
 
     /// Whether a pushed body comes from the master that gave the token (S3).
@@ -107,33 +131,65 @@ impl Master {
         mac.verify_slice(&signature).is_ok()
     }
 
-    async fn post(&self, path: &[&str], body: Vec<u8>, patience: Duration) -> Result<Vec<u8>, Trouble> {
-        call(json(self.with_token(Method::POST, self.at(path))?, body), patience).await
+    async fn post(&self, path: &[&str], body: Vec<u8>, manner: Manner) -> Result<Vec<u8>, Trouble> {
+        let token = self.token().ok_or(Trouble::Unauthorized)?;
+        let request = |client: &Client, server: &Url| {
+            with_token(json(client.post(at(server, path)), body.clone()), &token)
+        };
+        self.call(manner, request).await
     }
 
-    fn with_token(&self, method: Method, url: Url) -> Result<RequestBuilder, Trouble> {
-        let token = self.token().ok_or(Trouble::Unauthorized)?;
-        Ok(self.client.request(method, url).header("x-worker-token", token.reveal()))
+    /// Makes a call. A refusal by a server that was replaced counts for nothing: it does not know what happened since,
+    /// and would have a worker give up what the new one gave it (S18).
+    async fn call(
+        &self,
+        manner: Manner,
+        request: impl Fn(&Client, &Url) -> RequestBuilder + Send + Sync,
+    ) -> Result<Vec<u8>, Trouble> {
+        let answer = self.way.send(manner, request).await?;
+        if self.is_over(&answer) {
+            self.way.servers.turn_from(answer.url());
+            if !answer.status().is_success() {
+                return Err(Trouble::NoAnswer(None));
+            }
+        }
+        understand(answer).await
+    }
+
+    /// Takes note of the term that an answer comes from; says whether that one is over.
+    fn is_over(&self, answer: &Response) -> bool {
+        let Some(epoch) = http::epoch(answer) else { return false };
+        if answer.status() == StatusCode::UNAUTHORIZED {
+            // Whoever does not know the worker need not be its master.
+            return epoch < self.epoch();
+        }
+        epoch < self.epoch.fetch_max(epoch, Ordering::Relaxed)
+    }
+
+    /// The manner of what the next one makes up for. Where there is another server, one that is silent is not waited
+    /// for until the master takes the worker to be lost.
+    fn promptly(&self) -> Manner {
+        Manner::repeatable(if self.way.servers.are_several() { PATIENCE_ONE_OF } else { PATIENCE_SHORT })
     }
 
     fn token(&self) -> Option<Secret> {
         self.token.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
 
-    /// A path of the contract; whatever it is made of stays in its place.
-    fn at(&self, path: &[&str]) -> Url {
-        let mut url = self.url.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(["api", "v1"]).extend(path);
-        }
-        url
-    }
+/// A path of the contract; whatever it is made of stays in its place.
+fn at(server: &Url, path: &[&str]) -> Url {
+    http::below(server, ["api", "v1"].iter().chain(path).copied())
+}
+
+fn with_token(request: RequestBuilder, token: &Secret) -> RequestBuilder {
+    request.header("x-worker-token", token.reveal())
 }
 
 impl fmt::Debug for Master {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Master")
-            .field("url", &self.url.as_str())
+            .field("servers", &self.way.servers)
             .field("worker", &self.worker)
             .finish_non_exhaustive()
     }
@@ -152,6 +208,7 @@ fn hex(text: &str) -> Option<Vec<u8>> {
 
 /// A heartbeat that takes longer was overtaken by others.
 const PATIENCE_SHORT: Duration = Duration::from_secs(5);
+const PATIENCE_ONE_OF: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A master may have much to write before it takes a result.
 const PATIENCE_LONG: Duration = Duration::from_secs(60);
@@ -159,11 +216,11 @@ const PATIENCE_LONG: Duration = Duration::from_secs(60);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_agent::http::client_for;
 
     fn master(url: &str, token: &str) -> Master {
-        let client = client_for(url).no_proxy().build().unwrap();
-        let master = Master::new(client, Url::parse(url).unwrap(), "W1", Secret::new("enrol-me"));
+        let servers = Servers::parse([url]).unwrap();
+        let client = servers.client().build().unwrap();
+        let master = Master::new(client, servers, "W1", Secret::new("enrol-me"));
         *master.token.write().unwrap() = Some(Secret::new(token));
         master
     }
@@ -185,8 +242,7 @@ mod tests {
     /// S3: a name cannot lead a call elsewhere, and a base path stays.
     #[test]
     fn names_stay_in_their_place() {
-        let master = master("http://127.0.0.1:1/base/", "t0ken");
-        let url = master.at(&["tasks", "a/../b?c#d", "fail"]);
+        let url = at(&"http://127.0.0.1:1/base/".parse().unwrap(), &["tasks", "a/../b?c#d", "fail"]);
         assert_eq!(url.as_str(), "http://127.0.0.1:1/base/api/v1/tasks/a%2F..%2Fb%3Fc%23d/fail");
     }
 

@@ -88,8 +88,9 @@ fn upload(scene: &Scene, line: &Line, content: &[u8]) -> thread::JoinHandle<Resu
     thread::spawn(move || {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), content).unwrap();
-        let client = muster_agent::http::client_for(&url).no_proxy().build().unwrap();
-        let uploads = Uploads::new(Backend::new(client, &url, "PC-01", &secret));
+        let servers = muster_agent::http::Servers::parse([url.as_str()]).unwrap();
+        let client = servers.client().build().unwrap();
+        let uploads = Uploads::new(Backend::new(client, servers, "PC-01", &secret));
         let (kind, content_type, cancel) = ("screenshot", "image/png", CancellationToken::new());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (file, name, storage_path) = (file.path(), None, None);

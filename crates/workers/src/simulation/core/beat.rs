@@ -59,6 +59,19 @@ impl Core {
         self.settle(now);
     }
 
+    /// Some answer, to whatever, came from a master of this term.
+    pub fn heard_of(&mut self, epoch: u64, now: Timestamp) {
+        if epoch <= self.epoch {
+            return;
+        }
+        self.fence(now);
+        self.epoch = epoch;
+        if let Link::Bound(bound) = &mut self.link {
+            bound.rebind.is_wanted = true;
+        }
+        self.settle(now);
+    }
+
     /// Tells that it lives, when it is time to.
     pub(super) fn beat(&mut self, now: Timestamp) {
         let number = self.last_number + 1;

@@ -126,6 +126,7 @@ impl Worker {
     /// Tells the core what happened.
     fn note(&mut self, happened: Happened) {
         let now = (self.now)();
+        self.core.heard_of(self.master.epoch(), now);
         match happened {
             Happened::Registered(number, answer) => self.core.registered(number, answer, now),
             Happened::Beaten(number, answer) => self.core.beaten(number, answer, now),
