@@ -3,7 +3,7 @@
 //! `pool_worker guard --lock FILE -- PROGRAM…` is what `muster guard` is. `pool_worker work URL DIR [PROGRAM…]` is a
 //! worker with two slots whose key and spool are in DIR.
 
-use muster_agent::{http::client_for, process};
+use muster_agent::{http::Servers, process};
 use muster_model::{Millis, Timestamp};
 use muster_workers::pool::{
     Credentials, KeyFile, Secret, Server,
@@ -50,9 +50,10 @@ async fn work(words: &[String]) {
         now: Arc::new(move || Timestamp(elapsed())),
     };
     let keys = || KeyFile::open(&Path::new(directory).join("key"), false, || [7; 32]);
-    let client = client_for(url).no_proxy().build().expect("a client");
+    let servers = Servers::parse([url.as_str()]).expect("a URL");
+    let client = servers.client().build().expect("a client");
     let credentials = Credentials::Password { user: "owner".to_owned(), password: Secret::new("pass") };
-    let server = Server::new(client, url.parse().expect("a URL"), credentials);
+    let server = Server::new(client, servers, credentials);
     let worker = Worker::open(options, server, keys, handler).expect("the spool is ours");
     process::wait_for_earlier_guards(&Options::guard_lock(&spool)).await.expect("the lock is ours");
     let over = worker.run(CancellationToken::new()).await;

@@ -3,7 +3,7 @@
 //! `sim_worker guard --lock FILE -- PROGRAM…` is what `muster guard` is. `sim_worker work URL ID DIR [PROGRAM…]` is a
 //! worker; its guards lock a file in DIR.
 
-use muster_agent::{http::client_for, process};
+use muster_agent::{http::Servers, process};
 use muster_model::Timestamp;
 use muster_workers::simulation::{
     Master, Secret,
@@ -46,8 +46,9 @@ async fn work(words: &[String]) {
     };
     let options =
         Options { who, output_root: None, listener: None, now: Arc::new(move || Timestamp(elapsed())) };
-    let client = client_for(url).no_proxy().build().expect("a client");
-    let master = Master::new(client, url.parse().expect("a URL"), id, Secret::new("enrol-me"));
+    let servers = Servers::parse([url.as_str()]).expect("a URL");
+    let client = servers.client().build().expect("a client");
+    let master = Master::new(client, servers, id, Secret::new("enrol-me"));
     let over = Worker::new(options, master, renderer).run(CancellationToken::new()).await;
     panic!("it was never asked to leave: {over:?}");
 }

@@ -26,6 +26,8 @@ pub struct Master {
     worker: String,
     /// The newest term that any answer came from (S18).
     epoch: AtomicU64,
+    /// How often the master wants to hear of the worker, in milliseconds.
+    interval_ms: AtomicU64,
     /// Proves that a worker may register (S1).
     secret: Secret,
     /// Proves that the worker is the one that registered; in memory only.
@@ -37,7 +39,8 @@ impl Master {
     #[must_use]
     pub fn new(client: Client, servers: Servers, worker: &str, secret: Secret) -> Self {
         let (way, worker) = (Way::new(client, servers), worker.to_owned());
-        Self { way, worker, epoch: AtomicU64::new(0), secret, token: RwLock::new(None) }
+        let (epoch, interval_ms) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { way, worker, epoch, interval_ms, secret, token: RwLock::new(None) }
     }
 
     /// The newest term that any answer came from; 0 before there was one.
@@ -54,6 +57,7 @@ impl Master {
         };
         let bytes = self.call(Manner::once(PATIENCE), request).await?;
         let (registration, token) = read(&bytes, wire::read_registration)?;
+        self.interval_ms.store(u64::try_from(registration.interval.0).unwrap_or(0), Ordering::Relaxed);
         *self.token.write().unwrap_or_else(PoisonError::into_inner) = Some(token);
         Ok(registration)
     }
@@ -167,9 +171,11 @@ impl Master {
     }
 
     /// The manner of what the next one makes up for. Where there is another server, one that is silent is not waited
-    /// for until the master takes the worker to be lost.
+    /// for until the worker must be taken to be lost.
     fn promptly(&self) -> Manner {
-        Manner::repeatable(if self.way.servers.are_several() { PATIENCE_ONE_OF } else { PATIENCE_SHORT })
+        let intervals = Duration::from_millis(self.interval_ms.load(Ordering::Relaxed) * INTERVALS_SILENT);
+        let is_one_of = self.way.servers.are_several() && !intervals.is_zero();
+        Manner::repeatable(if is_one_of { intervals.min(PATIENCE_SHORT) } else { PATIENCE_SHORT })
     }
 
     fn token(&self) -> Option<Secret> {
@@ -208,7 +214,8 @@ fn hex(text: &str) -> Option<Vec<u8>> {
 
 /// A heartbeat that takes longer was overtaken by others.
 const PATIENCE_SHORT: Duration = Duration::from_secs(5);
-const PATIENCE_ONE_OF: Duration = Duration::from_secs(2);
+/// Heartbeats that a server may leave unanswered before the next one is asked.
+const INTERVALS_SILENT: u64 = 2;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A master may have much to write before it takes a result.
 const PATIENCE_LONG: Duration = Duration::from_secs(60);

@@ -1,7 +1,7 @@
 //! A worker in this process, its server, and a directory.
 
 use crate::server::StandIn;
-use muster_agent::{http::client_for, process::Guards};
+use muster_agent::{http::Servers, process::Guards};
 use muster_model::{Millis, Timestamp};
 use muster_spool::{Directory, Limits, SetAside, Spool, set_aside_entries};
 use muster_workers::pool::{
@@ -138,9 +138,10 @@ fn options(directory: &Path, cast: &Cast) -> Options {
 }
 
 fn link(url: &str, password: &str) -> Server {
-    let client = client_for(url).no_proxy().build().unwrap();
+    let servers = Servers::parse([url]).unwrap();
+    let client = servers.client().build().unwrap();
     let credentials = Credentials::Password { user: "owner".to_owned(), password: Secret::new(password) };
-    Server::new(client, url.parse().unwrap(), credentials)
+    Server::new(client, servers, credentials)
 }
 
 fn handler(directory: &Path, cast: &Cast) -> Handler {

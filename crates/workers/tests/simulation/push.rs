@@ -6,7 +6,7 @@ use muster_workers::simulation::render::{Renderer, Synthetic};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-async fn scene(renderer: Renderer) -> Scene {
+pub(crate) async fn scene(renderer: Renderer) -> Scene {
     let scene = Scene::start(|_| Cast { is_pushed_to: true, ..Cast::of(renderer) }).await;
     // Registered, and the token is in place.
     scene.master.nth("POST workers/W1/heartbeat", 0).await;
@@ -28,7 +28,7 @@ async fn push_to(scene: &Scene, worker: &str, body: &str, signature: &str) -> (u
     (answer.status().as_u16(), serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap())
 }
 
-async fn push(scene: &Scene, task: &Value) -> (u16, Value) {
+pub(crate) async fn push(scene: &Scene, task: &Value) -> (u16, Value) {
     let body = task.to_string();
     let signature = signature(scene, body.as_bytes());
     push_to(scene, "W1", &body, &signature).await

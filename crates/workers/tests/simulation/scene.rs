@@ -1,7 +1,7 @@
 //! A worker in this process, its master, and a directory.
 
 use crate::master::StandIn;
-use muster_agent::{http::client_for, process::Guards};
+use muster_agent::{http::Servers, process::Guards};
 use muster_model::Timestamp;
 use muster_workers::simulation::{
     Master, Secret,
@@ -38,6 +38,8 @@ impl Cast {
 
 pub(crate) struct Scene {
     pub(crate) master: StandIn,
+    /// Another server of that master, which the worker is told of too.
+    pub(crate) next: StandIn,
     pub(crate) directory: TempDir,
     leave: CancellationToken,
     pub(crate) worker: JoinHandle<Over>,
@@ -88,11 +90,13 @@ impl Scene {
         let started = tokio::time::Instant::now();
         let now = Arc::new(move || Timestamp(started.elapsed().as_millis().try_into().unwrap()));
         let options = Options { who, output_root: cast.output_root, listener, now };
-        let client = client_for(&master.url).no_proxy().build().unwrap();
-        let link = Master::new(client, master.url.parse().unwrap(), "W1", Secret::new("enrol-me"));
+        let next = master.beside();
+        let servers = Servers::parse([master.url.as_str(), &next.url]).unwrap();
+        let client = servers.client().build().unwrap();
+        let link = Master::new(client, servers, "W1", Secret::new("enrol-me"));
         let leave = CancellationToken::new();
         let worker = tokio::spawn(Worker::new(options, link, cast.renderer).run(leave.clone()));
-        Self { master, directory, leave, worker, endpoint }
+        Self { master, next, directory, leave, worker, endpoint }
     }
 
     /// Where a chunk's files go.

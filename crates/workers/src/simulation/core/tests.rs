@@ -381,6 +381,37 @@ fn a_worker_rebinds_to_a_new_master() {
     );
 }
 
+/// S18, S19: any answer may tell of a new term: what is held is told at once, nothing older is taken, and an older term
+/// changes nothing.
+#[test]
+fn any_answer_tells_of_a_new_term() {
+    check(
+        "
+        0s    start push
+        0s    term 2                     -> nothing
+        0s    registered epoch=2         -> registered 2
+        1s    offered t1#1@5 epoch=2     -> taken; begin t1#1@5
+        1.5s  term 2                     -> nothing
+        1.5s  term 4                     -> rebind 4 holding t1#1@5
+        1.5s  term 3                     -> nothing
+        1.6s  offered t2#1@6 epoch=3     -> stale 4
+        1.7s  heard epoch=3              -> stale master 3
+        1.8s  rebound                    -> nothing
+        1.9s  term 4                     -> nothing
+        ",
+    );
+    check(
+        "
+        0s    start
+        0s    registered
+        0s    cut
+        1s    sleep
+        60s   term 2                     -> lost Stalled; register
+        60s   registered epoch=1         -> stale master 1
+        ",
+    );
+}
+
 /// S2: `pause` stops rendering and asking, `resume` undoes that; a registration forgets it.
 #[test]
 fn pause_and_resume_are_obeyed() {

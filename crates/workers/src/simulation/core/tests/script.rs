@@ -99,6 +99,7 @@ impl Played {
                 let number = self.beats.pop_front().expect("a heartbeat is on its way");
                 self.core.beaten(number, Err(SILENT), self.now);
             }
+            "term" => self.core.heard_of(rest.parse().unwrap(), self.now),
             "rebound" => {
                 let number = self.rebinds.pop_front().expect("a rebind is on its way");
                 let answer = trouble(rest).map_or_else(|| Ok(heard(rest)), Err);
