@@ -124,7 +124,7 @@ mod tests {
             }
         });
         let servers = Servers::parse([url.as_str()]).unwrap();
-        let client = servers.client().build().unwrap();
+        let client = servers.client().no_proxy().build().unwrap();
         Backend::new(client, servers, "PC-01", "secret").send(b"{}".to_vec()).await
     }
 

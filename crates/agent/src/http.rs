@@ -84,6 +84,12 @@ pub fn because(error: &reqwest::Error) -> String {
     text
 }
 
+/// The innermost cause of an error says what happened; those around it only where.
+#[must_use]
+pub fn root_cause(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), root_cause)
+}
+
 const DETAIL_CHARS_MAX: usize = 500;
 /// Any problem fits; whoever says more has nothing to say.
 const DETAIL_BYTES_MAX: usize = 64 * 1024;

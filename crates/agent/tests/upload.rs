@@ -160,7 +160,7 @@ fn content() -> Vec<u8> {
 async fn upload_to(backend: &Backend, file: &Path) -> Result<muster_agent::Artifact, StepFailure> {
     let url = backend.serve().await;
     let servers = Servers::parse([url.as_str()]).unwrap();
-    let client = servers.client().build().unwrap();
+    let client = servers.client().no_proxy().build().unwrap();
     let uploads = Uploads::new(muster_agent::Backend::new(client, servers, "PC-01", "the-secret-of-nodes"));
     assert!(!format!("{uploads:?}").contains("the-secret"));
     let (job, cancel) = (job(), CancellationToken::new());
@@ -264,7 +264,7 @@ async fn an_upload_can_be_cancelled() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let servers = Servers::parse([url.as_str()]).unwrap();
-    let client = servers.client().build().unwrap();
+    let client = servers.client().no_proxy().build().unwrap();
     let uploads = Uploads::new(muster_agent::Backend::new(client, servers, "PC-01", "the-secret-of-nodes"));
     let (job, cancel) = (job(), CancellationToken::new());
     let upload = Upload {

@@ -1,22 +1,27 @@
 //! Speaks to a server over HTTP on behalf of the client commands.
 
+mod asked;
+
 use crate::{
     failure::{Exit, Failure},
     login_file::{Kept, Login, LoginFile, LoginFileError},
     reach::{self, Access, Reach},
 };
-use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
+use asked::Asked;
+use muster_agent::http::{Manner, Servers, Unanswered, root_cause};
+use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;
 use std::{
     io,
+    ops::Deref,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-/// A server that was found, and the token for it.
+/// A server that was found, at one address or several, and the token for it.
 pub(crate) struct Client {
     http: reqwest::Client,
-    server: Url,
+    servers: Servers,
     access: Mutex<Access>,
 }
 
@@ -64,45 +69,40 @@ impl Client {
     /// Finds the server and the token.
     pub(crate) fn find(reach: &Reach) -> Result<Self, Failure> {
         let variable = |name: &str| std::env::var(name).ok();
-        let server = reach::server(reach.server.as_deref(), variable)?;
-        let access = reach::access(&server, variable)?;
-        Ok(Self::showing(server, access))
+        let servers = reach::servers(&reach.server, variable)?;
+        let access = reach::access(&servers, variable)?;
+        Ok(Self::showing(servers, access))
     }
 
     /// Speaks to a server with a token that stays as it is, or none.
-    pub(crate) fn new(server: Url, token: Option<String>) -> Self {
-        Self::showing(server, token.map_or(Access::Nothing, Access::Token))
+    pub(crate) fn new(servers: Servers, token: Option<String>) -> Self {
+        Self::showing(servers, token.map_or(Access::Nothing, Access::Token))
     }
 
-    fn showing(server: Url, access: Access) -> Self {
-        let builder = muster_agent::http::client_for(server.as_str()).no_proxy();
-        let http = builder.connect_timeout(CONNECT_MAX).timeout(ANSWER_MAX).build();
-        let http = http.expect("TLS fails at the first request, not here");
-        Self { http, server, access: Mutex::new(access) }
+    fn showing(servers: Servers, access: Access) -> Self {
+        let http = servers.client().no_proxy().build().expect("TLS fails at the first request, not here");
+        Self { http, servers, access: Mutex::new(access) }
     }
 
     /// Asks for something. `path` is given in pieces, so that no name can lead elsewhere.
     pub(crate) async fn get(&self, path: &[&str], query: &[(&str, String)]) -> Result<Value, ClientError> {
-        let mut url = self.url(path);
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
-        self.send(self.http.request(Method::GET, url)).await
+        let asked = Asked { query, ..Asked::new(Method::GET, path) };
+        self.send(REPEATABLE, asked).await
     }
 
     /// Has something done.
     pub(crate) async fn post(&self, path: &[&str], body: &Value) -> Result<Value, ClientError> {
-        self.send(self.http.request(Method::POST, self.url(path)).json(body)).await
+        self.send(ONCE, Asked { body: Some(body.to_string()), ..Asked::new(Method::POST, path) }).await
     }
 
     /// Has something taken away.
     pub(crate) async fn delete(&self, path: &[&str]) -> Result<Value, ClientError> {
-        self.send(self.http.request(Method::DELETE, self.url(path))).await
+        self.send(ONCE, Asked::new(Method::DELETE, path)).await
     }
 
     /// Has something changed.
     pub(crate) async fn patch(&self, path: &[&str], body: &Value) -> Result<Value, ClientError> {
-        self.send(self.http.request(Method::PATCH, self.url(path)).json(body)).await
+        self.send(ONCE, Asked { body: Some(body.to_string()), ..Asked::new(Method::PATCH, path) }).await
     }
 
     /// As [`Self::post`], recognised by the server when it is repeated.
@@ -112,8 +112,7 @@ impl Client {
         body: &Value,
         key: &str,
     ) -> Result<Value, ClientError> {
-        let request = self.http.request(Method::POST, self.url(path)).json(body);
-        self.send(request.header("idempotency-key", key)).await
+        self.post_text(path, body.to_string(), Some(key)).await
     }
 
     /// Sends JSON as it is; with a key, recognised by the server when it is repeated.
@@ -123,9 +122,8 @@ impl Client {
         body: String,
         key: Option<&str>,
     ) -> Result<Value, ClientError> {
-        let request = self.http.request(Method::POST, self.url(path)).body(body);
-        let request = request.header("content-type", "application/json");
-        self.send(key.into_iter().fold(request, |request, key| request.header("idempotency-key", key))).await
+        let manner = if key.is_some() { REPEATABLE } else { ONCE };
+        self.send(manner, Asked { body: Some(body), key, ..Asked::new(Method::POST, path) }).await
     }
 
     /// Reads a list page by page, up to `limit` items, into one document `{name: […]}`.
@@ -149,20 +147,14 @@ impl Client {
         }
     }
 
-    fn url(&self, path: &[&str]) -> Url {
-        let mut url = self.server.clone();
-        url.path_segments_mut().expect("checked to be an http address").pop_if_empty().extend(path);
-        url
-    }
-
     /// Fetches a file, whatever is in it, and hands it on piece by piece.
     pub(crate) async fn fetch(
         &self,
         path: &[&str],
         mut take: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        let request = self.http.request(Method::GET, self.url(path)).timeout(FETCH_MAX);
-        let mut response = self.answer(request).await?;
+        let manner = Manner::repeatable(ANSWER_MAX).streaming();
+        let mut response = self.answer(manner, Asked::new(Method::GET, path)).await?;
         if !response.status().is_success() {
             return Err(self
                 .read(response)
@@ -170,22 +162,45 @@ impl Client {
                 .err()
                 .map_or_else(|| Failure::Usage("the server sent no file".to_owned()), Into::into));
         }
-        while let Some(piece) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
+        while let Some(piece) = self.piece(&mut response).await? {
             take(&piece)?;
         }
         Ok(())
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<Value, ClientError> {
-        self.read(self.answer(request).await?).await
+    /// The next piece of a file; a server that says nothing for long is gone.
+    async fn piece(&self, response: &mut Response) -> Result<Option<impl Deref<Target = [u8]>>, ClientError> {
+        match tokio::time::timeout(ANSWER_MAX, response.chunk()).await {
+            Ok(piece) => piece.map_err(|error| self.unreachable(root_cause(&error))),
+            Err(late) => Err(self.unreachable(late.to_string())),
+        }
     }
 
-    async fn answer(&self, request: RequestBuilder) -> Result<Response, ClientError> {
-        let request = match self.token().await? {
-            Some(token) => request.bearer_auth(token),
-            None => request,
+    async fn send(&self, manner: Manner, asked: Asked<'_>) -> Result<Value, ClientError> {
+        self.read(self.answer(manner, asked).await?).await
+    }
+
+    async fn answer(&self, manner: Manner, asked: Asked<'_>) -> Result<Response, ClientError> {
+        let token = self.token().await?;
+        self.ask(manner, &asked, token.as_deref()).await
+    }
+
+    async fn ask(
+        &self,
+        manner: Manner,
+        asked: &Asked<'_>,
+        token: Option<&str>,
+    ) -> Result<Response, ClientError> {
+        let request = |server: &_| {
+            let request = asked.request(&self.http, server);
+            token.into_iter().fold(request, |request, token| request.bearer_auth(token))
         };
-        request.send().await.map_err(|error| self.unreachable(&error))
+        self.servers.ask(manner, request).await.map_err(|error| match error {
+            Unanswered::Silent { why, .. } => self.unreachable(why),
+            Unanswered::Unavailable { detail, .. } => {
+                ClientError::Refused { status: StatusCode::SERVICE_UNAVAILABLE, detail }
+            }
+        })
     }
 
     /// What to do about a 401 depends on what was shown.
@@ -213,21 +228,19 @@ impl Client {
     /// Exchanges the token of a login for the next, unless another command did.
     async fn refresh(&self, file: &LoginFile) -> Result<Login, ClientError> {
         let lock = file.lock()?;
-        let Kept::Login(kept) = file.read(&self.server)? else { return Err(ClientError::Unauthorized) };
+        let Kept::Login(kept) = file.read(&self.servers)? else { return Err(ClientError::Unauthorized) };
         if !kept.is_ageing() {
             return Ok(kept);
         }
-        let over = || ClientError::LoginOver { user: kept.user.clone(), server: self.server.to_string() };
+        let over = || ClientError::LoginOver { user: kept.user.clone(), server: self.servers.to_string() };
         if kept.is_over() {
             return Err(over());
         }
-        let request =
-            self.http.request(Method::POST, self.url(&["auth", "refresh"])).bearer_auth(&kept.token);
-        let sent = request.send().await.map_err(|error| self.unreachable(&error))?;
-        match self.read(sent).await {
+        let asked = Asked::new(Method::POST, &["auth", "refresh"]);
+        match self.read(self.ask(ONCE, &asked, Some(&kept.token)).await?).await {
             Ok(answer) => {
                 let login = Login::begun(&kept.user, &answer).ok_or_else(|| self.not_ours("no token"))?;
-                file.write(&self.server, Some(login.clone()), &lock)?;
+                file.exchange(&kept, Some(&login), &lock)?;
                 Ok(login)
             }
             Err(ClientError::Unauthorized) => Err(over()),
@@ -242,7 +255,7 @@ impl Client {
 
     async fn read(&self, response: Response) -> Result<Value, ClientError> {
         let status = response.status();
-        let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
+        let body = response.bytes().await.map_err(|error| self.unreachable(root_cause(&error)))?;
         if status.is_success() && body.is_empty() {
             return Ok(Value::Null);
         }
@@ -258,17 +271,17 @@ impl Client {
         }
     }
 
-    /// The server this speaks to.
-    pub(crate) const fn server(&self) -> &Url {
-        &self.server
+    /// The servers this speaks to.
+    pub(crate) const fn servers(&self) -> &Servers {
+        &self.servers
     }
 
     pub(crate) fn not_ours(&self, cause: &str) -> ClientError {
-        ClientError::NotOurs { server: self.server.to_string(), cause: cause.to_owned() }
+        ClientError::NotOurs { server: self.servers.to_string(), cause: cause.to_owned() }
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> ClientError {
-        ClientError::Unreachable { server: self.server.to_string(), cause: root_cause(error) }
+    fn unreachable(&self, cause: String) -> ClientError {
+        ClientError::Unreachable { server: self.servers.to_string(), cause }
     }
 }
 
@@ -291,19 +304,11 @@ fn refused(status: StatusCode, body: &Value) -> ClientError {
     ClientError::Refused { status, detail: detail.to_owned() }
 }
 
-/// The innermost error says what happened; those around it only where.
-fn root_cause(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), root_cause)
-}
-
-/// A server on the same network answers at once or not at all.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
-
 /// More than the server gives a request.
 const ANSWER_MAX: Duration = Duration::from_secs(70);
 
-/// For a file, which may be large and the line slow.
-const FETCH_MAX: Duration = Duration::from_secs(3600);
+const ONCE: Manner = Manner::once(ANSWER_MAX);
+const REPEATABLE: Manner = Manner::repeatable(ANSWER_MAX);
 
 /// The longest page the server gives.
 const PAGE_MAX: usize = 1000;

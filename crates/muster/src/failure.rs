@@ -126,7 +126,7 @@ impl Failure {
             | Self::CourtConfig(_)
             | Self::Envoy(_)
             | Self::Sentinel(_)
-            | Self::General(GeneralError::NoCoordinator(_) | GeneralError::Address(_))
+            | Self::General(GeneralError::NoCoordinator(_))
             | Self::Reply(ReplyError::Empty | ReplyError::TooLong(_))
             | Self::Usage(_) => Exit::Usage,
             Self::Refused(_)

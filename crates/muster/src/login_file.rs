@@ -1,8 +1,11 @@
 //! The file in which `muster login` keeps tokens, one per server, for its owner only (I5).
+//!
+//! Servers that stand for each other know the same tokens: a login at several is kept under the address of each, so
+//! that a command that names one of them finds it, and an exchanged token is exchanged wherever it stands.
 
 use crate::failure::Exit;
+use muster_agent::http::Servers;
 use muster_coordinator::{Clock, SystemClock};
-use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
@@ -103,8 +106,8 @@ impl LoginFile {
         &self.0
     }
 
-    /// What there is for a server.
-    pub(crate) fn read(&self, server: &Url) -> Result<Kept, LoginFileError> {
+    /// What there is for the first of some servers that there is anything for.
+    pub(crate) fn read(&self, servers: &Servers) -> Result<Kept, LoginFileError> {
         let Some(text) = self.text()? else { return Ok(Kept::Nothing) };
         let text = text.trim();
         if !text.starts_with('{') {
@@ -115,7 +118,8 @@ impl LoginFile {
                 _ => Err(LoginFileError::Unreadable(self.0.clone())),
             };
         }
-        let login = self.logins(text)?.remove(server.as_str());
+        let mut logins = self.logins(text)?;
+        let login = servers.urls().find_map(|server| logins.remove(server.as_str()));
         Ok(login.map_or(Kept::Nothing, Kept::Login))
     }
 
@@ -132,14 +136,22 @@ impl LoginFile {
         locked().map_err(|error| self.io(error))
     }
 
-    /// Replaces, or with `None` removes, what there is for a server. A bare token gives way.
-    pub(crate) fn write(&self, server: &Url, login: Option<Login>, _: &Lock) -> Result<(), LoginFileError> {
-        let text = self.text()?.unwrap_or_default();
-        let is_bare = !text.trim_start().starts_with('{');
-        let mut logins = if is_bare { Logins::new() } else { self.logins(&text)? };
-        match login {
-            Some(login) => _ = logins.insert(server.to_string(), login),
-            None => _ = logins.remove(server.as_str()),
+    /// Keeps a login at some servers. A bare token gives way.
+    pub(crate) fn keep(&self, servers: &Servers, login: &Login, _: &Lock) -> Result<(), LoginFileError> {
+        let mut logins = self.all()?;
+        logins.extend(servers.urls().map(|server| (server.to_string(), login.clone())));
+        self.replace(&logins).map_err(|error| self.io(error))
+    }
+
+    /// Puts another login in the place of one, or with `None` removes it, wherever it is kept.
+    pub(crate) fn exchange(&self, old: &Login, new: Option<&Login>, _: &Lock) -> Result<(), LoginFileError> {
+        let mut logins = self.all()?;
+        match new {
+            Some(new) => {
+                let same = logins.values_mut().filter(|login| login.token == old.token);
+                same.for_each(|login| *login = new.clone());
+            }
+            None => logins.retain(|_, login| login.token != old.token),
         }
         self.replace(&logins).map_err(|error| self.io(error))
     }
@@ -163,6 +175,12 @@ impl LoginFile {
             Ok(_) => {}
         }
         std::fs::read_to_string(&self.0).map(Some).map_err(|error| self.io(error))
+    }
+
+    /// Every login; a bare token is none.
+    fn all(&self) -> Result<Logins, LoginFileError> {
+        let text = self.text()?.unwrap_or_default();
+        if text.trim_start().starts_with('{') { self.logins(&text) } else { Ok(Logins::new()) }
     }
 
     fn logins(&self, text: &str) -> Result<Logins, LoginFileError> {
@@ -191,31 +209,61 @@ mod tests {
         Login { user: "ann".to_owned(), token: token.to_owned(), expires_at: now_s() + 900, lifetime: 900 }
     }
 
+    fn at(text: &str) -> Servers {
+        Servers::parse([text]).unwrap()
+    }
+
+    fn token(file: &LoginFile, servers: &str) -> Option<String> {
+        match file.read(&at(servers)).unwrap() {
+            Kept::Login(login) => Some(login.token),
+            Kept::Bare(_) | Kept::Nothing => None,
+        }
+    }
+
     /// I5: each server has a token of its own, in a file for its owner only, that is replaced as a whole.
     #[test]
     fn tokens_are_kept_by_server() {
         let home = tempfile::tempdir().unwrap();
         let file = file(home.path());
-        let [one, two] = ["http://a:1", "https://b/muster"].map(|url| url.parse::<Url>().unwrap());
-        assert!(matches!(file.read(&one), Ok(Kept::Nothing)));
+        assert_eq!(token(&file, "http://a:1"), None);
         let lock = file.lock().unwrap();
-        file.write(&one, Some(login("t1")), &lock).unwrap();
-        file.write(&two, Some(login("t2")), &lock).unwrap();
-        file.write(&one, Some(login("t3")), &lock).unwrap();
-        drop(lock);
+        for (servers, given) in [("http://a:1", "t1"), ("https://b/muster", "t2"), ("http://a:1", "t3")] {
+            file.keep(&at(servers), &login(given), &lock).unwrap();
+        }
         assert_eq!(file.path(), home.path().join(".config/muster/token"));
         assert_eq!(file.path().metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(matches!(file.read(&one), Ok(Kept::Login(kept)) if kept.token == "t3"));
-        file.write(&one, None, &file.lock().unwrap()).unwrap();
-        assert!(matches!(file.read(&one), Ok(Kept::Nothing)));
-        assert!(matches!(file.read(&two), Ok(Kept::Login(kept)) if kept.token == "t2"));
+        assert_eq!(token(&file, "http://a:1").as_deref(), Some("t3"));
+        file.exchange(&login("t3"), None, &lock).unwrap();
+        assert_eq!(token(&file, "http://a:1"), None);
+        assert_eq!(token(&file, "https://b/muster").as_deref(), Some("t2"));
+    }
+
+    /// I5: servers that stand for each other have one token; exchanged or ended at one, it is so at all.
+    #[test]
+    fn a_login_at_several_servers_is_one() {
+        let home = tempfile::tempdir().unwrap();
+        let file = file(home.path());
+        let lock = file.lock().unwrap();
+        file.keep(&at("http://a,http://b"), &login("t1"), &lock).unwrap();
+        file.keep(&at("http://c"), &login("other"), &lock).unwrap();
+        assert_eq!(
+            token(&file, "http://x,http://b,http://c").as_deref(),
+            Some("t1"),
+            "the first that is kept"
+        );
+        file.exchange(&login("t1"), Some(&login("t2")), &lock).unwrap();
+        for (server, kept) in [("http://a", "t2"), ("http://b", "t2"), ("http://c", "other")] {
+            assert_eq!(token(&file, server).as_deref(), Some(kept), "{server}");
+        }
+        file.exchange(&login("t2"), None, &lock).unwrap();
+        assert_eq!(token(&file, "http://a,http://b"), None);
     }
 
     /// I5, I6: a file that others can read is refused; a bare token is taken; nonsense is named; no token shows.
     #[test]
     fn the_file_is_checked() {
         let home = tempfile::tempdir().unwrap();
-        let (file, server) = (file(home.path()), "http://a:1".parse::<Url>().unwrap());
+        let (file, server) = (file(home.path()), at("http://a:1"));
         drop(file.lock().unwrap());
         std::fs::write(file.path(), "bare-token\n").unwrap();
         std::fs::set_permissions(file.path(), PermissionsExt::from_mode(0o644)).unwrap();

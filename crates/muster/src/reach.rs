@@ -5,14 +5,14 @@ use crate::{
     login_file::{Kept, Login, LoginFile, LoginFileError},
 };
 use clap::Args;
-use reqwest::Url;
+use muster_agent::http::{NotAServer, Servers};
 
 /// What every client command takes.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reach {
-    /// The server's address [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
+    /// The server's address; several, given again or with commas, are tried in turn [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
     #[arg(long, value_name = "URL", global = true)]
-    pub(crate) server: Option<String>,
+    pub(crate) server: Vec<String>,
     /// Print one JSON document and nothing else
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -21,8 +21,8 @@ pub(crate) struct Reach {
 /// Why the server or the token cannot be told.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReachError {
-    #[error("{0} is no address of a server; write it like http://127.0.0.1:7400")]
-    Address(String),
+    #[error(transparent)]
+    Address(#[from] NotAServer),
     #[error(transparent)]
     File(#[from] LoginFileError),
 }
@@ -37,16 +37,16 @@ impl ReachError {
     }
 }
 
-/// The server: by flag, by `MUSTER_SERVER`, else the one on this machine.
-pub(crate) fn server(
-    flag: Option<&str>,
+/// The servers: by flag, by `MUSTER_SERVER`, else the one on this machine.
+pub(crate) fn servers(
+    flags: &[String],
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<Url, ReachError> {
-    let text = flag.map(str::to_owned).or_else(|| set(&variable, "MUSTER_SERVER"));
-    let text = text.unwrap_or_else(|| DEFAULT_SERVER.to_owned());
-    let is_ours = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
-    let url = Url::parse(&text).ok().filter(is_ours);
-    url.ok_or(ReachError::Address(text))
+) -> Result<Servers, ReachError> {
+    if !flags.is_empty() {
+        return Ok(Servers::parse(flags.iter().map(String::as_str))?);
+    }
+    let text = set(&variable, "MUSTER_SERVER").unwrap_or_else(|| DEFAULT_SERVER.to_owned());
+    Ok(Servers::parse([text.as_str()])?)
 }
 
 /// What to show to the server.
@@ -61,12 +61,15 @@ pub(crate) enum Access {
 }
 
 /// The token: by `MUSTER_TOKEN`, by the file that a login leaves, else by the server's own `MUSTER_ADMIN_TOKEN`.
-pub(crate) fn access(server: &Url, variable: impl Fn(&str) -> Option<String>) -> Result<Access, ReachError> {
+pub(crate) fn access(
+    servers: &Servers,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Access, ReachError> {
     if let Some(token) = set(&variable, "MUSTER_TOKEN") {
         return Ok(Access::Token(token));
     }
     if let Some(file) = LoginFile::find(&variable) {
-        match file.read(server)? {
+        match file.read(servers)? {
             Kept::Bare(token) => return Ok(Access::Token(token)),
             Kept::Login(login) => return Ok(Access::Login(login, file)),
             Kept::Nothing => {}
@@ -90,16 +93,37 @@ mod tests {
         move |name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     }
 
-    /// I5: flag, then MUSTER_SERVER, then this machine.
+    fn found(flags: &[&str], pairs: &[(&str, &str)]) -> Result<String, ReachError> {
+        let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        servers(&flags, variables(pairs)).map(|servers| servers.to_string())
+    }
+
+    /// I5: flag, then MUSTER_SERVER, then this machine; several are named one by one or with commas.
     #[test]
     fn the_server_is_found_in_order() {
-        let set = [("MUSTER_SERVER", "http://b:1")];
-        assert_eq!(server(Some("http://a:1"), variables(&set)).unwrap().as_str(), "http://a:1/");
-        assert_eq!(server(None, variables(&set)).unwrap().as_str(), "http://b:1/");
-        assert_eq!(server(None, variables(&[])).unwrap().as_str(), "http://127.0.0.1:7400/");
-        for wrong in ["127.0.0.1:7400", "ftp://a", "x"] {
-            assert_eq!(server(Some(wrong), variables(&[])).unwrap_err().exit(), Exit::Usage, "{wrong}");
+        let set = [("MUSTER_SERVER", "http://b:1,https://c")];
+        assert_eq!(found(&["http://a:1"], &set).unwrap(), "http://a:1");
+        assert_eq!(
+            found(&["http://a:1,http://d", "http://e"], &set).unwrap(),
+            "http://a:1, http://d, http://e"
+        );
+        assert_eq!(found(&[], &set).unwrap(), "http://b:1, https://c");
+        assert_eq!(found(&[], &[("MUSTER_SERVER", "")]).unwrap(), "http://127.0.0.1:7400");
+    }
+
+    /// I4, I5: a wrong address among right ones is a matter of usage, and named.
+    #[test]
+    fn a_wrong_address_is_named() {
+        for (flags, wrong) in [
+            (["127.0.0.1:7400", "http://b"], "127.0.0.1:7400"),
+            (["http://a", "http://b,ftp://c"], "ftp://c"),
+            (["http://a,x", "http://b"], "x"),
+        ] {
+            let error = found(&flags, &[]).unwrap_err();
+            assert_eq!(error.exit(), Exit::Usage);
+            assert!(error.to_string().starts_with(&format!("{wrong} is no address")), "{error}");
         }
+        assert!(found(&[], &[("MUSTER_SERVER", "http://a,b")]).is_err());
     }
 
     /// I5: MUSTER_TOKEN, then the login file, which must be for its owner only, then MUSTER_ADMIN_TOKEN.
@@ -107,7 +131,7 @@ mod tests {
     fn the_token_is_found_in_order() {
         let home = tempfile::tempdir().unwrap();
         let config = home.path().to_str().unwrap();
-        let here = server(None, variables(&[])).unwrap();
+        let here = servers(&[], variables(&[])).unwrap();
         let token = |pairs: &[(&str, &str)]| match access(&here, variables(pairs)).unwrap() {
             Access::Nothing => None,
             Access::Token(token) => Some(token),
@@ -117,9 +141,9 @@ mod tests {
         assert_eq!(token(&admin).as_deref(), Some("admin"));
         let file = LoginFile::find(&variables(&admin)).unwrap();
         let login = Login { user: "ann".to_owned(), token: "mine".to_owned(), expires_at: 9, lifetime: 9 };
-        file.write(&here, Some(login), &file.lock().unwrap()).unwrap();
+        file.keep(&here, &login, &file.lock().unwrap()).unwrap();
         assert_eq!(token(&admin).as_deref(), Some("login mine"));
-        let elsewhere = access(&"http://b:1".parse().unwrap(), variables(&admin)).unwrap();
+        let elsewhere = access(&Servers::parse(["http://b:1"]).unwrap(), variables(&admin)).unwrap();
         assert!(
             matches!(elsewhere, Access::Token(token) if token == "admin"),
             "no token is shown to another server"

@@ -51,7 +51,7 @@ async fn work(words: &[String]) {
     };
     let keys = || KeyFile::open(&Path::new(directory).join("key"), false, || [7; 32]);
     let servers = Servers::parse([url.as_str()]).expect("a URL");
-    let client = servers.client().build().expect("a client");
+    let client = servers.client().no_proxy().build().expect("a client");
     let credentials = Credentials::Password { user: "owner".to_owned(), password: Secret::new("pass") };
     let server = Server::new(client, servers, credentials);
     let worker = Worker::open(options, server, keys, handler).expect("the spool is ours");

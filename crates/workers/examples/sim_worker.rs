@@ -47,7 +47,7 @@ async fn work(words: &[String]) {
     let options =
         Options { who, output_root: None, listener: None, now: Arc::new(move || Timestamp(elapsed())) };
     let servers = Servers::parse([url.as_str()]).expect("a URL");
-    let client = servers.client().build().expect("a client");
+    let client = servers.client().no_proxy().build().expect("a client");
     let master = Master::new(client, servers, id, Secret::new("enrol-me"));
     let over = Worker::new(options, master, renderer).run(CancellationToken::new()).await;
     panic!("it was never asked to leave: {over:?}");

@@ -1,6 +1,6 @@
 //! A call to servers that stand for each other: who is tried, and when it may be sent again.
 
-use super::{Servers, because, refusal, retry_after};
+use super::{Servers, refusal, retry_after, root_cause};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use std::time::Duration;
 
@@ -186,7 +186,7 @@ impl Failed {
                 Unanswered::Unavailable { server, detail, after }
             }
             Self::Unsent(error) | Self::Broken(error) | Self::Nonsense(error) => {
-                Unanswered::Silent { server, why: because(&error) }
+                Unanswered::Silent { server, why: root_cause(&error) }
             }
             Self::Late => Unanswered::Silent { server, why: "it did not answer in time".to_owned() },
         }

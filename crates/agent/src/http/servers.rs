@@ -54,7 +54,7 @@ impl Servers {
     /// A client that fits all of them.
     pub fn client(&self) -> ClientBuilder {
         let tls = self.urls().find(|url| url.scheme() == "https");
-        let builder = client_for(tls.unwrap_or(self.first()).as_str()).no_proxy();
+        let builder = client_for(tls.unwrap_or(self.first()).as_str());
         // A machine that vanished without a word is noticed, also by a call that waits for work.
         let builder = builder.tcp_keepalive(KEEP_ALIVE).tcp_keepalive_interval(KEEP_ALIVE);
         let builder = builder.tcp_keepalive_retries(KEEP_ALIVE_TRIES).tcp_user_timeout(UNHEARD_MAX);

@@ -1,16 +1,16 @@
 //! Calls to the coordinator, and what its answers mean.
 
 use super::Fleet;
-use muster_agent::http::{because, body, client_for, detail, retry_after};
+use muster_agent::http::{Manner, Servers, Unanswered, because, below, body, detail, retry_after};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 /// Where a coordinator is, and what opens it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Coordinator {
-    /// Its address.
-    pub url: String,
+    /// Its addresses.
+    pub servers: Arc<Servers>,
     /// The token; none is asked for by a coordinator that trusts this host.
     pub token: Option<String>,
 }
@@ -18,7 +18,7 @@ pub struct Coordinator {
 /// Shows where, never with what.
 impl fmt::Debug for Coordinator {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Coordinator").field("url", &self.url).finish_non_exhaustive()
+        formatter.debug_struct("Coordinator").field("servers", &self.servers).finish_non_exhaustive()
     }
 }
 
@@ -44,56 +44,63 @@ pub(super) enum Call<'a> {
 
 pub(super) struct Client {
     http: reqwest::Client,
-    base: Url,
+    servers: Arc<Servers>,
     token: Option<String>,
 }
 
 impl Client {
-    /// A client for a coordinator, if its address is one.
-    pub(super) fn new(coordinator: &Coordinator) -> Option<Self> {
-        let base = Url::parse(&coordinator.url).ok()?;
-        let is_http = matches!(base.scheme(), "http" | "https") && !base.cannot_be_a_base();
-        let http = client_for(base.as_str()).connect_timeout(CONNECT_MAX).build().ok()?;
-        is_http.then_some(Self { http, base, token: coordinator.token.clone() })
+    /// A client for a coordinator.
+    pub(super) fn new(coordinator: &Coordinator) -> reqwest::Result<Self> {
+        let Coordinator { servers, token } = coordinator.clone();
+        Ok(Self { http: servers.client().build()?, servers, token })
     }
 
-    /// Makes a call.
+    /// Makes a call. All of them may arrive twice: what is handed in is recognised, by its key or its id.
     pub(super) async fn ask(&self, fleet: Fleet, call: Call<'_>) -> Result<Value, Trouble> {
-        let path = fleet.path().iter().copied();
-        json(match (call, fleet) {
-            (Call::Submit { body, key }, _) => {
-                let request = self.request(Method::POST, path).header("idempotency-key", key);
-                request.header("content-type", "application/json").body(body.to_owned())
-            }
-            (Call::Show(id), _) => self.request(Method::GET, path.chain([id])),
-            (Call::Cancel(id), Fleet::Job) => self.request(Method::DELETE, path.chain([id])),
-            (Call::Cancel(id), _) => self.request(Method::POST, path.chain([id, "cancel"])),
-        })
-        .await
+        let answer =
+            self.servers.ask(Manner::repeatable(ANSWER_MAX), |server| self.request(server, fleet, call));
+        json(answer.await?).await
     }
 
     /// Opens the feed, after an entry that was seen.
     pub(super) async fn feed(&self, last: Option<&str>) -> Result<Response, Trouble> {
-        let request = self.request(Method::GET, ["api", "events"]);
-        let request = last.into_iter().fold(request, |request, last| request.header("last-event-id", last));
-        let sending = request.header("accept", "text/event-stream").send();
-        match tokio::time::timeout(ANSWER_MAX, sending).await {
-            Ok(answer) => understood(answer.map_err(no_answer)?).await,
-            Err(_late) => Err(Trouble::Later("the feed does not answer".to_owned(), None)),
+        let request = |server: &Url| {
+            let request =
+                self.at(server, Method::GET, &["api", "events"]).header("accept", "text/event-stream");
+            last.into_iter().fold(request, |request, last| request.header("last-event-id", last))
+        };
+        let answer = self.servers.ask(Manner::repeatable(ANSWER_MAX).streaming(), request).await?;
+        understood(answer).await
+    }
+
+    fn request(&self, server: &Url, fleet: Fleet, call: Call<'_>) -> RequestBuilder {
+        match (call, fleet) {
+            (Call::Submit { body, key }, _) => {
+                let request = self.at(server, Method::POST, fleet.path()).header("idempotency-key", key);
+                request.header("content-type", "application/json").body(body.to_owned())
+            }
+            (Call::Show(id), _) => self.at(server, Method::GET, &[fleet.path(), &[id]].concat()),
+            (Call::Cancel(id), Fleet::Job) => {
+                self.at(server, Method::DELETE, &[fleet.path(), &[id]].concat())
+            }
+            (Call::Cancel(id), _) => self.at(server, Method::POST, &[fleet.path(), &[id, "cancel"]].concat()),
         }
     }
 
     /// A call to an address that is given in pieces, so that no id can lead elsewhere.
-    fn request<'a>(&self, method: Method, path: impl IntoIterator<Item = &'a str>) -> RequestBuilder {
-        let mut url = self.base.clone();
-        url.path_segments_mut().expect("it can be a base").pop_if_empty().extend(path);
-        let request = self.http.request(method, url);
+    fn at(&self, server: &Url, method: Method, path: &[&str]) -> RequestBuilder {
+        let request = self.http.request(method, below(server, path.iter().copied()));
         self.token.iter().fold(request, |request, token| request.bearer_auth(token))
     }
 }
 
-async fn json(request: RequestBuilder) -> Result<Value, Trouble> {
-    let answer = request.timeout(ANSWER_MAX).send().await.map_err(no_answer)?;
+impl From<Unanswered> for Trouble {
+    fn from(error: Unanswered) -> Self {
+        Self::Later(error.to_string(), error.retry_after())
+    }
+}
+
+async fn json(answer: Response) -> Result<Value, Trouble> {
     let mut answer = understood(answer).await?;
     let body = body(&mut answer, ANSWER_BYTES_MAX).await.map_err(no_answer)?;
     let body = body.ok_or_else(|| not_ours("an answer that is too long"))?;
@@ -124,7 +131,6 @@ fn not_ours(what: &str) -> Trouble {
     Trouble::Later(format!("{what}: is that the coordinator?"), None)
 }
 
-const CONNECT_MAX: Duration = Duration::from_secs(10);
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// A job's payload and its output, and some.
 const ANSWER_BYTES_MAX: usize = 8 << 20;

@@ -32,15 +32,17 @@ pub struct Bridge {
 struct Refusal(StatusCode, String);
 
 impl Bridge {
-    /// A bridge to a coordinator, if its address is one.
-    #[must_use]
+    /// A bridge to a coordinator.
+    ///
+    /// # Errors
+    /// TLS cannot be spoken.
     pub fn new(
         folder: Arc<Folder>,
         (fleet, limit_s): (Fleet, f64),
         coordinator: &Coordinator,
-    ) -> Option<Self> {
+    ) -> reqwest::Result<Self> {
         let client = Client::new(coordinator)?;
-        Some(Self { folder, client, fleet, limit_s, news: News::default() })
+        Ok(Self { folder, client, fleet, limit_s, news: News::default() })
     }
 
     /// Hears what happens at the coordinator, for as long as anything is there.

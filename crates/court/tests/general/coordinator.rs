@@ -78,6 +78,11 @@ impl Coordinator {
         Self { memory, address: listening.await.unwrap(), life: Some(life) }
     }
 
+    /// Another server of the same coordinator.
+    pub(crate) async fn beside(&self) -> Self {
+        Self::serve(Arc::clone(&self.memory), "127.0.0.1:0".parse().unwrap()).await
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }

@@ -115,6 +115,26 @@ async fn the_work_outlives_the_coordinators_absence() {
     assert_eq!(memory.calls(&Method::POST, "/api/runs").len(), 1);
 }
 
+/// C17, S19: a coordinator that fails over is followed at its next server, in whose feed alone the end is told; the work
+/// is handed in once.
+#[tokio::test]
+async fn the_work_is_followed_at_the_next_server() {
+    let coordinator = Coordinator::start().await;
+    let next = coordinator.beside().await;
+    let servers = format!("{},{}", coordinator.url(), next.url());
+    let scene = Scene::with_fleet(servers, "executor = \"run\"\nretries = 0");
+    let id = scene.task();
+    let memory = Arc::clone(&coordinator.memory);
+    let failover = async {
+        scene.wait_until(|| !memory.calls(&Method::GET, "/api/runs/7").is_empty()).await;
+        coordinator.die().await;
+        memory.ends_when_told("job_ended", json!({"job": "7"}), json!({"told": "7", "status": "success"}));
+    };
+    let (result, ()) = tokio::join!(scene.result(&id), failover);
+    assert_eq!(statuses(&result), ["success"]);
+    assert_eq!(memory.calls(&Method::POST, "/api/runs").len(), 1);
+}
+
 /// C17: a feed that breaks off is taken up after the last entry that was heard.
 #[tokio::test]
 async fn the_feed_goes_on_where_it_was() {

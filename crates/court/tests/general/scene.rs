@@ -1,7 +1,7 @@
 //! A court with one general whose soldier is a script.
 
 use jiff::Timestamp;
-use muster_agent::process::Guards;
+use muster_agent::{http::Servers, process::Guards};
 use muster_court::{
     Document, Folder, Id, Place, Wake,
     bridge::Coordinator,
@@ -41,7 +41,8 @@ impl Scene {
 
     /// A general `pr` that hands its tasks to a coordinator.
     pub(crate) fn with_fleet(url: String, manifest: &str) -> Self {
-        let coordinator = Some(Coordinator { url, token: Some("open-sesame".to_owned()) });
+        let servers = Arc::new(Servers::parse([url.as_str()]).unwrap());
+        let coordinator = Some(Coordinator { servers, token: Some("open-sesame".to_owned()) });
         let scene = Self { coordinator, ..Self::new("", "") };
         scene.manifest(manifest);
         scene

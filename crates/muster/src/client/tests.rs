@@ -16,11 +16,19 @@ use std::{
     },
 };
 
-async fn client(router: Router) -> Client {
+async fn serve(router: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await });
-    Client::new(url.parse().unwrap(), Some("t".to_owned()))
+    url
+}
+
+fn at(url: &str) -> Servers {
+    Servers::parse([url]).unwrap()
+}
+
+async fn client(router: Router) -> Client {
+    Client::new(at(&serve(router).await), Some("t".to_owned()))
 }
 
 async fn exit_after(problem: Problem) -> Exit {
@@ -42,7 +50,7 @@ async fn a_refusal_becomes_an_exit_code() {
 /// I4: a server that is not there is 3.
 #[tokio::test]
 async fn no_server_is_unreachable() {
-    let error = Client::new("http://127.0.0.1:1".parse().unwrap(), None).get(&[], &[]).await.unwrap_err();
+    let error = Client::new(at("http://127.0.0.1:1"), None).get(&[], &[]).await.unwrap_err();
     assert_eq!(error.exit(), Exit::Unreachable);
     assert!(error.to_string().contains("muster serve"));
 }
@@ -70,12 +78,13 @@ async fn a_login_is_refreshed_before_it_ends() {
     let home = tempfile::tempdir().unwrap();
     let home_text = home.path().to_str().unwrap().to_owned();
     let file = LoginFile::find(&move |name: &str| (name == "HOME").then(|| home_text.clone())).unwrap();
-    let server = client(refreshing()).await.server;
+    let url = serve(refreshing()).await;
+    let server = at(&url);
     let answered = json!({"access_token": "old", "expires_in": 900});
     let fresh = Login::begun("ann", &answered).unwrap();
     let ageing = Login { expires_at: fresh.expires_at - 800, ..fresh.clone() };
-    file.write(&server, Some(ageing.clone()), &file.lock().unwrap()).unwrap();
-    let logged_in = |login: Login| Client::showing(server.clone(), Access::Login(login, file.clone()));
+    file.keep(&server, &ageing, &file.lock().unwrap()).unwrap();
+    let logged_in = |login: Login| Client::showing(at(&url), Access::Login(login, file.clone()));
     assert_eq!(logged_in(fresh.clone()).get(&["x"], &[]).await.unwrap(), "Bearer old", "long enough");
     let (one, two) = (logged_in(ageing.clone()), logged_in(ageing));
     for client in [&one, &one, &two] {
@@ -83,7 +92,7 @@ async fn a_login_is_refreshed_before_it_ends() {
     }
     assert!(matches!(file.read(&server), Ok(Kept::Login(kept)) if kept.token == "new" && !kept.is_ageing()));
     let over = Login { expires_at: fresh.expires_at - 900, ..fresh };
-    file.write(&server, Some(over.clone()), &file.lock().unwrap()).unwrap();
+    file.keep(&server, &over, &file.lock().unwrap()).unwrap();
     let error = logged_in(over).get(&["x"], &[]).await.unwrap_err();
     assert_eq!((error.exit(), error.to_string().contains("muster login")), (Exit::Refused, true));
 }
@@ -101,5 +110,40 @@ async fn lists_are_read_to_their_end() {
     let client = client(Router::new().route("/api/runs", get(page))).await;
     let listing = Listing { path: &["api", "runs"], name: "runs", query: Vec::new(), limit: 100 };
     assert_eq!(client.list(listing).await.unwrap(), json!({"runs": [1, 2, 3]}));
-    assert_eq!(client.url(&["api", "a/../b"]).path(), "/api/a%2F..%2Fb");
+    let asked = Asked::new(Method::GET, &["api", "a/../b"]).request(&client.http, client.servers.first());
+    assert_eq!(asked.build().unwrap().url().path(), "/api/a%2F..%2Fb");
+}
+
+/// I5, S19: whatever is asked goes to the next server where nobody is at the first, or another leads; what may have
+/// arrived is sent again only if it is recognised.
+#[tokio::test]
+async fn the_next_server_is_asked() {
+    let leader = || Router::new().fallback(|| async { Json(json!("done")) });
+    let not_leading =
+        || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not-leading", "Another server leads", "not here");
+    let follower = Router::new().fallback(move || async move { not_leading() });
+    for first in ["http://127.0.0.1:1".to_owned(), serve(follower).await] {
+        let servers = format!("{first},{}", serve(leader()).await);
+        assert_eq!(
+            Client::new(at(&servers), None).post(&["x"], &json!({})).await.unwrap(),
+            "done",
+            "{first}"
+        );
+        assert_eq!(Client::new(at(&servers), None).delete(&["x"]).await.unwrap(), "done", "{first}");
+    }
+    let cut = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let servers = format!("http://{},{}", cut.local_addr().unwrap(), serve(leader()).await);
+    let cutting = tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = cut.accept().await.unwrap();
+            let _ = tokio::io::AsyncReadExt::read(&mut stream, &mut [0; 4096]).await;
+        }
+    });
+    let client = || Client::new(at(&servers), None);
+    assert_eq!(client().get(&["x"], &[]).await.unwrap(), "done");
+    assert_eq!(client().post_once(&["x"], &json!({}), "key").await.unwrap(), "done");
+    let alone = client();
+    assert_eq!(alone.post(&["x"], &json!({})).await.unwrap_err().exit(), Exit::Unreachable);
+    assert_eq!(alone.post(&["x"], &json!({})).await.unwrap(), "done", "the next one goes elsewhere");
+    cutting.abort();
 }

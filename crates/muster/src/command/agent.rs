@@ -28,9 +28,9 @@ use tokio::sync::watch;
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Agent {
-    /// The backend's address [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
+    /// The backend's address; several, given again or with commas, are tried in turn [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
     #[arg(long, value_name = "URL")]
-    server: Option<String>,
+    server: Vec<String>,
     /// The name of this PC, such as PC-01
     #[arg(long, value_name = "NAME", required = true, value_parser = node_name)]
     node: Option<String>,
@@ -125,8 +125,7 @@ impl Agent {
 
     async fn open(&self) -> Result<Running, Failure> {
         let node = self.node.clone().expect("clap asks for it");
-        let server = reach::server(self.server.as_deref(), |name| std::env::var(name).ok())?;
-        let server = server.as_str().trim_end_matches('/');
+        let servers = reach::servers(&self.server, |name| std::env::var(name).ok())?;
         let secret = secret::NODE.find(self.secret_file.as_deref())?;
         let workflows = Workflows::load(self.workflows.as_deref())?;
         let clock = SystemClock::start();
@@ -139,8 +138,7 @@ impl Agent {
             new_spool_id: format!("{:032x}", rand::random::<u128>()),
             now: Arc::new(move || clock.now()),
         };
-        let client = muster_agent::http::client_for(server).no_proxy().connect_timeout(CONNECT).build()?;
-        let backend = Backend::new(client, server, &node, &secret);
+        let backend = Backend::new(servers.client().no_proxy().build()?, servers, &node, &secret);
         let executor = Executor {
             workflows,
             fleet: Fleet::new(self.devices.clone(), &node, Arc::clone(&options.now)),
@@ -174,4 +172,3 @@ fn node_name(text: &str) -> Result<String, String> {
 
 /// Threads that wait for the disk: making directories of tasks, reading what is uploaded.
 const FILE_THREADS: usize = 4;
-const CONNECT: Duration = Duration::from_secs(5);

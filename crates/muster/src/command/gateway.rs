@@ -14,7 +14,7 @@ use tokio::sync::watch;
 #[derive(Debug, Args)]
 pub(crate) struct Gateway {
     /// A coordinator's address, such as http://127.0.0.1:7400; several for those that may lead in turn
-    #[arg(long, value_name = "URL", required = true, num_args = 1..)]
+    #[arg(long, value_name = "URL", required = true, num_args = 1.., value_delimiter = ',')]
     coordinator: Vec<CoordinatorUrl>,
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7401")]
@@ -111,7 +111,7 @@ mod tests {
         Line::try_parse_from(line.split(' ')).map(|line| line.gateway)
     }
 
-    /// P16: several coordinators are named in a row or one by one; each is an http or https address.
+    /// P16: several coordinators are named in a row, one by one or with commas; each is an http or https address.
     #[test]
     fn coordinators_are_addresses() {
         assert_eq!(parse("g --coordinator http://a:1 https://b").unwrap().coordinator.len(), 2);
@@ -119,7 +119,14 @@ mod tests {
             parse("g --coordinator http://a:1 --coordinator http://b:2").unwrap().coordinator.len(),
             2
         );
-        for wrong in ["g", "g --coordinator a:1", "g --coordinator ftp://a", "g --coordinator http://u:p@a"] {
+        assert_eq!(parse("g --coordinator http://a:1,https://b").unwrap().coordinator.len(), 2);
+        for wrong in [
+            "g",
+            "g --coordinator a:1",
+            "g --coordinator http://a:1,b",
+            "g --coordinator ftp://a",
+            "g --coordinator http://u:p@a",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

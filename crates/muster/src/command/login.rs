@@ -9,6 +9,7 @@ use crate::{
     reach::{self, Reach},
 };
 use clap::Args;
+use muster_agent::http::Servers;
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
 
@@ -32,7 +33,7 @@ pub(crate) struct Logout {
 
 impl Login {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
-        let (file, client) = (find_file()?, anonymous(&self.reach)?);
+        let (file, client) = (find_file()?, Client::new(find_servers(&self.reach)?, None));
         let user = match self.user {
             Some(user) => user,
             None if io::stdin().is_terminal() => password::ask("user")?,
@@ -43,14 +44,14 @@ impl Login {
         let answer = block_on(client.post(&["auth", "login"], &form))??;
         let login = login_file::Login::begun(&user, &answer).ok_or_else(|| client.not_ours("no token"))?;
         let expires_in = login.lifetime;
-        file.write(client.server(), Some(login), &file.lock()?)?;
+        file.keep(client.servers(), &login, &file.lock()?)?;
         let path = file.path().display();
         if self.reach.json {
             output::document(&json!({
-                "server": client.server().as_str(), "user": user, "expires_in": expires_in, "file": path.to_string(),
+                "server": client.servers().first().as_str(), "user": user, "expires_in": expires_in, "file": path.to_string(),
             }));
         } else {
-            eprintln!("logged in at {} as {user}; the token is kept in {path}", client.server());
+            eprintln!("logged in at {} as {user}; the token is kept in {path}", client.servers());
         }
         Ok(Exit::Fine)
     }
@@ -59,20 +60,20 @@ impl Login {
 impl Logout {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let file = find_file()?;
-        let server = anonymous(&self.reach)?.server().clone();
+        let servers = find_servers(&self.reach)?;
         let lock = file.lock()?;
-        let Kept::Login(login) = file.read(&server)? else {
-            eprintln!("not logged in at {server}");
+        let Kept::Login(login) = file.read(&servers)? else {
+            eprintln!("not logged in at {servers}");
             return Ok(Exit::Fine);
         };
-        let client = Client::new(server.clone(), Some(login.token));
+        let client = Client::new(servers, Some(login.token.clone()));
         match block_on(client.post(&["auth", "logout"], &Value::Null))? {
             // It was over already.
             Ok(_) | Err(ClientError::Unauthorized) => {}
             Err(error) => return Err(error.into()),
         }
-        file.write(&server, None, &lock)?;
-        eprintln!("logged out at {server}");
+        file.exchange(&login, None, &lock)?;
+        eprintln!("logged out at {}", client.servers());
         Ok(Exit::Fine)
     }
 }
@@ -82,7 +83,6 @@ fn find_file() -> Result<LoginFile, Failure> {
     file.ok_or_else(|| Failure::Usage("nowhere to keep a token: set HOME or XDG_CONFIG_HOME".to_owned()))
 }
 
-fn anonymous(reach: &Reach) -> Result<Client, Failure> {
-    let server = reach::server(reach.server.as_deref(), |name| std::env::var(name).ok())?;
-    Ok(Client::new(server, None))
+fn find_servers(reach: &Reach) -> Result<Servers, Failure> {
+    Ok(reach::servers(&reach.server, |name| std::env::var(name).ok())?)
 }

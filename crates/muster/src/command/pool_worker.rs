@@ -34,9 +34,9 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, Args)]
 #[command(subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
 pub(crate) struct PoolWorker {
-    /// The server's address [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
+    /// The server's address; several, given again or with commas, are tried in turn [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
     #[arg(long, value_name = "URL")]
-    server: Option<String>,
+    server: Vec<String>,
     /// The owner's name; the password comes from $MUSTER_PASSWORD or --password-file, or a token from $MUSTER_TOKEN
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
@@ -125,14 +125,13 @@ impl PoolWorker {
     async fn open(&self) -> Result<Worker, Failure> {
         let (name, key) = (self.name.as_deref(), self.key.as_deref());
         let (name, key) = (name.expect("clap asks for it"), key.expect("clap asks for it"));
-        let url = reach::server(self.server.as_deref(), |name| std::env::var(name).ok())?;
+        let servers = reach::servers(&self.server, |name| std::env::var(name).ok())?;
         let credentials = credentials::find(self.user.as_deref(), self.password_file.as_deref(), |name| {
             std::env::var(name).ok()
         })?;
-        let client =
-            muster_agent::http::client_for(url.as_str()).no_proxy().connect_timeout(CONNECT).build()?;
         let reads_old_name = reads_old_name(&config::gather(None, Vec::new())?)?;
-        let server = Server::new(client, url, credentials).reading_last_heartbeat_at(reads_old_name);
+        let server = Server::new(servers.client().no_proxy().build()?, servers, credentials);
+        let server = server.reading_last_heartbeat_at(reads_old_name);
         // Programs run in directories of their own and must find it from there.
         let spool = std::path::absolute(&self.spool)?;
         let handler = self.handler(name, &spool)?;
@@ -218,8 +217,6 @@ fn clear(scratch: &Path) -> Result<(), Failure> {
 fn millis(span: Duration) -> Millis {
     Millis(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))
 }
-
-const CONNECT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {

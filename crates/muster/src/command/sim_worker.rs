@@ -30,9 +30,9 @@ use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Args)]
 pub(crate) struct SimWorker {
-    /// The master's address [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
+    /// The master's address; several, given again or with commas, are tried in turn [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
     #[arg(long, value_name = "URL")]
-    server: Option<String>,
+    server: Vec<String>,
     /// The name of this worker, such as W1
     #[arg(long, value_name = "NAME", value_parser = worker_name)]
     id: String,
@@ -137,7 +137,7 @@ impl SimWorker {
     }
 
     async fn open(&self) -> Result<Worker, Failure> {
-        let server = reach::server(self.server.as_deref(), |name| std::env::var(name).ok())?;
+        let servers = reach::servers(&self.server, |name| std::env::var(name).ok())?;
         let secret = secret::ENROLMENT.find(self.secret_file.as_deref())?;
         let renderer = self.renderer().await?;
         let listener = match &self.listen {
@@ -145,7 +145,7 @@ impl SimWorker {
             None => None,
         };
         let endpoint = match (&listener, &self.endpoint) {
-            (Some(listener), None) => Some(endpoint::of(listener, &server)?),
+            (Some(listener), None) => Some(endpoint::of(listener, &servers)?),
             (_, given) => given.clone(),
         };
         let who = Introduction {
@@ -158,16 +158,15 @@ impl SimWorker {
         };
         tracing::info!(
             worker = self.id,
-            server = server.as_str(),
+            %servers,
             endpoint = who.endpoint.as_deref(),
             "the worker is up"
         );
         let clock = SystemClock::start();
         let output_root = self.output_root.as_deref().map(std::path::absolute).transpose()?;
         let options = Options { who, output_root, listener, now: Arc::new(move || clock.now()) };
-        let client =
-            muster_agent::http::client_for(server.as_str()).no_proxy().connect_timeout(CONNECT).build()?;
-        let master = Master::new(client, server, &self.id, Secret::new(secret));
+        let master =
+            Master::new(servers.client().no_proxy().build()?, servers, &self.id, Secret::new(secret));
         Ok(Worker::new(options, master, renderer))
     }
 
@@ -203,7 +202,6 @@ fn worker_name(text: &str) -> Result<String, String> {
     Err("a worker's name has 1 to 64 of A–Z a–z 0–9 . _ - and begins with a letter or digit".to_owned())
 }
 
-const CONNECT: Duration = Duration::from_secs(5);
 /// Programs are killed within moments; only what cannot be killed takes longer.
 const SILENT_WAIT: Duration = Duration::from_secs(2);
 

@@ -226,7 +226,7 @@ mod tests {
 
     fn master(url: &str, token: &str) -> Master {
         let servers = Servers::parse([url]).unwrap();
-        let client = servers.client().build().unwrap();
+        let client = servers.client().no_proxy().build().unwrap();
         let master = Master::new(client, servers, "W1", Secret::new("enrol-me"));
         *master.token.write().unwrap() = Some(Secret::new(token));
         master

@@ -4,6 +4,7 @@
 
 mod access;
 mod exec;
+mod failover;
 mod keys;
 mod leave;
 mod process;

@@ -68,14 +68,23 @@ impl Scene {
 
     /// A worker with a server and a directory that may have seen others.
     pub(crate) fn begin(server: StandIn, directory: TempDir, cast: Cast) -> Self {
+        let link = link(&[&server.url], cast.password);
+        Self::linked(link, (server, directory), cast)
+    }
+
+    /// A worker that knows two servers, and the second one.
+    pub(crate) async fn with_next(cast: Cast) -> (Self, StandIn) {
+        let server = StandIn::start().await;
+        let next = server.beside();
+        let link = link(&[&server.url, &next.url], cast.password);
+        (Self::linked(link, (server, tempfile::tempdir().unwrap()), cast), next)
+    }
+
+    fn linked(link: Server, (server, directory): (StandIn, TempDir), cast: Cast) -> Self {
         let seed = || [7 + u8::from(cast.rotate); 32];
         let keys = || KeyFile::open(&directory.path().join("key"), cast.rotate, seed);
-        let worker = Worker::open(
-            options(directory.path(), &cast),
-            link(&server.url, cast.password),
-            keys,
-            handler(directory.path(), &cast),
-        );
+        let worker =
+            Worker::open(options(directory.path(), &cast), link, keys, handler(directory.path(), &cast));
         let (worker, leave) = (worker.unwrap(), CancellationToken::new());
         let report = worker.watch();
         let worker = tokio::spawn(worker.run(leave.clone()));
@@ -86,7 +95,7 @@ impl Scene {
     pub(crate) fn second(&self) -> Result<(), PoolWorkerError> {
         let (cast, directory) = (Cast::default(), self.directory.path());
         let keys = || KeyFile::open(&directory.join("second-key"), false, || [9; 32]);
-        let server = link(&self.server.url, cast.password);
+        let server = link(&[&self.server.url], cast.password);
         Worker::open(options(directory, &cast), server, keys, handler(directory, &cast)).map(drop)
     }
 
@@ -137,9 +146,9 @@ fn options(directory: &Path, cast: &Cast) -> Options {
     }
 }
 
-fn link(url: &str, password: &str) -> Server {
-    let servers = Servers::parse([url]).unwrap();
-    let client = servers.client().build().unwrap();
+fn link(urls: &[&str], password: &str) -> Server {
+    let servers = Servers::parse(urls.iter().copied()).unwrap();
+    let client = servers.client().no_proxy().build().unwrap();
     let credentials = Credentials::Password { user: "owner".to_owned(), password: Secret::new(password) };
     Server::new(client, servers, credentials)
 }

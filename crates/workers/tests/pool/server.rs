@@ -14,13 +14,19 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
-use tokio::{net::TcpListener, sync::watch, task::AbortHandle};
+use tokio::{
+    net::TcpListener,
+    runtime::{Builder, Runtime},
+    sync::watch,
+};
 
 /// A call of a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     /// `POST jobs/submit`; a poll that resumes is `POST jobs/resume`.
     pub(crate) what: String,
+    /// The address that was called.
+    pub(crate) at: String,
     pub(crate) body: Bytes,
     pub(crate) token: String,
 }
@@ -61,27 +67,46 @@ pub(crate) struct Desk {
     pub(crate) results: BTreeMap<u64, Bytes>,
 }
 
-/// A stand-in of the server.
+/// A stand-in of the server, apart from the test, so that its connections end with it.
 pub(crate) struct StandIn {
     pub(crate) url: String,
     counter: Counter,
-    serving: AbortHandle,
+    life: Option<Runtime>,
 }
 
 #[derive(Clone)]
 struct Counter {
+    url: String,
     desk: Arc<Mutex<Desk>>,
     changed: watch::Sender<()>,
 }
 
 impl StandIn {
     pub(crate) async fn start() -> Self {
-        let counter = Counter { desk: Arc::default(), changed: watch::Sender::new(()) };
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::serve(Arc::default(), watch::Sender::new(()))
+    }
+
+    /// Another server over the same store.
+    pub(crate) fn beside(&self) -> Self {
+        Self::serve(Arc::clone(&self.counter.desk), self.counter.changed.clone())
+    }
+
+    /// Is killed: whatever was connected with it is cut off.
+    pub(crate) fn die(&mut self) {
+        if let Some(life) = self.life.take() {
+            life.shutdown_background();
+        }
+    }
+
+    fn serve(desk: Arc<Mutex<Desk>>, changed: watch::Sender<()>) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
+        let counter = Counter { url: url.clone(), desk, changed };
         let routes = Router::new().fallback(answer).with_state(counter.clone());
-        let serving = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
-        Self { url, counter, serving: serving.abort_handle() }
+        let life = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        life.spawn(async move { axum::serve(TcpListener::from_std(listener).unwrap(), routes).await });
+        Self { url, counter, life: Some(life) }
     }
 
     pub(crate) fn desk(&self) -> MutexGuard<'_, Desk> {
@@ -111,6 +136,12 @@ impl StandIn {
     /// The nth call of a kind, once it came.
     pub(crate) async fn nth(&self, what: &str, n: usize) -> Call {
         self.until(|desk| desk.calls.iter().filter(|call| call.what == what).nth(n).cloned()).await
+    }
+
+    /// The first call of a kind at this very server, once it came.
+    pub(crate) async fn first(&self, what: &str) -> Call {
+        let is_it = |call: &&Call| call.what == what && call.at == self.url;
+        self.until(|desk| desk.calls.iter().find(is_it).cloned()).await
     }
 
     /// The result of an assignment, once it was taken.
@@ -150,7 +181,7 @@ impl StandIn {
 
 impl Drop for StandIn {
     fn drop(&mut self) {
-        self.serving.abort();
+        self.die();
     }
 }
 
@@ -165,7 +196,8 @@ async fn answer(State(counter): State<Counter>, request: Request) -> Response {
     let what = format!("{method} {path}");
     let (done, fault) = {
         let mut desk = counter.desk.lock().unwrap();
-        desk.calls.push(Call { what: what.clone(), body: body.clone(), token: token.clone() });
+        let at = counter.url.clone();
+        desk.calls.push(Call { what: what.clone(), at, body: body.clone(), token: token.clone() });
         let end = path.rsplit('/').next().unwrap_or_default();
         let fault =
             desk.faults.get_mut(end).and_then(VecDeque::pop_front).or(desk.standing.get(end).copied());

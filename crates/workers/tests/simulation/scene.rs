@@ -92,7 +92,7 @@ impl Scene {
         let options = Options { who, output_root: cast.output_root, listener, now };
         let next = master.beside();
         let servers = Servers::parse([master.url.as_str(), &next.url]).unwrap();
-        let client = servers.client().build().unwrap();
+        let client = servers.client().no_proxy().build().unwrap();
         let link = Master::new(client, servers, "W1", Secret::new("enrol-me"));
         let leave = CancellationToken::new();
         let worker = tokio::spawn(Worker::new(options, link, cast.renderer).run(leave.clone()));

@@ -89,7 +89,7 @@ fn upload(scene: &Scene, line: &Line, content: &[u8]) -> thread::JoinHandle<Resu
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), content).unwrap();
         let servers = muster_agent::http::Servers::parse([url.as_str()]).unwrap();
-        let client = servers.client().build().unwrap();
+        let client = servers.client().no_proxy().build().unwrap();
         let uploads = Uploads::new(Backend::new(client, servers, "PC-01", &secret));
         let (kind, content_type, cancel) = ("screenshot", "image/png", CancellationToken::new());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

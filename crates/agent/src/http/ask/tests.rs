@@ -94,7 +94,7 @@ struct Scene {
 impl Scene {
     fn of(urls: &[&str]) -> Self {
         let servers = Servers::parse(urls.iter().copied()).unwrap();
-        let client = servers.client().build().unwrap();
+        let client = servers.client().no_proxy().build().unwrap();
         Self { servers, client }
     }
 

@@ -32,9 +32,9 @@ pub enum GeneralError {
     /// It hands its tasks to a coordinator, and none is named.
     #[error("the general {0} hands its tasks to a coordinator: name one with --server or MUSTER_SERVER")]
     NoCoordinator(String),
-    /// The coordinator's address is none.
-    #[error("the coordinator's address {0:?} is not a URL such as http://127.0.0.1:7400")]
-    Address(String),
+    /// The coordinator cannot be spoken to.
+    #[error("cannot speak HTTP: {0}")]
+    Http(#[from] reqwest::Error),
     /// Soldiers of an earlier life cannot be waited for.
     #[error("cannot wait for earlier soldiers at {}: {error}", path.display())]
     Earlier {
@@ -90,9 +90,7 @@ fn executors(folder: &Arc<Folder>, post: &Post) -> Result<Executors, GeneralErro
     };
     let coordinator = post.coordinator.as_ref();
     let coordinator = coordinator.ok_or_else(|| GeneralError::NoCoordinator(general.name.clone()))?;
-    let wrong = || GeneralError::Address(coordinator.url.clone());
-    let bridge =
-        Bridge::new(Arc::clone(folder), (fleet, general.limit_s()), coordinator).ok_or_else(wrong)?;
+    let bridge = Bridge::new(Arc::clone(folder), (fleet, general.limit_s()), coordinator)?;
     Ok(Executors::Fleet(Arc::new(bridge)))
 }
 

@@ -19,9 +19,9 @@ use tokio_util::sync::CancellationToken;
 /// What all of them take.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The coordinator's address, for generals with an executor [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
+    /// The coordinator's address, for generals with an executor; several, given again or with commas, are tried in turn [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
     #[arg(long, value_name = "URL")]
-    server: Option<String>,
+    server: Vec<String>,
     /// How log lines look
     #[arg(long, value_enum, default_value_t = Format::Text)]
     log_format: Format,
@@ -111,7 +111,7 @@ fn perform(
     serve::raise_open_files();
     let (folder, court) = open(home)?;
     let channel = default_channel(&court)?;
-    let cast = Cast::new(Arc::new(folder), court, channel, options.server.as_deref());
+    let cast = Cast::new(Arc::new(folder), court, channel, &options.server);
     let parts = choose(&cast)?;
     let locks: Vec<RoleLock> =
         parts.iter().map(|part| RoleLock::take(&cast.folder, &part.role())).collect::<Result<_, _>>()?;

@@ -8,6 +8,7 @@ use crate::{
     failure::Failure,
     secrets::Secrets,
 };
+use muster_agent::http::Servers;
 use muster_coordinator::Coordinator;
 use muster_door::Door;
 use muster_simulation::Simulation;
@@ -73,7 +74,8 @@ impl Server {
 
     /// The connection of whoever has a token, or none.
     pub(super) fn client_with(&self, token: Option<String>) -> Client {
-        Client::new(self.url.parse().expect("made from a socket's address"), token)
+        let servers = Servers::parse([self.url.as_str()]).expect("made from a socket's address");
+        Client::new(servers, token)
     }
 
     pub(super) fn token_file(&self) -> PathBuf {

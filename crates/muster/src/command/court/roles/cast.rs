@@ -18,7 +18,7 @@ pub(super) struct Cast {
     pub(super) folder: Arc<Folder>,
     court: Court,
     channel: String,
-    server: Option<String>,
+    server: Vec<String>,
 }
 
 /// A role.
@@ -49,8 +49,8 @@ impl Part {
 }
 
 impl Cast {
-    pub(super) fn new(folder: Arc<Folder>, court: Court, channel: String, server: Option<&str>) -> Self {
-        Self { folder, court, channel, server: server.map(str::to_owned) }
+    pub(super) fn new(folder: Arc<Folder>, court: Court, channel: String, server: &[String]) -> Self {
+        Self { folder, court, channel, server: server.to_vec() }
     }
 
     /// Every role there is.
@@ -110,18 +110,18 @@ impl Cast {
             return Ok(None);
         }
         let variable = |name: &str| std::env::var(name).ok();
-        let url = reach::server(self.server.as_deref(), variable)?;
-        let token = match reach::access(&url, variable)? {
+        let servers = reach::servers(&self.server, variable)?;
+        let token = match reach::access(&servers, variable)? {
             Access::Token(token) => token,
             // A login ends after minutes and is refreshed by whoever uses it; a court runs for months.
             Access::Login(..) | Access::Nothing => {
                 return Err(Failure::Usage(format!(
-                    "the general {} hands its tasks to {url} and needs a token that lasts: set MUSTER_TOKEN to an API key (`muster key add court`)",
+                    "the general {} hands its tasks to {servers} and needs a token that lasts: set MUSTER_TOKEN to an API key (`muster key add court`)",
                     general.name
                 )));
             }
         };
-        Ok(Some(Coordinator { url: url.to_string(), token: Some(token) }))
+        Ok(Some(Coordinator { servers: Arc::new(servers), token: Some(token) }))
     }
 }
 
