@@ -112,9 +112,10 @@ async fn a_server_that_says_nothing_is_left() {
 async fn the_term_is_heard_of_in_any_answer() {
     let scene = Scene::start(|_| Cast { is_pushed_to: true, ..Cast::of(synthetic()) }).await;
     scene.master.first(BEAT).await;
-    let mut script = scene.master.script();
-    (script.is_tacit, script.epoch) = (true, 3);
-    drop(script);
+    {
+        let mut script = scene.master.script();
+        (script.is_tacit, script.epoch) = (true, 3);
+    }
     assert_eq!(scene.master.first(REBIND).await.json()["epoch"], 3);
     let (status, answer) = push(&scene, &task_of(&scene, 5, 2)).await;
     assert_eq!((status, answer["detail"].as_str()), (409, Some("the task is of an older epoch than 3")));
@@ -142,12 +143,13 @@ async fn a_server_that_was_replaced_is_not_obeyed() {
     let scene = Scene::start(|_| Cast::of(slow())).await;
     scene.master.hand_out(scene.task(5, (100, 200)));
     scene.master.first("POST workers/W1/progress").await;
-    let mut script = scene.master.script();
-    script.epoch = 2;
-    script.deposed.insert(scene.master.url.clone(), 1);
-    // Has the worker turn to the one that leads now, and then back again.
-    script.answer_once("heartbeat", 503);
-    drop(script);
+    {
+        let mut script = scene.master.script();
+        script.epoch = 2;
+        script.deposed.insert(scene.master.url.clone(), 1);
+        // Has the worker turn to the one that leads now, and then back again.
+        script.answer_once("heartbeat", 503);
+    }
     scene.next.first(REBIND).await;
     scene.next.script().answer_once("heartbeat", 503);
     let old = scene.master.url.clone();
