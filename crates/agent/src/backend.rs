@@ -146,4 +146,31 @@ mod tests {
             assert_eq!(answered(text).await, meaning, "{status}");
         }
     }
+
+    /// N1, N19, N20, S19: with several servers one try is a round of all: a report and a pull are answered by the one
+    /// that is there, without a pause, and only where none is there it is told that nobody answered.
+    #[tokio::test]
+    async fn a_try_is_a_round_of_all_servers() {
+        let answers = ["200 OK", "200 OK", "503 Service Unavailable\r\nretry-after: 7"];
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let urls = format!("http://127.0.0.1:1,http://127.0.0.1:2,http://{}", listener.local_addr().unwrap());
+        let serving = tokio::spawn(async move {
+            for status in answers {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let _ = stream.read(&mut [0; 4096]).await;
+                let answer =
+                    format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{{}}");
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        let servers = Servers::parse([urls.as_str()]).unwrap();
+        let client = servers.client().no_proxy().build().unwrap();
+        let backend = Backend::new(client, servers, "PC-01", "secret");
+        assert_eq!(backend.send(b"{}".to_vec()).await, Answer::Taken);
+        let request = PullRequest { number: 1, max_jobs: 1, wait: None, devices: None };
+        assert!(backend.pull(&request).await.is_ok());
+        assert_eq!(backend.send(b"{}".to_vec()).await, Answer::Later(Some(Millis(7_000))));
+        serving.await.unwrap();
+        assert_eq!(backend.send(b"{}".to_vec()).await, Answer::None);
+    }
 }

@@ -21,7 +21,7 @@ use muster_model::Millis;
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard},
 };
 use tokio::net::TcpListener;
@@ -39,6 +39,8 @@ struct Memory {
     /// What the question how far an upload is is answered with, where it is not answered honestly.
     head: Option<u16>,
     asked: Vec<Value>,
+    /// The address that was asked, each time.
+    asked_at: Vec<String>,
     /// The `Content-Range` of each upload.
     puts: Vec<Option<String>>,
     bytes: Vec<u8>,
@@ -59,6 +61,7 @@ impl Backend {
         self.0.lock().unwrap()
     }
 
+    /// Serves at one more address.
     async fn serve(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -75,7 +78,8 @@ async fn ask(State((backend, url)): Served, headers: HeaderMap, Json(body): Json
     assert_eq!(headers["authorization"], "Bearer the-secret-of-nodes");
     let mut memory = backend.memory();
     memory.asked.push(body);
-    if let Some(status) = memory.ask_faults.pop_front() {
+    memory.asked_at.push(url.clone());
+    if let Some(status) = memory.ask_faults.pop_front().filter(|status| *status != HONEST) {
         return problem(status, "not now or never");
     }
     let upload_url = format!("{url}/up?signature=hunter2");
@@ -158,8 +162,11 @@ fn content() -> Vec<u8> {
 }
 
 async fn upload_to(backend: &Backend, file: &Path) -> Result<muster_agent::Artifact, StepFailure> {
-    let url = backend.serve().await;
-    let servers = Servers::parse([url.as_str()]).unwrap();
+    upload_at(&backend.serve().await, file).await
+}
+
+async fn upload_at(servers: &str, file: &Path) -> Result<muster_agent::Artifact, StepFailure> {
+    let servers = Servers::parse([servers]).unwrap();
     let client = servers.client().no_proxy().build().unwrap();
     let uploads = Uploads::new(muster_agent::Backend::new(client, servers, "PC-01", "the-secret-of-nodes"));
     assert!(!format!("{uploads:?}").contains("the-secret"));
@@ -170,10 +177,15 @@ async fn upload_to(backend: &Backend, file: &Path) -> Result<muster_agent::Artif
 }
 
 async fn upload_content(backend: &Backend) -> Result<muster_agent::Artifact, StepFailure> {
+    let (_directory, file) = shot();
+    upload_to(backend, &file).await
+}
+
+fn shot() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("shot.png");
     std::fs::write(&file, content()).unwrap();
-    upload_to(backend, &file).await
+    (directory, file)
 }
 
 /// N21: the agent asks with its fence and the file's hash, and uploads without any secret but the address.
@@ -233,6 +245,22 @@ async fn a_backend_without_offsets_is_sent_everything() {
     tokio::join!(one(403), one(404), one(405), one(501));
 }
 
+/// N21, S19: an upload that broke off with its server goes on at the next one, where it was; one that is not there from
+/// the beginning is passed over.
+#[tokio::test]
+async fn an_upload_goes_on_at_the_next_server() {
+    let backend = Backend::default();
+    let (one, two) = (backend.serve().await, backend.serve().await);
+    backend.memory().put_faults.push_back(Fault::After(70_000));
+    backend.memory().ask_faults.extend([HONEST, 503]);
+    let (_directory, file) = shot();
+    upload_at(&format!("http://127.0.0.1:1,{one},{two}"), &file).await.unwrap();
+    let memory = backend.memory();
+    assert!(memory.bytes == content());
+    assert_eq!(memory.asked_at, [one.clone(), one, two]);
+    assert!(memory.puts[1].as_deref().unwrap().starts_with("bytes "), "{:?}", memory.puts);
+}
+
 /// N21, N13: any other refusal fails the step, in the words of the refusal.
 #[tokio::test]
 async fn a_refusal_is_told() {
@@ -283,3 +311,6 @@ async fn an_upload_can_be_cancelled() {
     let (done, ()) = tokio::join!(uploads.upload(upload), asked);
     assert_eq!(done.unwrap_err().cause, Cause::Cancelled);
 }
+
+/// No fault, where a later one is wanted.
+const HONEST: u16 = 0;

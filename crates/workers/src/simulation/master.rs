@@ -1,7 +1,7 @@
 //! The master over HTTP.
 
 use super::{
-    Secret,
+    Secret, Task,
     core::{Beat, Heard, Progress, Pulled, Rebind, Registration, Report, Trouble},
     wire::{self, Introduction},
 };
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use std::{
     fmt,
     sync::{
-        PoisonError, RwLock,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -68,9 +68,22 @@ impl Master {
         read(&self.post(&path, wire::write_beat(beat), self.promptly()).await?, wire::read_heard)
     }
 
-    /// Tells what is held here (S19).
+    /// Tells what is held here (S19). The contract has room for one task, so each is told of by itself.
     pub(super) async fn rebind(&self, rebind: &Rebind) -> Result<Heard, Trouble> {
-        let body = wire::write_rebind(&self.worker, rebind);
+        let mut heard = self.rebind_with(rebind, rebind.tasks.first()).await?;
+        for task in rebind.tasks.iter().skip(1) {
+            let next = self.rebind_with(rebind, Some(task)).await?;
+            let mut orders = std::mem::take(&mut heard.orders);
+            // What is said each time is meant once.
+            orders.retain(|order| !next.orders.contains(order));
+            orders.extend(next.orders);
+            heard = Heard { orders, ..next };
+        }
+        Ok(heard)
+    }
+
+    async fn rebind_with(&self, rebind: &Rebind, task: Option<&Arc<Task>>) -> Result<Heard, Trouble> {
+        let body = wire::write_rebind(&self.worker, rebind, task.map(|task| &**task));
         let bytes = self.post(&["workers", "rebind"], body, self.promptly()).await?;
         // All that counts is that it was taken.
         Ok(wire::read_heard(&bytes).unwrap_or_default())

@@ -7,6 +7,7 @@ use crate::{
 };
 use muster_workers::simulation::render::{Renderer, Synthetic};
 use serde_json::json;
+use std::collections::BTreeSet;
 
 const REGISTER: &str = "POST workers/register";
 const BEAT: &str = "POST workers/W1/heartbeat";
@@ -54,6 +55,26 @@ async fn a_task_goes_on_at_the_next_server() {
     assert_eq!((complete.credential.as_str(), rebind.credential.as_str()), ("token-1", "token-1"));
     assert_eq!(complete.json()["manifestFragment"]["statistics"]["frames"], 60);
     assert_eq!(scene.next.count(REGISTER), 1);
+}
+
+/// S19, resume: of several tasks each is told of, so that each can be kept.
+#[tokio::test]
+async fn several_tasks_are_told_of_one_by_one() {
+    let mut scene = Scene::start(|_| Cast { slots: 2, ..Cast::of(slow()) }).await;
+    scene.master.hand_out(scene.task(5, (0, 60)));
+    scene.master.hand_out(scene.task(6, (60, 120)));
+    let begun = |script: &Script| {
+        let told = script.calls.iter().filter(|call| call.what == "POST workers/W1/progress");
+        let told: BTreeSet<String> = told.map(|call| call.json()["taskId"].to_string()).collect();
+        (told.len() == 2).then_some(())
+    };
+    scene.master.until(begun).await;
+    scene.master.die();
+    scene.next.script().epoch = 2;
+    let told = [scene.next.nth(REBIND, 0).await, scene.next.nth(REBIND, 1).await];
+    assert_eq!(told.map(|call| call.json()["currentTask"]["taskId"].clone()), [json!("t5"), json!("t6")]);
+    scene.next.first("POST tasks/t5/complete").await;
+    scene.next.first("POST tasks/t6/complete").await;
 }
 
 /// S19, reassign: what the new leader gave to others is stopped, and its own tasks are done.

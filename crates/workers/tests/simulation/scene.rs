@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Cast {
     pub(crate) renderer: Renderer,
     pub(crate) is_pushed_to: bool,
+    pub(crate) slots: u32,
     pub(crate) output_root: Option<PathBuf>,
     /// What the master answers, once each; see [`StandIn::start`].
     pub(crate) answers: Vec<(&'static str, u16)>,
@@ -32,7 +33,7 @@ pub(crate) struct Cast {
 impl Cast {
     /// One that asks for its tasks.
     pub(crate) fn of(renderer: Renderer) -> Self {
-        Self { renderer, is_pushed_to: false, output_root: None, answers: Vec::new() }
+        Self { renderer, is_pushed_to: false, slots: 1, output_root: None, answers: Vec::new() }
     }
 }
 
@@ -84,7 +85,7 @@ impl Scene {
             role: "simulation".into(),
             cameras: 1,
             gpu: "none".into(),
-            slots: 1,
+            slots: cast.slots,
             endpoint: endpoint.as_deref().map(Into::into),
         };
         let started = tokio::time::Instant::now();

@@ -54,21 +54,16 @@ pub fn write_beat(beat: &Beat) -> Vec<u8> {
     bytes(&body)
 }
 
-/// Writes what a worker tells a master of a newer term (S19): of several tasks the oldest as the contract has it, and
-/// all of them beside.
+/// Writes what a worker tells a master of a newer term (S19): that it holds this task, or none.
 #[must_use]
-pub fn write_rebind(worker: &str, rebind: &Rebind) -> Vec<u8> {
-    let mut body = json!({
+pub fn write_rebind(worker: &str, rebind: &Rebind, task: Option<&Task>) -> Vec<u8> {
+    bytes(&json!({
         "workerId": worker,
         "epoch": rebind.epoch,
-        "currentTask": rebind.tasks.first().map(|task| task_value(task)),
+        "currentTask": task.map(task_value),
         "lastFrame": rebind.last_frame,
         "state": &*rebind.state,
-    });
-    if rebind.tasks.len() > 1 {
-        body["currentTasks"] = rebind.tasks.iter().map(|task| task_value(task)).collect();
-    }
-    bytes(&body)
+    }))
 }
 
 /// Writes how far a task is (S4).
@@ -191,12 +186,9 @@ mod tests {
             last_frame: Some(3),
             state: "Healthy".into(),
         };
-        let body = value(&write_rebind("W1", &rebind));
+        let body = value(&write_rebind("W1", &rebind, Some(&task)));
         assert_eq!(read_task(body["currentTask"].to_string().as_bytes()).unwrap(), *task);
-        assert_eq!(body.get("currentTasks"), None);
-        let two = Rebind { tasks: vec![Arc::clone(&task), task], ..rebind.clone() };
-        assert_eq!(value(&write_rebind("W1", &two))["currentTasks"].as_array().unwrap().len(), 2);
-        let none = value(&write_rebind("W1", &Rebind { tasks: Vec::new(), ..rebind }));
+        let none = value(&write_rebind("W1", &rebind, None));
         assert_eq!(
             none,
             json!({"workerId": "W1", "epoch": 2, "currentTask": null, "lastFrame": 3, "state": "Healthy"})
