@@ -4,6 +4,7 @@ mod agent;
 mod alerts;
 mod artifact;
 mod audit;
+mod backup;
 mod canonical;
 mod checkpoint;
 mod completions;
@@ -19,11 +20,13 @@ mod key;
 mod live_line;
 mod login;
 mod manifest;
+mod migrate;
 mod node;
 mod parameters;
 mod password;
 mod pool_worker;
 mod receipt;
+mod restore;
 mod run;
 mod schedule;
 mod secret;
@@ -32,6 +35,7 @@ mod session;
 mod sim_worker;
 mod simulate;
 mod stop;
+mod store_side;
 mod user;
 mod watch;
 mod worker;
@@ -107,6 +111,12 @@ enum Command {
     Manifest(manifest::Manifest),
     /// Fetch everything about sessions in one file, or begin anew with it
     Checkpoint(checkpoint::Checkpoint),
+    /// Write everything that a store holds to a file, while the server runs
+    Backup(backup::Backup),
+    /// Fill an empty store from a backup
+    Restore(restore::Restore),
+    /// Move an embedded installation to PostgreSQL
+    Migrate(migrate::Migrate),
     /// Print a JSON document in its canonical form
     Canonical(canonical::Canonical),
     /// Check receipts of results offline
@@ -149,6 +159,9 @@ impl Cli {
             Command::Artifact(artifact) => artifact.run(),
             Command::Manifest(manifest) => manifest.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
+            Command::Backup(backup) => backup.run(),
+            Command::Restore(restore) => restore.run(),
+            Command::Migrate(migrate) => migrate.run(),
             Command::Canonical(canonical) => canonical.run(),
             Command::Receipt(receipt) => receipt.run(),
             Command::Guard(guard) => guard.run(),

@@ -5,6 +5,7 @@ use crate::{
     secrets::SecretError,
 };
 use muster_agent::{runtime::AgentError, workflow::WorkflowError};
+use muster_archive::WriteError;
 use muster_court::{
     Fault, RoleLockError,
     inbox::ReplyError,
@@ -79,6 +80,12 @@ pub(crate) enum Failure {
     #[error("nothing was restored: {0}")]
     Restore(#[from] RestoreError),
     #[error(transparent)]
+    Backup(#[from] WriteError),
+    #[error(transparent)]
+    FromBackup(#[from] muster_archive::RestoreError),
+    #[error("{0}")]
+    Tables(#[from] muster_tables::Fault),
+    #[error(transparent)]
     Court(#[from] Fault),
     #[error(transparent)]
     CourtConfig(#[from] muster_court::config::ConfigError),
@@ -136,11 +143,15 @@ impl Failure {
             Self::NotFound(_) | Self::Reply(ReplyError::NotFound(_)) => Exit::NotFound,
             Self::Manifest(MergeError::Directory { .. } | MergeError::TotalFrames(_)) => Exit::Usage,
             Self::Restore(RestoreError::NotEmpty(_))
+            | Self::FromBackup(muster_archive::RestoreError::NotEmpty)
             | Self::Key(KeyFileError::Exposed(_))
             | Self::PoolWorker(PoolWorkerError::InUse(_) | PoolWorkerError::Key(KeyFileError::Exposed(_))) => {
                 Exit::Refused
             }
             Self::Store(_)
+            | Self::Backup(_)
+            | Self::FromBackup(_)
+            | Self::Tables(_)
             | Self::Checkpoint { .. }
             | Self::Restore(_)
             | Self::Output(_)

@@ -150,6 +150,32 @@ impl Vault {
     }
 }
 
+/// The secrets that lie in a data directory, by name.
+pub(crate) fn kept_in(data: &Path) -> Result<Vec<(String, String)>, SecretError> {
+    let mut kept = Vec::new();
+    for named in KEPT {
+        if let Some(secret) = find_file(&data.join(named.kept_as), named.chars_min)? {
+            kept.push((named.kept_as.to_owned(), secret.0));
+        }
+    }
+    Ok(kept)
+}
+
+/// Keeps a secret in a data directory unless there is one of its name; answers the one that is there then, and nothing
+/// for a name that a data directory has no use for.
+pub(crate) fn keep(data: &Path, name: &str, value: &str) -> Result<Option<String>, SecretError> {
+    let Some(named) = KEPT.iter().find(|named| named.kept_as == name) else {
+        return Ok(None);
+    };
+    let path = data.join(named.kept_as);
+    if let Some(there) = find_file(&path, named.chars_min)? {
+        return Ok(Some(there.0));
+    }
+    let secret = Secret::check(value, name, named.chars_min)?;
+    write(&path, &secret).map_err(|error| SecretError::File { path, error })?;
+    Ok(Some(secret.0))
+}
+
 fn find_file(path: &Path, chars_min: usize) -> Result<Option<Secret>, SecretError> {
     match read(path) {
         Ok(text) => Secret::check(text.trim_end(), &path.display().to_string(), chars_min).map(Some),
@@ -170,11 +196,15 @@ fn read(path: &Path) -> io::Result<String> {
 
 fn generate(path: &Path) -> io::Result<Secret> {
     let secret = Secret::new();
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(secret.reveal().as_bytes())?;
-    file.sync_all()?;
+    write(path, &secret)?;
     tracing::info!(path = %path.display(), "generated a secret");
     Ok(secret)
+}
+
+fn write(path: &Path, secret: &Secret) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(secret.reveal().as_bytes())?;
+    file.sync_all()
 }
 
 /// What nodes show.
@@ -193,6 +223,9 @@ const TOKEN: Named =
     Named { variable: Some("MUSTER_TOKEN_SECRET"), kept_as: "token-secret", chars_min: KEY_CHARS_MIN };
 const ARTIFACTS: Named = Named { variable: None, kept_as: "artifact-key", chars_min: CHARS_MIN };
 const FORWARDING: Named = Named { variable: None, kept_as: "forwarding-key", chars_min: KEY_CHARS_MIN };
+
+/// What a data directory has files for.
+const KEPT: [Named; 5] = [NODE, ADMIN, ENROLMENT, TOKEN, ARTIFACTS];
 
 /// Shorter ones can be guessed.
 const CHARS_MIN: usize = 16;

@@ -1,0 +1,88 @@
+//! `muster backup`: one state of all tables in a file, while the server goes on.
+
+use crate::{
+    command::store_side::{Place, Side, Told},
+    failure::{Exit, Failure},
+    output,
+};
+use clap::Args;
+use muster_archive::{Contents, Tally};
+use muster_tables::TABLES_VERSION;
+use serde_json::json;
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufWriter, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// Where to put it; - for standard output
+    file: PathBuf,
+    #[command(flatten)]
+    place: Place,
+    /// Leave the server's secrets out
+    #[arg(long)]
+    without_secrets: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl Backup {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        let side = Side::open(&self.place)?;
+        let secrets = if self.without_secrets { Vec::new() } else { side.secrets()? };
+        let contents = Contents { schema: TABLES_VERSION, secrets };
+        if self.file == Path::new("-") {
+            write(&side, &contents, &mut BufWriter::new(io::stdout().lock()))?;
+            return Ok(Exit::Fine);
+        }
+        let tallies = write_file(&side, &contents, &self.file)?;
+        self.say(&tallies)
+    }
+
+    fn say(&self, tallies: &[Tally]) -> Result<Exit, Failure> {
+        let rows: u64 = tallies.iter().map(|tally| tally.rows).sum();
+        let bytes = fs::metadata(&self.file)?.len();
+        let document = json!({ "file": self.file.display().to_string(), "tables": tallies.len(), "rows": rows, "bytes": bytes });
+        if self.json {
+            output::document(&document);
+        } else {
+            output::members(&document);
+        }
+        Ok(Exit::Fine)
+    }
+}
+
+/// Writes beside its name first: what has the name is whole.
+fn write_file(side: &Side, contents: &Contents, path: &Path) -> Result<Vec<Tally>, Failure> {
+    if path.exists() {
+        return Err(Failure::Refused(format!("{} is there already; name another file", path.display())));
+    }
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let unwritable = |error| Failure::Usage(format!("cannot write {}: {error}", part.display()));
+    // It holds secrets and hashes of passwords.
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part);
+    let mut writer = BufWriter::with_capacity(1 << 20, file.map_err(unwritable)?);
+    let tallies = write(side, contents, &mut writer)?;
+    let file = writer.into_inner().map_err(|error| unwritable(error.into_error()))?;
+    file.sync_all().map_err(unwritable)?;
+    fs::rename(&part, path).map_err(unwritable)?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(directory).and_then(|directory| directory.sync_all()).map_err(unwritable)?;
+    Ok(tallies)
+}
+
+fn write(side: &Side, contents: &Contents, file: &mut dyn Write) -> Result<Vec<Tally>, Failure> {
+    let told = Told::new("reading");
+    let tallies = side.read(|sql| {
+        muster_archive::write(sql, contents, file, &mut |table, rows| told.say(table, rows))
+            .map_err(Failure::from)
+    });
+    told.finish();
+    tallies
+}

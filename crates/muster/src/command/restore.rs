@@ -1,0 +1,61 @@
+//! `muster restore`: fills an empty store from a backup.
+
+use crate::{
+    command::store_side::{Place, Side, Told},
+    failure::{Exit, Failure},
+    output,
+};
+use clap::Args;
+use muster_archive::Restored;
+use muster_tables::TABLES_VERSION;
+use serde_json::json;
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// A backup; - for standard input
+    file: PathBuf,
+    #[command(flatten)]
+    place: Place,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl Restore {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        let mut file = open(&self.file)?;
+        let side = Side::open(&self.place)?;
+        let told = Told::new("restoring");
+        let restored = side.fill(|target| {
+            muster_archive::restore(&mut *file, TABLES_VERSION, target, &mut |table, rows| {
+                told.say(table, rows)
+            })
+            .map_err(Failure::from)
+        });
+        told.finish();
+        let Restored { head, tallies } = restored?;
+        let kept = side.keep_secrets(&head.secrets)?;
+        let rows: u64 = tallies.iter().map(|tally| tally.rows).sum();
+        let document = json!({ "tables": tallies.len(), "rows": rows, "secrets": kept, "verified": true });
+        if self.json {
+            output::document(&document);
+        } else {
+            output::members(&document);
+        }
+        Ok(Exit::Fine)
+    }
+}
+
+fn open(path: &Path) -> Result<Box<dyn BufRead>, Failure> {
+    if path == Path::new("-") {
+        return Ok(Box::new(BufReader::new(io::stdin())));
+    }
+    let file = File::open(path);
+    let file = file.map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
+    Ok(Box::new(BufReader::with_capacity(1 << 20, file)))
+}

@@ -1,0 +1,120 @@
+//! A store as something to copy from or to: where it is, its tables, its secrets.
+
+use crate::{
+    assembly,
+    config::{self, Config, Flags, StoreChoice},
+    failure::Failure,
+    secrets,
+};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use muster_store_postgres::PostgresStore;
+use muster_store_sqlite::SqliteStore;
+use muster_tables::{Sql, Whole};
+use std::path::PathBuf;
+
+/// Where a store is.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Place {
+    /// The data directory of an embedded store, and of files [default: ./muster-data]
+    #[arg(long, value_name = "DIR")]
+    pub(super) data: Option<String>,
+    /// The store: sqlite, or a database, postgres://… [default: sqlite]
+    #[arg(long, value_name = "STORE")]
+    pub(super) store: Option<String>,
+    /// A file of settings; give the one that the server is started with
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+}
+
+/// A store to copy from or to.
+pub(super) enum Side {
+    /// In a data directory; taken only while it is filled.
+    Embedded(PathBuf),
+    /// A database.
+    Shared(Box<PostgresStore>),
+}
+
+impl Place {
+    fn settings(&self) -> Result<Config, Failure> {
+        let flags = [("server.data", &self.data), ("server.store", &self.store)];
+        let flags: Flags = flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect();
+        Ok(Config::parse(&config::gather(self.config.as_deref(), flags)?)?)
+    }
+}
+
+impl Side {
+    /// Finds the store.
+    pub(super) fn open(place: &Place) -> Result<Self, Failure> {
+        let config = place.settings()?;
+        match &config.store {
+            StoreChoice::Sqlite => Ok(Self::Embedded(config.data)),
+            StoreChoice::Postgres(url) => {
+                Ok(Self::Shared(Box::new(assembly::open_postgres(url, config.lease)?)))
+            }
+            StoreChoice::Memory => Err(Failure::Usage(
+                "the store is memory: there is nothing to copy, or to keep a copy in".to_owned(),
+            )),
+        }
+    }
+
+    /// Reads one state of all tables.
+    pub(super) fn read<T>(&self, read: impl FnOnce(&dyn Sql) -> Result<T, Failure>) -> Result<T, Failure> {
+        match self {
+            Self::Embedded(data) => muster_store_sqlite::read_tables(data, read),
+            Self::Shared(store) => store.read_tables(read),
+        }
+    }
+
+    /// Fills the store in one transaction, while no server uses it.
+    pub(super) fn fill<T>(
+        &self,
+        fill: impl FnOnce(&mut dyn Whole) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        match self {
+            Self::Embedded(data) => SqliteStore::open(data)?.fill(fill),
+            Self::Shared(store) => store.fill(fill),
+        }
+    }
+
+    /// The secrets that the server made for itself, by name.
+    pub(super) fn secrets(&self) -> Result<Vec<(String, String)>, Failure> {
+        match self {
+            Self::Embedded(data) => Ok(secrets::kept_in(data)?),
+            Self::Shared(store) => Ok(store.secrets()?),
+        }
+    }
+
+    /// Keeps secrets where there are none of their names yet; answers how many are there as they were given.
+    pub(super) fn keep_secrets(&self, given: &[(String, String)]) -> Result<usize, Failure> {
+        let mut same = 0;
+        for (name, value) in given {
+            let kept = match self {
+                Self::Embedded(data) => secrets::keep(data, name, value)?,
+                Self::Shared(store) => Some(store.secret(name, value)?),
+            };
+            same += usize::from(kept.as_ref() == Some(value));
+        }
+        Ok(same)
+    }
+}
+
+/// Tells a person how far a copy is.
+pub(super) struct Told(ProgressBar);
+
+impl Told {
+    pub(super) fn new(what: &'static str) -> Self {
+        let bar = ProgressBar::new_spinner().with_prefix(what);
+        bar.set_style(ProgressStyle::with_template("{prefix} {msg}").expect("the template is fine"));
+        Self(bar)
+    }
+
+    pub(super) fn say(&self, table: &str, rows: u64) {
+        self.0.set_message(format!("{table}: {rows} rows"));
+        self.0.tick();
+    }
+
+    pub(super) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
