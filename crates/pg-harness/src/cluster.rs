@@ -142,6 +142,13 @@ impl Cluster {
         self.control(&["stop", "--wait", "--mode=immediate"]);
     }
 
+    /// Whether it runs: it may have given up, without room or memory.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        let status = self.control_command(&["status"]).output();
+        status.is_ok_and(|output| output.status.success())
+    }
+
     /// Starts the server after a stop, on the same port.
     pub fn start_again(&self) {
         let log = self.home.join("log");

@@ -49,6 +49,11 @@ impl Cluster {
         );
     }
 
+    /// Waits until no standby follows any more.
+    pub fn wait_until_alone(&self) {
+        self.until("the standby to leave", "SELECT count(*) = 0 FROM pg_stat_replication");
+    }
+
     /// Makes a standby a server that takes writes; returns when it does.
     pub fn promote(&self) {
         self.control(&["promote", "--wait"]);
