@@ -1,11 +1,11 @@
 //! `muster agent` as a PC runs it, kill -9 included.
 
-use crate::{Address, Answer, Client, Server, muster_command};
+use crate::{Address, Answer, Client, Place, Server, muster_command, server::muster_command_in};
 use serde_json::Value;
 use std::{
     fs::OpenOptions,
     io::{BufRead, BufReader},
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Output, Stdio},
     thread,
@@ -21,6 +21,7 @@ pub struct AgentSetup {
     spool: Option<PathBuf>,
     args: Vec<String>,
     env: Vec<(String, String)>,
+    place: Option<Place>,
 }
 
 /// An agent with a spool of its own; ended with the value.
@@ -38,7 +39,7 @@ impl AgentSetup {
     pub fn new(url: &str, node: &str) -> Self {
         let (server, node, devices) = (url.to_owned(), node.to_owned(), "simulated:1".to_owned());
         let env = vec![(SECRET.to_owned(), "a-secret-of-tests".to_owned())];
-        Self { server, node, devices, spool: None, args: Vec::new(), env }
+        Self { server, node, devices, spool: None, args: Vec::new(), env, place: None }
     }
 
     /// For a server that runs, with its secret.
@@ -58,6 +59,13 @@ impl AgentSetup {
     #[must_use]
     pub fn spool(mut self, path: &Path) -> Self {
         self.spool = Some(path.to_owned());
+        self
+    }
+
+    /// In a place of a network.
+    #[must_use]
+    pub fn place(mut self, place: &Place) -> Self {
+        self.place = Some(place.clone());
         self
     }
 
@@ -102,12 +110,13 @@ impl AgentSetup {
     fn spawn(&self, directory: &Path) -> Child {
         let log = OpenOptions::new().create(true).append(true).open(log_path(directory)).unwrap();
         let mut command = self.command(directory);
-        command.args(["--status", "127.0.0.1:0"]);
+        let address = self.place.as_ref().map_or(Ipv4Addr::LOCALHOST, Place::address);
+        command.args(["--status", &format!("{address}:0")]);
         command.stdout(Stdio::piped()).stderr(log).spawn().unwrap()
     }
 
     fn command(&self, directory: &Path) -> Command {
-        let mut command = muster_command();
+        let mut command = muster_command_in(self.place.as_ref());
         command.args(["agent", "--server", &self.server, "--node", &self.node, "--devices", &self.devices]);
         command.arg("--spool").arg(self.spool_in(directory)).args(&self.args);
         command.envs(self.env.iter().map(|(name, value)| (name, value)));

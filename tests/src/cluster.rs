@@ -72,7 +72,7 @@ impl ClusterSetup {
         let mut settings: Vec<(&str, &str)> = SECRETS.to_vec();
         settings.extend([
             ("MUSTER_SIMULATION__OUTPUT_ROOT", output.as_str()),
-            ("MUSTER_ARTIFACTS__DIRECTORY", &artifacts),
+            ("MUSTER_ARTIFACTS__ROOT", &artifacts),
         ]);
         settings.extend(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let setup = |place: &Option<Place>| {
@@ -172,7 +172,14 @@ impl Cluster {
     /// Adds a user with these roles and logs them in.
     #[must_use]
     pub fn user(&self, name: &str, roles: &[&str]) -> Client {
-        let token = self.servers[0].user(name, roles).token().unwrap().to_owned();
+        self.servers[0].add_user(name, roles);
+        self.login(name)
+    }
+
+    /// Logs a user in.
+    #[must_use]
+    pub fn login(&self, name: &str) -> Client {
+        let token = self.servers[0].login(name).token().unwrap().to_owned();
         self.anonymous().with_token(&token)
     }
 

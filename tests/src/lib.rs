@@ -5,7 +5,8 @@
 //! ([`SimWorker`]), a pool worker ([`PoolWorker`]), a node and a worker of the pool that exist only here ([`FakeNode`], [`FakePoolWorker`]), the tables as
 //! any SQL client sees them ([`Database`], [`Postgres`]), and chance that can be repeated ([`Dice`]). For the drivers of the agent there
 //! are the real adb server ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]);
-//! for several servers on one database ([`Cluster`]) there is a network that can be cut ([`Network`]), and the load of a
+//! for several servers on one database ([`Cluster`]) there is a network that can be cut ([`Network`]), clocks that
+//! can be wrong ([`WallClock`]), disks that can be full ([`SmallDisk`]), and the load of a
 //! fleet with a ledger of all that was promised to it ([`load`]);
 //! for the court ([`Court`]) there are a Slack ([`Slack`]) and any other service ([`StandIn`]).
 //! Nothing here knows a crate of the server: the binary and what it writes are all there is.
@@ -39,6 +40,7 @@ mod slack;
 mod stand_in;
 mod stream;
 mod vendor;
+mod wall_clock;
 
 pub use account::password_of;
 pub use adb_device::{AdbDevice, Manner};
@@ -65,3 +67,4 @@ pub use slack::{SLACK_TOKEN, Slack, SlackPost};
 pub use stand_in::{Reply, StandIn, Visit};
 pub use stream::{EventStream, FeedEvent};
 pub use vendor::{VendorReply, VendorServer};
+pub use wall_clock::WallClock;

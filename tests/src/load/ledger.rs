@@ -12,6 +12,7 @@ use std::sync::{
 pub struct Ledger {
     phase: AtomicU8,
     pulls: AtomicU64,
+    numbers: AtomicU64,
     acked: Mutex<Acked>,
 }
 
@@ -71,6 +72,11 @@ impl Ledger {
     /// What was acknowledged so far.
     pub fn acked(&self) -> MutexGuard<'_, Acked> {
         self.acked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number that nobody had before.
+    pub fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(super) fn count_pull(&self) {
