@@ -15,6 +15,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
                 Series::Frames(FRAMES),
                 Series::Pool(JOBS),
                 Series::Court(EVENTS),
+                Series::Failovers(FAILOVERS),
                 Series::Documents(DOCUMENTS),
                 Series::Seeds(SEEDS),
             ]
@@ -33,6 +34,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }
         Some((name, rest)) if name == "court" => {
             vec![Series::Court(options::number(rest, "--events", EVENTS)?)]
+        }
+        Some((name, rest)) if name == "failover" => {
+            vec![Series::Failovers(options::number(rest, "--times", FAILOVERS)?)]
         }
         Some((name, rest)) if name == "documents" => {
             vec![Series::Documents(options::number(rest, "--documents", DOCUMENTS)?)]
@@ -63,6 +67,7 @@ enum Series {
     Frames(u64),
     Pool(u64),
     Court(u64),
+    Failovers(u64),
     Documents(u64),
     Seeds(u64),
 }
@@ -87,6 +92,7 @@ impl Series {
             Series::Frames(frames) => format!("{frames} frames under fire"),
             Series::Pool(jobs) => format!("{jobs} jobs of the pool under fire"),
             Series::Court(events) => format!("{events} events of a court under fire"),
+            Series::Failovers(times) => format!("{times} kills of the leader"),
             Series::Documents(documents) => format!("{documents} documents beside python3"),
             Series::Seeds(seeds) => format!("{seeds} seeds"),
         }
@@ -99,6 +105,7 @@ impl Series {
             Series::Frames(frames) => under_fire("session_kill", ("MUSTER_FRAMES", *frames)),
             Series::Pool(jobs) => under_fire("pool_worker", ("MUSTER_JOBS", *jobs)),
             Series::Court(events) => under_fire("court_kill", ("MUSTER_EVENTS", *events)),
+            Series::Failovers(times) => fail_over(*times),
             Series::Documents(documents) => under_fire("canonical", ("MUSTER_DOCUMENTS", *documents)),
             Series::Seeds(seeds) => simulate(*seeds),
         }
@@ -131,6 +138,14 @@ fn under_fire(test: &str, (variable, amount): (&str, u64)) -> Result<(), Failure
     process::run(tests.env(variable, amount.to_string()).env("MUSTER_BIN", process::release_binary()?))
 }
 
+/// Alone on the machine, for how long a takeover takes is told as well.
+fn fail_over(times: u64) -> Result<(), Failure> {
+    process::run(&mut cargo(&["build", "--release", "-p", "muster"]))?;
+    let tests = &["test", "-q", "-p", "muster-tests", "--test", "failover", "--", "--nocapture", "no_kill"];
+    let binary = process::release_binary()?;
+    process::run(cargo(tests).env("MUSTER_FAILOVERS", times.to_string()).env("MUSTER_BIN", binary))
+}
+
 fn simulate(seeds: u64) -> Result<(), Failure> {
     let run = &["run", "--release", "-p", "muster", "--", "simulate", "--seeds"];
     process::run(cargo(run).arg(seeds.to_string()))
@@ -144,6 +159,8 @@ usage: cargo xtask soak                     all series
        cargo xtask soak frames [--frames N] render N frames while workers and the server are killed (10000)
        cargo xtask soak pool [--jobs N]     work off N jobs while pool workers and the server are killed (2000)
        cargo xtask soak court [--events N]  hand N events to a court that is killed for every fiftieth (10000)
+       cargo xtask soak failover [--times N] kill -9 the leader of three servers on one PostgreSQL N times under the load
+                                            of all dialects, and tell how long the takeovers took (50)
        cargo xtask soak documents [--documents N]  compare N canonical documents with python3 (100000)
        cargo xtask soak seeds [--seeds N]   simulate N seeds (100000)";
 
@@ -153,6 +170,7 @@ const KILLS_PER_LIFE: u64 = 20;
 const FRAMES: u64 = 10_000;
 const JOBS: u64 = 2000;
 const EVENTS: u64 = 10_000;
+const FAILOVERS: u64 = 50;
 const DOCUMENTS: u64 = 100_000;
 const SEEDS: u64 = 100_000;
 
