@@ -47,7 +47,7 @@ const STEPS: &[Step] = &[
         reached: true,
         rules: "S1 S2 S3 S4 S5 S5b S6 S7 S8 S9 S10 S11 S12 S13 S14 S15 S16 S17 S20 S21 S22 S23 S24 S25 S26 S27",
     },
-    Step { name: "failover", reached: false, rules: "S18 S19" },
+    Step { name: "failover", reached: true, rules: "S18 S19" },
     Step {
         name: "court",
         reached: true,
