@@ -1,10 +1,9 @@
 //! `muster checkpoint export` and `muster checkpoint restore`, with a session in between: S20, I4.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use muster_tests::{Server, SimWorker, muster_command, until};
+use muster_tests::{Server, SimWorker, frames, muster_command, until};
 use serde_json::{Value, json};
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::Output,
@@ -121,7 +120,7 @@ fn a_server_without_data_goes_on_from_a_checkpoint() {
     assert_eq!(code(&verified), 0, "{}", said(&verified));
     let completed_before = checkpointed_fragments(&file);
     assert!(completed_before.iter().all(|path| lab.path("output").join(path).exists()));
-    no_id_stands_twice(&lab.path("output"));
+    frames::no_id_is_used_twice(&lab.path("output"));
 }
 
 /// S20: whatever happens while a checkpoint is read, what it says fits together: each can be restored.
@@ -170,24 +169,4 @@ fn checkpointed_fragments(file: &Path) -> Vec<String> {
     let document: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
     let paths = &document["checkpoint"]["distributed"]["manifestFragments"];
     paths.as_array().unwrap().iter().map(|path| path.as_str().unwrap().to_owned()).collect()
-}
-
-/// Over all label files there are: survivors, retired chunks, and what came after the checkpoint.
-fn no_id_stands_twice(root: &Path) {
-    let mut used: BTreeMap<u64, PathBuf> = BTreeMap::new();
-    let mut waiting = vec![root.to_owned()];
-    while let Some(directory) = waiting.pop() {
-        for path in fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()) {
-            if path.is_dir() {
-                waiting.push(path);
-            } else if directory.ends_with("labels") && path.extension().is_some_and(|it| it == "json") {
-                let label: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-                for id in label["persons"].as_array().unwrap().iter().map(|person| &person["id"]) {
-                    let other = used.insert(id.as_u64().unwrap(), path.clone());
-                    assert!(other.is_none(), "id {id} stands in {other:?} and in {}", path.display());
-                }
-            }
-        }
-    }
-    assert!(!used.is_empty());
 }

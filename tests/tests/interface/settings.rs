@@ -32,6 +32,8 @@ fn the_pinned_names_are_there() {
         ("nodes.redeliver_after_s", json!(15)),
         ("nodes.lease_s", json!(300)),
         ("nodes.secret_overlap_s", json!(3600)),
+        ("leadership.lease_ms", json!(3000)),
+        ("simulation.rebind", json!("reassign")),
         ("server.body_limit_bytes", json!(1_048_576)),
         ("retention.history_days", json!(30)),
         ("retention.event_id_days", json!(90)),
@@ -66,7 +68,7 @@ fn an_unknown_key_is_refused_with_a_suggestion() {
         let text = String::from_utf8(output.stderr).unwrap();
         assert!(text.contains(words), "{text}");
     };
-    check(config(Some("[nodes]\nlease_ms = 1\n"), &[]), "did you mean nodes.lease_s?");
+    check(config(Some("[nodes]\nlease_secs = 1\n"), &[]), "did you mean nodes.lease_s?");
     check(config(None, &[("MUSTER_OPERATION__SLOTS", "1")]), "did you mean MUSTER_OPERATIONS__SLOTS?");
     check(config(Some("[nodes]\nlease_s = \"long\"\n"), &[]), "nodes.lease_s");
     check(config(None, &[("MUSTER_OPERATIONS__SLOTS", "-1")]), "operations.slots");
