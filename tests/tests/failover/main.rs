@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod calendar;
+mod checkpoint;
 mod fence;
 mod pause;
 mod rebind;
