@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use muster_pg_harness::Cluster;
-use muster_tests::{FakeNode, Server, ServerSetup, muster_command};
+use muster_tests::{FakeNode, Server, muster_command};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader},
