@@ -3,6 +3,7 @@
 //! `MUSTER_FAILOVERS` says how many times (3), `MUSTER_SEED` which chance.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod artifact;
 mod calendar;
 mod checkpoint;
 mod fence;
