@@ -184,12 +184,15 @@ impl Submitter<'_> {
     fn work(mut self) {
         let mut number = 0;
         while self.ledger.phase() == Phase::Loading {
+            thread::sleep(self.dice.millis(20, 160));
+            if self.ledger.is_backlog_long() {
+                continue;
+            }
             number += 1;
             let run = self.submit(&format!("{}-{number}", self.name));
             if let Some(run) = run.filter(|_| self.dice.percent(15)) {
                 self.cancel(&run);
             }
-            thread::sleep(self.dice.millis(20, 160));
         }
     }
 

@@ -13,6 +13,7 @@ pub struct Ledger {
     phase: AtomicU8,
     pulls: AtomicU64,
     numbers: AtomicU64,
+    backlog: AtomicU64,
     acked: Mutex<Acked>,
 }
 
@@ -74,6 +75,15 @@ impl Ledger {
         self.acked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Tells clients how many runs are waiting: they hand in no more while it is many.
+    pub fn set_backlog(&self, runs: u64) {
+        self.backlog.store(runs, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_backlog_long(&self) -> bool {
+        self.backlog.load(Ordering::Relaxed) > BACKLOG_MAX
+    }
+
     /// A number that nobody had before.
     pub fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
@@ -105,3 +115,6 @@ impl Drop for End<'_> {
         self.0.set_phase(Phase::Over);
     }
 }
+
+/// So many are worked off within a minute.
+const BACKLOG_MAX: u64 = 60;

@@ -69,6 +69,7 @@ impl World {
     /// Holds the servers to all that was acknowledged so far.
     pub(crate) fn check(&self, ledger: &Ledger) {
         let database = self.cluster.database();
+        ledger.set_backlog(database.count("SELECT count(*) FROM tasks WHERE open = 1").unsigned_abs());
         check::all(&database, &self.cluster.node(), ledger);
         jobs::check(&database, ledger);
         self.fence.check();
