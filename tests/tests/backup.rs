@@ -14,7 +14,7 @@ use std::{
 fn work(server: &Server) -> String {
     let admin = server.admin();
     let node = FakeNode::enrolled(server.node(), "PC-01", 3);
-    let run = json!({"workflow_id": "hello", "title": "a \u{0} b", "scope": {"pcs": ["PC-01"]}});
+    let run = json!({"workflow_id": "hello", "title": "a \u{f8ff}0 b", "scope": {"pcs": ["PC-01"]}});
     let run = admin.post("/api/runs", &run).expect(201)["run_id"].as_str().unwrap().to_owned();
     assert_eq!(node.jobs(2).len(), 2);
     let session = json!({"sessionId": "night", "totalFrames": 100, "framesPerTask": 10});
@@ -28,7 +28,7 @@ fn work(server: &Server) -> String {
 fn seen(server: &Server, run: &str) -> Vec<Value> {
     let pages = [
         format!("/api/runs/{run}"),
-        format!("/api/runs/{run}/tasks"),
+        format!("/api/runs/{run}/task_devices"),
         "/api/v1/sessions/night".to_owned(),
         "/users".to_owned(),
         "/audit".to_owned(),
