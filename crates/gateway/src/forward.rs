@@ -20,7 +20,7 @@ use crate::{
 use axum::{
     Router,
     extract::{Request, State},
-    http::{HeaderValue, header},
+    http::{HeaderValue, Method, header},
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
@@ -159,41 +159,27 @@ impl Parts {
         (epoch > 0).then_some(epoch)
     }
 
-    /// Follows a request that is not for this server until its answer begins. Neither its query nor any of its headers is
-    /// logged: both may carry secrets.
-    async fn answer_elsewhere(
-        self: &Arc<Self>,
-        mut request: Request,
-        claims: Claims,
-        next: Next,
-    ) -> Response {
+    /// Has a request answered that is not for this server; it may be by the time that somebody leads.
+    async fn answer_elsewhere(&self, mut request: Request, claims: Claims, next: Next) -> Response {
         let began = Instant::now();
         let id = request_id(request.headers());
         request.headers_mut().insert(REQUEST_ID, id.clone());
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
-        let passed = self.pass_on(request, claims, next).instrument(span.clone()).await;
-        let mut response = passed.unwrap_or_else(refusal);
+        let passed = self.pass_on(request, claims).instrument(span.clone()).await;
+        let mut response = match passed {
+            Ok(Passed::Back(request)) => return next.run(request).await,
+            Ok(Passed::On(response)) => response,
+            Err(problem) => refusal(problem),
+        };
+        response.headers_mut().insert(REQUEST_ID, id);
         let (status, took) = (response.status().as_u16(), began.elapsed());
         self.metrics.count_forwarded(&method, status, took);
-        let ms = took.as_millis();
-        span.in_scope(|| match path.as_str() {
-            // Of thousands of workers, every second.
-            beat if beat.ends_with("/heartbeat") && status < 300 => {
-                tracing::debug!(%method, path, status, ms, "passed on");
-            }
-            _ => tracing::info!(%method, path, status, ms, "passed on"),
-        });
-        response.headers_mut().insert(REQUEST_ID, id);
+        span.in_scope(|| tell(&method, &path, status, took));
         response
     }
 
-    async fn pass_on(
-        self: &Arc<Self>,
-        request: Request,
-        claims: Claims,
-        next: Next,
-    ) -> Result<Response, Problem> {
+    async fn pass_on(&self, request: Request, claims: Claims) -> Result<Passed, Problem> {
         if claims.is_proven || claims.hops >= HOPS_MAX {
             return Err(Problem::not_leading("this server does not lead any more, or not yet"));
         }
@@ -203,12 +189,31 @@ impl Parts {
         let mut journey = Journey::new(self, &parts, body)?;
         journey.hops = claims.hops + 1;
         match journey.travel().await? {
-            End::Here(body) => Ok(next.run(Request::from_parts(parts, body)).await),
+            End::Here(body) => Ok(Passed::Back(Request::from_parts(parts, body))),
             End::There(answer, address) => {
                 let answer = passed_on(answer, Stay { places: vec![place], until: None })?;
-                Ok(Tail::of(answer, self, &address))
+                Ok(Passed::On(Tail::of(answer, self, &address)))
             }
         }
+    }
+}
+
+/// What became of a request.
+enum Passed {
+    /// Another server answered.
+    On(Response),
+    /// This server leads by now.
+    Back(Request),
+}
+
+/// A line in the log. Neither the query nor any header stands there: both may carry secrets.
+fn tell(method: &Method, path: &str, status: u16, took: Duration) {
+    let ms = took.as_millis();
+    if path.ends_with("/heartbeat") && status < 300 {
+        // Of thousands of workers, every second.
+        tracing::debug!(%method, path, status, ms, "passed on");
+    } else {
+        tracing::info!(%method, path, status, ms, "passed on");
     }
 }
 

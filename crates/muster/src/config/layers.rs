@@ -107,8 +107,9 @@ impl Layers {
 
     /// The known name most like an unknown one, if any is much like it.
     fn near(&self, key: &str) -> Option<String> {
+        // A near miss in the section that was named comes before the same name in another.
         let likeness = |known: &String| {
-            strsim::jaro_winkler(known, key).max(strsim::jaro_winkler(last(known), last(key)))
+            strsim::jaro_winkler(known, key).max(0.97 * strsim::jaro_winkler(last(known), last(key)))
         };
         let scored = self.values.keys().map(|known| (likeness(known), known));
         let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
