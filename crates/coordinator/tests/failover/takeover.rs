@@ -3,7 +3,7 @@
 use crate::stage::{Server, ended, name, until, until_moving};
 use muster_coordinator::{FeedError, Lead, Refusal};
 use muster_model::{Attachment, Command, DeviceReport, Millis, Pull, Timestamp, WorkerStatus};
-use muster_store::{MemoryStore, Store};
+use muster_store::{Candidate, MemoryStore, Store};
 use std::time::Duration;
 
 /// S18: a leader that falls silent is replaced, what it acknowledged is there, and it follows when it comes back.
@@ -24,6 +24,23 @@ async fn a_silent_leader_is_replaced_and_follows() {
     a.until_follows(&b, 2).await;
     assert!(!a.coordinator.is_ready() && b.coordinator.is_ready());
     stop([a, b]).await;
+}
+
+/// S18: a server that was started anew does not take its former life for a leader that it could follow.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_follows_a_former_life() {
+    let store = MemoryStore::shared();
+    let former = Candidate { node: "killed".into(), address: "http://a:7000".into() };
+    let election = store.election().expect("it is shared");
+    let seen = election.look().expect("it stands");
+    let term = election.take(&seen, &former, 0).expect("it is there").expect("nobody else wants it");
+    let again = Server::join(&store, "a", 0);
+    until_moving(&[&again], "it leads", || {
+        assert!(!matches!(again.coordinator.lead(), Lead::There { .. }));
+        again.leads() == Some(term.epoch + 1)
+    })
+    .await;
+    again.coordinator.stop().await;
 }
 
 /// S18: whoever stops hands over at once: no clock moves, nobody waits for silence.

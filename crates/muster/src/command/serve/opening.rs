@@ -66,3 +66,25 @@ impl Complaint {
 
 const PAUSE: Duration = Duration::from_millis(500);
 const REPEAT_AFTER: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S18, I1: a database that is away is waited for; what only somebody can mend ends the start.
+    #[test]
+    fn only_what_passes_is_waited_for() {
+        let away = || StoreError::Backend("connection refused".to_owned());
+        assert!(may_pass(&Failure::from(away())));
+        assert!(may_pass(&Failure::Secret(SecretError::Store(away()))));
+        for lasting in [
+            Failure::from(StoreError::Unfit("wrong password".to_owned())),
+            Failure::from(StoreError::TooNew { found: 9, known: 5 }),
+            Failure::from(StoreError::InUse("d".to_owned())),
+            Failure::Secret(SecretError::Same),
+            Failure::Usage("x".to_owned()),
+        ] {
+            assert!(!may_pass(&lasting), "{lasting}");
+        }
+    }
+}
