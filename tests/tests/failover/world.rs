@@ -3,14 +3,16 @@
 use crate::fence::Fence;
 use muster_pg_harness::Cluster as Database;
 use muster_tests::{
-    Agent, AgentSetup, Client, Cluster, ClusterSetup, Dice, PoolWorker, SimWorker, frames,
-    load::{self, Ledger, check, jobs, sessions},
+    Agent, AgentSetup, Client, Cluster, ClusterSetup, Database as Tables, Dice, PoolWorker, SimWorker,
+    frames,
+    load::{self, Ledger, Phase, check, jobs, sessions},
     until,
 };
 use std::{
     fs,
     path::Path,
     thread::{self, Scope},
+    time::Duration,
 };
 use tempfile::TempDir;
 
@@ -64,12 +66,13 @@ impl World {
         scope.spawn(move || jobs::hand_in_jobs(&client, ledger, luck));
         let admin = self.cluster.admin();
         scope.spawn(move || sessions::render_sessions(&admin, ledger));
+        let tables = self.cluster.database();
+        scope.spawn(move || tell_backlog(&tables, ledger));
     }
 
     /// Holds the servers to all that was acknowledged so far.
     pub(crate) fn check(&self, ledger: &Ledger) {
         let database = self.cluster.database();
-        ledger.set_backlog(database.count("SELECT count(*) FROM tasks WHERE open = 1").unsigned_abs());
         check::all(&database, &self.cluster.node(), ledger);
         jobs::check(&database, ledger);
         self.fence.check();
@@ -125,6 +128,13 @@ impl Drop for World {
             }
             eprintln!("{}", self.agent.status());
         }
+    }
+}
+
+fn tell_backlog(tables: &Tables, ledger: &Ledger) {
+    while ledger.phase() != Phase::Over {
+        ledger.set_backlog(tables.count("SELECT count(*) FROM tasks WHERE open = 1").unsigned_abs());
+        thread::sleep(Duration::from_millis(200));
     }
 }
 
