@@ -25,10 +25,10 @@ impl LeaseTimes {
         Millis((self.lease.0 / 6).max(1))
     }
 
-    /// How often the others look.
+    /// How often the others look. Who gives leadership back is followed soon, however long a lease is.
     #[must_use]
     pub fn look_every(self) -> Millis {
-        Millis((self.lease.0 / 12).max(1))
+        Millis((self.lease.0 / 12).clamp(1, 1_000))
     }
 
     /// How long a leader whose connection is gone may take to come back with another.

@@ -11,7 +11,7 @@ use std::path::Path;
 
 fn database() -> (String, PostgresStore) {
     let url = Cluster::shared().fresh_database();
-    let store = PostgresStore::open(&url, &PostgresOptions::default()).unwrap();
+    let store = PostgresStore::open(&url, &PostgresOptions::default()).expect("the database is open");
     (url, store)
 }
 
@@ -19,7 +19,7 @@ fn bring_over(directory: &Path, target: &PostgresStore) -> Aligned {
     let aligned = read_tables(directory, |sql| {
         target.fill(|whole| align(sql, whole, &mut |_, _| ()).map_err(Failed::from))
     });
-    aligned.unwrap()
+    aligned.expect("the stores are aligned")
 }
 
 /// Moved to a database, a store is the same, whatever its texts hold; and so it is when it is moved back by a file.
