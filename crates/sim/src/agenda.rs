@@ -2,7 +2,7 @@
 
 use crate::{
     client,
-    coordinator::{Errand, Push},
+    coordinator::{self, Errand, Push},
     farm,
     fault::Fault,
     network::Ticket,
@@ -30,8 +30,12 @@ pub(crate) enum Happening {
     Heard { life: u32 },
     /// The coordinator's next deadline.
     Wake { life: u32 },
-    /// The coordinator begins its next life.
-    Start,
+    /// A server starts: alone, it begins its next life; of several, it follows whoever leads.
+    Start(usize),
+    /// A request reaches the server that another believes to lead.
+    Forwarded(Box<Ticket>),
+    /// A server of several does something, or has it done at the store.
+    Server { server: usize, incarnation: u32, chore: Box<coordinator::Chore> },
     /// A node does something; one that has crashed meanwhile does not.
     Node { node: usize, incarnation: u32, chore: node::Chore },
     /// Something is done beside the coordinator.

@@ -15,19 +15,24 @@ mod pool;
 mod queue;
 mod restored;
 mod row;
+mod term;
 mod timing;
 
-use crate::{client::Fleet, farm::FarmView, scene::Scene, stage::Account};
+use crate::{
+    client::Fleet, coordinator::speaker, farm::FarmView, network::Ticket, scene::Scene, stage::Account,
+};
 use frames::FrameBook;
 use history::Histories;
 use mirror::{Before, Mirror};
+use muster_coordinator::LeaseTimes;
 use muster_model::{
-    Change, EntryId, Fence, FrameRange, Name, Report, ReportId, ReportKind, SessionId, Settings, TaskReport,
-    TaskStatus, Timestamp,
+    Change, Command, EntryId, Fence, FrameRange, Name, Report, ReportId, ReportKind, SessionId, Settings,
+    TaskReport, TaskStatus, Timestamp,
 };
 use muster_store::Batch;
 pub(crate) use pool::PoolBook;
 use std::collections::BTreeMap;
+pub(crate) use term::{Takeover, Terms};
 
 /// Something that does not hold.
 #[derive(Debug)]
@@ -74,6 +79,8 @@ pub(crate) struct Checker {
     pub(crate) frames: FrameBook,
     /// Of the pool.
     pub(crate) pool: PoolBook,
+    /// Of those who lead.
+    pub(crate) terms: Terms,
 }
 
 /// The attempt and the fence a report names, where it does.
@@ -83,7 +90,7 @@ struct Spoken {
 }
 
 impl Checker {
-    pub(crate) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: Settings, lease: Option<LeaseTimes>) -> Self {
         Self {
             settings,
             mirror: Mirror::default(),
@@ -97,6 +104,7 @@ impl Checker {
             executed: agent::Executed::new(),
             frames: FrameBook::new(settings.frames),
             pool: PoolBook::new(settings.pool),
+            terms: Terms::new(lease),
         }
     }
 
@@ -113,8 +121,22 @@ impl Checker {
         self.pool.life_begins(now);
     }
 
+    /// The coordinator takes a request, at a moment by its clock.
+    pub(crate) fn takes(&mut self, ticket: &Ticket, now: Timestamp) -> Verdict {
+        if let Some(worker) = speaker(&ticket.command) {
+            self.heard_of(worker, now);
+        }
+        match &*ticket.command {
+            Command::Report(report) => self.spoke(report)?,
+            Command::Frames(command) => self.frames.taken(command, ticket.exchange, now),
+            Command::Pool(command) => self.pool.taken(command, ticket.exchange, now),
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// The coordinator takes a message of a worker.
-    pub(crate) fn heard_of(&mut self, worker: &Name, now: Timestamp) {
+    fn heard_of(&mut self, worker: &Name, now: Timestamp) {
         match self.heard.get_mut(worker) {
             Some(heard) => heard.push(now),
             None => drop(self.heard.insert(worker.clone(), vec![now])),
@@ -122,7 +144,7 @@ impl Checker {
     }
 
     /// The coordinator takes a report; what it says is compared with what it does.
-    pub(crate) fn spoke(&mut self, report: &Report) -> Verdict {
+    fn spoke(&mut self, report: &Report) -> Verdict {
         if let ReportKind::Task(TaskReport { attempt, fence, .. }) = &report.kind {
             let (attempt, fence) = (*attempt, *fence);
             self.spoken.entry(report.id.clone()).or_insert(Spoken { attempt, fence });
@@ -131,7 +153,8 @@ impl Checker {
     }
 
     /// A batch has become durable.
-    pub(crate) fn durable(&mut self, batch: &Batch, scene: &mut Scene) -> Verdict {
+    /// It was sealed at `sealed_at`, by the clock of its life.
+    pub(crate) fn durable(&mut self, (batch, sealed_at): (&Batch, Timestamp), scene: &mut Scene) -> Verdict {
         let mut before = Before::default();
         for change in &batch.changes {
             self.mirror.write(change, &mut before)?;
@@ -152,16 +175,13 @@ impl Checker {
         self.check_reports(batch, scene)?;
         self.check_offline(&before, scene)?;
         queue::check(&self.mirror, &before, scene)?;
-        self.frames.durable(batch, scene)?;
-        self.pool.durable(batch, scene)?;
+        self.frames.durable((batch, sealed_at), scene)?;
+        self.pool.durable((batch, sealed_at), scene)?;
         self.feed_is_durable(batch)
     }
 
     /// Looks at what must not last, after every step.
-    pub(crate) fn after_step(&self, now: Timestamp, is_up: bool) -> Verdict {
-        if !is_up {
-            return Ok(());
-        }
+    pub(crate) fn after_step(&self, now: Timestamp) -> Verdict {
         self.check_overdue(now)?;
         self.frames.after_step(now)?;
         self.pool.after_step(now)

@@ -1,98 +1,137 @@
-//! The coordinator's lives: the real desk and engine, with time, threads and disk played.
+//! The coordinator's lives: the real desk and engine, with time, threads, disk and wire played; one server, or several
+//! that share a store.
 
+mod clock;
 mod door;
+mod end;
 mod errand;
+mod follow;
+mod forward;
+mod lease;
 mod life;
 mod load;
+mod server;
+mod takeover;
+mod trouble;
 
+pub(crate) use clock::RATE_MAX;
+pub(crate) use end::{Doom, Ending};
 pub(crate) use errand::{Errand, Push};
 pub(crate) use life::Life;
+pub(crate) use server::{Chore, Cut};
+pub(crate) use trouble::STORE_OFF_MAX;
 
 use crate::{
     agenda::Happening,
-    checker::{Checker, Verdict, broken},
-    network::Ticket,
+    checker::{Checker, Takeover, Verdict},
+    dice::Dice,
+    network::Sender,
     planted::Planted,
     scene::Scene,
 };
-use muster_model::{Command, FrameCommand, Name, Registration};
-use muster_store::{Batch, Failure, MemoryStore, Writer};
-use std::{rc::Rc, sync::Arc};
+use clock::TermClock;
+use life::{Fate, Office, Orphan};
+use muster_model::{Command, Millis, Name, Timestamp};
+use muster_store::{Failure, MemoryStore, Store};
+use server::Server;
+use std::collections::BTreeMap;
 
-/// The server, which may be down.
+/// The servers and their store.
 pub(crate) struct Coordinator {
     store: MemoryStore,
+    pub(crate) servers: Vec<Server>,
     lives: u32,
-    life: Option<Life>,
-    /// A writer of an earlier life and the batch it never got through.
-    zombie: Option<(Box<dyn Writer>, Arc<Batch>)>,
-    /// The next commit is the last thing this life does.
-    doomed: bool,
+    /// Batches of lives that are over, on their way to the store, by life.
+    orphans: BTreeMap<u32, Orphan>,
+    /// What happens in the middle of the next commit.
+    doom: Option<end::Doom>,
+    /// Whom each sender asks.
+    doors: BTreeMap<Sender, usize>,
+    /// Until when nobody reaches the store.
+    away_until: Timestamp,
+    /// By how much the store's clock is off.
+    store_off: Millis,
+    /// When something last went wrong with a server or the store.
+    troubled_at: Timestamp,
     planted: Option<Planted>,
 }
 
-/// How a life ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Ending {
-    /// Power is gone; a batch with the store is kept or lost by chance.
-    Crash,
-    /// A stop as on a signal: who waits is answered, what was decided is kept.
-    Stop,
-}
-
 impl Coordinator {
-    pub(crate) fn new(planted: Option<Planted>) -> Self {
-        Self { store: MemoryStore::new(), lives: 0, life: None, zombie: None, doomed: false, planted }
+    pub(crate) fn new(scene: &Scene, planted: Option<Planted>) -> Self {
+        let plan = scene.plan.servers.as_ref();
+        // Worlds with one server are what they are without this.
+        let mut dice = Dice::new(scene.now.0.unsigned_abs() ^ scene.dice.clone().next());
+        let store = if plan.is_some() { MemoryStore::shared() } else { MemoryStore::new() };
+        let count = plan.map_or(1, |plan| plan.count);
+        Self {
+            store,
+            servers: (0..count).map(|number| Server::new(number, plan, &mut dice)).collect(),
+            lives: 0,
+            orphans: BTreeMap::new(),
+            doom: None,
+            doors: BTreeMap::new(),
+            away_until: scene.now,
+            store_off: Millis(0),
+            troubled_at: scene.now,
+            planted,
+        }
     }
 
+    /// Whether several servers share the store.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.servers.len() > 1
+    }
+
+    /// The life that leads; there may be others which do not know yet that they do not.
     pub(crate) fn life(&self) -> Option<&Life> {
-        self.life.as_ref()
+        self.servers.iter().filter_map(|server| server.life.as_ref()).max_by_key(|life| life.epoch)
     }
 
-    /// Begins the next life on what the store kept.
-    pub(crate) fn start(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        if self.life.is_some() {
+    /// The server that leads.
+    pub(crate) fn leader(&self) -> Option<usize> {
+        self.life().map(|life| life.server)
+    }
+
+    /// A server comes up.
+    pub(crate) fn start(&mut self, server: usize, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if self.is_shared() {
+            self.come_up(server, scene);
+            return Ok(());
+        }
+        if self.life().is_some() {
             return Ok(());
         }
         self.lives += 1;
         scene.count("coordinator started");
         scene.note(|| format!("coordinator: life {} begins", self.lives));
-        let mut life = Life::begin(&self.store, self.lives, (scene, self.planted))?;
-        checker.life_begins(scene.now);
+        let mut term = self.store.begin_term().map_err(load::store_broke)?;
+        let takeover = Takeover::unseen((term.epoch, self.lives), scene.now);
+        checker.terms.begins(&takeover)?;
+        let settings = (scene.plan.settings, self.planted);
+        let (memory, ()) = load::load(settings, |sink| term.writer.load(sink))?;
+        let office = Office { server, number: self.lives, clock: TermClock::of_the_world() };
+        let life = Life::begin((term, office), (memory, self.store.reader()), (scene, self.planted));
         self.defy_the_dead()?;
-        life.look_round(scene, checker)?;
-        self.life = Some(life);
-        Ok(())
-    }
-
-    /// A request reaches the server; there may be nobody.
-    pub(crate) fn arrives(&mut self, ticket: Ticket, scene: &mut Scene) {
-        match &mut self.life {
-            Some(life) if life.turns_out(&ticket) => {
-                scene.count("token refused");
-                scene.turn_out(ticket);
-            }
-            Some(life) => {
-                let ticket = enrol(ticket, scene);
-                life.receive(ticket, scene);
-            }
-            None if scene.dice.chance(scene.plan.turned_away) => {
-                scene.count("request turned away");
-                scene.turn_away(ticket);
-            }
-            None => scene.count("request found nobody"),
-        }
+        let now = scene.now;
+        self.servers[server].life.insert(life).settle_in(now, (scene, checker))
     }
 
     pub(crate) fn serve(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        match self.current(life) {
+        let is_cut = self.server_of(life).is_some_and(|server| !self.reaches(server, Cut::Store, scene.now));
+        match self.current(life, scene) {
+            Some(life) if is_cut && life.needs_facts() => {
+                let server = life.server;
+                life.block(scene.now + Millis(100), scene);
+                self.loses_patience(server, scene);
+                Ok(())
+            }
             Some(life) => life.serve(scene, checker),
             None => Ok(()),
         }
     }
 
     pub(crate) fn wake(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        match self.current(life) {
+        match self.current(life, scene) {
             Some(life) => life.wake(scene, checker),
             None => Ok(()),
         }
@@ -105,7 +144,7 @@ impl Coordinator {
         scene: &mut Scene,
         checker: &mut Checker,
     ) -> Verdict {
-        match self.current(life) {
+        match self.current(life, scene) {
             Some(life) => life.run(errand, scene, checker),
             None => Ok(()),
         }
@@ -113,46 +152,38 @@ impl Coordinator {
 
     /// A push was answered.
     pub(crate) fn acked(&mut self, life: u32, (number, acked): (u64, bool), scene: &mut Scene) {
-        if let Some(life) = self.current(life) {
+        let is_heard = self.reaches_out(life);
+        if let Some(life) = self.current(life, scene).filter(|_| is_heard) {
             life.pushed(number, acked, scene);
         }
     }
 
     /// The moment at which the store has the batch, or says that it failed.
-    pub(crate) fn durable(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        if self.current(life).is_none() {
+    pub(crate) fn durable(&mut self, number: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if let Some(orphan) = self.orphans.remove(&number).filter(|_| self.is_shared()) {
+            return if scene.now < self.away_until { Ok(()) } else { orphan.arrives(scene, checker) };
+        }
+        let is_over = self.server_of(number).is_none();
+        if is_over || self.hangs(number, Happening::Durable { life: number }, scene) {
             return Ok(());
         }
-        let failure = planned_failure(scene);
-        if let Some(failure) = failure {
-            self.store.fail_next(failure);
-        }
-        let Some(life) = self.current(life) else {
+        let failure = self.planned_failure(number, scene, checker);
+        let Some(life) = self.current(number, scene) else {
             return Ok(());
         };
-        match (life.commit()?, failure) {
-            (batch, None) => {
-                checker.durable(&batch, scene)?;
-                scene.within(0, 10, Happening::Heard { life: life.number });
-                Ok(())
-            }
-            (batch, Some(failure)) => {
-                if failure == Failure::After {
-                    checker.durable(&batch, scene)?;
-                    scene.count("commit failed, yet kept");
-                } else {
-                    scene.count("commit failed");
-                }
-                scene.note(|| format!("coordinator: the commit failed ({failure:?}), the term ends"));
-                self.life = None;
-                scene.within(500, 1_500, Happening::Start);
-                Ok(())
-            }
+        match life.commit(failure, scene, checker)? {
+            Fate::Kept => scene.within(0, 10, Happening::Heard { life: number }),
+            Fate::Failed => self.fail(number, failure, scene),
+            Fate::Superseded => return self.superseded(number, scene, checker),
         }
+        Ok(())
     }
 
-    pub(crate) fn heard(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        match self.current(life) {
+    pub(crate) fn heard(&mut self, number: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if self.hangs(number, Happening::Heard { life: number }, scene) {
+            return Ok(());
+        }
+        match self.current(number, scene) {
             Some(life) => {
                 life.heard(scene, checker)?;
                 life.look_round(scene, checker)
@@ -161,84 +192,72 @@ impl Coordinator {
         }
     }
 
-    /// Has the power fail in the middle of the next commit.
-    pub(crate) fn doom(&mut self) {
-        self.doomed = true;
-    }
-
-    /// Whether the moment has come.
-    pub(crate) fn must_crash(&self) -> bool {
-        self.doomed && self.life.as_ref().is_some_and(Life::is_committing)
-    }
-
-    /// Ends the life.
-    pub(crate) fn end(&mut self, ending: Ending, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        let Some(mut life) = self.life.take() else {
-            return Ok(());
-        };
-        self.doomed = false;
-        match ending {
-            Ending::Crash => self.crash(life, scene, checker)?,
-            Ending::Stop => {
-                scene.count("coordinator stopped");
-                scene.note(|| "coordinator: stops".into());
-                life.stop(scene, checker)?;
-            }
+    /// What a server of several does by itself; one that has crashed meanwhile does not.
+    pub(crate) fn act(
+        &mut self,
+        (server, incarnation): (usize, u32),
+        chore: Chore,
+        (scene, checker): (&mut Scene, &mut Checker),
+    ) -> Verdict {
+        let is_there = self.servers[server].up && self.servers[server].incarnation == incarnation;
+        match chore {
+            Chore::Take(round, wish) => return self.take((server, round), &wish, (scene, checker)),
+            _ if !is_there => {}
+            Chore::Look(round) => self.look(server, round, scene),
+            Chore::Sees(round, asked, standing) => self.sees((server, round), (asked, standing), scene),
+            Chore::Begin(round) => return self.begin((server, round), scene, checker),
+            Chore::Renew(life) => self.renew((server, life), scene, checker),
+            Chore::Shows(life, sent) => self.shows_late((server, life), sent, (scene, checker)),
+            Chore::Shown(life, sent, heard) => self.shown((server, life), (sent, heard), scene),
         }
         Ok(())
     }
 
-    fn crash(&mut self, mut life: Life, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        scene.count("coordinator crashed");
-        if !life.is_committing() {
-            scene.note(|| "coordinator: crashes".into());
-        } else if scene.dice.chance(500) {
-            scene.count("crash in a commit, all kept");
-            scene.note(|| "coordinator: crashes in a commit; all of it is kept".into());
-            let batch = life.commit()?;
-            checker.durable(&batch, scene)?;
-        } else {
-            scene.count("crash in a commit, nothing kept");
-            scene.note(|| "coordinator: crashes in a commit; nothing of it is kept".into());
-            self.zombie = life.into_zombie();
-        }
-        Ok(())
+    /// What time it is for whoever leads, if it does and nothing has kept it from its work for a while.
+    pub(crate) fn well_at(&self, scene: &Scene, checker: &Checker) -> Option<Timestamp> {
+        let life = self.life().filter(|life| checker.terms.leads(life.epoch))?;
+        let place = &self.servers[life.server];
+        let is_well = !self.is_shared()
+            || (scene.now >= place.well_since + RECOVERS_WITHIN
+                && self.reaches(life.server, Cut::Store, scene.now));
+        is_well.then(|| life.now(scene))
     }
 
-    /// Invariant 10: what an earlier life still tries to write is refused.
-    fn defy_the_dead(&mut self) -> Verdict {
-        let Some((mut writer, batch)) = self.zombie.take() else {
-            return Ok(());
-        };
-        match writer.commit(&batch) {
-            Ok(()) => broken("older_term_writes", || "a writer of an earlier life committed".into()),
-            Err(_) => Ok(()),
-        }
+    /// Whether a server reaches the store now, by one connection or the other.
+    fn reaches(&self, server: usize, cut: Cut, now: Timestamp) -> bool {
+        let place = &self.servers[server];
+        now >= self.away_until && !place.is_cut(Cut::Store) && !place.is_cut(cut)
     }
 
-    fn current(&mut self, number: u32) -> Option<&mut Life> {
-        self.life.as_mut().filter(|life| life.number == number)
+    fn server_of(&self, life: u32) -> Option<usize> {
+        let is_theirs = |server: &&Server| server.life.as_ref().is_some_and(|it| it.number == life);
+        self.servers.iter().find(is_theirs).map(|server| server.number)
+    }
+
+    /// A life that is not over, as much as its server knows.
+    fn current(&mut self, number: u32, scene: &Scene) -> Option<&mut Life> {
+        let server = self.server_of(number)?;
+        let place = &mut self.servers[server];
+        let (is_fresh, well_since) = (place.is_sole(scene.now), place.well_since);
+        let life = place.life.as_mut()?;
+        (life.is_fresh, life.well_since) = (is_fresh, well_since);
+        Some(life)
+    }
+
+    fn planned_failure(&self, life: u32, scene: &mut Scene, checker: &Checker) -> Option<Failure> {
+        let leads = self.life().is_some_and(|it| it.number == life && checker.terms.leads(it.epoch));
+        let fails = leads && !scene.calm && scene.dice.chance(scene.plan.commit_fails);
+        let failure = fails.then_some(match scene.dice.chance(500) {
+            true => Failure::Before,
+            false => Failure::After,
+        });
+        failure.into_iter().for_each(|failure| self.store.fail_next(failure));
+        failure
     }
 }
 
-/// Whoever enrols is given a token, a new one each time (S1).
-fn enrol(ticket: Ticket, scene: &mut Scene) -> Ticket {
-    let Command::Frames(FrameCommand::Register(registration)) = &*ticket.command else {
-        return ticket;
-    };
-    let token_hash = scene.dice.bytes();
-    let registration = Registration { token_hash, ..(**registration).clone() };
-    let command = Rc::new(Command::Frames(FrameCommand::Register(Box::new(registration))));
-    Ticket { command, token: Some(token_hash), ..ticket }
-}
-
-fn planned_failure(scene: &mut Scene) -> Option<Failure> {
-    let fails = !scene.calm && scene.dice.chance(scene.plan.commit_fails);
-    fails.then_some(match scene.dice.chance(500) {
-        true => Failure::Before,
-        false => Failure::After,
-    })
-}
+/// How long it takes until what was left undone is done.
+const RECOVERS_WITHIN: Millis = Millis(4_000);
 
 /// Whose sign of life a command is, if it is anybody's (N15).
 pub(crate) fn speaker(command: &Command) -> Option<&Name> {

@@ -12,6 +12,7 @@ use crate::{
     checker::Verdict,
     coordinator::Push,
     network::{Sender, Ticket},
+    planted::Planted,
     scene::Scene,
 };
 use muster_model::{Millis, Rejection, Reply, Timestamp};
@@ -45,9 +46,9 @@ pub(crate) struct Farm {
 }
 
 impl Farm {
-    pub(crate) fn new(scene: &mut Scene) -> Self {
+    pub(crate) fn new(scene: &mut Scene, planted: Option<Planted>) -> Self {
         let count = scene.plan.frames.as_ref().map_or(0, |plan| plan.renderers);
-        let renderers = (0..count).map(|number| Renderer::new(number, scene)).collect();
+        let renderers = (0..count).map(|number| Renderer::new(number, scene, planted)).collect();
         Self { renderers, director: Director::default(), closed: false }
     }
 
@@ -91,11 +92,11 @@ impl Farm {
 }
 
 impl Renderer {
-    fn new(number: usize, scene: &mut Scene) -> Self {
+    fn new(number: usize, scene: &mut Scene, planted: Option<Planted>) -> Self {
         let rig = Rig::new(number, scene);
         let real = scene.plan.frames.as_ref().map_or(0, |plan| plan.real);
         match scene.dice.chance(real) {
-            true => Self::Real(Box::new(Real::new(rig, scene))),
+            true => Self::Real(Box::new(Real::new(rig, scene, planted))),
             false => Self::Plain(Box::new(Plain::new(rig))),
         }
     }

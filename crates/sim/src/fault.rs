@@ -2,9 +2,15 @@
 
 mod frames;
 mod pool;
+mod servers;
 
 use crate::{
-    agenda::Happening, checker::Verdict, coordinator::Ending, network::Sender, node::Attached, plan::name,
+    agenda::Happening,
+    checker::Verdict,
+    coordinator::{Cut, Doom, Ending},
+    network::Sender,
+    node::Attached,
+    plan::name,
     world::World,
 };
 use muster_model::{Attachment, Name};
@@ -28,6 +34,8 @@ pub(crate) enum Fault {
     RestartRenderer(usize),
     /// A worker of the pool starts again.
     RestartMember(usize),
+    /// A server reaches somebody again.
+    HealServer(usize, Cut),
 }
 
 impl World {
@@ -46,6 +54,10 @@ impl World {
             }
             Fault::RestartRenderer(renderer) => self.restart_renderer(renderer),
             Fault::RestartMember(member) => self.restart_member(member),
+            Fault::HealServer(server, cut) => {
+                self.coordinator.heal(server, cut, &self.scene);
+                Ok(())
+            }
             Fault::Restart(node) if self.nodes[node].site().up => Ok(()),
             Fault::Restart(node) => {
                 self.scene.note(|| format!("node {node}: starts again"));
@@ -68,6 +80,9 @@ impl World {
     }
 
     fn draw_fault(&mut self) -> Verdict {
+        if self.strikes_servers() {
+            return self.draw_server_fault();
+        }
         let is_alone = self.nodes.is_empty() && self.farm.renderers.is_empty();
         if !self.pool.members.is_empty() && (is_alone || self.scene.dice.chance(500)) {
             return self.draw_pool_fault();
@@ -78,7 +93,7 @@ impl World {
         let node = self.scene.dice.below(self.nodes.len());
         match self.scene.dice.below(25) {
             0..2 => return self.end_coordinator(Ending::Crash),
-            2..4 => self.coordinator.doom(),
+            2..4 => self.coordinator.doom(Doom::Crash),
             4 => return self.end_coordinator(Ending::Stop),
             5..8 => self.cut(Sender::Node(node)),
             8..11 => self.crash_node(node),
@@ -92,14 +107,12 @@ impl World {
         Ok(())
     }
 
-    /// Ends the coordinator's life, and plans the next.
+    /// Ends the server that leads, and plans its next start.
     pub(crate) fn end_coordinator(&mut self, ending: Ending) -> Verdict {
-        if self.coordinator.life().is_some() {
-            self.coordinator.end(ending, &mut self.scene, &mut self.checker)?;
-            let span = self.scene.outage_ms(5_000);
-            self.scene.within(50, span, Happening::Start);
+        match self.coordinator.leader() {
+            Some(server) => self.end_server(server, ending),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn cut(&mut self, place: Sender) {

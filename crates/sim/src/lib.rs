@@ -1,9 +1,10 @@
 //! A deterministic world in which the engine lives, crashes and is checked.
 //!
 //! One number decides everything: the fleet, the network, the clients, every fault and its moment.
-//! The desk, the engine and the rules are the real ones; clock, threads, disk and wire are played. After
+//! The desk, the engine, the rules and what decides who leads are the real ones; clock, threads, disk and wire are played. After
 //! every step the invariants are checked, and a ledger that shares no code with the engine compares what
-//! was promised with what is durable. At last the faults stop, and every run must end.
+//! was promised with what is durable. In some worlds several servers share the store, and any of them may crash, stand
+//! still or be cut off at any moment. At last the faults stop, and every run must end.
 
 mod agenda;
 mod checker;
@@ -27,4 +28,4 @@ mod world;
 pub use coverage::Coverage;
 pub use planted::Planted;
 pub use scenario::{Failure, STEPS, Scenario, Summary, run};
-pub use stage::{Account, Stage};
+pub use stage::{Account, Blow, Stage};

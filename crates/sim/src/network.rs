@@ -1,7 +1,7 @@
 //! A wire that loses, delays, doubles and reorders, and is cut for a while.
 
 use crate::{agenda::Happening, scene::Scene};
-use muster_model::{Command, Millis, Rejection, Reply};
+use muster_model::{Command, Millis, Rejection, Reply, Timestamp};
 use std::{cell::Cell, collections::BTreeSet, rc::Rc};
 
 /// Who asks.
@@ -32,6 +32,27 @@ pub(crate) struct Ticket {
     pub(crate) token: Option<Token>,
     /// Whether the connection is known to be broken.
     pub(crate) broken: Rc<Cell<bool>>,
+    pub(crate) way: Way,
+}
+
+/// The servers that a request goes through, where there are several.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Way {
+    /// Which it was sent to.
+    pub(crate) entry: Option<usize>,
+    /// Which that one believes to lead.
+    pub(crate) leader: Option<usize>,
+    /// Servers that were found to be down.
+    pub(crate) tried: usize,
+    /// How long it waits for somebody who leads.
+    pub(crate) until: Timestamp,
+}
+
+impl Way {
+    /// Where it is.
+    pub(crate) fn at(&self) -> Option<usize> {
+        self.leader.or(self.entry)
+    }
 }
 
 /// SHA-256 of the token of a worker of sessions.
@@ -90,6 +111,7 @@ impl Scene {
             wait,
             token,
             broken: Rc::new(Cell::new(false)),
+            way: Way::default(),
         }
     }
 

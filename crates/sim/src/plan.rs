@@ -2,9 +2,11 @@
 
 mod frames;
 mod pool;
+mod servers;
 
 pub(crate) use frames::FramePlan;
 pub(crate) use pool::PoolPlan;
+pub(crate) use servers::ServerPlan;
 
 use crate::dice::Dice;
 use muster_model::{Millis, Name, Settings, Timestamp};
@@ -57,6 +59,8 @@ pub(crate) struct Plan {
     pub(crate) frames: Option<FramePlan>,
     /// The pool, where there is one.
     pub(crate) pool: Option<PoolPlan>,
+    /// The servers, where there are several.
+    pub(crate) servers: Option<ServerPlan>,
 }
 
 impl Plan {
@@ -84,6 +88,7 @@ impl Plan {
             schedules: false,
             frames: None,
             pool: None,
+            servers: None,
         }
     }
 
@@ -119,6 +124,18 @@ impl Plan {
         self
     }
 
+    /// In two of seven worlds several servers share the store; the others are as they were without. So many as are
+    /// asked for share it in any.
+    pub(crate) fn with_servers(self, seed: u64, count: Option<usize>) -> Self {
+        let is_drawn = matches!(seed % 7, 2 | 5);
+        let servers = match count {
+            Some(1) => None,
+            None if !is_drawn => None,
+            count => Some(ServerPlan::draw(&mut Dice::new(seed ^ SERVERS), count)),
+        };
+        Self { servers, ..self }
+    }
+
     /// One PC with muster's agent and the contracts' figures; nobody wants anything yet.
     pub(crate) fn staged() -> Self {
         Self {
@@ -143,6 +160,7 @@ impl Plan {
             schedules: false,
             frames: None,
             pool: None,
+            servers: None,
         }
     }
 
@@ -174,6 +192,9 @@ fn settings(dice: &mut Dice) -> Settings {
         ..Settings::default()
     }
 }
+
+/// Sets apart what is drawn for servers.
+const SERVERS: u64 = 0x5e72_7665_7273_0001;
 
 /// A name that is known to be one.
 pub(crate) fn name(text: &str) -> Name {

@@ -35,6 +35,24 @@ pub enum Planted {
     SilenceSetAside,
     /// An agent asks for work before it has told what it owes (N20).
     RecoveryForgotten,
+    /// A server commits though a newer term has begun (S18).
+    FenceIgnored,
+    /// What needs no commit is answered whoever may lead by now (S18).
+    AnswersAfterLease,
+    /// A lease counts from when the leader hears of it, not from when it asked (S18).
+    LeaseFromAnswer,
+    /// A leader that is told that it leads no more goes on (S18).
+    DeposedGoesOn,
+    /// What was read ahead is used though something was written since (S18).
+    PreloadTrusted,
+    /// A takeover keeps the epoch (S18).
+    EpochKept,
+    /// A follower that could see nothing takes that for silence (S18).
+    BlindnessForgotten,
+    /// A term begins by the clock on its server's wall (S18).
+    OwnWallClock,
+    /// A worker of sessions cannot tell that a task is of an older term (S18).
+    OlderTermObeyed,
 }
 
 impl Planted {
@@ -53,8 +71,8 @@ impl Planted {
     }
 }
 
-/// Those that the world plays around the engine and around the agent's core.
-const AROUND: [Planted; 14] = [
+/// Those that the world plays around the engine, around the cores of agents and workers, and between servers.
+const AROUND: [Planted; 23] = [
     Planted::AnswersBeforeCommit,
     Planted::FeedBeforeCommit,
     Planted::FeedNumberReused,
@@ -69,4 +87,13 @@ const AROUND: [Planted; 14] = [
     Planted::Overtaking,
     Planted::SilenceSetAside,
     Planted::RecoveryForgotten,
+    Planted::FenceIgnored,
+    Planted::AnswersAfterLease,
+    Planted::LeaseFromAnswer,
+    Planted::DeposedGoesOn,
+    Planted::PreloadTrusted,
+    Planted::EpochKept,
+    Planted::BlindnessForgotten,
+    Planted::OwnWallClock,
+    Planted::OlderTermObeyed,
 ];

@@ -24,6 +24,8 @@ pub struct Scenario {
     pub steps: u32,
     /// How many of the last steps before a failure are told.
     pub trace: usize,
+    /// How many servers share the store; `None`: as the seed decides.
+    pub servers: Option<usize>,
     /// A bug to switch on; those in the engine need the feature `mutants`.
     pub planted: Option<Planted>,
 }
@@ -32,7 +34,7 @@ impl Scenario {
     /// The world of a seed, of the usual length, without a planted bug.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
-        Self { seed, steps: STEPS, trace: TRACE, planted: None }
+        Self { seed, steps: STEPS, trace: TRACE, servers: None, planted: None }
     }
 }
 
@@ -52,6 +54,8 @@ pub struct Failure {
     pub seed: u64,
     /// The steps that replay it.
     pub steps: u32,
+    /// The servers that replay it, where the seed does not decide that.
+    pub servers: Option<usize>,
     /// The name of the check.
     pub check: &'static str,
     /// What it found.
@@ -72,7 +76,7 @@ pub fn run(scenario: &Scenario) -> Result<Summary, Box<Failure>> {
 }
 
 fn live(scenario: &Scenario, trace: usize) -> Result<Summary, Box<Failure>> {
-    let mut world = World::new(Scene::new(scenario.seed, trace), scenario.planted);
+    let mut world = World::new(Scene::new((scenario.seed, scenario.servers), trace), scenario.planted);
     let lived = catch_unwind(AssertUnwindSafe(|| world.live(scenario.steps)));
     let (check, detail) = match lived {
         Ok(Ok(())) => {
@@ -84,6 +88,7 @@ fn live(scenario: &Scenario, trace: usize) -> Result<Summary, Box<Failure>> {
     Err(Box::new(Failure {
         seed: scenario.seed,
         steps: scenario.steps,
+        servers: scenario.servers,
         check,
         detail,
         at: world.scene.now,
@@ -100,10 +105,14 @@ impl Failure {
     /// The line that replays it.
     #[must_use]
     pub fn replay(&self) -> String {
-        match self.steps {
-            STEPS => format!("replay: muster simulate --seed {}", self.seed),
-            steps => format!("replay: muster simulate --seed {} --steps {steps}", self.seed),
+        let mut line = format!("replay: muster simulate --seed {}", self.seed);
+        if self.steps != STEPS {
+            line.push_str(&format!(" --steps {}", self.steps));
         }
+        if let Some(servers) = self.servers {
+            line.push_str(&format!(" --servers {servers}"));
+        }
+        line
     }
 }
 

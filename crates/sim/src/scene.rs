@@ -28,12 +28,13 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    pub(crate) fn new(seed: u64, trace: usize) -> Self {
+    pub(crate) fn new((seed, servers): (u64, Option<usize>), trace: usize) -> Self {
         let mut dice = Dice::new(seed);
         let plan = Plan::draw(&mut dice)
             .with_sessions(seed, &mut dice)
             .with_pool(seed, &mut dice)
-            .with_schedules(seed);
+            .with_schedules(seed)
+            .with_servers(seed, servers);
         Self::of(plan, dice, trace)
     }
 

@@ -3,10 +3,11 @@
 use crate::{
     agenda::Happening,
     checker::Broken,
-    coordinator::Ending,
+    coordinator::{Cut, Ending},
     dice::Dice,
+    fault::Fault,
     network::Sender,
-    plan::{Plan, QUEUES, name},
+    plan::{Plan, QUEUES, ServerPlan, name},
     scenario::TRACE,
     scene::Scene,
     world::World,
@@ -14,7 +15,7 @@ use crate::{
 use muster_agent::core::{Status, Summary};
 use muster_model::{Command, Digest, JobPayload, Millis, Scope, Submission};
 
-/// One PC with muster's agent and twelve devices, a coordinator, and somebody who tells what happens.
+/// One PC with muster's agent and twelve devices, a coordinator or several, and somebody who tells what happens.
 ///
 /// Everything is checked after every step, as in every other world.
 pub struct Stage {
@@ -37,13 +38,45 @@ pub struct Account {
     pub alerts: Vec<String>,
 }
 
+/// What befalls the server that leads, for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blow {
+    /// Its power fails, and it starts again.
+    Crash,
+    /// It is asked to stop, and starts again.
+    Stop,
+    /// Its process stands still, and goes on as if nothing had been.
+    Stall,
+    /// It does not reach the store.
+    NoStore,
+    /// Its signs of life do not reach the store, though its commits do.
+    NoSigns,
+    /// Nobody outside reaches it.
+    NoClients,
+}
+
+impl Blow {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Crash, Self::Stop, Self::Stall, Self::NoStore, Self::NoSigns, Self::NoClients];
+}
+
 impl Stage {
     /// The scene as the story begins: the coordinator and the agent start.
     ///
     /// # Errors
     /// What did not hold.
     pub fn new(seed: u64) -> Result<Self, String> {
-        let mut scene = Scene::of(Plan::staged(), Dice::new(seed), TRACE);
+        Self::with_servers(seed, 1)
+    }
+
+    /// As [`Self::new`], with several servers that share a store (S18).
+    ///
+    /// # Errors
+    /// What did not hold.
+    pub fn with_servers(seed: u64, count: usize) -> Result<Self, String> {
+        let servers = (count > 1).then(|| ServerPlan::staged(count));
+        let mut scene = Scene::of(Plan { servers, ..Plan::staged() }, Dice::new(seed), TRACE);
         scene.calm = true;
         let mut stage = Self { world: World::new(scene, None), runs: 0 };
         let begun = stage.world.begin();
@@ -85,13 +118,49 @@ impl Stage {
     /// # Errors
     /// What did not hold.
     pub fn backend_dies(&mut self) -> Result<(), String> {
-        let ended = self.world.coordinator.end(Ending::Crash, &mut self.world.scene, &mut self.world.checker);
+        let World { coordinator, scene, checker, .. } = &mut self.world;
+        let ended = coordinator.end((0, Ending::Crash), scene, checker);
         self.judge(ended)
     }
 
     /// The coordinator starts again.
     pub fn backend_returns(&mut self) {
-        self.world.scene.after(Millis(0), Happening::Start);
+        self.world.scene.after(Millis(0), Happening::Start(0));
+    }
+
+    /// Something befalls whoever leads, for a while.
+    ///
+    /// # Errors
+    /// What did not hold.
+    pub fn strike(&mut self, blow: Blow, span: Millis) -> Result<(), String> {
+        let Some(leader) = self.world.coordinator.leader() else {
+            return Ok(());
+        };
+        let World { coordinator, scene, checker, .. } = &mut self.world;
+        let cut = match blow {
+            Blow::Crash | Blow::Stop => {
+                let ending = if blow == Blow::Stop { Ending::Stop } else { Ending::Crash };
+                scene.after(span, Happening::Start(leader));
+                let ended = coordinator.end((leader, ending), scene, checker);
+                return self.judge(ended);
+            }
+            Blow::Stall => {
+                coordinator.stall(leader, span, scene);
+                return Ok(());
+            }
+            Blow::NoStore => Cut::Store,
+            Blow::NoSigns => Cut::Renewals,
+            Blow::NoClients => Cut::Outside,
+        };
+        coordinator.cut_off(leader, cut, scene);
+        scene.after(span, Happening::Fault(Box::new(Fault::HealServer(leader, cut))));
+        Ok(())
+    }
+
+    /// How often something of a kind happened.
+    #[must_use]
+    pub fn seen(&self, what: &str) -> u64 {
+        self.world.scene.coverage.of(what)
     }
 
     /// The wire between the agent and the coordinator is cut, or whole again.

@@ -6,7 +6,7 @@ use crate::{
     agenda::Happening,
     checker::{Broken, Checker, Verdict, broken},
     client::{Chore, Clients},
-    coordinator::{Coordinator, Ending},
+    coordinator::Coordinator,
     farm::{Duty, Farm},
     fault::Fault,
     network::Sender,
@@ -31,12 +31,13 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(mut scene: Scene, planted: Option<Planted>) -> Self {
         let nodes: Vec<Node> = (0..scene.plan.nodes).map(|n| Node::new(n, &mut scene, planted)).collect();
-        let (farm, pool) = (Farm::new(&mut scene), Pool::new(&mut scene));
-        let mut checker = Checker::new(scene.plan.settings);
+        let (farm, pool) = (Farm::new(&mut scene, planted), Pool::new(&mut scene));
+        let lease = scene.plan.servers.as_ref().map(|servers| servers.times);
+        let mut checker = Checker::new(scene.plan.settings, lease);
         checker.pool.trust(pool.innocent(&scene));
         Self {
             checker,
-            coordinator: Coordinator::new(planted),
+            coordinator: Coordinator::new(&scene, planted),
             clients: Clients::default(),
             farm,
             pool,
@@ -51,9 +52,11 @@ impl World {
         // Workers of sessions and of the pool show again and again that they live: much happens in which nothing does.
         let is_busy = !self.farm.renderers.is_empty() || !self.pool.members.is_empty();
         let steps = if is_busy { steps.saturating_mul(2) } else { steps };
-        for _ in 0..steps {
-            if !self.step()? {
-                break;
+        let mut left = steps;
+        while left > 0 {
+            match self.step()? {
+                Some(is_counted) => left -= u32::from(is_counted),
+                None => break,
             }
         }
         self.calm_down()?;
@@ -61,7 +64,7 @@ impl World {
     }
 
     pub(crate) fn begin(&mut self) -> Verdict {
-        self.scene.after(Millis(0), Happening::Start);
+        self.start_servers();
         for node in &mut self.nodes {
             node.begin(&mut self.scene, &mut self.checker)?;
         }
@@ -85,23 +88,30 @@ impl World {
         Ok(())
     }
 
-    /// Lets the next thing happen; false when nothing ever will again.
-    fn step(&mut self) -> Result<bool, Broken> {
+    /// Lets the next thing happen, and tells whether it counts; `None` when nothing ever will again.
+    fn step(&mut self) -> Result<Option<bool>, Broken> {
         let Some((at, happening)) = self.scene.agenda.next() else {
-            return Ok(false);
+            return Ok(None);
         };
         self.scene.now = self.scene.now.max(at);
         if let Some(until) = self.frozen(&happening) {
             self.scene.agenda.plan(until, happening);
-            return Ok(true);
+            return Ok(Some(!self.coordinator.is_shared()));
         }
+        // Servers look at each other all the time; nothing of what is checked changes by that.
+        let is_routine = matches!(happening, Happening::Server { .. });
         self.happen(happening)?;
-        if self.coordinator.must_crash() && !self.scene.calm {
-            self.end_coordinator(Ending::Crash)?;
+        if is_routine {
+            return Ok(Some(false));
         }
-        let up_since = self.coordinator.life().map(|life| life.ticked_at);
-        self.checker.after_step(self.scene.now, up_since.is_some())?;
-        Ok(true)
+        if !self.scene.calm {
+            self.meet_doom()?;
+        }
+        if let Some(now) = self.coordinator.well_at(&self.scene, &self.checker) {
+            self.checker.after_step(now)?;
+        }
+        self.coordinator.check_lead(&self.scene, &self.checker)?;
+        Ok(Some(true))
     }
 
     fn happen(&mut self, happening: Happening) -> Verdict {
@@ -127,7 +137,14 @@ impl World {
             Happening::Durable { life } => self.coordinator.durable(life, scene, checker),
             Happening::Heard { life } => self.coordinator.heard(life, scene, checker),
             Happening::Wake { life } => self.coordinator.wake(life, scene, checker),
-            Happening::Start => self.coordinator.start(scene, checker),
+            Happening::Start(server) => self.coordinator.start(server, scene, checker),
+            Happening::Forwarded(ticket) => {
+                self.coordinator.forwarded(*ticket, scene);
+                Ok(())
+            }
+            Happening::Server { server, incarnation, chore } => {
+                self.coordinator.act((server, incarnation), *chore, (scene, checker))
+            }
             Happening::Node { node, incarnation, chore } => {
                 self.nodes[node].act((chore, incarnation), scene, checker)
             }
@@ -178,13 +195,10 @@ impl World {
     fn last_outage(&mut self) -> Result<Millis, Broken> {
         let is_long = self.scene.dice.chance(200);
         if is_long {
-            self.coordinator.end(Ending::Crash, &mut self.scene, &mut self.checker)?;
+            self.end_servers()?;
         }
         let span = if is_long { self.scene.dice.between(100_000, LAST_OUTAGE_MAX.0) } else { 0 };
-        if self.coordinator.life().is_none() {
-            self.scene.after(Millis(span), Happening::Start);
-        }
-        Ok(Millis(span))
+        Ok(self.restart_servers(Millis(span)))
     }
 
     /// Every run must end, every lane be free and every spool be empty, in bounded time.
@@ -210,7 +224,7 @@ impl World {
             if self.is_quiet() {
                 return self.at_rest();
             }
-            if self.scene.now > deadline || !self.step()? {
+            if self.scene.now > deadline || self.step()?.is_none() {
                 let unrest: Vec<String> = self.nodes.iter().map(Node::unrest).collect();
                 let (open, farm, pool) = (self.checker.unrest(), self.farm.unrest(), self.pool.unrest());
                 return broken("never_comes_to_rest", || {

@@ -3,43 +3,32 @@
 use super::{Checker, Verdict, broken, ensure};
 use crate::{network::Ticket, scene::Scene};
 use muster_model::{
-    Change, Command, Handout, JobStatus, LogKind, Millis, Name, Outcome, Pull, PullReply, Recorded,
-    Rejection, Reply, Report, ReportKind, ReportRecord, Submission, TaskId, TaskReport, TaskReportKind,
-    TaskStatus, Timestamp,
+    Change, Command, JobStatus, LogKind, Millis, Name, Outcome, Pull, PullReply, Recorded, Rejection, Reply,
+    Report, ReportKind, ReportRecord, Submission, TaskId, TaskReport, TaskReportKind, TaskStatus, Timestamp,
 };
 use muster_store::Batch;
 
 type Answered = Result<Reply, Rejection>;
 
 impl Checker {
-    /// An answer leaves.
-    pub(crate) fn answered(&mut self, ticket: &Ticket, result: &Answered, scene: &mut Scene) -> Verdict {
+    /// An answer leaves, at a moment by the clock of its life, and soon after it was decided or not.
+    pub(crate) fn answered(
+        &mut self,
+        (ticket, result): (&Ticket, &Answered),
+        (now, is_timely): (Timestamp, bool),
+        scene: &mut Scene,
+    ) -> Verdict {
+        self.promised(ticket, result, scene)?;
         match (&*ticket.command, result) {
-            (Command::Submit(submission), Ok(Reply::Job { job, .. })) => {
-                self.check_submitted(submission, *job)
+            (Command::Pull(pull), Ok(Reply::Pulled(reply))) => {
+                self.check_pulled(pull, reply, (now, is_timely))
             }
-            (Command::Cancel { job }, Ok(_)) => {
-                let status = self.mirror.jobs.get(job).map(|job| job.status);
-                ensure(status == Some(JobStatus::Cancelled), "cancel_not_durable", || {
-                    format!("{job}: {status:?}")
-                })
-            }
-            (Command::Pull(pull), Ok(Reply::Pulled(reply))) => self.check_pulled(pull, reply, scene),
-            (Command::Report(report), result) => {
+            (Command::Report(report), Err(rejection)) => {
                 self.check_recorded(report, result, scene)?;
-                result.as_ref().err().map_or(Ok(()), |rejection| self.agent_refused(report, rejection))
-            }
-            (Command::Claim { worker, .. }, Ok(Reply::Claimed(rows))) => {
-                rows.iter().try_for_each(|row| self.check_leased(row.id, worker, row.attempt))
+                self.agent_refused(report, rejection)
             }
             (Command::Renew { task, worker, .. }, Ok(Reply::Renewed(true))) => {
                 self.check_renewed(*task, worker)
-            }
-            (Command::Complete { .. } | Command::FailOrRetry { .. }, Ok(Reply::Task(row))) => {
-                let durable = self.mirror.tasks.get(&row.id);
-                let same =
-                    durable.is_some_and(|durable| durable.attempt >= row.attempt && durable.logs >= row.logs);
-                ensure(same, "end_not_durable", || format!("{row:?} told, {durable:?} durable"))
             }
             (Command::Frames(command), result) => {
                 let result = match result {
@@ -57,6 +46,38 @@ impl Checker {
                 };
                 self.pool.answered((command, ticket.exchange), result, scene)
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// What an answer promises is durable and stays so, whoever leads when it leaves.
+    pub(crate) fn promised(&mut self, ticket: &Ticket, result: &Answered, scene: &mut Scene) -> Verdict {
+        match (&*ticket.command, result) {
+            (Command::Submit(submission), Ok(Reply::Job { job, .. })) => {
+                self.check_submitted(submission, *job)
+            }
+            (Command::Cancel { job }, Ok(_)) => {
+                let status = self.mirror.jobs.get(job).map(|job| job.status);
+                ensure(status == Some(JobStatus::Cancelled), "cancel_not_durable", || {
+                    format!("{job}: {status:?}")
+                })
+            }
+            (Command::Pull(pull), Ok(Reply::Pulled(reply))) => {
+                let mut handouts = reply.handouts.iter();
+                handouts.try_for_each(|it| self.check_leased(it.task, &pull.worker, it.attempt))
+            }
+            (Command::Report(report), Ok(_)) => self.check_recorded(report, result, scene),
+            (Command::Claim { worker, .. }, Ok(Reply::Claimed(rows))) => {
+                rows.iter().try_for_each(|row| self.check_leased(row.id, worker, row.attempt))
+            }
+            (Command::Complete { .. } | Command::FailOrRetry { .. }, Ok(Reply::Task(row))) => {
+                let durable = self.mirror.tasks.get(&row.id);
+                let same =
+                    durable.is_some_and(|durable| durable.attempt >= row.attempt && durable.logs >= row.logs);
+                ensure(same, "end_not_durable", || format!("{row:?} told, {durable:?} durable"))
+            }
+            (Command::Frames(command), Ok(Reply::Frames(reply))) => self.frames.promised(command, reply),
+            (Command::Pool(command), Ok(Reply::Pool(reply))) => self.pool.promised(command, reply, scene),
             _ => Ok(()),
         }
     }
@@ -81,16 +102,18 @@ impl Checker {
         ensure(made == Some(&job), "key_not_durable", || format!("{key:?} answered {job}, made {made:?}"))
     }
 
-    fn check_pulled(&mut self, pull: &Pull, reply: &PullReply, scene: &mut Scene) -> Verdict {
+    fn check_pulled(
+        &mut self,
+        pull: &Pull,
+        reply: &PullReply,
+        (now, is_timely): (Timestamp, bool),
+    ) -> Verdict {
         ensure(reply.handouts.len() <= pull.max as usize, "more_jobs_than_asked", || format!("{reply:?}"))?;
-        for Handout { task, attempt, .. } in &reply.handouts {
-            self.check_leased(*task, &pull.worker, *attempt)?;
-        }
-        if reply.handouts.len() < pull.max as usize {
-            self.check_redelivered(&pull.worker, reply, scene.now)?;
+        if is_timely && reply.handouts.len() < pull.max as usize {
+            self.check_redelivered(&pull.worker, reply, now)?;
         }
         for handout in &reply.handouts {
-            self.shown.insert(handout.task, scene.now);
+            self.shown.insert(handout.task, now);
         }
         Ok(())
     }

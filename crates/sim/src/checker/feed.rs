@@ -25,4 +25,12 @@ impl Checker {
         }
         Ok(())
     }
+
+    /// One that leads no more tells what it committed while it did; whoever leads now tells what follows.
+    pub(crate) fn told_late(&self, entries: &[FeedEntry]) -> Verdict {
+        let last = entries.last().map_or(0, |entry| entry.seq);
+        ensure(last <= self.mirror.feed, "feed_ahead_of_store", || {
+            format!("{last} was told, {} is durable", self.mirror.feed)
+        })
+    }
 }

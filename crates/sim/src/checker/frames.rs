@@ -48,6 +48,8 @@ pub(crate) struct FrameBook {
     /// Lives of the coordinator so far, and when the last began.
     life: u32,
     up_since: Timestamp,
+    /// When this life first looked round after workers had had their time to come back with their tasks (S19).
+    closed_at: Option<Timestamp>,
     /// When requests were taken in this life, first and last, by exchange: they may be doubled.
     taken: BTreeMap<u64, (Timestamp, Timestamp)>,
     /// What was accepted, for ever.
@@ -120,6 +122,7 @@ impl FrameBook {
             news: BTreeMap::new(),
             life: 0,
             up_since: Timestamp(0),
+            closed_at: None,
             taken: BTreeMap::new(),
             accepted: BTreeMap::new(),
             dropped: BTreeMap::new(),
@@ -137,7 +140,7 @@ impl FrameBook {
     /// A new life begins: silence counts from now (S8), and nothing that was only said is remembered.
     pub(super) fn life_begins(&mut self, now: Timestamp) {
         self.life += 1;
-        self.up_since = now;
+        (self.up_since, self.closed_at) = (now, None);
         self.heard.values_mut().for_each(|heard| heard.push(now));
         self.news.values_mut().for_each(|news| *news = now);
         self.taken.clear();
@@ -177,9 +180,7 @@ impl FrameBook {
                 let held: Vec<FrameTaskId> = self.rows.held_by(worker).collect();
                 held.iter().for_each(|task| self.news_of(task, now));
             }
-            FrameCommand::Rebind { held: Some(held), .. }
-                if now <= self.up_since + self.settings.rebind_within =>
-            {
+            FrameCommand::Rebind { held: Some(held), .. } if self.may_come_back(now) => {
                 self.rebound.insert((held.task.clone(), held.attempt, held.chunk));
             }
             FrameCommand::Steer { session, to } => {
@@ -193,8 +194,15 @@ impl FrameBook {
         }
     }
 
+    /// The coordinator looks what is due.
+    pub(crate) fn ticked(&mut self, now: Timestamp) {
+        if self.closed_at.is_none() && now >= self.up_since + self.settings.rebind_within {
+            self.closed_at = Some(now);
+        }
+    }
+
     /// A batch has become durable.
-    pub(super) fn durable(&mut self, batch: &Batch, scene: &mut Scene) -> Verdict {
+    pub(super) fn durable(&mut self, (batch, sealed_at): (&Batch, Timestamp), scene: &mut Scene) -> Verdict {
         let mut before = Before::default();
         for change in &batch.changes {
             let Change::Frames(change) = change else { continue };
@@ -208,7 +216,7 @@ impl FrameBook {
             return Ok(());
         }
         if self.steered.all || before.farm.is_some_and(|farm| farm.paused) {
-            self.resumed_at = scene.now;
+            self.resumed_at = sealed_at;
         }
         self.check_ids(&before)?;
         self.check_workers(&before)?;
@@ -255,6 +263,12 @@ impl FrameBook {
     /// When a request was first and last taken.
     fn taken_at(&self, exchange: u64) -> (Timestamp, Timestamp) {
         self.taken.get(&exchange).copied().unwrap_or((Timestamp(0), Timestamp(0)))
+    }
+
+    /// Whether a worker that comes back now with its task may keep it: in time, or before anybody looked at the time.
+    fn may_come_back(&self, now: Timestamp) -> bool {
+        now <= self.up_since + self.settings.rebind_within
+            || self.closed_at.is_none_or(|closed| now <= closed)
     }
 
     fn heard_of(&mut self, worker: &Name, now: Timestamp) {

@@ -156,11 +156,11 @@ impl PoolBook {
     }
 
     /// A batch has become durable.
-    pub(super) fn durable(&mut self, batch: &Batch, scene: &mut Scene) -> Verdict {
+    pub(super) fn durable(&mut self, (batch, sealed_at): (&Batch, Timestamp), scene: &mut Scene) -> Verdict {
         let mut before = Before::default();
         for change in &batch.changes {
             if let Change::Pool(change) = change {
-                self.note_row(change, scene.now);
+                self.note_row(change, sealed_at);
                 self.rows.write(change, &mut before)?;
             }
         }
@@ -169,7 +169,7 @@ impl PoolBook {
         }
         self.check_assignments(&before, scene)?;
         self.check_ends(&before, scene)?;
-        self.check_workers(&before, scene.now)?;
+        self.check_workers(&before, sealed_at)?;
         self.check_grants(&before)
     }
 

@@ -12,11 +12,11 @@ impl Checker {
     pub(crate) fn rows_are(
         &self,
         held: &[Change],
-        load: &mut dyn FnMut(Settings, Timestamp) -> Result<Engine, Broken>,
+        load: &mut dyn FnMut(Settings) -> Result<Engine, Broken>,
         scene: &mut Scene,
     ) -> Verdict {
         scene.count("rows compared");
-        let engine = load(self.settings, scene.now)?;
+        let engine = load(self.settings)?;
         engine.check_invariants().or_else(|broke| broken("restored_invariant", || broke))?;
         let mut kept: Vec<Change> = engine.live_rows().into_iter().map(durable_part).collect();
         let mut held: Vec<Change> = held.iter().cloned().map(durable_part).collect();

@@ -71,7 +71,9 @@ impl Life {
     pub(super) fn run(&mut self, errand: Errand, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         match errand {
             Errand::Begin(Effect::Push { endpoint, token_hash, handout, .. }) => {
-                checker.frames.pushes(&handout, scene.now)?;
+                if checker.terms.leads(self.epoch) {
+                    checker.frames.pushes(&handout, self.now(scene))?;
+                }
                 self.push(&endpoint, (token_hash, *handout), scene);
                 Ok(())
             }
@@ -144,7 +146,14 @@ impl Life {
         Ok(())
     }
 
+    /// Files are shared by all servers: whoever may not lead any more waits until it knows, lest it put something old in
+    /// the place of what the new one wrote.
     fn written(&mut self, session: SessionId, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if !self.is_fresh {
+            scene.count("file left to whoever leads");
+            self.plan((1_000, 1_000), Errand::Written(session), scene);
+            return Ok(());
+        }
         let Some(tending) = self.errands.sessions.remove(&session) else {
             return Ok(());
         };

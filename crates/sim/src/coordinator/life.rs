@@ -1,87 +1,133 @@
 //! One life: a desk over a restored engine, and the batch that is with the store.
 
+mod commit;
+
+pub(super) use commit::{Fate, Orphan};
+
 use super::{
+    clock::TermClock,
     door::Door,
     errand::Errands,
     load::{load, store_broke},
-    speaker,
 };
 use crate::{
     agenda::Happening,
     checker::{Broken, Checker, Verdict, broken},
-    network::{Sender, Ticket},
+    network::Ticket,
     planted::Planted,
     scene::Scene,
 };
+use commit::Committing;
 use muster_coordinator::{Desk, Request};
-use muster_engine::Engine;
-use muster_model::{Change, Command, Millis, PoolCause, PoolJobId, Settings, Timestamp};
-use muster_store::{Batch, Lookup, MemoryStore, Reader, Store, StoreError, Writer};
+use muster_engine::{Engine, Restoring};
+use muster_model::{Millis, PoolCause, PoolJobId, Settings, Timestamp};
+use muster_store::{Lookup, Reader, Term, Writer};
 use std::sync::Arc;
 
-/// One life of the coordinator.
+/// One life of a coordinator: a term that it leads.
 pub(crate) struct Life {
     pub(crate) number: u32,
-    pub(crate) ticked_at: Timestamp,
+    pub(super) server: usize,
+    pub(super) epoch: u64,
+    clock: TermClock,
+    ticked_at: Timestamp,
     desk: Desk<Ticket>,
     writer: Box<dyn Writer>,
     lookup: Box<dyn Lookup>,
     pub(super) reader: Arc<dyn Reader>,
     door: Door,
     pub(super) errands: Errands,
-    epoch: u64,
     inbox: Vec<Ticket>,
     /// Until then no timer is followed, and whatever comes in waits.
     stalled_until: Timestamp,
     committing: Option<Committing>,
+    /// When the last batch was sealed, in the world's time.
+    opened: Timestamp,
+    /// Batches that were handed to the store.
+    handed: u64,
+    /// Whether nobody else can lead: what needs no commit may be answered at once.
+    pub(super) is_fresh: bool,
+    /// Since when nothing has kept it from deciding and committing.
+    pub(super) well_since: Timestamp,
     wakes_at: Option<Timestamp>,
     /// Ticks in a row after which something was due at once.
     rounds: u32,
     planted: Option<Planted>,
 }
 
-/// The batch with the store, and what memory held when it was sealed.
-struct Committing {
-    batch: Arc<Batch>,
-    rows: Option<Vec<Change>>,
-    durable: bool,
+/// Who leads, as which life, by which clock.
+pub(super) struct Office {
+    pub(super) server: usize,
+    pub(super) number: u32,
+    pub(super) clock: TermClock,
 }
 
 impl Life {
-    /// Loads what the store kept, as the driver does.
-    pub(crate) fn begin(
-        store: &MemoryStore,
-        number: u32,
+    /// Begins with what the store kept, as the driver does.
+    pub(super) fn begin(
+        (term, office): (Term, Office),
+        (memory, reader): (Restoring, Arc<dyn Reader>),
         (scene, planted): (&mut Scene, Option<Planted>),
-    ) -> Result<Self, Broken> {
-        let mut term = store.begin_term().map_err(store_broke)?;
-        let engine = load(&mut *term.writer, (scene.plan.settings, planted), (scene.now, term.epoch))?;
+    ) -> Self {
+        let Office { server, number, clock } = office;
+        let now = clock.at(scene.now);
+        let engine = memory.finish(term.epoch, now);
         let mut door = Door::default();
         door.follow(&engine.live_rows());
         let reused = u64::from(planted == Some(Planted::FeedNumberReused) && number > 1);
         let mut seeds = scene.dice.fork();
         let desk = Desk::new(engine, term.feed_seq.saturating_sub(reused), Box::new(move || seeds.bytes()));
-        Ok(Self {
+        Self {
             number,
-            ticked_at: scene.now,
+            server,
+            epoch: term.epoch,
+            clock,
+            ticked_at: now,
             desk: desk.with_senders(|ticket: &Ticket| !ticket.broken.get(), |_| ()),
             writer: term.writer,
             lookup: term.lookup,
-            reader: store.reader(),
+            reader,
             door,
             errands: Errands::default(),
-            epoch: term.epoch,
             inbox: Vec::new(),
             stalled_until: scene.now,
             committing: None,
+            opened: scene.now,
+            handed: 0,
+            is_fresh: true,
+            well_since: scene.now,
             wakes_at: None,
             rounds: 0,
             planted,
-        })
+        }
     }
 
-    pub(crate) fn is_committing(&self) -> bool {
-        self.committing.as_ref().is_some_and(|committing| !committing.durable)
+    /// What time it is by its clock.
+    pub(crate) fn now(&self, scene: &Scene) -> Timestamp {
+        self.clock.at(scene.now)
+    }
+
+    /// Its first look round.
+    pub(super) fn settle_in(
+        &mut self,
+        store: Timestamp,
+        (scene, checker): (&mut Scene, &mut Checker),
+    ) -> Verdict {
+        if checker.terms.leads(self.epoch) {
+            let now = self.now(scene);
+            checker.terms.opens(now, store)?;
+            checker.life_begins(now);
+        }
+        self.look_round(scene, checker)
+    }
+
+    /// What it holds is what the store would hand over now.
+    pub(super) fn check_memory(&mut self, scene: &mut Scene, checker: &Checker) -> Verdict {
+        let (now, held) = (self.now(scene), self.desk.engine().live_rows());
+        match checker.terms.leads(self.epoch) {
+            true => checker.rows_are(&held, &mut self.loader(now), scene),
+            false => Ok(()),
+        }
     }
 
     /// Whether nothing is under way here.
@@ -95,9 +141,12 @@ impl Life {
     }
 
     /// What the store would hand to a life that began now, as an engine.
-    pub(crate) fn loader(&mut self) -> impl FnMut(Settings, Timestamp) -> Result<Engine, Broken> + '_ {
+    fn loader(&mut self, now: Timestamp) -> impl FnMut(Settings) -> Result<Engine, Broken> + '_ {
         let (planted, epoch) = (self.planted, self.epoch);
-        move |settings, now| load(&mut *self.writer, (settings, planted), (now, epoch))
+        move |settings| {
+            let (memory, ()) = load((settings, planted), |sink| self.writer.load(sink))?;
+            Ok(memory.finish(epoch, now))
+        }
     }
 
     /// Whether a request does not get past the door.
@@ -113,31 +162,38 @@ impl Life {
         self.inbox.push(ticket);
     }
 
+    /// Whether the store must be asked before what came in can be decided.
+    pub(super) fn needs_facts(&self) -> bool {
+        !self.desk.keys(self.inbox.iter().map(|ticket| &*ticket.command)).is_empty()
+    }
+
+    /// Decides nothing for a while: it waits for something.
+    pub(super) fn block(&mut self, until: Timestamp, scene: &mut Scene) {
+        self.stalled_until = self.stalled_until.max(until);
+        scene.agenda.plan(self.stalled_until, Happening::Serve { life: self.number });
+    }
+
     pub(crate) fn serve(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         if scene.now < self.stalled_until {
             scene.agenda.plan(self.stalled_until, Happening::Serve { life: self.number });
             return Ok(());
         }
+        let now = self.now(scene);
         let group = std::mem::take(&mut self.inbox);
         let keys = self.desk.keys(group.iter().map(|ticket| &*ticket.command));
         let facts = self.lookup.facts(&keys).map_err(store_broke)?;
+        let leads = checker.terms.leads(self.epoch);
         for ticket in group {
-            if let Some(worker) = speaker(&ticket.command) {
-                checker.heard_of(worker, scene.now);
-            }
-            match &*ticket.command {
-                Command::Report(report) => checker.spoke(report)?,
-                Command::Frames(command) => checker.frames.taken(command, ticket.exchange, scene.now),
-                Command::Pool(command) => checker.pool.taken(command, ticket.exchange, scene.now),
-                _ => {}
+            if leads {
+                checker.takes(&ticket, now)?;
             }
             let request = Request {
                 actor: None,
                 command: (*ticket.command).clone(),
-                wait_until: ticket.wait.map(|wait| scene.now + wait),
+                wait_until: ticket.wait.map(|wait| now + wait),
                 handle: ticket,
             };
-            self.desk.take(request, scene.now, &facts);
+            self.desk.take(request, now, &facts);
         }
         self.look_round(scene, checker)
     }
@@ -155,17 +211,28 @@ impl Life {
 
     /// What the driver does after every group: the timers, the next batch; and then the checks.
     pub(crate) fn look_round(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let now = self.now(scene);
+        let leads = checker.terms.leads(self.epoch);
         if scene.now >= self.stalled_until {
-            self.desk.tick(scene.now);
+            self.desk.tick(now);
+            self.ticked_at = now;
+            if leads {
+                checker.frames.ticked(now);
+            }
         }
-        self.ticked_at = scene.now;
         self.hand_over(scene, checker)?;
         self.check()?;
-        checker.pool.waiting(self.desk.waiting_members(), scene.now);
+        if leads {
+            checker.pool.waiting(self.desk.waiting_members(), now);
+        }
+        self.plan_wake(scene)
+    }
+
+    fn plan_wake(&mut self, scene: &mut Scene) -> Verdict {
         let Some(next) = self.desk.next_deadline() else {
             return Ok(());
         };
-        let next = next.max(scene.now).max(self.stalled_until);
+        let next = self.clock.when(next).max(scene.now).max(self.stalled_until);
         self.rounds = if next == scene.now { self.rounds + 1 } else { 0 };
         if self.rounds > ROUNDS_MAX {
             return broken("timer_spins", || {
@@ -192,96 +259,6 @@ impl Life {
         self.wakes_at = Some(wakes_at);
         scene.agenda.plan(wakes_at, Happening::Wake { life: self.number });
         true
-    }
-
-    fn hand_over(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        if self.committing.is_some() {
-            return Ok(());
-        }
-        let Some(batch) = self.desk.seal(scene.now) else {
-            return Ok(());
-        };
-        if batch.is_empty() {
-            return self.release(scene, checker);
-        }
-        for entry in &batch.feed {
-            scene.note(|| format!("coordinator: {} {}", entry.kind, entry.body));
-        }
-        let sampled = scene.dice.chance(ROWS_PER_MILLE);
-        self.committing = Some(Committing {
-            batch: Arc::clone(&batch),
-            rows: sampled.then(|| self.desk.engine().live_rows()),
-            durable: false,
-        });
-        if self.planted == Some(Planted::FeedBeforeCommit) {
-            checker.told(&batch.feed)?;
-        }
-        if self.planted == Some(Planted::AnswersBeforeCommit) {
-            self.release(scene, checker)?;
-        }
-        let slow = scene.dice.chance(50);
-        scene.within(1, if slow { 600 } else { 15 }, Happening::Durable { life: self.number });
-        Ok(())
-    }
-
-    /// Has the store make the batch durable; a failure that was planned is the caller's.
-    pub(crate) fn commit(&mut self) -> Result<Arc<Batch>, Broken> {
-        let committing = self.committing.as_mut().expect("a batch is with the store");
-        let batch = Arc::clone(&committing.batch);
-        match self.writer.commit(&batch) {
-            Ok(()) => committing.durable = true,
-            Err(StoreError::Backend(_)) => {}
-            Err(error) => return Err(store_broke(error)),
-        }
-        Ok(batch)
-    }
-
-    /// The store says that the batch is durable: the feed is told and the answers leave.
-    pub(crate) fn heard(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        let Some(committing) = self.committing.take() else {
-            return Ok(());
-        };
-        if let Some(rows) = committing.rows {
-            checker.rows_are(&rows, &mut self.loader(), scene)?;
-        }
-        self.door.follow(&committing.batch.changes);
-        if self.planted != Some(Planted::FeedBeforeCommit) {
-            checker.told(&committing.batch.feed)?;
-        }
-        self.release(scene, checker)
-    }
-
-    /// Stops in order: whoever waits is answered, what was decided is made durable.
-    pub(crate) fn stop(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        self.finish_commit(scene, checker)?;
-        self.desk.dismiss_waiting(scene.now);
-        self.hand_over(scene, checker)?;
-        self.finish_commit(scene, checker)
-    }
-
-    /// What is left of a life whose batch never reached the store.
-    pub(crate) fn into_zombie(self) -> Option<(Box<dyn Writer>, Arc<Batch>)> {
-        Some((self.writer, self.committing?.batch))
-    }
-
-    fn finish_commit(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        if self.is_committing() {
-            let batch = self.commit()?;
-            checker.durable(&batch, scene)?;
-        }
-        self.heard(scene, checker)
-    }
-
-    fn release(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        let released = self.desk.committed();
-        self.send_out(released.effects, scene);
-        for answer in released.answers {
-            checker.answered(&answer.handle, &answer.result, scene)?;
-            if answer.handle.sender != Sender::Errand {
-                scene.answer(answer.handle, answer.result);
-            }
-        }
-        Ok(())
     }
 
     /// The engine's own invariants, and that nobody waits while there is work for them.
@@ -313,5 +290,3 @@ const ROUNDS_MAX: u32 = 20;
 const STALL_MS_MAX: i64 = 1_200;
 /// What passes between two such moments, at least.
 const STALLS_APART: Millis = Millis(2_000);
-/// In a thousand: commits after which everything live is compared with the store.
-const ROWS_PER_MILLE: u32 = 120;

@@ -1,36 +1,33 @@
-//! From the store to an engine, as the driver does it.
+//! From the store to an engine to be, as the driver does it.
 
 use crate::{checker::Broken, planted::Planted};
-use muster_engine::{Engine, Restoring};
-use muster_model::{Settings, Timestamp};
-use muster_store::{Loaded, StoreError, Writer};
+use muster_engine::Restoring;
+use muster_model::Settings;
+use muster_store::{Loaded, StoreError};
 
-/// The engine that a new life begins with: what the driver builds from what the store kept.
-pub(super) fn load(
-    writer: &mut dyn Writer,
+/// What a term begins with: what the driver builds from what the store hands over, now or before the term.
+pub(super) fn load<T>(
     (settings, planted): (Settings, Option<Planted>),
-    (now, epoch): (Timestamp, u64),
-) -> Result<Engine, Broken> {
+    read: impl FnOnce(&mut dyn FnMut(Loaded)) -> Result<T, StoreError>,
+) -> Result<(Restoring, T), Broken> {
     let mut engine = Restoring::new(settings);
     plant(&mut engine, planted);
-    writer
-        .load(&mut |loaded| match loaded {
-            Loaded::Worker(record) => engine.worker(record),
-            Loaded::Lane(record) => engine.lane(record),
-            Loaded::Job(record) => engine.job(record),
-            Loaded::Task(record) => engine.task(record),
-            Loaded::Share(record) => engine.share(record),
-            Loaded::Stop(worker, task) => engine.stop(&worker, task),
-            Loaded::Secrets(worker, secrets) => engine.secrets(&worker, secrets),
-            Loaded::JobSeq(seq) => engine.job_seq(seq),
-            Loaded::Frames(record) => engine.frames(record),
-            Loaded::SessionSeq(seq) => engine.session_seq(seq),
-            Loaded::Accounts(record) => engine.accounts(record),
-            Loaded::Pool(record) => engine.pool(record),
-            Loaded::Schedule(record) => engine.schedule(*record),
-        })
-        .map_err(store_broke)?;
-    Ok(engine.finish(epoch, now))
+    let done = read(&mut |loaded| match loaded {
+        Loaded::Worker(record) => engine.worker(record),
+        Loaded::Lane(record) => engine.lane(record),
+        Loaded::Job(record) => engine.job(record),
+        Loaded::Task(record) => engine.task(record),
+        Loaded::Share(record) => engine.share(record),
+        Loaded::Stop(worker, task) => engine.stop(&worker, task),
+        Loaded::Secrets(worker, secrets) => engine.secrets(&worker, secrets),
+        Loaded::JobSeq(seq) => engine.job_seq(seq),
+        Loaded::Frames(record) => engine.frames(record),
+        Loaded::SessionSeq(seq) => engine.session_seq(seq),
+        Loaded::Accounts(record) => engine.accounts(record),
+        Loaded::Pool(record) => engine.pool(record),
+        Loaded::Schedule(record) => engine.schedule(*record),
+    });
+    Ok((engine, done.map_err(store_broke)?))
 }
 
 #[cfg(feature = "mutants")]

@@ -10,6 +10,7 @@ use crate::{
     checker::{Broken, Verdict, broken},
     fault::Fault,
     network::Ticket,
+    planted::Planted,
     scene::Scene,
 };
 use exchange::Asked;
@@ -38,6 +39,8 @@ pub(crate) enum Chore {
 pub(crate) struct Real {
     pub(super) rig: Rig,
     settings: Settings,
+    /// It is not told whose term it is.
+    is_blind: bool,
     /// Ids that were ever rendered with here.
     begun: BTreeSet<u64>,
     life: Option<Life>,
@@ -55,10 +58,11 @@ struct Life {
 }
 
 impl Real {
-    pub(super) fn new(rig: Rig, scene: &mut Scene) -> Self {
+    pub(super) fn new(rig: Rig, scene: &mut Scene, planted: Option<Planted>) -> Self {
         let wait = (!rig.takes_pushes).then(|| Millis(scene.dice.between(500, 15_000)));
         let settings = Settings { slots: rig.slots, pull_wait: wait, output_root: None };
-        Self { rig, settings, begun: BTreeSet::new(), life: None }
+        let is_blind = planted == Some(Planted::OlderTermObeyed);
+        Self { rig, settings, is_blind, begun: BTreeSet::new(), life: None }
     }
 
     pub(super) fn begin(&mut self, scene: &mut Scene) -> Verdict {
@@ -117,6 +121,9 @@ impl Real {
     pub(super) fn pushed(&mut self, handout: &FrameHandout, scene: &mut Scene) -> Result<bool, Broken> {
         let offer = self.life().core.offered(translate::task(handout), scene.now);
         self.follow(scene)?;
+        if matches!(offer, Offer::Stale { .. }) {
+            scene.count("task of an older term refused");
+        }
         Ok(offer == Offer::Taken)
     }
 
@@ -154,6 +161,7 @@ impl Real {
             Action::Kill(work) => self.kill(work, scene),
             Action::Pace(pace) => self.life().pace = pace,
             Action::Note(Note::Lost(_)) => scene.count("worker gives itself up"),
+            Action::Note(Note::StaleMaster { .. }) => scene.count("word of an older term not believed"),
             Action::Note(_) => {}
             call => self.send(call, scene)?,
         }

@@ -21,6 +21,8 @@ pub(crate) struct Rig {
     pub(super) incarnation: u32,
     /// The token of its last registration that was answered.
     pub(super) token: Token,
+    /// The newest term that it was told of in this life (S18).
+    pub(super) epoch: u64,
     /// Until then nothing happens here, and what arrives waits.
     pub(crate) frozen_until: Timestamp,
     /// Until then no task can be pushed here.
@@ -39,6 +41,7 @@ impl Rig {
             up: false,
             incarnation: 0,
             token: [0; 32],
+            epoch: 0,
             frozen_until: Timestamp(0),
             deaf_until: Timestamp(0),
         }
@@ -76,6 +79,7 @@ impl Rig {
     /// Whatever was planned or under way here is over.
     pub(super) fn go_down(&mut self) {
         self.up = false;
+        self.epoch = 0;
         self.incarnation += 1;
     }
 

@@ -1,7 +1,13 @@
 //! What goes wrong with the workers of the pool.
 
 use super::Fault;
-use crate::{agenda::Happening, checker::Verdict, coordinator::Ending, network::Sender, world::World};
+use crate::{
+    agenda::Happening,
+    checker::Verdict,
+    coordinator::{Doom, Ending},
+    network::Sender,
+    world::World,
+};
 use muster_model::Millis;
 
 impl World {
@@ -9,7 +15,7 @@ impl World {
         let member = self.scene.dice.below(self.pool.members.len());
         match self.scene.dice.below(20) {
             0..3 => return self.end_coordinator(Ending::Crash),
-            3..6 => self.coordinator.doom(),
+            3..6 => self.coordinator.doom(Doom::Crash),
             6 => return self.end_coordinator(Ending::Stop),
             7..10 => self.cut(Sender::Member(member)),
             10..14 => self.crash_member(member),

@@ -26,7 +26,7 @@ impl World {
     pub(super) fn returns(&mut self, ticket: &Ticket, result: Result<Reply, Rejection>) -> Verdict {
         let scene = &mut self.scene;
         scene.note(|| format!("{:?} hears {result:?}", ticket.sender));
-        if scene.network.is_cut(ticket.sender) {
+        if scene.network.is_cut(ticket.sender) || !self.coordinator.brings_back(&ticket.way) {
             scene.count("answer lost in a partition");
             return Ok(());
         }
@@ -65,8 +65,11 @@ impl World {
         }
     }
 
-    /// Whatever concerns a worker that stands still waits until it goes on.
-    pub(super) fn frozen(&self, happening: &Happening) -> Option<Timestamp> {
+    /// Whatever concerns a worker or a server that stands still waits until it goes on.
+    pub(super) fn frozen(&mut self, happening: &Happening) -> Option<Timestamp> {
+        if let Some(until) = self.coordinator.waits_until(happening, &mut self.scene) {
+            return Some(until);
+        }
         let place = match happening {
             Happening::Renderer { renderer, .. } => Sender::Renderer(*renderer),
             Happening::Member { member, .. } => Sender::Member(*member),
@@ -85,7 +88,7 @@ impl World {
     /// A task that was pushed reaches its worker; what that says goes back.
     pub(super) fn pushed(&mut self, push: &Push) -> Verdict {
         let place = Sender::Renderer(push.renderer);
-        if self.scene.network.is_cut(place) {
+        if self.scene.network.is_cut(place) || !self.coordinator.reaches_out(push.life) {
             return Ok(());
         }
         let renderer = &mut self.farm.renderers[push.renderer];

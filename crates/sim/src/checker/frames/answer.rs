@@ -11,6 +11,30 @@ use muster_model::{
 type Answered<'a> = Result<&'a FrameReply, &'a FrameRejection>;
 
 impl FrameBook {
+    /// What an answer promises is durable, and stays so (S3, S5, S12, S26).
+    pub(in crate::checker) fn promised(&mut self, command: &FrameCommand, reply: &FrameReply) -> Verdict {
+        match (command, reply) {
+            (FrameCommand::Ask { worker, .. }, FrameReply::Task(Some(handout))) => {
+                self.check_handout(worker, handout)
+            }
+            (FrameCommand::MoreIds { worker, .. }, FrameReply::Ids(ids)) => self.check_granted(*ids, worker),
+            (FrameCommand::Complete(completion), FrameReply::Accepted { repeated, worker, attempt })
+                if !completion.dry =>
+            {
+                self.check_taken(completion, (worker, *attempt, *repeated))
+            }
+            (FrameCommand::Submit(submission), reply) => self.check_submission(submission, Ok(reply)),
+            (FrameCommand::Steer { session, .. }, FrameReply::Session { status, .. }) => {
+                let durable = self.rows.sessions.get(session).map(|row| row.status);
+                let is_over = *status == SessionStatus::Cancelled;
+                ensure(!is_over || durable == Some(*status), "cancel_not_durable", || {
+                    format!("{session} is {durable:?}")
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// An answer leaves.
     pub(in crate::checker) fn answered(
         &mut self,
@@ -20,17 +44,14 @@ impl FrameBook {
         let exchange = ticket.exchange;
         match (command, result) {
             (FrameCommand::Ask { worker, .. }, Ok(FrameReply::Task(Some(handout)))) => {
-                self.check_handout(worker, handout)?;
                 self.check_incarnation(worker, handout, ticket)
             }
             (FrameCommand::Ask { worker, .. }, Ok(FrameReply::Task(None))) => {
                 self.check_nothing(worker, exchange)
             }
-            (FrameCommand::MoreIds { worker, .. }, Ok(FrameReply::Ids(ids))) => {
-                self.check_granted(*ids, worker)
-            }
-            (FrameCommand::Complete(completion), result) if !completion.dry => {
-                self.check_completion((completion, exchange), result)
+            (FrameCommand::Complete(completion), Err(rejection)) if !completion.dry => {
+                self.check_late((completion, exchange), rejection)?;
+                self.check_refused(completion, rejection)
             }
             (FrameCommand::Progress(progress), Ok(_)) => {
                 self.note_dropped(progress, exchange);
@@ -43,14 +64,7 @@ impl FrameBook {
                 let known = self.rows.renderers.contains_key(&registration.worker);
                 ensure(known, "registration_not_durable", || format!("{registration:?}"))
             }
-            (FrameCommand::Submit(submission), result) => self.check_submission(submission, result),
-            (FrameCommand::Steer { session, .. }, Ok(FrameReply::Session { status, .. })) => {
-                let durable = self.rows.sessions.get(session).map(|row| row.status);
-                let is_over = *status == SessionStatus::Cancelled;
-                ensure(!is_over || durable == Some(*status), "cancel_not_durable", || {
-                    format!("{session} is {durable:?}")
-                })
-            }
+            (FrameCommand::Submit(submission), result @ Err(_)) => self.check_submission(submission, result),
             _ => Ok(()),
         }
     }
@@ -130,24 +144,10 @@ impl FrameBook {
             let told = beat.orders.contains(&Order::Stop(key.1.clone()));
             ensure(told, "stop_not_told", || format!("{key:?} with {beat:?}"))?;
         }
+        // What was decided at the very moment may be told as well, and then need not be again.
+        self.stops
+            .retain(|(whose, task), _| whose != worker || !beat.orders.contains(&Order::Stop(task.clone())));
         Ok(())
-    }
-
-    fn check_completion(
-        &mut self,
-        (completion, exchange): (&Completion, u64),
-        result: Answered<'_>,
-    ) -> Verdict {
-        match result {
-            Ok(FrameReply::Accepted { repeated, worker, attempt }) => {
-                self.check_taken(completion, (worker, *attempt, *repeated))
-            }
-            Err(rejection) => {
-                self.check_late((completion, exchange), rejection)?;
-                self.check_refused(completion, rejection)
-            }
-            Ok(_) => Ok(()),
-        }
     }
 
     /// 9: one body per attempt, and what says "taken" is durable.

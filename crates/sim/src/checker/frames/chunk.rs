@@ -34,7 +34,7 @@ impl FrameBook {
     ) -> Verdict {
         match record.state {
             ChunkState::Live => self.grant(record, before, scene),
-            ChunkState::Used => self.use_up(record, before),
+            ChunkState::Used => self.use_up(record, before, scene),
             ChunkState::Retired => self.retire(record, before, scene),
         }
     }
@@ -138,16 +138,19 @@ impl FrameBook {
         ensure(right, "replay_not_recorded", || format!("{record:?} with {replay:?} of {row:?}"))
     }
 
-    fn use_up(&mut self, record: &ChunkRecord, before: &mut Before) -> Verdict {
+    fn use_up(&mut self, record: &ChunkRecord, before: &mut Before, scene: &mut Scene) -> Verdict {
         self.check_known(record, &[ChunkState::Live])?;
         let state = self.state(&record.worker);
         ensure(state.may_work(), "result_of_unfit_taken", || format!("{record:?} of one that is {state:?}"))?;
         let chunk = &self.rows.chunks[&record.ids.chunk];
         let is_old = chunk.is_first && chunk.life < self.life;
-        let in_time = record.at <= self.up_since + self.settings.rebind_within
+        let in_time = self.may_come_back(record.at)
             || self.rebound.contains(&(record.task.clone(), record.attempt, record.ids.chunk));
         let is_kept = self.settings.rebind == Rebind::Resume && in_time;
         ensure(!is_old || is_kept, "result_of_an_older_term_taken", || format!("{record:?}"))?;
+        if is_old {
+            scene.count("range kept across terms");
+        }
         self.news.remove(&record.task);
         before.changed.insert(record.ids.chunk);
         self.rows.end_chunk(record);

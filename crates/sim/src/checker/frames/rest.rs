@@ -30,6 +30,9 @@ impl FrameBook {
             ensure(!is_due || written == Some(&replays), "session_unlike_its_file", || {
                 format!("{session:?} has replays {replays:?}, its file {written:?}")
             })?;
+            if is_due {
+                self.check_manifest(session)?;
+            }
         }
         Ok(())
     }

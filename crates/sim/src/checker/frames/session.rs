@@ -76,6 +76,11 @@ impl FrameBook {
             next = range.end;
         }
         ensure(next == row.total_frames, "frame_not_once", || format!("{row:?} is done up to {next}"))?;
+        self.check_manifest(row)
+    }
+
+    /// The manifest on disk is made of just what was accepted.
+    pub(super) fn check_manifest(&self, row: &SessionRecord) -> Verdict {
         let rows = self.rows.tasks_of(&row.id);
         let right: Vec<(FrameRange, u64)> = rows
             .filter(|task| task.status == FrameTaskStatus::Completed)

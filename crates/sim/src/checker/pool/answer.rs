@@ -10,6 +10,45 @@ use muster_model::{
 type Answered<'a> = Result<&'a PoolReply, &'a PoolRejection>;
 
 impl PoolBook {
+    /// What an answer promises is durable, and stays so.
+    pub(in crate::checker) fn promised(
+        &mut self,
+        command: &PoolCommand,
+        reply: &PoolReply,
+        scene: &mut Scene,
+    ) -> Verdict {
+        match (command, reply) {
+            (PoolCommand::HandIn { worker, result, .. }, PoolReply::Taken(taken)) => {
+                self.check_taken(*worker, result, taken)
+            }
+            (PoolCommand::Work(work), PoolReply::Worked { results, assignments }) => {
+                for (handed, outcome) in work.results.iter().zip(results) {
+                    outcome.as_ref().map_or(Ok(()), |taken| self.check_taken(work.worker, handed, taken))?;
+                }
+                assignments.iter().try_for_each(|handout| self.check_handout(work.worker, handout))
+            }
+            (PoolCommand::Poll { worker, .. }, PoolReply::Assignment(Some(handout))) => {
+                self.check_handout(*worker, handout)
+            }
+            (PoolCommand::Resume { worker, .. }, PoolReply::Assignments(handouts)) => {
+                handouts.iter().try_for_each(|handout| self.check_handout(*worker, handout))
+            }
+            (PoolCommand::Submit(submission), reply) => self.check_submission(submission, Ok(reply), scene),
+            (PoolCommand::Cancel { job, .. }, _) => {
+                let status = self.rows.ends.get(job).map(|end| end.status);
+                ensure(status == Some(PoolJobStatus::Cancelled), "pool_cancel_not_durable", || {
+                    format!("{job}: {status:?}")
+                })
+            }
+            (_, PoolReply::Worker(worker)) => {
+                let known = self.rows.workers.get(&worker.id);
+                let same = known.is_some_and(|row| row.name == worker.name && row.owner == worker.owner);
+                ensure(same, "worker_not_durable", || format!("{worker:?} told, {known:?} durable"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// An answer leaves.
     pub(in crate::checker) fn answered(
         &mut self,
@@ -18,52 +57,34 @@ impl PoolBook {
         scene: &mut Scene,
     ) -> Verdict {
         match (command, result) {
-            (PoolCommand::HandIn { worker, result, .. }, Ok(PoolReply::Taken(taken))) => {
-                self.check_taken(*worker, result, taken)
-            }
             (PoolCommand::HandIn { worker, result, .. }, Err(rejection)) => {
                 self.check_refused(*worker, result, (*rejection, scene))
             }
             (PoolCommand::Work(work), Ok(PoolReply::Worked { results, assignments })) => {
                 for (handed, outcome) in work.results.iter().zip(results) {
-                    match outcome {
-                        Ok(taken) => self.check_taken(work.worker, handed, taken)?,
-                        Err(rejection) => self.check_refused(work.worker, handed, (*rejection, scene))?,
+                    if let Err(rejection) = outcome {
+                        self.check_refused(work.worker, handed, (*rejection, scene))?;
                     }
                 }
                 let fits = assignments.len() <= work.max as usize && results.len() == work.results.len();
-                ensure(fits, "more_work_than_asked", || format!("{work:?}: {assignments:?}"))?;
-                assignments.iter().try_for_each(|handout| self.check_handout(work.worker, handout))
-            }
-            (PoolCommand::Poll { worker, .. }, Ok(PoolReply::Assignment(Some(handout)))) => {
-                self.check_handout(*worker, handout)
+                ensure(fits, "more_work_than_asked", || format!("{work:?}: {assignments:?}"))
             }
             (PoolCommand::Poll { worker, .. }, Ok(PoolReply::Assignment(None))) => {
                 self.check_nothing(*worker, exchange)
             }
             (PoolCommand::Resume { worker, .. }, Ok(PoolReply::Assignments(handouts))) => {
-                handouts.iter().try_for_each(|handout| self.check_handout(*worker, handout))?;
                 self.check_resumed(*worker, exchange, handouts)
             }
-            (PoolCommand::Submit(submission), result) => self.check_submission(submission, result, scene),
+            (PoolCommand::Submit(submission), result @ Err(_)) => {
+                self.check_submission(submission, result, scene)
+            }
             (PoolCommand::Cancel { job, client }, Err(PoolRejection::JobUnknown)) => {
                 let theirs = self.rows.jobs.get(job).filter(|row| client.is_none_or(|by| by == row.client));
                 ensure(theirs.is_none(), "job_denied", || format!("{job} to {client:?}"))
             }
-            (PoolCommand::Cancel { job, .. }, Ok(_)) => {
-                let status = self.rows.ends.get(job).map(|end| end.status);
-                ensure(status == Some(PoolJobStatus::Cancelled), "pool_cancel_not_durable", || {
-                    format!("{job}: {status:?}")
-                })
-            }
             (PoolCommand::Cancel { job, .. }, Err(_)) => {
                 let is_over = self.rows.ends.contains_key(job);
                 ensure(is_over, "refused_without_reason", || format!("cancelling {job}"))
-            }
-            (_, Ok(PoolReply::Worker(worker))) => {
-                let known = self.rows.workers.get(&worker.id);
-                let same = known.is_some_and(|row| row.name == worker.name && row.owner == worker.owner);
-                ensure(same, "worker_not_durable", || format!("{worker:?} told, {known:?} durable"))
             }
             _ => Ok(()),
         }

@@ -7,7 +7,7 @@ use crate::{
     network::Ticket,
     scene::Scene,
 };
-use muster_model::{FrameCommand, FrameReply, Millis};
+use muster_model::{Beat, FrameCommand, FrameReply, Millis};
 use muster_workers::simulation::core::{Action, Trouble};
 
 /// A request under way.
@@ -88,6 +88,7 @@ impl Real {
     fn tell(&mut self, about: About, answer: Answer, scene: &Scene) {
         let now = scene.now;
         let interval = scene.plan.settings.frames.heartbeat;
+        let answer = self.note_epoch(answer);
         let core = &mut self.life().core;
         match about {
             About::Register(number) => {
@@ -100,6 +101,21 @@ impl Real {
             About::Progress(number) => core.told(number, answer.map(drop), now),
             About::Result(work) => core.sent(work, answer.map(drop), now),
             About::Leave(number) => core.unregistered(number, answer.map(drop), now),
+        }
+    }
+
+    /// What it is told of terms; planted, that does not reach the core.
+    fn note_epoch(&mut self, answer: Answer) -> Answer {
+        let told = match &answer {
+            Ok(FrameReply::Registered { epoch }) => *epoch,
+            Ok(FrameReply::Beat(beat)) => beat.epoch,
+            _ => return answer,
+        };
+        self.rig.epoch = self.rig.epoch.max(told);
+        match answer {
+            Ok(FrameReply::Registered { .. }) if self.is_blind => Ok(FrameReply::Registered { epoch: 0 }),
+            Ok(FrameReply::Beat(beat)) if self.is_blind => Ok(FrameReply::Beat(Beat { epoch: 0, ..beat })),
+            answer => answer,
         }
     }
 

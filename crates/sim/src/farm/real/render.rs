@@ -43,6 +43,12 @@ impl Real {
     pub(super) fn begin_work(&mut self, work: &Work, scene: &mut Scene) -> Verdict {
         let Work { number, task } = work;
         scene.note(|| format!("{}: begins {} with chunk {}", self.rig.name, task.id, task.ids.chunk));
+        if task.epoch < self.rig.epoch {
+            let epoch = self.rig.epoch;
+            return broken("older_term_obeyed", || {
+                format!("{} knows of term {epoch}: {task:?}", self.rig.name)
+            });
+        }
         if !self.begun.insert(task.ids.chunk) {
             return broken("chunk_rendered_twice", || format!("{}: {task:?}", self.rig.name));
         }

@@ -1,0 +1,150 @@
+//! One server: up or down, awake or not, cut off from some; it follows whoever leads, or leads itself.
+
+use super::{Life, clock::Ticker, follow::Post, lease::Tenure};
+use crate::{
+    agenda::Happening,
+    dice::Dice,
+    plan::{BEGINNING, ServerPlan},
+    scene::Scene,
+};
+use muster_coordinator::LeaseTimes;
+use muster_model::{Millis, Timestamp};
+use muster_store::{Candidate, Standing};
+
+/// What a server of several does by itself, or has done at the store.
+#[derive(Clone, Debug)]
+pub(crate) enum Chore {
+    /// It asks who leads.
+    Look(u32),
+    /// It hears who leads, having asked when its clock showed that; `None`: the store could not be asked.
+    Sees(u32, Timestamp, Option<Box<Standing>>),
+    /// Its wish to lead reaches the store.
+    Take(u32, Box<Wish>),
+    /// It hears that it leads, and has its memory.
+    Begin(u32),
+    /// It shows that it lives.
+    Renew(u32),
+    /// That reaches the store.
+    Shows(u32, Timestamp),
+    /// It hears what the store made of it.
+    Shown(u32, Timestamp, Heard),
+}
+
+impl Chore {
+    /// Whether it happens at the store, whatever became of the server meanwhile.
+    pub(super) fn is_at_the_store(&self) -> bool {
+        matches!(self, Self::Take(..) | Self::Shows(..))
+    }
+}
+
+/// A wish to lead, if things still stand as they were seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub(super) seen: Standing,
+    pub(super) candidate: Candidate,
+    pub(super) epoch_seen: u64,
+    /// When it was sent, by the server's clock.
+    pub(super) sent: Timestamp,
+}
+
+/// What became of a sign of life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Taken,
+    Superseded,
+    Nothing,
+}
+
+/// Whom a server cannot reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// The store: nothing reaches it, or nothing comes back.
+    Store,
+    /// The store, by the connection that shows life.
+    Renewals,
+    /// Clients and workers.
+    Outside,
+    /// The other servers.
+    Others,
+}
+
+/// A server.
+pub(crate) struct Server {
+    pub(super) number: usize,
+    pub(crate) up: bool,
+    /// Counts its starts.
+    pub(super) incarnation: u32,
+    pub(super) ticker: Ticker,
+    /// How far the store's time is ahead of its clock, once it has led.
+    pub(super) ahead: Option<Millis>,
+    /// By how much the clock on its wall is off.
+    pub(super) wall_off: Millis,
+    /// Until then nothing happens here, and what arrives waits.
+    pub(super) stalled_until: Timestamp,
+    pub(super) cuts: Vec<Cut>,
+    /// When it last lost somebody.
+    pub(super) cut_since: Timestamp,
+    /// Since when nothing keeps it from deciding and committing.
+    pub(super) well_since: Timestamp,
+    pub(super) post: Post,
+    pub(super) tenure: Option<Tenure>,
+    pub(super) life: Option<Life>,
+}
+
+impl Server {
+    pub(super) fn new(number: usize, plan: Option<&ServerPlan>, dice: &mut Dice) -> Self {
+        let times = plan.map_or(LeaseTimes::default(), |plan| plan.times);
+        Self {
+            number,
+            up: plan.is_none(),
+            incarnation: 0,
+            ticker: Ticker::draw(dice),
+            ahead: None,
+            wall_off: Millis(dice.between(-WALL_OFF_MAX, WALL_OFF_MAX)),
+            stalled_until: BEGINNING,
+            cuts: Vec::new(),
+            cut_since: BEGINNING,
+            well_since: BEGINNING,
+            post: Post::new(times, ""),
+            tenure: None,
+            life: None,
+        }
+    }
+
+    /// By what the others know it; another with every start.
+    pub(super) fn candidate(&self) -> Candidate {
+        let node = format!("{}-{}", self.number, self.incarnation);
+        Candidate { node, address: self.number.to_string() }
+    }
+
+    pub(super) fn is_cut(&self, cut: Cut) -> bool {
+        self.cuts.contains(&cut)
+    }
+
+    pub(super) fn is_stalled(&self, now: Timestamp) -> bool {
+        now < self.stalled_until
+    }
+
+    /// Whether something keeps it from leading, or from seeing who does.
+    pub(super) fn is_hampered(&self) -> bool {
+        self.up && (self.is_cut(Cut::Store) || self.is_cut(Cut::Renewals))
+    }
+
+    /// What its clock shows.
+    pub(super) fn clock(&self, now: Timestamp) -> Timestamp {
+        self.ticker.at(now)
+    }
+
+    /// Whether what it answers from memory alone is what the store says.
+    pub(super) fn is_sole(&self, now: Timestamp) -> bool {
+        self.tenure.as_ref().is_none_or(|tenure| tenure.lease.is_sole(self.clock(now)))
+    }
+
+    pub(super) fn plan(&self, (low, high): (i64, i64), chore: Chore, scene: &mut Scene) {
+        let (server, incarnation) = (self.number, self.incarnation);
+        scene.within(low, high, Happening::Server { server, incarnation, chore: Box::new(chore) });
+    }
+}
+
+/// An hour.
+const WALL_OFF_MAX: i64 = 3_600_000;
