@@ -31,6 +31,9 @@ pub(crate) struct Simulate {
     /// Steps with faults in each world
     #[arg(long, default_value_t = STEPS)]
     steps: u32,
+    /// So many servers share the store in every world, 1 to 9 [default: as the seed decides]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=9))]
+    servers: Option<u8>,
     /// Show how often each kind of thing happened; with one seed, all steps that led to a failure
     #[arg(long)]
     verbose: bool,
@@ -52,7 +55,8 @@ impl Simulate {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let first = self.seed.unwrap_or(0);
         let count = self.seeds.unwrap_or(if self.seed.is_some() { 1 } else { 100 });
-        let scenario = Scenario { steps: self.steps, ..Scenario::new(first) };
+        let servers = self.servers.map(usize::from);
+        let scenario = Scenario { steps: self.steps, servers, ..Scenario::new(first) };
         let all_steps = self.verbose && count == 1;
         let trace = if all_steps { usize::MAX } else { scenario.trace };
         let tally = live_through(Scenario { trace, ..scenario }, count);
@@ -99,6 +103,7 @@ impl Tally {
             json!({
                 "seed": failure.seed,
                 "steps": failure.steps,
+                "servers": failure.servers,
                 "check": failure.check,
                 "detail": failure.detail,
                 "replay": failure.replay(),
