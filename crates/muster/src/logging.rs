@@ -37,9 +37,18 @@ impl Write for AboveALine {
 
 fn filter(level: &str) -> EnvFilter {
     let chosen = EnvFilter::builder().with_env_var("MUSTER_LOG").try_from_env();
-    chosen.unwrap_or_else(|_| EnvFilter::new(level))
+    let mut filter = chosen.unwrap_or_else(|_| EnvFilter::new(level));
+    for library in TALKATIVE {
+        filter = filter
+            .add_directive(format!("{library}=info").parse().expect("a name and a level are a directive"));
+    }
+    filter
 }
 
 fn is_colourful() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
+
+/// What tells at finer levels what must not be told: the database's client shows the parameters of every statement, and
+/// secrets are among them.
+const TALKATIVE: [&str; 2] = ["tokio_postgres", "postgres_protocol"];
