@@ -83,7 +83,8 @@ pub(crate) fn open_reader(database: &Path) -> Result<Connection, Fault> {
     Ok(connection)
 }
 
-fn check_moved(directory: &Path) -> Result<(), Fault> {
+/// Refuses a directory whose data are elsewhere by now.
+pub(crate) fn check_moved(directory: &Path) -> Result<(), Fault> {
     let mark = directory.join(MOVED);
     match std::fs::read_to_string(&mark) {
         Ok(to) => Err(Fault::Moved { to, mark }),

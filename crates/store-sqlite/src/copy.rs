@@ -1,7 +1,7 @@
 //! The store as its tables, for copies of all of it.
 
 use crate::{
-    connection::open_reader,
+    connection::{check_moved, open_reader},
     fault::Fault,
     migrate::{self, SCHEMA_VERSION},
     sink::{SqliteSink, Statements},
@@ -75,6 +75,8 @@ fn open(directory: &Path) -> Result<Connection, Fault> {
     if !database.exists() {
         return Err(Fault::NoDatabase(directory.to_owned()));
     }
+    // A copy of what was left behind would be taken for one of what is.
+    check_moved(directory)?;
     let connection = open_reader(&database)?;
     migrate::check(&connection)?;
     match migrate::version(&connection)? {

@@ -62,19 +62,36 @@ fn write_file(side: &Side, contents: &Contents, path: &Path) -> Result<Vec<Tally
         return Err(Failure::Refused(format!("{} is there already; name another file", path.display())));
     }
     let mut part = path.as_os_str().to_owned();
-    part.push(".part");
+    part.push(format!(".part-{}", std::process::id()));
     let part = PathBuf::from(part);
-    let unwritable = |error| Failure::Usage(format!("cannot write {}: {error}", part.display()));
-    // It holds secrets and hashes of passwords.
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part);
-    let mut writer = BufWriter::with_capacity(1 << 20, file.map_err(unwritable)?);
+    let written = write_part(side, contents, &part).and_then(|tallies| {
+        let named = fs::rename(&part, path).and_then(|()| sync_directory_of(path));
+        named.map(|()| tallies).map_err(|error| unwritable(path, &error))
+    });
+    if written.is_err() {
+        // Half a backup is of no use, and holds secrets.
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+fn write_part(side: &Side, contents: &Contents, part: &Path) -> Result<Vec<Tally>, Failure> {
+    // It holds secrets and hashes of passwords: nobody else's file, nor through a link of theirs.
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part);
+    let mut writer = BufWriter::with_capacity(1 << 20, file.map_err(|error| unwritable(part, &error))?);
     let tallies = write(side, contents, &mut writer)?;
-    let file = writer.into_inner().map_err(|error| unwritable(error.into_error()))?;
-    file.sync_all().map_err(unwritable)?;
-    fs::rename(&part, path).map_err(unwritable)?;
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(unwritable)?;
+    let file = writer.into_inner().map_err(|error| unwritable(part, &error.into_error()))?;
+    file.sync_all().map_err(|error| unwritable(part, &error))?;
     Ok(tallies)
+}
+
+fn sync_directory_of(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(directory)?.sync_all()
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::Usage(format!("cannot write {}: {error}", path.display()))
 }
 
 fn write(side: &Side, contents: &Contents, file: &mut dyn Write) -> Result<Vec<Tally>, Failure> {

@@ -7,7 +7,7 @@ use axum::{
 };
 use muster_coordinator::{Coordinator, ManualClock, Options};
 use muster_door::{Door, DoorSettings, Keys, assemble};
-use muster_model::{AccountCommand, AccountReply, Command, Millis, PoolJobId, Reply, Role, Timestamp};
+use muster_model::{AccountCommand, AccountReply, Command, Millis, Name, PoolJobId, Reply, Role, Timestamp};
 use muster_proof::{KeyPair, signed_bytes};
 use muster_store::MemoryStore;
 use serde_json::{Value, json};
@@ -160,6 +160,9 @@ impl World {
     pub(crate) async fn pass(&self, seconds: i64) {
         self.clock.advance(Millis::from_secs(seconds));
         self.coordinator.explain_pool(PoolJobId(1)).await.unwrap();
+        // An answer leaves when all that was decided before it is durable, and only then do others see it.
+        let nobody = Command::Sight { worker: Name::new("nobody").unwrap() };
+        let _ = self.coordinator.ask(nobody).await;
     }
 }
 
