@@ -35,17 +35,21 @@ pub(crate) struct Ticket {
     pub(crate) way: Way,
 }
 
-/// The servers that a request goes through, where there are several.
+/// The way of a request and its answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Way {
-    /// Which it was sent to.
+    /// The server that it was sent to, where there are several.
     pub(crate) entry: Option<usize>,
     /// Which that one believes to lead.
     pub(crate) leader: Option<usize>,
+    /// The starts of these two when they got it: what waits at a server is lost with it.
+    pub(crate) starts: (u32, u32),
     /// Servers that were found to be down.
     pub(crate) tried: usize,
     /// How long it waits for somebody who leads.
     pub(crate) until: Timestamp,
+    /// The term of whoever answers it.
+    pub(crate) epoch: u64,
 }
 
 impl Way {

@@ -17,7 +17,10 @@ impl Coordinator {
         }
         let entry = ticket.way.entry.unwrap_or_else(|| self.door(ticket.sender, scene));
         if ticket.way.entry.is_none() {
-            ticket.way = Way { entry: Some(entry), leader: None, tried: 0, until: scene.now + HELD_MAX };
+            self.enter(&mut ticket, entry, scene);
+        }
+        if self.servers[entry].incarnation != ticket.way.starts.0 {
+            return scene.count("request lost with its server");
         }
         if let Some(until) = self.thaws_at(entry, scene.now) {
             return scene.agenda.plan(until, Happening::Arrives(Box::new(ticket)));
@@ -34,7 +37,7 @@ impl Coordinator {
             return self.let_in(entry, ticket, scene);
         }
         match place.post.lead.filter(|_| !place.is_cut(Cut::Others)) {
-            Some(lead) if !self.servers[lead].is_cut(Cut::Others) => Self::pass_on(ticket, lead, scene),
+            Some(lead) if !self.servers[lead].is_cut(Cut::Others) => self.pass_on(ticket, lead, scene),
             _ => self.hold(ticket, scene),
         }
     }
@@ -45,7 +48,7 @@ impl Coordinator {
             return;
         };
         let place = &self.servers[leader];
-        if !place.up || place.is_cut(Cut::Others) {
+        if !place.up || place.is_cut(Cut::Others) || place.incarnation != ticket.way.starts.1 {
             scene.count("forwarded to nobody");
             return self.hold(ticket, scene);
         }
@@ -85,10 +88,11 @@ impl Coordinator {
     }
 
     /// The door of a server that leads, as far as it knows.
-    fn let_in(&mut self, server: usize, ticket: Ticket, scene: &mut Scene) {
+    fn let_in(&mut self, server: usize, mut ticket: Ticket, scene: &mut Scene) {
         let Some(life) = &mut self.servers[server].life else {
             return;
         };
+        ticket.way.epoch = life.epoch;
         if life.turns_out(&ticket) {
             scene.count("token refused");
             return scene.turn_out(ticket);
@@ -98,9 +102,10 @@ impl Coordinator {
     }
 
     /// Sends a request on. One that breaks off on its way is sent again only if that can do no harm.
-    fn pass_on(mut ticket: Ticket, lead: usize, scene: &mut Scene) {
+    fn pass_on(&self, mut ticket: Ticket, lead: usize, scene: &mut Scene) {
         scene.count("request forwarded");
         ticket.way.leader = Some(lead);
+        ticket.way.starts.1 = self.servers[lead].incarnation;
         let lost = scene.plan.servers.as_ref().map_or(0, |plan| plan.lost);
         let is_cut = !scene.calm && scene.dice.chance(lost);
         let is_there = !is_cut || scene.dice.chance(500);
@@ -129,6 +134,12 @@ impl Coordinator {
         scene.turn_away(ticket);
     }
 
+    /// A request begins its way.
+    fn enter(&self, ticket: &mut Ticket, entry: usize, scene: &Scene) {
+        let starts = (self.servers[entry].incarnation, 0);
+        ticket.way = Way { entry: Some(entry), starts, until: scene.now + HELD_MAX, ..Way::default() };
+    }
+
     /// Nobody is there: whoever asks has other addresses.
     fn knock_next(&mut self, mut ticket: Ticket, entry: usize, scene: &mut Scene) {
         self.try_next(ticket.sender, entry);
@@ -136,7 +147,8 @@ impl Coordinator {
         if ticket.way.tried == self.servers.len() {
             return scene.count("request found nobody");
         }
-        ticket.way.entry = Some((entry + 1) % self.servers.len());
+        let next = (entry + 1) % self.servers.len();
+        (ticket.way.entry, ticket.way.starts.0) = (Some(next), self.servers[next].incarnation);
         scene.within(1, 20, Happening::Arrives(Box::new(ticket)));
     }
 

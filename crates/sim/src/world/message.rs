@@ -13,6 +13,10 @@ impl World {
     /// A request reaches the server, or something in front of it that refuses it.
     pub(super) fn arrives(&mut self, ticket: Ticket) {
         let scene = &mut self.scene;
+        if ticket.way.entry.is_some() {
+            // It waits there since.
+            return self.coordinator.arrives(ticket, scene);
+        }
         if scene.refuses(&ticket, |node| self.nodes[node].is_agent()) {
             scene.count("report refused on its way");
             self.checker.refused_on_its_way(&ticket);

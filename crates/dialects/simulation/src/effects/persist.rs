@@ -15,6 +15,9 @@ pub(super) enum Trouble {
     /// The term ended: the next one asks for it again.
     #[error("the term is over")]
     TermOver,
+    /// Whoever stood still for a while does not know yet whether it leads.
+    #[error("another server may lead by now")]
+    MayBeOver,
     /// The disk refuses.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -70,7 +73,8 @@ impl Runner {
         None
     }
 
-    /// Does something with files off the async threads; where this server leads no more, nothing.
+    /// Does something with files off the async threads; where this server leads no more, nothing. All servers share the
+    /// files: what another wrote since must not be replaced by what was read before (S18).
     pub(super) async fn on_disk<T: Send + 'static>(
         &self,
         run: impl FnOnce(&OutputRoot) -> Result<T, OutputError> + Send + 'static,
@@ -78,9 +82,10 @@ impl Runner {
         if !matches!(self.coordinator.lead(), Lead::Here { .. }) {
             return Err(Trouble::TermOver);
         }
-        let root = self.root.clone();
-        let done = tokio::task::spawn_blocking(move || run(&root)).await;
-        Ok(done.map_err(|error| Trouble::BrokeOff(error.to_string()))??)
+        let (root, coordinator) = (self.root.clone(), self.coordinator.clone());
+        let done = tokio::task::spawn_blocking(move || coordinator.is_ready().then(|| run(&root))).await;
+        let done = done.map_err(|error| Trouble::BrokeOff(error.to_string()))?;
+        Ok(done.ok_or(Trouble::MayBeOver)??)
     }
 }
 

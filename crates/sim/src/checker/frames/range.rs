@@ -124,17 +124,19 @@ impl FrameBook {
     /// S10: whoever is to stand still is given nothing, and whoever is degraded half; unless a person wants it otherwise.
     fn check_load(&self, chunk: &Chunk) -> Verdict {
         let Chunk { record, state, .. } = chunk;
-        if self.by_hand.contains(&(record.task.clone(), record.at)) {
-            return Ok(());
-        }
-        let last = self.said.get(&record.worker).and_then(|said| said.last());
-        let is_full = last.is_some_and(|said| said.at < record.at && said.is_full());
-        ensure(!is_full, "grant_to_full", || format!("{record:?} after {last:?}"))?;
         let (Some(row), Some(session)) =
             (self.rows.tasks.get(&record.task), self.rows.sessions.get(&record.task.session))
         else {
             return Ok(());
         };
+        // It may be over already.
+        let granted_at = if row.ids == record.ids { row.granted_at } else { record.at };
+        if self.by_hand.contains(&(record.task.clone(), granted_at)) {
+            return Ok(());
+        }
+        let last = self.said.get(&record.worker).and_then(|said| said.last());
+        let is_full = last.is_some_and(|said| said.at < granted_at && said.is_full());
+        ensure(!is_full, "grant_to_full", || format!("{record:?} after {last:?}"))?;
         let is_cut_now = record.attempt == 1 && *state == RendererState::Degraded;
         let most = (session.frames_per_task / 2).max(1);
         ensure(!is_cut_now || row.end - row.id.start <= most, "degraded_gets_all", || {

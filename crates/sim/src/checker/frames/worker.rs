@@ -50,10 +50,9 @@ impl FrameBook {
             let same = old.as_ref().is_none_or(|old| old.token_hash == row.token_hash);
             ensure(!stayed || same, "quarantined_registers", || format!("{old:?} became {row:?}"))?;
             self.check_diagnosis(row, old.as_ref(), before)?;
-            if old.as_ref().is_some_and(|old| old.registered_at != row.registered_at) {
-                // Whoever registers anew is not told what to stop: it has nothing.
-                self.stops.retain(|(worker, _), _| worker != name);
-            }
+            // Whoever registers anew is not told what to stop: it has nothing.
+            let registered_at = row.registered_at;
+            self.stops.retain(|(worker, _), at| worker != name || *at > registered_at);
         }
         let unfit = self.rows.live_chunks().find(|chunk| !self.state(&chunk.record.worker).may_work());
         ensure(unfit.is_none(), "unfit_holds_frames", || {

@@ -72,6 +72,7 @@ impl Real {
         if let (About::Register(_), Ok(_)) = (asked.about, &answer) {
             self.rig.enrolled(ticket);
         }
+        let answer = self.note_epoch(ticket.way.epoch, answer, scene);
         self.tell(asked.about, answer, scene);
         Ok(())
     }
@@ -88,7 +89,6 @@ impl Real {
     fn tell(&mut self, about: About, answer: Answer, scene: &Scene) {
         let now = scene.now;
         let interval = scene.plan.settings.frames.heartbeat;
-        let answer = self.note_epoch(answer);
         let core = &mut self.life().core;
         match about {
             About::Register(number) => {
@@ -104,17 +104,16 @@ impl Real {
         }
     }
 
-    /// What it is told of terms; planted, that does not reach the core.
-    fn note_epoch(&mut self, answer: Answer) -> Answer {
-        let told = match &answer {
-            Ok(FrameReply::Registered { epoch }) => *epoch,
-            Ok(FrameReply::Beat(beat)) => beat.epoch,
-            _ => return answer,
-        };
-        self.rig.epoch = self.rig.epoch.max(told);
+    /// Every answer tells of which term it is; planted, that does not reach the core.
+    fn note_epoch(&mut self, epoch: u64, answer: Answer, scene: &Scene) -> Answer {
+        self.rig.epoch = self.rig.epoch.max(epoch);
+        if !self.is_blind {
+            self.life().core.heard_of(epoch, scene.now);
+            return answer;
+        }
         match answer {
-            Ok(FrameReply::Registered { .. }) if self.is_blind => Ok(FrameReply::Registered { epoch: 0 }),
-            Ok(FrameReply::Beat(beat)) if self.is_blind => Ok(FrameReply::Beat(Beat { epoch: 0, ..beat })),
+            Ok(FrameReply::Registered { .. }) => Ok(FrameReply::Registered { epoch: 0 }),
+            Ok(FrameReply::Beat(beat)) => Ok(FrameReply::Beat(Beat { epoch: 0, ..beat })),
             answer => answer,
         }
     }

@@ -3,7 +3,9 @@
 use super::super::persist::Trouble;
 use super::*;
 use crate::output::OutputError;
-use muster_coordinator::Refusal;
+use muster_coordinator::{Lead, LeaseTimes, Refusal};
+use muster_model::Millis;
+use muster_store::Candidate;
 use std::{cell::Cell, io};
 use tokio::time::Instant;
 
@@ -53,6 +55,27 @@ async fn who_leads_no_more_does_nothing() {
     });
     assert_eq!((deposed.await, tries.get()), (None, 1));
     assert!(matches!(runner.on_disk(|_| Ok(())).await, Err(Trouble::TermOver)));
+}
+
+/// S15, S18: a server that stood still for longer than others wait replaces no file before it knows that it leads.
+#[tokio::test]
+async fn who_stood_still_writes_nothing_old() {
+    let place = TempDir::new().unwrap();
+    let clock = Arc::new(ManualClock::at(Timestamp(0)));
+    // Longer than any test: no sign of life comes in between.
+    let lease = LeaseTimes { lease: Millis::from_secs(36_000) };
+    let candidate = Candidate { node: "a".into(), address: "http://a:1".into() };
+    let (store, options) = (Arc::new(MemoryStore::shared()), Options { lease, ..Options::default() });
+    let by = Arc::clone(&clock);
+    let coordinator = Coordinator::join_with_clock(store, options, candidate, by).unwrap();
+    coordinator.watch_lead().wait_for(|lead| matches!(lead, Lead::Here { .. })).await.unwrap();
+    let root = OutputRoot::open(place.path()).unwrap();
+    let runner = Runner::new(coordinator.clone(), root, describe());
+    assert!(runner.on_disk(|_| Ok(())).await.is_ok());
+    clock.advance(lease.lease);
+    let written = runner.on_disk(|_| -> Result<(), OutputError> { panic!("it may be old") }).await;
+    assert!(matches!(written, Err(Trouble::MayBeOver)), "{written:?}");
+    coordinator.stop().await;
 }
 
 /// S15: a disk that comes back finds its work waiting.
