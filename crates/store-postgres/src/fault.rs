@@ -1,5 +1,6 @@
 //! What PostgreSQL said, in words that say what to do.
 
+use crate::fence;
 use muster_store::StoreError;
 use muster_tables::Fault;
 use std::error::Error as _;
@@ -12,6 +13,8 @@ use tokio_postgres::{
 pub(crate) fn fault(error: &Error) -> Fault {
     match error.as_db_error() {
         Some(said) if is_fence(said) => StoreError::Superseded.into(),
+        // Only the fence divides, by the number of its rows.
+        Some(said) if *said.code() == SqlState::DIVISION_BY_ZERO => fence::missing(),
         _ => Fault::Database(cause(error)),
     }
 }

@@ -10,6 +10,7 @@ mod connect;
 mod copy;
 mod election;
 mod fault;
+mod fence;
 mod lookup;
 mod migrate;
 mod pipeline;

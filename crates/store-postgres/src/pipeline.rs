@@ -1,13 +1,14 @@
 //! Many requests, one round trip.
 
 use crate::value::Argument;
+use futures_util::TryStreamExt;
 use std::{
     collections::VecDeque,
     future::{Future, poll_fn},
     pin::Pin,
     task::{Context, Poll},
 };
-use tokio_postgres::{Client, Error, Statement};
+use tokio_postgres::{Client, Error, Row, Statement};
 
 /// A statement with all it needs.
 pub(crate) struct Step {
@@ -17,10 +18,19 @@ pub(crate) struct Step {
 
 /// Runs all steps. The first error is the cause: whatever follows it in a transaction fails because of it.
 pub(crate) async fn run(client: &Client, steps: &[Step]) -> Result<(), Error> {
-    let requests = steps.iter().map(|step| client.execute_raw(&step.statement, &step.parameters));
-    let mut pipeline = Pipeline::new(requests);
-    while pipeline.next().await?.is_some() {}
-    Ok(())
+    rows_of(client, steps).await.map(|_| ())
+}
+
+/// Runs all steps; answers the rows that they answered.
+pub(crate) async fn rows_of(client: &Client, steps: &[Step]) -> Result<Vec<Row>, Error> {
+    let requests = steps.iter().map(|step| async move {
+        client.query_raw(&step.statement, &step.parameters).await?.try_collect::<Vec<Row>>().await
+    });
+    let (mut pipeline, mut rows) = (Pipeline::new(requests), Vec::new());
+    while let Some(some) = pipeline.next().await? {
+        rows.extend(some);
+    }
+    Ok(rows)
 }
 
 /// Requests that are sent at once and answered one after the other.

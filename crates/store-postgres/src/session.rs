@@ -84,8 +84,17 @@ impl Session {
         &self,
         request: impl Future<Output = Result<T, Error>>,
     ) -> Result<Option<T>, Fault> {
+        self.ask_unless(&SqlState::LOCK_NOT_AVAILABLE, request)
+    }
+
+    /// Asks; `None`: it failed for this reason.
+    pub(crate) fn ask_unless<T>(
+        &self,
+        reason: &SqlState,
+        request: impl Future<Output = Result<T, Error>>,
+    ) -> Result<Option<T>, Fault> {
         match self.wait(request)? {
-            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Ok(None),
+            Err(error) if error.code() == Some(reason) => Ok(None),
             answer => answer.map(Some).map_err(|error| self.fault(&error)),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::{
     election::stored,
+    fence::Fence,
     lookup::PostgresLookup,
     session::{Purpose, Session},
     target::Target,
@@ -33,6 +34,7 @@ pub(crate) struct Renewer {
 /// What a term begins with.
 struct Office {
     epoch: i64,
+    fence: Fence,
     commits: i64,
     now: Timestamp,
     /// The last number of the feed, and when it was given.
@@ -43,7 +45,7 @@ struct Office {
 pub(crate) fn take_over(target: &Target, claim: &Claim<'_>) -> Result<Option<Term>, StoreError> {
     let lookup = PostgresLookup::open(target)?;
     let session = Session::open(target, Purpose::Write)?;
-    let Some(Office { epoch, commits, now, feed }) = claim.enter(&session)? else {
+    let Some(Office { epoch, fence, commits, now, feed }) = claim.enter(&session)? else {
         return Ok(None);
     };
     Ok(Some(Term {
@@ -51,7 +53,7 @@ pub(crate) fn take_over(target: &Target, claim: &Claim<'_>) -> Result<Option<Ter
         feed_seq: feed.0,
         commits: commits.cast_unsigned(),
         now: Some(now),
-        writer: Box::new(PostgresWriter::new(session, epoch, feed)),
+        writer: Box::new(PostgresWriter::new(session, fence, feed)),
         lookup: Box::new(lookup),
     }))
 }
@@ -84,8 +86,10 @@ impl Claim<'_> {
         let statement = session.statement(META)?;
         session.ask(session.client().execute(&statement, &[&epoch]))?;
         let feed = last_of_feed(&Transaction::begun(session))?;
-        let read =
-            |row: &Row| Ok(Office { epoch, commits: row.try_get(0)?, now: Timestamp(row.try_get(1)?), feed });
+        let read = |row: &Row| {
+            let (commits, now) = (row.try_get(0)?, Timestamp(row.try_get(1)?));
+            Ok(Office { epoch, fence: Fence::new(epoch, row.try_get(2)?), commits, now, feed })
+        };
         read(&row).map(Some).map_err(|error: Error| session.fault(&error))
     }
 
@@ -139,7 +143,8 @@ const LEADER: &str = "UPDATE leader SET epoch = greatest(epoch, (SELECT f.epoch 
      WHERE id = 1 AND (CAST(?1 AS BIGINT) IS NULL OR (epoch = ?1 AND renewals = ?2)) RETURNING epoch";
 
 const FENCE: &str = "UPDATE fence SET epoch = ?1, held = true WHERE id = 1 \
-     RETURNING commits, greatest(now_ms, CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT))";
+     RETURNING commits, greatest(now_ms, CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)), \
+     CAST(ctid AS TEXT)";
 
 const WAIT_LONGER: &str = "ROLLBACK TO before_fence; SET LOCAL lock_timeout = '5s'";
 

@@ -1,19 +1,20 @@
 //! The writing end of a term.
 
 use crate::{
-    pipeline::{Step, run},
+    fence::{self, By, Fence},
+    pipeline::{Step, rows_of},
     session::Session,
     sink::{Gathering, Puts},
     transaction::Transaction,
-    value::Argument,
 };
 use muster_store::{Batch, Cutoffs, Loaded, StoreError, Writer, continue_feed};
 use muster_tables::{Fault, Walk, load, prune, write_batch};
+use tokio_postgres::error::SqlState;
 
 /// Commits in the name of one epoch.
 pub(crate) struct PostgresWriter {
     session: Session,
-    epoch: i64,
+    fence: Fence,
     feed_seq: u64,
     /// What a batch is dated with that does not say when it happened.
     moment: i64,
@@ -23,35 +24,47 @@ pub(crate) struct PostgresWriter {
 
 impl PostgresWriter {
     /// The session is the one that began the term.
-    pub(crate) fn new(session: Session, epoch: i64, (feed_seq, moment): (u64, i64)) -> Self {
-        Self { session, epoch, feed_seq, moment, puts: Puts::default(), walk: Walk::default() }
+    pub(crate) fn new(session: Session, fence: Fence, (feed_seq, moment): (u64, i64)) -> Self {
+        Self { session, fence, feed_seq, moment, puts: Puts::default(), walk: Walk::default() }
     }
 
     fn try_commit(&mut self, batch: &Batch) -> Result<(), Fault> {
         let feed_seq = continue_feed(self.feed_seq, &batch.feed)?;
         let moment = batch.moment().map_or(self.moment, |at| at.0);
-        let steps = self.steps(batch, moment)?;
-        let outcome = self.session.ask(run(self.session.client(), &steps));
-        if outcome.is_err() && self.session.is_open() {
-            // Only what could not even be sent leaves a transaction behind; if this fails, it ends with the session.
-            let _ = self.session.ask(self.session.client().batch_execute("ROLLBACK"));
-        }
-        outcome?;
+        let place = match self.send(batch, moment, By::Place)? {
+            Some(place) => place,
+            // Nothing of it was kept; whether this term is over is seen when the row is found.
+            None => self.send(batch, moment, By::Id)?.ok_or_else(fence::missing)?,
+        };
+        self.fence.stands_at(place);
         (self.feed_seq, self.moment) = (feed_seq, moment);
         Ok(())
     }
 
+    /// Commits a batch; answers where the fence stands then. `None`: it was not found, and nothing is kept.
+    fn send(&mut self, batch: &Batch, moment: i64, by: By) -> Result<Option<String>, Fault> {
+        let steps = self.steps(batch, moment, by)?;
+        let request = rows_of(self.session.client(), &steps);
+        let outcome = self.session.ask_unless(&SqlState::DIVISION_BY_ZERO, request);
+        if outcome.is_err() && self.session.is_open() {
+            // Only what could not even be sent leaves a transaction behind; if this fails, it ends with the session.
+            let _ = self.session.ask(self.session.client().batch_execute("ROLLBACK"));
+        }
+        let Some(rows) = outcome? else {
+            return Ok(None);
+        };
+        let row = rows.first().ok_or_else(fence::missing)?;
+        row.try_get(0).map(Some).map_err(|error| self.session.fault(&error))
+    }
+
     /// Everything that makes a batch durable, in one round trip: the fence first, so that nothing of a term that is over
     /// is even looked at.
-    fn steps(&mut self, batch: &Batch, moment: i64) -> Result<Vec<Step>, Fault> {
+    fn steps(&mut self, batch: &Batch, moment: i64, by: By) -> Result<Vec<Step>, Fault> {
         let bare =
             |sql| Ok::<_, Fault>(Step { statement: self.session.statement(sql)?, parameters: Vec::new() });
         let begin = bare(BEGIN)?;
         let commit = bare("COMMIT")?;
-        let fence = Step {
-            statement: self.session.statement(FENCE)?,
-            parameters: vec![Argument::Integer(self.epoch), Argument::Integer(moment)],
-        };
+        let fence = self.fence.step(&self.session, moment, by)?;
         let mut gathering =
             Gathering { session: &self.session, puts: &mut self.puts, steps: vec![begin, fence] };
         write_batch(batch, moment, &mut gathering)?;
@@ -60,11 +73,13 @@ impl PostgresWriter {
     }
 
     fn try_prune(&mut self, cutoffs: &Cutoffs) -> Result<bool, Fault> {
-        let Self { session, epoch, moment, walk, .. } = self;
-        Transaction::within(session, BEGIN, |sql| {
-            sql.execute(FENCE, &[(*epoch).into(), (*moment).into()])?;
-            prune(sql, cutoffs, walk)
-        })
+        let Self { session, fence, moment, walk, .. } = self;
+        let (place, more) = Transaction::within(session, BEGIN, |sql| {
+            let place = fence.pass(sql, *moment)?;
+            Ok::<_, Fault>((place, prune(sql, cutoffs, walk)?))
+        })?;
+        fence.stands_at(place);
+        Ok(more)
     }
 }
 
@@ -84,10 +99,6 @@ impl Writer for PostgresWriter {
 
 /// Whoever waits for the fence goes on with the row as it is then: a newer epoch is seen.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
-
-/// A term that is over breaks the constraint, and the transaction with it.
-const FENCE: &str =
-    "UPDATE fence SET commits = commits + 1, held = (epoch = ?1), now_ms = greatest(now_ms, ?2) WHERE id = 1";
 
 /// Begins to read everything as one state; whole tables are read, and as fast as can be.
 pub(crate) const LOAD: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
