@@ -20,15 +20,6 @@ pub struct Head {
     pub secrets: Vec<(String, String)>,
 }
 
-/// What was restored.
-#[derive(Clone, Debug)]
-pub struct Restored {
-    /// What the backup says of itself.
-    pub head: Head,
-    /// What each table holds now, compared with the file.
-    pub tallies: Vec<Tally>,
-}
-
 /// Why nothing was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
@@ -66,41 +57,68 @@ pub enum RestoreError {
         /// Rows in the backup.
         wanted: u64,
     },
+    /// Its epoch is missing, or none that was ever given.
+    #[error("table meta of the backup has no epoch that makes sense")]
+    NoEpoch,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] Fault),
 }
 
-/// Fills an empty store, whose schema has version `known`; `progress` is told of each table and its rows so far.
-///
-/// # Errors
-/// When the file is not whole, or the store is not empty or fails. The caller then gives the transaction up.
-pub fn restore(
-    file: &mut dyn BufRead,
-    known: u32,
-    target: &mut dyn Whole,
-    progress: &mut dyn FnMut(&'static str, u64),
-) -> Result<Restored, RestoreError> {
-    if !is_empty(target.sql())? {
-        return Err(RestoreError::NotEmpty);
+/// A backup whose head was read; its tables follow.
+pub struct Archive<'a> {
+    head: Head,
+    lines: Lines<'a>,
+    next: Mark,
+}
+
+impl<'a> Archive<'a> {
+    /// Reads the head, for a store whose schema has version `known`.
+    ///
+    /// # Errors
+    /// When it is no backup, or one of a newer version.
+    pub fn open(file: &'a mut dyn BufRead, known: u32) -> Result<Self, RestoreError> {
+        let mut lines = Lines { file, number: 0, text: String::new() };
+        let (head, next) = read_head(&mut lines, known)?;
+        Ok(Self { head, lines, next })
     }
-    let mut lines = Lines { file, number: 0, text: String::new() };
-    let (head, mut next) = read_head(&mut lines, known)?;
-    let mut tallies = Vec::new();
-    let rows = loop {
-        match next {
-            Mark::Table { table, columns } => {
-                let shape = shape_of(&table, &columns).map_err(|what| lines.senseless(what))?;
-                tallies.push(read_table(&mut lines, shape, target, progress)?);
-            }
-            Mark::Complete { rows, .. } => break rows,
-            _ => return Err(lines.senseless("a table or the end is missing here".into())),
+
+    /// What the backup says of itself.
+    #[must_use]
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Fills an empty store; `progress` is told of each table and its rows so far. Answers what each table holds now,
+    /// compared with the file.
+    ///
+    /// # Errors
+    /// When the file is not whole, or the store is not empty or fails. The caller then gives the transaction up.
+    pub fn restore(
+        self,
+        target: &mut dyn Whole,
+        progress: &mut dyn FnMut(&'static str, u64),
+    ) -> Result<Vec<Tally>, RestoreError> {
+        if !is_empty(target.sql())? {
+            return Err(RestoreError::NotEmpty);
         }
-        next = lines.mark()?;
-    };
-    check(&lines, &tallies, rows)?;
-    compare(target, &tallies)?;
-    Ok(Restored { head, tallies })
+        let Self { mut lines, mut next, .. } = self;
+        let mut tallies = Vec::new();
+        let rows = loop {
+            match next {
+                Mark::Table { table, columns } => {
+                    let shape = shape_of(&table, &columns).map_err(|what| lines.senseless(what))?;
+                    tallies.push(read_table(&mut lines, shape, target, progress)?);
+                }
+                Mark::Complete { rows, .. } => break rows,
+                _ => return Err(lines.senseless("a table or the end is missing here".into())),
+            }
+            next = lines.mark()?;
+        };
+        check(&lines, &tallies, rows)?;
+        compare(target, &tallies)?;
+        Ok(tallies)
+    }
 }
 
 /// A line that is no row.

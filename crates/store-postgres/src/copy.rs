@@ -1,6 +1,7 @@
 //! The store as its tables, for copies of all of it.
 
 use crate::{
+    migrate::check_whole,
     pipeline::run,
     session::{Purpose, Session},
     sink::{Gathering, Puts},
@@ -9,7 +10,18 @@ use crate::{
     writer::LOAD,
 };
 use muster_store::{Election, StoreError};
-use muster_tables::{Fault, Put, Row, Sink, Sql, TABLES, Whole};
+use muster_tables::{Fault, Put, Row, Sink, Sql, TABLES, Value, Whole};
+
+/// How far a database is filled when a transaction has filled it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// All of it at once.
+    Whole,
+    /// By the first of several: until the last has been, nobody serves from it nor copies it.
+    First,
+    /// By the last of several.
+    Last,
+}
 
 impl PostgresStore {
     /// Reads one state of all tables, also while servers use them.
@@ -25,12 +37,15 @@ impl PostgresStore {
     }
 
     /// Fills the store in one transaction; what `fill` put is there if it answers well, and nothing of it if not. No
-    /// server leads meanwhile.
+    /// server leads meanwhile. The secrets of servers become those given, by name.
     ///
     /// # Errors
-    /// When a server leads, or the database or `fill` fails.
+    /// When a server leads, or the database or `fill` fails; for what takes several transactions also when a server ever
+    /// led here.
     pub fn fill<T, E: From<StoreError>>(
         &self,
+        stage: Stage,
+        secrets: &[(String, String)],
         fill: impl FnOnce(&mut dyn Whole) -> Result<T, E>,
     ) -> Result<T, E> {
         let session = Session::open(self.target(), Purpose::Write)?;
@@ -40,13 +55,16 @@ impl PostgresStore {
             for row in ["UPDATE leader SET id = id", "UPDATE fence SET commits = commits + 1"] {
                 sql.execute(row, &[]).map_err(StoreError::from)?;
             }
-            if election.look()?.is_led() {
-                return Err(StoreError::InUse(self.place()).into());
+            let standing = election.look()?;
+            if let Some(leader) = standing.leader.as_ref().filter(|_| standing.is_led()) {
+                return Err(StoreError::Led(leader.address.clone()).into());
             }
+            stage.enter(&session, standing.epoch)?;
             // Whoever led and was lost from sight must not go on here with what it remembers.
             for row in [DEPOSE, "UPDATE fence SET epoch = l.epoch FROM leader l"] {
                 sql.execute(row, &[]).map_err(StoreError::from)?;
             }
+            keep_secrets(sql, secrets).map_err(StoreError::from)?;
             let answer = fill(&mut Filling { session: &session, sql, puts: Puts::default() })?;
             number_on(sql).map_err(StoreError::from)?;
             Ok(answer)
@@ -73,6 +91,30 @@ impl PostgresStore {
         let secrets: Result<_, tokio_postgres::Error> = rows.iter().map(read).collect();
         Ok(secrets.map_err(|error| session.fault(&error))?)
     }
+}
+
+impl Stage {
+    /// Marks the database, or takes the mark away; with the transaction, or not at all.
+    fn enter(self, session: &Session, epoch: u64) -> Result<(), StoreError> {
+        if self != Self::Whole && epoch > 0 {
+            return Err(StoreError::Unfit("a server has served from this database meanwhile".to_owned()));
+        }
+        let run = |sql| session.ask(session.client().batch_execute(sql));
+        Ok(match self {
+            Self::Whole => check_whole(session)?,
+            Self::First => run("CREATE TABLE IF NOT EXISTS being_filled ()")?,
+            Self::Last => run("DROP TABLE IF EXISTS being_filled")?,
+        })
+    }
+}
+
+fn keep_secrets(sql: &dyn Sql, secrets: &[(String, String)]) -> Result<(), Fault> {
+    let put = "INSERT INTO server_secrets (name, value) VALUES (?1, ?2) \
+               ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    for (name, value) in secrets {
+        sql.execute(put, &[Value::Text(name), Value::Text(value)])?;
+    }
+    Ok(())
 }
 
 struct Filling<'a> {

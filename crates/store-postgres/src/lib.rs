@@ -27,5 +27,6 @@ mod transaction;
 mod value;
 mod writer;
 
+pub use copy::Stage;
 pub use migrate::SCHEMA_VERSION;
 pub use store::{PostgresOptions, PostgresStore};

@@ -17,9 +17,43 @@ pub(crate) fn migrate(session: &Session) -> Result<(), Fault> {
     outcome.and(ended)
 }
 
+/// Sees that a server can begin here, or a copy be made: the tables are whole.
+pub(crate) fn check_whole(session: &Session) -> Result<(), Fault> {
+    if read(session)?.is_half_filled { Err(half_filled().into()) } else { Ok(()) }
+}
+
+/// Sees that the tables are there, whole, and of the version this binary knows. Changes nothing: whoever only reads may
+/// have no right to, and a standby takes no writes.
+pub(crate) fn check_to_read(session: &Session, place: &str) -> Result<(), Fault> {
+    let found = read(session)?;
+    check(&found)?;
+    match found.version.map(|found| found.version) {
+        None | Some(0) => Err(StoreError::Absent(format!(
+            "there are no tables of muster in {place}: is it the right database? `muster serve` makes them when it starts for the first time"
+        )).into()),
+        Some(SCHEMA_VERSION) if found.is_half_filled => Err(half_filled().into()),
+        Some(SCHEMA_VERSION) => Ok(()),
+        Some(version) => Err(StoreError::Unfit(format!(
+            "the tables in {place} have version {version}, this binary reads {SCHEMA_VERSION}; use the version of \
+             muster that serves from them, or start `muster serve` of this version there first"
+        )).into()),
+    }
+}
+
+/// Says that a copy broke off, or goes on.
+fn half_filled() -> StoreError {
+    StoreError::Unfit(
+        "a copy into this database was begun and has not ended; if `muster migrate` does not run any more, run it again, \
+         or empty the database with DROP SCHEMA muster CASCADE and repeat it"
+            .to_owned(),
+    )
+}
+
 /// What there is.
 struct Found {
     has_schema: bool,
+    /// A copy was begun here and has not ended.
+    is_half_filled: bool,
     /// `None`: no version of ours made these tables.
     version: Option<Version>,
     /// How many tables there are in our schema.
@@ -82,7 +116,12 @@ fn read(session: &Session) -> Result<Found, Fault> {
     } else {
         None
     };
-    Ok(Found { has_schema: row.try_get(0).map_err(fault)?, version, tables: row.try_get(2).map_err(fault)? })
+    Ok(Found {
+        has_schema: row.try_get(0).map_err(fault)?,
+        version,
+        tables: row.try_get(2).map_err(fault)?,
+        is_half_filled: row.try_get(3).map_err(fault)?,
+    })
 }
 
 fn read_version(session: &Session, row: &Row) -> Result<Version, Fault> {
@@ -124,7 +163,8 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; \
      SELECT pg_advisory_xact_lock(hashtext('muster'), hashtext('migrate')); SET LOCAL lock_timeout = '10s'";
 
 const FOUND: &str = "SELECT to_regnamespace('muster') IS NOT NULL, to_regclass('muster.schema_version') IS NOT NULL, \
-     (SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('muster') AND relkind IN ('r', 'p', 'v'))";
+     (SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('muster') AND relkind IN ('r', 'p', 'v')), \
+     to_regclass('muster.being_filled') IS NOT NULL";
 
 const VERSION: &str = "SELECT version, oldest_binary FROM muster.schema_version";
 

@@ -2,7 +2,7 @@
 
 use crate::{
     election::PostgresElection,
-    migrate::migrate,
+    migrate::{check_to_read, check_whole, migrate},
     reader::Pool,
     session::{Purpose, Session},
     takeover::{Claim, take_over},
@@ -44,16 +44,44 @@ impl PostgresStore {
     /// mean there.
     ///
     /// # Errors
-    /// When the database cannot be reached, is not safe to use, or holds what this binary does not know.
+    /// When the database cannot be reached, is not safe to use, or holds what this binary does not know, or only a part
+    /// of what was to be copied there.
     pub fn open(url: &str, options: &PostgresOptions) -> Result<Self, StoreError> {
-        let password = options.password.clone().or_else(|| env::var("PGPASSWORD").ok());
-        let target = Arc::new(Target::parse(url, password.as_deref(), options.lease)?);
+        let target = parse(url, options)?;
+        let session = Session::open(&target, Purpose::Migrate)?;
+        migrate(&session)?;
+        check_whole(&session)?;
+        Ok(Self::at(target))
+    }
+
+    /// As [`Self::open`], for [`Self::fill`]: what was begun may be ended.
+    ///
+    /// # Errors
+    /// As those of [`Self::open`].
+    pub fn open_to_fill(url: &str, options: &PostgresOptions) -> Result<Self, StoreError> {
+        let target = parse(url, options)?;
         migrate(&Session::open(&target, Purpose::Migrate)?)?;
-        Ok(Self {
+        Ok(Self::at(target))
+    }
+
+    /// Connects to read only: nothing is made or altered, and a standby will do.
+    ///
+    /// # Errors
+    /// [`StoreError::Absent`] where there are no tables; else as those of [`Self::open`], and when the tables are not of
+    /// this binary's version.
+    pub fn open_to_read(url: &str, options: &PostgresOptions) -> Result<Self, StoreError> {
+        let target = parse(url, options)?.for_reading();
+        check_to_read(&Session::open(&target, Purpose::Read)?, &target.shown())?;
+        Ok(Self::at(target))
+    }
+
+    fn at(target: Target) -> Self {
+        let target = Arc::new(target);
+        Self {
             reader: Arc::new(TableReader::new(Pool::new(Arc::clone(&target)))),
             election: Arc::new(PostgresElection::new(Arc::clone(&target))),
             target,
-        })
+        }
     }
 
     /// Where the database is, without what nobody may see.
@@ -84,9 +112,18 @@ impl PostgresStore {
     }
 }
 
+fn parse(url: &str, options: &PostgresOptions) -> Result<Target, StoreError> {
+    let password = options.password.clone().or_else(|| env::var("PGPASSWORD").ok());
+    Target::parse(url, password.as_deref(), options.lease)
+}
+
 impl Store for PostgresStore {
     fn begin_term(&self) -> Result<Term, StoreError> {
-        let claim = Claim { seen: None, candidate: None, epoch_seen: 0 };
+        self.begin_term_beyond(0)
+    }
+
+    fn begin_term_beyond(&self, epoch: u64) -> Result<Term, StoreError> {
+        let claim = Claim { seen: None, candidate: None, epoch_seen: epoch };
         take_over(&self.target, &claim)?.ok_or_else(|| {
             StoreError::Backend("another server is just taking the lead; try again in a moment".to_owned())
         })

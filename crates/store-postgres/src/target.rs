@@ -64,6 +64,14 @@ impl Target {
         Ok(Self { servers, last: AtomicUsize::new(0), tls, connect_limit, lease })
     }
 
+    /// The same, for whoever only reads: a server that takes no writes will do.
+    pub(crate) fn for_reading(mut self) -> Self {
+        for server in &mut self.servers {
+            server.config.target_session_attrs(TargetSessionAttrs::Any);
+        }
+        self
+    }
+
     /// The address for people: hosts and database, and nothing secret.
     pub(crate) fn shown(&self) -> String {
         let places: Vec<&str> = self.servers.iter().map(|server| server.place.as_str()).collect();

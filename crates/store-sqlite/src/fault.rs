@@ -35,7 +35,7 @@ pub(crate) enum Fault {
         mark: std::path::PathBuf,
     },
     /// There is no database in this directory.
-    #[error("there is no muster.db in {}", .0.display())]
+    #[error("there is no muster.db in {}: is it the right directory?", .0.display())]
     NoDatabase(std::path::PathBuf),
     /// The tables are not of this version.
     #[error(
@@ -71,6 +71,7 @@ impl From<Fault> for StoreError {
         match fault {
             Fault::Store(error) => error,
             Fault::Tables(fault) => fault.into(),
+            absent @ Fault::NoDatabase(_) => Self::Absent(absent.to_string()),
             other => Self::Backend(other.to_string()),
         }
     }

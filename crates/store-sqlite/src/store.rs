@@ -38,8 +38,8 @@ impl SqliteStore {
         Ok(Self { shared, reader })
     }
 
-    fn try_begin_term(&self) -> Result<Term, Fault> {
-        let (epoch, feed_seq, feed_at) = count_epoch(&mut self.shared.writer())?;
+    fn try_begin_term(&self, beyond: u64) -> Result<Term, Fault> {
+        let (epoch, feed_seq, feed_at) = count_epoch(&mut self.shared.writer(), beyond)?;
         let lookup = SqliteLookup::new(Arc::clone(&self.shared))?;
         let writer = SqliteWriter::new(Arc::clone(&self.shared), epoch, (feed_seq, feed_at));
         Ok(Term {
@@ -55,7 +55,11 @@ impl SqliteStore {
 
 impl Store for SqliteStore {
     fn begin_term(&self) -> Result<Term, StoreError> {
-        self.try_begin_term().map_err(StoreError::from)
+        self.begin_term_beyond(0)
+    }
+
+    fn begin_term_beyond(&self, epoch: u64) -> Result<Term, StoreError> {
+        self.try_begin_term(epoch).map_err(StoreError::from)
     }
 
     fn reader(&self) -> Arc<dyn Reader> {
@@ -87,11 +91,12 @@ impl Shared {
     }
 }
 
-fn count_epoch(connection: &mut Connection) -> Result<(i64, u64, i64), Fault> {
+fn count_epoch(connection: &mut Connection, beyond: u64) -> Result<(i64, u64, i64), Fault> {
+    let beyond = i64::try_from(beyond).map_err(|_| Fault::corrupt(format!("epoch {beyond}: too large")))?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let epoch = transaction.query_row(
-        "UPDATE meta SET value = value + 1 WHERE key = 'epoch' RETURNING value",
-        [],
+        "UPDATE meta SET value = max(value, ?1) + 1 WHERE key = 'epoch' RETURNING value",
+        [beyond],
         |row| row.get(0),
     )?;
     let (feed_seq, feed_at) = last_of_feed(&SqliteSql::new(&transaction))?;

@@ -38,6 +38,12 @@ pub enum StoreError {
     /// Another process has the data.
     #[error("{0} is in use by another muster server; stop it first or choose another --data directory")]
     InUse(String),
+    /// A server leads on a database that is wanted for something else.
+    #[error("the database is in use: the muster server at {0} leads there; stop all servers on it first")]
+    Led(String),
+    /// There is nothing where the data should be.
+    #[error("{0}")]
+    Absent(String),
     /// The data were written by a newer version.
     #[error("the store has schema version {found}, this binary knows {known}; use a newer muster")]
     TooNew {
@@ -67,6 +73,19 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// When the store cannot be reached or another process holds it.
     fn begin_term(&self) -> Result<Term, StoreError>;
+
+    /// Begins a term whose epoch is larger than one that was seen elsewhere.
+    ///
+    /// # Errors
+    /// As those of [`Self::begin_term`].
+    fn begin_term_beyond(&self, epoch: u64) -> Result<Term, StoreError> {
+        loop {
+            let term = self.begin_term()?;
+            if term.epoch > epoch {
+                return Ok(term);
+            }
+        }
+    }
 
     /// A handle for reading; cheap to call, safe to share.
     fn reader(&self) -> std::sync::Arc<dyn Reader>;

@@ -73,7 +73,11 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn begin_term(&self) -> Result<Term, StoreError> {
-        Ok(self.begin(&mut self.lock(), None, 0))
+        self.begin_term_beyond(0)
+    }
+
+    fn begin_term_beyond(&self, epoch: u64) -> Result<Term, StoreError> {
+        Ok(self.begin(&mut self.lock(), None, epoch))
     }
 
     fn reader(&self) -> Arc<dyn Reader> {

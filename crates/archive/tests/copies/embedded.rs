@@ -1,7 +1,8 @@
 //! Copies of embedded stores.
 
 use crate::rows::{self, Failed, contents, fill};
-use muster_archive::{RestoreError, Restored, Tally, WriteError, align, restore, write};
+use muster_archive::{Archive, RestoreError, Tally, WriteError, align, raise_epoch, write};
+use muster_store::Store;
 use muster_store_sqlite::{SCHEMA_VERSION, SqliteStore, read_tables};
 use muster_tables::{TABLES, TABLES_VERSION};
 use std::{
@@ -17,9 +18,11 @@ fn tallies(directory: &Path) -> Vec<Tally> {
     read_tables(directory, rows::tallies).expect("the tables are read")
 }
 
-fn bring_back(file: &[u8], directory: &Path) -> Result<Restored, Failed> {
+fn bring_back(mut file: &[u8], directory: &Path) -> Result<Vec<Tally>, Failed> {
+    let archive = Archive::open(&mut file, TABLES_VERSION)?;
+    assert_eq!(archive.head().secrets, contents().secrets);
     let store = SqliteStore::open(directory)?;
-    store.fill(|whole| restore(&mut &*file, TABLES_VERSION, whole, &mut |_, _| ()).map_err(Failed::from))
+    store.fill(|whole| archive.restore(whole, &mut |_, _| ()).map_err(Failed::from))
 }
 
 /// The embedded store's schema is the tables and nothing more.
@@ -36,9 +39,8 @@ fn what_is_restored_is_what_was_there() {
     fill(&SqliteStore::open(one.path()).unwrap(), 1..2_301);
     let file = backup(one.path());
     let restored = bring_back(&file, other.path()).unwrap();
-    assert_eq!(restored.head.secrets, contents().secrets);
-    assert_eq!(restored.tallies, tallies(one.path()));
-    assert!(restored.tallies.iter().any(|tally| tally.rows == 2_300));
+    assert_eq!(restored, tallies(one.path()));
+    assert!(restored.iter().any(|tally| tally.rows == 2_300));
     assert!(file == backup(other.path()), "the backups are the same");
 }
 
@@ -145,4 +147,27 @@ fn a_full_disk_is_told() {
     });
     let _ = full.flush();
     assert!(matches!(written.unwrap_err().downcast_ref(), Some(WriteError::File(_))));
+}
+
+/// S18: a restored store begins above every epoch that was given before: seconds since 1970 are, and where the clock says
+/// otherwise a large step is taken.
+#[test]
+fn epochs_after_a_restore_are_new() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let raise = |now_s| store.fill(|whole| raise_epoch(whole.sql(), now_s).map_err(Failed::from));
+    store.begin_term().unwrap();
+    assert_eq!(raise(1_800_000_000).unwrap(), 1_800_000_000);
+    assert_eq!(store.begin_term().unwrap().epoch, 1_800_000_001);
+    assert_eq!(raise(5).unwrap(), 1_801_000_001, "the clock was set back");
+    for senseless in
+        ["UPDATE meta SET value = -1", "UPDATE meta SET value = 9007199254740993", "DELETE FROM meta"]
+    {
+        let set = |whole: &mut dyn muster_tables::Whole| {
+            whole.sql().execute(&format!("{senseless} WHERE key = 'epoch'"), &[])?;
+            raise_epoch(whole.sql(), 5).map_err(Failed::from)
+        };
+        let error = store.fill(set).unwrap_err();
+        assert!(matches!(error.downcast_ref(), Some(RestoreError::NoEpoch)), "{senseless}: {error}");
+    }
 }

@@ -1,12 +1,12 @@
 //! Copies from an embedded store to a database, and back.
 
 use crate::rows::{self, Failed, fill};
-use muster_archive::{Aligned, RestoreError, align, restore};
+use muster_archive::{Aligned, Archive, RestoreError, align};
 use muster_pg_harness::Cluster;
 use muster_store::{Candidate, Store, StoreError};
-use muster_store_postgres::{PostgresOptions, PostgresStore};
+use muster_store_postgres::{PostgresOptions, PostgresStore, Stage};
 use muster_store_sqlite::{SqliteStore, read_tables};
-use muster_tables::TABLES_VERSION;
+use muster_tables::{TABLES_VERSION, Whole};
 use std::path::Path;
 
 fn database() -> (String, PostgresStore) {
@@ -17,9 +17,14 @@ fn database() -> (String, PostgresStore) {
 
 fn bring_over(directory: &Path, target: &PostgresStore) -> Aligned {
     let aligned = read_tables(directory, |sql| {
-        target.fill(|whole| align(sql, whole, &mut |_, _| ()).map_err(Failed::from))
+        target.fill(Stage::Whole, &[], |whole| align(sql, whole, &mut |_, _| ()).map_err(Failed::from))
     });
     aligned.expect("the stores are aligned")
+}
+
+fn bring_back(mut file: &[u8], whole: &mut dyn Whole) -> Result<(), Failed> {
+    Archive::open(&mut file, TABLES_VERSION)?.restore(whole, &mut |_, _| ())?;
+    Ok(())
 }
 
 /// Moved to a database, a store is the same, whatever its texts hold; and so it is when it is moved back by a file.
@@ -40,9 +45,7 @@ fn a_store_survives_the_way_to_a_database_and_back() {
     let file = target.read_tables(rows::backup).unwrap();
     assert!(file == read_tables(one.path(), rows::backup).unwrap(), "the backups are the same");
     let back = SqliteStore::open(other.path()).unwrap();
-    let restored =
-        back.fill(|whole| restore(&mut &*file, TABLES_VERSION, whole, &mut |_, _| ()).map_err(Failed::from));
-    restored.unwrap();
+    back.fill(|whole| bring_back(&file, whole)).unwrap();
     assert!(file == read_tables(other.path(), rows::backup).unwrap(), "and the same again");
 
     let added = Cluster::shared().sql(
@@ -79,21 +82,81 @@ fn epochs_go_on() {
 fn a_database_in_use_is_left_alone() {
     let (_, target) = database();
     let file = target.read_tables(rows::backup).unwrap();
-    let bring_back = || {
-        target.fill(|whole| {
-            restore(&mut &*file, TABLES_VERSION, whole, &mut |_, _| ()).map(|_| ()).map_err(Failed::from)
-        })
-    };
+    let bring_back = || target.fill(Stage::Whole, &[], |whole| bring_back(&file, whole));
     bring_back().unwrap();
     let election = target.election().unwrap();
     let candidate = Candidate { node: "n".into(), address: "http://127.0.0.1:1".into() };
     let term = election.take(&election.look().unwrap(), &candidate, 0).unwrap().unwrap();
     let error = bring_back().unwrap_err();
-    assert!(matches!(error.downcast_ref(), Some(StoreError::InUse(_))), "{error}");
+    assert!(matches!(error.downcast_ref(), Some(StoreError::Led(at)) if *at == candidate.address), "{error}");
     election.resign(term.epoch).unwrap();
     drop(term);
     bring_back().unwrap();
-    target.fill(|whole| rows::put_everywhere(whole, 1..2).map_err(Failed::from)).unwrap();
+    target.fill(Stage::Whole, &[], |whole| rows::put_everywhere(whole, 1..2).map_err(Failed::from)).unwrap();
     let error = bring_back().unwrap_err();
     assert!(matches!(error.downcast_ref(), Some(RestoreError::NotEmpty)), "{error}");
+}
+
+/// What is filled step by step is not served, read or restored into before the last one; then it is, with the secrets
+/// given. A database that a server led on in between is not filled any further.
+#[test]
+fn half_a_copy_is_nobodys() {
+    let (url, target) = database();
+    let options = PostgresOptions::default();
+    let secret = |value: &str| [("admin-token".to_owned(), value.to_owned())];
+    target.secret("admin-token", "theirs").unwrap();
+    let put = |stage, rows| {
+        target.fill(stage, &secret("ours"), |whole| rows::put_everywhere(whole, rows).map_err(Failed::from))
+    };
+    put(Stage::First, 1..3).unwrap();
+    for opened in [PostgresStore::open(&url, &options), PostgresStore::open_to_read(&url, &options)] {
+        let error = opened.err().expect("it is half filled").to_string();
+        assert!(error.contains("DROP SCHEMA muster CASCADE"), "{error}");
+    }
+    let error = put(Stage::Whole, 3..4).unwrap_err().to_string();
+    assert!(error.contains("DROP SCHEMA muster CASCADE"), "{error}");
+    drop(PostgresStore::open_to_fill(&url, &options).unwrap());
+    put(Stage::First, 3..4).unwrap();
+    put(Stage::Last, 4..5).unwrap();
+    drop(PostgresStore::open(&url, &options).unwrap());
+    let read = PostgresStore::open_to_read(&url, &options).unwrap();
+    assert_eq!(read.secrets().unwrap(), secret("ours"));
+
+    put(Stage::First, 5..6).unwrap();
+    target.begin_term().unwrap();
+    let error = put(Stage::Last, 6..7).unwrap_err().to_string();
+    assert!(error.contains("has served from this database"), "{error}");
+}
+
+/// Reading makes nothing: no schema, no table, no newer version; and a standby will do.
+#[test]
+fn reading_changes_nothing() {
+    let url = Cluster::shared().fresh_database();
+    let read = |url: &str| PostgresStore::open_to_read(url, &PostgresOptions::default());
+    let error = read(&url).err().expect("there is nothing to read");
+    assert!(matches!(&error, StoreError::Absent(words) if words.contains("right database")), "{error}");
+    assert_eq!(Cluster::shared().sql(&url, "SELECT to_regnamespace('muster') IS NULL"), "t");
+    drop(PostgresStore::open(&url, &PostgresOptions::default()).unwrap());
+    for version in [TABLES_VERSION - 1, TABLES_VERSION + 1] {
+        Cluster::shared().sql(&url, &format!("UPDATE muster.schema_version SET version = {version}"));
+        let error = read(&url).err().expect("it has another version").to_string();
+        assert!(error.contains(&format!("version {version}, this binary reads {TABLES_VERSION}")), "{error}");
+    }
+    let kept = Cluster::shared().sql(&url, "SELECT version FROM muster.schema_version");
+    assert_eq!(kept, (TABLES_VERSION + 1).to_string());
+}
+
+/// A standby can be read, so that its primary need not be.
+#[test]
+fn a_standby_can_be_copied() {
+    let primary = Cluster::start();
+    let standby = primary.standby();
+    let url = primary.fresh_database();
+    let store = PostgresStore::open(&url, &PostgresOptions::default()).unwrap();
+    store.fill(Stage::Whole, &[], |whole| rows::put_everywhere(whole, 1..50).map_err(Failed::from)).unwrap();
+    primary.wait_for_standby();
+    let name = url.rsplit('/').next().unwrap();
+    let read = PostgresStore::open_to_read(&standby.url(name), &PostgresOptions::default()).unwrap();
+    assert_eq!(read.read_tables(rows::tallies).unwrap(), store.read_tables(rows::tallies).unwrap());
+    assert!(read.secrets().unwrap().is_empty());
 }

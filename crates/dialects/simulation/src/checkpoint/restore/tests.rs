@@ -3,7 +3,7 @@
 use super::*;
 use crate::translate::digest;
 use muster_model::{FarmRecord, FrameTaskStatus, RendererState, SessionId};
-use muster_store::{Cursor, MemoryStore, Store};
+use muster_store::{Candidate, Cursor, MemoryStore, Store, StoreError};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::path::Path;
@@ -122,6 +122,27 @@ fn a_store_that_is_not_empty_is_left_alone() {
     let again = read(&golden()).unwrap().restore(&store, Path::new("/nowhere"));
     assert!(matches!(again, Err(RestoreError::NotEmpty("sessions"))), "{again:?}");
     assert_eq!(store.reader().sessions(None, &all()).unwrap().items.len(), 2);
+}
+
+/// S18, S20: a store that servers share is restored into in one term, taken from nobody and given back.
+#[test]
+fn a_store_that_is_led_is_left_alone() {
+    let store = MemoryStore::shared();
+    let election = store.election().unwrap();
+    let leader = Candidate { node: "n1".to_owned(), address: "http://10.0.0.1:7400".to_owned() };
+    let term = election.take(&election.look().unwrap(), &leader, 0).unwrap().unwrap();
+    let restore = || read(&golden()).unwrap().restore(&store, Path::new("/nowhere"));
+    let refused = restore();
+    assert!(
+        matches!(&refused, Err(RestoreError::Store(StoreError::Led(at))) if *at == leader.address),
+        "{refused:?}"
+    );
+    election.renew(term.epoch).expect("its term was not taken away");
+    election.resign(term.epoch).unwrap();
+    assert_eq!(restore().unwrap().epoch, 7, "the first after the checkpoint's");
+    let standing = election.look().unwrap();
+    assert_eq!((standing.epoch, standing.leader), (7, None));
+    assert!(matches!(restore(), Err(RestoreError::NotEmpty(_))));
 }
 
 /// S20: what was changed, cut off or is no checkpoint at all is told apart from what is.

@@ -2,7 +2,7 @@
 
 use super::{content::Checkpoint, trace::beyond_traces};
 use muster_model::{Change, ChunkState, FarmRecord, FrameChange, FrameTaskStatus};
-use muster_store::{Batch, Cursor, Reader, Store, StoreError, Term};
+use muster_store::{Batch, Candidate, Cursor, Reader, Store, StoreError, Term};
 use std::{io, path::PathBuf};
 
 /// Why a checkpoint was not restored. Nothing was written then.
@@ -11,6 +11,9 @@ pub enum RestoreError {
     /// What is there would be mixed with what comes.
     #[error("the store already holds {0}; restore into an empty one: name another --data directory")]
     NotEmpty(&'static str),
+    /// Others would begin to serve from what is not whole yet.
+    #[error("a server just took the lead of this store; stop all servers on it first")]
+    Overtaken,
     /// Whether its ids are still free cannot be told.
     #[error("cannot look for ids in use below {}: {error}", path.display())]
     Output {
@@ -57,12 +60,23 @@ impl Checkpoint {
     /// Writes everything into a store that knows nothing of sessions yet; `output_root` is where the sessions wrote.
     ///
     /// # Errors
-    /// When the store is not empty, or it or the disk fails. Then nothing of it is written.
+    /// When a server leads, the store is not empty, or it or the disk fails. Then nothing of it is written.
     pub fn restore(self, store: &dyn Store, output_root: &std::path::Path) -> Result<Restored, RestoreError> {
-        check_empty(&*store.reader())?;
         let farm = beyond_traces(self.farm, self.chunk_size, output_root);
         let farm = farm.map_err(|error| RestoreError::Output { path: output_root.to_owned(), error })?;
-        let mut term = term_beyond(store, self.epoch)?;
+        let term = term_beyond(store, self.epoch)?;
+        let epoch = term.epoch;
+        let restored = self.write(store, term, farm);
+        if let Some(election) = store.election() {
+            // Should it fail, the next server waits for a lease: what was written stays.
+            let _ = election.resign(epoch);
+        }
+        restored
+    }
+
+    /// Looks only now whether the store is empty: since the term began nobody else can write.
+    fn write(self, store: &dyn Store, mut term: Term, farm: FarmRecord) -> Result<Restored, RestoreError> {
+        check_empty(&*store.reader())?;
         let restored = self.summary(farm, term.epoch);
         let changes = self.into_changes(farm).into_iter().map(Change::Frames).collect();
         term.writer.commit(&Batch { changes, ..Batch::default() })?;
@@ -115,12 +129,18 @@ fn check_empty(reader: &dyn Reader) -> Result<(), RestoreError> {
 }
 
 /// Begins a term whose number is above the one the checkpoint was taken in: workers that lived through it take no task of
-/// an older one (S18).
-fn term_beyond(store: &dyn Store, epoch: u64) -> Result<Term, StoreError> {
-    loop {
-        let term = store.begin_term()?;
-        if term.epoch > epoch {
-            return Ok(term);
-        }
+/// an older one (S18). Takes it from nobody who leads.
+fn term_beyond(store: &dyn Store, epoch: u64) -> Result<Term, RestoreError> {
+    let Some(election) = store.election() else {
+        return Ok(store.begin_term_beyond(epoch)?);
+    };
+    let seen = election.look()?;
+    if let Some(leader) = seen.leader.as_ref().filter(|_| seen.is_led()) {
+        return Err(StoreError::Led(leader.address.clone()).into());
     }
+    let us = Candidate { node: "checkpoint-restore".to_owned(), address: NOBODY.to_owned() };
+    election.take(&seen, &us, epoch)?.ok_or(RestoreError::Overtaken)
 }
+
+/// Where requests find nobody, as long as this takes.
+const NOBODY: &str = "http://restoring.invalid";
