@@ -1,7 +1,7 @@
 //! Puts a server together: the store, the coordinator on it, the dialects at the door.
 
 use crate::{
-    config::{Config, DatabaseUrl, StoreChoice},
+    config::{Config, StoreChoice},
     failure::Failure,
     secrets::{Secrets, Vault},
 };
@@ -33,18 +33,17 @@ pub(crate) fn open_store(config: &Config) -> Result<Opened, Failure> {
             Ok(Opened { store: Arc::new(MemoryStore::default()), vault })
         }
         StoreChoice::Postgres(url) => {
-            let store = open_postgres(url, config.lease)?;
-            let store = Arc::new(store);
+            let store = Arc::new(PostgresStore::open(url.reveal(), &postgres_options(config.lease))?);
             let vault = Vault::Shared(Arc::<PostgresStore>::clone(&store));
             Ok(Opened { store, vault })
         }
     }
 }
 
-/// Opens a database that servers share. Not for async threads.
-pub(crate) fn open_postgres(url: &DatabaseUrl, lease: LeaseTimes) -> Result<PostgresStore, StoreError> {
+/// How a database that servers share is connected to.
+pub(crate) fn postgres_options(lease: LeaseTimes) -> PostgresOptions {
     let lease = Duration::from_millis(lease.lease.0.unsigned_abs());
-    PostgresStore::open(url.reveal(), &PostgresOptions { lease, ..PostgresOptions::default() })
+    PostgresOptions { lease, ..PostgresOptions::default() }
 }
 
 /// A server that is put together: it decides, or follows, and answers nobody yet.

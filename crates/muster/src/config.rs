@@ -10,7 +10,7 @@ mod store_choice;
 pub(crate) use layers::Layers;
 pub(crate) use pool::PoolConfig;
 pub(crate) use simulation::SimulationConfig;
-pub(crate) use store_choice::{DatabaseUrl, StoreChoice, without_password};
+pub(crate) use store_choice::{StoreChoice, without_password};
 
 use layers::Origin;
 use muster_coordinator::LeaseTimes;
@@ -66,6 +66,8 @@ pub(crate) enum ConfigError {
     UnknownKey { origin: Origin, key: String, suggestion: Option<String> },
     #[error("{origin}: {key} must be {expected}, not {found}")]
     Unfit { origin: Origin, key: String, expected: String, found: String },
+    #[error("{origin}: {key} must be {expected}; what was given may hold a password and is not shown")]
+    Unshown { origin: Origin, key: String, expected: String },
 }
 
 fn near(suggestion: &Option<String>) -> String {

@@ -126,6 +126,9 @@ impl Failure {
             Self::Client(error) => error.exit(),
             Self::Reach(error) => error.exit(),
             Self::Login(error) => error.exit(),
+            Self::Store(StoreError::Absent(_)) | Self::Secret(SecretError::Store(StoreError::Absent(_))) => {
+                Exit::NotFound
+            }
             Self::Secret(SecretError::Store(_)) => Exit::Failed,
             Self::Config(_)
             | Self::Secret(_)

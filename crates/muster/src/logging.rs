@@ -2,7 +2,7 @@
 
 use crate::config::LogFormat;
 use std::io::{self, IsTerminal, Write};
-use tracing_subscriber::{EnvFilter, fmt};
+use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt};
 
 /// Starts the log. `MUSTER_LOG` chooses what is in it (`debug`, `muster_door=debug,info`, …); `level` else.
 pub(crate) fn start(format: LogFormat, level: &str) {
@@ -36,13 +36,32 @@ impl Write for AboveALine {
 }
 
 fn filter(level: &str) -> EnvFilter {
-    let chosen = EnvFilter::builder().with_env_var("MUSTER_LOG").try_from_env();
-    let mut filter = chosen.unwrap_or_else(|_| EnvFilter::new(level));
+    let chosen = std::env::var_os("MUSTER_LOG").filter(|text| !text.is_empty());
+    let chosen = chosen.map(|text| parse(&text.to_string_lossy())).transpose();
+    let chosen = chosen.unwrap_or_else(|why| {
+        eprintln!("muster: MUSTER_LOG {why}; it is ignored, and the level is {level}");
+        None
+    });
+    let mut filter = chosen.unwrap_or_else(|| EnvFilter::new(level));
     for library in TALKATIVE {
         filter = filter
             .add_directive(format!("{library}=info").parse().expect("a name and a level are a directive"));
     }
     filter
+}
+
+/// Reads what is to be logged. A word alone would be taken for a part of the program, and one that there is not would
+/// silence all others.
+fn parse(text: &str) -> Result<EnvFilter, String> {
+    let words = text.split(',').map(str::trim).filter(|word| !word.contains(['=', '[']) && !word.is_empty());
+    let mut unknown =
+        words.filter(|word| word.parse::<LevelFilter>().is_err() && !word.starts_with("muster"));
+    match unknown.next() {
+        Some(word) => Err(format!(
+            "says {word:?}, which is no level (off, error, warn, info, debug, trace) and no part of muster"
+        )),
+        None => EnvFilter::builder().parse(text).map_err(|error| format!("makes no sense: {error}")),
+    }
 }
 
 fn is_colourful() -> bool {
@@ -52,3 +71,19 @@ fn is_colourful() -> bool {
 /// What tells at finer levels what must not be told: the database's client shows the parameters of every statement, and
 /// secrets are among them.
 const TALKATIVE: [&str; 2] = ["tokio_postgres", "postgres_protocol"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// I4: a log that nobody asked for in words that mean something is not silently empty.
+    #[test]
+    fn nonsense_is_no_choice() {
+        for fine in ["debug", "muster_door=debug,info", "warn,hyper=trace", "muster_coordinator", "OFF"] {
+            assert!(parse(fine).is_ok(), "{fine}");
+        }
+        for nonsense in ["nonsense", "debgu", "info,verbose", "muster=loud", "=,="] {
+            assert!(parse(nonsense).is_err(), "{nonsense}");
+        }
+    }
+}

@@ -123,11 +123,14 @@ impl Secrets {
 }
 
 impl Vault {
-    /// The secret, if there is one; a store that servers share makes it otherwise.
+    /// The secret, if there is one. Makes none.
     pub(crate) fn find(&self, named: Named) -> Result<Option<Secret>, SecretError> {
         match self {
             Self::Files(data) => find_file(&data.join(named.kept_as), named.chars_min),
-            Self::Shared(_) => self.find_or_make(named).map(Some),
+            Self::Shared(store) => {
+                let kept = store.secrets()?.into_iter().find(|(name, _)| name == named.kept_as);
+                kept.map(|(name, text)| Secret::check(&text, &name, named.chars_min)).transpose()
+            }
         }
     }
 
@@ -161,19 +164,43 @@ pub(crate) fn kept_in(data: &Path) -> Result<Vec<(String, String)>, SecretError>
     Ok(kept)
 }
 
-/// Keeps a secret in a data directory unless there is one of its name; answers the one that is there then, and nothing
-/// for a name that a data directory has no use for.
-pub(crate) fn keep(data: &Path, name: &str, value: &str) -> Result<Option<String>, SecretError> {
-    let Some(named) = KEPT.iter().find(|named| named.kept_as == name) else {
-        return Ok(None);
-    };
-    let path = data.join(named.kept_as);
-    if let Some(there) = find_file(&path, named.chars_min)? {
-        return Ok(Some(there.0));
+/// Those of some secrets that a data directory has files for, checked.
+pub(crate) fn fitting_files(given: &[(String, String)]) -> Result<Vec<(String, String)>, SecretError> {
+    fitting(given, &KEPT)
+}
+
+/// Those of some secrets that servers keep in a store they share, checked.
+pub(crate) fn fitting_stores(given: &[(String, String)]) -> Result<Vec<(String, String)>, SecretError> {
+    fitting(given, &[KEPT.as_slice(), &[FORWARDING]].concat())
+}
+
+fn fitting(given: &[(String, String)], known: &[Named]) -> Result<Vec<(String, String)>, SecretError> {
+    let mut fitting = Vec::new();
+    for (name, value) in given {
+        if let Some(named) = known.iter().find(|named| named.kept_as == name) {
+            Secret::check(value, name, named.chars_min)?;
+            fitting.push((name.clone(), value.clone()));
+        }
     }
-    let secret = Secret::check(value, name, named.chars_min)?;
-    write(&path, &secret).map_err(|error| SecretError::File { path, error })?;
-    Ok(Some(secret.0))
+    Ok(fitting)
+}
+
+/// Writes secrets into a data directory, over what is there.
+pub(crate) fn replace(data: &Path, secrets: &[(String, String)]) -> Result<(), SecretError> {
+    secrets.iter().try_for_each(|(name, value)| {
+        let path = data.join(name);
+        replace_file(&path, value).map_err(|error| SecretError::File { path, error })
+    })
+}
+
+/// Beside its name first: half a secret opens nothing.
+fn replace_file(path: &Path, text: &str) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut part = tempfile::NamedTempFile::new_in(directory)?;
+    part.write_all(text.as_bytes())?;
+    part.as_file().sync_all()?;
+    part.persist(path)?;
+    File::open(directory)?.sync_all()
 }
 
 fn find_file(path: &Path, chars_min: usize) -> Result<Option<Secret>, SecretError> {

@@ -100,11 +100,12 @@ impl Stage {
             return Err(StoreError::Unfit("a server has served from this database meanwhile".to_owned()));
         }
         let run = |sql| session.ask(session.client().batch_execute(sql));
-        Ok(match self {
-            Self::Whole => check_whole(session)?,
-            Self::First => run("CREATE TABLE IF NOT EXISTS being_filled ()")?,
-            Self::Last => run("DROP TABLE IF EXISTS being_filled")?,
-        })
+        let entered = match self {
+            Self::Whole => check_whole(session),
+            Self::First => run("CREATE TABLE IF NOT EXISTS being_filled ()"),
+            Self::Last => run("DROP TABLE IF EXISTS being_filled"),
+        };
+        entered.map_err(StoreError::from)
     }
 }
 

@@ -117,6 +117,10 @@ impl<'a> Address<'a> {
         let (before_hosts, rest) = url.split_at(url.find('@').map_or(scheme.len(), |at| at + 1));
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (hosts, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        if hosts.contains('@') {
+            // Messages name hosts, and this would be half a password.
+            return Err(refused("it has more than one @; write one that is in the password as %40"));
+        }
         let (mut mode, mut trust, mut others) = ("prefer".to_owned(), Trust::default(), Vec::new());
         for parameter in query.split('&').filter(|text| !text.is_empty()) {
             let (name, value) =
@@ -218,6 +222,7 @@ mod tests {
             ("postgres://u:geheim@h/db?sslmode=sometimes", "sslmode is \"sometimes\""),
             ("postgres://u:geheim@h/db?speed=high", "unknown option `speed`"),
             ("postgres://u:geheim@h:port/db", "port"),
+            ("postgres://u:x@geheim@h/db", "write one that is in the password as %40"),
             ("postgres://u:geheim@/db", "must name one host"),
             ("postgres://u:geheim@h/db?fast", "has no value"),
             ("postgres://u:geheim@h/db?sslmode=verify-full&sslrootcert=/nowhere.crt", "/nowhere.crt"),

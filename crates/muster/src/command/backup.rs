@@ -8,17 +8,17 @@ use crate::{
 use clap::Args;
 use muster_archive::{Contents, Tally};
 use muster_tables::TABLES_VERSION;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter, IsTerminal, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
-    /// Where to put it; - for standard output
+    /// Where to put it; - for standard output (what is told of it then goes to standard error)
     file: PathBuf,
     #[command(flatten)]
     place: Place,
@@ -32,21 +32,20 @@ pub(crate) struct Backup {
 
 impl Backup {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
-        let side = Side::open(&self.place)?;
+        self.check()?;
+        let side = Side::open_to_read(&self.place)?;
         let secrets = if self.without_secrets { Vec::new() } else { side.secrets()? };
         let contents = Contents { schema: TABLES_VERSION, secrets };
         if self.file == Path::new("-") {
-            write(&side, &contents, &mut BufWriter::new(io::stdout().lock()))?;
+            let tallies = write(&side, &contents, &mut BufWriter::new(io::stdout().lock()))?;
+            // Standard output is the backup, and nothing else.
+            eprintln!("{}", summary(&tallies, &[]));
             return Ok(Exit::Fine);
         }
         let tallies = write_file(&side, &contents, &self.file)?;
-        self.say(&tallies)
-    }
-
-    fn say(&self, tallies: &[Tally]) -> Result<Exit, Failure> {
-        let rows: u64 = tallies.iter().map(|tally| tally.rows).sum();
         let bytes = fs::metadata(&self.file)?.len();
-        let document = json!({ "file": self.file.display().to_string(), "tables": tallies.len(), "rows": rows, "bytes": bytes });
+        let file = self.file.display().to_string();
+        let document = summary(&tallies, &[("file", json!(file)), ("bytes", json!(bytes))]);
         if self.json {
             output::document(&document);
         } else {
@@ -54,13 +53,33 @@ impl Backup {
         }
         Ok(Exit::Fine)
     }
+
+    /// What is known to be wrong before anything is read.
+    fn check(&self) -> Result<(), Failure> {
+        if self.file != Path::new("-") && self.file.exists() {
+            let file = self.file.display();
+            return Err(Failure::Refused(format!("{file} is there already; name another file")));
+        }
+        if self.file == Path::new("-") && io::stdout().is_terminal() {
+            return Err(Failure::Usage(
+                "a backup, with its secrets, does not belong on a terminal: name a file".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn summary(tallies: &[Tally], more: &[(&str, Value)]) -> Value {
+    let rows: u64 = tallies.iter().map(|tally| tally.rows).sum();
+    let mut document = json!({ "tables": tallies.len(), "rows": rows });
+    for (name, value) in more {
+        document[*name] = value.clone();
+    }
+    document
 }
 
 /// Writes beside its name first: what has the name is whole.
 fn write_file(side: &Side, contents: &Contents, path: &Path) -> Result<Vec<Tally>, Failure> {
-    if path.exists() {
-        return Err(Failure::Refused(format!("{} is there already; name another file", path.display())));
-    }
     let mut part = path.as_os_str().to_owned();
     part.push(format!(".part-{}", std::process::id()));
     let part = PathBuf::from(part);

@@ -25,7 +25,7 @@ enum Action {
         /// Where to put it [default: standard output]
         file: Option<PathBuf>,
     },
-    /// Write a checkpoint into a data directory that knows of no sessions, while no server runs there
+    /// Write a checkpoint into a store that knows of no sessions, while no server runs on it
     Restore(restore::Restore),
 }
 

@@ -2,14 +2,16 @@
 
 use crate::{
     command::store_side::{Place, Side, Told},
+    config::StoreChoice,
     failure::{Exit, Failure},
     output,
 };
 use clap::Args;
-use muster_archive::{Aligned, Tally, align, tally};
+use muster_archive::{Aligned, Tally, align, is_empty, tally};
 use muster_store::StoreError;
+use muster_store_postgres::{PostgresStore, Stage};
 use muster_store_sqlite::SqliteStore;
-use muster_tables::TABLES;
+use muster_tables::{Sql, TABLES};
 use serde_json::json;
 use std::{
     path::{Path, PathBuf},
@@ -22,9 +24,9 @@ pub(crate) struct Migrate {
     /// The data directory of the embedded installation [default: ./muster-data]
     #[arg(long, value_name = "DIR")]
     data: Option<String>,
-    /// The database to move to, which no server has served from yet: postgres://…
+    /// The database to move to, which no server has served from yet: postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "URL")]
-    to: String,
+    to: Option<String>,
     /// A file of settings; give the one that the server is started with
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -35,23 +37,22 @@ pub(crate) struct Migrate {
 
 impl Migrate {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
+        let to = self.to.clone().filter(|to| matches!(StoreChoice::read(to), Some(StoreChoice::Postgres(_))));
+        let to =
+            to.ok_or_else(|| Failure::Usage(format!("{TO} must name the database to move to: {FORM}")))?;
         let from =
             Place { data: self.data.clone(), store: Some("sqlite".to_owned()), config: self.config.clone() };
-        let to = Place { store: Some(self.to.clone()), ..from.clone() };
-        let (source, target) = (Side::open(&from)?, Side::open(&to)?);
+        // First see that there is something to move.
+        let source = Side::open_to_read(&from)?;
+        source.read(|_| Ok(()))?;
+        let target = Side::open_to_fill(&Place { store: Some(to), ..from })?;
         let (Side::Embedded(data), Side::Shared(database)) = (&source, &target) else {
-            return Err(Failure::Usage("--to must be a database: postgres://…".to_owned()));
+            return Err(Failure::Usage(format!("{TO} must name the database to move to: {FORM}")));
         };
-        if !database.is_unused()? {
-            return Err(Failure::Refused(
-                "a server has served from that database; name an empty one".to_owned(),
-            ));
-        }
-        let first = bring_over(&source, &target, "copying")?;
+        check_unused(database, &source)?;
+        let first = bring_over(&source, &target)?;
         let home = wait_until_stopped(data)?;
-        let last = bring_over(&source, &target, "copying what changed")?;
-        let tallies = compare(&source, &target)?;
-        let secrets = target.keep_secrets(&source.secrets()?)?;
+        let (last, tallies, secrets) = bring_over_the_rest(&source, &target)?;
         home.mark_moved(&database.place())?;
         self.say((first, last), &tallies, secrets);
         Ok(Exit::Fine)
@@ -75,14 +76,46 @@ impl Migrate {
     }
 }
 
-fn bring_over(source: &Side, target: &Side, what: &'static str) -> Result<Aligned, Failure> {
-    let told = Told::new(what);
+/// Refuses a database that servers have served from, or that another installation was copied to.
+fn check_unused(database: &PostgresStore, source: &Side) -> Result<(), Failure> {
+    if !database.is_unused()? {
+        return Err(Failure::Refused("a server has served from that database; name an empty one".to_owned()));
+    }
+    let (theirs, ours) = (database.secrets()?, source.secrets()?);
+    let is_other =
+        theirs.iter().any(|(name, value)| ours.iter().any(|(own, kept)| own == name && kept != value));
+    if is_other && !database.read_tables(|sql| is_empty(sql).map_err(Failure::from))? {
+        return Err(Failure::Refused(
+            "that database holds what was copied from another installation; name an empty one, or empty it with \
+             DROP SCHEMA muster CASCADE"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn bring_over(source: &Side, target: &Side) -> Result<Aligned, Failure> {
+    let (told, secrets) = (Told::new("copying"), target.fitting(&source.secrets()?)?);
     let aligned = source.read(|sql| {
-        target
-            .fill(|whole| align(sql, whole, &mut |table, rows| told.say(table, rows)).map_err(Failure::from))
+        target.fill(Stage::First, &secrets, |whole| {
+            Ok(align(sql, whole, &mut |table, rows| told.say(table, rows))?)
+        })
     });
     told.finish();
     aligned
+}
+
+/// Brings over what changed since, and compares both sides: only what is the same is left to be served from.
+fn bring_over_the_rest(source: &Side, target: &Side) -> Result<(Aligned, Vec<Tally>, usize), Failure> {
+    let (told, secrets) = (Told::new("copying what changed"), target.fitting(&source.secrets()?)?);
+    let brought = source.read(|sql| {
+        target.fill(Stage::Last, &secrets, |whole| {
+            let aligned = align(sql, whole, &mut |table, rows| told.say(table, rows))?;
+            Ok((aligned, compare(sql, whole.sql(), &told)?))
+        })
+    });
+    told.finish();
+    brought.map(|(aligned, tallies)| (aligned, tallies, secrets.len()))
 }
 
 /// Waits for the directory to be free, and takes it: from here on nothing changes there.
@@ -102,26 +135,23 @@ fn wait_until_stopped(data: &Path) -> Result<SqliteStore, Failure> {
 }
 
 /// Counts and hashes every table on both sides.
-fn compare(source: &Side, target: &Side) -> Result<Vec<Tally>, Failure> {
-    let told = Told::new("comparing");
-    let tallies = |side: &Side| {
-        side.read(|sql| {
-            let each = TABLES.iter().map(|shape| {
-                told.say(shape.name, 0);
-                tally(sql, shape).map_err(Failure::from)
-            });
-            each.collect::<Result<Vec<_>, _>>()
-        })
-    };
-    let (wanted, found) = (tallies(source)?, tallies(target)?);
-    told.finish();
-    match wanted.iter().zip(&found).find(|(wanted, found)| wanted != found) {
-        None => Ok(found),
-        Some((wanted, _)) => Err(Failure::Refused(format!(
-            "table {} is not the same on both sides: nothing was marked as moved; did somebody write to the database?",
-            wanted.table
-        ))),
-    }
+fn compare(source: &dyn Sql, target: &dyn Sql, told: &Told) -> Result<Vec<Tally>, Failure> {
+    let same = TABLES.iter().map(|shape| {
+        told.say(shape.name, 0);
+        let (wanted, found) = (tally(source, shape)?, tally(target, shape)?);
+        if wanted == found { Ok(found) } else { Err(unlike(shape.name)) }
+    });
+    same.collect()
 }
+
+fn unlike(table: &str) -> Failure {
+    Failure::Refused(format!(
+        "table {table} is not the same on both sides: nothing was marked as moved; did somebody write to the database?"
+    ))
+}
+
+const TO: &str = "--to";
+
+const FORM: &str = "postgres://USER@HOST/DATABASE";
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -6,7 +6,9 @@ use crate::{
     output,
 };
 use clap::Args;
-use muster_archive::Restored;
+use muster_archive::{Archive, raise_epoch};
+use muster_coordinator::{Clock, SystemClock};
+use muster_store_postgres::Stage;
 use muster_tables::TABLES_VERSION;
 use serde_json::json;
 use std::{
@@ -29,19 +31,22 @@ pub(crate) struct Restore {
 impl Restore {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let mut file = open(&self.file)?;
-        let side = Side::open(&self.place)?;
+        // Whatever is not a backup is found out before anything is made.
+        let archive = Archive::open(&mut *file, TABLES_VERSION)?;
+        let side = Side::open_to_fill(&self.place)?;
+        let secrets = side.fitting(&archive.head().secrets)?;
         let told = Told::new("restoring");
-        let restored = side.fill(|target| {
-            muster_archive::restore(&mut *file, TABLES_VERSION, target, &mut |table, rows| {
-                told.say(table, rows)
-            })
-            .map_err(Failure::from)
+        let restored = side.fill(Stage::Whole, &secrets, |target| {
+            let tallies = archive.restore(target, &mut |table, rows| told.say(table, rows))?;
+            let epoch = raise_epoch(target.sql(), SystemClock::start().now().0.div_euclid(1000))?;
+            Ok((tallies, epoch))
         });
         told.finish();
-        let Restored { head, tallies } = restored?;
-        let kept = side.keep_secrets(&head.secrets)?;
+        let (tallies, epoch) = restored?;
         let rows: u64 = tallies.iter().map(|tally| tally.rows).sum();
-        let document = json!({ "tables": tallies.len(), "rows": rows, "secrets": kept, "verified": true });
+        let document = json!({
+            "tables": tallies.len(), "rows": rows, "secrets": secrets.len(), "epoch": epoch, "verified": true,
+        });
         if self.json {
             output::document(&document);
         } else {

@@ -3,16 +3,15 @@
 
 use crate::{
     assembly,
-    config::{self, Config, Flags, StoreChoice},
+    command::store_side::Place,
+    config::{Config, StoreChoice},
     failure::{Exit, Failure},
     output,
     secrets::{self, Named, Vault},
 };
 use clap::{Args, Subcommand, ValueEnum};
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use muster_store_postgres::PostgresStore;
+use std::{path::Path, sync::Arc};
 
 /// `muster secret`.
 #[derive(Debug, Args)]
@@ -32,15 +31,8 @@ struct Show {
     /// Which one
     #[arg(value_enum)]
     name: Which,
-    /// Where the servers keep their state: sqlite or postgres://… [default: sqlite]
-    #[arg(long, value_name = "STORE")]
-    store: Option<String>,
-    /// The directory that holds the secrets of a server with a store of its own [default: ./muster-data]
-    #[arg(long, value_name = "DIR")]
-    data: Option<String>,
-    /// A file of settings; give the one that the servers are started with
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -56,9 +48,7 @@ enum Which {
 impl Secret {
     pub(super) fn run(self) -> Result<Exit, Failure> {
         let Command::Show(show) = self.command;
-        let flags = [("server.store", &show.store), ("server.data", &show.data)];
-        let flags: Flags = flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect();
-        let config = Config::parse(&config::gather(show.config.as_deref(), flags)?)?;
+        let config = show.place.settings()?;
         match vault(&config)?.find(show.name.named())? {
             Some(secret) => output::line(secret.reveal()),
             None => return Err(Failure::NotFound(none_in(&config))),
@@ -81,15 +71,22 @@ impl Which {
 fn vault(config: &Config) -> Result<Vault, Failure> {
     match &config.store {
         StoreChoice::Postgres(url) => {
-            Ok(Vault::Shared(Arc::new(assembly::open_postgres(url, config.lease)?)))
+            let options = assembly::postgres_options(config.lease);
+            Ok(Vault::Shared(Arc::new(PostgresStore::open_to_read(url.reveal(), &options)?)))
         }
         StoreChoice::Sqlite | StoreChoice::Memory => Ok(Vault::Files(config.data.clone())),
     }
 }
 
 fn none_in(config: &Config) -> String {
-    let data = config.data.display();
-    format!("no server has made that secret in {data}; it may have been given one by the environment")
+    let place = match &config.store {
+        StoreChoice::Postgres(url) => url.to_string(),
+        StoreChoice::Sqlite | StoreChoice::Memory => config.data.display().to_string(),
+    };
+    format!(
+        "no server has made that secret in {place}: start `muster serve` there once, which makes it, unless its \
+         environment gives it one"
+    )
 }
 
 /// What a secret is for, and where it is looked for.

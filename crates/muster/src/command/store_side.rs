@@ -8,7 +8,8 @@ use crate::{
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use muster_store_postgres::PostgresStore;
+use muster_store::StoreError;
+use muster_store_postgres::{PostgresOptions, PostgresStore, Stage};
 use muster_store_sqlite::SqliteStore;
 use muster_tables::{Sql, Whole};
 use std::path::PathBuf;
@@ -36,7 +37,8 @@ pub(super) enum Side {
 }
 
 impl Place {
-    fn settings(&self) -> Result<Config, Failure> {
+    /// All settings, with what this says laid over them.
+    pub(super) fn settings(&self) -> Result<Config, Failure> {
         let flags = [("server.data", &self.data), ("server.store", &self.store)];
         let flags: Flags = flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect();
         Ok(Config::parse(&config::gather(self.config.as_deref(), flags)?)?)
@@ -44,13 +46,22 @@ impl Place {
 }
 
 impl Side {
-    /// Finds the store.
-    pub(super) fn open(place: &Place) -> Result<Self, Failure> {
-        let config = place.settings()?;
+    /// Finds a store that is only read: nothing is made there, or altered.
+    pub(super) fn open_to_read(place: &Place) -> Result<Self, Failure> {
+        Self::open(&place.settings()?, PostgresStore::open_to_read)
+    }
+
+    /// Finds a store that is filled; its tables are made where they are missing.
+    pub(super) fn open_to_fill(place: &Place) -> Result<Self, Failure> {
+        Self::open(&place.settings()?, PostgresStore::open_to_fill)
+    }
+
+    fn open(config: &Config, open: Opening) -> Result<Self, Failure> {
         match &config.store {
-            StoreChoice::Sqlite => Ok(Self::Embedded(config.data)),
+            StoreChoice::Sqlite => Ok(Self::Embedded(config.data.clone())),
             StoreChoice::Postgres(url) => {
-                Ok(Self::Shared(Box::new(assembly::open_postgres(url, config.lease)?)))
+                let store = open(url.reveal(), &assembly::postgres_options(config.lease))?;
+                Ok(Self::Shared(Box::new(store)))
             }
             StoreChoice::Memory => Err(Failure::Usage(
                 "the store is memory: there is nothing to copy, or to keep a copy in".to_owned(),
@@ -66,14 +77,21 @@ impl Side {
         }
     }
 
-    /// Fills the store in one transaction, while no server uses it.
+    /// Fills the store in one transaction, while no server uses it; its secrets become those given.
     pub(super) fn fill<T>(
         &self,
+        stage: Stage,
+        secrets: &[(String, String)],
         fill: impl FnOnce(&mut dyn Whole) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         match self {
-            Self::Embedded(data) => SqliteStore::open(data)?.fill(fill),
-            Self::Shared(store) => store.fill(fill),
+            Self::Shared(store) => store.fill(stage, secrets, fill),
+            // Secrets without their tables do no harm; tables without their secrets do.
+            Self::Embedded(data) => SqliteStore::open(data)?.fill(|whole| {
+                let answer = fill(whole)?;
+                secrets::replace(data, secrets)?;
+                Ok(answer)
+            }),
         }
     }
 
@@ -85,19 +103,16 @@ impl Side {
         }
     }
 
-    /// Keeps secrets where there are none of their names yet; answers how many are there as they were given.
-    pub(super) fn keep_secrets(&self, given: &[(String, String)]) -> Result<usize, Failure> {
-        let mut same = 0;
-        for (name, value) in given {
-            let kept = match self {
-                Self::Embedded(data) => secrets::keep(data, name, value)?,
-                Self::Shared(store) => Some(store.secret(name, value)?),
-            };
-            same += usize::from(kept.as_ref() == Some(value));
-        }
-        Ok(same)
+    /// Those of some secrets that servers on such a store have a use for, checked.
+    pub(super) fn fitting(&self, given: &[(String, String)]) -> Result<Vec<(String, String)>, Failure> {
+        Ok(match self {
+            Self::Embedded(_) => secrets::fitting_files(given)?,
+            Self::Shared(_) => secrets::fitting_stores(given)?,
+        })
     }
 }
+
+type Opening = fn(&str, &PostgresOptions) -> Result<PostgresStore, StoreError>;
 
 /// Tells a person how far a copy is.
 pub(super) struct Told(ProgressBar);

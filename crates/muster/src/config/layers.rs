@@ -1,6 +1,6 @@
 //! Lays one source of settings over another and remembers which one each value came from.
 
-use super::{ConfigError, Flags, environment, without_password};
+use super::{ConfigError, Flags, environment};
 use std::{
     collections::BTreeMap,
     fmt,
@@ -43,8 +43,7 @@ impl Layers {
         let table: Result<Table, _> = text.parse();
         let table = table.map_err(|error: toml::de::Error| ConfigError::NotToml {
             path: path.to_owned(),
-            // It quotes the line at fault, which may hold a password.
-            message: error.to_string().lines().map(without_password).collect::<Vec<_>>().join("\n"),
+            message: located(&error, text),
         })?;
         for (key, value) in flatten(table) {
             self.set(key, value, Origin::File(path.to_owned()))?;
@@ -128,6 +127,13 @@ impl fmt::Display for Origin {
     }
 }
 
+/// What is wrong and in which line, but not the line itself: it may hold a password.
+fn located(error: &toml::de::Error, text: &str) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let line = before.map(|before| format!("line {}: ", before.matches('\n').count() + 1));
+    format!("{}{}", line.unwrap_or_default(), error.message())
+}
+
 /// Turns sections into `section.key`; a value outside any section keeps its bare name and is unknown later.
 fn flatten(table: Table) -> Vec<(String, Value)> {
     let mut flat = Vec::new();
@@ -170,9 +176,16 @@ mod tests {
     /// I6: what is quoted of a broken file holds no password.
     #[test]
     fn a_broken_file_shows_no_password() {
-        let text = "[server]\nstore = 'postgres://u:hunter2@h/db";
-        let error = Layers::defaults().add_toml(text, "x.toml".as_ref()).unwrap_err().to_string();
-        assert!(error.contains("x.toml") && !error.contains("hunter2"), "{error}");
+        for text in [
+            "[server]\nstore = 'postgres://u:hunter2@h/db",
+            "[server]\nstore = host=h password=hunter2",
+            "[server]\nstore = 'sqlite' hunter2",
+            "[server]\nstore hunter2",
+        ] {
+            let error = Layers::defaults().add_toml(text, "x.toml".as_ref()).unwrap_err().to_string();
+            assert!(error.contains("x.toml") && error.contains("line 2"), "{error}");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
     }
 
     /// I10: names with `__` are settings and must be known; others are not ours to judge.

@@ -1,6 +1,6 @@
 //! Reads one setting as one type and says what it should have been when it is not.
 
-use super::{ConfigError, Layers, LogFormat, StoreChoice, without_password};
+use super::{ConfigError, Layers, LogFormat, StoreChoice};
 use muster_gateway::CoordinatorUrl;
 use muster_model::{Millis, Ratio};
 use std::{fmt::Display, net::IpAddr, path::PathBuf, time::Duration};
@@ -81,10 +81,8 @@ impl Reading<'_> {
     }
 
     pub(super) fn store(&self, key: &str) -> Result<StoreChoice, ConfigError> {
-        let text = self.text(key)?;
-        // The text may hold a password.
-        let unfit = || self.unfit_as(key, "sqlite, memory or postgres://…", &without_password(text));
-        StoreChoice::read(text).ok_or_else(unfit)
+        let choice = self.0.get(key).0.as_str().and_then(StoreChoice::read);
+        choice.ok_or_else(|| self.unfit(key, "sqlite, memory or postgres://USER@HOST/DATABASE"))
     }
 
     /// Where a server is reached; `None` where it is left empty.
@@ -166,13 +164,11 @@ impl Reading<'_> {
     }
 
     fn unfit_as(&self, key: &str, expected: &str, found: &str) -> ConfigError {
-        let origin = self.0.get(key).1.clone();
-        ConfigError::Unfit {
-            origin,
-            key: key.to_owned(),
-            expected: expected.to_owned(),
-            found: found.to_owned(),
+        let (origin, key, expected) = (self.0.get(key).1.clone(), key.to_owned(), expected.to_owned());
+        if SECRETIVE.contains(&&*key) {
+            return ConfigError::Unshown { origin, key, expected };
         }
+        ConfigError::Unfit { origin, key, expected, found: found.to_owned() }
     }
 }
 
@@ -180,6 +176,9 @@ impl Reading<'_> {
 fn millis(seconds: f64) -> Millis {
     Millis((seconds * 1000.0).round() as i64)
 }
+
+/// Settings that hold addresses: whatever form is wrong, a password may be in it.
+const SECRETIVE: [&str; 4] = ["server.store", "server.advertise", "server.public_url", "server.origins"];
 
 #[cfg(test)]
 mod tests {
@@ -228,13 +227,28 @@ mod tests {
         }
     }
 
-    /// I1, I6: a store that there is not is refused, without repeating a password.
+    /// I1, I6: what is no address is refused without repeating it, however the password got there.
     #[test]
-    fn an_unknown_store_is_refused() {
-        let refusal = refusal("server.store = 'postgress://u:hunter2@h/db'");
-        assert!(
-            refusal.contains("sqlite, memory or postgres://") && !refusal.contains("hunter2"),
-            "{refusal}"
-        );
+    fn a_wrong_address_is_refused_unseen() {
+        for text in [
+            "server.store = 'postgress://u:hunter2@h/db'",
+            "server.store = 'host=h user=u password=hunter2'",
+            "server.store = 'postgres//u:hunter2@h/db'",
+            "server.store = ['postgres://u:hunter2@h/db']",
+            "server.store = { url = 'postgres://u:hunter2@h/db' }",
+        ] {
+            let refusal = refusal(text);
+            assert!(refusal.contains("server.store must be sqlite, memory or postgres://USER@HOST/DATABASE"));
+            assert!(!refusal.contains("hunter2"), "{refusal}");
+        }
+        for text in [
+            "server.advertise = 'http://u:hunter2@10.0.0.7:7400'",
+            "server.advertise = ['http://u:hunter2@10.0.0.7:7400']",
+            "server.public_url = 'https://u:hunter2@muster.example'",
+            "server.origins = ['https://u:hunter2@muster.example/x']",
+        ] {
+            let refusal = refusal(text);
+            assert!(refusal.contains("such as http") && !refusal.contains("hunter2"), "{refusal}");
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::{
     assembly,
-    config::{self, Config, Flags, StoreChoice},
+    command::store_side::Place,
+    config::StoreChoice,
     failure::{Exit, Failure},
     output,
 };
@@ -19,18 +20,13 @@ use std::{
 pub(super) struct Restore {
     /// A checkpoint: exported, or one of those in checkpoints/ of a data directory
     file: PathBuf,
-    /// The data directory to restore into [default: ./muster-data]
-    #[arg(long, value_name = "DIR")]
-    data: Option<String>,
-    /// A file of settings; give the one that the server will be started with
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
 }
 
 impl Restore {
     pub(super) fn run(self, json: bool) -> Result<Exit, Failure> {
-        let flags: Flags = self.data.iter().map(|data| ("server.data", data.clone())).collect();
-        let config = Config::parse(&config::gather(self.config.as_deref(), flags)?)?;
+        let config = self.place.settings()?;
         if config.store == StoreChoice::Memory {
             return Err(Failure::Usage(
                 "server.store is memory: nothing restored there would last".to_owned(),
