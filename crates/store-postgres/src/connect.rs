@@ -1,14 +1,14 @@
 //! Finding the server that takes writes, and seeing whether it keeps what it is told.
 
 use crate::{
-    fault::cause,
+    refusal::Refusal,
     session::{Purpose, Session},
     target::{Server, Target},
 };
 use muster_store::StoreError;
 use muster_tables::Fault;
 use std::sync::atomic::Ordering;
-use tokio_postgres::{Client, Connection, Error, Row, Socket, error::SqlState, tls::MakeTlsConnect};
+use tokio_postgres::{Client, Connection, Row, Socket, tls::MakeTlsConnect};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// What is read and written when a connection is encrypted.
@@ -38,17 +38,10 @@ pub(crate) async fn open(
     Err(if may_pass { StoreError::Backend(words) } else { StoreError::Unfit(words) })
 }
 
-/// Why a server did not take a connection.
-struct Refusal {
-    words: String,
-    /// Whether it may take one later though nobody changes anything.
-    may_pass: bool,
-}
-
 async fn open_one(target: &Target, server: &Server) -> Result<(Client, Connection<Socket, Stream>), Refusal> {
     let limit = server.config.get_connect_timeout().copied().unwrap_or(target.connect_limit);
     match tokio::time::timeout(limit, server.config.connect(target.tls.clone())).await {
-        Ok(answer) => answer.map_err(|error| Refusal { words: cause(&error), may_pass: may_pass(&error) }),
+        Ok(answer) => answer.map_err(|error| Refusal::of(&error)),
         Err(_) => {
             let words = format!("no answer within {} ms", limit.as_millis());
             Err(Refusal { words, may_pass: true })
@@ -56,19 +49,9 @@ async fn open_one(target: &Target, server: &Server) -> Result<(Client, Connectio
     }
 }
 
-/// Who is not let in is not let in later either.
-fn may_pass(error: &Error) -> bool {
-    let lasting = [
-        SqlState::INVALID_PASSWORD,
-        SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
-        SqlState::INVALID_CATALOG_NAME,
-        SqlState::INSUFFICIENT_PRIVILEGE,
-    ];
-    !error.code().is_some_and(|code| lasting.contains(code))
-}
-
-/// Gives a new session its settings, and refuses a server that may lose what it said it kept.
-pub(crate) fn prepare(session: &Session, target: &Target, purpose: Purpose) -> Result<(), Fault> {
+/// Gives a new session its settings, and refuses a server that may lose what it said it kept; answers what the server is
+/// known by until it is started anew.
+pub(crate) fn prepare(session: &Session, target: &Target, purpose: Purpose) -> Result<String, Fault> {
     let settings = settings(target, purpose);
     let columns: Vec<String> =
         settings.iter().map(|(name, value)| format!("set_config('{name}', '{value}', false)")).collect();
@@ -77,7 +60,7 @@ pub(crate) fn prepare(session: &Session, target: &Target, purpose: Purpose) -> R
     check(&row)
 }
 
-fn check(row: &Row) -> Result<(), Fault> {
+fn check(row: &Row) -> Result<String, Fault> {
     let text = |column: usize| row.try_get::<_, String>(column).map_err(|error| crate::fault::fault(&error));
     let (version, number) = (text(0)?, text(1)?);
     if number.parse::<u32>().is_ok_and(|number| number < VERSION_MIN) {
@@ -91,7 +74,7 @@ fn check(row: &Row) -> Result<(), Fault> {
             )));
         }
     }
-    Ok(())
+    text(4)
 }
 
 fn refused(why: &str) -> Fault {
@@ -112,14 +95,22 @@ fn settings(target: &Target, purpose: Purpose) -> Vec<(&'static str, String)> {
         ("tcp_user_timeout", lease_ms.to_string()),
         // Compiling a query costs more than any of ours.
         ("jit", "off".to_owned()),
-        ("lock_timeout", "0".to_owned()),
     ];
     match purpose {
-        Purpose::Read => settings.push(("statement_timeout", READ_LIMIT_MS.to_string())),
-        Purpose::Migrate => settings.push(("statement_timeout", "0".to_owned())),
+        Purpose::Read => settings.extend([
+            ("lock_timeout", "0".to_owned()),
+            ("statement_timeout", READ_LIMIT_MS.to_string()),
+            ("idle_in_transaction_session_timeout", READ_LIMIT_MS.to_string()),
+        ]),
+        Purpose::Migrate => settings.extend(
+            ["lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"]
+                .map(|name| (name, "0".to_owned())),
+        ),
         Purpose::Write | Purpose::Lead | Purpose::Lookup => settings.extend([
             // A statement that is cancelled while it waits for a standby counts as done, though the standby lacks it.
             ("statement_timeout", "0".to_owned()),
+            // Whoever locks a table must not keep a leader from leading while it shows life.
+            ("lock_timeout", (2 * lease_ms).to_string()),
             // Rows are found by their keys, and a plan made while a table was empty must not say otherwise.
             ("enable_seqscan", "off".to_owned()),
             ("enable_hashjoin", "off".to_owned()),
@@ -132,9 +123,13 @@ fn settings(target: &Target, purpose: Purpose) -> Vec<(&'static str, String)> {
     settings
 }
 
-/// A commit that was acknowledged is durable, whatever the server's default is; more than that is left as it is.
+/// A commit that was acknowledged is durable, whatever the server's default is; more than that is left as it is. No
+/// session is ended for being idle or long; not every version knows both settings.
 const CHECKS: &str = "SELECT current_setting('server_version'), current_setting('server_version_num'), \
      current_setting('fsync'), current_setting('full_page_writes'), \
+     CAST(extract(epoch FROM pg_postmaster_start_time()) AS TEXT), \
+     (SELECT count(set_config(name, '0', false)) FROM pg_settings \
+     WHERE name IN ('idle_session_timeout', 'transaction_timeout')), \
      set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') \
      THEN 'on' ELSE current_setting('synchronous_commit') END, false)";
 

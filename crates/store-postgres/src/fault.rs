@@ -13,6 +13,9 @@ use tokio_postgres::{
 pub(crate) fn fault(error: &Error) -> Fault {
     match error.as_db_error() {
         Some(said) if is_fence(said) => StoreError::Superseded.into(),
+        Some(said) if *said.code() == SqlState::INSUFFICIENT_PRIVILEGE => {
+            StoreError::Unfit(database_said(said)).into()
+        }
         // Only the fence divides, by the number of its rows.
         Some(said) if *said.code() == SqlState::DIVISION_BY_ZERO => fence::missing(),
         _ => Fault::Database(cause(error)),
@@ -72,6 +75,11 @@ const REMEDIES: &[(SqlState, &str)] = &[
     (
         SqlState::READ_ONLY_SQL_TRANSACTION,
         "this is a standby; name the primary too: postgres://…@host1,host2/…",
+    ),
+    (
+        SqlState::LOCK_NOT_AVAILABLE,
+        "somebody holds a lock on muster's tables; find them (SELECT pid, relation::regclass FROM pg_locks WHERE granted) \
+         and end their transaction; muster tries again by itself",
     ),
     (SqlState::UNDEFINED_TABLE, "somebody altered the schema muster"),
     (SqlState::UNDEFINED_COLUMN, "somebody altered the schema muster"),

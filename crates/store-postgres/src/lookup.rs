@@ -12,23 +12,29 @@ use futures_util::TryStreamExt;
 use muster_model::{Facts, Key};
 use muster_store::{Lookup, StoreError};
 use muster_tables::{Fault, LookupKind, LookupPlan};
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 use tokio_postgres::{Row, Statement};
 
 /// A connection for the driver alone.
 pub(crate) struct PostgresLookup {
+    target: Arc<Target>,
     session: Session,
     /// By the address of the kind they are for: there is one of each, and it stays.
     statements: HashMap<usize, Statement>,
 }
 
 impl PostgresLookup {
-    pub(crate) fn open(target: &Target) -> Result<Self, StoreError> {
-        Ok(Self { session: Session::open(target, Purpose::Lookup)?, statements: HashMap::new() })
+    pub(crate) fn open(target: &Arc<Target>) -> Result<Self, StoreError> {
+        let session = Session::open(target, Purpose::Lookup)?;
+        Ok(Self { target: Arc::clone(target), session, statements: HashMap::new() })
     }
 
     /// Asks for all kinds in one round trip.
     fn try_facts(&mut self, keys: &[Key]) -> Result<Facts, Fault> {
+        if !self.session.is_open() {
+            self.session = self.session.open_again(&self.target, Purpose::Lookup)?;
+            self.statements.clear();
+        }
         let mut asked = Vec::new();
         for plan in muster_tables::plan(keys) {
             asked.push((plan.kind, self.statement(plan.kind)?, columns(&plan)?));

@@ -33,6 +33,8 @@ pub(crate) struct Session {
     statements: RefCell<HashMap<Box<str>, Statement>>,
     /// What messages call the server.
     place: String,
+    /// What it is known by until it is started anew.
+    server: String,
     /// How long an answer may take.
     limit: Duration,
     reactor: Reactor,
@@ -61,16 +63,38 @@ impl Session {
     pub(crate) fn open(target: &Target, purpose: Purpose) -> Result<Self, StoreError> {
         let reactor = Reactor::new()?;
         let (client, connection, place) = reactor.wait(open(target))?;
-        let session = Self {
+        let mut session = Self {
             client,
             connection: RefCell::new(Some(connection)),
             end: RefCell::default(),
             statements: RefCell::default(),
             place,
+            server: String::new(),
             limit: limit(target, purpose),
             reactor,
         };
-        crate::connect::prepare(&session, target, purpose)?;
+        session.server = crate::connect::prepare(&session, target, purpose)?;
+        Ok(session)
+    }
+
+    /// Connects anew to the server that ended this session while nothing was asked.
+    ///
+    /// Another server, and this one once it was started anew, may lack what was kept: whoever remembers that must begin
+    /// anew too.
+    pub(crate) fn open_again(&self, target: &Target, purpose: Purpose) -> Result<Self, Fault> {
+        let session = Self::open(target, purpose)?;
+        if (&session.place, &session.server) != (&self.place, &self.server) {
+            return Err(Fault::Database(format!(
+                "{}: the database was started anew or replaced",
+                self.place
+            )));
+        }
+        let why = self.end.borrow();
+        tracing::warn!(
+            server = self.place,
+            why = why.as_deref(),
+            "the database ended a session; there is another"
+        );
         Ok(session)
     }
 

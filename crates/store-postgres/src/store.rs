@@ -2,6 +2,7 @@
 
 use crate::{
     election::PostgresElection,
+    environment::Environment,
     migrate::{check_to_read, check_whole, migrate},
     reader::Pool,
     session::{Purpose, Session},
@@ -10,7 +11,7 @@ use crate::{
 };
 use muster_store::{Election, Reader, Store, StoreError, Term};
 use muster_tables::TableReader;
-use std::{env, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 /// A PostgreSQL database that several servers share.
 ///
@@ -41,7 +42,7 @@ impl PostgresStore {
     ///
     /// The address has the form that libpq takes: `postgres://user:password@host1,host2/database?sslmode=verify-full`.
     /// Of several hosts the one that takes writes is used. `sslmode`, `sslrootcert`, `sslcert` and `sslkey` mean what they
-    /// mean there.
+    /// mean there, and so do `PGHOST`, `PGPORT`, `PGUSER` and `PGDATABASE` for what the address leaves out.
     ///
     /// # Errors
     /// When the database cannot be reached, is not safe to use, or holds what this binary does not know, or only a part
@@ -113,8 +114,7 @@ impl PostgresStore {
 }
 
 fn parse(url: &str, options: &PostgresOptions) -> Result<Target, StoreError> {
-    let password = options.password.clone().or_else(|| env::var("PGPASSWORD").ok());
-    Target::parse(url, password.as_deref(), options.lease)
+    Target::parse(url, &Environment::read(options.password.clone()), options.lease)
 }
 
 impl Store for PostgresStore {

@@ -12,6 +12,7 @@ use crate::{
 use muster_model::Timestamp;
 use muster_store::{Candidate, Standing, StoreError, Term};
 use muster_tables::{Fault, last_of_feed};
+use std::sync::Arc;
 use tokio_postgres::{Error, Row};
 
 /// Who wants a term, and under which condition.
@@ -42,7 +43,7 @@ struct Office {
 }
 
 /// Begins a term; `None`: leadership does not stand as the claim says, or somebody else is just taking it.
-pub(crate) fn take_over(target: &Target, claim: &Claim<'_>) -> Result<Option<Term>, StoreError> {
+pub(crate) fn take_over(target: &Arc<Target>, claim: &Claim<'_>) -> Result<Option<Term>, StoreError> {
     let lookup = PostgresLookup::open(target)?;
     let session = Session::open(target, Purpose::Write)?;
     let Some(Office { epoch, fence, commits, now, feed }) = claim.enter(&session)? else {
@@ -53,7 +54,7 @@ pub(crate) fn take_over(target: &Target, claim: &Claim<'_>) -> Result<Option<Ter
         feed_seq: feed.0,
         commits: commits.cast_unsigned(),
         now: Some(now),
-        writer: Box::new(PostgresWriter::new(session, fence, feed)),
+        writer: Box::new(PostgresWriter::new((session, Arc::clone(target)), fence, feed)),
         lookup: Box::new(lookup),
     }))
 }

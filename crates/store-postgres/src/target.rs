@@ -1,6 +1,7 @@
 //! Where the database is: reading its address.
 
 use crate::{
+    environment::Environment,
     fault::cause,
     tls::{self, Trust},
 };
@@ -36,30 +37,24 @@ pub(crate) struct Server {
 }
 
 impl Target {
-    /// Reads an address of the form that libpq takes.
+    /// Reads an address of the form that libpq takes; the environment has what it leaves out.
     ///
-    /// `password` is for an address without one. No message repeats the address: it may hold a password.
-    pub(crate) fn parse(url: &str, password: Option<&str>, lease: Duration) -> Result<Self, StoreError> {
+    /// No message repeats the address: it may hold a password.
+    pub(crate) fn parse(url: &str, environment: &Environment, lease: Duration) -> Result<Self, StoreError> {
         let address = Address::read(url)?;
         let connect_limit = lease.max(CONNECT_LIMIT_MIN);
-        let server = |host: &str| {
-            let text = [address.before_hosts, host, address.path, &address.parameters].concat();
-            let mut config = Config::from_str(&text).map_err(|error| refused(&cause(&error)))?;
-            if let (None, Some(password)) = (config.get_password(), password) {
-                config.password(password);
-            }
+        let servers = address.configs(environment)?.into_iter().map(|mut config| {
             if config.get_connect_timeout().is_none() {
                 config.connect_timeout(connect_limit);
             }
             config.ssl_mode(address.mode).target_session_attrs(TargetSessionAttrs::ReadWrite);
             // What lost its way is noticed within two leases, also while nothing is asked.
-            config.tcp_user_timeout(lease).keepalives_idle(lease.max(SECOND));
+            config.tcp_user_timeout(lease).keepalives(true).keepalives_idle(lease.max(SECOND));
             config.keepalives_interval((lease / 3).max(SECOND)).keepalives_retries(3);
             config.application_name("muster");
             Server::new(config)
-        };
-        // A host name holds no comma, and a path to a socket must have it written as %2C.
-        let servers = address.hosts.split(',').map(server).collect::<Result<_, _>>()?;
+        });
+        let servers = servers.collect::<Result<_, _>>()?;
         let tls = MakeRustlsConnect::new(tls::client(&address.trust)?);
         Ok(Self { servers, last: AtomicUsize::new(0), tls, connect_limit, lease })
     }
@@ -114,13 +109,9 @@ impl<'a> Address<'a> {
     fn read(url: &'a str) -> Result<Self, StoreError> {
         let scheme = ["postgres://", "postgresql://"].into_iter().find(|scheme| url.starts_with(scheme));
         let scheme = scheme.ok_or_else(|| refused("it must begin with postgres://"))?;
-        let (before_hosts, rest) = url.split_at(url.find('@').map_or(scheme.len(), |at| at + 1));
+        let (before_hosts, rest) = url.split_at(scheme.len() + user_length(&url[scheme.len()..])?);
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (hosts, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        if hosts.contains('@') {
-            // Messages name hosts, and this would be half a password.
-            return Err(refused("it has more than one @; write one that is in the password as %40"));
-        }
         let (mut mode, mut trust, mut others) = ("prefer".to_owned(), Trust::default(), Vec::new());
         for parameter in query.split('&').filter(|text| !text.is_empty()) {
             let (name, value) =
@@ -131,12 +122,66 @@ impl<'a> Address<'a> {
                 "sslrootcert" => trust.roots = Some(PathBuf::from(decoded())),
                 "sslcert" => trust.certificate = Some(PathBuf::from(decoded())),
                 "sslkey" => trust.key = Some(PathBuf::from(decoded())),
-                _ => others.push(parameter),
+                // The client library would take what is before an @ for the user.
+                _ => others.push(parameter.replace('@', "%40")),
             }
         }
         let mode = read_mode(&mode, &mut trust)?;
         let parameters = format!("?{}", others.join("&"));
         Ok(Self { before_hosts, hosts, path, parameters, mode, trust })
+    }
+
+    /// What the client library is to know of each host.
+    fn configs(&self, environment: &Environment) -> Result<Vec<Config>, StoreError> {
+        // A host name holds no comma, and a path to a socket must have it written as %2C.
+        let hosts: Vec<&str> = self.hosts.split(',').collect();
+        let others = if self.names_host() { Vec::new() } else { environment.hosts() };
+        let count = hosts.len().max(others.len());
+        let config = |number: usize| {
+            let port = environment.port(number, count)?;
+            let host = with_port(hosts.get(number).copied().unwrap_or_default(), port);
+            let text = [self.before_hosts, &host, self.path, &self.parameters].concat();
+            let mut config = Config::from_str(&text).map_err(|error| refused(&cause(&error)))?;
+            others.get(number).map(|host| config.host(*host));
+            if let (true, Some(port)) = (config.get_ports().is_empty(), port) {
+                config.port(port);
+            }
+            environment.complete(&mut config);
+            Ok(config)
+        };
+        (0..count).map(config).collect()
+    }
+
+    fn names_host(&self) -> bool {
+        let names = |parameter: &str| parameter.starts_with("host=") || parameter.starts_with("hostaddr=");
+        !self.hosts.is_empty() || self.parameters.trim_start_matches('?').split('&').any(names)
+    }
+}
+
+/// How long the user and the password are at the beginning of what follows the scheme, the @ after them included.
+///
+/// Whatever could be taken for a host though it is a piece of a password is refused: hosts are shown in messages.
+fn user_length(rest: &str) -> Result<usize, StoreError> {
+    let (authority, behind) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let path = if behind.starts_with('/') { behind.split('?').next().unwrap_or_default() } else { behind };
+    if path.contains('@') {
+        return Err(refused(
+            "there is an @ behind a / or ?; in the user or the password write %2F and %3F for those",
+        ));
+    }
+    match authority.split('@').count() {
+        1 => Ok(0),
+        2 => Ok(authority.find('@').map_or(0, |at| at + 1)),
+        _ => Err(refused("it has more than one @; write one that is in the password as %40")),
+    }
+}
+
+/// A host as addresses have it, with the port unless it has one.
+fn with_port(host: &str, port: Option<u16>) -> String {
+    let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
+    match port {
+        Some(port) if !host.is_empty() && !has_port => format!("{host}:{port}"),
+        _ => host.to_owned(),
     }
 }
 
@@ -177,7 +222,12 @@ mod tests {
     use super::*;
 
     fn parse(url: &str) -> Result<Target, String> {
-        Target::parse(url, Some("from outside"), Duration::from_secs(3)).map_err(|error| error.to_string())
+        let password = Some("from outside".to_owned());
+        parse_in(&Environment { password, ..Environment::default() }, url)
+    }
+
+    fn parse_in(environment: &Environment, url: &str) -> Result<Target, String> {
+        Target::parse(url, environment, Duration::from_secs(3)).map_err(|error| error.to_string())
     }
 
     fn places(url: &str) -> Vec<String> {
@@ -225,11 +275,54 @@ mod tests {
             ("postgres://u:x@geheim@h/db", "write one that is in the password as %40"),
             ("postgres://u:geheim@/db", "must name one host"),
             ("postgres://u:geheim@h/db?fast", "has no value"),
+            ("postgres://u:x@geheim:1@h1,h2/db", "%40"),
+            ("postgres://u:geheim/x@h/db", "%2F"),
+            ("postgres://u:x@geheim/y@h/db", "%2F"),
+            ("postgres://u:geheim?x@h/db", "%3F"),
+            ("postgres://u:x?geheim=1@h/db", "%3F"),
             ("postgres://u:geheim@h/db?sslmode=verify-full&sslrootcert=/nowhere.crt", "/nowhere.crt"),
             ("postgres://u:geheim@h/db?sslmode=require&sslkey=/nowhere.key", "sslcert"),
         ] {
             let error = parse(url).err().expect("it is refused");
             assert!(error.contains(why) && !error.contains("geheim"), "{error}");
         }
+    }
+
+    #[test]
+    fn an_at_sign_elsewhere_is_no_user() {
+        let target = parse("postgres://h/db?options=-c%20a=b@c&user=u").unwrap();
+        assert_eq!(target.servers[0].config.get_user(), Some("u"));
+        assert_eq!(target.servers[0].config.get_options(), Some("-c a=b@c"));
+        assert_eq!(target.shown(), "postgres://h:5432/db");
+    }
+
+    #[test]
+    fn the_environment_has_what_the_address_leaves_out() {
+        let text = |text: &str| Some(text.to_owned());
+        let environment = Environment {
+            user: text("someone"),
+            password: None,
+            host: text("h1,/run/pg,::1"),
+            port: text("6000"),
+            database: text("work"),
+        };
+        let read = |url: &str| {
+            let target = parse_in(&environment, url).unwrap();
+            let config = &target.servers[0].config;
+            let (user, database) = (config.get_user().unwrap(), config.get_dbname().unwrap());
+            let places: Vec<_> = target.servers.iter().map(|server| server.place.as_str()).collect();
+            format!("{user} {database} {}", places.join(" "))
+        };
+        assert_eq!(read("postgres://"), "someone work h1:6000 /run/pg:6000 ::1:6000");
+        assert_eq!(read("postgres://u@h,[::2],i:7/db"), "u db h:6000 ::2:6000 i:7");
+        assert_eq!(read("postgres:///db?host=h9&port=9&user=u"), "u db h9:9");
+        assert_eq!(read("postgres:///?hostaddr=10.0.0.1"), "someone work 10.0.0.1:6000");
+        for (port, why) in [("1,2", "3 hosts"), ("many", "must be a number")] {
+            let environment = Environment { port: text(port), ..environment.clone() };
+            let error = parse_in(&environment, "postgres://").err().expect("it is refused");
+            assert!(error.contains("PGPORT") && error.contains(why), "{error}");
+        }
+        let environment = Environment { port: text("1,2,3"), ..environment };
+        assert_eq!(parse_in(&environment, "postgres://").unwrap().servers[2].place, "::1:3");
     }
 }

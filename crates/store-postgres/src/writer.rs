@@ -3,17 +3,23 @@
 use crate::{
     fence::{self, By, Fence},
     pipeline::{Step, rows_of},
-    session::Session,
+    session::{Purpose, Session},
     sink::{Gathering, Puts},
+    target::Target,
     transaction::Transaction,
 };
 use muster_store::{Batch, Cutoffs, Loaded, StoreError, Writer, continue_feed};
 use muster_tables::{Fault, Walk, load, prune, write_batch};
+use std::sync::Arc;
+use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 
 /// Commits in the name of one epoch.
 pub(crate) struct PostgresWriter {
+    target: Arc<Target>,
     session: Session,
+    /// Whether it was lost while something was asked: nobody knows what became of that.
+    is_lost: bool,
     fence: Fence,
     feed_seq: u64,
     /// What a batch is dated with that does not say when it happened.
@@ -24,8 +30,24 @@ pub(crate) struct PostgresWriter {
 
 impl PostgresWriter {
     /// The session is the one that began the term.
-    pub(crate) fn new(session: Session, fence: Fence, (feed_seq, moment): (u64, i64)) -> Self {
-        Self { session, fence, feed_seq, moment, puts: Puts::default(), walk: Walk::default() }
+    pub(crate) fn new(
+        (session, target): (Session, Arc<Target>),
+        fence: Fence,
+        (feed_seq, moment): (u64, i64),
+    ) -> Self {
+        let (puts, walk) = (Puts::default(), Walk::default());
+        Self { target, session, is_lost: false, fence, feed_seq, moment, puts, walk }
+    }
+
+    /// Does as told on a session that is open; a server may have ended it while nothing was asked.
+    fn act<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, StoreError> {
+        if !self.is_lost && !self.session.is_open() {
+            self.session = self.session.open_again(&self.target, Purpose::Write)?;
+            self.puts = Puts::default();
+        }
+        let outcome = act(self);
+        self.is_lost |= outcome.is_err() && !self.session.is_open();
+        Ok(outcome?)
     }
 
     fn try_commit(&mut self, batch: &Batch) -> Result<(), Fault> {
@@ -85,15 +107,24 @@ impl PostgresWriter {
 
 impl Writer for PostgresWriter {
     fn load(&mut self, sink: &mut dyn FnMut(Loaded)) -> Result<(), StoreError> {
-        Transaction::within(&self.session, LOAD, |sql| load(sql, sink)).map_err(StoreError::from)
+        self.act(|writer| Transaction::within(&writer.session, LOAD, |sql| load(sql, sink)))
     }
 
     fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
-        self.try_commit(batch).map_err(StoreError::from)
+        let begun = Instant::now();
+        let outcome = self.act(|writer| writer.try_commit(batch));
+        let took = begun.elapsed();
+        if took > self.target.lease {
+            tracing::warn!(
+                took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                "a commit took longer than a lease; see what the database waits for: its disk, a standby or a lock"
+            );
+        }
+        outcome
     }
 
     fn prune(&mut self, cutoffs: &Cutoffs) -> Result<bool, StoreError> {
-        self.try_prune(cutoffs).map_err(StoreError::from)
+        self.act(|writer| writer.try_prune(cutoffs))
     }
 }
 
