@@ -26,6 +26,11 @@ pub enum RestoreError {
     /// The file could not be read.
     #[error("the backup cannot be read: {0}")]
     File(#[from] io::Error),
+    /// The file is something else, or was packed.
+    #[error(
+        "it is no muster backup; if it is one that was compressed, unpack it: zstd -dc FILE | muster restore -"
+    )]
+    NoText,
     /// The file is not a backup, or not a whole one.
     #[error("line {line} of the backup: {what}")]
     Senseless {
@@ -160,10 +165,15 @@ impl Lines<'_> {
         self.text.clear();
         self.number += 1;
         let mut bounded = Read::take(&mut *self.file, LINE_BYTES_MAX);
-        if bounded.read_line(&mut self.text)? == 0 || !self.text.ends_with('\n') {
-            return Err(self.senseless("the file ends here, and is not whole".into()));
+        match bounded.read_line(&mut self.text) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(RestoreError::NoText),
+            Err(error) => Err(error.into()),
+            Ok(0) => Err(self.senseless("the file ends here, and is not whole".into())),
+            Ok(_) if !self.text.ends_with('\n') => {
+                Err(self.senseless("the file ends here, and is not whole".into()))
+            }
+            Ok(_) => Ok(self.text.trim_end_matches('\n')),
         }
-        Ok(self.text.trim_end_matches('\n'))
     }
 
     fn mark(&mut self) -> Result<Mark, RestoreError> {
@@ -177,7 +187,12 @@ impl Lines<'_> {
 }
 
 fn read_head(lines: &mut Lines<'_>, known: u32) -> Result<(Head, Mark), RestoreError> {
-    let Mark::Head { muster_backup: FORMAT, schema } = lines.mark()? else {
+    // Whatever is wrong with the first line, the file is most likely another one.
+    let first = match lines.mark() {
+        Err(RestoreError::Senseless { .. }) => None,
+        first => Some(first?),
+    };
+    let Some(Mark::Head { muster_backup: FORMAT, schema }) = first else {
         return Err(lines.senseless("it is no muster backup, or one of a newer kind".into()));
     };
     if schema > known {

@@ -71,6 +71,7 @@ impl From<Fault> for StoreError {
         match fault {
             Fault::Store(error) => error,
             Fault::Tables(fault) => fault.into(),
+            moved @ Fault::Moved { .. } => Self::Unfit(moved.to_string()),
             absent @ Fault::NoDatabase(_) => Self::Absent(absent.to_string()),
             other => Self::Backend(other.to_string()),
         }

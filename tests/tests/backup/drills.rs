@@ -44,7 +44,7 @@ fn half_a_move_is_not_served() {
     let _ = finished(&mut backup(&file, ["--data", data.to_str().unwrap()]));
     refused(&mut restore(&file, ["--store", &url]), 1, remedy);
     let other = Server::start();
-    refused(&mut migrate(&other.data(), &url), 4, "from another installation");
+    refused(&mut migrate(&other.data(), &url), 4, "came from another installation");
 
     let token = server.admin_token();
     let _ = server.terminate();
@@ -97,6 +97,7 @@ fn a_restore_brings_its_secrets() {
     let theirs = secret(&url).output().unwrap().stdout;
     refused(&mut restore(&file, ["--store", &url]), 1, "stop all servers on it first");
     let _ = early.terminate();
+    refused(&mut migrate(&server.data(), &url), 4, "has served from that database");
     let _ = finished(&mut restore(&file, ["--store", &url]));
     let shown = secret(&url).output().unwrap().stdout;
     assert_ne!(shown, theirs);

@@ -56,7 +56,9 @@ fn what_fails_ends_with_1() {
     let server = Server::start();
     let (file, data) = (place.path().join("a.backup"), server.data());
     fs::write(&file, "{\"muster\": 1}\n").unwrap();
-    refused(&mut restore(&file, ["--store", &url]), 1, "line 1 of the backup");
+    refused(&mut restore(&file, ["--store", &url]), 1, "line 1 of the backup: it is no muster backup");
+    fs::write(&file, [0x28, 0xb5, 0x2f, 0xfd, 0xff]).unwrap();
+    refused(&mut restore(&file, ["--store", &url]), 1, "unpack it");
     assert_eq!(Cluster::shared().sql(&url, "SELECT to_regnamespace('muster') IS NULL"), "t");
     refused(muster(&["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&data), 1, "in use");
     let absent = format!("{url}_absent");

@@ -82,11 +82,14 @@ fn check_unused(database: &PostgresStore, source: &Side) -> Result<(), Failure> 
         return Err(Failure::Refused("a server has served from that database; name an empty one".to_owned()));
     }
     let (theirs, ours) = (database.secrets()?, source.secrets()?);
-    let is_other =
-        theirs.iter().any(|(name, value)| ours.iter().any(|(own, kept)| own == name && kept != value));
-    if is_other && !database.read_tables(|sql| is_empty(sql).map_err(Failure::from))? {
+    let pairs = theirs.iter().flat_map(|(name, value)| {
+        ours.iter().filter(move |(own, _)| own == name).map(move |(_, kept)| kept == value)
+    });
+    // Secrets come with the first rows: by them an earlier attempt is known.
+    let is_ours = pairs.reduce(|one, other| one && other).unwrap_or(false);
+    if !is_ours && !database.read_tables(|sql| is_empty(sql).map_err(Failure::from))? {
         return Err(Failure::Refused(
-            "that database holds what was copied from another installation; name an empty one, or empty it with \
+            "that database holds what came from another installation; name an empty one, or empty it with \
              DROP SCHEMA muster CASCADE"
                 .to_owned(),
         ));

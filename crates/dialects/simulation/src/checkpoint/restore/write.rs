@@ -9,7 +9,9 @@ use std::{io, path::PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// What is there would be mixed with what comes.
-    #[error("the store already holds {0}; restore into an empty one: name another --data directory")]
+    #[error(
+        "the store already holds {0}; restore into an empty one: name another --data directory or database"
+    )]
     NotEmpty(&'static str),
     /// Others would begin to serve from what is not whole yet.
     #[error("a server just took the lead of this store; stop all servers on it first")]
