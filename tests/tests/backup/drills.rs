@@ -67,13 +67,16 @@ fn half_a_restore_leaves_nothing() {
     let mut half = restore(Path::new("-"), ["--store", &url]).stdin(Stdio::piped()).spawn().unwrap();
     let mut pipe = half.stdin.take().unwrap();
     pipe.write_all(&content[..content.len() * 3 / 4]).unwrap();
-    let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'";
+    // It has put rows into this table, and waits for more.
+    let waits = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity a USING (pid) WHERE a.datname = current_database() \
+                 AND relation = to_regclass('muster.task_devices') AND mode = 'RowExclusiveLock' \
+                 AND state = 'idle in transaction'";
     until("the restore is in the middle", || (Cluster::shared().sql(&url, waits) == "1").then_some(()));
     half.kill().unwrap();
     let _ = half.wait().unwrap();
     drop(pipe);
     until("the database has noticed", || (Cluster::shared().sql(&url, waits) == "0").then_some(()));
-    for table in ["server_secrets", "tasks", "pcs"] {
+    for table in ["server_secrets", "tasks", "task_devices"] {
         assert_eq!(
             Cluster::shared().sql(&url, &format!("SELECT count(*) FROM muster.{table}")),
             "0",
