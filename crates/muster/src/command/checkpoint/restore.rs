@@ -8,6 +8,7 @@ use crate::{
     output,
 };
 use clap::Args;
+use muster_coordinator::{Clock, SystemClock};
 use muster_simulation::{CHECKPOINT_BYTES_MAX, Checkpoint, Restored};
 use serde_json::{Value, json};
 use std::{
@@ -32,7 +33,7 @@ impl Restore {
                 "server.store is memory: nothing restored there would last".to_owned(),
             ));
         }
-        let checkpoint = read(&self.file)?;
+        let checkpoint = read(&self.file)?.after(SystemClock::start().now());
         let taken_at = checkpoint.taken_at().0;
         let store = assembly::open_store(&config)?.store;
         let restored = checkpoint.restore(&*store, &config.simulation.output_root)?;

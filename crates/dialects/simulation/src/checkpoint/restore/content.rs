@@ -59,6 +59,15 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
+    /// Lets epochs go on above all that were given since it was taken: workers may have seen those, and take no task of an
+    /// older one (S18). Terms begin far less often than once in a second, so the seconds since 1970 are above every one.
+    #[must_use]
+    pub fn after(mut self, now: Timestamp) -> Self {
+        let seconds = u64::try_from(now.0.div_euclid(1000)).unwrap_or_default();
+        self.epoch = self.epoch.max(seconds);
+        self
+    }
+
     /// When it was taken.
     #[must_use]
     pub fn taken_at(&self) -> Timestamp {
@@ -72,5 +81,5 @@ pub(super) fn refuse(list: &str, index: usize, (key, detail): (&str, &str)) -> P
     Problem::unprocessable(format!("checkpoint.distributed.{list}[{index}]{dot}{key}"), detail)
 }
 
-/// Each term counts one; a store is brought there one by one.
-const EPOCH_MAX: i64 = 100_000;
+/// Beyond it, numbers in JSON are not exact everywhere.
+const EPOCH_MAX: i64 = 1 << 52;

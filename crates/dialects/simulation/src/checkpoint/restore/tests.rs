@@ -114,6 +114,17 @@ fn everything_is_restored() {
     assert_eq!(reader.quarantine(&all()).unwrap().items.len(), 2);
 }
 
+/// S18, S20: workers may have seen epochs that are later than the checkpoint's; the next one is later than those, too.
+#[test]
+fn epochs_of_later_terms_are_not_given_again() {
+    let restored_at = |now| {
+        let checkpoint = read(&golden()).unwrap().after(muster_model::Timestamp(now));
+        checkpoint.restore(&MemoryStore::new(), Path::new("/nowhere")).unwrap().epoch
+    };
+    assert_eq!(restored_at(1_795_000_000_999), 1_795_000_001);
+    assert_eq!([restored_at(5_000), restored_at(-1)], [7, 7], "a clock that is wrong does no harm");
+}
+
 /// S20: only an empty store is restored into, and what is there stays as it was.
 #[test]
 fn a_store_that_is_not_empty_is_left_alone() {
@@ -237,7 +248,7 @@ fn what_does_not_fit_together_is_named() {
 
 /// Fields, and what each cannot be.
 const BAD_FIELDS: &str = r#"
-    /epoch                              -1 | 1.5 | "6" | 100001 | null
+    /epoch                              -1 | 1.5 | "6" | 4503599627370497 | null
     /takenAt                            "now" | -1
     /paused                             0 | null
     /metricsSnapshot                    []
