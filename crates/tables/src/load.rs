@@ -86,6 +86,7 @@ fn load_jobs(rows: &mut Handover<'_>) -> Result<(), Fault> {
         (rows.sink)(Loaded::Job(job));
         Ok(())
     })?;
+    // In order: of several tasks of a job on one device the last counts, and those that wait keep their places.
     let columns = task::COLUMNS_WITHOUT_RESULT;
     let sql = format!("SELECT {columns} FROM task_devices WHERE id >= ?1 AND id < ?2 ORDER BY id");
     let ranges: Vec<Value<'_>> =
