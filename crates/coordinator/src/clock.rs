@@ -1,12 +1,13 @@
 //! The one place that reads a clock.
 
 use muster_model::{Millis, Timestamp};
+use rustix::time::{ClockId, clock_gettime};
 use std::{
     sync::{
         Arc,
         atomic::{AtomicI64, Ordering},
     },
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 /// Tells the time.
@@ -15,12 +16,13 @@ pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 }
 
-/// The wall clock as it stood at the start, carried on by the monotonic one.
+/// The wall clock as it stood at the start, carried on by one that only runs forward, also while the machine sleeps: what
+/// a leader knew before has run out when it wakes (S18).
 ///
 /// A jump of the wall clock while the server runs ends no lease and burns no attempt.
 #[derive(Debug)]
 pub struct SystemClock {
-    started: Instant,
+    started: Duration,
     started_at: Timestamp,
 }
 
@@ -31,14 +33,21 @@ impl SystemClock {
     pub fn start() -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let millis = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
-        Self { started: Instant::now(), started_at: Timestamp(millis) }
+        Self { started: running(), started_at: Timestamp(millis) }
     }
 }
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        self.started_at + Millis(i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX))
+        let elapsed = running().saturating_sub(self.started);
+        self.started_at + Millis(i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))
     }
+}
+
+/// How long the machine runs, the time that it slept included. Linux's monotonic clock stands still meanwhile.
+fn running() -> Duration {
+    let clock = if cfg!(target_os = "linux") { ClockId::Boottime } else { ClockId::Monotonic };
+    clock_gettime(clock).try_into().unwrap_or_default()
 }
 
 /// The time that moments are written down in: the store's, where it has a clock, carried on by the server's own.

@@ -248,6 +248,32 @@ impl Coordinator {
         self.shared.is_ready()
     }
 
+    /// What keeps this server from leading or from knowing who does, in words: mostly a database that does not answer.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.shared.outage.cause()
+    }
+
+    /// Whether the store answered when it was last asked who leads.
+    #[must_use]
+    pub fn reaches_store(&self) -> bool {
+        self.shared.outage.is_over()
+    }
+
+    /// How many requests wait for a decision or a commit.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.shared.options.queue_length.saturating_sub(self.places.available_permits())
+    }
+
+    /// How long ago the last sign of life was sent that the store confirmed; none where no term runs or nobody shares the
+    /// store.
+    #[must_use]
+    pub fn since_renewal(&self) -> Option<Millis> {
+        let is_counted = self.shared.has_others && matches!(self.lead(), Lead::Here { .. });
+        is_counted.then(|| self.shared.time.local() - self.shared.stats.last_renewal())
+    }
+
     /// Who leads, as far as this server knows (S18).
     #[must_use]
     pub fn lead(&self) -> Lead {

@@ -1,6 +1,7 @@
 //! What drives the desk: term after term, and nobody answered in between.
 
 use crate::{
+    backoff::{RETRY_TERM_AFTER, TermBackoff},
     desk::Request,
     load::Ahead,
     renewal::Office,
@@ -24,9 +25,6 @@ use tokio::{
     time::Instant,
 };
 use tracing::error;
-
-/// How long nothing is tried after a term failed.
-pub(crate) const RETRY_TERM_AFTER: Duration = Duration::from_millis(500);
 
 /// A way to answer one request, and the place it takes in the queue until it is answered or parked.
 pub(crate) struct Handle {
@@ -64,26 +62,31 @@ pub(crate) trait Seat: Send {
     /// Waits for a term to serve and refuses all requests meanwhile; `None` when told to stop.
     fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<Taken>;
 
-    /// A term ended.
-    fn leave(&mut self, epoch: u64, end: &End);
+    /// A term ended; whether anything was written in it.
+    fn leave(&mut self, epoch: u64, end: &End, has_committed: bool);
 }
 
 /// The seat of whoever has a store alone: its term begins when it likes.
 pub(crate) struct Alone {
     store: Arc<dyn Store>,
     first: Option<Term>,
+    backoff: TermBackoff,
+    /// Before the next term.
+    pause: Duration,
 }
 
 /// Serves terms until told to stop; a term that fails is followed by another.
 pub(crate) fn run(seat: &mut dyn Seat, shared: &Arc<Shared>, inbox: &Receiver<Message>) {
     while let Some(taken) = seat.next_term(shared, inbox) {
         let epoch = taken.term.epoch;
+        let batches = shared.stats.batches();
         let end = TermRun::begin(taken, shared).map_or_else(End::Failed, |mut run| run.serve(inbox));
         shared.end_term(epoch);
         if let End::Failed(error) = &end {
             error!(epoch, %error, "the term ended; its memory is thrown away and read again");
+            shared.outage.ended_term(error);
         }
-        seat.leave(epoch, &end);
+        seat.leave(epoch, &end, shared.stats.batches() > batches);
         if matches!(end, End::Stopped) {
             shared.feed.close();
             return;
@@ -106,25 +109,31 @@ pub(crate) fn refuse_for(pause: Duration, inbox: &Receiver<Message>) -> bool {
 impl Alone {
     /// With the term that was begun to see whether one can be.
     pub(crate) fn new(store: Arc<dyn Store>, first: Term) -> Self {
-        Self { store, first: Some(first) }
+        Self { store, first: Some(first), backoff: TermBackoff::default(), pause: RETRY_TERM_AFTER }
     }
 }
 
 impl Seat for Alone {
-    fn next_term(&mut self, _: &Shared, inbox: &Receiver<Message>) -> Option<Taken> {
+    fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<Taken> {
         let mut next = self.first.take().map(Ok);
         loop {
             match next {
-                Some(Ok(term)) => return Some(Taken { term, office: None, ahead: None }),
-                Some(Err(error)) => error!(%error, "no term begins; it is tried again"),
+                Some(Ok(term)) => {
+                    shared.outage.answered(shared.time.local());
+                    return Some(Taken { term, office: None, ahead: None });
+                }
+                Some(Err(error)) => shared.outage.failed(&error, shared.time.local()),
                 None => {}
             }
-            if refuse_for(RETRY_TERM_AFTER, inbox) {
+            if refuse_for(self.pause, inbox) {
                 return None;
             }
+            self.pause = RETRY_TERM_AFTER;
             next = Some(self.store.begin_term());
         }
     }
 
-    fn leave(&mut self, _: u64, _: &End) {}
+    fn leave(&mut self, _: u64, _: &End, has_committed: bool) {
+        self.pause = self.backoff.after(has_committed);
+    }
 }

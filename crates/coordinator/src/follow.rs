@@ -2,11 +2,13 @@
 
 use crate::{
     Lead, Lease, LeaseTimes, Step, Watch,
-    driver::{Message, RETRY_TERM_AFTER, Seat, Taken, refuse_for},
+    backoff::{RETRY_TERM_AFTER, ReadAheadBackoff, TermBackoff},
+    driver::{Message, Seat, Taken, refuse_for},
     load::{Ahead, load},
     renewal::Office,
     shared::Shared,
     term::End,
+    twin::Twin,
 };
 use muster_model::{Millis, Timestamp};
 use muster_store::{Candidate, Election, Standing, StoreError};
@@ -14,6 +16,7 @@ use std::{
     sync::{Arc, mpsc::Receiver},
     time::Duration,
 };
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 pub(crate) struct Follower {
@@ -25,6 +28,11 @@ pub(crate) struct Follower {
     epoch_seen: u64,
     /// What was read ahead, and in which term of the silent leader.
     ahead: Option<(Ahead, u64)>,
+    read_ahead: ReadAheadBackoff,
+    backoff: TermBackoff,
+    /// Before which no term is begun; who leads is looked at all the same.
+    not_before: Option<Instant>,
+    twin: Twin,
     /// Before the next look.
     pause: Duration,
     /// Since when the store does not answer.
@@ -43,6 +51,10 @@ impl Follower {
             watch,
             epoch_seen: 0,
             ahead: None,
+            read_ahead: ReadAheadBackoff::default(),
+            backoff: TermBackoff::default(),
+            not_before: None,
+            twin: Twin::default(),
             pause: Duration::ZERO,
             blind_since: None,
             trouble: false,
@@ -54,16 +66,24 @@ impl Follower {
         let asked = shared.time.local();
         let standing = self.election.look()?;
         let now = shared.time.local();
-        if now - asked >= self.times.renew_every() {
-            // What the store was slow to tell it may have been as slow to take.
-            self.watch.blinded();
-        }
+        shared.outage.answered(now);
         self.blind_since = None;
         self.epoch_seen = self.epoch_seen.max(standing.epoch);
         self.tell(&standing, shared);
-        match self.watch.saw(&standing, now) {
-            Step::Wait => self.let_go(shared),
-            Step::Preload => self.read_ahead(&standing, shared),
+        if self.twin.shows(&standing, &self.candidate) {
+            let address = &self.candidate.address;
+            warn!(
+                address,
+                "the leader says that it is reached at this server's own address; give each its own --advertise"
+            );
+        }
+        match self.watch.saw(&standing, asked, now) {
+            Step::Wait => self.let_go(shared, now),
+            Step::Preload if self.read_ahead.allows(standing.epoch, now) => {
+                self.read_ahead(&standing, shared);
+            }
+            Step::Preload => {}
+            Step::Take if self.not_before.is_some_and(|not_before| Instant::now() < not_before) => {}
             Step::Take => return Ok(self.take(&standing, shared)),
         }
         Ok(None)
@@ -78,6 +98,9 @@ impl Follower {
             }
             _ => Lead::Nowhere,
         };
+        if matches!(lead, Lead::There { .. }) {
+            shared.outage.is_led();
+        }
         if shared.tell_lead(lead.clone())
             && let Lead::There { address, epoch } = lead
         {
@@ -118,8 +141,9 @@ impl Follower {
     }
 
     /// A leader that lives after all has gone on since.
-    fn let_go(&mut self, shared: &Shared) {
+    fn let_go(&mut self, shared: &Shared, now: Timestamp) {
         if !self.watch.is_alarmed() && self.ahead.take().is_some() {
+            self.read_ahead.was_in_vain(self.times.lease, now);
             shared.forget();
         }
     }
@@ -127,10 +151,8 @@ impl Follower {
     fn blinded(&mut self, error: &StoreError, shared: &Shared) {
         self.watch.blinded();
         let now = shared.time.local();
-        let since = *self.blind_since.get_or_insert_with(|| {
-            warn!(%error, "the store does not tell who leads; it is asked again");
-            now
-        });
+        shared.outage.failed(error, now);
+        let since = *self.blind_since.get_or_insert(now);
         if now - since >= self.times.lease {
             // Whoever led may have been replaced long ago.
             shared.tell_lead(Lead::Nowhere);
@@ -154,13 +176,14 @@ impl Seat for Follower {
     }
 
     /// A term that was not lost to another is given back, so that others need not wait for silence; they come first.
-    fn leave(&mut self, epoch: u64, end: &End) {
+    fn leave(&mut self, epoch: u64, end: &End, has_committed: bool) {
         self.watch.blinded();
         self.pause = Duration::ZERO;
         if matches!(end, End::Failed(StoreError::Superseded)) {
             return;
         }
         self.pause = RETRY_TERM_AFTER;
+        self.not_before = Some(Instant::now() + self.backoff.after(has_committed));
         if let Err(error) = self.election.resign(epoch) {
             warn!(epoch, %error, "leadership could not be given back; others take it when they see the silence");
         }

@@ -100,8 +100,11 @@ impl Watch {
         Self { node: Some(node.into()), ..self }
     }
 
-    /// What was seen, and what follows from it. `now` is not before the store answered.
-    pub fn saw(&mut self, standing: &Standing, now: Timestamp) -> Step {
+    /// What was seen, and what follows from it. `asked` is not after the store was asked, `now` not before it answered.
+    ///
+    /// When in between the store looked is unknown. Silence begins when its first answer was there, and has lasted until
+    /// the last one was asked for: a store that is slow to answer makes it seem shorter than it is, never longer.
+    pub fn saw(&mut self, standing: &Standing, asked: Timestamp, now: Timestamp) -> Step {
         let silence = match self.seen.take() {
             Some(silence) if silence.is_of(standing) => silence,
             _ => Silence { standing: standing.clone(), since: now, cut_since: None, is_alarming: false },
@@ -110,7 +113,7 @@ impl Watch {
         let silence = self.seen.insert(Silence { cut_since, ..silence });
         let is_own = |node: &str| self.node.as_deref() == Some(node);
         let is_vacant = standing.leader.as_ref().is_none_or(|leader| is_own(&leader.node));
-        if is_vacant { Step::Take } else { silence.step(self.times, now) }
+        if is_vacant { Step::Take } else { silence.step(self.times, asked) }
     }
 
     /// Whether the leader seems to be gone: what was read ahead may be of use.
@@ -119,8 +122,8 @@ impl Watch {
         self.seen.as_ref().is_some_and(|silence| silence.is_alarming)
     }
 
-    /// The store could not be asked, or took long to answer: the leader may have had as little luck in showing life,
-    /// so its silence until now proves nothing.
+    /// The store could not be asked: the leader may have had as little luck in showing life, so its silence until now
+    /// proves nothing.
     pub fn blinded(&mut self) {
         self.seen = None;
     }
@@ -131,9 +134,9 @@ impl Silence {
         (self.standing.epoch, self.standing.renewals) == (standing.epoch, standing.renewals)
     }
 
-    fn step(&mut self, times: LeaseTimes, now: Timestamp) -> Step {
-        let silent = now - self.since;
-        let is_cut = self.cut_since.is_some_and(|since| now - since >= times.reconnect());
+    fn step(&mut self, times: LeaseTimes, asked: Timestamp) -> Step {
+        let silent = asked - self.since;
+        let is_cut = self.cut_since.is_some_and(|since| asked - since >= times.reconnect());
         if is_cut || silent >= times.lease {
             return Step::Take;
         }
@@ -160,66 +163,83 @@ mod tests {
         Watch::new(LeaseTimes { lease: Millis(3_000) }).known_as("b")
     }
 
+    /// What follows from an answer that is there at once.
+    fn saw(watch: &mut Watch, standing: &Standing, now: i64) -> Step {
+        watch.saw(standing, Timestamp(now), Timestamp(now))
+    }
+
     /// S18: silence is counted from when it was first seen, by the watcher's own clock; half of it warns.
     #[test]
     fn a_silent_leader_is_replaced_after_its_lease() {
         let mut watch = watch();
-        assert_eq!(watch.saw(&standing(1, 7), Timestamp(100_000)), Step::Wait);
-        assert_eq!(watch.saw(&standing(1, 7), Timestamp(101_499)), Step::Wait);
-        assert_eq!(watch.saw(&standing(1, 7), Timestamp(101_500)), Step::Preload);
-        assert_eq!(watch.saw(&standing(1, 7), Timestamp(102_999)), Step::Wait);
-        assert_eq!(watch.saw(&standing(1, 7), Timestamp(103_000)), Step::Take);
+        assert_eq!(saw(&mut watch, &standing(1, 7), 100_000), Step::Wait);
+        assert_eq!(saw(&mut watch, &standing(1, 7), 101_499), Step::Wait);
+        assert_eq!(saw(&mut watch, &standing(1, 7), 101_500), Step::Preload);
+        assert_eq!(saw(&mut watch, &standing(1, 7), 102_999), Step::Wait);
+        assert_eq!(saw(&mut watch, &standing(1, 7), 103_000), Step::Take);
     }
 
     /// S18: every sign of life counts, also one of a newer leader.
     #[test]
     fn a_sign_of_life_ends_the_silence() {
         let mut watch = watch();
-        watch.saw(&standing(1, 7), Timestamp(0));
-        assert_eq!(watch.saw(&standing(1, 8), Timestamp(2_999)), Step::Wait);
-        assert_eq!(watch.saw(&standing(2, 8), Timestamp(5_900)), Step::Wait);
-        assert_eq!(watch.saw(&standing(2, 8), Timestamp(8_900)), Step::Take);
+        saw(&mut watch, &standing(1, 7), 0);
+        assert_eq!(saw(&mut watch, &standing(1, 8), 2_999), Step::Wait);
+        assert_eq!(saw(&mut watch, &standing(2, 8), 5_900), Step::Wait);
+        assert_eq!(saw(&mut watch, &standing(2, 8), 8_900), Step::Take);
     }
 
     /// S18: a watcher that was itself stopped or blind for a while begins anew.
     #[test]
     fn what_could_not_be_seen_proves_nothing() {
         let mut watch = watch();
-        watch.saw(&standing(1, 7), Timestamp(0));
+        saw(&mut watch, &standing(1, 7), 0);
         watch.blinded();
-        assert_eq!(watch.saw(&standing(1, 7), Timestamp(9_000)), Step::Wait);
-        assert_eq!(watch.saw(&standing(1, 8), Timestamp(20_000)), Step::Wait);
+        assert_eq!(saw(&mut watch, &standing(1, 7), 9_000), Step::Wait);
+        assert_eq!(saw(&mut watch, &standing(1, 8), 20_000), Step::Wait);
     }
 
     /// S18: nobody waits for a leader that resigned, nor long for one whose process is gone.
     #[test]
     fn a_place_known_to_be_empty_is_taken_soon() {
-        assert_eq!(watch().saw(&Standing { leader: None, ..standing(1, 7) }, Timestamp(0)), Step::Take);
+        assert_eq!(saw(&mut watch(), &Standing { leader: None, ..standing(1, 7) }, 0), Step::Take);
         let (mut watch, cut) = (watch(), Standing { connected: false, ..standing(1, 7) });
-        assert_eq!(watch.saw(&cut, Timestamp(0)), Step::Preload);
-        assert_eq!(watch.saw(&cut, Timestamp(999)), Step::Wait);
-        assert_eq!(watch.saw(&standing(1, 7), Timestamp(999)), Step::Wait, "it came back");
-        assert_eq!(watch.saw(&cut, Timestamp(1_200)), Step::Wait, "it is read ahead once");
-        assert_eq!(watch.saw(&cut, Timestamp(2_699)), Step::Wait);
-        assert_eq!(watch.saw(&cut, Timestamp(2_700)), Step::Take);
+        assert_eq!(saw(&mut watch, &cut, 0), Step::Preload);
+        assert_eq!(saw(&mut watch, &cut, 999), Step::Wait);
+        assert_eq!(saw(&mut watch, &standing(1, 7), 999), Step::Wait, "it came back");
+        assert_eq!(saw(&mut watch, &cut, 1_200), Step::Wait, "it is read ahead once");
+        assert_eq!(saw(&mut watch, &cut, 2_699), Step::Wait);
+        assert_eq!(saw(&mut watch, &cut, 2_700), Step::Take);
     }
 
     /// S18: a server whose own term ended waits for nobody's silence to lead again.
     #[test]
     fn a_term_of_its_own_that_ended_is_nobody_s() {
         let leader = Some(Candidate { node: "b".into(), address: "http://b:1".into() });
-        assert_eq!(watch().saw(&Standing { leader, ..standing(1, 7) }, Timestamp(0)), Step::Take);
+        assert_eq!(saw(&mut watch(), &Standing { leader, ..standing(1, 7) }, 0), Step::Take);
     }
 
     /// S18: what was read ahead is kept for as long as the silence it was read in.
     #[test]
     fn a_sign_of_life_ends_the_alarm() {
         let mut watch = watch();
-        watch.saw(&standing(1, 7), Timestamp(0));
+        saw(&mut watch, &standing(1, 7), 0);
         assert!(!watch.is_alarmed());
-        watch.saw(&standing(1, 7), Timestamp(1_500));
+        saw(&mut watch, &standing(1, 7), 1_500);
         assert!(watch.is_alarmed());
-        watch.saw(&standing(1, 8), Timestamp(1_600));
+        saw(&mut watch, &standing(1, 8), 1_600);
         assert!(!watch.is_alarmed());
+    }
+
+    /// S18: a store that is always slow to answer hides no silence for ever, and never makes it seem longer.
+    #[test]
+    fn a_slow_store_hides_no_silence() {
+        let mut watch = watch();
+        let mut look = |asked| watch.saw(&standing(1, 7), Timestamp(asked), Timestamp(asked + 2_000));
+        assert_eq!(look(0), Step::Wait, "first seen at 2000");
+        assert_eq!(look(2_250), Step::Wait);
+        assert_eq!(look(4_500), Step::Preload);
+        assert_eq!(look(4_999), Step::Wait, "the store may have looked before the lease was over");
+        assert_eq!(look(5_000), Step::Take);
     }
 }

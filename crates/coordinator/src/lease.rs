@@ -107,8 +107,8 @@ mod tests {
             // Seen as soon as it was sent: nobody can be quicker.
             let looks = (0..).map(|count| count * looks_every);
             let fast = |now: Timestamp| now + Millis(now.0 / 100);
-            let taken =
-                looks.map(Timestamp).find(|now| watch.saw(&standing(cut_at, *now), fast(*now)) == Step::Take);
+            let mut saw = |now| watch.saw(&standing(cut_at, now), fast(now), fast(now));
+            let taken = looks.map(Timestamp).find(|now| saw(*now) == Step::Take);
             let taken = taken.expect("a silent leader is replaced");
             assert!(
                 !lease.is_sole(taken),

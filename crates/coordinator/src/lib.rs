@@ -10,6 +10,7 @@
 
 mod accounts;
 mod audit;
+mod backoff;
 mod clock;
 mod coordinator;
 mod desk;
@@ -19,10 +20,12 @@ mod entropy;
 mod feed;
 mod feed_entry;
 mod follow;
+mod latencies;
 mod leadership;
 mod lease;
 mod load;
 mod options;
+mod outage;
 mod parked;
 mod payload;
 mod pool;
@@ -35,6 +38,8 @@ mod stats;
 mod tenure;
 mod term;
 mod tokens;
+mod twin;
+mod vital;
 
 pub use accounts::Accounts;
 pub use clock::{Clock, ManualClock, SystemClock};
@@ -42,6 +47,7 @@ pub use coordinator::{Coordinator, Refusal};
 pub use desk::{Answer, Desk, Released, Request};
 pub use effects::Effects;
 pub use feed::{Feed, FeedError};
+pub use latencies::Latencies;
 pub use leadership::{Lead, LeaseTimes, Step, Watch};
 pub use lease::Lease;
 pub use options::Options;

@@ -1,6 +1,6 @@
 //! Shows life for as long as a term runs (S18).
 
-use crate::{Lead, Lease, driver::Message, shared::Shared};
+use crate::{Lead, Lease, driver::Message, shared::Shared, vital::Vital};
 use muster_model::Timestamp;
 use muster_store::{Election, StoreError};
 use std::{
@@ -11,7 +11,6 @@ use std::{
     thread,
     time::Duration,
 };
-use tracing::warn;
 
 /// Where a leader shows life, and its lease there.
 pub(crate) struct Office {
@@ -27,8 +26,11 @@ pub(crate) struct Renewing {
 impl Renewing {
     pub(crate) fn start(office: Office, epoch: u64, shared: &Arc<Shared>) -> Result<Self, StoreError> {
         let (stop, stopped) = mpsc::channel();
-        let mut renewal = Renewal { office, epoch, shared: Arc::clone(shared), trouble: false };
-        let run = move || renewal.run(&stopped);
+        let mut renewal = Renewal { office, epoch, shared: Arc::clone(shared) };
+        let run = move || {
+            let _vital = Vital;
+            renewal.run(&stopped);
+        };
         let spawned = thread::Builder::new().name("muster-lease".into()).spawn(run);
         spawned.map_err(|error| StoreError::Backend(error.to_string()))?;
         Ok(Self { _stop: stop })
@@ -39,8 +41,6 @@ struct Renewal {
     office: Office,
     epoch: u64,
     shared: Arc<Shared>,
-    /// Whether the last try failed.
-    trouble: bool,
 }
 
 impl Renewal {
@@ -74,18 +74,16 @@ impl Renewal {
     fn renewed(&mut self, sent: Timestamp) {
         self.office.lease.renewed(sent);
         self.shared.tenure.prolong(self.epoch, self.office.lease.sole_until());
-        self.trouble = false;
+        self.shared.stats.renewed_at(sent);
+        self.shared.outage.answered(self.shared.time.local());
     }
 
     fn failed(&mut self, error: StoreError) -> Result<(), StoreError> {
         let now = self.shared.time.local();
+        self.shared.outage.failed(&error, now);
         if self.office.lease.has_run_out(now) {
             return Err(error);
         }
-        if !self.trouble {
-            warn!(epoch = self.epoch, %error, "the leader could not show life; it is tried again");
-        }
-        self.trouble = true;
         self.office.lease.failed(now);
         Ok(())
     }

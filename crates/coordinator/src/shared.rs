@@ -1,7 +1,7 @@
 //! What the handle and the driver both hold.
 
 use crate::{
-    Accounts, Clock, Feed, Lead, Options, PoolDirectory, Stats, clock::Time, driver::Message,
+    Accounts, Clock, Feed, Lead, Options, PoolDirectory, Stats, clock::Time, driver::Message, outage::Outage,
     payload::Payloads, secrets::Secrets, tenure::Tenure, tokens::Tokens,
 };
 use muster_model::{Effect, Name, Timestamp};
@@ -32,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) stats: Stats,
     pub(crate) lead: watch::Sender<Lead>,
     pub(crate) tenure: Tenure,
+    pub(crate) outage: Outage,
     pub(crate) payloads: Payloads,
     sightings: Mutex<HashMap<Name, Timestamp>>,
 }
@@ -59,6 +60,7 @@ impl Shared {
             stats: Stats::default(),
             lead: watch::Sender::new(Lead::Nowhere),
             tenure: Tenure::default(),
+            outage: Outage::default(),
             payloads: Payloads::default(),
             sightings: Mutex::default(),
         }

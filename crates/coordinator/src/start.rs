@@ -5,6 +5,7 @@ use crate::{
     driver::{self, Alone, Message, Seat},
     follow::Follower,
     shared::{Ends, Shared},
+    vital::Vital,
 };
 use muster_store::{Candidate, Store, StoreError};
 use std::{
@@ -87,7 +88,10 @@ impl Coordinator {
         let (effects, due) = channel::unbounded_channel();
         let shared = Arc::new(share((inbox, effects)));
         let driven = Arc::clone(&shared);
-        let run = move || driver::run(&mut *seat, &driven, &messages);
+        let run = move || {
+            let _vital = Vital;
+            driver::run(&mut *seat, &driven, &messages);
+        };
         let thread = thread::Builder::new().name("muster-driver".into()).spawn(run);
         let thread = thread.map_err(|error| StoreError::Backend(error.to_string()))?;
         let places = Arc::new(Semaphore::new(shared.options.queue_length));

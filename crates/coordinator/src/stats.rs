@@ -1,6 +1,8 @@
 //! What the writer counts about itself.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::Latencies;
+use muster_model::Timestamp;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 /// Counts since the start; cheap to read at any time.
 #[derive(Debug, Default)]
@@ -14,6 +16,9 @@ pub struct Stats {
     broken_invariants: AtomicU64,
     epoch: AtomicU64,
     ready: AtomicBool,
+    commit_latencies: Latencies,
+    /// By the server's own clock.
+    renewed_at: AtomicI64,
 }
 
 macro_rules! counters {
@@ -48,6 +53,20 @@ impl Stats {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
+    }
+
+    /// How long commits took, those that failed too.
+    #[must_use]
+    pub fn commits(&self) -> &Latencies {
+        &self.commit_latencies
+    }
+
+    pub(crate) fn renewed_at(&self, at: Timestamp) {
+        self.renewed_at.store(at.0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn last_renewal(&self) -> Timestamp {
+        Timestamp(self.renewed_at.load(Ordering::Relaxed))
     }
 
     pub(crate) fn count_commands(&self, count: usize) {

@@ -8,6 +8,7 @@ use crate::{
     load::load,
     renewal::Renewing,
     shared::Shared,
+    vital::Vital,
 };
 use muster_model::{Change, Millis, Rejection, Timestamp};
 use muster_store::{Batch, Cutoffs, Lookup, StoreError, Term, Writer};
@@ -16,7 +17,7 @@ use std::{
     thread,
     time::Duration,
 };
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 use tracing::{debug, error, info};
 
 /// Messages decided together at most, before the desk looks at the store again.
@@ -60,6 +61,7 @@ impl<'a> TermRun<'a> {
         let Taken { term, office, ahead } = taken;
         let Term { epoch, feed_seq, commits, now, mut writer, lookup } = term;
         let began = shared.time.local();
+        shared.stats.renewed_at(began);
         shared.tenure.begin(epoch, office.as_ref().map(|office| office.lease.sole_until()));
         now.inspect(|now| shared.time.begin(*now));
         let renewing = office.map(|office| Renewing::start(office, epoch, shared)).transpose()?;
@@ -72,7 +74,7 @@ impl<'a> TermRun<'a> {
         let now = shared.now();
         let desk = Desk::new(restoring.finish(epoch, now), feed_seq, system_seeds())
             .with_senders(|handle: &Handle| !handle.reply.is_closed(), |handle| handle.place = None);
-        let work = start_committing((epoch, writer), shared.inbox.clone())?;
+        let work = start_committing((epoch, writer), shared)?;
         shared.begin_term(epoch, feed_seq);
         let live_in_ms = (shared.time.local() - began).0;
         info!(epoch, live_in_ms, was_read_ahead, "a term begins");
@@ -189,6 +191,7 @@ impl<'a> TermRun<'a> {
         result?;
         if let Some(batch) = self.committing.take() {
             self.shared.stats.count_batch(batch.changes.len());
+            self.shared.outage.is_led();
             publish(&batch, self.shared);
         }
         self.release();
@@ -264,16 +267,23 @@ impl<'a> TermRun<'a> {
 
 fn start_committing(
     (epoch, mut writer): (u64, Box<dyn Writer>),
-    outbox: mpsc::Sender<Message>,
+    shared: &Arc<Shared>,
 ) -> Result<mpsc::Sender<Work>, StoreError> {
     let (work, orders) = mpsc::channel();
+    let shared = Arc::clone(shared);
     let commit = move || {
+        let _vital = Vital;
         for work in orders {
+            let began = Instant::now();
             let message = match work {
-                Work::Commit(batch) => Message::Committed(epoch, writer.commit(&batch)),
+                Work::Commit(batch) => {
+                    let done = writer.commit(&batch);
+                    shared.stats.commits().observe(began.elapsed());
+                    Message::Committed(epoch, done)
+                }
                 Work::Prune(cutoffs) => Message::Pruned(epoch, writer.prune(&cutoffs)),
             };
-            if outbox.send(message).is_err() {
+            if shared.inbox.send(message).is_err() {
                 return;
             }
         }

@@ -47,7 +47,7 @@ pub enum Planted {
     PreloadTrusted,
     /// A takeover keeps the epoch (S18).
     EpochKept,
-    /// A follower that could see nothing takes that for silence (S18).
+    /// A follower that could see nothing, or only what was long ago, takes that for silence (S18).
     BlindnessForgotten,
     /// A term begins by the clock on its server's wall (S18).
     OwnWallClock,

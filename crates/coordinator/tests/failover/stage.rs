@@ -132,6 +132,9 @@ struct WireState {
     barred: AtomicBool,
     /// Commits wait.
     shut: AtomicBool,
+    /// Commits fail.
+    full: AtomicBool,
+    looks: AtomicUsize,
     takes: AtomicUsize,
     preloads: AtomicUsize,
     loads: AtomicUsize,
@@ -157,6 +160,15 @@ impl Wire {
 
     pub(crate) fn shut(&self, shut: bool) {
         self.state.shut.store(shut, Ordering::SeqCst);
+    }
+
+    pub(crate) fn fill(&self, full: bool) {
+        self.state.full.store(full, Ordering::SeqCst);
+    }
+
+    /// How often it was looked who leads.
+    pub(crate) fn looks(&self) -> usize {
+        self.state.looks.load(Ordering::SeqCst)
     }
 
     /// How often everything was read, before a term and in one.
@@ -192,7 +204,9 @@ impl Store for Wire {
 
 impl Election for Wire {
     fn look(&self) -> Result<Standing, StoreError> {
-        self.through()?.look()
+        let standing = self.through()?.look();
+        self.state.looks.fetch_add(1, Ordering::SeqCst);
+        standing
     }
 
     fn take(&self, seen: &Standing, who: &Candidate, epoch_seen: u64) -> Result<Option<Term>, StoreError> {
@@ -238,6 +252,9 @@ impl Writer for WireWriter {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.wire.through()?;
+        if self.wire.state.full.load(Ordering::SeqCst) {
+            return Err(StoreError::Backend("no space left on device".into()));
+        }
         self.writer.commit(batch)
     }
 

@@ -98,11 +98,14 @@ impl Coordinator {
         }
         let clock = place.clock(scene.now);
         let is_late = clock - asked >= place.post.times.renew_every();
-        if (is_late || standing.is_none()) && !is_forgetful {
+        if standing.is_none() && !is_forgetful {
             place.post.blinded(clock);
+        }
+        if is_late || standing.is_none() {
             self.troubled_at = self.troubled_at.max(scene.now);
         }
-        let step = standing.as_ref().map_or(Step::Wait, |standing| place.saw(standing, clock));
+        let asked = if is_forgetful { clock } else { asked };
+        let step = standing.as_ref().map_or(Step::Wait, |standing| place.saw(standing, (asked, clock)));
         match (step, standing) {
             (Step::Take, Some(seen)) => return self.wish((server, round), *seen, scene),
             (Step::Preload, _) => self.read_ahead(server, scene),
@@ -148,13 +151,13 @@ impl Coordinator {
 
 impl super::Server {
     /// It sees how things stand. A leader that lives after all has gone on since anything was read ahead.
-    fn saw(&mut self, standing: &Standing, clock: Timestamp) -> Step {
+    fn saw(&mut self, standing: &Standing, (asked, clock): (Timestamp, Timestamp)) -> Step {
         let leader = standing.leader.as_ref().and_then(|leader| leader.address.parse().ok());
         let post = &mut self.post;
         post.blind_since = None;
         post.epoch_seen = post.epoch_seen.max(standing.epoch);
         post.lead = leader.filter(|leader| *leader != self.number);
-        let step = post.watch.saw(standing, clock);
+        let step = post.watch.saw(standing, asked, clock);
         if !post.watch.is_alarmed() && step != Step::Take {
             post.ahead = None;
         }
