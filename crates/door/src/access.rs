@@ -1,7 +1,7 @@
 //! Gives each request an id, a line in the log and a place in the counts.
 
 use crate::{
-    Metrics,
+    LEADER_PROOF, Metrics,
     metrics::Counted,
     request_id::{REQUEST_ID, request_id},
 };
@@ -33,7 +33,9 @@ pub(crate) async fn follow(State(metrics): State<Arc<Metrics>>, request: Request
     let ms = took.as_millis();
     span.in_scope(|| match route.as_str() {
         // Probes come every few seconds and say nothing.
-        "/healthz" | "/readyz" | "/metrics" => tracing::debug!(method, path, status, ms, "answered"),
+        "/healthz" | "/readyz" | "/metrics" | LEADER_PROOF => {
+            tracing::debug!(method, path, status, ms, "answered")
+        }
         // Of thousands of workers, every second.
         beat if beat.ends_with("/heartbeat") && status < 300 => {
             tracing::debug!(method, path, status, ms, "answered");

@@ -1,6 +1,13 @@
-//! The number of the leader's term, as every answer tells it (S18, S19).
+//! What servers that share a store tell each other, and everybody (S18, S19).
 
 use axum::http::HeaderName;
 
-/// The header that carries it.
+/// The header by which every answer tells the number of the leader's term.
 pub const EPOCH: HeaderName = HeaderName::from_static("muster-epoch");
+
+/// Where a server proves to others that it is one of theirs.
+pub const LEADER_PROOF: &str = "/leader-proof";
+
+/// Marks a question whether this server is ready: it is not, for this reason, though it knows who leads.
+#[derive(Clone, Debug)]
+pub struct Unready(pub String);

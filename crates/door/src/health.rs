@@ -1,7 +1,8 @@
 //! Tells service managers and scrapers how the server is.
 
-use crate::{Door, Operator, Problem};
+use crate::{Door, Operator, Problem, Unready};
 use axum::{
+    Extension,
     extract::{FromRequestParts, State},
     http::{header, request::Parts},
     response::IntoResponse,
@@ -23,14 +24,21 @@ async fn healthz() -> &'static str {
 #[utoipa::path(get, path = "/readyz", tag = "server", responses(
     (status = 200, description = "It leads and its store is reachable, or it follows a server that leads",
         body = String, example = "ready\nfollowing http://10.0.0.7:7400 epoch 7\n"),
-    (status = 503, description = "Not ready: starting, restarting, stopping, or nobody leads"),
+    (status = 503, description = "Not ready: starting, restarting, stopping, nobody leads, or the leader cannot be reached"),
 ))]
-async fn readyz(State(door): State<Door>) -> Result<String, Problem> {
+async fn readyz(State(door): State<Door>, unready: Option<Extension<Unready>>) -> Result<String, Problem> {
     if door.is_closing() {
         return Err(Problem::busy("not ready: the server is stopping"));
     }
-    standing(&door.coordinator.lead())
-        .ok_or_else(|| Problem::busy("not ready: starting or restarting, or no server leads at the moment"))
+    if let Some(Extension(Unready(why))) = unready {
+        return Err(Problem::busy(format!("not ready: {why}")));
+    }
+    standing(&door.coordinator.lead()).ok_or_else(|| {
+        let why = door.coordinator.trouble();
+        let why =
+            why.unwrap_or_else(|| "starting or restarting, or no server leads at the moment".to_owned());
+        Problem::busy(format!("not ready: {why}"))
+    })
 }
 
 /// Who leads, in words; none where nobody does.

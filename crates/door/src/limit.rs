@@ -1,6 +1,6 @@
 //! Keeps requests from piling up: so many at once, so long each (I9).
 
-use crate::{DoorSettings, Problem};
+use crate::{DoorSettings, LEADER_PROOF, Problem};
 use axum::{
     extract::{FromRequestParts, Request, State},
     http::request::Parts,
@@ -88,7 +88,7 @@ impl Deadline {
 ///
 /// Probes always come through: a busy server is alive.
 pub(crate) async fn limit(State(limits): State<Limits>, mut request: Request, next: Next) -> Response {
-    let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz");
+    let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz" | LEADER_PROOF);
     let permit = Arc::clone(&limits.room).try_acquire_owned().ok();
     if permit.is_none() && !is_probe {
         return Problem::busy("too many requests are under way; try again").into_response();

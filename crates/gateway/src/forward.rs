@@ -5,10 +5,13 @@
 //! over within seconds.
 
 mod journey;
+mod proof;
 mod seal;
 mod tail;
+mod trust;
 mod way;
 
+pub use proof::proof_routes;
 pub(crate) use seal::{HOPS, PEER, PROOF};
 
 use crate::{
@@ -26,7 +29,9 @@ use axum::{
 };
 use journey::{End, Journey};
 use muster_coordinator::Lead;
-use muster_door::{Door, DoorSettings, EPOCH, Metrics, Problem, REQUEST_ID, check_names, request_id};
+use muster_door::{
+    Door, DoorSettings, EPOCH, LEADER_PROOF, Metrics, Problem, REQUEST_ID, Unready, check_names, request_id,
+};
 use seal::{Claims, Seal};
 use std::{
     sync::{
@@ -38,6 +43,7 @@ use std::{
 use tail::Tail;
 use tokio::{sync::watch, time::Instant};
 use tracing::Instrument;
+use trust::{Leader, Trust, Verdict, in_words};
 use way::Way;
 
 /// What a server must know to pass requests on.
@@ -53,9 +59,16 @@ pub struct ForwardSettings {
     pub metrics: Arc<Metrics>,
     /// What servers that share a store know and nobody else does: it proves to the leader who passes a request on.
     pub key: Box<[u8]>,
+    /// Where this server says that others reach it.
+    pub address: String,
+    /// Why nobody leads, if that is known.
+    pub trouble: Trouble,
     /// How long a request waits for somebody to lead.
     pub patience: Duration,
 }
+
+/// Says why nobody leads, if that is known.
+pub type Trouble = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// Passes requests on to the server that leads. Cheap to clone.
 #[derive(Clone)]
@@ -68,6 +81,10 @@ struct Parts {
     metrics: Arc<Metrics>,
     seal: Seal,
     way: Way,
+    trust: Trust,
+    /// This server's own.
+    address: String,
+    trouble: Trouble,
     /// For requests that are passed on, until their answer has ended.
     room: Places,
     /// For those of them that wait for a leader.
@@ -85,13 +102,16 @@ pub fn forwarded(router: Router, forwarder: Forwarder) -> Router {
 impl ForwardSettings {
     /// What a server behind this door needs, with what it shares with the others.
     #[must_use]
-    pub fn of(door: &Door, key: &str) -> Self {
+    pub fn of(door: &Door, key: &str, address: &str) -> Self {
+        let coordinator = door.coordinator.clone();
         Self {
             lead: door.coordinator.watch_lead(),
             closing: door.watch_closing(),
             door: Arc::clone(&door.settings),
             metrics: Arc::clone(&door.metrics),
             key: key.as_bytes().into(),
+            address: address.to_owned(),
+            trouble: Arc::new(move || coordinator.trouble()),
             patience: PATIENCE,
         }
     }
@@ -103,7 +123,7 @@ impl Forwarder {
     /// # Errors
     /// When the TLS library refuses its settings.
     pub fn new(settings: ForwardSettings) -> Result<Self, TlsError> {
-        let ForwardSettings { lead, closing, door, metrics, key, patience } = settings;
+        let ForwardSettings { lead, closing, door, metrics, key, address, trouble, patience } = settings;
         let requests_max = door.requests_max;
         Ok(Self(Arc::new(Parts {
             lead,
@@ -112,6 +132,9 @@ impl Forwarder {
             metrics,
             seal: Seal::new(&key),
             way: Way::new()?,
+            trust: Trust::default(),
+            address,
+            trouble,
             room: Places::unshared(requests_max.saturating_mul(PASSED_ON_PER_REQUEST)),
             waiting_room: Places::unshared(requests_max),
             patience,
@@ -123,6 +146,11 @@ impl Forwarder {
 /// Has a request answered by whoever leads, and every answer tell the leader's epoch.
 async fn forward(State(Forwarder(parts)): State<Forwarder>, mut request: Request, next: Next) -> Response {
     let claims = parts.seal.open(&mut request);
+    if request.uri().path() == "/readyz"
+        && let Some(why) = parts.unready().await
+    {
+        request.extensions_mut().insert(Unready(why));
+    }
     let mut response = if is_own(request.uri().path()) || parts.leads() {
         next.run(request).await
     } else {
@@ -136,7 +164,7 @@ async fn forward(State(Forwarder(parts)): State<Forwarder>, mut request: Request
 
 /// What every server answers for itself.
 fn is_own(path: &str) -> bool {
-    matches!(path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json" | "/docs")
+    matches!(path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json" | "/docs" | LEADER_PROOF)
         || path.starts_with("/docs/")
 }
 
@@ -147,6 +175,26 @@ impl Parts {
 
     fn is_closing(&self) -> bool {
         *self.closing.borrow()
+    }
+
+    /// What keeps this server from bringing anything to the leader that it follows.
+    async fn unready(&self) -> Option<String> {
+        let Lead::There { address, epoch } = self.lead.borrow().clone() else {
+            return None;
+        };
+        let leader = Leader { address, epoch };
+        let verdict = self.trusts(&leader, Some(READY_FOR)).await;
+        (verdict != Verdict::Ours).then(|| in_words(verdict, &leader.address))
+    }
+
+    async fn trusts(&self, leader: &Leader, age_max: Option<Duration>) -> Verdict {
+        self.trust.of(leader, (&self.seal, &self.way), age_max).await
+    }
+
+    /// That nobody leads, and why.
+    fn nobody(&self) -> String {
+        let why = (self.trouble)().map_or_else(String::new, |why| format!(": {why}"));
+        format!("no server leads at the moment{why}")
     }
 
     /// The leader's epoch, or the last one's where nobody leads.
@@ -233,6 +281,9 @@ fn refusal(problem: Problem) -> Response {
 /// As long as a takeover may last (S18).
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// However often a follower is asked whether it is ready, its leader is asked no more often than so.
+const READY_FOR: Duration = Duration::from_secs(1);
+
 /// Those who wait for work and those who watch are passed on too, and cost little meanwhile.
 const PASSED_ON_PER_REQUEST: usize = 9;
 
@@ -246,7 +297,9 @@ mod tests {
     /// S18: health, counts and documents are each server's own, and nothing else is by a detour.
     #[test]
     fn few_paths_are_each_servers_own() {
-        for own in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/scalar.js"] {
+        for own in
+            ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/scalar.js", LEADER_PROOF]
+        {
             assert!(is_own(own), "{own}");
         }
         for other in ["/", "/jobs", "/healthz/", "/docsx", "/api/events", "/metricsx", "//docs", "/Docs"] {

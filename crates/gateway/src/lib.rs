@@ -37,7 +37,7 @@ mod tokens;
 
 pub use client::TlsError;
 pub use coordinator::{CoordinatorUrl, UrlError};
-pub use forward::{ForwardSettings, Forwarder, forwarded};
+pub use forward::{ForwardSettings, Forwarder, Trouble, forwarded, proof_routes};
 pub use gateway::{Gateway, GatewayError, Settings};
 pub use limit::{limit, limited};
 pub use rates::{Limiter, Rates, Wait};

@@ -7,7 +7,7 @@ use axum::{
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use muster_door::{Peer, Problem, REQUEST_ID, bearer, request_id};
+use muster_door::{LEADER_PROOF, Peer, Problem, REQUEST_ID, bearer, request_id};
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -35,9 +35,9 @@ pub async fn limit(State(limiter): State<Arc<Limiter>>, mut request: Request, ne
     }
 }
 
-/// What service managers ask for; a busy server is alive.
+/// What service managers and other servers ask for; a busy server is alive.
 pub(crate) fn is_probe(path: &str) -> bool {
-    matches!(path, "/healthz" | "/readyz")
+    matches!(path, "/healthz" | "/readyz" | LEADER_PROOF)
 }
 
 fn count(limiter: &Limiter, request: &Request) -> Result<(), Problem> {

@@ -70,8 +70,9 @@ pub(crate) fn assemble(
     let artifacts = open_artifacts(&door, secrets, config)?;
     let output = OutputRoot::open(&config.simulation.output_root)?;
     let simulation = Simulation::new(coordinator.clone(), output, config.simulation.routes.clone());
-    let router = routes(&door, artifacts, simulation.clone(), config);
-    let forwarder = Forwarder::new(ForwardSettings::of(&door, secrets.forwarding.reveal()))?;
+    let forwarding = ForwardSettings::of(&door, secrets.forwarding.reveal(), &address.to_string());
+    let forwarder = Forwarder::new(forwarding)?;
+    let router = routes(&door, (artifacts, simulation.clone()), &forwarder, config);
     let router = muster_operations::speak_postgrest(muster_gateway::forwarded(router, forwarder));
     Ok(Assembled { coordinator, door, simulation, router })
 }
@@ -125,12 +126,18 @@ fn open_artifacts(door: &Door, secrets: &Secrets, config: &Config) -> Result<Art
 }
 
 /// All routes, each dialect's and the door's own.
-fn routes(door: &Door, artifacts: Artifacts, simulation: Simulation, config: &Config) -> axum::Router {
+fn routes(
+    door: &Door,
+    (artifacts, simulation): (Artifacts, Simulation),
+    forwarder: &Forwarder,
+    config: &Config,
+) -> axum::Router {
     let nodes = muster_nodes::routes().merge(muster_nodes::artifact_routes(artifacts));
     let dialects =
         nodes.merge(muster_operations::routes()).merge(muster_simulation::routes(door, simulation));
     let accounts = muster_accounts::routes(door, config.pool.accounts);
     let dialects = dialects.merge(accounts).merge(muster_pool::routes(door));
+    let dialects = dialects.merge(muster_gateway::proof_routes(forwarder.clone()));
     let limiter = Arc::new(Limiter::new(config.rates).sparing(&config.door.trusted_proxies));
     muster_gateway::limited(muster_door::assemble(door.clone(), dialects), limiter)
 }

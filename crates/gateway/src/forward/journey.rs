@@ -1,6 +1,10 @@
 //! The way of one request to whoever leads, through changes of leadership (S18).
 
-use super::{Parts, way::Asked};
+use super::{
+    Parts,
+    trust::{Leader, Verdict, in_words},
+    way::Asked,
+};
 use crate::{
     coordinators::{Head, SendError},
     deliver::may_repeat,
@@ -80,37 +84,52 @@ impl<'a> Journey<'a> {
             let lead = self.lead.borrow_and_update().clone();
             let why = match lead {
                 Lead::Here { .. } if !self.parts.is_closing() => return self.body().map(End::Here),
-                Lead::There { address, .. } => match self.try_at(address).await? {
+                Lead::There { address, epoch } => match self.try_at(Leader { address, epoch }).await? {
                     Try::End(end) => return Ok(end),
                     Try::NotYet(why) => why,
                 },
-                Lead::Here { .. } | Lead::Nowhere => "no server leads at the moment".to_owned(),
+                Lead::Here { .. } | Lead::Nowhere => self.parts.nobody(),
             };
             self.wait(why).await?;
         }
     }
 
-    async fn try_at(&mut self, address: String) -> Result<Try, Problem> {
+    async fn try_at(&mut self, leader: Leader) -> Result<Try, Problem> {
+        let address = &leader.address;
+        let verdict = tokio::select! {
+            verdict = self.parts.trusts(&leader, None) => verdict,
+            () = left(self.lead.clone(), address) => return Ok(Try::NotYet(format!("{address} does not lead any more"))),
+        };
+        if verdict != Verdict::Ours {
+            return Ok(Try::NotYet(in_words(verdict, address)));
+        }
         let mut head = self.head.clone();
         self.parts.seal.close(&mut head, self.peer, self.hops);
         let body = self.body()?;
         let sent = tokio::select! {
-            sent = self.parts.way.ask(&address, head, body) => sent,
-            () = self.given_up(&address) => Err(SendError::BrokeOff),
+            sent = self.parts.way.ask(address, head, body) => sent,
+            () = self.given_up(address) => Err(SendError::BrokeOff),
         };
         // What a caller broke off is nobody else's to finish.
         if self.source.fault().is_some() {
             return Err(Problem::bad_request("the body broke off"));
         }
+        if sent.is_err() {
+            self.parts.trust.doubt(&leader);
+        }
         match sent {
-            Ok(Asked::Answer(answer)) => Ok(Try::End(End::There(answer, address))),
+            Ok(Asked::Answer(answer)) => Ok(Try::End(End::There(answer, leader.address))),
             Ok(Asked::NotLeading) => Ok(Try::NotYet(format!("{address} does not lead any more, or not yet"))),
-            Err(SendError::NotSent) => Ok(Try::NotYet(format!("the leader at {address} cannot be reached"))),
+            Ok(Asked::Strange) => {
+                self.parts.trust.refuse(&leader);
+                self.broke_off(address)
+            }
+            Err(SendError::NotSent) => Ok(Try::NotYet(in_words(Verdict::Away, address))),
             Err(SendError::BrokeOff) => self.broke_off(address),
         }
     }
 
-    fn broke_off(&mut self, address: String) -> Result<Try, Problem> {
+    fn broke_off(&mut self, address: &str) -> Result<Try, Problem> {
         self.arrivals += 1;
         if self.arrivals >= ARRIVALS_MAX || !may_repeat(&self.head) {
             return Err(problems::fate_unknown());

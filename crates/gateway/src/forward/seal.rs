@@ -14,7 +14,11 @@ use sha2::Sha256;
 use std::net::IpAddr;
 
 /// Writes and checks proofs.
-pub(super) struct Seal(Hmac<Sha256>);
+pub(super) struct Seal {
+    requests: Hmac<Sha256>,
+    /// Under a key of its own: whoever asks for proofs of one kind learns nothing of the other.
+    servers: Hmac<Sha256>,
+}
 
 /// What is known of where a request has been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +31,24 @@ pub(super) struct Claims {
 
 impl Seal {
     pub(super) fn new(key: &[u8]) -> Self {
-        Self(Hmac::new_from_slice(key).expect("HMAC takes keys of any length"))
+        let under = |key: &[u8]| Hmac::new_from_slice(key).expect("HMAC takes keys of any length");
+        let requests: Hmac<Sha256> = under(key);
+        let servers = under(&requests.clone().chain_update(SERVERS).finalize().into_bytes());
+        Self { requests, servers }
+    }
+
+    /// Proves that this server is one of ours.
+    pub(super) fn prove(&self, told: &[&str]) -> String {
+        let parts = told.iter().map(|text| text.as_bytes());
+        URL_SAFE_NO_PAD.encode(lines(&self.servers, parts).finalize().into_bytes())
+    }
+
+    /// Whether that is such a proof.
+    pub(super) fn is_ours(&self, proof: &[u8], told: &[&str]) -> bool {
+        let parts = told.iter().map(|text| text.as_bytes());
+        let proof = URL_SAFE_NO_PAD.decode(proof);
+        // In constant time.
+        proof.is_ok_and(|proof| lines(&self.servers, parts).verify_slice(&proof).is_ok())
     }
 
     /// Tells, and proves, from whom a request came and how often it was passed on.
@@ -72,9 +93,13 @@ impl Seal {
         let id = head.headers.get(REQUEST_ID).map_or(&[][..], HeaderValue::as_bytes);
         let parts = [head.method.as_str().as_bytes(), head.path.as_str().as_bytes(), id];
         let parts = parts.into_iter().chain(told.iter().map(|text| text.as_bytes()));
-        // None of them can hold the end of a line.
-        parts.fold(self.0.clone(), |mac, part| mac.chain_update(part).chain_update(b"\n"))
+        lines(&self.requests, parts)
     }
+}
+
+/// Takes parts in, none of which can hold the end of a line.
+fn lines<'a>(mac: &Hmac<Sha256>, parts: impl Iterator<Item = &'a [u8]>) -> Hmac<Sha256> {
+    parts.fold(mac.clone(), |mac, part| mac.chain_update(part).chain_update(b"\n"))
 }
 
 /// Removes a header; its value, if it stood there once and is text.
@@ -92,6 +117,9 @@ pub(crate) const PEER: &str = "muster-peer";
 
 /// Proves both.
 pub(crate) const PROOF: &str = "muster-peer-proof";
+
+/// Begins as no request does.
+const SERVERS: &[u8] = b"\nservers\n";
 
 #[cfg(test)]
 mod tests {
@@ -131,6 +159,26 @@ mod tests {
         assert_eq!(caller(&request), "192.0.2.7");
         assert!(request.extensions().get::<Vouched>().is_some());
         assert!([HOPS, PEER, PROOF].iter().all(|name| !request.headers().contains_key(*name)));
+    }
+
+    /// S18: a server's proof is good for one question, one address and one installation, and for no request.
+    #[test]
+    fn a_server_is_believed_by_its_proof_alone() {
+        let (ours, theirs) = (Seal::new(b"ours"), Seal::new(b"theirs"));
+        let told = ["nonce", "7", "http://a:1"];
+        let proof = ours.prove(&told);
+        assert!(ours.is_ours(proof.as_bytes(), &told));
+        assert!(!theirs.is_ours(proof.as_bytes(), &told));
+        for other in
+            [["other", "7", "http://a:1"], ["nonce", "8", "http://a:1"], ["nonce", "7", "http://b:1"]]
+        {
+            assert!(!ours.is_ours(proof.as_bytes(), &other), "{other:?}");
+        }
+        for wrong in [&b""[..], b"AAAA", b"nonce", &proof.as_bytes()[1..]] {
+            assert!(!ours.is_ours(wrong, &told));
+        }
+        let request = lines(&ours.requests, told.iter().map(|text| text.as_bytes())).finalize().into_bytes();
+        assert!(!ours.is_ours(URL_SAFE_NO_PAD.encode(request).as_bytes(), &told));
     }
 
     /// S18: nothing is believed that is not proven: another key, another request, another caller, headers twice.

@@ -7,6 +7,7 @@ use crate::{
 };
 use axum::{body::Body, http::Response};
 use hyper::body::Incoming;
+use muster_door::EPOCH;
 use std::sync::OnceLock;
 
 /// Connections to other servers, used again while they are good.
@@ -22,6 +23,8 @@ pub(super) enum Asked {
     Answer(Response<Incoming>),
     /// It does not lead: nothing was done.
     NotLeading,
+    /// Somebody answered who is none of ours; what they did with the request is unknown.
+    Strange,
 }
 
 impl Way {
@@ -29,24 +32,30 @@ impl Way {
         Ok(Self { plain: client(false)?, secure: OnceLock::new() })
     }
 
-    /// Asks the server at an address.
+    /// Asks the server at an address. An answer without an epoch is none of a server of ours.
     pub(super) async fn ask(&self, address: &str, head: Head, body: Body) -> Result<Asked, SendError> {
-        let (client, url) = self.to(address).ok_or(SendError::NotSent)?;
-        match client.request(request(&url, head, body)).await {
-            Ok(answer) if is_not_leading(&answer) => {
-                status_of(answer).await;
-                Ok(Asked::NotLeading)
-            }
-            Ok(answer) => Ok(Asked::Answer(answer)),
-            Err(error) if error.is_connect() => {
-                tracing::warn!(leader = address, %error, "the leader cannot be reached");
-                Err(SendError::NotSent)
-            }
-            Err(error) => {
-                tracing::warn!(leader = address, %error, "the leader broke off");
-                Err(SendError::BrokeOff)
-            }
+        let answer = self.send(address, head, body).await?;
+        if is_not_leading(&answer) {
+            status_of(answer).await;
+            return Ok(Asked::NotLeading);
         }
+        let is_ours = answer.headers().contains_key(EPOCH);
+        Ok(if is_ours { Asked::Answer(answer) } else { Asked::Strange })
+    }
+
+    /// Sends something to the server at an address.
+    pub(super) async fn send(
+        &self,
+        address: &str,
+        head: Head,
+        body: Body,
+    ) -> Result<Response<Incoming>, SendError> {
+        let (client, url) = self.to(address).ok_or(SendError::NotSent)?;
+        client.request(request(&url, head, body)).await.map_err(|error| {
+            let is_unsent = error.is_connect();
+            tracing::debug!(leader = address, %error, is_unsent, "no answer from the leader");
+            if is_unsent { SendError::NotSent } else { SendError::BrokeOff }
+        })
     }
 
     fn to(&self, address: &str) -> Option<(&Client, CoordinatorUrl)> {

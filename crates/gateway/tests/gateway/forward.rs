@@ -80,7 +80,7 @@ async fn events_arrive_as_they_happen() {
     caller.send(&request("GET /api/events", "Last-Event-ID: 5\r\n")).await;
     let mut call = leader.call().await;
     assert_eq!(call.header("last-event-id"), Some("5"));
-    call.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+    call.send("HTTP/1.1 200 OK\r\nMuster-Epoch: 7\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
         .await;
     assert_eq!(status(&caller.until("\r\n\r\n").await), 200);
     for number in 0..5 {
@@ -101,7 +101,7 @@ async fn a_stop_ends_streams() {
     let mut caller = server.caller().await;
     caller.send(&request("GET /api/events", "")).await;
     let mut call = leader.call().await;
-    call.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+    call.send("HTTP/1.1 200 OK\r\nMuster-Epoch: 7\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
         .await;
     caller.until("\r\n\r\n").await;
     server.close();
@@ -116,7 +116,7 @@ async fn an_answer_is_never_cut_short() {
     let mut caller = server.caller().await;
     caller.send(&request("GET /api/artifacts/a", "")).await;
     let mut call = leader.call().await;
-    call.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n").await;
+    call.send("HTTP/1.1 200 OK\r\nMuster-Epoch: 7\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n").await;
     caller.until("one").await;
     server.follow_nobody();
     call.send("3\r\ntwo\r\n").await;
@@ -140,7 +140,7 @@ async fn who_leaves_is_not_waited_for() {
     let mut reading = server.caller().await;
     reading.send(&request("GET /api/events", "")).await;
     let mut call = leader.call().await;
-    call.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n").await;
+    call.send("HTTP/1.1 200 OK\r\nMuster-Epoch: 7\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n").await;
     reading.until("x").await;
     drop(reading);
     assert_eq!(call.until_closed().await, "");
@@ -154,7 +154,8 @@ async fn nothing_is_added_and_nothing_is_lost() {
     let (answer, ()) = tokio::join!(server.exchange(request("HEAD /api/artifacts/a", "")), async {
         let mut call = leader.call().await;
         assert!(call.line().starts_with("HEAD "));
-        call.send("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\nConnection: close\r\n\r\n").await;
+        call.send("HTTP/1.1 200 OK\r\nMuster-Epoch: 7\r\nContent-Length: 1234\r\nConnection: close\r\n\r\n")
+            .await;
     });
     assert_eq!((status(&answer), header(&answer, "content-length")), (200, Some("1234")));
     assert!(answer.ends_with("\r\n\r\n"));
@@ -167,7 +168,7 @@ async fn nothing_is_added_and_nothing_is_lost() {
         let body = call.body_until("0\r\n").await;
         assert!(body.contains("abc") && !body.contains("X-T"), "{body}");
         call.send(
-            "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n",
+            "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nMuster-Epoch: 7\r\nTransfer-Encoding: chunked\r\n",
         )
         .await;
         call.send("Trailer: X-T\r\n\r\n3\r\nabc\r\n0\r\nX-T: 1\r\n\r\n").await;

@@ -34,7 +34,7 @@ async fn nobody_waits_for_ever() {
     let answer = server.exchange(request("POST /jobs", POST) + "payload").await;
     assert_eq!((status(&answer), header(&answer, "retry-after")), (503, Some("1")));
     assert!(answer.contains("urn:muster:problem:not-leading"), "{answer}");
-    assert!(answer.contains("no server leads at the moment"), "{answer}");
+    assert!(answer.contains("no server leads at the moment: the database does not answer"), "{answer}");
     assert_eq!(header(&answer, "x-request-id").map(str::len), Some(16));
 
     let server = Server::with(Manner { requests_max: 1, ..Manner::default() }).await;

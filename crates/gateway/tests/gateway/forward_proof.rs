@@ -24,19 +24,11 @@ async fn the_leader_sees_the_real_caller() {
 /// S18: what anybody writes into the servers' own headers is not believed, by no server.
 #[tokio::test]
 async fn claims_without_proof_are_ignored() {
-    let (leader, stranger) = (Server::start().await, Server::with(strange()).await);
+    let leader = Server::start().await;
     leader.lead();
-    stranger.follow(&leader.url());
     let lines = "Muster-Peer: 10.0.0.1\r\nMuster-Hops: 1\r\nMuster-Peer-Proof: AAAA\r\n";
     let answer = leader.exchange(request("GET /x", lines)).await;
     assert!(answer.ends_with("GET /x of 127.0.0.1, 0 bytes, 0 told\n"), "{answer}");
-    let mut caller = Caller::from("127.0.0.2", &stranger.address).await;
-    caller.send(&request("GET /x", "")).await;
-    let answer = caller.rest().await;
-    assert!(
-        answer.ends_with("GET /x of 127.0.0.1, 0 bytes, 0 told\n"),
-        "a server with another key: {answer}"
-    );
 }
 
 /// P16, S18: the leader limits callers, not the servers that they came through; those do not limit.
@@ -59,15 +51,12 @@ async fn the_leader_limits_real_callers() {
 /// S18: two servers that each take the other for the leader do not send a request round for ever.
 #[tokio::test]
 async fn a_request_does_not_go_in_circles() {
-    for other in [Manner::default(), strange()] {
-        let other = Server::with(Manner { patience: Duration::from_millis(200), ..other }).await;
-        let server = Server::hasty().await;
-        server.follow(&other.url());
-        other.follow(&server.url());
-        let answer = server.exchange(request("POST /x", "Content-Length: 2\r\n") + "{}").await;
-        assert_eq!((status(&answer), header(&answer, "retry-after")), (503, Some("1")));
-        assert!(answer.contains("urn:muster:problem:not-leading"), "{answer}");
-    }
+    let (other, server) = (Server::hasty().await, Server::hasty().await);
+    server.follow(&other.url());
+    other.follow(&server.url());
+    let answer = server.exchange(request("POST /x", "Content-Length: 2\r\n") + "{}").await;
+    assert_eq!((status(&answer), header(&answer, "retry-after")), (503, Some("1")));
+    assert!(answer.contains("urn:muster:problem:not-leading"), "{answer}");
 }
 
 /// S18: a server that was thought to lead and does not is asked again, and then whoever leads instead.
@@ -133,6 +122,84 @@ async fn nothing_is_smuggled_past_a_server() {
     assert!(leader.call_now().is_none());
 }
 
-fn strange() -> Manner {
-    Manner { key: "another key", ..Manner::default() }
+/// S18: nothing is sent, no token first of all, to somebody at the leader's address who is none of ours: another
+/// installation, one of ours that goes by another address, or whoever answers what they like.
+#[tokio::test]
+async fn nothing_is_sent_to_a_stranger() {
+    let mut stranger = Standin::start().await;
+    stranger.turn_strange();
+    let other = Server::with(Manner { key: "another key", ..Manner::default() }).await;
+    let elsewhere = Some("http://127.0.0.1:1".to_owned());
+    let relay = Server::with(Manner { address: elsewhere, ..Manner::default() }).await;
+    for leader in [&other, &relay] {
+        leader.lead();
+    }
+    for url in [stranger.url.clone(), other.url(), relay.url()] {
+        let server = Server::hasty().await;
+        server.follow(&url);
+        let answer = server.exchange(request("GET /x", "")).await;
+        assert_eq!((status(&answer), header(&answer, "retry-after")), (503, Some("1")), "{answer}");
+        let words = format!("whoever answers at {url} is no server of this installation");
+        assert!(answer.contains(&words), "{answer}");
+        let ready = server.exchange(request("GET /readyz", "")).await;
+        assert_eq!(status(&ready), 503);
+        assert!(ready.ends_with(&words), "{ready}");
+    }
+    assert!(stranger.call_now().is_none());
+}
+
+/// S18: a leader proves once in a term what it is, and again when the way to it broke.
+#[tokio::test]
+async fn a_proof_is_asked_for_again_when_the_way_broke() {
+    let mut leader = Standin::start().await;
+    let server = Server::behind(&leader).await;
+    for _ in 0..3 {
+        let (answer, ()) = tokio::join!(server.exchange(request("GET /x", "")), async {
+            leader.call().await.answer("200 OK", "", "").await;
+        });
+        assert_eq!(status(&answer), 200);
+    }
+    assert_eq!(leader.times_challenged(), 1);
+    leader.turn_strange();
+    let hasty = request("POST /x", "Content-Length: 0\r\n");
+    let (answer, ()) = tokio::join!(server.exchange(&hasty), async { drop(leader.call().await) });
+    assert!(answer.contains("broke-off"), "{answer}");
+    let mut caller = server.caller().await;
+    caller.send(&request("GET /x", "")).await;
+    while leader.times_challenged() < 3 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(leader.call_now().is_none());
+}
+
+/// S18: an answer that tells no epoch is none of a server's of ours: it is not passed back.
+#[tokio::test]
+async fn an_answer_without_an_epoch_is_not_believed() {
+    let mut leader = Standin::start().await;
+    let server = Server::behind(&leader).await;
+    let (answer, ()) = tokio::join!(server.exchange(request("POST /x", "Content-Length: 0\r\n")), async {
+        leader.call().await.answer_strangely("200 OK", "", "forged").await;
+    });
+    assert_eq!(status(&answer), 503);
+    assert!(!answer.contains("forged") && answer.contains("broke-off"), "{answer}");
+}
+
+/// S18, I8: a follower that cannot reach its leader is not ready, and says why; it asks no more than once a second.
+#[tokio::test]
+async fn a_follower_without_a_way_to_its_leader_is_not_ready() {
+    let mut leader = Standin::start().await;
+    let server = Server::behind(&leader).await;
+    for _ in 0..5 {
+        assert!(server.exchange(request("GET /readyz", "")).await.ends_with("own"));
+    }
+    assert!(leader.times_challenged() < 5);
+    leader.stop().await;
+    loop {
+        let answer = server.exchange(request("GET /readyz", "")).await;
+        if status(&answer) == 503 {
+            assert!(answer.ends_with(&format!("the leader at {} cannot be reached", leader.url)), "{answer}");
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

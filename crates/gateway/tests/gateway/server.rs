@@ -8,9 +8,10 @@ use axum::{
     http::{HeaderMap, StatusCode},
     routing::get,
 };
-use muster_coordinator::Lead;
-use muster_door::{DoorSettings, Metrics, Peer};
-use muster_gateway::{ForwardSettings, Forwarder, Limiter, Rates, forwarded, limited};
+use muster_coordinator::{Coordinator, Lead, Options};
+use muster_door::{Door, DoorSettings, Keys, Metrics, Peer, Unready};
+use muster_gateway::{ForwardSettings, Forwarder, Limiter, Rates, forwarded, limited, proof_routes};
+use muster_store::MemoryStore;
 use std::{sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
@@ -29,15 +30,21 @@ pub(crate) struct Manner {
     pub(crate) patience: Duration,
     pub(crate) requests_max: usize,
     pub(crate) rates: Rates,
+    /// What it says of where it is, if that is not true.
+    pub(crate) address: Option<String>,
 }
+
+/// What the servers of all tests share.
+pub(crate) const KEY: &str = "a key that all servers have";
 
 impl Default for Manner {
     fn default() -> Self {
         Self {
-            key: "a key that all servers have",
+            key: KEY,
             patience: Duration::from_secs(20),
             requests_max: 100,
             rates: Rates { per_key: 0, per_address: 0, burst: 1 },
+            address: None,
         }
     }
 }
@@ -67,19 +74,26 @@ impl Server {
             ..DoorSettings::default()
         };
         let metrics = Arc::new(Metrics::new());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
         let forwarder = Forwarder::new(ForwardSettings {
             lead: lead.subscribe(),
             closing: closing.subscribe(),
             door: Arc::new(door),
             metrics: Arc::clone(&metrics),
             key: manner.key.as_bytes().into(),
+            address: manner.address.unwrap_or_else(|| format!("http://{address}")),
+            trouble: Arc::new(|| Some("the database does not answer".to_owned())),
             patience: manner.patience,
         });
-        let router = Router::new().route("/readyz", get(async || "own")).fallback(echo);
+        let forwarder = forwarder.unwrap();
+        let store = Arc::new(MemoryStore::default());
+        let coordinator = Coordinator::start(store, Options::default()).unwrap();
+        let door = Door::new(coordinator, Keys::new("node", "admin"), DoorSettings::default());
+        let (proving, _) = proof_routes(forwarder.clone()).with_state(door).split_for_parts();
+        let router = Router::new().route("/readyz", get(readyz)).merge(proving).fallback(echo);
         let router = limited(router, Arc::new(Limiter::new(manner.rates)));
-        let router = forwarded(router, forwarder.unwrap());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
+        let router = forwarded(router, forwarder);
         let task = tokio::spawn(muster_door::listen(listener, router, std::future::pending()));
         Self { address, metrics, lead, closing, task }
     }
@@ -119,6 +133,14 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// Says what keeps it from being ready.
+async fn readyz(unready: Option<Extension<Unready>>) -> (StatusCode, String) {
+    match unready {
+        Some(Extension(Unready(why))) => (StatusCode::SERVICE_UNAVAILABLE, why),
+        None => (StatusCode::OK, "own".to_owned()),
     }
 }
 

@@ -1,6 +1,10 @@
 //! A gateway before stand-ins, and callers who write what they like.
 
+use crate::server::KEY;
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use hmac::{Hmac, KeyInit, Mac};
 use muster_gateway::{Gateway, Settings};
+use sha2::Sha256;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -119,6 +123,10 @@ struct Manner {
     is_unready: AtomicBool,
     /// How often it was asked about a token.
     asked: AtomicUsize,
+    /// Whether it is none of ours.
+    is_strange: AtomicBool,
+    /// How often it was asked to prove that it is one of ours.
+    challenged: AtomicUsize,
 }
 
 impl Standin {
@@ -156,6 +164,15 @@ impl Standin {
         self.manner.is_unready.store(!is_ready, Ordering::SeqCst);
     }
 
+    /// It cannot prove any more that it is one of ours.
+    pub(crate) fn turn_strange(&self) {
+        self.manner.is_strange.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn times_challenged(&self) -> usize {
+        self.manner.challenged.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn times_asked(&self) -> usize {
         self.manner.asked.load(Ordering::SeqCst)
     }
@@ -185,6 +202,12 @@ async fn take(mut stream: TcpStream, manner: Arc<Manner>, calls: mpsc::Unbounded
         return;
     };
     let call = Call { head, rest, stream };
+    if call.head.starts_with("GET /leader-proof?") {
+        manner.challenged.fetch_add(1, Ordering::SeqCst);
+        let proof =
+            if manner.is_strange.load(Ordering::SeqCst) { "no idea".to_owned() } else { proof(&call.head) };
+        return call.answer("200 OK", "", &proof).await;
+    }
     if call.head.starts_with("GET /readyz ") {
         let status = if manner.is_unready.load(Ordering::SeqCst) { "503 No" } else { "200 OK" };
         call.answer(status, "", "").await;
@@ -198,6 +221,16 @@ async fn take(mut stream: TcpStream, manner: Arc<Manner>, calls: mpsc::Unbounded
     } else {
         let _ = calls.send(call);
     }
+}
+
+/// What a server of ours answers that goes by the address it was called by.
+fn proof(head: &str) -> String {
+    let query = head.split(['?', ' ']).nth(2).unwrap();
+    let (nonce, epoch) = query.strip_prefix("nonce=").unwrap().split_once("&epoch=").unwrap();
+    let under = |key: &[u8]| Hmac::<Sha256>::new_from_slice(key).unwrap();
+    let key = under(KEY.as_bytes()).chain_update("\nservers\n").finalize().into_bytes();
+    let told = format!("{nonce}\n{epoch}\nhttp://{}\n", header(head, "host").unwrap());
+    URL_SAFE_NO_PAD.encode(under(&key).chain_update(told).finalize().into_bytes())
 }
 
 /// A request that came through; the test answers it.
@@ -236,8 +269,14 @@ impl Call {
         self.stream.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// Answers and closes.
-    pub(crate) async fn answer(mut self, status: &str, lines: &str, body: &str) {
+    /// Answers as a server of ours does, and closes.
+    pub(crate) async fn answer(self, status: &str, lines: &str, body: &str) {
+        let epoch = if lines.contains("Muster-Epoch") { "" } else { "Muster-Epoch: 7\r\n" };
+        self.answer_strangely(status, &format!("{epoch}{lines}"), body).await;
+    }
+
+    /// Answers with nothing but what is given, and closes.
+    pub(crate) async fn answer_strangely(mut self, status: &str, lines: &str, body: &str) {
         let length = body.len();
         let head =
             format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n{lines}\r\n");
