@@ -3,8 +3,9 @@
 use muster_coordinator::{Coordinator, Lead, Stats};
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeMetric},
-    metrics::{counter::ConstCounter, gauge::ConstGauge},
+    encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet},
+    metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
+    registry::Unit,
 };
 use std::fmt;
 
@@ -21,7 +22,30 @@ impl Collector for WriterCounts {
             let gauge = ConstGauge::new(i64::try_from(read(&self.0)).unwrap_or(i64::MAX));
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
         }
-        Ok(())
+        if let Some(age) = self.0.since_renewal() {
+            let gauge = ConstGauge::new(age.0 as f64 / 1_000.0);
+            let help =
+                "Since the last sign of life that the store confirmed; of a server that leads among others";
+            let unit = Unit::Seconds;
+            gauge.encode(encoder.encode_descriptor(
+                "renewal_age",
+                help,
+                Some(&unit),
+                gauge.metric_type(),
+            )?)?;
+        }
+        self.encode_commits(encoder)
+    }
+}
+
+impl WriterCounts {
+    fn encode_commits(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let (buckets, sum) = self.0.stats().commits().counted();
+        let count = buckets.iter().map(|(_, count)| count).sum();
+        let (name, help) = ("commit", "How long the store took to make a batch durable, or to fail");
+        let mut encoder =
+            encoder.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
+        encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
     }
 }
 
@@ -42,7 +66,7 @@ const COUNTERS: [Count<Stats>; 6] = [
     ("broken_invariants", "Times a sampled invariant did not hold", Stats::broken_invariants),
 ];
 
-const GAUGES: [Count<Coordinator>; 4] = [
+const GAUGES: [Count<Coordinator>; 6] = [
     ("waiting_pulls", "Pulls that wait for work now", |writer| writer.stats().waiting_pulls()),
     ("epoch", "The epoch of the running term, here or at the server that leads", |writer| {
         match writer.lead() {
@@ -52,6 +76,10 @@ const GAUGES: [Count<Coordinator>; 4] = [
     }),
     ("leading", "Whether this server leads: 1 or 0", |writer| {
         u64::from(matches!(writer.lead(), Lead::Here { .. }))
+    }),
+    ("queue_length", "Requests that wait for a decision or a commit", |writer| writer.queued() as u64),
+    ("database_up", "Whether the store answered when it was last asked: 1 or 0", |writer| {
+        u64::from(writer.reaches_store())
     }),
     ("ready", "Whether a term runs here: 1 or 0", |writer| u64::from(writer.is_ready())),
 ];

@@ -7,7 +7,7 @@ use crate::{
 };
 use muster_artifacts::DirectoryStore;
 use muster_coordinator::{Coordinator, LeaseTimes, Options};
-use muster_door::{Door, Keys};
+use muster_door::{Door, DoorSettings, Keys};
 use muster_gateway::{CoordinatorUrl, ForwardSettings, Forwarder, Limiter};
 use muster_nodes::Artifacts;
 use muster_simulation::{Simulation, output::OutputRoot};
@@ -62,11 +62,14 @@ pub(crate) fn assemble(
     listening: SocketAddr,
 ) -> Result<Assembled, Failure> {
     let address = advertised(config, listening)?;
+    if matches!(config.store, StoreChoice::Postgres(_))
+        && config.advertise.is_none()
+        && listening.ip().is_loopback()
+    {
+        tracing::warn!(%listening, "servers on other machines cannot reach this one: see --listen and --advertise");
+    }
     let coordinator = join(store, config, &address)?;
-    let mut settings = config.door.clone();
-    // The name by which others reach this server is its own.
-    settings.hosts.push(address.host().to_owned());
-    let door = Door::new(coordinator.clone(), keys(secrets), settings);
+    let door = Door::new(coordinator.clone(), keys(secrets), door_settings(config, &address));
     let artifacts = open_artifacts(&door, secrets, config)?;
     let output = OutputRoot::open(&config.simulation.output_root)?;
     let simulation = Simulation::new(coordinator.clone(), output, config.simulation.routes.clone());
@@ -88,8 +91,15 @@ pub(crate) async fn work(simulation: Simulation, config: &Config) {
     tokio::join!(simulation.run_effects(), keeping);
 }
 
+/// What the door goes by; the name by which others reach this server is its own.
+pub(crate) fn door_settings(config: &Config, address: &CoordinatorUrl) -> DoorSettings {
+    let mut settings = config.door.clone();
+    settings.hosts.push(address.host().to_owned());
+    settings
+}
+
 /// Where this server says that others reach it.
-fn advertised(config: &Config, listening: SocketAddr) -> Result<CoordinatorUrl, Failure> {
+pub(crate) fn advertised(config: &Config, listening: SocketAddr) -> Result<CoordinatorUrl, Failure> {
     if let Some(url) = &config.advertise {
         return Ok(url.clone());
     }
@@ -98,9 +108,6 @@ fn advertised(config: &Config, listening: SocketAddr) -> Result<CoordinatorUrl, 
         return Err(Failure::Usage(format!(
             "other servers cannot reach {listening}: say where they find this one with --advertise http://HOST:PORT"
         )));
-    }
-    if is_shared && listening.ip().is_loopback() {
-        tracing::warn!(%listening, "servers on other machines cannot reach this one: see --listen and --advertise");
     }
     Ok(format!("http://{listening}").parse().expect("an address and a port make a URL"))
 }

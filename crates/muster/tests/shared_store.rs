@@ -4,7 +4,8 @@
 use muster_pg_harness::Cluster;
 use std::{
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     path::Path,
     process::{Child, Command, Stdio},
 };
@@ -29,7 +30,7 @@ fn secrets_live_in_the_store() {
     assert_eq!(kept.trim(), "6");
 }
 
-/// S18, I1: a database that is away is waited for; the server needs no second start.
+/// S18, I1, I8: a database that is away is waited for, and whoever asks is told; the server needs no second start.
 #[test]
 fn a_database_that_is_away_is_waited_for() {
     let database = Cluster::start();
@@ -39,11 +40,24 @@ fn a_database_that_is_away_is_waited_for() {
     let started = serve(&url, data.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = Ended(started.unwrap());
     let mut log = BufReader::new(child.0.stderr.take().unwrap());
+    let opening = until(&mut log, "opens the database");
+    let address = opening.split("address=").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
     let said = until(&mut log, "the store cannot be opened yet");
+    assert_eq!(get(&address, "/healthz").0, 200);
+    for path in ["/readyz", "/api/runs"] {
+        let (status, answer) = get(&address, path);
+        assert_eq!(status, 503, "{path}");
+        assert!(answer.contains("retry-after: 1\r\n"), "{answer}");
+        assert!(
+            answer.contains("the database does not answer") && !answer.contains(password(&url)),
+            "{answer}"
+        );
+    }
     assert!(!said.contains(password(&url)), "{said}");
     database.start_again();
     let mut out = BufReader::new(child.0.stdout.take().unwrap());
-    assert!(until(&mut out, "listening on").starts_with("listening on http://127.0.0.1:"));
+    assert_eq!(until(&mut out, "listening on").trim_end(), format!("listening on http://{address}"));
+    assert_eq!(get(&address, "/readyz").0, 200);
 }
 
 /// S18, I6: what waiting does not mend ends the start with a reason, and no word of a password.
@@ -111,6 +125,15 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(answer).unwrap().status().as_str().to_owned()
     }
+}
+
+/// The status and the whole of an answer.
+fn get(address: &str, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    (answer.split(' ').nth(1).unwrap().parse().unwrap(), answer)
 }
 
 fn serve(url: &str, data: &Path) -> Command {

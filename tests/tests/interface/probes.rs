@@ -68,6 +68,7 @@ fn the_description_has_every_route() {
         ("/rest/v1/rpc/fn_timeout_tasks_and_task_devices", "post"),
         ("/healthz", "get"),
         ("/readyz", "get"),
+        ("/leader-proof", "get"),
         ("/metrics", "get"),
         ("/openapi.json", "get"),
         ("/docs", "get"),

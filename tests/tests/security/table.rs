@@ -85,7 +85,17 @@ pub(crate) fn routes(server: &Server) -> Vec<Route> {
 }
 
 const TABLE: &[(Guard, &[&str])] = &[
-    (Guard::Open, &["GET /healthz", "GET /readyz", "GET /openapi.json", "GET /docs", "POST /auth/login"]),
+    (
+        Guard::Open,
+        &[
+            "GET /healthz",
+            "GET /readyz",
+            "GET /leader-proof",
+            "GET /openapi.json",
+            "GET /docs",
+            "POST /auth/login",
+        ],
+    ),
     (Guard::Signature, &["PUT /api/uploads/{path}", "HEAD /api/uploads/{path}"]),
     (
         Guard::Node,

@@ -17,6 +17,7 @@ pub fn proof_routes(forwarder: Forwarder) -> OpenApiRouter<Door> {
 #[serde(deny_unknown_fields)]
 struct Challenge {
     /// What the one who asks made up: 16 to 64 letters, digits, `-` and `_`.
+    #[param(min_length = 16, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
     nonce: String,
     /// The term that it thinks the server leads in.
     epoch: u64,

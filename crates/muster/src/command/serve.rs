@@ -1,10 +1,11 @@
 //! `muster serve`: the server (I1).
 
+mod early;
 mod opening;
 
 use crate::{
     assembly::{self, Assembled},
-    config::{self, Config, Flags},
+    config::{self, Config, Flags, StoreChoice},
     failure::{Exit, Failure},
     logging, output,
 };
@@ -77,12 +78,10 @@ pub(super) fn raise_open_files() {
 async fn serve(config: Config) -> Result<(), Failure> {
     let asked = asked_to_stop(signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut asked = std::pin::pin!(asked);
-    // The store first: it is what a second server on the same directory fails at, before it touches anything.
-    let opened = tokio::select! {
-        opened = opening::open(&config) => opened?,
+    let (opened, listener) = tokio::select! {
+        opened = open(&config) => opened?,
         () = &mut asked => return Ok(()),
     };
-    let listener = bind(&config.listen).await?;
     let address = listener.local_addr()?;
     let server = assembly::assemble(opened.store, &opened.secrets, &config, address)?;
     let Assembled { coordinator, door, simulation, router } = server;
@@ -105,6 +104,24 @@ async fn serve(config: Config) -> Result<(), Failure> {
     tokio::join!(listening, announcing, working, stopping);
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Opens the store and binds the socket.
+///
+/// A store in a directory comes first: it is what a second server there fails at, before it touches anything. A database may
+/// be away for long: whoever asks meanwhile is told.
+async fn open(config: &Config) -> Result<(opening::Ready, TcpListener), Failure> {
+    let (cause, told) = watch::channel("the store is being opened".to_owned());
+    if !matches!(config.store, StoreChoice::Postgres(_)) {
+        let opened = opening::open(config, &cause).await?;
+        return Ok((opened, bind(&config.listen).await?));
+    }
+    let listener = bind(&config.listen).await?;
+    let address = listener.local_addr()?;
+    let door = assembly::door_settings(config, &assembly::advertised(config, address)?);
+    let (_early, listener) = early::Early::answer(listener, door, told)?;
+    tracing::info!(%address, "opens the database; until then this server says that it is not ready");
+    Ok((opening::open(config, &cause).await?, listener))
 }
 
 pub(super) async fn bind(address: &str) -> Result<TcpListener, Failure> {

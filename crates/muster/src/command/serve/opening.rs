@@ -8,7 +8,7 @@ use crate::{
 };
 use muster_store::{Store, StoreError};
 use std::{sync::Arc, time::Duration};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 /// What a server begins with.
 pub(super) struct Ready {
@@ -16,18 +16,21 @@ pub(super) struct Ready {
     pub(super) secrets: Secrets,
 }
 
-/// Opens the store, and tries until it can be reached.
+/// Opens the store, and tries until it can be reached; what it waits for meanwhile stands in `cause`.
 ///
 /// # Errors
 /// For what waiting does not mend: an address that makes no sense, a password that is wrong, tables of a newer version.
-pub(super) async fn open(config: &Config) -> Result<Ready, Failure> {
+pub(super) async fn open(config: &Config, cause: &watch::Sender<String>) -> Result<Ready, Failure> {
     let mut complaint = Complaint::default();
     // Only what others have too may be back by itself.
     let is_elsewhere = matches!(config.store, StoreChoice::Postgres(_));
     loop {
         let config = config.clone();
         match tokio::task::spawn_blocking(move || open_once(&config)).await.map_err(std::io::Error::other)? {
-            Err(failure) if is_elsewhere && may_pass(&failure) => complaint.raise(&failure),
+            Err(failure) if is_elsewhere && may_pass(&failure) => {
+                cause.send_replace(format!("the database does not answer: {failure}"));
+                complaint.raise(&failure);
+            }
             opened => return opened,
         }
         tokio::time::sleep(PAUSE).await;
