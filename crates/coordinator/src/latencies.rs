@@ -20,7 +20,7 @@ impl Latencies {
     /// end, and the sum of all in seconds.
     #[must_use]
     pub fn counted(&self) -> ([(f64, u64); Self::BOUNDS.len() + 1], f64) {
-        let bound = |place: usize| Self::BOUNDS.get(place).copied().unwrap_or(f64::MAX);
+        let bound = |place: usize| Self::BOUNDS.get(place).copied().unwrap_or(f64::INFINITY);
         let counted = std::array::from_fn(|place| (bound(place), self.counts[place].load(Ordering::Relaxed)));
         (counted, Duration::from_micros(self.sum_us.load(Ordering::Relaxed)).as_secs_f64())
     }
@@ -45,7 +45,7 @@ mod tests {
         }
         let (counted, sum) = latencies.counted();
         let found: Vec<(f64, u64)> = counted.into_iter().filter(|(_, count)| *count > 0).collect();
-        assert_eq!(found, [(0.001, 1), (0.005, 2), (f64::MAX, 1)]);
+        assert_eq!(found, [(0.001, 1), (0.005, 2), (f64::INFINITY, 1)]);
         assert!((sum - 60.007).abs() < 1e-9);
     }
 }

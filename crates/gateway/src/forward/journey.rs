@@ -114,18 +114,14 @@ impl<'a> Journey<'a> {
         if self.source.fault().is_some() {
             return Err(Problem::bad_request("the body broke off"));
         }
-        if sent.is_err() {
+        if matches!(sent, Err(_) | Ok(Asked::Strange)) {
             self.parts.trust.doubt(&leader);
         }
         match sent {
             Ok(Asked::Answer(answer)) => Ok(Try::End(End::There(answer, leader.address))),
             Ok(Asked::NotLeading) => Ok(Try::NotYet(format!("{address} does not lead any more, or not yet"))),
-            Ok(Asked::Strange) => {
-                self.parts.trust.refuse(&leader);
-                self.broke_off(address)
-            }
             Err(SendError::NotSent) => Ok(Try::NotYet(in_words(Verdict::Away, address))),
-            Err(SendError::BrokeOff) => self.broke_off(address),
+            Ok(Asked::Strange) | Err(SendError::BrokeOff) => self.broke_off(address),
         }
     }
 

@@ -74,17 +74,12 @@ impl Trust {
         verdict
     }
 
-    /// The way there broke: whoever answers next may be somebody else.
+    /// The way there broke, or somebody answered as no server of ours does: whoever is there proves again what it is.
     pub(super) fn doubt(&self, leader: &Leader) {
         let mut known = self.lock();
         if known.as_ref().is_some_and(|known| known.leader == *leader && known.verdict == Verdict::Ours) {
             *known = None;
         }
-    }
-
-    /// Somebody answered as no server of ours does.
-    pub(super) fn refuse(&self, leader: &Leader) {
-        self.note(leader, Verdict::Stranger);
     }
 
     fn known(&self, leader: &Leader, age_max: Option<Duration>) -> Option<Verdict> {

@@ -29,6 +29,16 @@ async fn any_server_takes_any_request() {
         let counts = server.text("/metrics").await;
         assert!(counts.contains(&format!("muster_leading {leads}\n")), "{counts}");
         assert!(counts.contains("muster_epoch 1\n"), "{counts}");
+        for line in [
+            "muster_database_up 1\n",
+            "muster_queue_length 0\n",
+            "muster_commit_seconds_bucket{le=\"+Inf\"} ",
+        ] {
+            assert!(counts.contains(line), "{line} {counts}");
+        }
+        assert_eq!(counts.contains("muster_renewal_age_seconds "), leads == 1, "{counts}");
+        let has_committed = !counts.contains("muster_commit_seconds_count 0\n");
+        assert_eq!(has_committed, leads == 1, "{counts}");
     }
     let refused = follower.get("/api/runs").bearer_auth("wrong-wrong-wrong").send().await.unwrap();
     assert_eq!((refused.status(), epoch(&refused)), (StatusCode::UNAUTHORIZED, 1));
