@@ -31,6 +31,12 @@ impl LeaseTimes {
         Millis((self.lease.0 / 12).clamp(1, 1_000))
     }
 
+    /// Silence after which what is live is read ahead: two signs of life in a row did not come.
+    #[must_use]
+    pub fn alarm(self) -> Millis {
+        Millis((self.lease.0 / 3).max(1))
+    }
+
     /// How long a leader whose connection is gone may take to come back with another.
     #[must_use]
     pub fn reconnect(self) -> Millis {
@@ -140,7 +146,7 @@ impl Silence {
         if is_cut || silent >= times.lease {
             return Step::Take;
         }
-        let suspicious = self.cut_since.is_some() || silent.0 >= times.lease.0 / 2;
+        let suspicious = self.cut_since.is_some() || silent >= times.alarm();
         if suspicious && !self.is_alarming {
             self.is_alarming = true;
             return Step::Preload;
@@ -173,8 +179,8 @@ mod tests {
     fn a_silent_leader_is_replaced_after_its_lease() {
         let mut watch = watch();
         assert_eq!(saw(&mut watch, &standing(1, 7), 100_000), Step::Wait);
-        assert_eq!(saw(&mut watch, &standing(1, 7), 101_499), Step::Wait);
-        assert_eq!(saw(&mut watch, &standing(1, 7), 101_500), Step::Preload);
+        assert_eq!(saw(&mut watch, &standing(1, 7), 100_999), Step::Wait);
+        assert_eq!(saw(&mut watch, &standing(1, 7), 101_000), Step::Preload);
         assert_eq!(saw(&mut watch, &standing(1, 7), 102_999), Step::Wait);
         assert_eq!(saw(&mut watch, &standing(1, 7), 103_000), Step::Take);
     }
