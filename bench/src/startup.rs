@@ -15,14 +15,16 @@ pub(crate) fn measure() {
     let live = fill(&open(), DEVICES);
     let size = fs::metadata(data.path().join("muster.db")).map_or(0, |file| file.len());
     println!("startup: {live} live tasks on {DEVICES} devices");
-    print(("SQLite", size), plain_read(&open()), first_answer(data.path(), "sqlite"));
+    let read = plain_read(open());
+    print(("SQLite", size), read, first_answer(data.path(), "sqlite"));
     let cluster = Cluster::start();
     let database = cluster.fresh_database();
     let open = || PostgresStore::open(&database, &PostgresOptions::default()).expect("a store");
     fill(&open(), DEVICES);
     cluster.sql(&database, "VACUUM ANALYZE");
     let size = cluster.sql(&database, "SELECT pg_database_size(current_database())").parse().unwrap_or(0);
-    print(("PostgreSQL", size), plain_read(&open()), first_answer(data.path(), &database));
+    let read = plain_read(open());
+    print(("PostgreSQL", size), read, first_answer(data.path(), &database));
 }
 
 fn print((store, size): (&str, u64), read: Duration, ready: Duration) {
@@ -56,8 +58,8 @@ fn commit(writer: &mut dyn Writer, changes: Vec<muster_model::Change>) {
     writer.commit(&Batch { changes, ..Batch::default() }).expect("a commit");
 }
 
-/// What reading the rows alone costs.
-fn plain_read(store: &dyn Store) -> Duration {
+/// What reading the rows alone costs. The store is closed then.
+fn plain_read(store: impl Store) -> Duration {
     let mut term = store.begin_term().expect("a term");
     let begun = now();
     let mut rows = 0u64;

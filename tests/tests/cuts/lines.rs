@@ -3,7 +3,7 @@
 use crate::load::{flows, under_load};
 use muster_pg_harness::{Cluster as Database, Lodging};
 use muster_tests::{Agent, AgentSetup, Cluster, ClusterSetup, Network, Request, Standing, load::jobs, until};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Two servers, a database and an agent, each in a place of its own. What runs is ended before the network is.
 struct Lines {
@@ -40,7 +40,16 @@ impl Lines {
     }
 
     fn submit(&self) -> String {
-        let body = json!({"workflow_id": "login_settings_screenshot_v1"});
+        self.submit_with(&json!({}))
+    }
+
+    /// One whose steps take a while.
+    fn submit_slow(&self) -> String {
+        self.submit_with(&json!({"simulate": {"step_ms": 500}}))
+    }
+
+    fn submit_with(&self, params: &Value) -> String {
+        let body = json!({"workflow_id": "login_settings_screenshot_v1", "params": params});
         let answer = self.cluster.admin().post("/api/runs", &body).expect(201);
         answer["run_id"].as_str().unwrap().to_owned()
     }
@@ -110,9 +119,14 @@ fn an_agent_without_the_leader_asks_another_server() {
     let leader = lines.cluster.settle();
     lines.network.cut("agent", SERVERS[leader.index]);
     lines.run_to_its_end();
-    let begun = lines.submit();
+    let begun = lines.submit_slow();
+    until("it is at work", || (agent.status()["running"].as_u64() > Some(0)).then_some(()));
     lines.network.cut("agent", SERVERS[1 - leader.index]);
     let open = lines.submit();
+    until("a report is kept, since nobody answers", || {
+        let status = agent.status();
+        (status["state"] == "no answer" && status["spooled"].as_u64() > Some(0)).then_some(())
+    });
     for server in SERVERS {
         lines.network.mend("agent", server);
     }

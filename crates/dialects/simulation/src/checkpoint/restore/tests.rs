@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::translate::digest;
-use muster_model::{FarmRecord, FrameTaskStatus, RendererState, SessionId};
+use muster_model::{FarmRecord, FrameTaskStatus, RendererState, SessionId, Timestamp};
 use muster_store::{Candidate, Cursor, MemoryStore, Store, StoreError};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -118,7 +118,7 @@ fn everything_is_restored() {
 #[test]
 fn epochs_of_later_terms_are_not_given_again() {
     let restored_at = |now| {
-        let checkpoint = read(&golden()).unwrap().after(muster_model::Timestamp(now));
+        let checkpoint = read(&golden()).unwrap().after(Timestamp(now));
         checkpoint.restore(&MemoryStore::new(), Path::new("/nowhere")).unwrap().epoch
     };
     assert_eq!(restored_at(1_795_000_000_999), 1_795_000_001);
@@ -130,8 +130,11 @@ fn epochs_of_later_terms_are_not_given_again() {
 fn a_store_that_is_not_empty_is_left_alone() {
     let store = MemoryStore::new();
     read(&golden()).unwrap().restore(&store, Path::new("/nowhere")).unwrap();
-    let again = read(&golden()).unwrap().restore(&store, Path::new("/nowhere"));
+    let epoch = store.begin_term().unwrap().epoch;
+    let again = read(&golden()).unwrap().after(Timestamp(1_795_000_000_000));
+    let again = again.restore(&store, Path::new("/nowhere"));
     assert!(matches!(again, Err(RestoreError::NotEmpty("sessions"))), "{again:?}");
+    assert_eq!(store.begin_term().unwrap().epoch, epoch + 1);
     assert_eq!(store.reader().sessions(None, &all()).unwrap().items.len(), 2);
 }
 

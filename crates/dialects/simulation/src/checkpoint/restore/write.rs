@@ -66,6 +66,8 @@ impl Checkpoint {
     pub fn restore(self, store: &dyn Store, output_root: &std::path::Path) -> Result<Restored, RestoreError> {
         let farm = beyond_traces(self.farm, self.chunk_size, output_root);
         let farm = farm.map_err(|error| RestoreError::Output { path: output_root.to_owned(), error })?;
+        // Whoever is refused alters nothing, not even the epoch.
+        check_empty(&*store.reader())?;
         let term = term_beyond(store, self.epoch)?;
         let epoch = term.epoch;
         let restored = self.write(store, term, farm);
@@ -76,7 +78,7 @@ impl Checkpoint {
         restored
     }
 
-    /// Looks only now whether the store is empty: since the term began nobody else can write.
+    /// Looks once more whether the store is empty: since the term began nobody else can write.
     fn write(self, store: &dyn Store, mut term: Term, farm: FarmRecord) -> Result<Restored, RestoreError> {
         check_empty(&*store.reader())?;
         let restored = self.summary(farm, term.epoch);
