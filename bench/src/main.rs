@@ -12,6 +12,7 @@ mod fleet;
 mod handover;
 mod heartbeats;
 mod merge;
+mod migrate;
 mod pool;
 mod postgres;
 mod proof;
@@ -73,6 +74,12 @@ enum What {
         #[arg(long, value_delimiter = ',', default_value = "10000,100000,1000000")]
         tasks: Vec<u32>,
     },
+    /// How long nothing is served while an installation moves from SQLite to PostgreSQL.
+    Migrate {
+        /// Numbers of live tasks.
+        #[arg(long, value_delimiter = ',', default_value = "10000,100000,1000000")]
+        tasks: Vec<u32>,
+    },
     /// From an event's file to its soldier, with and without a long history, and events per second.
     Court {
         /// Only notes when it started, as the soldier of a measured court.
@@ -97,6 +104,7 @@ fn main() {
         What::Pool => pool::measure(),
         What::Postgres => postgres::measure(),
         What::Failover { tasks } => failover::measure(&tasks),
+        What::Migrate { tasks } => migrate::measure(&tasks),
         What::Court { soldier } => court::measure(soldier),
         What::All => {
             engine::measure(None, None);
@@ -110,8 +118,11 @@ fn main() {
             proof::measure();
             pool::measure();
             postgres::measure();
-            failover::measure(&[10_000, 100_000, 1_000_000]);
+            failover::measure(&TASKS);
+            migrate::measure(&TASKS);
             court::measure(false);
         }
     }
 }
+
+const TASKS: [u32; 3] = [10_000, 100_000, 1_000_000];
