@@ -7,7 +7,7 @@ use muster_pg_harness::Cluster;
 use muster_store::{Batch, Store, StoreError};
 use muster_store_postgres::{PostgresOptions, PostgresStore, SCHEMA_VERSION};
 use muster_tables::{Kind, TABLES};
-use scene::{batch, count, fresh, open, refusal, try_open, worker_batch};
+use scene::{Server, batch, count, fresh, open, refusal, try_open, worker_batch};
 use std::{collections::BTreeSet, thread, time::Duration};
 
 /// S18: servers that start at once on a new database make its tables once.
@@ -39,6 +39,31 @@ fn newer_tables_are_used_if_they_allow_it() {
     let error = try_open(&url).err().unwrap();
     assert!(matches!(error, StoreError::TooNew { found: 99, known: SCHEMA_VERSION }), "{error}");
     assert_eq!(Cluster::shared().sql(&url, "SELECT version FROM muster.schema_version"), "99");
+}
+
+/// S18: a newer server adds to the tables while an older one leads; that goes on as before, and so does whoever follows it
+/// with the older binary.
+#[test]
+fn a_term_outlives_an_upgrade_of_the_tables() {
+    let url = fresh();
+    let (a, b) = (Server::on(&url, "a"), Server::on(&url, "b"));
+    let mut term = a.lead();
+    term.writer.commit(&batch(1, 5)).unwrap();
+    let upgrade = format!(
+        "DO $$ DECLARE name TEXT; BEGIN \
+         FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'muster' LOOP \
+         EXECUTE format('ALTER TABLE muster.%I ADD COLUMN added_later BIGINT NOT NULL DEFAULT 0', name); \
+         END LOOP; END $$; \
+         CREATE TABLE muster.made_later (id BIGINT PRIMARY KEY); \
+         UPDATE muster.schema_version SET version = {}, oldest_binary = {SCHEMA_VERSION}",
+        SCHEMA_VERSION + 1
+    );
+    Cluster::shared().sql(&url, &upgrade);
+    term.writer.commit(&batch(6, 5)).unwrap();
+    assert_eq!(a.tasks(), 10);
+    drop(term);
+    b.lead().writer.commit(&batch(11, 5)).unwrap();
+    assert_eq!(b.tasks(), 15);
 }
 
 #[test]
