@@ -5,6 +5,9 @@ use axum::http::HeaderName;
 /// The header by which every answer tells the number of the leader's term.
 pub const EPOCH: HeaderName = HeaderName::from_static("muster-epoch");
 
+/// The header that marks a 503: nothing was done, because the server does not lead and found nobody who does.
+pub const NOT_LEADING: HeaderName = HeaderName::from_static("muster-not-leading");
+
 /// Where a server proves to others that it is one of theirs.
 pub const LEADER_PROOF: &str = "/leader-proof";
 

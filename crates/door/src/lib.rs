@@ -48,7 +48,7 @@ pub use bearer::bearer;
 pub use body::{BodyBytes, JsonBody, JsonBytes};
 pub use caller::{Caller, Node, Operator};
 pub use door::{Door, DoorSettings};
-pub use epoch::{EPOCH, LEADER_PROOF, Unready};
+pub use epoch::{EPOCH, LEADER_PROOF, NOT_LEADING, Unready};
 pub use fields::{Fields, Item, NAME_PATTERN};
 pub use guard::{Vouched, check_names};
 pub use identity::{ADMIN_NAME, API_KEY_PREFIX, Identity, api_key_hash};

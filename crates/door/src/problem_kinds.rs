@@ -106,15 +106,21 @@ impl Problem {
     }
 
     /// 503: we cannot do it now; the same request may work in a moment.
+    ///
+    /// The cause may be a database's own words, and anybody may read it: its first line is shown, and not without end.
     #[must_use]
     pub fn busy(detail: impl Into<String>) -> Self {
+        let detail = in_one_line(&detail.into());
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "Not possible at the moment", detail)
             .retry_after(RETRY_AFTER_S)
     }
 
     /// 503: this server does not lead, and found nobody who does. Nothing was done; another server may know more.
+    ///
+    /// As much of the cause is shown as in [`Self::busy`].
     #[must_use]
     pub fn not_leading(detail: impl Into<String>) -> Self {
+        let detail = in_one_line(&detail.into());
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "not-leading", "This server does not lead", detail)
             .retry_after(RETRY_AFTER_S)
     }
@@ -161,6 +167,16 @@ impl Problem {
     }
 }
 
+/// The first line of a text, without anything that moves a cursor, and no more of it than anybody reads.
+fn in_one_line(text: &str) -> String {
+    let line = text.trim_start().lines().next().unwrap_or_default();
+    let line = line.replace(char::is_control, " ");
+    match line.char_indices().nth(CAUSE_CHARS_MAX) {
+        None => line,
+        Some(_) => line.chars().take(CAUSE_CHARS_MAX - 1).chain(['…']).collect(),
+    }
+}
+
 /// Says now and then that something may be told of.
 struct Seldom(Mutex<Option<Instant>>);
 
@@ -172,6 +188,8 @@ impl Seldom {
         is_due
     }
 }
+
+const CAUSE_CHARS_MAX: usize = 300;
 
 static READ_FAILURES: Seldom = Seldom(Mutex::new(None));
 
@@ -194,5 +212,23 @@ mod tests {
         let problem = Problem::of_refusal(refused, |_| Problem::conflict("no"));
         assert_eq!(problem.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert!(format!("{problem:?}").contains("the database does not answer: connection refused"));
+    }
+    /// I6, I9: of what a database says nobody is shown more than one short line: what follows may quote rows.
+    #[test]
+    fn a_cause_is_one_short_line() {
+        let words = "ERROR: duplicate key\r\nDETAIL: Key (name)=(hunter2)\nHINT: hunter2";
+        let failed = StoreError::Backend(words.to_owned());
+        for problem in [
+            Problem::of_store(&failed),
+            Problem::busy(format!("not ready: {words}")),
+            Problem::not_leading(words),
+        ] {
+            assert!(problem.detail().ends_with("ERROR: duplicate key"), "{problem}");
+        }
+        let long = Problem::busy("\n é\u{1b}".to_owned() + &"é".repeat(1_000));
+        assert_eq!(long.detail().chars().count(), 300);
+        assert!(long.detail().starts_with("é é") && long.detail().ends_with("é…"), "{long}");
+        assert_eq!(Problem::busy("x".repeat(300)).detail().len(), 300);
+        assert_eq!(Problem::busy("").detail(), "");
     }
 }

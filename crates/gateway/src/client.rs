@@ -3,14 +3,20 @@
 use axum::body::Body;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
-    client::legacy::{self, connect::HttpConnector},
+    client::legacy::{
+        self,
+        connect::{Connect, HttpConnector},
+    },
     rt::{TokioExecutor, TokioTimer},
 };
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use std::{sync::Arc, time::Duration};
 
 /// Connections to coordinators, used again while they are good.
-pub(crate) type Client = legacy::Client<HttpsConnector<HttpConnector>, Body>;
+pub(crate) type Client = legacy::Client<Connector, Body>;
+
+/// Makes connections.
+pub(crate) type Connector = HttpsConnector<HttpConnector>;
 
 /// Why TLS cannot be spoken.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +33,20 @@ pub enum TlsError {
 ///
 /// Certificates of the system are read for `https` only: they cost memory, and a machine may have none.
 pub(crate) fn client(needs_tls: bool) -> Result<Client, TlsError> {
+    Ok(pooled(connector(needs_tls)?))
+}
+
+/// A client that uses such connections again while they are good.
+pub(crate) fn pooled<C: Connect + Clone>(connector: C) -> legacy::Client<C, Body> {
+    legacy::Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE_MAX)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+        .build(connector)
+}
+
+/// Makes what makes connections.
+pub(crate) fn connector(needs_tls: bool) -> Result<Connector, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let builder = HttpsConnectorBuilder::new();
     let builder = if needs_tls {
@@ -35,12 +55,7 @@ pub(crate) fn client(needs_tls: bool) -> Result<Client, TlsError> {
         let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
         builder.with_tls_config(config.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
     };
-    let connector = builder.https_or_http().enable_http1().wrap_connector(sockets());
-    Ok(legacy::Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE_MAX)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-        .build(connector))
+    Ok(builder.https_or_http().enable_http1().wrap_connector(sockets()))
 }
 
 fn sockets() -> HttpConnector {

@@ -6,9 +6,10 @@ use crate::{
 };
 use axum::{
     body::Body,
-    http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode, header, uri::PathAndQuery},
+    http::{HeaderMap, Method, Request, Response, StatusCode, header, uri::PathAndQuery},
 };
 use hyper::body::Incoming;
+use muster_door::NOT_LEADING;
 use std::{
     sync::{
         Arc,
@@ -152,9 +153,6 @@ pub(crate) fn request(url: &CoordinatorUrl, head: Head, body: Body) -> Request<B
     request.headers_mut().entry(header::HOST).or_insert_with(|| url.host_header());
     request
 }
-
-/// Marks such an answer.
-pub(crate) const NOT_LEADING: HeaderName = HeaderName::from_static("muster-not-leading");
 
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// Doubts come in swarms.

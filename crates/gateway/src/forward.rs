@@ -6,6 +6,7 @@
 
 mod journey;
 mod proof;
+mod proven;
 mod seal;
 mod tail;
 mod trust;
@@ -17,7 +18,6 @@ pub(crate) use seal::{HOPS, PEER, PROOF};
 use crate::{
     answer::{Stay, passed_on},
     client::TlsError,
-    coordinators::NOT_LEADING,
     places::Places,
 };
 use axum::{
@@ -30,8 +30,10 @@ use axum::{
 use journey::{End, Journey};
 use muster_coordinator::Lead;
 use muster_door::{
-    Door, DoorSettings, EPOCH, LEADER_PROOF, Metrics, Problem, REQUEST_ID, Unready, check_names, request_id,
+    Door, DoorSettings, EPOCH, LEADER_PROOF, Metrics, NOT_LEADING, Problem, REQUEST_ID, Unready, check_names,
+    request_id,
 };
+use proven::{Leader, Verdict, in_words};
 use seal::{Claims, Seal};
 use std::{
     sync::{
@@ -43,7 +45,7 @@ use std::{
 use tail::Tail;
 use tokio::{sync::watch, time::Instant};
 use tracing::Instrument;
-use trust::{Leader, Trust, Verdict, in_words};
+use trust::Trust;
 use way::Way;
 
 /// What a server must know to pass requests on.
@@ -79,7 +81,7 @@ struct Parts {
     closing: watch::Receiver<bool>,
     door: Arc<DoorSettings>,
     metrics: Arc<Metrics>,
-    seal: Seal,
+    seal: Arc<Seal>,
     way: Way,
     trust: Trust,
     /// This server's own.
@@ -125,13 +127,14 @@ impl Forwarder {
     pub fn new(settings: ForwardSettings) -> Result<Self, TlsError> {
         let ForwardSettings { lead, closing, door, metrics, key, address, trouble, patience } = settings;
         let requests_max = door.requests_max;
+        let seal = Arc::new(Seal::new(&key));
         Ok(Self(Arc::new(Parts {
             lead,
             closing,
             door,
             metrics,
-            seal: Seal::new(&key),
-            way: Way::new()?,
+            way: Way::new(Arc::clone(&seal))?,
+            seal,
             trust: Trust::default(),
             address,
             trouble,
@@ -188,7 +191,7 @@ impl Parts {
     }
 
     async fn trusts(&self, leader: &Leader, age_max: Option<Duration>) -> Verdict {
-        self.trust.of(leader, (&self.seal, &self.way), age_max).await
+        self.trust.of(leader, &self.way, age_max).await
     }
 
     /// That nobody leads, and why.

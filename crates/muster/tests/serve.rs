@@ -18,7 +18,7 @@ async fn a_stop_ends_what_waits() {
     let pull = json!({"node_id": "PC-01", "max_jobs": 1, "wait_ms": 30_000});
     let pull = tokio::spawn(server.post("/api/nodes/pull", &pull).bearer_auth(server.node_secret()).send());
     let stream = server.get("/api/events").bearer_auth(server.admin_token()).send().await.unwrap();
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    server.until_a_pull_waits().await;
 
     let began = tokio::time::Instant::now();
     let status = server.terminate();
@@ -164,6 +164,19 @@ impl Server {
 
     fn post(&self, path: &str, body: &Value) -> RequestBuilder {
         self.http.post(format!("{}{path}", self.url)).timeout(Duration::from_secs(15)).json(body)
+    }
+
+    async fn until_a_pull_waits(&self) {
+        let waiting = async {
+            loop {
+                let counts = self.get("/metrics").bearer_auth(self.admin_token()).send().await.unwrap();
+                if counts.text().await.unwrap().contains("\nmuster_waiting_pulls 1\n") {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), waiting).await.expect("the pull waits");
     }
 
     fn node_secret(&self) -> String {

@@ -14,7 +14,10 @@ fn a_stop_ends_what_waits() {
         thread::scope(|scope| {
             let pull = Request::new("GET", "/api/nodes/pull?node_id=PC-01&wait_ms=30000");
             let waiting = scope.spawn(|| node.client().try_send(pull));
-            thread::sleep(std::time::Duration::from_millis(200));
+            until("the pull waits", || {
+                let counts = server.admin().get("/metrics").text();
+                counts.contains("\nmuster_waiting_pulls 1\n").then_some(())
+            });
             let asked = now_ms();
             server.signal(signal);
             let status = until("the server ends", || server.ended());

@@ -2,17 +2,10 @@
 
 use super::{
     Parts,
-    trust::{Leader, Verdict, in_words},
-    way::Asked,
+    proven::{Leader, Verdict, in_words},
+    way::{Asked, WayError},
 };
-use crate::{
-    coordinators::{Head, SendError},
-    deliver::may_repeat,
-    hop,
-    places::Place,
-    problems,
-    source::Source,
-};
+use crate::{coordinators::Head, deliver::may_repeat, hop, places::Place, problems, source::Source};
 use axum::{
     body::Body,
     http::{HeaderMap, Response, header, request},
@@ -107,21 +100,24 @@ impl<'a> Journey<'a> {
         self.parts.seal.close(&mut head, self.peer, self.hops);
         let body = self.body()?;
         let sent = tokio::select! {
-            sent = self.parts.way.ask(address, head, body) => sent,
-            () = self.given_up(address) => Err(SendError::BrokeOff),
+            sent = self.parts.way.ask(&leader, head, body) => sent,
+            () = self.given_up(address) => Err(WayError::BrokeOff),
         };
         // What a caller broke off is nobody else's to finish.
         if self.source.fault().is_some() {
             return Err(Problem::bad_request("the body broke off"));
         }
-        if matches!(sent, Err(_) | Ok(Asked::Strange)) {
-            self.parts.trust.doubt(&leader);
-        }
         match sent {
             Ok(Asked::Answer(answer)) => Ok(Try::End(End::There(answer, leader.address))),
             Ok(Asked::NotLeading) => Ok(Try::NotYet(format!("{address} does not lead any more, or not yet"))),
-            Err(SendError::NotSent) => Ok(Try::NotYet(in_words(Verdict::Away, address))),
-            Ok(Asked::Strange) | Err(SendError::BrokeOff) => self.broke_off(address),
+            Err(WayError::NotSent(verdict)) => {
+                self.parts.trust.note(&leader, verdict);
+                Ok(Try::NotYet(in_words(verdict, address)))
+            }
+            Ok(Asked::Strange) | Err(WayError::BrokeOff) => {
+                self.parts.trust.doubt(&leader);
+                self.broke_off(address)
+            }
         }
     }
 
@@ -210,5 +206,5 @@ const PAUSE_MAX: Duration = Duration::from_millis(800);
 /// For answers that a leader gave before it ceased to be one.
 const LAST_ANSWER_MAX: Duration = Duration::from_secs(1);
 
-/// A request that broke off so often is not worth another try.
-const ARRIVALS_MAX: u32 = 3;
+/// A request that broke off so often is not worth another try: it may be what brings leaders down.
+const ARRIVALS_MAX: u32 = 2;

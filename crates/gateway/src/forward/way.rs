@@ -1,20 +1,41 @@
 //! The way to whichever server leads.
 
+use super::{
+    proven::{Leader, Proven, Unproven, Verdict},
+    seal::Seal,
+};
 use crate::{
     CoordinatorUrl,
-    client::{Client, TlsError, client},
-    coordinators::{Head, SendError, is_not_leading, request, status_of},
+    client::{Connector, TlsError, connector, pooled},
+    coordinators::{Head, is_not_leading, request, status_of},
 };
-use axum::{body::Body, http::Response};
+use axum::{
+    body::Body,
+    http::{HeaderMap, Response},
+};
 use hyper::body::Incoming;
+use hyper_util::client::legacy;
 use muster_door::EPOCH;
-use std::sync::OnceLock;
+use std::{
+    error::Error,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
 
-/// Connections to other servers, used again while they are good.
+/// Connections to the server that leads, used again while they are good.
 pub(super) struct Way {
-    plain: Client,
+    seal: Arc<Seal>,
+    plain: Connector,
     /// Certificates are read with the first `https` address: they cost memory, and a machine may have none.
-    secure: OnceLock<Option<Client>>,
+    secure: OnceLock<Option<Connector>>,
+    /// To the leader that was called last.
+    last: Mutex<Option<Called>>,
+}
+
+#[derive(Clone)]
+struct Called {
+    leader: Leader,
+    url: CoordinatorUrl,
+    client: legacy::Client<Proven, Body>,
 }
 
 /// What came of asking a server.
@@ -23,50 +44,93 @@ pub(super) enum Asked {
     Answer(Response<Incoming>),
     /// It does not lead: nothing was done.
     NotLeading,
-    /// Somebody answered who is none of ours; what they did with the request is unknown.
+    /// The answer is none of the term that it was asked for; what was done with the request is unknown.
     Strange,
 }
 
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WayError {
+    /// There is no connection to a server of ours; nothing of the request has left.
+    NotSent(Verdict),
+    /// It may have arrived.
+    BrokeOff,
+}
+
 impl Way {
-    pub(super) fn new() -> Result<Self, TlsError> {
-        Ok(Self { plain: client(false)?, secure: OnceLock::new() })
+    pub(super) fn new(seal: Arc<Seal>) -> Result<Self, TlsError> {
+        Ok(Self { seal, plain: connector(false)?, secure: OnceLock::new(), last: Mutex::default() })
     }
 
-    /// Asks the server at an address. An answer without an epoch is none of a server of ours.
-    pub(super) async fn ask(&self, address: &str, head: Head, body: Body) -> Result<Asked, SendError> {
-        let answer = self.send(address, head, body).await?;
+    /// Asks the leader. An answer without its epoch, or of an earlier one, is not the leader's.
+    pub(super) async fn ask(&self, leader: &Leader, head: Head, body: Body) -> Result<Asked, WayError> {
+        let answer = self.send(leader, head, body).await?;
         if is_not_leading(&answer) {
             status_of(answer).await;
             return Ok(Asked::NotLeading);
         }
-        let is_ours = answer.headers().contains_key(EPOCH);
-        Ok(if is_ours { Asked::Answer(answer) } else { Asked::Strange })
+        let is_current = epoch_of(answer.headers()).is_some_and(|epoch| epoch >= leader.epoch);
+        Ok(if is_current { Asked::Answer(answer) } else { Asked::Strange })
     }
 
-    /// Sends something to the server at an address.
+    /// Sends something to a leader, on a connection on which it proved itself.
     pub(super) async fn send(
         &self,
-        address: &str,
+        leader: &Leader,
         head: Head,
         body: Body,
-    ) -> Result<Response<Incoming>, SendError> {
-        let (client, url) = self.to(address).ok_or(SendError::NotSent)?;
+    ) -> Result<Response<Incoming>, WayError> {
+        let Called { url, client, .. } = self.to(leader).ok_or(WayError::NotSent(Verdict::Away))?;
         client.request(request(&url, head, body)).await.map_err(|error| {
             let is_unsent = error.is_connect();
-            tracing::debug!(leader = address, %error, is_unsent, "no answer from the leader");
-            if is_unsent { SendError::NotSent } else { SendError::BrokeOff }
+            tracing::debug!(leader = leader.address, %error, is_unsent, "no answer from the leader");
+            if is_unsent { WayError::NotSent(why_unproven(&error)) } else { WayError::BrokeOff }
         })
     }
 
-    fn to(&self, address: &str) -> Option<(&Client, CoordinatorUrl)> {
-        let url = address.parse::<CoordinatorUrl>();
+    /// What calls a leader. In a new term, and after another leader, nothing of old connections is used.
+    fn to(&self, leader: &Leader) -> Option<Called> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.as_ref().is_none_or(|last| last.leader != *leader) {
+            *last = Some(self.called(leader)?);
+        }
+        last.clone()
+    }
+
+    fn called(&self, leader: &Leader) -> Option<Called> {
+        let url = leader.address.parse::<CoordinatorUrl>();
         let url = url.inspect_err(|error| tracing::error!(%error, "the leader cannot be called")).ok()?;
-        let client =
-            if url.is_https() { self.secure.get_or_init(secure_client).as_ref()? } else { &self.plain };
-        Some((client, url))
+        let connector =
+            if url.is_https() { self.secure.get_or_init(secure_connector).as_ref()? } else { &self.plain };
+        let proven = Proven {
+            connector: connector.clone(),
+            seal: Arc::clone(&self.seal),
+            leader: leader.clone(),
+            url: url.clone(),
+        };
+        Some(Called { leader: leader.clone(), url, client: pooled(proven) })
     }
 }
 
-fn secure_client() -> Option<Client> {
-    client(true).inspect_err(|error| tracing::error!(%error, "cannot speak TLS to other servers")).ok()
+fn secure_connector() -> Option<Connector> {
+    connector(true).inspect_err(|error| tracing::error!(%error, "cannot speak TLS to other servers")).ok()
+}
+
+/// The epoch that an answer tells; none where it tells two.
+fn epoch_of(headers: &HeaderMap) -> Option<u64> {
+    let mut told = headers.get_all(EPOCH).iter();
+    let epoch = told.next()?.to_str().ok()?.parse().ok();
+    epoch.filter(|_| told.next().is_none())
+}
+
+/// What is wrong with whoever a connection was made to; nobody is there where none was made.
+fn why_unproven(error: &legacy::Error) -> Verdict {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(Unproven(verdict)) = error.downcast_ref() {
+            return *verdict;
+        }
+        cause = error.source();
+    }
+    Verdict::Away
 }

@@ -35,6 +35,7 @@ async fn nobody_waits_for_ever() {
     assert_eq!((status(&answer), header(&answer, "retry-after")), (503, Some("1")));
     assert!(answer.contains("urn:muster:problem:not-leading"), "{answer}");
     assert!(answer.contains("no server leads at the moment: the database does not answer"), "{answer}");
+    assert!(!answer.contains("hunter2"), "nothing of rows is told: {answer}");
     assert_eq!(header(&answer, "x-request-id").map(str::len), Some(16));
 
     let server = Server::with(Manner { requests_max: 1, ..Manner::default() }).await;
@@ -107,20 +108,20 @@ async fn what_may_arrive_twice_is_sent_again() {
     }
 }
 
-/// S18: a leader that breaks off again and again is not asked for ever.
+/// S18: what breaks off a second time is given up: it may be what brings leaders down.
 #[tokio::test]
 async fn a_leader_that_always_breaks_off_is_given_up() {
     let mut leader = Standin::start().await;
     let server = Server::behind(&leader).await;
     let (answer, calls) = tokio::join!(server.exchange(request("GET /jobs", "")), async {
         let mut calls = 0;
-        while calls < 3 {
+        while calls < 2 {
             drop(leader.call().await);
             calls += 1;
         }
         calls
     });
-    assert_eq!((status(&answer), calls), (503, 3));
+    assert_eq!((status(&answer), calls), (503, 2));
     assert!(leader.call_now().is_none());
 }
 

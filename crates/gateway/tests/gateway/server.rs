@@ -83,7 +83,7 @@ impl Server {
             metrics: Arc::clone(&metrics),
             key: manner.key.as_bytes().into(),
             address: manner.address.unwrap_or_else(|| format!("http://{address}")),
-            trouble: Arc::new(|| Some("the database does not answer".to_owned())),
+            trouble: Arc::new(|| Some("the database does not answer\nDETAIL: (hunter2)".to_owned())),
             patience: manner.patience,
         });
         let forwarder = forwarder.unwrap();

@@ -13,7 +13,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::mpsc,
-    task::JoinHandle,
+    task::{JoinHandle, JoinSet},
 };
 
 /// A gateway that runs until it is dropped.
@@ -125,6 +125,10 @@ struct Manner {
     asked: AtomicUsize,
     /// Whether it is none of ours.
     is_strange: AtomicBool,
+    /// Whether it has just been started and has no key yet.
+    is_early: AtomicBool,
+    /// Whether it answers by itself and keeps connections.
+    keeps_connections: AtomicBool,
     /// How often it was asked to prove that it is one of ours.
     challenged: AtomicUsize,
 }
@@ -169,6 +173,16 @@ impl Standin {
         self.manner.is_strange.store(true, Ordering::SeqCst);
     }
 
+    /// It answers as a server does whose database is not there yet.
+    pub(crate) fn turn_early(&self) {
+        self.manner.is_early.store(true, Ordering::SeqCst);
+    }
+
+    /// It answers whatever comes by itself, and keeps connections.
+    pub(crate) fn keep_connections(&self) {
+        self.manner.keeps_connections.store(true, Ordering::SeqCst);
+    }
+
     pub(crate) fn times_challenged(&self) -> usize {
         self.manner.challenged.load(Ordering::SeqCst)
     }
@@ -177,7 +191,7 @@ impl Standin {
         self.manner.asked.load(Ordering::SeqCst)
     }
 
-    /// Closes the door; nobody listens there any more when this returns.
+    /// Closes the door and what is idle; nobody listens there any more when this returns.
     pub(crate) async fn stop(&mut self) {
         self.task.abort();
         let _ = (&mut self.task).await;
@@ -191,23 +205,45 @@ impl Drop for Standin {
 }
 
 async fn accept(listener: TcpListener, manner: Arc<Manner>, calls: mpsc::UnboundedSender<Call>) {
+    // Those end with this.
+    let mut idle = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
-        tokio::spawn(take(stream, Arc::clone(&manner), calls.clone()));
+        idle.spawn(take(stream, Arc::clone(&manner), calls.clone()));
     }
 }
 
 async fn take(mut stream: TcpStream, manner: Arc<Manner>, calls: mpsc::UnboundedSender<Call>) {
-    let Some((head, rest)) = read_until(&mut stream, Vec::new(), b"\r\n\r\n").await else {
-        return;
-    };
-    let call = Call { head, rest, stream };
-    if call.head.starts_with("GET /leader-proof?") {
-        manner.challenged.fetch_add(1, Ordering::SeqCst);
-        let proof =
-            if manner.is_strange.load(Ordering::SeqCst) { "no idea".to_owned() } else { proof(&call.head) };
-        return call.answer("200 OK", "", &proof).await;
+    while let Some((head, rest)) = read_until(&mut stream, Vec::new(), b"\r\n\r\n").await {
+        let Some(answer) = manner.to_server(&head) else {
+            answer_or_hand_over(Call { head, rest, stream }, &manner, &calls).await;
+            return;
+        };
+        let _ = stream.write_all(answer.as_bytes()).await;
     }
+}
+
+impl Manner {
+    /// What another server is answered, after which the connection stays open.
+    fn to_server(&self, head: &str) -> Option<String> {
+        let is_early = self.is_early.load(Ordering::SeqCst);
+        let is_question = head.starts_with("GET /leader-proof?");
+        let is_kept = self.keeps_connections.load(Ordering::SeqCst);
+        if !is_question && !is_kept && !head.starts_with("GET /healthz ") {
+            return None;
+        }
+        self.challenged.fetch_add(usize::from(is_question), Ordering::SeqCst);
+        if is_early && is_question {
+            return Some("HTTP/1.1 503 No\r\nMuster-Not-Leading: 1\r\nContent-Length: 0\r\n\r\n".to_owned());
+        }
+        let is_ours = is_question && !self.is_strange.load(Ordering::SeqCst);
+        let body = if is_ours { proof(head) } else { "no idea".to_owned() };
+        let length = body.len();
+        Some(format!("HTTP/1.1 200 OK\r\nMuster-Epoch: 7\r\nContent-Length: {length}\r\n\r\n{body}"))
+    }
+}
+
+async fn answer_or_hand_over(call: Call, manner: &Manner, calls: &mpsc::UnboundedSender<Call>) {
     if call.head.starts_with("GET /readyz ") {
         let status = if manner.is_unready.load(Ordering::SeqCst) { "503 No" } else { "200 OK" };
         call.answer(status, "", "").await;

@@ -3,10 +3,11 @@
 use axum::{
     Router,
     extract::{Request, State},
+    http::HeaderValue,
     response::{IntoResponse, Response},
     routing::get,
 };
-use muster_door::{DoorSettings, Problem, REQUEST_ID, check_names, request_id};
+use muster_door::{DoorSettings, NOT_LEADING, Problem, REQUEST_ID, check_names, request_id};
 use std::{io, sync::Arc};
 use tokio::{
     net::TcpListener,
@@ -53,9 +54,55 @@ async fn alive(State(known): State<Known>, request: Request) -> Result<&'static 
 
 async fn not_yet(State(known): State<Known>, request: Request) -> Response {
     let id = request_id(request.headers());
-    let problem = check_names(&known.door, &request).err();
-    let problem = problem.unwrap_or_else(|| Problem::busy(format!("not ready: {}", *known.cause.borrow())));
-    let mut response = problem.into_response();
+    let mut response = match check_names(&known.door, &request) {
+        Err(problem) => problem.into_response(),
+        Ok(()) => untouched(&known.cause.borrow()),
+    };
     response.headers_mut().insert(REQUEST_ID, id);
     response
+}
+
+/// Marked, so that whoever passed the request on knows that nothing was done: the database may still say that this server
+/// leads, if it was only started again.
+fn untouched(cause: &str) -> Response {
+    let mut response = Problem::not_leading(format!("not ready: {cause}")).into_response();
+    response.headers_mut().insert(NOT_LEADING, HeaderValue::from_static("1"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::{
+        body::{Body, to_bytes},
+        http::Method,
+    };
+
+    /// S18: whatever is asked of a server that starts, it says that nothing was done, and why, in one line; it lives.
+    #[tokio::test]
+    async fn nothing_is_done_before_the_store_is_open() {
+        let (_cause, told) = watch::channel("the database does not answer\nDETAIL: hunter2".to_owned());
+        let known = Known { cause: told, door: Arc::default() };
+        for (method, path) in [
+            (Method::POST, "/jobs"),
+            (Method::GET, "/leader-proof?nonce=0123456789abcdef&epoch=7"),
+            (Method::GET, "/readyz"),
+        ] {
+            let request = Request::builder().method(method).uri(path).header("host", "127.0.0.1");
+            let answer = not_yet(State(known.clone()), request.body(Body::empty()).unwrap()).await;
+            assert_eq!(answer.status(), 503, "{path}");
+            assert!(
+                answer.headers().contains_key(NOT_LEADING) && answer.headers().contains_key("retry-after")
+            );
+            let body =
+                String::from_utf8(to_bytes(answer.into_body(), 10_000).await.unwrap().to_vec()).unwrap();
+            assert!(
+                body.contains("not-leading") && body.contains("not ready: the database does not"),
+                "{body}"
+            );
+            assert!(!body.contains("hunter2"), "{body}");
+        }
+        let request = Request::get("/healthz").header("host", "127.0.0.1").body(Body::empty()).unwrap();
+        assert_eq!(alive(State(known), request).await.unwrap(), "ok\n");
+    }
 }
