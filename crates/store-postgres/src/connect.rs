@@ -7,7 +7,7 @@ use crate::{
 };
 use muster_store::StoreError;
 use muster_tables::Fault;
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 use tokio_postgres::{Client, Connection, Row, Socket, tls::MakeTlsConnect};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -17,13 +17,14 @@ pub(crate) type Stream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
 /// Connects to the first server that takes writes; answers its name too.
 pub(crate) async fn open(
     target: &Target,
+    purpose: Purpose,
 ) -> Result<(Client, Connection<Socket, Stream>, String), StoreError> {
     let (mut refusals, mut may_pass) = (Vec::new(), false);
     let count = target.servers.len();
     let first = target.last.load(Ordering::Relaxed);
     for number in (first..first + count).map(|number| number % count) {
         let server = &target.servers[number];
-        match open_one(target, server).await {
+        match open_one(target, server, purpose).await {
             Ok((client, connection)) => {
                 target.last.store(number, Ordering::Relaxed);
                 return Ok((client, connection, server.place.clone()));
@@ -38,9 +39,15 @@ pub(crate) async fn open(
     Err(if may_pass { StoreError::Backend(words) } else { StoreError::Unfit(words) })
 }
 
-async fn open_one(target: &Target, server: &Server) -> Result<(Client, Connection<Socket, Stream>), Refusal> {
+async fn open_one(
+    target: &Target,
+    server: &Server,
+    purpose: Purpose,
+) -> Result<(Client, Connection<Socket, Stream>), Refusal> {
     let limit = server.config.get_connect_timeout().copied().unwrap_or(target.connect_limit);
-    match tokio::time::timeout(limit, server.config.connect(target.tls.clone())).await {
+    let mut config = server.config.clone();
+    config.tcp_user_timeout(patience(target, purpose).sending);
+    match tokio::time::timeout(limit, config.connect(target.tls.clone())).await {
         Ok(answer) => answer.map_err(|error| Refusal::of(&error)),
         Err(_) => {
             let words = format!("no answer within {} ms", limit.as_millis());
@@ -92,7 +99,9 @@ fn settings(target: &Target, purpose: Purpose) -> Vec<(&'static str, String)> {
         ("tcp_keepalives_idle", seconds(1)),
         ("tcp_keepalives_interval", seconds(3)),
         ("tcp_keepalives_count", "3".to_owned()),
-        ("tcp_user_timeout", lease_ms.to_string()),
+        ("tcp_user_timeout", patience(target, purpose).receiving.as_millis().to_string()),
+        // A commit whose wait for a standby is cancelled is told of by a warning alone.
+        ("client_min_messages", "notice".to_owned()),
         // Compiling a query costs more than any of ours.
         ("jit", "off".to_owned()),
     ];
@@ -106,7 +115,7 @@ fn settings(target: &Target, purpose: Purpose) -> Vec<(&'static str, String)> {
             ["lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"]
                 .map(|name| (name, "0".to_owned())),
         ),
-        Purpose::Write | Purpose::Lead | Purpose::Lookup => settings.extend([
+        Purpose::Write | Purpose::Fill | Purpose::Lead | Purpose::Lookup => settings.extend([
             // A statement that is cancelled while it waits for a standby counts as done, though the standby lacks it.
             ("statement_timeout", "0".to_owned()),
             // Whoever locks a table must not keep a leader from leading while it shows life.
@@ -120,7 +129,33 @@ fn settings(target: &Target, purpose: Purpose) -> Vec<(&'static str, String)> {
             ("idle_in_transaction_session_timeout", (2 * lease_ms).to_string()),
         ]),
     }
+    if matches!(purpose, Purpose::Write | Purpose::Fill) {
+        // What runs outside of the transaction it belongs to, because that could not be begun, is refused.
+        settings.push(("default_transaction_read_only", "on".to_owned()));
+    }
     settings
+}
+
+/// How long one side may take nothing of what the other sends until the connection counts as lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Patience {
+    /// With the database.
+    sending: Duration,
+    /// With us.
+    receiving: Duration,
+}
+
+/// Whoever leads must know soon. A database that is busy with one piece of a large batch does not read the next, and
+/// whoever takes in a whole store stops now and then to write it down.
+fn patience(target: &Target, purpose: Purpose) -> Patience {
+    let (soon, late) = (target.lease * 2, TRANSFER_STALL.max(target.lease * 2));
+    let (sending, receiving) = match purpose {
+        Purpose::Lead | Purpose::Lookup => (target.lease, target.lease),
+        Purpose::Write => (soon, soon),
+        Purpose::Read => (soon, late),
+        Purpose::Fill | Purpose::Migrate => (late, late),
+    };
+    Patience { sending, receiving }
 }
 
 /// A commit that was acknowledged is durable, whatever the server's default is; more than that is left as it is. No
@@ -132,6 +167,9 @@ const CHECKS: &str = "SELECT current_setting('server_version'), current_setting(
      WHERE name IN ('idle_session_timeout', 'transaction_timeout')), \
      set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') \
      THEN 'on' ELSE current_setting('synchronous_commit') END, false)";
+
+/// How long a healthy transfer may stand still.
+const TRANSFER_STALL: Duration = Duration::from_secs(60);
 
 const VERSION_MIN: u32 = 130_000;
 

@@ -48,7 +48,7 @@ impl PostgresStore {
         secrets: &[(String, String)],
         fill: impl FnOnce(&mut dyn Whole) -> Result<T, E>,
     ) -> Result<T, E> {
-        let session = Session::open(self.target(), Purpose::Write)?;
+        let session = Session::open(self.target(), Purpose::Fill)?;
         let election = self.shared_election();
         Transaction::within(&session, BEGIN, |sql| {
             // Whoever would lead needs these rows, in this order; whoever leads is seen in the first.
@@ -164,8 +164,10 @@ fn number_on(sql: &dyn Sql) -> Result<(), Fault> {
 }
 
 /// Whoever fills the store may take their time; whoever is in the way may not.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '5s'; \
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '5s'; \
      SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL enable_seqscan = on";
 
+/// Also where the last leader resigned: what it sent before may still wait for its turn. An epoch that was never given
+/// has nobody to depose, and says that no server ever led here.
 const DEPOSE: &str = "UPDATE leader SET epoch = epoch + 1, node = NULL, address = NULL, pid = NULL, backend_start = NULL \
-     WHERE node IS NOT NULL";
+     WHERE epoch > 0";

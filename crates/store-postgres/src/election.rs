@@ -1,7 +1,7 @@
 //! Who leads (S18).
 
 use crate::{
-    session::{Purpose, Session},
+    session::{Home, Purpose, Session},
     takeover::{Claim, Renewer, take_over},
     target::Target,
     transaction::Transaction,
@@ -9,23 +9,33 @@ use crate::{
 };
 use muster_store::{Candidate, Election, Loaded, Standing, StoreError, Term};
 use muster_tables::{Fault, load};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_postgres::{Row, types::FromSql};
 
 /// Leadership, looked at and renewed by a connection of its own: a long commit keeps nobody from showing life.
 pub(crate) struct PostgresElection {
     target: Arc<Target>,
     session: Mutex<Option<Session>>,
+    /// Where the last term of ours began. On another server what it remembers may never have been.
+    home: Mutex<Option<Home>>,
 }
 
 impl PostgresElection {
     pub(crate) fn new(target: Arc<Target>) -> Self {
-        Self { target, session: Mutex::default() }
+        Self { target, session: Mutex::default(), home: Mutex::default() }
+    }
+
+    fn session(&self) -> MutexGuard<'_, Option<Session>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn home(&self) -> MutexGuard<'_, Option<Home>> {
+        self.home.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks on the connection that shows life; a new one if the last was lost.
     fn ask<T>(&self, ask: impl FnOnce(&Session) -> Result<T, Fault>) -> Result<T, StoreError> {
-        let mut slot = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.session();
         let session = match slot.take().filter(Session::is_open) {
             Some(session) => session,
             None => Session::open(&self.target, Purpose::Lead)?,
@@ -53,15 +63,26 @@ impl Election for PostgresElection {
     ) -> Result<Option<Term>, StoreError> {
         // The connection that will show life is named in the same step: nobody sees a leader without one.
         let renewer = self.ask(Renewer::of)?;
-        take_over(
-            &self.target,
-            &Claim { seen: Some(seen), candidate: Some((candidate, renewer)), epoch_seen },
-        )
+        let home = renewer.home.clone();
+        let claim = Claim { seen: Some(seen), candidate: Some((candidate, renewer)), epoch_seen };
+        let term = take_over(&self.target, &claim);
+        match &term {
+            Ok(Some(_)) => *self.home() = Some(home),
+            Ok(None) => {}
+            // It may have led to a server that is not the one any more.
+            Err(_) => *self.session() = None,
+        }
+        term
     }
 
     fn renew(&self, epoch: u64) -> Result<(), StoreError> {
         let epoch = stored(epoch)?;
         self.ask(|session| {
+            if self.home().as_ref().is_some_and(|home| *home != session.home()) {
+                // Whoever was promoted may lack what the term remembers: trying again would not bring it back.
+                tracing::warn!(epoch, "the database was started anew or replaced; the term is over");
+                return Err(StoreError::Superseded.into());
+            }
             let statement = session.statement(RENEW)?;
             match session.ask(session.client().execute(&statement, &[&epoch]))? {
                 0 => Err(StoreError::Superseded.into()),

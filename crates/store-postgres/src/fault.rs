@@ -6,7 +6,7 @@ use muster_tables::Fault;
 use std::error::Error as _;
 use tokio_postgres::{
     Error,
-    error::{DbError, SqlState},
+    error::{DbError, Severity, SqlState},
 };
 
 /// Puts an error in the words that all stores share.
@@ -32,22 +32,41 @@ pub(crate) fn cause(error: &Error) -> String {
     }
 }
 
+/// Whether a notice says that a commit which is about to be acknowledged need not be on the standby it waited for: the
+/// wait was cancelled. The session must not hear the acknowledgement.
+pub(crate) fn is_broken_promise(notice: &DbError) -> bool {
+    let is_cancelled = [SqlState::QUERY_CANCELED, SqlState::ADMIN_SHUTDOWN].contains(notice.code());
+    // Not every version gives such a notice a code of its own; whence it comes is in no language.
+    let is_wait = notice.routine() == Some("SyncRepWaitForLSN");
+    notice.parsed_severity() == Some(Severity::Warning) && (is_cancelled || is_wait)
+}
+
 /// Whether a newer term stood in the way.
 fn is_fence(said: &DbError) -> bool {
     *said.code() == SqlState::CHECK_VIOLATION && said.constraint() == Some("fence_held")
 }
 
-fn database_said(said: &DbError) -> String {
+/// What the database said, for everybody to read.
+pub(crate) fn database_said(said: &DbError) -> String {
     let mut text = format!("PostgreSQL: {} (SQLSTATE {})", said.message(), said.code().code());
-    for more in [said.detail(), said.hint()].into_iter().flatten() {
+    let more = if tells_values(said.code()) {
+        [
+            said.table().map(|name| format!("table {name}")),
+            said.constraint().map(|name| format!("constraint {name}")),
+        ]
+    } else {
+        [said.detail().map(str::to_owned), said.hint().map(str::to_owned)]
+    };
+    for more in more.iter().flatten().map(String::as_str).chain(remedy(said.code())) {
         text.push_str("; ");
         text.push_str(more);
     }
-    if let Some(what) = remedy(said.code()) {
-        text.push_str("; ");
-        text.push_str(what);
-    }
     text
+}
+
+/// Whether details show what rows hold: payloads and the hashes of tokens are nobody's business.
+fn tells_values(code: &SqlState) -> bool {
+    ["22", "23"].iter().any(|class| code.code().starts_with(class))
 }
 
 /// What whoever reads the message can do about it.

@@ -3,7 +3,7 @@
 use crate::{
     column::Column,
     pipeline::Pipeline,
-    session::{Purpose, Session},
+    session::{Home, Purpose, Session},
     statement,
     target::Target,
     value::PgCells,
@@ -27,6 +27,11 @@ impl PostgresLookup {
     pub(crate) fn open(target: &Arc<Target>) -> Result<Self, StoreError> {
         let session = Session::open(target, Purpose::Lookup)?;
         Ok(Self { target: Arc::clone(target), session, statements: HashMap::new() })
+    }
+
+    /// The server that it asks.
+    pub(crate) fn home(&self) -> Home {
+        self.session.home()
     }
 
     /// Asks for all kinds in one round trip.

@@ -159,7 +159,7 @@ pub const SCHEMA_VERSION: u32 = MIGRATIONS[MIGRATIONS.len() - 1].to;
 
 /// The lock is this program's alone, and goes with the transaction. Whoever waits for it sees what its holder did. What
 /// the tables are altered for is not worth that everybody waits behind it: it is tried again at the next start.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; \
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
      SELECT pg_advisory_xact_lock(hashtext('muster'), hashtext('migrate')); SET LOCAL lock_timeout = '10s'";
 
 const FOUND: &str = "SELECT to_regnamespace('muster') IS NOT NULL, to_regclass('muster.schema_version') IS NOT NULL, \

@@ -43,11 +43,20 @@ pub(crate) struct Session {
 /// What waits for the socket.
 struct Reactor(Option<Runtime>);
 
+/// A server, as it is until it is started anew: what it said it kept, it has. Another one may lack it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Home {
+    place: String,
+    server: String,
+}
+
 /// What a session is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Commits.
     Write,
+    /// Filling a whole store in one transaction.
+    Fill,
     /// Who leads: an answer that is late is worth nothing.
     Lead,
     /// Point reads.
@@ -62,7 +71,7 @@ impl Session {
     /// Connects to the first server that takes writes.
     pub(crate) fn open(target: &Target, purpose: Purpose) -> Result<Self, StoreError> {
         let reactor = Reactor::new()?;
-        let (client, connection, place) = reactor.wait(open(target))?;
+        let (client, connection, place) = reactor.wait(open(target, purpose))?;
         let mut session = Self {
             client,
             connection: RefCell::new(Some(connection)),
@@ -83,7 +92,7 @@ impl Session {
     /// anew too.
     pub(crate) fn open_again(&self, target: &Target, purpose: Purpose) -> Result<Self, Fault> {
         let session = Self::open(target, purpose)?;
-        if (&session.place, &session.server) != (&self.place, &self.server) {
+        if session.home() != self.home() {
             return Err(Fault::Database(format!(
                 "{}: the database was started anew or replaced",
                 self.place
@@ -96,6 +105,11 @@ impl Session {
             "the database ended a session; there is another"
         );
         Ok(session)
+    }
+
+    /// The server, as it is until it is started anew.
+    pub(crate) fn home(&self) -> Home {
+        Home { place: self.place.clone(), server: self.server.clone() }
     }
 
     /// Asks, and waits for the answer, but not for ever. What was not answered in time leaves the session over.
@@ -190,6 +204,10 @@ impl Session {
         while let Some(open) = connection.as_mut() {
             match open.poll_message(context) {
                 Poll::Pending => return,
+                Poll::Ready(Some(Ok(AsyncMessage::Notice(notice)))) if fault::is_broken_promise(&notice) => {
+                    *self.end.borrow_mut() = Some(fault::database_said(&notice));
+                    *connection = None;
+                }
                 Poll::Ready(Some(Ok(AsyncMessage::Notice(notice)))) => {
                     tracing::debug!(
                         server = self.place,
@@ -211,7 +229,9 @@ impl Session {
 fn limit(target: &Target, purpose: Purpose) -> Duration {
     match purpose {
         Purpose::Lead => (target.lease * 2 / 3).max(LEAD_LIMIT_MIN),
-        Purpose::Write | Purpose::Lookup | Purpose::Read => ANSWER_LIMIT.max(target.lease * 2),
+        Purpose::Write | Purpose::Fill | Purpose::Lookup | Purpose::Read => {
+            ANSWER_LIMIT.max(target.lease * 2)
+        }
         Purpose::Migrate => MIGRATION_LIMIT,
     }
 }
@@ -244,3 +264,6 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 const MIGRATION_LIMIT: Duration = Duration::from_hours(6);
 
 const LEAD_LIMIT_MIN: Duration = Duration::from_millis(500);
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use crate::{
     election::stored,
     fence::Fence,
     lookup::PostgresLookup,
-    session::{Purpose, Session},
+    session::{Home, Purpose, Session},
     target::Target,
     transaction::Transaction,
     writer::PostgresWriter,
@@ -30,6 +30,7 @@ pub(crate) struct Renewer {
     pid: i32,
     /// When it began: process ids are used again.
     start: String,
+    pub(crate) home: Home,
 }
 
 /// What a term begins with.
@@ -46,6 +47,7 @@ struct Office {
 pub(crate) fn take_over(target: &Arc<Target>, claim: &Claim<'_>) -> Result<Option<Term>, StoreError> {
     let lookup = PostgresLookup::open(target)?;
     let session = Session::open(target, Purpose::Write)?;
+    claim.check_home(&[lookup.home(), session.home()])?;
     let Some(Office { epoch, fence, commits, now, feed }) = claim.enter(&session)? else {
         return Ok(None);
     };
@@ -63,12 +65,23 @@ impl Renewer {
     pub(crate) fn of(session: &Session) -> Result<Self, Fault> {
         let sql = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()";
         let row = session.ask(session.client().query_one(sql, &[]))?;
-        let read = |row: &Row| Ok(Self { pid: row.try_get(0)?, start: row.try_get(1)? });
+        let read =
+            |row: &Row| Ok(Self { pid: row.try_get(0)?, start: row.try_get(1)?, home: session.home() });
         read(&row).map_err(|error: Error| session.fault(&error))
     }
 }
 
 impl Claim<'_> {
+    /// Sees that all connections of a term lead to one server: one that was just replaced may not know it yet.
+    fn check_home(&self, homes: &[Home]) -> Result<(), StoreError> {
+        let renewer = self.candidate.as_ref().map(|(_, renewer)| &renewer.home);
+        let first = renewer.or(homes.first());
+        if homes.iter().all(|home| Some(home) == first) {
+            return Ok(());
+        }
+        Err(StoreError::Backend("the database was just started anew or replaced".to_owned()))
+    }
+
     fn enter(&self, session: &Session) -> Result<Option<Office>, Fault> {
         session.ask(session.client().batch_execute(BEGIN))?;
         let entered = self.take_rows(session);
@@ -132,7 +145,7 @@ fn take_fence(session: &Session, epoch: i64) -> Result<Row, Fault> {
     take()?.ok_or_else(|| Fault::Database("somebody holds the row of muster.fence; see pg_locks".to_owned()))
 }
 
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '300ms'";
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '300ms'";
 
 /// The epoch also stands where every store has it, so that a copy of the tables knows how far epochs were given.
 const META: &str = "UPDATE meta SET value = ?1 WHERE key = 'epoch'";

@@ -49,7 +49,7 @@ impl Target {
             }
             config.ssl_mode(address.mode).target_session_attrs(TargetSessionAttrs::ReadWrite);
             // What lost its way is noticed within two leases, also while nothing is asked.
-            config.tcp_user_timeout(lease).keepalives(true).keepalives_idle(lease.max(SECOND));
+            config.keepalives(true).keepalives_idle(lease.max(SECOND));
             config.keepalives_interval((lease / 3).max(SECOND)).keepalives_retries(3);
             config.application_name("muster");
             Server::new(config)

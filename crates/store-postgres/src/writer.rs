@@ -128,8 +128,9 @@ impl Writer for PostgresWriter {
     }
 }
 
-/// Whoever waits for the fence goes on with the row as it is then: a newer epoch is seen.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+/// Whoever waits for the fence goes on with the row as it is then: a newer epoch is seen. Sessions that write do so only
+/// where it is asked for: should this alone fail, whatever was sent along with it is refused.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 /// Begins to read everything as one state; whole tables are read, and as fast as can be. What is asked for in an order has
 /// an index that gives it: reading a million tasks along theirs is quicker than sorting them, and begins at once.

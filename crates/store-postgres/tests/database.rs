@@ -282,6 +282,18 @@ fn a_failed_batch_leaves_nothing_behind() {
     assert_eq!(count(store.reader().as_ref()), 10);
 }
 
+/// What rows hold is not told to whoever reads an error: payloads and hashes of tokens are among it.
+#[test]
+fn a_row_that_is_refused_is_not_shown() {
+    let url = fresh();
+    let mut term = open(&url).begin_term().unwrap();
+    let refuse = "ALTER TABLE muster.pcs ADD CONSTRAINT no_more CHECK (id <> 'PC-01')";
+    Cluster::shared().sql(&url, refuse);
+    let error = term.writer.commit(&worker_batch("PC-01")).unwrap_err().to_string();
+    assert!(error.contains("table pcs; constraint no_more"), "{error}");
+    assert!(!error.contains("Failing row") && !error.contains("PC-01"), "{error}");
+}
+
 /// Q1, Q13
 #[test]
 fn plain_sql_reads_the_tables() {

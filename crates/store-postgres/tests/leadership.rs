@@ -5,6 +5,7 @@ mod scene;
 
 use muster_pg_harness::Cluster;
 use muster_store::{Batch, StoreError};
+use muster_store_postgres::Stage;
 use scene::{Held, Server, batch, fresh, until};
 use std::thread;
 
@@ -113,6 +114,17 @@ fn an_epoch_that_the_database_forgot_is_over() {
     assert_eq!((forgotten.epoch, next.epoch), (1, 2));
 }
 
+/// S18: what a leader sent before it resigned may come after a store was filled, and is refused then.
+#[test]
+fn a_filled_store_takes_nothing_of_an_older_term() {
+    let a = Server::on(&fresh(), "a");
+    let mut old = a.lead();
+    a.election.resign(old.epoch).unwrap();
+    a.store.fill(Stage::Whole, &[], |_| Ok::<_, StoreError>(())).unwrap();
+    assert!(matches!(old.writer.commit(&batch(1, 10)), Err(StoreError::Superseded)));
+    assert_eq!((a.tasks(), a.lead().epoch), (0, 3));
+}
+
 /// S18: whatever cuts a commit off in the middle, the next term has all of it or nothing.
 #[test]
 fn a_commit_that_is_cut_off_is_whole_or_not_there() {
@@ -176,6 +188,54 @@ fn a_promoted_standby_is_found_and_has_everything() {
     let mut next = a.lead();
     assert_eq!((next.epoch, a.tasks()), (2, 100));
     next.writer.commit(&batch(101, 1)).unwrap();
+}
+
+/// S18: a term is over when another server of the database takes over, also before it writes anything: what it remembers
+/// need not have reached that one.
+#[test]
+fn a_term_does_not_move_to_a_promoted_standby() {
+    let first = Cluster::start();
+    let url = first.fresh_database();
+    drop(scene::open(&url));
+    let second = first.standby();
+    let port = |cluster: &Cluster| format!("127.0.0.1:{}", cluster.port());
+    let both = url.replace(&port(&first), &format!("{},{}", port(&second), port(&first)));
+    let a = Server::on(&both, "a");
+    let term = a.lead();
+    a.election.renew(term.epoch).unwrap();
+    first.wait_for_standby();
+    first.stop_immediately();
+    second.promote();
+    let ended = until("it is told", || match a.election.renew(term.epoch) {
+        Ok(()) => panic!("it leads on"),
+        Err(StoreError::Superseded) => Some(()),
+        Err(_) => None,
+    });
+    assert_eq!((ended, a.election.look().unwrap().epoch), ((), 1), "nobody else led");
+    let next = a.lead();
+    a.election.renew(next.epoch).unwrap();
+}
+
+/// S18: whoever cancels a commit that waits for the standby has it acknowledged, though the standby may lack it; it
+/// counts as one whose fate is unknown.
+#[test]
+fn a_cancelled_wait_for_the_standby_is_no_commit() {
+    let first = Cluster::start();
+    let url = first.fresh_database();
+    drop(scene::open(&url));
+    let second = first.standby();
+    first.replicate_synchronously(true);
+    let a = Server::on(&url, "a");
+    let mut term = a.lead();
+    second.stop_immediately();
+    first.wait_until_alone();
+    let commit = thread::spawn(move || (term.writer.commit(&batch(1, 10)), term));
+    let cancel = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    until("it waits", || (first.sql(&url, cancel) == "1").then_some(()));
+    let (outcome, mut term) = commit.join().unwrap();
+    let told = matches!(&outcome, Err(StoreError::Backend(what)) if what.contains("synchronous replication"));
+    assert!(told, "{outcome:?}");
+    assert!(term.writer.commit(&Batch::default()).is_err(), "nobody knows what became of it");
 }
 
 /// S18
