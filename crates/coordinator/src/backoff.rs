@@ -7,14 +7,27 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct TermBackoff {
     in_vain: u32,
+    /// Another's term, and since when it is seen.
+    other: Option<(u64, Timestamp)>,
 }
 
 impl TermBackoff {
     /// How long no term is begun after one that failed.
-    pub(crate) fn after(&mut self, has_committed: bool) -> Duration {
-        self.in_vain = if has_committed { 0 } else { self.in_vain.saturating_add(1) };
+    pub(crate) fn after(&mut self, was_of_use: bool) -> Duration {
+        self.other = None;
+        self.in_vain = if was_of_use { 0 } else { self.in_vain.saturating_add(1) };
         let doublings = self.in_vain.saturating_sub(1).min(DOUBLINGS_MAX);
         (RETRY_TERM_AFTER * (1 << doublings)).min(RETRY_TERM_MAX)
+    }
+
+    /// Another leads. Once that lasts, what kept this server from writing is over; servers that replace each other before
+    /// anything is written are no such sign.
+    pub(crate) fn saw_other(&mut self, epoch: u64, now: Timestamp) {
+        let (_, since) =
+            *self.other.insert(self.other.filter(|other| other.0 == epoch).unwrap_or((epoch, now)));
+        if u128::try_from((now - since).0).is_ok_and(|lasts| lasts > RETRY_TERM_MAX.as_millis()) {
+            self.in_vain = 0;
+        }
     }
 }
 
@@ -47,7 +60,8 @@ impl ReadAheadBackoff {
 /// How long nothing is tried after a term failed.
 pub(crate) const RETRY_TERM_AFTER: Duration = Duration::from_millis(500);
 
-const RETRY_TERM_MAX: Duration = Duration::from_secs(10);
+/// The longest that no term is begun; one that lasts longer than this was none in vain.
+pub(crate) const RETRY_TERM_MAX: Duration = Duration::from_secs(10);
 const DOUBLINGS_MAX: u32 = 6;
 
 #[cfg(test)]
@@ -61,6 +75,21 @@ mod tests {
         let pauses: Vec<u128> = (0..8).map(|_| backoff.after(false).as_millis()).collect();
         assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000, 10_000]);
         assert_eq!(backoff.after(true).as_millis(), 500);
+        assert_eq!(backoff.after(false).as_millis(), 500);
+    }
+
+    /// S18: whoever sees another lead for a while begins anew; two that fail by turns do not.
+    #[test]
+    fn a_term_of_another_that_lasts_is_a_good_sign() {
+        let mut backoff = TermBackoff::default();
+        for (epoch, pause) in (1..).zip([500, 1_000, 2_000, 4_000]) {
+            assert_eq!(backoff.after(false).as_millis(), pause);
+            backoff.saw_other(epoch, Timestamp(0));
+            backoff.saw_other(epoch, Timestamp(9_000));
+            backoff.saw_other(epoch + 100, Timestamp(18_000));
+        }
+        backoff.saw_other(9, Timestamp(20_000));
+        backoff.saw_other(9, Timestamp(30_001));
         assert_eq!(backoff.after(false).as_millis(), 500);
     }
 

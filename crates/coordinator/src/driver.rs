@@ -1,7 +1,7 @@
 //! What drives the desk: term after term, and nobody answered in between.
 
 use crate::{
-    backoff::{RETRY_TERM_AFTER, TermBackoff},
+    backoff::{RETRY_TERM_AFTER, RETRY_TERM_MAX, TermBackoff},
     desk::Request,
     load::Ahead,
     renewal::Office,
@@ -62,8 +62,8 @@ pub(crate) trait Seat: Send {
     /// Waits for a term to serve and refuses all requests meanwhile; `None` when told to stop.
     fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<Taken>;
 
-    /// A term ended; whether anything was written in it.
-    fn leave(&mut self, epoch: u64, end: &End, has_committed: bool);
+    /// A term ended; whether anything was written in it, or could have been for a good while.
+    fn leave(&mut self, epoch: u64, end: &End, was_of_use: bool);
 }
 
 /// The seat of whoever has a store alone: its term begins when it likes.
@@ -79,14 +79,16 @@ pub(crate) struct Alone {
 pub(crate) fn run(seat: &mut dyn Seat, shared: &Arc<Shared>, inbox: &Receiver<Message>) {
     while let Some(taken) = seat.next_term(shared, inbox) {
         let epoch = taken.term.epoch;
-        let batches = shared.stats.batches();
+        let (batches, begun) = (shared.stats.batches(), Instant::now());
         let end = TermRun::begin(taken, shared).map_or_else(End::Failed, |mut run| run.serve(inbox));
-        shared.end_term(epoch);
         if let End::Failed(error) = &end {
             error!(epoch, %error, "the term ended; its memory is thrown away and read again");
+            // Whoever sees that nobody leads can see why.
             shared.outage.ended_term(error);
         }
-        seat.leave(epoch, &end, shared.stats.batches() > batches);
+        shared.end_term(epoch);
+        let was_of_use = shared.stats.batches() > batches || begun.elapsed() > RETRY_TERM_MAX;
+        seat.leave(epoch, &end, was_of_use);
         if matches!(end, End::Stopped) {
             shared.feed.close();
             return;
@@ -133,7 +135,7 @@ impl Seat for Alone {
         }
     }
 
-    fn leave(&mut self, _: u64, _: &End, has_committed: bool) {
-        self.pause = self.backoff.after(has_committed);
+    fn leave(&mut self, _: u64, _: &End, was_of_use: bool) {
+        self.pause = self.backoff.after(was_of_use);
     }
 }

@@ -37,8 +37,6 @@ pub(crate) struct Follower {
     pause: Duration,
     /// Since when the store does not answer.
     blind_since: Option<Timestamp>,
-    /// Whether the last try to lead failed.
-    trouble: bool,
 }
 
 impl Follower {
@@ -57,19 +55,24 @@ impl Follower {
             twin: Twin::default(),
             pause: Duration::ZERO,
             blind_since: None,
-            trouble: false,
         }
     }
 
-    /// Looks how things stand, and does what follows.
+    /// Looks how things stand, and does what follows. However long that takes, this server did not stand still.
     fn look(&mut self, shared: &Shared) -> Result<Option<Taken>, StoreError> {
+        let done = self.look_and_act(shared);
+        self.watch.was_busy_until(shared.time.local());
+        done
+    }
+
+    fn look_and_act(&mut self, shared: &Shared) -> Result<Option<Taken>, StoreError> {
         let asked = shared.time.local();
         let standing = self.election.look()?;
         let now = shared.time.local();
         shared.outage.answered(now);
         self.blind_since = None;
         self.epoch_seen = self.epoch_seen.max(standing.epoch);
-        self.tell(&standing, shared);
+        self.tell(&standing, shared, now);
         if self.twin.shows(&standing, &self.candidate) {
             let address = &self.candidate.address;
             warn!(
@@ -78,11 +81,10 @@ impl Follower {
             );
         }
         match self.watch.saw(&standing, asked, now) {
-            Step::Wait => self.let_go(shared, now),
-            Step::Preload if self.read_ahead.allows(standing.epoch, now) => {
-                self.read_ahead(&standing, shared);
-            }
-            Step::Preload => {}
+            Step::Wait if !self.watch.is_alarmed() => self.let_go(shared, now),
+            // While the alarm lasts it is asked again: what was refused when it began may be allowed by now.
+            Step::Wait if self.ahead.is_some() => {}
+            Step::Wait | Step::Preload => self.read_ahead(&standing, shared, now),
             Step::Take if self.not_before.is_some_and(|not_before| Instant::now() < not_before) => {}
             Step::Take => return Ok(self.take(&standing, shared)),
         }
@@ -90,7 +92,7 @@ impl Follower {
     }
 
     /// Makes known who leads.
-    fn tell(&self, standing: &Standing, shared: &Shared) {
+    fn tell(&mut self, standing: &Standing, shared: &Shared, now: Timestamp) {
         let lead = match &standing.leader {
             // Whoever led at this server's own address was this server before it was started anew: nobody is there.
             Some(leader) if leader.address != self.candidate.address => {
@@ -100,6 +102,7 @@ impl Follower {
         };
         if matches!(lead, Lead::There { .. }) {
             shared.outage.is_led();
+            self.backoff.saw_other(standing.epoch, now);
         }
         if shared.tell_lead(lead.clone())
             && let Lead::There { address, epoch } = lead
@@ -114,12 +117,12 @@ impl Follower {
         let sent = shared.time.local();
         let taken = self.election.take(standing, &self.candidate, self.epoch_seen);
         if let Err(error) = &taken
-            && !self.trouble
+            && shared.outage.could_not_lead(error, shared.time.local())
         {
             warn!(%error, "nobody leads, and this server could not; it is tried again");
         }
-        self.trouble = taken.is_err();
         let term = taken.ok().flatten()?;
+        shared.outage.could_lead();
         self.epoch_seen = self.epoch_seen.max(term.epoch);
         let lease = Lease::taken(self.times, sent);
         let office = Some(Office { election: Arc::clone(&self.election), lease });
@@ -129,14 +132,20 @@ impl Follower {
     }
 
     /// Reads what is live while the leader is silent: should it stay so, nothing is left to read.
-    fn read_ahead(&mut self, standing: &Standing, shared: &Shared) {
+    fn read_ahead(&mut self, standing: &Standing, shared: &Shared, now: Timestamp) {
+        if !self.read_ahead.allows(standing.epoch, now) {
+            return;
+        }
         // One of an earlier silence need not stay while it is read anew.
         self.ahead = None;
         let read = load(shared, |sink| self.election.preload(sink));
         match read {
             Ok((restoring, commits)) => self.ahead = Some((Ahead { restoring, commits }, standing.epoch)),
             // The term reads it then.
-            Err(error) => warn!(%error, "the leader is silent; what is live could not be read ahead"),
+            Err(error) => {
+                warn!(%error, "the leader is silent; what is live could not be read ahead");
+                self.read_ahead.was_in_vain(self.times.lease, now);
+            }
         }
     }
 
@@ -176,14 +185,14 @@ impl Seat for Follower {
     }
 
     /// A term that was not lost to another is given back, so that others need not wait for silence; they come first.
-    fn leave(&mut self, epoch: u64, end: &End, has_committed: bool) {
+    fn leave(&mut self, epoch: u64, end: &End, was_of_use: bool) {
         self.watch.blinded();
         self.pause = Duration::ZERO;
         if matches!(end, End::Failed(StoreError::Superseded)) {
             return;
         }
         self.pause = RETRY_TERM_AFTER;
-        self.not_before = Some(Instant::now() + self.backoff.after(has_committed));
+        self.not_before = Some(Instant::now() + self.backoff.after(was_of_use));
         if let Err(error) = self.election.resign(epoch) {
             warn!(epoch, %error, "leadership could not be given back; others take it when they see the silence");
         }

@@ -81,6 +81,8 @@ pub struct Watch {
     /// What the server calls itself.
     node: Option<String>,
     seen: Option<Silence>,
+    /// Until when it is known not to have stood still itself.
+    awake_until: Option<Timestamp>,
 }
 
 /// Since when nothing changed.
@@ -97,7 +99,7 @@ impl Watch {
     /// Nothing seen yet.
     #[must_use]
     pub fn new(times: LeaseTimes) -> Self {
-        Self { times, node: None, seen: None }
+        Self { times, node: None, seen: None, awake_until: None }
     }
 
     /// Names the server that watches. While it does it leads no term, so one that goes by its name has ended.
@@ -110,7 +112,15 @@ impl Watch {
     ///
     /// When in between the store looked is unknown. Silence begins when its first answer was there, and has lasted until
     /// the last one was asked for: a store that is slow to answer makes it seem shorter than it is, never longer.
+    ///
+    /// A server that stood still itself, as a machine does that sleeps, may have done so together with the leader: what it
+    /// saw before proves nothing.
     pub fn saw(&mut self, standing: &Standing, asked: Timestamp, now: Timestamp) -> Step {
+        let stood_still = self.awake_until.is_some_and(|until| asked - until > self.times.reconnect());
+        if stood_still || now - asked > self.times.lease {
+            self.blinded();
+        }
+        self.awake_until = Some(now);
         let silence = match self.seen.take() {
             Some(silence) if silence.is_of(standing) => silence,
             _ => Silence { standing: standing.clone(), since: now, cut_since: None, is_alarming: false },
@@ -126,6 +136,11 @@ impl Watch {
     #[must_use]
     pub fn is_alarmed(&self) -> bool {
         self.seen.as_ref().is_some_and(|silence| silence.is_alarming)
+    }
+
+    /// The server was busy with what followed from what it saw, and did not stand still.
+    pub fn was_busy_until(&mut self, now: Timestamp) {
+        self.awake_until = self.awake_until.max(Some(now));
     }
 
     /// The store could not be asked: the leader may have had as little luck in showing life, so its silence until now
@@ -169,8 +184,9 @@ mod tests {
         Watch::new(LeaseTimes { lease: Millis(3_000) }).known_as("b")
     }
 
-    /// What follows from an answer that is there at once.
+    /// What follows from an answer that is there at once, for a server that did not stand still before it.
     fn saw(watch: &mut Watch, standing: &Standing, now: i64) -> Step {
+        watch.was_busy_until(Timestamp(now));
         watch.saw(standing, Timestamp(now), Timestamp(now))
     }
 
@@ -203,6 +219,22 @@ mod tests {
         watch.blinded();
         assert_eq!(saw(&mut watch, &standing(1, 7), 9_000), Step::Wait);
         assert_eq!(saw(&mut watch, &standing(1, 8), 20_000), Step::Wait);
+    }
+
+    /// S18: a watcher that stood still, between two looks or in one, may have done so together with the leader.
+    #[test]
+    fn whoever_stood_still_deposes_nobody() {
+        let look =
+            |watch: &mut Watch, asked, now| watch.saw(&standing(1, 7), Timestamp(asked), Timestamp(now));
+        for (asked, now) in [(1_501, 1_501), (9_000, 9_000), (250, 9_000)] {
+            let mut watch = watch();
+            assert_eq!(look(&mut watch, 0, 0), Step::Wait);
+            assert_eq!(look(&mut watch, asked, now), Step::Wait, "{asked}..{now}");
+            assert_eq!(look(&mut watch, now + 250, now + 250), Step::Wait, "{asked}..{now}");
+            assert_eq!(look(&mut watch, now + 1_500, now + 1_500), Step::Preload);
+            assert_eq!(look(&mut watch, now + 2_999, now + 2_999), Step::Wait);
+            assert_eq!(look(&mut watch, now + 3_000, now + 3_000), Step::Take);
+        }
     }
 
     /// S18: nobody waits for a leader that resigned, nor long for one whose process is gone.

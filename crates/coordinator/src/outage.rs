@@ -12,6 +12,8 @@ pub(crate) struct Outage(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     away: Option<Away>,
+    /// Why this server could not begin a term when nobody led, until somebody does.
+    barred: Option<Barred>,
     /// Why the last term here ended, until somebody leads again.
     ended: Option<String>,
 }
@@ -19,6 +21,11 @@ struct Known {
 struct Away {
     cause: String,
     since: Timestamp,
+    told_at: Timestamp,
+}
+
+struct Barred {
+    cause: String,
     told_at: Timestamp,
 }
 
@@ -56,9 +63,24 @@ impl Outage {
             (!matches!(error, StoreError::Superseded)).then(|| format!("the last term here ended: {error}"));
     }
 
+    /// Nobody leads, and this server could not begin a term because of this; whether that is worth a line in the log.
+    pub(crate) fn could_not_lead(&self, error: &StoreError, now: Timestamp) -> bool {
+        let barred = &mut self.lock().barred;
+        let told_at = barred.as_ref().map(|barred| barred.told_at).filter(|at| now - *at < TELL_EVERY);
+        let cause = format!("nobody leads, and this server could not: {error}");
+        *barred = Some(Barred { cause, told_at: told_at.unwrap_or(now) });
+        told_at.is_none()
+    }
+
+    /// A term began here.
+    pub(crate) fn could_lead(&self) {
+        self.lock().barred = None;
+    }
+
     /// Somebody leads.
     pub(crate) fn is_led(&self) {
-        self.lock().ended = None;
+        let mut known = self.lock();
+        (known.ended, known.barred) = (None, None);
     }
 
     /// Whether the last that the store was asked was answered.
@@ -69,7 +91,9 @@ impl Outage {
     /// What keeps this server from leading, or from knowing who does, in words for callers.
     pub(crate) fn cause(&self) -> Option<String> {
         let known = self.lock();
-        known.away.as_ref().map(|away| away.cause.clone()).or_else(|| known.ended.clone())
+        let away = known.away.as_ref().map(|away| &away.cause);
+        let barred = known.barred.as_ref().map(|barred| &barred.cause);
+        away.or(barred).or(known.ended.as_ref()).cloned()
     }
 
     fn note(&self, answer: Result<(), &StoreError>, now: Timestamp) -> News {
@@ -135,5 +159,21 @@ mod tests {
         assert_eq!(outage.note(Ok(()), Timestamp(61_000)), News::Back { after: Millis(61_000) });
         assert_eq!(outage.note(Ok(()), Timestamp(61_001)), News::Nothing);
         assert_eq!(outage.cause(), None);
+    }
+
+    /// S18, I8: why nobody leads is told now and then, and known until somebody does.
+    #[test]
+    fn a_server_that_cannot_lead_says_why() {
+        let outage = Outage::default();
+        let refused = StoreError::Backend("somebody holds the row".to_owned());
+        let told = (0..61_000).step_by(250).filter(|now| outage.could_not_lead(&refused, Timestamp(*now)));
+        assert_eq!(told.collect::<Vec<_>>(), [0, 30_000, 60_000]);
+        let knows = || outage.cause().is_some_and(|cause| cause.contains("somebody holds the row"));
+        assert!(knows() && outage.is_over());
+        outage.could_lead();
+        assert!(!knows());
+        assert!(outage.could_not_lead(&refused, Timestamp(61_001)) && knows());
+        outage.is_led();
+        assert!(!knows());
     }
 }

@@ -90,6 +90,7 @@ impl Renewal {
 
     /// Nobody is answered from memory from here on, also while the driver is busy.
     fn depose(&self, error: StoreError) {
+        self.shared.outage.ended_term(&error);
         if self.shared.tenure.end(self.epoch) {
             self.shared.lead.send_replace(Lead::Nowhere);
         }

@@ -43,7 +43,7 @@ async fn everything_is_not_read_at_each_alarm() {
     let alarm = || async {
         a.wire.mute(true);
         settle(&b).await;
-        b.clock.advance(Millis(160));
+        b.clock.advance(Millis(100));
         settle(&b).await;
         a.wire.mute(false);
         showed_life(&store).await;
@@ -60,8 +60,29 @@ async fn everything_is_not_read_at_each_alarm() {
     }
     alarm().await;
     assert_eq!(b.wire.reads(), (2, 0));
-    a.coordinator.stop().await;
-    b.coordinator.stop().await;
+    stop([a, b]).await;
+}
+
+/// S18: a silence that began too early to read everything again may last until it is time.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_not_read_when_a_silence_began_is_read_in_it() {
+    let store = MemoryStore::shared();
+    let (a, b) = (Server::leading(&store, "a", 0).await, Server::join(&store, "b", 0));
+    b.until_follows(&a, 1).await;
+    let mut reads = Vec::new();
+    // An alarm for nothing; signs of life; and another one before twice the lease is over, which lasts.
+    for (mute, span) in [(true, 100), (false, 100), (false, 100), (false, 100), (true, 100), (true, 100)] {
+        a.wire.mute(mute);
+        settle(&b).await;
+        b.clock.advance(Millis(span));
+        if !mute {
+            showed_life(&store).await;
+        }
+        settle(&b).await;
+        reads.push(b.wire.reads().0);
+    }
+    assert_eq!(reads, [1, 1, 1, 1, 1, 2]);
+    stop([a, b]).await;
 }
 
 /// S18, I8: a database that is away is the cause that is told, until it is back.
@@ -82,6 +103,12 @@ async fn a_database_that_is_away_is_told_of() {
     for server in [&a, &b] {
         until_moving(&[&a, &b], "somebody leads", || server.coordinator.lead() != Lead::Nowhere).await;
         assert_eq!(server.coordinator.trouble(), None);
+        server.coordinator.stop().await;
+    }
+}
+
+async fn stop(servers: [Server; 2]) {
+    for server in servers {
         server.coordinator.stop().await;
     }
 }

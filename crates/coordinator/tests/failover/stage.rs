@@ -76,13 +76,22 @@ pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
     until_moving(&[], what, holds).await;
 }
 
-/// Waits for something while the clocks of servers run.
+/// Waits for something while the clocks of servers run, but not so far between two looks that they seem to stand still.
 pub(crate) async fn until_moving(servers: &[&Server], what: &str, holds: impl Fn() -> bool) {
+    let mut moved = vec![(0, Millis(0)); servers.len()];
     for _ in 0..6_000 {
         if holds() {
             return;
         }
-        servers.iter().for_each(|server| server.clock.advance(Millis(5)));
+        for (server, (looks, since)) in servers.iter().zip(&mut moved) {
+            if server.wire.looks() != *looks {
+                (*looks, *since) = (server.wire.looks(), Millis(0));
+            }
+            if server.leads().is_some() || *since < Millis(60) {
+                server.clock.advance(Millis(5));
+                since.0 += 5;
+            }
+        }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("it never came to this: {what}");
@@ -130,7 +139,7 @@ struct WireState {
     mute: AtomicBool,
     /// Nobody takes over.
     barred: AtomicBool,
-    /// Commits wait.
+    /// Commits wait, and so does whoever has read ahead.
     shut: AtomicBool,
     /// Commits fail.
     full: AtomicBool,
@@ -181,6 +190,12 @@ impl Wire {
         if is_cut { Err(StoreError::Backend("the wire is cut".into())) } else { Ok(&self.store) }
     }
 
+    fn wait_while_shut(&self) {
+        while self.state.shut.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     fn term(&self, term: Term) -> Term {
         let writer = Box::new(WireWriter { wire: self.clone(), writer: term.writer });
         let lookup = Box::new(WireLookup { wire: self.clone(), lookup: term.lookup });
@@ -204,9 +219,8 @@ impl Store for Wire {
 
 impl Election for Wire {
     fn look(&self) -> Result<Standing, StoreError> {
-        let standing = self.through()?.look();
         self.state.looks.fetch_add(1, Ordering::SeqCst);
-        standing
+        self.through()?.look()
     }
 
     fn take(&self, seen: &Standing, who: &Candidate, epoch_seen: u64) -> Result<Option<Term>, StoreError> {
@@ -231,6 +245,7 @@ impl Election for Wire {
     fn preload(&self, sink: &mut dyn FnMut(Loaded)) -> Result<u64, StoreError> {
         let commits = self.through()?.preload(sink)?;
         self.state.preloads.fetch_add(1, Ordering::SeqCst);
+        self.wait_while_shut();
         Ok(commits)
     }
 }
@@ -248,9 +263,7 @@ impl Writer for WireWriter {
     }
 
     fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
-        while self.wire.state.shut.load(Ordering::SeqCst) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        self.wire.wait_while_shut();
         self.wire.through()?;
         if self.wire.state.full.load(Ordering::SeqCst) {
             return Err(StoreError::Backend("no space left on device".into()));

@@ -136,8 +136,11 @@ async fn a_takeover_that_failed_is_tried_again_at_once() {
     a.wire.mute(true);
     b.wire.bar(true);
     until_moving(&[&b], "b tries to lead", || b.wire.takes() > 0).await;
+    let says_why = || b.coordinator.trouble().is_some_and(|why| why.contains("the wire is barred"));
+    until("callers hear why it does not", says_why).await;
     b.wire.bar(false);
     until("b leads", || b.leads() == Some(2)).await;
+    assert_eq!(b.coordinator.trouble(), None);
     stop([a, b]).await;
 }
 
@@ -151,8 +154,10 @@ async fn silence_of_workers_counts_from_the_takeover() {
     let pull = Pull { worker: name("PC-01"), max: 0, devices: Some(vec![device]) };
     a.coordinator.pull(pull, Duration::ZERO).await.expect("it leads");
     a.wire.mute(true);
+    b.wire.shut(true);
     until_moving(&[&b], "b reads ahead", || b.wire.reads().0 == 1).await;
     b.clock.advance(Millis::from_secs(3_600));
+    b.wire.shut(false);
     until("b leads", || b.leads() == Some(2)).await;
     assert_eq!(b.wire.reads(), (1, 0));
     let status = || async {
