@@ -13,7 +13,9 @@ pub(crate) struct Fence {
 #[derive(Debug)]
 struct Commit {
     epoch: u64,
-    /// The process of the database that did it: each term has a connection of its own.
+    /// Who led then, as the database knew it.
+    node: String,
+    /// The process of the database that did it. A term has one after the other, if somebody ends its session.
     backend: String,
 }
 
@@ -26,15 +28,21 @@ impl Fence {
 
     /// Holds the history to S18: after a commit of one epoch there is none of an older one, and no two write in one epoch.
     pub(crate) fn check(&self) {
-        let (mut newest, mut backends) = (0, BTreeMap::new());
-        for commit in self.commits() {
-            assert!(commit.epoch >= newest, "epoch {} wrote after {newest} had begun", commit.epoch);
-            newest = commit.epoch;
-            let epoch = backends.entry(commit.backend).or_insert(newest);
-            assert_eq!(*epoch, newest, "who led in epoch {epoch} wrote in {newest}");
+        let (mut newest, mut leaders) = (0, BTreeMap::new());
+        let mut commits = self.commits();
+        for Commit { epoch, node, .. } in &commits {
+            assert!(*epoch >= newest, "epoch {epoch} wrote after {newest} had begun");
+            newest = *epoch;
+            let leader = leaders.entry(newest).or_insert(node);
+            assert_eq!(*leader, node, "two led in epoch {newest}");
         }
-        let epochs: BTreeSet<u64> = backends.values().copied().collect();
-        assert!(!epochs.is_empty() && epochs.len() == backends.len(), "two wrote in one epoch: {backends:?}");
+        assert!(!leaders.is_empty(), "nothing was written");
+        // Each connection has one stretch, in one epoch: two that write at once would take turns.
+        commits.dedup_by(|next, last| (&next.backend, next.epoch) == (&last.backend, last.epoch));
+        let mut ended = BTreeSet::new();
+        for commit in &commits {
+            assert!(ended.insert(&commit.backend), "two wrote at once, or one in two epochs: {commit:?}");
+        }
     }
 
     /// How many commits there were, and in how many epochs.
@@ -57,8 +65,11 @@ impl Fence {
     }
 
     fn commits(&self) -> Vec<Commit> {
-        let rows = self.rows("SELECT epoch, backend FROM audit.commits ORDER BY id");
-        let read = |row: Vec<String>| Commit { epoch: row[0].parse().unwrap(), backend: row[1].clone() };
+        let rows = self.rows("SELECT epoch, node, backend FROM audit.commits ORDER BY id");
+        let read = |row: Vec<String>| {
+            let [epoch, node, backend] = row.try_into().expect("three columns");
+            Commit { epoch: epoch.parse().unwrap(), node, backend }
+        };
         rows.into_iter().map(read).collect()
     }
 
@@ -72,12 +83,13 @@ impl Fence {
 const WATCH: &str = "
     CREATE SCHEMA audit;
     CREATE TABLE audit.commits (
-        id bigint GENERATED ALWAYS AS IDENTITY, epoch bigint NOT NULL, backend text NOT NULL
+        id bigint GENERATED ALWAYS AS IDENTITY, epoch bigint NOT NULL, node text NOT NULL,
+        backend text NOT NULL
     );
     CREATE FUNCTION audit.note() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
     BEGIN
-        INSERT INTO audit.commits (epoch, backend)
-        SELECT NEW.epoch, pid || ' since ' || backend_start FROM pg_stat_get_activity(pg_backend_pid());
+        INSERT INTO audit.commits (epoch, node, backend)
+        SELECT NEW.epoch, (SELECT coalesce(node, '') FROM muster.leader), pid || ' since ' || backend_start FROM pg_stat_get_activity(pg_backend_pid());
         RETURN NULL;
     END $$;
     CREATE TRIGGER note AFTER UPDATE ON muster.fence FOR EACH ROW
