@@ -98,7 +98,9 @@ impl Coordinator {
         }
         let clock = place.clock(scene.now);
         let is_late = clock - asked >= place.post.times.renew_every();
-        if standing.is_none() && !is_forgetful {
+        if is_forgetful {
+            place.post.watch.was_busy_until(clock);
+        } else if standing.is_none() {
             place.post.blinded(clock);
         }
         if is_late || standing.is_none() {
