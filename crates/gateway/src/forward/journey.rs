@@ -99,10 +99,7 @@ impl<'a> Journey<'a> {
         let mut head = self.head.clone();
         self.parts.seal.close(&mut head, self.peer, self.hops);
         let body = self.body()?;
-        let sent = tokio::select! {
-            sent = self.parts.way.ask(&leader, head, body) => sent,
-            () = self.given_up(address) => Err(WayError::BrokeOff),
-        };
+        let sent = self.parts.way.ask(&leader, (head, body), self.given_up(address)).await;
         // What a caller broke off is nobody else's to finish.
         if self.source.fault().is_some() {
             return Err(Problem::bad_request("the body broke off"));

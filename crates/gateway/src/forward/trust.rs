@@ -91,7 +91,7 @@ impl Trust {
 async fn ask(leader: &Leader, way: &Way) -> Verdict {
     let path = PathAndQuery::from_static("/healthz");
     let head = Head { method: Method::GET, path, headers: HeaderMap::new() };
-    match way.send(leader, head, Body::empty()).await {
+    match way.send(leader, (head, Body::empty()), std::future::pending()).await {
         Ok(answer) => {
             status_of(answer).await;
             Verdict::Ours

@@ -14,7 +14,7 @@ use axum::{
     http::{HeaderMap, Response},
 };
 use hyper::body::Incoming;
-use hyper_util::client::legacy;
+use hyper_util::client::legacy::{self, connect::capture_connection};
 use muster_door::EPOCH;
 use std::{
     error::Error,
@@ -63,8 +63,13 @@ impl Way {
     }
 
     /// Asks the leader. An answer without its epoch, or of an earlier one, is not the leader's.
-    pub(super) async fn ask(&self, leader: &Leader, head: Head, body: Body) -> Result<Asked, WayError> {
-        let answer = self.send(leader, head, body).await?;
+    pub(super) async fn ask(
+        &self,
+        leader: &Leader,
+        asked: (Head, Body),
+        given_up: impl Future<Output = ()>,
+    ) -> Result<Asked, WayError> {
+        let answer = self.send(leader, asked, given_up).await?;
         if is_not_leading(&answer) {
             status_of(answer).await;
             return Ok(Asked::NotLeading);
@@ -73,19 +78,30 @@ impl Way {
         Ok(if is_current { Asked::Answer(answer) } else { Asked::Strange })
     }
 
-    /// Sends something to a leader, on a connection on which it proved itself.
+    /// Sends something to a leader, on a connection on which it proved itself, unless it is given up before.
     pub(super) async fn send(
         &self,
         leader: &Leader,
-        head: Head,
-        body: Body,
+        (head, body): (Head, Body),
+        given_up: impl Future<Output = ()>,
     ) -> Result<Response<Incoming>, WayError> {
         let Called { url, client, .. } = self.to(leader).ok_or(WayError::NotSent(Verdict::Away))?;
-        client.request(request(&url, head, body)).await.map_err(|error| {
-            let is_unsent = error.is_connect();
-            tracing::debug!(leader = leader.address, %error, is_unsent, "no answer from the leader");
-            if is_unsent { WayError::NotSent(why_unproven(&error)) } else { WayError::BrokeOff }
-        })
+        let mut request = request(&url, head, body);
+        let connection = capture_connection(&mut request);
+        let error = tokio::select! {
+            answer = client.request(request) => match answer {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            },
+            // Without a connection nothing can have left.
+            () = given_up => {
+                let is_unsent = connection.connection_metadata().is_none();
+                return Err(if is_unsent { WayError::NotSent(Verdict::Away) } else { WayError::BrokeOff });
+            }
+        };
+        let is_unsent = error.is_connect();
+        tracing::debug!(leader = leader.address, %error, is_unsent, "no answer from the leader");
+        Err(if is_unsent { WayError::NotSent(why_unproven(&error)) } else { WayError::BrokeOff })
     }
 
     /// What calls a leader. In a new term, and after another leader, nothing of old connections is used.

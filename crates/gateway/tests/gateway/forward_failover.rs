@@ -4,6 +4,7 @@ use crate::{
     server::{Manner, Server},
     stage::{Standin, header, request, status},
 };
+use std::time::Duration;
 
 const POST: &str = "Content-Length: 7\r\n";
 const KEYED: &str = "Content-Length: 7\r\nIdempotency-Key: k\r\n";
@@ -147,6 +148,39 @@ async fn a_silent_leader_is_left_when_another_leads() {
     for call in &mut calls {
         call.until_closed().await;
     }
+}
+
+/// S18: what never got a proven connection to a leader that hangs goes to the next, even a POST.
+#[tokio::test]
+async fn what_waits_for_a_proof_has_not_left() {
+    let (mut hung, mut next) = (Standin::start().await, Standin::start().await);
+    let server = Server::behind(&hung).await;
+    let (answer, ()) = tokio::join!(server.exchange(request("GET /jobs", "")), async {
+        hung.call().await.answer("200 OK", "", "").await;
+    });
+    assert_eq!(status(&answer), 200);
+    hung.turn_silent();
+    let before = hung.times_challenged();
+    let mut caller = server.caller().await;
+    caller.send(&(request("POST /jobs", POST) + "payload")).await;
+    let asked = async {
+        while hung.times_challenged() == before {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), asked).await.expect("a proof is asked for");
+    server.follow(&next.url);
+    let arrives = async {
+        let mut call = next.call().await;
+        call.body_until("payload").await;
+        call.answer("201 Created", "", "").await;
+        std::future::pending::<()>().await;
+    };
+    let answer = tokio::select! {
+        answer = caller.rest() => answer,
+        () = arrives => unreachable!("it stays"),
+    };
+    assert_eq!(status(&answer), 201, "{answer}");
 }
 
 /// S18: what the old leader answered before it went still counts.

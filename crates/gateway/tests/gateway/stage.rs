@@ -127,6 +127,8 @@ struct Manner {
     is_strange: AtomicBool,
     /// Whether it has just been started and has no key yet.
     is_early: AtomicBool,
+    /// Whether it proves nothing and says nothing.
+    is_silent: AtomicBool,
     /// Whether it answers by itself and keeps connections.
     keeps_connections: AtomicBool,
     /// How often it was asked to prove that it is one of ours.
@@ -171,6 +173,11 @@ impl Standin {
     /// It cannot prove any more that it is one of ours.
     pub(crate) fn turn_strange(&self) {
         self.manner.is_strange.store(true, Ordering::SeqCst);
+    }
+
+    /// It takes connections and says nothing to other servers, like a process that hangs.
+    pub(crate) fn turn_silent(&self) {
+        self.manner.is_silent.store(true, Ordering::SeqCst);
     }
 
     /// It answers as a server does whose database is not there yet.
@@ -219,6 +226,9 @@ async fn take(mut stream: TcpStream, manner: Arc<Manner>, calls: mpsc::Unbounded
             answer_or_hand_over(Call { head, rest, stream }, &manner, &calls).await;
             return;
         };
+        if manner.is_silent.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         let _ = stream.write_all(answer.as_bytes()).await;
     }
 }
