@@ -68,12 +68,14 @@ const COUNTERS: [Count<Stats>; 6] = [
 
 const GAUGES: [Count<Coordinator>; 6] = [
     ("waiting_pulls", "Pulls that wait for work now", |writer| writer.stats().waiting_pulls()),
-    ("epoch", "The epoch of the running term, here or at the server that leads", |writer| {
-        match writer.lead() {
+    (
+        "epoch",
+        "The epoch of the running term, here or at the server that leads; while nobody does, of the last one here",
+        |writer| match writer.lead() {
             Lead::Here { epoch } | Lead::There { epoch, .. } => epoch,
             Lead::Nowhere => writer.epoch(),
-        }
-    }),
+        },
+    ),
     ("leading", "Whether this server leads: 1 or 0", |writer| {
         u64::from(matches!(writer.lead(), Lead::Here { .. }))
     }),

@@ -263,6 +263,8 @@ fn tell(method: &Method, path: &str, status: u16, took: Duration) {
     if path.ends_with("/heartbeat") && status < 300 {
         // Of thousands of workers, every second.
         tracing::debug!(%method, path, status, ms, "passed on");
+    } else if status == 503 {
+        tracing::info!(%method, path, status, ms, "not passed on, or not answered");
     } else {
         tracing::info!(%method, path, status, ms, "passed on");
     }

@@ -1,7 +1,11 @@
 //! The checks bite: every planted bug is found by some world, and no world without one fails.
 
 use muster_sim::{Failure, Planted, Scenario, run};
-use std::panic;
+use std::{
+    iter, panic,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
 
 /// Worlds that may be needed to find a bug.
 const SEEDS_MAX: u64 = 3000;
@@ -12,7 +16,7 @@ const SEEDS_MAX: u64 = 3000;
 fn every_planted_bug_is_found() {
     // Some bugs show as a panic inside the engine; the world reports it, the hook need not.
     panic::set_hook(Box::new(|_| ()));
-    let found: Vec<_> = Planted::all().map(|planted| (planted, search(planted))).collect();
+    let found = search_for_all(&Planted::all().collect::<Vec<_>>());
     drop(panic::take_hook());
     println!("{:<26} {:>5}  check", "planted bug", "seeds");
     for (planted, failure) in &found {
@@ -22,6 +26,20 @@ fn every_planted_bug_is_found() {
     let missed: Vec<_> =
         found.iter().filter(|(_, failure)| failure.is_none()).map(|(bug, _)| bug.name()).collect();
     assert!(missed.is_empty(), "not found in {SEEDS_MAX} worlds: {missed:?}");
+}
+
+/// All of them, on as many threads as there are cores: some take a thousand worlds.
+fn search_for_all(bugs: &[Planted]) -> Vec<(Planted, Option<Box<Failure>>)> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mine = iter::from_fn(|| bugs.get(next.fetch_add(1, Ordering::Relaxed)));
+        mine.map(|planted| (*planted, search(*planted))).collect::<Vec<_>>()
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a search ends")).collect()
+    })
 }
 
 /// The first world that notices the bug.

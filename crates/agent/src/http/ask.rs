@@ -73,6 +73,12 @@ impl Manner {
         Self { waits: true, ..self }
     }
 
+    /// Where others can be asked next, one that hangs is not waited for as long as the only one would be.
+    fn beside_others(self) -> Self {
+        let is_free = self.may_repeat && !self.waits;
+        if is_free { Self { patience: self.patience.min(HUNG_AFTER), ..self } } else { self }
+    }
+
     /// The patience is for the answer to begin; how long it goes on is the caller's business.
     #[must_use]
     pub const fn streaming(self) -> Self {
@@ -108,7 +114,8 @@ impl Servers {
         let mut place = self.place();
         let mut left = self.count();
         loop {
-            let failed = match self.ask_one(place, manner, request(self.url(place))).await {
+            let here = if left > 1 { manner.beside_others() } else { manner };
+            let failed = match self.ask_one(place, here, request(self.url(place))).await {
                 Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
@@ -195,6 +202,9 @@ impl Failed {
 
 /// How the type of a problem ends that says: not here, and nothing was done.
 const NOT_LEADING: &str = ":not-leading";
+
+/// Longer than a server that follows waits for the next leader.
+const HUNG_AFTER: Duration = Duration::from_secs(12);
 
 #[cfg(test)]
 mod tests;

@@ -168,6 +168,15 @@ async fn what_may_have_arrived_is_not_sent_again_unasked() {
     }
 }
 
+/// S19: one of several that hangs is not waited for like the only one, unless the call must not be repeated or is one that
+/// waits.
+#[test]
+fn one_of_several_gets_less_patience() {
+    let patience = |manner: Manner| manner.beside_others().patience;
+    assert_eq!(patience(Manner::repeatable(LONG)), HUNG_AFTER);
+    assert_eq!([patience(Manner::once(LONG)), patience(Manner::repeatable(LONG).waiting())], [LONG, LONG]);
+}
+
 /// N1, S3: a call that waits for work is not left waiting at a server that is silent to others.
 #[tokio::test]
 async fn who_waits_at_a_silent_server_turns_too() {

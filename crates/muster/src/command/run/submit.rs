@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) struct Submit {
     #[command(flatten)]
     run: RunFlags,
-    /// Makes a repeat of this very submission harmless
+    /// Makes a repeat of this very submission harmless, also by another call [default: one made up for this call]
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     /// Wait for the run to end; ends with 1 unless it succeeded
@@ -24,10 +24,9 @@ impl Submit {
     pub(super) async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
         let body = self.run.body()?;
         let path = ["api", "runs"];
-        let run = match &self.idempotency_key {
-            Some(key) => client.post_once(&path, &body, key).await?,
-            None => client.post(&path, &body).await?,
-        };
+        // With a key it may go to another server when one hangs or dies, and is still one run.
+        let key = self.idempotency_key.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
+        let run = client.post_once(&path, &body, &key).await?;
         match run.get("run_id").and_then(Value::as_str) {
             Some(id) if self.wait => watch::watch(client, id, json).await,
             _ => {
