@@ -14,6 +14,7 @@ pub fn proof_routes(forwarder: Forwarder) -> OpenApiRouter<Door> {
 
 /// What is to be proven.
 #[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Challenge {
     /// What the one who asks made up: 16 to 64 letters, digits, `-` and `_`.
