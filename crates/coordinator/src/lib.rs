@@ -50,6 +50,7 @@ pub use feed::{Feed, FeedError};
 pub use latencies::Latencies;
 pub use leadership::{Lead, LeaseTimes, Step, Watch};
 pub use lease::Lease;
+pub use load::hand_over;
 pub use options::Options;
 pub use pool::{JobWatch, PoolDirectory, PoolMember, Worked};
 pub use stats::Stats;

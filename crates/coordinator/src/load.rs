@@ -62,7 +62,20 @@ impl Batches {
     }
 }
 
+/// Takes in a row; who may call is kept beside the engine.
 fn take_in(loaded: Loaded, shared: &Shared, engine: &mut Restoring) {
+    match &loaded {
+        Loaded::Secrets(worker, secrets) => shared.secrets.set(worker, secrets),
+        Loaded::Frames(record) => shared.tokens.follow(record),
+        Loaded::Accounts(record) => shared.accounts.follow(record),
+        Loaded::Pool(record) => shared.pool.follow(record),
+        _ => {}
+    }
+    hand_over(loaded, engine);
+}
+
+/// Hands a row that a store had over to the engine to be.
+pub fn hand_over(loaded: Loaded, engine: &mut Restoring) {
     match loaded {
         Loaded::Worker(record) => engine.worker(record),
         Loaded::Lane(record) => engine.lane(record),
@@ -70,24 +83,12 @@ fn take_in(loaded: Loaded, shared: &Shared, engine: &mut Restoring) {
         Loaded::Task(record) => engine.task(record),
         Loaded::Share(record) => engine.share(record),
         Loaded::Stop(worker, task) => engine.stop(&worker, task),
-        Loaded::Secrets(worker, secrets) => {
-            shared.secrets.set(&worker, &secrets);
-            engine.secrets(&worker, secrets);
-        }
+        Loaded::Secrets(worker, secrets) => engine.secrets(&worker, secrets),
         Loaded::JobSeq(seq) => engine.job_seq(seq),
-        Loaded::Frames(record) => {
-            shared.tokens.follow(&record);
-            engine.frames(record);
-        }
+        Loaded::Frames(record) => engine.frames(record),
         Loaded::SessionSeq(seq) => engine.session_seq(seq),
-        Loaded::Accounts(record) => {
-            shared.accounts.follow(&record);
-            engine.accounts(record);
-        }
-        Loaded::Pool(record) => {
-            shared.pool.follow(&record);
-            engine.pool(record);
-        }
+        Loaded::Accounts(record) => engine.accounts(record),
+        Loaded::Pool(record) => engine.pool(record),
         Loaded::Schedule(record) => engine.schedule(*record),
     }
 }

@@ -1,6 +1,7 @@
 //! From the store to an engine to be, as the driver does it.
 
 use crate::{checker::Broken, planted::Planted};
+use muster_coordinator::hand_over;
 use muster_engine::Restoring;
 use muster_model::Settings;
 use muster_store::{Loaded, StoreError};
@@ -12,21 +13,7 @@ pub(super) fn load<T>(
 ) -> Result<(Restoring, T), Broken> {
     let mut engine = Restoring::new(settings);
     plant(&mut engine, planted);
-    let done = read(&mut |loaded| match loaded {
-        Loaded::Worker(record) => engine.worker(record),
-        Loaded::Lane(record) => engine.lane(record),
-        Loaded::Job(record) => engine.job(record),
-        Loaded::Task(record) => engine.task(record),
-        Loaded::Share(record) => engine.share(record),
-        Loaded::Stop(worker, task) => engine.stop(&worker, task),
-        Loaded::Secrets(worker, secrets) => engine.secrets(&worker, secrets),
-        Loaded::JobSeq(seq) => engine.job_seq(seq),
-        Loaded::Frames(record) => engine.frames(record),
-        Loaded::SessionSeq(seq) => engine.session_seq(seq),
-        Loaded::Accounts(record) => engine.accounts(record),
-        Loaded::Pool(record) => engine.pool(record),
-        Loaded::Schedule(record) => engine.schedule(*record),
-    });
+    let done = read(&mut |loaded| hand_over(loaded, &mut engine));
     Ok((engine, done.map_err(store_broke)?))
 }
 
