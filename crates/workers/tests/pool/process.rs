@@ -67,7 +67,8 @@ async fn a_killed_worker_executes_again_what_had_no_result() {
         until [ -e $1/go ]; do sleep 0.01; done; rm $1/busy; echo '{}'";
     let mut worker = start(&server, place.path(), script);
     server.hand_out(65, json!({}));
-    while !place.path().join("runs").exists() {
+    // A shell creates the file before it writes the line.
+    while !fs::read_to_string(place.path().join("runs")).is_ok_and(|runs| runs.ends_with('\n')) {
         tokio::task::yield_now().await;
     }
     worker.kill().await.unwrap();
