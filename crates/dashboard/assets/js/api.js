@@ -1,0 +1,167 @@
+// Speaks to the server this page came from, and to no other.
+
+const KEPT = 'muster.token';
+const REFRESH_AT = 0.6;
+let token = sessionStorage.getItem(KEPT);
+let refreshing;
+let onEnd = () => {};
+
+/** Who is logged in: `{id, username, roles}`; nobody at first. */
+export let me = null;
+
+/** What the caller may do. */
+export const may = {
+  read: () => hasAny('VIEWER', 'OPERATOR', 'ADMIN'),
+  operate: () => hasAny('OPERATOR', 'ADMIN'),
+  administer: () => hasAny('ADMIN'),
+  useJobs: () => hasAny('CLIENT', 'ADMIN'),
+  ownWorkers: () => hasAny('WORKER_OWNER', 'ADMIN'),
+};
+
+const hasAny = (...roles) => Boolean(me?.roles.some((role) => roles.includes(role)));
+
+/** A refusal of the server, or no answer at all (status 0). */
+export class ApiError extends Error {
+  constructor(status, problem) {
+    super(problem?.detail || problem?.title || `HTTP ${status}`);
+    this.status = status;
+    this.problem = problem ?? {};
+  }
+}
+
+/** Calls `ended` whenever the server no longer knows the token. */
+export const whenLoggedOut = (ended) => { onEnd = ended; };
+
+/** Takes up a login of this tab; true if it still holds. */
+export async function resume() {
+  if (!token) return false;
+  try {
+    await recognise();
+    keepFresh(0);
+    return true;
+  } catch (error) {
+    if (error.status === 401 || error.status === 403) forget();
+    return false;
+  }
+}
+
+/** Logs in with a name and a password. */
+export async function login(username, password) {
+  const answer = await call('POST', '/auth/login', { body: { username, password }, anonymous: true });
+  await take(answer.access_token, answer.expires_in);
+}
+
+/** Logs in with a token that somebody was given. */
+export const loginWithToken = (given) => take(given.trim(), 0);
+
+async function take(given, expiresIn) {
+  token = given;
+  try {
+    await recognise();
+  } catch (error) {
+    forget();
+    throw error;
+  }
+  sessionStorage.setItem(KEPT, token);
+  keepFresh(expiresIn);
+}
+
+async function recognise() {
+  me = await call('GET', '/auth/me');
+}
+
+/** Exchanges a login's token before it ends; API keys and the admin token are not exchanged. */
+function keepFresh(expiresIn) {
+  clearTimeout(refreshing);
+  if (token?.split('.').length !== 3) return;
+  refreshing = setTimeout(async () => {
+    try {
+      const next = await call('POST', '/auth/refresh', {});
+      token = next.access_token;
+      sessionStorage.setItem(KEPT, token);
+      keepFresh(next.expires_in);
+    } catch (error) {
+      if (error.status !== 401) keepFresh(10);
+    }
+  }, expiresIn * 1000 * REFRESH_AT);
+}
+
+/** Ends the login, here and at the server. */
+export async function logout() {
+  const isLogin = token?.split('.').length === 3;
+  if (isLogin) await call('POST', '/auth/logout', {}).catch(() => {});
+  forget();
+}
+
+function forget() {
+  clearTimeout(refreshing);
+  sessionStorage.removeItem(KEPT);
+  token = null;
+  me = null;
+}
+
+/** Reads; `params` that are empty are left out. */
+export const get = (path, params, signal) => call('GET', withQuery(path, params), { signal });
+
+/** Acts. `reason` is written into the audit log; `once` makes a repeat harmless. */
+export const post = (path, body, { reason, once } = {}) => call('POST', path, { body, reason, once });
+export const patch = (path, body, { reason } = {}) => call('PATCH', path, { body, reason });
+export const remove = (path, { reason } = {}) => call('DELETE', path, { reason });
+
+/** All items of a list, page by page, up to `most`. */
+export async function getAll(path, params, name, most = 5000) {
+  const items = [];
+  let after;
+  do {
+    const page = await get(path, { ...params, after, limit: Math.min(1000, most) });
+    items.push(...page[name]);
+    after = page.next;
+  } while (after && items.length < most);
+  return items;
+}
+
+/** A file as something an `img` or a link can show; revoke it when it is no longer shown. */
+export async function getBlobUrl(path, signal) {
+  const response = await send('GET', path, { signal });
+  return URL.createObjectURL(await response.blob());
+}
+
+/** An open answer, to be read as it comes. */
+export const stream = (path, headers, signal) => send('GET', path, { headers, signal });
+
+async function call(method, path, options = {}) {
+  const response = await send(method, path, options);
+  const text = await response.text();
+  return text ? JSON.parse(text) : null;
+}
+
+async function send(method, path, { body, reason, once, headers = {}, signal, anonymous }) {
+  const asked = { ...headers };
+  if (!anonymous && token) asked.authorization = `Bearer ${token}`;
+  if (body !== undefined) asked['content-type'] = 'application/json';
+  if (reason) asked['muster-reason'] = encodeURIComponent(reason);
+  if (once) asked['idempotency-key'] = once;
+  let response;
+  try {
+    response = await fetch(path, { method, headers: asked, body: body === undefined ? undefined : JSON.stringify(body), signal, cache: 'no-store', credentials: 'omit' });
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new ApiError(0, { detail: error.message });
+  }
+  if (response.ok) return response;
+  const problem = await response.json().catch(() => ({}));
+  if (response.status === 401 && !anonymous && me) {
+    forget();
+    onEnd();
+  }
+  throw new ApiError(response.status, problem);
+}
+
+function withQuery(path, params = {}) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    if (value !== undefined && value !== null && value !== '') query.set(name, value);
+  }
+  const text = query.toString();
+  return text ? `${path}?${text}` : path;
+}

@@ -1,0 +1,65 @@
+// Asks before anything is done: what will happen, and why it is wanted.
+
+import { h } from '../dom.js';
+import { t } from '../text.js';
+import { complaint, notice } from './notice.js';
+
+/**
+ * Asks, acts, tells. `what` says what will happen; `act` is given `{reason, form}` and is called once.
+ * `reason`: `'required'`, `'optional'` or absent. `fields`: further labelled inputs. Gives back whether it was done.
+ */
+export function ask({ title, what, confirm, danger = false, reason, fields = [], act, done }) {
+  const opener = document.activeElement;
+  return new Promise((resolve) => {
+    const error = h('p', { class: 'error', role: 'alert' });
+    const button = h('button', { class: danger ? 'danger' : 'primary' }, confirm);
+    const finish = (result) => {
+      dialog.close();
+      dialog.remove();
+      opener?.focus?.();
+      resolve(result);
+    };
+    const submit = async (event) => {
+      event.preventDefault();
+      button.disabled = true;
+      error.textContent = '';
+      const form = new FormData(event.target);
+      try {
+        await act({ reason: form.get('reason')?.trim() || undefined, form });
+        if (done) notice(done);
+        finish(true);
+      } catch (refusal) {
+        error.textContent = refusal.status === 0 ? t('shell.unreachable') : refusal.message;
+        button.disabled = false;
+      }
+    };
+    const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onCancel: (event) => { event.preventDefault(); finish(false); } },
+      h('form', { onSubmit: submit },
+        h('h2', { id: 'dialog-title' }, title),
+        what && h('p', {}, what),
+        fields,
+        reason && h('label', { class: 'field' }, h('span', {}, t(reason === 'required' ? 'shell.reason' : 'shell.reason_optional')),
+          h('textarea', { name: 'reason', rows: 2, maxlength: 500, required: reason === 'required' })),
+        error,
+        h('div', { class: 'actions' },
+          h('button', { type: 'button', onClick: () => finish(false) }, t('shell.cancel')),
+          button)));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+/** A labelled input for `fields`. */
+export const field = (name, label, props = {}) => h('label', { class: 'field' }, h('span', {}, label), h('input', { name, ...props }));
+
+/** Does something at once and tells how it went. */
+export async function perform(act, done) {
+  try {
+    await act();
+    if (done) notice(done);
+    return true;
+  } catch (error) {
+    complaint(error);
+    return false;
+  }
+}
