@@ -49,9 +49,18 @@ impl Rules {
 
 /// Whether a path is open to everybody. One that only begins like it is not, wherever its dots would lead.
 pub(crate) fn is_open(path: &str) -> bool {
-    let has_detour = path.contains("..") || path.contains('%') || path.contains("//");
     matches!(path, "/auth/login" | "/healthz" | "/readyz" | "/openapi.json" | "/docs")
-        || (path.starts_with("/docs/") && !has_detour)
+        || (path.starts_with("/docs/") && !has_detour(path))
+        || is_page(path)
+}
+
+/// Whether a path is the dashboard's page, or what it loads: files, the same for everybody, at every server.
+pub(crate) fn is_page(path: &str) -> bool {
+    path == "/" || (path.starts_with("/ui/") && !has_detour(path))
+}
+
+fn has_detour(path: &str) -> bool {
+    path.contains("..") || path.contains('%') || path.contains("//")
 }
 
 fn declared(headers: &HeaderMap) -> Option<u64> {
@@ -167,11 +176,21 @@ mod tests {
     /// P16: few paths are open, and none by a detour.
     #[test]
     fn few_paths_are_open() {
-        for open in ["/auth/login", "/healthz", "/readyz", "/openapi.json", "/docs", "/docs/scalar.js"] {
+        for open in [
+            "/auth/login",
+            "/healthz",
+            "/readyz",
+            "/openapi.json",
+            "/docs",
+            "/docs/scalar.js",
+            "/",
+            "/ui/a.js",
+        ] {
             assert!(is_open(open), "{open}");
         }
         for closed in [
-            "/",
+            "",
+            "//",
             "/jobs",
             "/auth/me",
             "/auth/login/",
@@ -180,6 +199,10 @@ mod tests {
             "/docsx",
             "//docs",
             "/docs//x",
+            "/ui",
+            "/uix",
+            "/ui/../jobs",
+            "/ui/%2e%2e/jobs",
         ] {
             assert!(!is_open(closed), "{closed}");
         }

@@ -16,6 +16,7 @@ pub use proof::proof_routes;
 pub(crate) use seal::{HOPS, PEER, PROOF};
 
 use crate::{
+    admission::is_page,
     answer::{Stay, passed_on},
     client::TlsError,
     places::Places,
@@ -169,6 +170,7 @@ async fn forward(State(Forwarder(parts)): State<Forwarder>, mut request: Request
 fn is_own(path: &str) -> bool {
     matches!(path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json" | "/docs" | LEADER_PROOF)
         || path.starts_with("/docs/")
+        || is_page(path)
 }
 
 impl Parts {
@@ -299,15 +301,33 @@ const HOPS_MAX: u8 = 4;
 mod tests {
     use super::*;
 
-    /// S18: health, counts and documents are each server's own, and nothing else is by a detour.
+    /// S18, I7: health, counts, documents and pages are each server's own, and nothing else is by a detour.
     #[test]
     fn few_paths_are_each_servers_own() {
-        for own in
-            ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/scalar.js", LEADER_PROOF]
-        {
+        for own in [
+            "/healthz",
+            "/readyz",
+            "/metrics",
+            "/openapi.json",
+            "/docs",
+            "/docs/scalar.js",
+            "/",
+            "/ui/js/a.js",
+            LEADER_PROOF,
+        ] {
             assert!(is_own(own), "{own}");
         }
-        for other in ["/", "/jobs", "/healthz/", "/docsx", "/api/events", "/metricsx", "//docs", "/Docs"] {
+        for other in [
+            "/jobs",
+            "/ui",
+            "/ui/../jobs",
+            "/healthz/",
+            "/docsx",
+            "/api/events",
+            "/metricsx",
+            "//docs",
+            "/Docs",
+        ] {
             assert!(!is_own(other), "{other}");
         }
     }

@@ -1,6 +1,6 @@
 //! The limiter as a layer, for servers that have no gateway before them (P16, I9).
 
-use crate::Limiter;
+use crate::{Limiter, admission::is_page};
 use axum::{
     Router,
     extract::{Request, State},
@@ -16,9 +16,11 @@ pub fn limited<S: Clone + Send + Sync + 'static>(router: Router<S>, limiter: Arc
     router.layer(from_fn_with_state(limiter, limit))
 }
 
-/// Turns a request away with 429 when its address or its token asks too often. Probes come through.
+/// Turns a request away with 429 when its address or its token asks too often. Probes come through, and
+/// so does what a page loads: it comes as dozens of requests at once, and costs no more than to turn them away.
 pub async fn limit(State(limiter): State<Arc<Limiter>>, mut request: Request, next: Next) -> Response {
-    if is_probe(request.uri().path()) {
+    let path = request.uri().path();
+    if is_probe(path) || is_page(path) {
         return next.run(request).await;
     }
     let id = request_id(request.headers());
@@ -66,6 +68,7 @@ mod tests {
         let rates = Rates { per_key: 1, per_address: 2, burst: 2 };
         let echo = async |headers: HeaderMap| headers[REQUEST_ID].to_str().unwrap().to_owned();
         let routes = Router::new().route("/jobs", get(echo)).route("/healthz", get(async || ()));
+        let routes = routes.route("/ui/app.css", get(async || ()));
         limited(routes, Arc::new(Limiter::new(rates)))
     }
 
@@ -94,7 +97,9 @@ mod tests {
                 assert_eq!(response.headers()[REQUEST_ID].len(), 16);
             }
         }
-        assert_eq!(ask(&router, "/healthz", "192.0.2.1", "a").await.status(), 200);
+        for open in ["/healthz", "/ui/app.css"] {
+            assert_eq!(ask(&router, open, "192.0.2.1", "a").await.status(), 200, "{open}");
+        }
     }
 
     /// P16: the request that goes on has an id.

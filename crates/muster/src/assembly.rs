@@ -145,6 +145,7 @@ fn routes(
     let accounts = muster_accounts::routes(door, config.pool.accounts);
     let dialects = dialects.merge(accounts).merge(muster_pool::routes(door));
     let dialects = dialects.merge(muster_gateway::proof_routes(forwarder.clone()));
+    let dialects = dialects.merge(muster_dashboard::pages());
     let limiter = Arc::new(Limiter::new(config.rates).sparing(&config.door.trusted_proxies));
     muster_gateway::limited(muster_door::assemble(door.clone(), dialects), limiter)
 }

@@ -48,7 +48,16 @@ async fn each_token_opens_its_own_doors() {
     let (node, admin) = (server.node_secret(), server.admin_token());
     let pull = || server.post("/api/nodes/pull", &json!({"node_id": "PC-01", "max_jobs": 0}));
     let claim = || server.post("/rest/v1/rpc/claim_task_devices_for_pc", &json!({"runner_pc_name": "PC-01"}));
-    for path in ["/healthz", "/readyz", "/openapi.json", "/docs", "/docs/start.js", "/docs/scalar.js"] {
+    for path in [
+        "/healthz",
+        "/readyz",
+        "/openapi.json",
+        "/docs",
+        "/docs/start.js",
+        "/docs/scalar.js",
+        "/",
+        "/ui/index.html",
+    ] {
         assert_eq!(status(server.get(path)).await, 200, "{path}");
     }
     for path in ["/metrics", "/api/events", "/api/runs", "/api/devices", "/api/pcs", "/api/alerts"] {

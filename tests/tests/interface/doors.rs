@@ -14,7 +14,7 @@ fn ask(client: &Client, route: &Route) -> u16 {
 #[test]
 fn every_route_but_the_open_ones_needs_a_token() {
     let server = Server::start();
-    let open = ["/healthz", "/readyz", "/openapi.json", "/docs"];
+    let open = ["/healthz", "/readyz", "/openapi.json", "/docs", "/"];
     for route in routes(&server) {
         // A login is open and wants a name and a password (P1).
         let is_login = route.path == "/auth/login";

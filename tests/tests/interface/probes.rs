@@ -72,6 +72,7 @@ fn the_description_has_every_route() {
         ("/metrics", "get"),
         ("/openapi.json", "get"),
         ("/docs", "get"),
+        ("/", "get"),
     ] {
         for verb in verbs.split(' ') {
             assert!(document["paths"][path][verb].is_object(), "{verb} {path}");

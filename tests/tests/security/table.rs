@@ -93,6 +93,7 @@ const TABLE: &[(Guard, &[&str])] = &[
             "GET /leader-proof",
             "GET /openapi.json",
             "GET /docs",
+            "GET /",
             "POST /auth/login",
         ],
     ),

@@ -4,6 +4,7 @@ use axum::{
     Router,
     extract::{Request, State},
     http::HeaderValue,
+    middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -44,7 +45,15 @@ impl Early {
 }
 
 fn router(known: Known) -> Router {
-    Router::new().route("/healthz", get(alive)).fallback(not_yet).with_state(known)
+    let (pages, _) = muster_dashboard::pages().split_for_parts();
+    let pages = pages.route_layer(from_fn_with_state(known.clone(), named));
+    Router::new().route("/healthz", get(alive)).merge(pages).fallback(not_yet).with_state(known)
+}
+
+/// The dashboard's page is shown by now, and says itself what it waits for.
+async fn named(State(known): State<Known>, request: Request, next: Next) -> Result<Response, Problem> {
+    check_names(&known.door, &request)?;
+    Ok(next.run(request).await)
 }
 
 async fn alive(State(known): State<Known>, request: Request) -> Result<&'static str, Problem> {
@@ -77,6 +86,7 @@ mod tests {
         body::{Body, to_bytes},
         http::Method,
     };
+    use tower::ServiceExt;
 
     /// S18: whatever is asked of a server that starts, it says that nothing was done, and why, in one line; it lives.
     #[tokio::test]
@@ -104,5 +114,22 @@ mod tests {
         }
         let request = Request::get("/healthz").header("host", "127.0.0.1").body(Body::empty()).unwrap();
         assert_eq!(alive(State(known), request).await.unwrap(), "ok\n");
+    }
+
+    /// I7: the page is there before the store is, by our own names only; nothing else is.
+    #[tokio::test]
+    async fn the_page_is_there_already() {
+        let (_cause, told) = watch::channel("the database does not answer".to_owned());
+        let router = router(Known { cause: told, door: Arc::default() });
+        for (path, host, status) in [
+            ("/", "127.0.0.1", 200),
+            ("/ui/index.html", "127.0.0.1", 200),
+            ("/", "evil.example", 403),
+            ("/api/overview", "127.0.0.1", 503),
+        ] {
+            let request = Request::get(path).header("host", host).body(Body::empty()).unwrap();
+            let answer = router.clone().oneshot(request).await.unwrap();
+            assert_eq!(answer.status(), status, "{path} {host}");
+        }
     }
 }
