@@ -5,9 +5,15 @@ use muster_model::{
     Timestamp, UserChange, UserId,
 };
 
-/// The line for an act that was carried out.
-pub(crate) fn record(actor: Actor, act: (&'static str, String), at: Timestamp) -> AuditRecord {
-    AuditRecord { actor, action: act.0.into(), subject: act.1.into(), at }
+/// The line for an act that was carried out; why stands after what it was done to.
+pub(crate) fn record(mut actor: Actor, act: (&'static str, String), at: Timestamp) -> AuditRecord {
+    let (action, subject) = act;
+    let subject = match actor.reason.take() {
+        Some(reason) if subject.is_empty() => reason,
+        Some(reason) => format!("{subject}: {reason}").into(),
+        None => subject.into(),
+    };
+    AuditRecord { actor, action: action.into(), subject, at }
 }
 
 /// What a command does and to what; `None` for what nobody is called to account for.
@@ -129,5 +135,19 @@ mod tests {
         let told = "user 7: a new password, roles CLIENT VIEWER, out of service";
         assert_eq!(describe(&command), Some(("change_user", told.to_owned())));
         assert_eq!(describe(&Command::Tick), None);
+    }
+
+    /// I7: why somebody acted stands after what they acted on.
+    #[test]
+    fn a_reason_ends_the_subject() {
+        let subject = |subject: &str, reason: Option<&str>| {
+            let actor = Actor { user: UserId(7), name: "ann".into(), reason: reason.map(Into::into) };
+            let AuditRecord { actor, subject, .. } = record(actor, ("act", subject.to_owned()), Timestamp(1));
+            assert_eq!(actor.reason, None, "nothing else keeps it");
+            subject
+        };
+        assert_eq!(&*subject("run 1", Some("wrong build")), "run 1: wrong build");
+        assert_eq!(&*subject("", Some("wrong build")), "wrong build");
+        assert_eq!(&*subject("run 1", None), "run 1");
     }
 }

@@ -7,11 +7,9 @@
 use crate::{
     Door, Identity, Problem,
     bearer::{Bearer, bearer, bearer_or_apikey, bearer_or_mistaken, identify},
+    reason::{only_reads, reason},
 };
-use axum::{
-    extract::FromRequestParts,
-    http::{Method, request::Parts},
-};
+use axum::{extract::FromRequestParts, http::request::Parts};
 use muster_model::{Actor, Name, Role};
 use std::sync::Arc;
 
@@ -75,11 +73,10 @@ impl Operator {
     }
 
     /// Checks that a user may do what a request with that method does.
-    pub(crate) fn allowed(user: Identity, method: &Method) -> Result<Self, Problem> {
-        let is_reading = matches!(*method, Method::GET | Method::HEAD);
+    pub(crate) fn allowed(user: Identity, parts: &Parts) -> Result<Self, Problem> {
         let operator = Self(user);
-        operator.demand(if is_reading { Role::Viewer } else { Role::Operator })?;
-        Ok(operator)
+        operator.demand(if only_reads(&parts.method) { Role::Viewer } else { Role::Operator })?;
+        operator.0.explained(parts).map(Self)
     }
 }
 
@@ -129,7 +126,7 @@ impl FromRequestParts<Door> for Operator {
 
     async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
         match identify(door, bearer_or_mistaken(&parts.headers))? {
-            Bearer::User(user) if bearer(&parts.headers).is_some() => Self::allowed(user, &parts.method),
+            Bearer::User(user) if bearer(&parts.headers).is_some() => Self::allowed(user, parts),
             Bearer::User(_) => Err(Problem::unauthorized()),
             other => Err(other.refused("operators")),
         }
@@ -141,8 +138,8 @@ impl FromRequestParts<Door> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
         match identify(door, bearer_or_apikey(&parts.headers))? {
-            Bearer::Node(node) => Ok(Self::Node(node)),
-            Bearer::User(user) => Operator::allowed(user, &parts.method).map(Self::Operator),
+            Bearer::Node(node) => reason(parts).map(|_| Self::Node(node)),
+            Bearer::User(user) => Operator::allowed(user, parts).map(Self::Operator),
             other => Err(other.refused("nodes and operators")),
         }
     }

@@ -1,6 +1,6 @@
 //! Tells browsers that the pages of listed origins may call us (I7).
 
-use crate::{EPOCH, REQUEST_ID};
+use crate::{EPOCH, REASON, REQUEST_ID};
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use std::time::Duration;
 use tower_http::cors::CorsLayer;
@@ -24,10 +24,11 @@ pub(crate) fn layer(origins: &[String]) -> Option<CorsLayer> {
     Some(cors)
 }
 
-const OWN_HEADERS: [HeaderName; 5] = [
+const OWN_HEADERS: [HeaderName; 6] = [
     HeaderName::from_static("apikey"),
     HeaderName::from_static("idempotency-key"),
     HeaderName::from_static("last-event-id"),
+    REASON,
     REQUEST_ID,
     HeaderName::from_static("x-worker-token"),
 ];

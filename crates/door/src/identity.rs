@@ -1,6 +1,7 @@
 //! Users: who they are, and by which token they are known (P1, P2, P13, I7).
 
-use crate::Door;
+use crate::{Door, Problem, reason::reason};
+use axum::http::request::Parts;
 use muster_model::{Actor, ApiKeyRecord, LoginRecord, Role, Roles, UserId};
 use sha2::{Digest, Sha256};
 
@@ -17,28 +18,35 @@ pub struct Identity {
     pub login: Option<LoginRecord>,
     /// The API key that it was.
     pub key: Option<u64>,
+    /// Why they act, if their request changes something and says so.
+    pub reason: Option<Box<str>>,
 }
 
 impl Identity {
     /// Who acts, for the audit log.
     #[must_use]
     pub fn actor(&self) -> Actor {
-        Actor { user: self.id, name: self.name.clone() }
+        Actor { user: self.id, name: self.name.clone(), reason: self.reason.clone() }
     }
 
     /// Looks again whether the user is in service, after a wait: whoever was put out of it meanwhile is told nothing (P1).
     ///
     /// # Errors
     /// 401 when not.
-    pub fn look_again(&self, door: &Door) -> Result<(), crate::Problem> {
+    pub fn look_again(&self, door: &Door) -> Result<(), Problem> {
         let is_out = || door.coordinator.accounts().user(self.id).is_some_and(|user| !user.active);
-        if self.id != UserId(0) && is_out() { Err(crate::Problem::invalid_token()) } else { Ok(()) }
+        if self.id != UserId(0) && is_out() { Err(Problem::invalid_token()) } else { Ok(()) }
+    }
+
+    /// The same user with what a request says about why it is sent.
+    pub(crate) fn explained(self, parts: &Parts) -> Result<Self, Problem> {
+        Ok(Self { reason: reason(parts)?, ..self })
     }
 
     /// Whoever shows the admin token.
     pub(crate) fn admin() -> Self {
         let roles = Roles::NONE.with(Role::Admin);
-        Self { id: UserId(0), name: ADMIN_NAME.into(), roles, login: None, key: None }
+        Self { id: UserId(0), name: ADMIN_NAME.into(), roles, login: None, key: None, reason: None }
     }
 
     /// The user that a token belongs to, if it is a user's, still works, and the user is in service.
@@ -79,7 +87,9 @@ impl Identity {
 
     fn in_service(door: &Door, id: UserId) -> Option<Self> {
         let user = door.coordinator.accounts().user(id)?;
-        user.active.then(|| Self { id, name: user.name.clone(), roles: user.roles, login: None, key: None })
+        let named =
+            || Self { id, name: user.name.clone(), roles: user.roles, login: None, key: None, reason: None };
+        user.active.then(named)
     }
 }
 

@@ -54,7 +54,7 @@ impl FromRequestParts<Door> for Anyone {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
-        user(parts, door).map(Self)
+        user(parts, door)?.explained(parts).map(Self)
     }
 }
 
@@ -84,7 +84,7 @@ impl FromRequestParts<Door> for Admin {
 
 fn member(parts: &Parts, door: &Door, role: Role) -> Result<Identity, Problem> {
     let user = user(parts, door)?;
-    if user.roles.allows(role) { Ok(user) } else { Err(Problem::insufficient_role()) }
+    if user.roles.allows(role) { user.explained(parts) } else { Err(Problem::insufficient_role()) }
 }
 
 fn user(parts: &Parts, door: &Door) -> Result<Identity, Problem> {

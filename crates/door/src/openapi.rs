@@ -1,13 +1,14 @@
 //! Completes the description of the interface: who may call, and what the door may answer to anything.
 
-use crate::{Problem, problem::MEDIA_TYPE};
+use crate::{Problem, problem::MEDIA_TYPE, reason};
 use utoipa::{
     PartialSchema,
     openapi::{
         Content, Info, OpenApi, Ref, RefOr, Response,
         path::{Operation, PathItem},
         security::{
-            ApiKey, ApiKeyValue, Flow, HttpAuthScheme, HttpBuilder, OAuth2, Password, Scopes, SecurityScheme,
+            ApiKey, ApiKeyValue, Flow, HttpAuthScheme, HttpBuilder, OAuth2, Password, Scopes,
+            SecurityRequirement, SecurityScheme,
         },
     },
 };
@@ -38,6 +39,7 @@ pub(crate) fn complete(openapi: &mut OpenApi) {
     components.add_security_scheme("signature", SecurityScheme::ApiKey(ApiKey::Query(signature)));
     let paths = std::mem::take(&mut openapi.paths.paths);
     for (path, mut item) in paths {
+        changing(&mut item).for_each(take_reason);
         operations(&mut item).for_each(complete_operation);
         // A variable that takes slashes is no other variable to OpenAPI.
         openapi.paths.paths.insert(path.replace("{*", "{"), item);
@@ -47,6 +49,22 @@ pub(crate) fn complete(openapi: &mut OpenApi) {
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     let PathItem { get, put, post, delete, options, head, patch, trace, .. } = item;
     [get, put, post, delete, options, head, patch, trace].into_iter().flatten()
+}
+
+fn changing(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let PathItem { put, post, delete, patch, .. } = item;
+    [put, post, delete, patch].into_iter().flatten()
+}
+
+/// Whoever is called to account for an act may say why (I7).
+fn take_reason(operation: &mut Operation) {
+    let accountable = ["operator", "user"].map(|name| SecurityRequirement::new(name, [""; 0]));
+    let is_accountable = operation.security.iter().flatten().any(|needed| accountable.contains(needed));
+    if is_accountable {
+        operation.parameters.get_or_insert_default().push(RefOr::T(reason::parameter()));
+        let response = || RefOr::T(Response::new(UNPROCESSABLE));
+        operation.responses.responses.entry("422".to_owned()).or_insert_with(response);
+    }
 }
 
 fn complete_operation(operation: &mut Operation) {
@@ -99,11 +117,10 @@ const ANYWHERE: &[(&str, &str)] = &[
 
 const SECURED: &[(&str, &str)] = &[("401", "The token is missing or wrong")];
 
-const WITH_BODY: &[(&str, &str)] = &[
-    ("413", "The body is too long"),
-    ("415", "The body is not application/json"),
-    ("422", "A field is missing or has a value it cannot have; `field` names it"),
-];
+const WITH_BODY: &[(&str, &str)] =
+    &[("413", "The body is too long"), ("415", "The body is not application/json"), ("422", UNPROCESSABLE)];
+
+const UNPROCESSABLE: &str = "A field is missing or has a value it cannot have; `field` names it";
 
 #[cfg(test)]
 mod tests {
@@ -132,6 +149,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// I7, I8: whoever changes something may say why, and whoever reads need not.
+    #[test]
+    fn a_reason_is_described() {
+        let operation = |scheme: &str| {
+            let mut operation = Operation::new();
+            operation.security = Some(vec![SecurityRequirement::new(scheme, [""; 0])]);
+            operation
+        };
+        let mut item = PathItem::default();
+        (item.post, item.get, item.patch) =
+            (Some(operation("operator")), Some(operation("operator")), Some(operation("node")));
+        changing(&mut item).for_each(take_reason);
+        let told = serde_json::to_value(&item).unwrap();
+        assert_eq!(told["post"]["parameters"][0]["name"], "Muster-Reason");
+        assert!(told["post"]["responses"]["422"].is_object());
+        assert_eq!([told["get"].get("parameters"), told["patch"].get("parameters")], [None, None]);
     }
 
     /// I7, I8: the routes say which token opens them.

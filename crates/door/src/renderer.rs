@@ -3,6 +3,7 @@
 use crate::{
     Door, Operator, Problem,
     bearer::{Bearer, bearer_or_mistaken, identify, worker_token},
+    reason::reason,
 };
 use axum::{extract::FromRequestParts, http::request::Parts};
 use muster_model::{Actor, Name};
@@ -75,8 +76,8 @@ impl FromRequestParts<Door> for RendererOrOperator {
 
     async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
         match identify(door, worker_token(&parts.headers))? {
-            Bearer::Renderer(name) => Ok(Self::Renderer(Renderer(name))),
-            Bearer::User(user) => Operator::allowed(user, &parts.method).map(Self::Operator),
+            Bearer::Renderer(name) => reason(parts).map(|_| Self::Renderer(Renderer(name))),
+            Bearer::User(user) => Operator::allowed(user, parts).map(Self::Operator),
             other => Err(other.refused("simulation workers and operators")),
         }
     }

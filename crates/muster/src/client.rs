@@ -6,6 +6,7 @@ use crate::{
     failure::{Exit, Failure},
     login_file::{Kept, Login, LoginFile, LoginFileError},
     reach::{self, Access, Reach},
+    reason::Reason,
 };
 use asked::Asked;
 use muster_agent::http::{Manner, Servers, Unanswered, root_cause};
@@ -95,9 +96,15 @@ impl Client {
         self.send(ONCE, Asked { body: Some(body.to_string()), ..Asked::new(Method::POST, path) }).await
     }
 
-    /// Has something taken away.
-    pub(crate) async fn delete(&self, path: &[&str]) -> Result<Value, ClientError> {
-        self.send(ONCE, Asked::new(Method::DELETE, path)).await
+    /// As [`Self::post`] of nothing but the wish; why stands in the audit log.
+    pub(crate) async fn order(&self, path: &[&str], reason: &Reason) -> Result<Value, ClientError> {
+        let asked = Asked { body: Some("{}".to_owned()), ..Asked::new(Method::POST, path) };
+        self.send(ONCE, Asked { reason: reason.text(), ..asked }).await
+    }
+
+    /// Has something taken away; why stands in the audit log.
+    pub(crate) async fn delete(&self, path: &[&str], reason: &Reason) -> Result<Value, ClientError> {
+        self.send(ONCE, Asked { reason: reason.text(), ..Asked::new(Method::DELETE, path) }).await
     }
 
     /// Has something changed.

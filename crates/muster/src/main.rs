@@ -9,6 +9,7 @@ mod logging;
 mod login_file;
 mod output;
 mod reach;
+mod reason;
 mod secrets;
 
 use clap::Parser;

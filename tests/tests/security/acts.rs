@@ -46,6 +46,34 @@ fn every_privileged_act_is_written_down() {
     assert_eq!(log(&server), before, "it is durable");
 }
 
+/// I7: whoever acts may say why, and it stands in the log after what they acted on; what is no reason is refused, and nothing done.
+#[test]
+fn a_reason_stands_in_the_log() {
+    let server = Server::start();
+    let boss = server.user("boss", &["OPERATOR"]);
+    let _ = FakeNode::enrolled(server.node(), "PC-01", 1);
+    let run = server.submit(&json!({"workflow_id": "w"}));
+    let because =
+        |path: &str, reason: &str| boss.send(Request::new("POST", path).header("Muster-Reason", reason));
+    let cancel = format!("/api/runs/{run}/cancel");
+    let lines = log(&server).len();
+    for wrong in ["100%", "a%0Ab", "%FF", &"x".repeat(501)] {
+        assert_eq!(because(&cancel, wrong).problem(422)["field"], "Muster-Reason", "{wrong}");
+        let read = Request::new("GET", "/api/runs").header("Muster-Reason", wrong);
+        assert_eq!(boss.send(read).status, 200, "nobody is asked why they read");
+    }
+    assert_eq!((log(&server).len(), &server.run(&run)["status"]), (lines, &json!("running")));
+    let _ = because(&cancel, "wrong%20build:%20%EA%B8%B0").expect(200);
+    let _ = because("/api/nodes/PC-01/drain", "").expect(200);
+    let log = log(&server);
+    assert_eq!(log[1]["subject"], json!(format!("run {run}: wrong build: 기")));
+    assert_eq!(log[0]["subject"], json!("node PC-01"));
+    assert_eq!(
+        because("/rest/v1/rpc/fn_timeout_tasks_and_task_devices", "%").problem(422)["field"],
+        "Muster-Reason"
+    );
+}
+
 fn log(server: &Server) -> Vec<Value> {
     server.admin().get("/audit?limit=1000").expect(200)["acts"].as_array().unwrap().clone()
 }

@@ -16,6 +16,8 @@ pub struct Actor {
     pub user: UserId,
     /// Their name at the time.
     pub name: Box<str>,
+    /// Why, in their own words, on the way to the audit log: there it ends the subject, and this is `None`.
+    pub reason: Option<Box<str>>,
 }
 
 /// One row to be written. Rows that mirror state replace the row of the same key; history is added.

@@ -1,6 +1,7 @@
 //! A question that can be put to any server.
 
 use muster_agent::http::below;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, RequestBuilder, Url};
 
 /// What is asked of whichever server.
@@ -11,11 +12,13 @@ pub(super) struct Asked<'a> {
     /// JSON.
     pub(super) body: Option<String>,
     pub(super) key: Option<&'a str>,
+    /// For the audit log.
+    pub(super) reason: Option<&'a str>,
 }
 
 impl<'a> Asked<'a> {
     pub(super) const fn new(method: Method, path: &'a [&'a str]) -> Self {
-        Self { method, path, query: &[], body: None, key: None }
+        Self { method, path, query: &[], body: None, key: None, reason: None }
     }
 
     pub(super) fn request(&self, http: &reqwest::Client, server: &Url) -> RequestBuilder {
@@ -26,6 +29,10 @@ impl<'a> Asked<'a> {
         let mut request = http.request(self.method.clone(), url);
         if let Some(body) = &self.body {
             request = request.header("content-type", "application/json").body(body.clone());
+        }
+        if let Some(reason) = self.reason {
+            let encoded = utf8_percent_encode(reason, NON_ALPHANUMERIC).to_string();
+            request = request.header("muster-reason", encoded);
         }
         self.key.into_iter().fold(request, |request, key| request.header("idempotency-key", key))
     }

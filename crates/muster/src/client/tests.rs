@@ -129,7 +129,11 @@ async fn the_next_server_is_asked() {
             "done",
             "{first}"
         );
-        assert_eq!(Client::new(at(&servers), None).delete(&["x"]).await.unwrap(), "done", "{first}");
+        assert_eq!(
+            Client::new(at(&servers), None).delete(&["x"], &Reason::default()).await.unwrap(),
+            "done",
+            "{first}"
+        );
     }
     let cut = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let servers = format!("http://{},{}", cut.local_addr().unwrap(), serve(leader()).await);
@@ -146,4 +150,19 @@ async fn the_next_server_is_asked() {
     assert_eq!(alone.post(&["x"], &json!({})).await.unwrap_err().exit(), Exit::Unreachable);
     assert_eq!(alone.post(&["x"], &json!({})).await.unwrap(), "done", "the next one goes elsewhere");
     cutting.abort();
+}
+
+/// I7: a reason of any letters reaches the server in a header; without one there is no such header.
+#[tokio::test]
+async fn a_reason_goes_along() {
+    let told = |headers: HeaderMap| async move {
+        let reason = headers.get("muster-reason").map(|reason| reason.to_str().unwrap().to_owned());
+        Json(json!({"reason": reason, "type": headers.get("content-type").map(|_| "json")}))
+    };
+    let client = client(Router::new().route("/x", post(told).delete(told))).await;
+    let reason = Reason::because("기기 100%");
+    let encoded = json!("%EA%B8%B0%EA%B8%B0%20100%25");
+    assert_eq!(client.order(&["x"], &reason).await.unwrap(), json!({"reason": encoded, "type": "json"}));
+    assert_eq!(client.delete(&["x"], &reason).await.unwrap(), json!({"reason": encoded, "type": null}));
+    assert_eq!(client.delete(&["x"], &Reason::default()).await.unwrap()["reason"], json!(null));
 }

@@ -11,6 +11,7 @@ use crate::{
     failure::{Exit, Failure},
     output,
     reach::Reach,
+    reason::Reason,
 };
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
@@ -51,6 +52,8 @@ enum Action {
     Cancel {
         /// Which one
         id: String,
+        #[command(flatten)]
+        reason: Reason,
     },
     /// Print the receipt of a completed job; `muster receipt verify` checks it
     Receipt {
@@ -71,8 +74,8 @@ impl Job {
                 Ok(Exit::Fine)
             }
             Action::Watch { id } => watch(client, &id, json).await,
-            Action::Cancel { id } => {
-                print_members(&client.delete(&["jobs", &id]).await?, json);
+            Action::Cancel { id, reason } => {
+                print_members(&client.delete(&["jobs", &id], &reason).await?, json);
                 Ok(Exit::Fine)
             }
             Action::Receipt { id } => {

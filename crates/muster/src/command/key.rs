@@ -6,6 +6,7 @@ use crate::{
     failure::{Exit, Failure},
     output,
     reach::Reach,
+    reason::Reason,
 };
 use clap::{Args, Subcommand};
 use muster_model::Role;
@@ -39,6 +40,8 @@ enum Action {
     Revoke {
         /// Which one
         id: u64,
+        #[command(flatten)]
+        reason: Reason,
     },
 }
 
@@ -50,8 +53,8 @@ impl Key {
             match action {
                 Action::Add { name, scope } => add(client, &name, &scope, json).await?,
                 Action::List { limit } => list(client, limit, json).await?,
-                Action::Revoke { id } => {
-                    client.delete(&["api-keys", &id.to_string()]).await?;
+                Action::Revoke { id, reason } => {
+                    client.delete(&["api-keys", &id.to_string()], &reason).await?;
                     eprintln!("key {id}: revoked");
                 }
             }

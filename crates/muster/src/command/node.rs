@@ -6,9 +6,10 @@ use crate::{
     failure::{Exit, Failure},
     output,
     reach::Reach,
+    reason::Reason,
 };
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 #[derive(Debug, Args)]
 pub(crate) struct Node {
@@ -30,16 +31,22 @@ enum Action {
     Drain {
         /// Which one
         id: String,
+        #[command(flatten)]
+        reason: Reason,
     },
     /// Give a drained node work again
     Resume {
         /// Which one
         id: String,
+        #[command(flatten)]
+        reason: Reason,
     },
     /// Make a new secret for a node and print it; the old one works a while longer
     Secret {
         /// Which one
         id: String,
+        #[command(flatten)]
+        reason: Reason,
     },
 }
 
@@ -49,9 +56,9 @@ impl Node {
         converse(&reach, async |client| {
             match action {
                 Action::List { limit } => list(client, limit, reach.json).await?,
-                Action::Drain { id } => order(client, &id, "drain", reach.json).await?,
-                Action::Resume { id } => order(client, &id, "resume", reach.json).await?,
-                Action::Secret { id } => secret(client, &id, reach.json).await?,
+                Action::Drain { id, reason } => order(client, [&id, "drain"], &reason, reach.json).await?,
+                Action::Resume { id, reason } => order(client, [&id, "resume"], &reason, reach.json).await?,
+                Action::Secret { id, reason } => secret(client, &id, &reason, reach.json).await?,
             }
             Ok(Exit::Fine)
         })
@@ -64,8 +71,8 @@ async fn list(client: &Client, limit: usize, json: bool) -> Result<(), Failure> 
     Ok(())
 }
 
-async fn order(client: &Client, id: &str, verb: &str, json: bool) -> Result<(), Failure> {
-    let answer = client.post(&["api", "nodes", id, verb], &json!({})).await?;
+async fn order(client: &Client, [id, verb]: [&str; 2], reason: &Reason, json: bool) -> Result<(), Failure> {
+    let answer = client.order(&["api", "nodes", id, verb], reason).await?;
     if json {
         output::document(&answer);
     } else {
@@ -74,8 +81,8 @@ async fn order(client: &Client, id: &str, verb: &str, json: bool) -> Result<(), 
     Ok(())
 }
 
-async fn secret(client: &Client, id: &str, json: bool) -> Result<(), Failure> {
-    let answer = client.post(&["api", "nodes", id, "secret"], &json!({})).await?;
+async fn secret(client: &Client, id: &str, reason: &Reason, json: bool) -> Result<(), Failure> {
+    let answer = client.order(&["api", "nodes", id, "secret"], reason).await?;
     match answer.get("secret").and_then(Value::as_str) {
         Some(secret) if !json => output::line(secret),
         _ => output::document(&answer),

@@ -12,9 +12,9 @@ use crate::{
     failure::{Exit, Failure},
     output,
     reach::Reach,
+    reason::Reason,
 };
 use clap::{Args, Subcommand};
-use serde_json::json;
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -39,6 +39,8 @@ enum Action {
     Cancel {
         /// Which one
         id: String,
+        #[command(flatten)]
+        reason: Reason,
     },
     /// Wait for a run to end; ends with 1 unless it succeeded
     Watch {
@@ -67,7 +69,7 @@ impl Run {
             Action::Submit(submit) => submit.run(client, reach.json).await,
             Action::List(list) => list.run(client, reach.json).await,
             Action::Show { id } => show(client, &id, reach.json).await,
-            Action::Cancel { id } => cancel(client, &id, reach.json).await,
+            Action::Cancel { id, reason } => cancel(client, &id, &reason, reach.json).await,
             Action::Watch { id } => watch::watch(client, &id, reach.json).await,
         })
     }
@@ -89,7 +91,7 @@ async fn show(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-async fn cancel(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
-    print(&client.post(&["api", "runs", id, "cancel"], &json!({})).await?, json);
+async fn cancel(client: &Client, id: &str, reason: &Reason, json: bool) -> Result<Exit, Failure> {
+    print(&client.order(&["api", "runs", id, "cancel"], reason).await?, json);
     Ok(Exit::Fine)
 }

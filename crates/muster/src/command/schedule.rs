@@ -6,6 +6,7 @@ use crate::{
     failure::{Exit, Failure},
     output,
     reach::Reach,
+    reason::Reason,
 };
 use clap::{Args, Subcommand, ValueEnum};
 use muster_cron::Cron;
@@ -39,6 +40,8 @@ enum Action {
     Delete {
         /// Which one
         id: String,
+        #[command(flatten)]
+        reason: Reason,
     },
 }
 
@@ -80,8 +83,8 @@ impl Schedule {
                     let schedule = client.get(&["api", "schedules", &id], &[]).await?;
                     print(&if json { schedule } else { for_people(schedule) }, json);
                 }
-                Action::Delete { id } => {
-                    client.delete(&["api", "schedules", &id]).await?;
+                Action::Delete { id, reason } => {
+                    client.delete(&["api", "schedules", &id], &reason).await?;
                     eprintln!("schedule {id}: deleted");
                 }
             }

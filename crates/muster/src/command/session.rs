@@ -14,6 +14,7 @@ use crate::{
     failure::{Exit, Failure},
     output,
     reach::Reach,
+    reason::Reason,
 };
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
@@ -55,16 +56,22 @@ enum Action {
     Pause {
         /// Which one
         id: String,
+        #[command(flatten)]
+        reason: Reason,
     },
     /// Give out its frames again
     Resume {
         /// Which one
         id: String,
+        #[command(flatten)]
+        reason: Reason,
     },
     /// End a session; workers at it are told to stop
     Cancel {
         /// Which one
         id: String,
+        #[command(flatten)]
+        reason: Reason,
     },
 }
 
@@ -77,9 +84,9 @@ impl Session {
             Action::List { status, limit } => list(client, status, limit, json).await,
             Action::Show { id } => show(client, &id, json).await,
             Action::Watch { id } => watch(client, &id, json).await,
-            Action::Pause { id } => steer(client, &id, "pause", json).await,
-            Action::Resume { id } => steer(client, &id, "resume", json).await,
-            Action::Cancel { id } => steer(client, &id, "cancel", json).await,
+            Action::Pause { id, reason } => steer(client, [&id, "pause"], &reason, json).await,
+            Action::Resume { id, reason } => steer(client, [&id, "resume"], &reason, json).await,
+            Action::Cancel { id, reason } => steer(client, [&id, "cancel"], &reason, json).await,
         })
     }
 }
@@ -98,9 +105,9 @@ async fn show(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-async fn steer(client: &Client, id: &str, verb: &str, json: bool) -> Result<Exit, Failure> {
+async fn steer(client: &Client, [id, verb]: [&str; 2], reason: &Reason, json: bool) -> Result<Exit, Failure> {
     let [api, version, sessions, id] = path_of(id);
-    print_members(&client.post(&[api, version, sessions, id, verb], &json!({})).await?, json);
+    print_members(&client.order(&[api, version, sessions, id, verb], reason).await?, json);
     Ok(Exit::Fine)
 }
 

@@ -6,6 +6,7 @@ use crate::{
     failure::{Exit, Failure},
     output,
     reach::Reach,
+    reason::Reason,
 };
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -70,6 +71,8 @@ enum Action {
     Remove {
         /// Which one
         id: String,
+        #[command(flatten)]
+        reason: Reason,
     },
 }
 
@@ -88,9 +91,10 @@ impl Worker {
                 Action::Quarantine { id, reason } => {
                     judge(client, [&id, "quarantine"], &reason, json).await?
                 }
-                Action::Remove { id } => {
+                Action::Remove { id, reason } => {
                     let [api, version, workers] = WORKERS;
-                    done(&client.delete(&[api, version, workers, &id]).await?, [&id, "remove"], json);
+                    let answer = client.delete(&[api, version, workers, &id], &reason).await?;
+                    done(&answer, [&id, "remove"], json);
                 }
             }
             Ok(Exit::Fine)

@@ -56,7 +56,7 @@ fn api_key(id: u64, user: u64) -> ApiKeyRecord {
 
 fn act(at: i64) -> AuditRecord {
     AuditRecord {
-        actor: Actor { user: UserId(0), name: "admin-token".into() },
+        actor: Actor { user: UserId(0), name: "admin-token".into(), reason: None },
         action: "worker_banned".into(),
         subject: format!("worker '{at}'").into(),
         at: Timestamp(at),
@@ -108,7 +108,7 @@ fn keys_for_programs_are_read_as_written(fixture: &mut dyn Fixture) {
 fn privileged_acts_come_newest_first_in_pages(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     // Several of one moment come in the order they were done.
-    let other = AuditRecord { actor: Actor { user: UserId(9), name: "아".into() }, ..act(2) };
+    let other = AuditRecord { actor: Actor { user: UserId(9), name: "아".into(), reason: None }, ..act(2) };
     let done = [act(1), act(2), other, act(2), act(9)];
     desk.commit(done[..2].iter().cloned().map(changed));
     desk.commit(done[2..].iter().cloned().map(changed));

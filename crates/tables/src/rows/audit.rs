@@ -31,7 +31,7 @@ pub(crate) fn write(sink: &mut dyn Sink, act: &AuditRecord) -> Result<(), Fault>
 pub(crate) fn read(row: &dyn Cells) -> Result<(u64, AuditRecord), Fault> {
     let fields = Fields::new("audit_log", row);
     let act = AuditRecord {
-        actor: Actor { user: UserId(fields.number(2)?), name: fields.text(3)?.into() },
+        actor: Actor { user: UserId(fields.number(2)?), name: fields.text(3)?.into(), reason: None },
         action: fields.text(4)?.into(),
         subject: fields.text(5)?.into(),
         at: fields.time(1)?,

@@ -104,7 +104,8 @@ fn incorrect() -> Problem {
 }
 
 async fn begin(door: &Door, accounts: &Accounts, user: &UserRecord) -> Result<Json<Token>, Problem> {
-    let actor = accountable(user.roles, Actor { user: user.id, name: user.name.clone() });
+    let actor = Actor { user: user.id, name: user.name.clone(), reason: None };
+    let actor = accountable(user.roles, actor);
     let (password_hash, ttl) = (user.password_hash.clone(), accounts.settings.token_ttl);
     let command = AccountCommand::Login { user: user.id, password_hash, ttl };
     let begun = door.ask(actor, Command::Accounts(command)).await.map_err(refuse);

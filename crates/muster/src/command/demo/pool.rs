@@ -16,6 +16,7 @@ use super::{ledger, server::Server};
 use crate::{
     client::{Client, ClientError, Listing},
     failure::Failure,
+    reason::Reason,
 };
 use member::VICTIM;
 use muster_proof::Receipt;
@@ -261,7 +262,7 @@ impl Pool {
     /// Cancels what has not ended. How it ended shows when it is asked for the next time.
     async fn cancel(&mut self) -> Result<(), Failure> {
         for job in self.jobs.iter_mut().filter(|job| !job.is_over()) {
-            match self.customer.client.delete(&["jobs", &job.id.to_string()]).await {
+            match self.customer.client.delete(&["jobs", &job.id.to_string()], &Reason::default()).await {
                 Ok(_) => job.is_cancelled = true,
                 Err(ClientError::Refused { status, .. }) if status.as_u16() == 409 => {}
                 Err(error) => return Err(error.into()),
