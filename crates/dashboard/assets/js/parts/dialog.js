@@ -2,6 +2,7 @@
 
 import { h } from '../dom.js';
 import { t } from '../text.js';
+import { blame, unblame } from './form.js';
 import { complaint, notice } from './notice.js';
 
 /**
@@ -23,14 +24,15 @@ export function ask({ title, what, confirm, danger = false, reason, fields = [],
       event.preventDefault();
       button.disabled = true;
       error.textContent = '';
+      unblame(event.target);
       const form = new FormData(event.target);
       try {
         await act({ reason: form.get('reason')?.trim() || undefined, form });
         if (done) notice(done);
         finish(true);
       } catch (refusal) {
-        error.textContent = refusal.status === 0 ? t('shell.unreachable') : refusal.message;
         button.disabled = false;
+        error.textContent = blame(event.target, refusal);
       }
     };
     const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onCancel: (event) => { event.preventDefault(); finish(false); } },
