@@ -1,6 +1,7 @@
 //! Speaks to a server over HTTP on behalf of the client commands.
 
 mod asked;
+mod events;
 
 use crate::{
     failure::{Exit, Failure},
@@ -9,6 +10,7 @@ use crate::{
     reason::Reason,
 };
 use asked::Asked;
+pub(crate) use events::{Entry, Events};
 use muster_agent::http::{Manner, Servers, Unanswered, root_cause};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;

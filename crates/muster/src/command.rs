@@ -36,6 +36,7 @@ mod sim_worker;
 mod simulate;
 mod stop;
 mod store_side;
+mod top;
 mod user;
 mod watch;
 mod worker;
@@ -91,6 +92,8 @@ enum Command {
     Device(device::Device),
     /// List nodes, drain and resume them, give them secrets
     Node(node::Node),
+    /// Watch fleet, queues and events live on one screen
+    Top(top::Top),
     /// Say why something is not running
     Explain(explain::Explain),
     /// List alerts, newest first
@@ -149,6 +152,7 @@ impl Cli {
             Command::Worker(worker) => worker.run(),
             Command::Device(device) => device.run(),
             Command::Node(node) => node.run(),
+            Command::Top(top) => top.run(),
             Command::Explain(explain) => explain.run(),
             Command::Alerts(alerts) => alerts.run(),
             Command::Login(login) => login.run(),
@@ -239,6 +243,7 @@ mod tests {
         "muster node resume PC-01",
         "muster node secret PC-01",
         "muster explain device d1",
+        "muster top --server http://a:1 --json",
         "muster alerts --json",
         "muster login --user ann --password-stdin --server http://a:1",
         "muster logout",

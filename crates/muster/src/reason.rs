@@ -16,7 +16,7 @@ impl Reason {
         self.reason.as_deref()
     }
 
-    #[cfg(test)]
+    /// One that was asked for on a screen.
     pub(crate) fn because(reason: &str) -> Self {
         Self { reason: Some(reason.to_owned()) }
     }
