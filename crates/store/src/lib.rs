@@ -13,6 +13,7 @@ mod election;
 mod frames;
 mod memory;
 mod moment;
+mod overview;
 mod pool;
 pub mod position;
 mod query;
@@ -23,6 +24,7 @@ pub use continuity::continue_feed;
 pub use election::{Candidate, Election, Standing};
 pub use frames::{ChunkFilter, DiagnosticFilter, FrameReader};
 pub use memory::{Failure, MemoryStore};
+pub use overview::{Backlog, FleetView, LaneView, OpenCounts, OverviewReader, POOL_JOBS_LOOKED_AT};
 pub use pool::{AccountReader, PoolJobFilter, PoolJobView, PoolReader};
 pub use query::{Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, TaskFilter, WorkerSummary};
 pub use schedules::ScheduleReader;
@@ -152,7 +154,7 @@ pub trait Lookup: Send {
 }
 
 /// Reads for people. Every list is paged; every call sees one consistent state.
-pub trait Reader: FrameReader + PoolReader + AccountReader + ScheduleReader {
+pub trait Reader: FrameReader + PoolReader + AccountReader + ScheduleReader + OverviewReader {
     /// Jobs, newest first.
     ///
     /// # Errors

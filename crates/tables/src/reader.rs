@@ -6,6 +6,7 @@ mod feed;
 mod fleet;
 mod frames;
 mod jobs;
+mod overview;
 mod pool;
 mod schedules;
 

@@ -1,8 +1,8 @@
 //! What is counted: `pc_device_summary` (Q13) and the tasks of a job.
 
 use super::{Fixture, desk::Desk, named, samples::*};
-use crate::{Cursor, JobCounts, WorkerSummary};
-use muster_model::{JobRecord, LaneRecord, LaneStatus, TaskRecord, TaskStatus, Timestamp};
+use crate::{Backlog, Cursor, FleetView, JobCounts, LaneView, OpenCounts, WorkerSummary};
+use muster_model::{JobRecord, JobStatus, LaneRecord, LaneStatus, TaskRecord, TaskStatus, Timestamp};
 
 named![
     a_worker_without_devices_counts_nothing,
@@ -13,6 +13,8 @@ named![
     tasks_are_counted_by_worker_and_status,
     ends_are_counted_from_a_moment_on,
     a_job_without_tasks_counts_nothing,
+    a_fleet_is_seen_whole,
+    jobs_that_are_open_are_counted,
 ];
 
 fn summary(desk: &Desk, id: &str) -> WorkerSummary {
@@ -122,4 +124,48 @@ fn a_job_without_tasks_counts_nothing(fixture: &mut dyn Fixture) {
     let desk = Desk::open(fixture);
     let counts = desk.reader().job_counts(job_id(1), Timestamp(0)).expect("they are counted");
     assert_eq!(counts, JobCounts::default());
+}
+
+/// Q13: every worker and every device by name, each device with what runs on it, wherever that was given out.
+fn a_fleet_is_seen_whole(fixture: &mut dyn Fixture) {
+    use LaneStatus::{Error, Offline, Online};
+    let mut desk = Desk::open(fixture);
+    assert_eq!(desk.reader().fleet().expect("it is read"), FleetView::default());
+    desk.commit(["PC-02", "PC-01"].map(|id| changed(worker(id))));
+    desk.commit([changed(job(1)), changed(JobRecord { open: true, ..closed_job(2, 5) }), changed(job(3))]);
+    let statuses = [("device-2", Error), ("device-1", Online), ("device-4", Online), ("device-3", Offline)];
+    desk.commit(statuses.map(|(id, status)| changed(in_status(id, status))));
+    desk.commit([changed(lane("device-5", "PC-02"))]);
+    let pending = TaskRecord { status: TaskStatus::Pending, ..task(3, 4) };
+    desk.commit([task(1, 1), task(2, 5), ended_task(3, 3, 5), ended_task(3, 1, 5), pending].map(changed));
+    let fleet = desk.reader().fleet().expect("it is read");
+    assert_eq!(fleet.workers, ["PC-01", "PC-02"].map(worker));
+    let expected = [
+        ("device-1", "PC-01", Online, Some(task_id(1, 1))),
+        ("device-2", "PC-01", Error, None),
+        ("device-3", "PC-01", Offline, None),
+        ("device-4", "PC-01", Online, None),
+        ("device-5", "PC-02", Online, Some(task_id(2, 5))),
+    ];
+    let view =
+        |(id, worker, status, running)| LaneView { id: name(id), worker: name(worker), status, running };
+    assert_eq!(fleet.lanes, expected.map(view));
+}
+
+fn jobs_that_are_open_are_counted(fixture: &mut dyn Fixture) {
+    let mut desk = Desk::open(fixture);
+    assert_eq!(desk.reader().backlog().expect("it is read"), Backlog::default());
+    let with = |number: u64, status: JobStatus, at: i64| {
+        changed(JobRecord { status, created_at: Timestamp(at), ..job(number) })
+    };
+    desk.commit([with(4, JobStatus::Pending, 40), with(2, JobStatus::Pending, 50)]);
+    desk.commit([with(1, JobStatus::Running, 10), with(3, JobStatus::Pending, 30)]);
+    desk.commit([changed(closed_job(5, 5)), with(6, JobStatus::Cancelled, 1)]);
+    let jobs = desk.reader().backlog().expect("it is read").jobs;
+    let oldest = Some((job_id(2), Timestamp(50)));
+    assert_eq!(
+        jobs,
+        OpenCounts { pending: 3, running: 1, paused: 0, oldest },
+        "the oldest is the first in line"
+    );
 }

@@ -25,6 +25,11 @@ impl PoolTables {
         self.assignments.range(assignments_of(job)).map(|(_, assignment)| assignment)
     }
 
+    /// From where on there may be live jobs.
+    pub(crate) fn oldest_open(&self) -> u64 {
+        self.counters.oldest_open
+    }
+
     /// An assignment without its result.
     pub(crate) fn assignment(&self, id: AssignmentId) -> Option<AssignmentRecord> {
         self.assignments.get(&id).map(without_result)

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod frames;
+mod overview;
 mod pool;
 mod schedules;
 

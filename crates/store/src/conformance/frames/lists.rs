@@ -6,8 +6,10 @@ use super::{
     named,
     samples::*,
 };
-use crate::{ChunkFilter, Cursor, DiagnosticFilter, Page, StoreError};
-use muster_model::{ChunkState, EntryId, FrameTaskRecord, QuarantineRecord, SessionRecord, SessionStatus};
+use crate::{ChunkFilter, Cursor, DiagnosticFilter, OpenCounts, Page, StoreError};
+use muster_model::{
+    ChunkState, EntryId, FrameTaskRecord, QuarantineRecord, SessionRecord, SessionStatus, Timestamp,
+};
 
 named![
     sessions_come_newest_first_in_pages,
@@ -23,6 +25,7 @@ named![
     a_cursor_nobody_gave_is_an_empty_page_of_sessions_too,
     a_cursor_of_another_list_of_sessions_is_an_empty_page,
     a_line_that_comes_later_disturbs_no_page,
+    sessions_that_are_open_are_counted,
 ];
 
 const SIZES: [u32; 5] = [1, 2, 3, 7, 100];
@@ -238,4 +241,18 @@ fn a_line_that_comes_later_disturbs_no_page(fixture: &mut dyn Fixture) {
     let first = lines(None);
     desk.commit([changed(line(1, "a", 4))]);
     assert_eq!(lines(first.next).items, [line(1, "a", 1)]);
+}
+
+/// A session of which nothing was given out yet is pending, whatever its status says.
+fn sessions_that_are_open_are_counted(fixture: &mut dyn Fixture) {
+    let mut desk = Desk::open(fixture);
+    // Ids sort against the ages here.
+    let aged = |seq: u64, at: i64| SessionRecord { seq, created_at: Timestamp(at), ..session(100 - seq) };
+    let paused = SessionRecord { status: SessionStatus::Paused, ..aged(1, 1) };
+    let merging = SessionRecord { open: true, ..closed_session(3, 5) };
+    desk.commit([paused, aged(2, 20), merging, aged(4, 40), aged(5, 30), closed_session(6, 5)].map(changed));
+    desk.commit([range(98, 0), done_range(98, 100, 5)].map(changed));
+    let sessions = desk.reader().backlog().expect("it is read").sessions;
+    let oldest = Some((session_id(96), Timestamp(40)));
+    assert_eq!(sessions, OpenCounts { pending: 2, running: 1, paused: 1, oldest });
 }

@@ -6,10 +6,10 @@ use super::{
     named,
     samples::*,
 };
-use crate::{Cursor, PoolJobFilter};
+use crate::{Cursor, POOL_JOBS_LOOKED_AT, PoolJobFilter};
 use muster_model::{
-    AssignmentRecord, AssignmentState, PoolCounters, PoolEndRecord, PoolJobRecord, PoolJobStatus,
-    PoolWorkerRecord, UserId,
+    AssignmentRecord, AssignmentState, PoolCounters, PoolEndRecord, PoolJobId, PoolJobRecord, PoolJobStatus,
+    PoolWorkerRecord, Timestamp, UserId,
 };
 
 named![
@@ -20,6 +20,7 @@ named![
     workers_of_the_pool_are_filtered,
     a_cursor_nobody_gave_is_an_empty_page_of_the_pool_too,
     a_cursor_of_the_pools_other_list_is_an_empty_page,
+    the_oldest_job_that_nobody_has_is_found,
 ];
 
 const SIZES: [u32; 5] = [1, 2, 3, 7, 100];
@@ -134,4 +135,21 @@ fn a_cursor_of_the_pools_other_list_is_an_empty_page(fixture: &mut dyn Fixture) 
         expected[place] = (2, None);
         assert_eq!(found(&desk, next.as_deref(), 2), expected, "{next:?}");
     }
+}
+
+fn the_oldest_job_that_nobody_has_is_found(fixture: &mut dyn Fixture) {
+    let mut desk = Desk::open(fixture);
+    let oldest = |desk: &Desk| desk.reader().backlog().expect("it is read").oldest_pool_job;
+    let waiting = |id: u64| Some((PoolJobId(id), Timestamp(1)));
+    assert_eq!(oldest(&desk), None);
+    desk.commit((2..=5).map(|id| changed(job(id))));
+    desk.commit([changed(PoolCounters { next_worker: 1, next_job: 6, oldest_open: 2 })]);
+    assert_eq!(oldest(&desk), waiting(2));
+    let expired = AssignmentRecord { state: AssignmentState::Expired, ..assignment(4, 1) };
+    desk.commit([changed(end(2, 5)), changed(assignment(3, 1)), changed(expired)]);
+    assert_eq!(oldest(&desk), waiting(4), "the second ended, somebody has the third");
+    desk.commit([changed(end(4, 5)), changed(end(5, 5)), changed(job(3 + POOL_JOBS_LOOKED_AT))]);
+    assert_eq!(oldest(&desk), None, "a bounded number is looked at");
+    desk.commit([changed(PoolCounters { next_worker: 1, next_job: 6, oldest_open: 4 })]);
+    assert_eq!(oldest(&desk), waiting(3 + POOL_JOBS_LOOKED_AT));
 }
