@@ -4,7 +4,7 @@ const DAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 
 /**
  * What an expression says, if that is simple: `{form, n?, minute?, time?, days?, day?}` with the forms `minutely`, `minutes`,
- * `hourly`, `hours`, `daily`, `weekly`, `monthly`; null otherwise. Days are 0 (Sunday) to 6.
+ * `hourly`, `hours`, `daily`, `workdays` (Monday to Friday), `weekly`, `monthly`; null otherwise. Days are 0 (Sunday) to 6.
  */
 export function readCron(expression) {
   const parts = expression.trim().toUpperCase().split(/\s+/);
@@ -39,7 +39,8 @@ function weekly(weekday, time) {
     if (from === null || to === null || from > to || part.split('-').length > 2) return null;
     for (let day = from; day <= to; day++) days.add(day % 7);
   }
-  return { form: 'weekly', days: [...days].sort((a, b) => (a || 7) - (b || 7)), time };
+  const sorted = [...days].sort((a, b) => (a || 7) - (b || 7));
+  return sorted.join() === '1,2,3,4,5' ? { form: 'workdays', time } : { form: 'weekly', days: sorted, time };
 }
 
 const dayOf = (text) => (DAYS.includes(text) ? DAYS.indexOf(text) : whole(text, 7));

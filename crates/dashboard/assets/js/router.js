@@ -17,7 +17,7 @@ export const pages = [
   { name: 'court', allowed: reading },
   { name: 'schedules', allowed: reading },
   { name: 'audit', allowed: () => may.administer() },
-  { name: 'users', allowed: () => may.administer() },
+  { name: 'users', allowed: () => may.useJobs() },
   { name: 'settings', allowed: reading },
 ];
 

@@ -10,7 +10,7 @@ const cases = [
   ['5 * * * *', { form: 'hourly', minute: 5 }],
   ['15 */4 * * *', { form: 'hours', n: 4, minute: 15 }],
   ['0 6 * * *', { form: 'daily', time: '06:00' }],
-  ['30 18 * * MON-FRI', { form: 'weekly', days: [1, 2, 3, 4, 5], time: '18:30' }],
+  ['30 18 * * MON-FRI', { form: 'workdays', time: '18:30' }],
   ['0 6 * * 0,3', { form: 'weekly', days: [3, 0], time: '06:00' }],
   ['0 6 * * sat-7', { form: 'weekly', days: [6, 0], time: '06:00' }],
   ['0 6 13 * *', { form: 'monthly', day: 13, time: '06:00' }],

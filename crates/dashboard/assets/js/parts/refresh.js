@@ -1,10 +1,10 @@
 // Loads again: when something changed, but not too often, and only while somebody looks.
 
 /**
- * Calls `load` now and after each `touch()`, at most once per `leastMs`; with `everyMs` also as time goes by.
+ * Calls `load` now (unless `atOnce` is false) and after each `touch()`, at most once per `leastMs`; with `everyMs` also as time goes by.
  * A hidden tab loads when it is looked at again. A load that fails is tried again; `failed` is told, but for what was broken off.
  */
-export function refresher(load, { everyMs, leastMs = 1000, failed = () => {} } = {}) {
+export function refresher(load, { everyMs, leastMs = 1000, atOnce = true, failed = () => {} } = {}) {
   let timer;
   let due = Infinity;
   let isLoading = false;
@@ -32,7 +32,7 @@ export function refresher(load, { everyMs, leastMs = 1000, failed = () => {} } =
   const seen = () => plan(due === Infinity ? Infinity : 0);
 
   document.addEventListener('visibilitychange', seen);
-  plan(0);
+  plan(atOnce ? 0 : everyMs ?? Infinity);
   return {
     touch: () => plan(leastMs),
     close: () => { isClosed = true; clearTimeout(timer); document.removeEventListener('visibilitychange', seen); },

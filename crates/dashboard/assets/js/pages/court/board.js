@@ -1,0 +1,55 @@
+// The queues of the court, a column each.
+
+import { h, say } from '../../dom.js';
+import { keyed } from '../../parts/keyed.js';
+import { to } from '../../router.js';
+import { ago, hasText, moment, t } from '../../text.js';
+
+/** The board; `set(places)` draws what `GET /api/court` answered. */
+export function board() {
+  const columns = h('div', { class: 'kanban', tabindex: '0', role: 'region', 'aria-label': t('court.queues') });
+  const set = keyed(columns, ({ place }) => place, column);
+  const element = h('section', {}, h('h2', {}, t('court.queues')), columns);
+  return { element, set };
+}
+
+/** What a place is called here; places we have no name for keep the server's. */
+function nameOf({ place, title }) {
+  const key = `court.place_${place.replace(/^(queue|state)\//, '').replaceAll('/', '_')}`;
+  return hasText(key) ? t(key) : title;
+}
+
+function column(place) {
+  const count = h('span', { class: 'count' });
+  const cards = h('ul', {});
+  const rest = h('p', { class: 'quiet' });
+  const set = keyed(cards, ({ id }) => id, card);
+  const update = (now) => {
+    say(count, now.count);
+    set(now.items);
+    const hidden = now.count - now.items.length;
+    say(rest, now.count === 0 ? t('court.empty') : t('court.further', { n: hidden }));
+    rest.hidden = now.count > 0 && hidden <= 0;
+  };
+  const element = h('section', { class: 'queue', 'aria-label': nameOf(place) }, h('h3', {}, nameOf(place), ' ', count), cards, rest);
+  return { element, update };
+}
+
+function card(item) {
+  const age = h('time', { datetime: new Date(item.at).toISOString(), title: moment(item.at) });
+  const name = h('code', {}, item.id);
+  const facts = h('div', { class: 'quiet facts-line' });
+  const title = h('div', { class: 'card-title' });
+  const update = (now) => {
+    say(age, ago(now.at));
+    say(title, now.title ?? '');
+    title.hidden = !now.title;
+    say(facts, [now.general, now.priority && priority(now.priority)].filter(Boolean).join(' · '));
+    facts.hidden = facts.textContent === '';
+  };
+  const isTask = item.kind === 'task';
+  const element = h('li', { class: 'ticket' }, title, h('div', {}, isTask ? h('a', { href: to('court', item.id) }, name) : name), facts, h('div', { class: 'quiet' }, age));
+  return { element, update };
+}
+
+const priority = (word) => (hasText(`court.priority_${word}`) ? t(`court.priority_${word}`) : word);

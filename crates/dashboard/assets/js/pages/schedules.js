@@ -1,0 +1,127 @@
+// Runs that are submitted by the clock: when, in which zone, what next, what last.
+
+import { getAll, may, post, remove } from '../api.js';
+import { readCron } from '../cron.js';
+import { fill, h, say } from '../dom.js';
+import { onEntries } from '../live.js';
+import { area, choice, hinted } from '../parts/form.js';
+import { ask, field } from '../parts/dialog.js';
+import { refresher } from '../parts/refresh.js';
+import { table } from '../parts/table.js';
+import { to } from '../router.js';
+import { currentLanguage, moment, span, t } from '../text.js';
+import { runOf } from './schedules/run.js';
+
+export async function open({ root, title }) {
+  const list = scheduleTable();
+  const load = async () => list.set(await getAll('/api/schedules', {}, 'schedules', 1000));
+  fill(root, title(t('nav.schedules')),
+    h('p', { class: 'quiet' }, t('schedules.lead')),
+    h('div', { class: 'tools' }, may.operate() && h('button', { class: 'primary', onClick: () => add(fresh.touch) }, t('schedules.add'))),
+    list.element);
+  await load();
+  const fresh = refresher(load, { atOnce: false });
+  const stop = onEntries((batch) => { if (batch.some(({ kind }) => kind.startsWith('schedule_'))) fresh.touch(); });
+  list.element.addEventListener('schedule-ended', fresh.touch);
+  const ticking = setInterval(() => countDown(list.element), 1000);
+  return () => { stop(); fresh.close(); clearInterval(ticking); };
+}
+
+function scheduleTable() {
+  return table({
+    caption: t('nav.schedules'),
+    empty: t('schedules.none'),
+    id: (schedule) => schedule.schedule_id,
+    columns: [
+      { label: t('schedules.when'), show: when },
+      { label: t('schedules.run'), show: what },
+      { label: t('schedules.next'), show: next },
+      { label: t('schedules.last'), show: last },
+      { label: t('schedules.missed'), show: ({ missed }) => t(missed === 'once' ? 'schedules.missed_once' : 'schedules.missed_skip') },
+      { label: t('schedules.acts'), show: acts },
+    ],
+  });
+}
+
+/** The expression in words where that is possible, and always as it is. */
+function when({ cron, timezone }) {
+  const words = inWords(cron);
+  return [words && h('div', {}, words), h('div', { class: words ? 'quiet' : undefined }, h('code', {}, cron), ' ', h('span', { class: 'quiet' }, timezone))];
+}
+
+function inWords(cron) {
+  const meaning = readCron(cron);
+  if (!meaning) return null;
+  const { form, days, minute, ...values } = meaning;
+  const names = days && new Intl.ListFormat(currentLanguage(), { type: 'conjunction' }).format(days.map(dayName));
+  return t(`schedules.cron_${form}`, { ...values, days: names, minute: String(minute ?? '').padStart(2, '0') });
+}
+
+/** The first of January 2023 was a Sunday. */
+const dayName = (day) => new Intl.DateTimeFormat(currentLanguage(), { weekday: 'long', timeZone: 'UTC' }).format(Date.UTC(2023, 0, 1 + day));
+
+const what = ({ run }) => [h('div', {}, run.title ?? run.workflow_id), h('div', { class: 'quiet' }, run.title && h('code', {}, run.workflow_id), ' ', scope(run.scope))];
+
+function scope(given) {
+  if (!given) return t('schedules.scope_all');
+  if (given.pcs) return t('schedules.scope_pcs', { names: given.pcs.join(', ') });
+  if (given.devices) return t('schedules.scope_devices', { n: given.devices.length });
+  return t('schedules.scope_labels', { names: Object.entries(given.labels).map((pair) => pair.join('=')).join(', ') });
+}
+
+function next({ next_at: at }) {
+  if (at === null) return t('schedules.never');
+  return [h('time', { datetime: new Date(at).toISOString() }, moment(at)), h('div', { class: 'quiet', 'data-until': at }, until(at))];
+}
+
+const until = (at) => (at > Date.now() ? t('schedules.in', { span: span(at - Date.now()) }) : t('schedules.now'));
+
+function countDown(element) {
+  for (const line of element.querySelectorAll('[data-until]')) say(line, until(Number(line.dataset.until)));
+}
+
+const last = ({ last_run_id: run, last_slot: slot }) =>
+  (run ? h('a', { href: to('runs', run) }, h('time', { datetime: new Date(slot).toISOString() }, moment(slot))) : t('schedules.not_yet'));
+
+function acts(schedule) {
+  const { schedule_id: id, run } = schedule;
+  const end = async ({ target }) => {
+    const row = target.closest('.table');
+    const ended = await ask({
+      title: t('schedules.delete_title'),
+      what: t('schedules.delete_what', { name: run.title ?? run.workflow_id, cron: schedule.cron, zone: schedule.timezone }),
+      confirm: t('schedules.delete'),
+      danger: true,
+      reason: 'required',
+      act: ({ reason }) => remove(`/api/schedules/${encodeURIComponent(id)}`, { reason }),
+      done: t('schedules.deleted'),
+    });
+    if (ended) row.dispatchEvent(new Event('schedule-ended'));
+  };
+  return h('span', { class: 'row-acts' },
+    h('a', { href: to('why', 'schedule', id) }, t('why.ask')),
+    may.operate() && h('button', { class: 'danger', onClick: end }, t('schedules.delete')));
+}
+
+async function add(touch) {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone ?? 'UTC';
+  const key = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+  const made = await ask({
+    title: t('schedules.add_title'),
+    confirm: t('schedules.add'),
+    reason: 'optional',
+    fields: [
+      hinted(field('cron', t('schedules.cron'), { required: true, class: 'mono', placeholder: '0 6 * * MON-FRI', autocomplete: 'off' }), t('schedules.cron_hint')),
+      hinted(field('timezone', t('schedules.zone'), { required: true, value: zone, autocomplete: 'off' }), t('schedules.zone_hint')),
+      choice('missed', t('schedules.missed'), [['skip', t('schedules.missed_skip')], ['once', t('schedules.missed_once')]]),
+      field('run.workflow_id', t('schedules.workflow'), { required: true, class: 'mono', autocomplete: 'off' }),
+      field('run.title', t('schedules.title'), { autocomplete: 'off' }),
+      choice('scope', t('schedules.scope'), ['all', 'pcs', 'devices', 'labels'].map((way) => [way, t(`schedules.way_${way}`)])),
+      hinted(field('run.scope', t('schedules.names'), { autocomplete: 'off' }), t('schedules.names_hint')),
+      area('run.params', t('schedules.params'), { class: 'mono', placeholder: '{}' }),
+    ],
+    act: ({ reason, form }) => post('/api/schedules', runOf(form, t), { reason, once: key }),
+    done: t('schedules.added'),
+  });
+  if (made) touch();
+}
