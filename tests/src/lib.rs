@@ -40,6 +40,7 @@ mod slack;
 mod stand_in;
 mod stream;
 mod vendor;
+mod venv;
 mod wall_clock;
 
 pub use account::password_of;
@@ -67,4 +68,5 @@ pub use slack::{SLACK_TOKEN, Slack, SlackPost};
 pub use stand_in::{Reply, StandIn, Visit};
 pub use stream::{EventStream, FeedEvent};
 pub use vendor::{VendorReply, VendorServer};
+pub use venv::venv;
 pub use wall_clock::WallClock;

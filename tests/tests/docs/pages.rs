@@ -1,0 +1,62 @@
+//! Every page that leads somebody by the hand, walked through.
+
+use crate::{
+    all_pages,
+    markdown::Page,
+    shell::{self, is_run},
+};
+
+/// I1, I3, I4, N1, N4, N6b, N7, N12, N14, Q11, Q15, Q16: from nothing to a worker of one's own.
+#[test]
+fn the_tutorial() {
+    shell::run("docs/tutorial.md");
+}
+
+/// N1, N1b, N2, N4, N5, N6, N6b, N12, N14, N21: a node by hand, then in Python.
+#[test]
+fn nodes() {
+    shell::run("docs/workers/nodes.md");
+}
+
+/// Q11, Q14, Q15, Q16: rows by claim, by hand and in Python; the feed.
+#[test]
+fn operations() {
+    shell::run("docs/workers/operations.md");
+}
+
+/// S1, S2, S3, S4, S5, S26: a range of frames by hand, then a session in Python.
+#[test]
+fn simulation() {
+    shell::run("docs/workers/simulation.md");
+}
+
+/// P3, P5, P6, P7, P8, P9, P13, P17: a signed result by hand, then a worker in Python.
+#[test]
+fn pool() {
+    shell::run("docs/workers/pool.md");
+}
+
+/// C4, C7, C11, C14, C16, C18, C21: a soldier and a source in Python.
+#[test]
+fn court() {
+    shell::run("docs/workers/court.md");
+}
+
+/// I3: no page has blocks of a kind that nobody knows, and those that are run are run by a test above.
+#[test]
+fn nothing_is_left_out() {
+    let source = include_str!("pages.rs");
+    for path in all_pages().iter().filter(|path| path.starts_with("docs/workers") || path.ends_with("tutorial.md")) {
+        let page = Page::read(path);
+        let call = format!("shell::run(\"{}\")", path.display());
+        let is_walked = page.blocks.iter().any(is_run);
+        assert!(!is_walked || source.contains(&call), "{} is run by no test", path.display());
+        for block in &page.blocks {
+            let place = format!("{}:{}", path.display(), block.line);
+            assert!(KINDS.contains(&block.info.as_str()), "{place}: a block of no known kind: {:?}", block.info);
+        }
+    }
+}
+
+/// What a block of such a page may be; only the first two are run.
+const KINDS: [&str; 7] = ["sh", "sh background", "sh unchecked", "text", "json", "python", "toml"];

@@ -1,0 +1,158 @@
+//! Runs a page: its blocks in order, in one shell, in a directory of their own.
+
+use crate::{
+    markdown::{Block, Page},
+    root,
+};
+use muster_tests::{binary, until, venv};
+use std::{
+    fmt::Write as _,
+    fs,
+    net::TcpListener,
+    os::unix::{fs::symlink, process::CommandExt},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU8, Ordering},
+};
+use tempfile::TempDir;
+
+/// A page under way; whatever it started ends with the value.
+struct Session {
+    shell: Child,
+    directory: TempDir,
+}
+
+/// Runs every `sh` block of a page and holds what it printed against the `text` block that follows.
+pub(crate) fn run(path: &str) {
+    let mut page = Page::read(Path::new(path));
+    let address = free_address();
+    for block in &mut page.blocks {
+        block.text = block.text.replace("127.0.0.1:7400", &address);
+    }
+    let mut session = Session::start(&script(&page), &address);
+    let ended = until(path, || session.shell.try_wait().unwrap());
+    let at = session.seen("at");
+    let last = session.seen(&at);
+    assert!(ended.success(), "{path}:{at}: the block ended with {ended}:\n{last}\n{}", session.seen("shell"));
+    for pair in page.blocks.windows(2).filter(|pair| is_run(&pair[0]) && pair[1].info == "text") {
+        let printed = session.seen(&pair[0].line.to_string());
+        if let Some(missing) = missing(&pair[1].text, &printed) {
+            panic!("{path}:{}: nothing like {missing:?} in what was printed:\n{printed}", pair[1].line);
+        }
+    }
+}
+
+/// Whether a block is executed; one that is `sh unchecked` is only looked at.
+pub(crate) fn is_run(block: &Block) -> bool {
+    block.info == "sh" || block.info == BACKGROUND
+}
+
+impl Session {
+    fn start(script: &str, address: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let [work, programs, seen] = ["work", "bin", "seen"].map(|name| directory.path().join(name));
+        for made in [&work, &programs, &seen] {
+            fs::create_dir(made).unwrap();
+        }
+        symlink(binary(), programs.join("muster")).unwrap();
+        symlink(root().join("docs"), work.join("docs")).unwrap();
+        fs::write(seen.join("page"), script).unwrap();
+        let first = [programs, venv().join("bin")];
+        let rest = std::env::var_os("PATH").unwrap();
+        let search = std::env::join_paths(first.into_iter().chain(std::env::split_paths(&rest))).unwrap();
+        let output = fs::File::create(seen.join("shell")).unwrap();
+        let mut shell = Command::new("bash");
+        shell.arg(seen.join("page")).current_dir(work).env_clear().process_group(0).stdin(Stdio::null());
+        shell.env("PATH", &search).env("PATH_AT_FIRST", &search).env("HOME", directory.path()).env("SEEN", &seen);
+        shell.env("ADDRESS", format!("http://{address}")).env("MUSTER_SERVER", format!("http://{address}"));
+        let shell = shell.stdout(output.try_clone().unwrap()).stderr(output).spawn().unwrap();
+        Self { shell, directory }
+    }
+
+    fn seen(&self, name: &str) -> String {
+        let path: PathBuf = self.directory.path().join("seen").join(name.trim());
+        let read = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        read.unwrap_or_default().trim_end().to_owned()
+    }
+}
+
+impl Drop for Session {
+    /// Ends the page's own process group: the shell, and all that its blocks left running.
+    fn drop(&mut self) {
+        let group = format!("-{}", self.shell.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+        let _ = self.shell.wait();
+    }
+}
+
+/// The page as one script.
+fn script(page: &Page) -> String {
+    let mut script = PROLOGUE.to_owned();
+    for (index, block) in page.blocks.iter().enumerate().filter(|(_, block)| is_run(block)) {
+        let Block { line, text, .. } = block;
+        writeln!(script, "at {line}").unwrap();
+        if block.info == BACKGROUND {
+            let expected = page.blocks.get(index + 1).filter(|next| next.info == "text");
+            let sign = expected.and_then(|next| next.text.lines().next()).unwrap_or_default();
+            writeln!(script, "cat >\"$SEEN/{line}.sh\" <<'END OF BLOCK'\n{text}END OF BLOCK").unwrap();
+            writeln!(script, "in_another_shell {line}\nuntil_seen {line} '{}'", pattern(sign)).unwrap();
+        } else {
+            writeln!(script, "{{\n{text}}} >\"$SEEN/{line}\" 2>&1").unwrap();
+        }
+    }
+    script
+}
+
+/// The first line of an expectation that is not in what was printed, in order; `…` stands for anything.
+fn missing<'a>(expected: &'a str, printed: &str) -> Option<&'a str> {
+    let mut lines = printed.lines();
+    expected.lines().filter(|line| !line.trim().is_empty()).find(|line| !lines.any(|seen| is_like(seen, line)))
+}
+
+fn is_like(seen: &str, expected: &str) -> bool {
+    let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let seen = squeezed(seen);
+    let mut rest = seen.as_str();
+    squeezed(expected).split('…').all(|piece| match rest.find(piece) {
+        Some(at) => {
+            rest = &rest[at + piece.len()..];
+            true
+        },
+        None => false,
+    })
+}
+
+/// The same as an extended regular expression, within single quotes.
+fn pattern(line: &str) -> String {
+    let escape = |letter: char| match letter {
+        '…' => ".*".to_owned(),
+        '\'' => ".".to_owned(),
+        letter if letter.is_ascii_punctuation() => format!("[{}]", if letter == '^' { '.' } else { letter }),
+        letter => letter.to_string(),
+    };
+    line.trim().chars().map(escape).collect()
+}
+
+/// A free port at a loopback address of this page alone, so that nobody takes it before the page's server does.
+fn free_address() -> String {
+    let [.., high, low] = std::process::id().to_be_bytes();
+    let number = PAGES.fetch_add(1, Ordering::Relaxed);
+    let listener = TcpListener::bind(format!("127.{}.{low}.{number}:0", high | 1)).unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+/// Loopback addresses that were given to pages; servers of other tests in this process count from 1.
+static PAGES: AtomicU8 = AtomicU8::new(128);
+
+const BACKGROUND: &str = "sh background";
+const PROLOGUE: &str = include_str!("prologue.sh");
+
+/// What a page shows is found in what was printed, line by line and in order, and not elsewhere.
+#[test]
+fn what_one_sees_is_compared() {
+    let printed = " DEVICE   STATUS\n d1  ERROR\n d2  ONLINE";
+    assert_eq!(missing("DEVICE STATUS\nd2  ON…", printed), None);
+    assert_eq!(missing("d2 ONLINE\nd1 ERROR", printed), Some("d1 ERROR"));
+    assert_eq!(missing("d1 …ONLINE", printed), Some("d1 …ONLINE"));
+    assert_eq!(pattern("a.b … 'c'"), "a[.]b .* .c.");
+}
