@@ -72,7 +72,9 @@ fn commands_in(page: &Page) -> Vec<(usize, Vec<String>)> {
     let mut commands = Vec::new();
     for block in page.blocks.iter().filter(|block| block.info.starts_with("sh") || block.info == "console") {
         let lines = block.text.replace("\\\n", " ");
-        for line in lines.lines().map(|line| line.trim_start_matches("$ ")).filter(|line| !line.starts_with('#')) {
+        for line in
+            lines.lines().map(|line| line.trim_start_matches("$ ")).filter(|line| !line.starts_with('#'))
+        {
             commands.extend(commands_of(line).map(|words| (block.line, words)));
         }
     }
@@ -81,7 +83,8 @@ fn commands_in(page: &Page) -> Vec<(usize, Vec<String>)> {
         let at = words.iter().position(|word| word.contains('|') && is_plain(&word.replace('|', "")));
         let choices = at.map_or_else(|| vec![""], |at| words[at].split('|').collect());
         for choice in choices {
-            let pick = |(index, word): (usize, &&str)| if Some(index) == at { choice } else { *word }.to_owned();
+            let pick =
+                |(index, word): (usize, &&str)| if Some(index) == at { choice } else { *word }.to_owned();
             commands.push((*line, words.iter().enumerate().map(pick).collect()));
         }
     }
@@ -97,12 +100,14 @@ fn commands_of(line: &str) -> impl Iterator<Item = Vec<String>> + '_ {
     pieces.filter_map(|piece| {
         let mut words = piece.split_whitespace().skip_while(|word| is_setting_a_variable(word));
         let is_ours = words.next().is_some_and(|word| word.trim_start_matches('"') == "muster");
-        is_ours.then(|| words.take_while(|word| !word.starts_with(['>', '<', '#'])).map(str::to_owned).collect())
+        is_ours
+            .then(|| words.take_while(|word| !word.starts_with(['>', '<', '#'])).map(str::to_owned).collect())
     })
 }
 
 fn is_setting_a_variable(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_'))
+    word.split_once('=')
+        .is_some_and(|(name, _)| name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_'))
 }
 
 fn is_plain(word: &str) -> bool {

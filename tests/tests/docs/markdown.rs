@@ -44,7 +44,7 @@ impl Page {
             (Some(block), _) => block.text.extend([line, "\n"]),
             (None, Some(info)) => {
                 *open = Some(Block { line: number + 1, info: info.trim().to_owned(), text: String::new() });
-            },
+            }
             (None, None) => self.prose.push((number, line.to_owned())),
         }
     }
@@ -54,7 +54,8 @@ impl Page {
         let mut anchors: Vec<String> = Vec::new();
         for (_, line) in &self.prose {
             let hashes = line.chars().take_while(|&letter| letter == '#').count();
-            let Some(title) = line.get(hashes..).filter(|_| hashes > 0).and_then(|rest| rest.strip_prefix(' '))
+            let Some(title) =
+                line.get(hashes..).filter(|_| hashes > 0).and_then(|rest| rest.strip_prefix(' '))
             else {
                 continue;
             };
@@ -107,6 +108,9 @@ fn a_page_is_taken_apart() {
     std::fs::remove_file(&path).unwrap();
     assert_eq!(page.anchors(), ["a-b-c", "a-b-c-1"]);
     assert_eq!(page.links(), [(2, "y.md#z".to_owned()), (2, "w".to_owned())]);
-    assert_eq!((page.blocks[0].line, page.blocks[0].info.as_str(), page.blocks[0].text.as_str()), (4, "sh background", "ls\n"));
+    assert_eq!(
+        (page.blocks[0].line, page.blocks[0].info.as_str(), page.blocks[0].text.as_str()),
+        (4, "sh background", "ls\n")
+    );
     assert_eq!(page.code_spans()[1], (2, "[no](no)".to_owned()));
 }

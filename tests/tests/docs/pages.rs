@@ -46,14 +46,20 @@ fn court() {
 #[test]
 fn nothing_is_left_out() {
     let source = include_str!("pages.rs");
-    for path in all_pages().iter().filter(|path| path.starts_with("docs/workers") || path.ends_with("tutorial.md")) {
+    for path in
+        all_pages().iter().filter(|path| path.starts_with("docs/workers") || path.ends_with("tutorial.md"))
+    {
         let page = Page::read(path);
         let call = format!("shell::run(\"{}\")", path.display());
         let is_walked = page.blocks.iter().any(is_run);
         assert!(!is_walked || source.contains(&call), "{} is run by no test", path.display());
         for block in &page.blocks {
             let place = format!("{}:{}", path.display(), block.line);
-            assert!(KINDS.contains(&block.info.as_str()), "{place}: a block of no known kind: {:?}", block.info);
+            assert!(
+                KINDS.contains(&block.info.as_str()),
+                "{place}: a block of no known kind: {:?}",
+                block.info
+            );
         }
     }
 }

@@ -34,12 +34,9 @@ pub(crate) fn run(path: &str) {
     let at = session.seen("at");
     let last = session.seen(&at);
     assert!(ended.success(), "{path}:{at}: the block ended with {ended}:\n{last}\n{}", session.seen("shell"));
-    for pair in page.blocks.windows(2).filter(|pair| is_run(&pair[0]) && pair[1].info == "text") {
-        let printed = session.seen(&pair[0].line.to_string());
-        if let Some(missing) = missing(&pair[1].text, &printed) {
-            panic!("{path}:{}: nothing like {missing:?} in what was printed:\n{printed}", pair[1].line);
-        }
-    }
+    let unlike =
+        page.blocks.windows(2).filter_map(|pair| session.unlike(&pair[0], &pair[1])).collect::<Vec<_>>();
+    assert!(unlike.is_empty(), "{path}: {}", unlike.join("\n\n"));
 }
 
 /// Whether a block is executed; one that is `sh unchecked` is only looked at.
@@ -63,10 +60,22 @@ impl Session {
         let output = fs::File::create(seen.join("shell")).unwrap();
         let mut shell = Command::new("bash");
         shell.arg(seen.join("page")).current_dir(work).env_clear().process_group(0).stdin(Stdio::null());
-        shell.env("PATH", &search).env("PATH_AT_FIRST", &search).env("HOME", directory.path()).env("SEEN", &seen);
+        shell
+            .env("PATH", &search)
+            .env("PATH_AT_FIRST", &search)
+            .env("HOME", directory.path())
+            .env("SEEN", &seen);
         shell.env("ADDRESS", format!("http://{address}")).env("MUSTER_SERVER", format!("http://{address}"));
         let shell = shell.stdout(output.try_clone().unwrap()).stderr(output).spawn().unwrap();
         Self { shell, directory }
+    }
+
+    /// What a page shows below a block and the block did not print.
+    fn unlike(&self, block: &Block, below: &Block) -> Option<String> {
+        let is_shown = is_run(block) && below.info == "text";
+        let printed = self.seen(&block.line.to_string());
+        let missing = missing(&below.text, &printed).filter(|_| is_shown)?;
+        Some(format!("line {}: nothing like {missing} in what was printed:\n{printed}", below.line))
     }
 
     fn seen(&self, name: &str) -> String {
@@ -106,18 +115,21 @@ fn script(page: &Page) -> String {
 /// The first line of an expectation that is not in what was printed, in order; `…` stands for anything.
 fn missing<'a>(expected: &'a str, printed: &str) -> Option<&'a str> {
     let mut lines = printed.lines();
-    expected.lines().filter(|line| !line.trim().is_empty()).find(|line| !lines.any(|seen| is_like(seen, line)))
+    expected
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .find(|line| !lines.any(|seen| is_like(seen, line)))
 }
 
 fn is_like(seen: &str, expected: &str) -> bool {
     let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let seen = squeezed(seen);
     let mut rest = seen.as_str();
-    squeezed(expected).split('…').all(|piece| match rest.find(piece) {
+    squeezed(expected).split('…').map(str::trim).all(|piece| match rest.find(piece) {
         Some(at) => {
             rest = &rest[at + piece.len()..];
             true
-        },
+        }
         None => false,
     })
 }
