@@ -104,6 +104,17 @@ impl Client {
         self.send(ONCE, Asked { reason: reason.text(), ..asked }).await
     }
 
+    /// As [`Self::post_once`] of a body under a key; why stands in the audit log.
+    pub(crate) async fn order_once(
+        &self,
+        path: &[&str],
+        (body, key): (&Value, &str),
+        reason: &Reason,
+    ) -> Result<Value, ClientError> {
+        let asked = Asked { body: Some(body.to_string()), key: Some(key), ..Asked::new(Method::POST, path) };
+        self.send(REPEATABLE, Asked { reason: reason.text(), ..asked }).await
+    }
+
     /// Has something taken away; why stands in the audit log.
     pub(crate) async fn delete(&self, path: &[&str], reason: &Reason) -> Result<Value, ClientError> {
         self.send(ONCE, Asked { reason: reason.text(), ..Asked::new(Method::DELETE, path) }).await

@@ -80,7 +80,7 @@ enum Command {
     Config(config::Config),
     /// Print a secret that servers made for themselves
     Secret(secret::Secret),
-    /// Submit, list, show, cancel and watch runs
+    /// Submit, list, show, cancel, retry and watch runs
     Run(run::Run),
     /// Have runs submitted by the calendar
     Schedule(schedule::Schedule),
@@ -232,6 +232,8 @@ mod tests {
         "muster run watch r1 --server http://a:1 --server http://b:1,https://c",
         "muster run cancel r1 --server http://a:1 --reason wrong-build",
         "muster run watch r1",
+        "muster run failures r1 --json",
+        "muster run retry r1 --failure-reason adb_offline --wait --reason new-cables",
         "muster schedule add --cron @daily --timezone Asia/Seoul --missed once --workflow w --pcs a,b --json",
         "muster schedule list --json",
         "muster schedule show s1",

@@ -5,6 +5,7 @@ mod attempts;
 mod explain;
 mod filters;
 mod queue;
+mod retries;
 mod rows;
 mod rpc;
 mod runs;

@@ -74,6 +74,7 @@ pub(crate) fn of(method: &str, path: &str, run: &str) -> Option<Vec<Base>> {
             one(json!({"workflow_id": "w", "params": {"a": 1}, "scope": {"labels": {"a": "b"}},
             "queue": "q", "timeoutMs": 1000, "max_attempts": 2, "title": "t"}))
         }
+        ("POST", "/api/runs/{id}/retry") => one(json!({"failure_reason": "x", "title": "t"})),
         ("POST", "/api/schedules") => one(schedule("q")),
         ("PATCH", "/api/devices/{id}") => one(json!({"labels": {"rack": "7"}})),
         ("POST", "/api/devices/{id}/return") => one(json!({"note": "n"})),

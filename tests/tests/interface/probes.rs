@@ -49,6 +49,8 @@ fn the_description_has_every_route() {
         ("/api/runs/{id}", "get"),
         ("/api/runs/{id}/task_devices", "get"),
         ("/api/runs/{id}/cancel", "post"),
+        ("/api/runs/{id}/retry", "post"),
+        ("/api/runs/{id}/failures", "get"),
         ("/api/task_devices/{id}/history", "get"),
         ("/api/devices", "get"),
         ("/api/devices/{id}", "patch"),

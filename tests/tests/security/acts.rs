@@ -134,6 +134,7 @@ fn of_runs(server: &Server) -> Vec<Act> {
         rpc("POST /rest/v1/rpc/fail_or_retry_task_device", fail, "fail_task"),
         act("POST /rest/v1/rpc/fn_timeout_tasks_and_task_devices", sweep, json!({}), "sweep"),
         act("POST /api/runs", "/api/runs", everywhere, "submit_run"),
+        act("POST /api/runs/{id}/retry", format!("/api/runs/{run}/retry"), json!({}), "submit_run"),
         act("POST /api/runs/{id}/cancel", format!("/api/runs/{run}/cancel"), json!({}), "cancel_run"),
     ]
 }

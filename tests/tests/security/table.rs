@@ -136,6 +136,7 @@ const TABLE: &[(Guard, &[&str])] = &[
             "GET /api/pcs/{id}",
             "GET /api/runs",
             "GET /api/runs/{id}",
+            "GET /api/runs/{id}/failures",
             "GET /api/runs/{id}/task_devices",
             "GET /api/schedules",
             "GET /api/schedules/{id}",
@@ -163,6 +164,7 @@ const TABLE: &[(Guard, &[&str])] = &[
             "PATCH /api/pcs/{id}",
             "POST /api/runs",
             "POST /api/runs/{id}/cancel",
+            "POST /api/runs/{id}/retry",
             "POST /api/schedules",
             "DELETE /api/schedules/{id}",
             // It shows more than a VIEWER should see.

@@ -5,6 +5,7 @@ mod devices;
 mod explain;
 mod nodes;
 mod pcs;
+mod retries;
 mod rpc;
 mod runs;
 mod schedules;
@@ -21,6 +22,7 @@ use utoipa_axum::router::OpenApiRouter;
 pub fn routes() -> OpenApiRouter<Door> {
     OpenApiRouter::default()
         .merge(runs::routes())
+        .merge(retries::routes())
         .merge(schedules::routes())
         .merge(task_devices::routes())
         .merge(devices::routes())
@@ -44,6 +46,11 @@ fn unexpected(reply: &Reply) -> Problem {
 /// A text of the store that is not JSON: a damaged store.
 fn damaged(error: serde_json::Error) -> Problem {
     Problem::internal(&error)
+}
+
+/// A run without what was submitted: a damaged store.
+fn damaged_run() -> Problem {
+    Problem::internal(&"a run has no payload")
 }
 
 /// The parameters of a run, which its rows show as `config`.

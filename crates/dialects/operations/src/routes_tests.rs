@@ -25,6 +25,8 @@ fn every_route_is_described() {
         "get /api/runs",
         "get /api/runs/{id}",
         "post /api/runs/{id}/cancel",
+        "post /api/runs/{id}/retry",
+        "get /api/runs/{id}/failures",
         "get /api/runs/{id}/task_devices",
         "post /api/schedules",
         "get /api/schedules",
@@ -52,7 +54,7 @@ fn every_route_is_described() {
     ] {
         assert!(found.iter().any(|known| known == route), "{route}");
     }
-    assert_eq!(found.len(), 28);
+    assert_eq!(found.len(), 30);
 }
 
 /// I7, I8: every operation says who may call it, has an id of its own, and a success with words.

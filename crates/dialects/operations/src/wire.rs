@@ -19,10 +19,10 @@ pub use explain::Why;
 pub use json_text::JsonText;
 pub use pc::{NewSecret, Pc, PcDetail, PcEvent, PcList};
 pub use request::{
-    ClaimArgs, CompleteArgs, DevicePatch, DeviceReturn, FailArgs, PcPatch, RenewArgs, RunRequest,
-    ScheduleRequest, SweepArgs,
+    ClaimArgs, CompleteArgs, DevicePatch, DeviceReturn, FailArgs, PcPatch, RenewArgs, RetryRequest,
+    RunRequest, ScheduleRequest, SweepArgs,
 };
-pub use run::{Counts, Run, RunDetail, RunList, RunState};
+pub use run::{Counts, Failure, FailureList, Run, RunDetail, RunList, RunState};
 pub use schedule::{Schedule, ScheduleList, ScheduleState, ScheduledRun, Scope};
 pub use sweep::Swept;
 pub use task_device::{ClaimedRows, History, Station, TaskDevice, TaskDeviceList};

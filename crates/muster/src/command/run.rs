@@ -1,6 +1,7 @@
-//! `muster run submit|list|show|cancel|watch`.
+//! `muster run submit|list|show|failures|cancel|retry|watch`.
 
 mod flags;
+mod retry;
 mod submit;
 mod watch;
 
@@ -42,6 +43,13 @@ enum Action {
         #[command(flatten)]
         reason: Reason,
     },
+    /// Count how a run's devices failed, the most frequent first
+    Failures {
+        /// Which one
+        id: String,
+    },
+    /// Submit a run again for the devices on which it failed; those out of service wait until they are returned
+    Retry(retry::Retry),
     /// Wait for a run to end; ends with 1 unless it succeeded
     Watch {
         /// Which one
@@ -70,6 +78,8 @@ impl Run {
             Action::List(list) => list.run(client, reach.json).await,
             Action::Show { id } => show(client, &id, reach.json).await,
             Action::Cancel { id, reason } => cancel(client, &id, &reason, reach.json).await,
+            Action::Failures { id } => retry::failures(client, &id, reach.json).await,
+            Action::Retry(retry) => retry.run(client, reach.json).await,
             Action::Watch { id } => watch::watch(client, &id, reach.json).await,
         })
     }

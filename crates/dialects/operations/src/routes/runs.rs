@@ -14,7 +14,7 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
-use muster_model::{Command, JobId, Reply, Scope, Timestamp};
+use muster_model::{Actor, Command, JobId, Reply, Scope, Timestamp};
 use muster_store::{Cursor, JobFilter, Page, Reader, StoreError};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -41,7 +41,7 @@ async fn submit(
 ) -> Result<(StatusCode, Json<RunState>), Problem> {
     let mut submission = read_submission(&body, door.coordinator.settings().attempt_timeout)?;
     submission.key = read_key(&headers)?;
-    let state = ask(&door, &operator, Command::Submit(Box::new(submission))).await?;
+    let state = ask(&door, operator.actor(), Command::Submit(Box::new(submission))).await?;
     Ok((StatusCode::CREATED, Json(state)))
 }
 
@@ -105,11 +105,12 @@ async fn cancel(
     operator: Operator,
     id: PathText,
 ) -> Result<Json<RunState>, Problem> {
-    ask(&door, &operator, Command::Cancel { job: id.id("run")? }).await.map(Json)
+    ask(&door, operator.actor(), Command::Cancel { job: id.id("run")? }).await.map(Json)
 }
 
-async fn ask(door: &Door, operator: &Operator, command: Command) -> Result<RunState, Problem> {
-    match door.ask(operator.actor(), command).await.map_err(refuse)? {
+/// Has a command decided that is answered with where its run stands.
+pub(super) async fn ask(door: &Door, actor: Actor, command: Command) -> Result<RunState, Problem> {
+    match door.ask(actor, command).await.map_err(refuse)? {
         Reply::Job { job, status } => Ok(show_state(job, status)),
         other => Err(unexpected(&other)),
     }

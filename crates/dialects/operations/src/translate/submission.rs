@@ -98,7 +98,7 @@ pub(super) fn digest(text: &str) -> Digest {
 }
 
 const KEY_HEADER: &str = "Idempotency-Key";
-const TITLE_CHARS_MAX: usize = 200;
+pub(super) const TITLE_CHARS_MAX: usize = 200;
 const ENTRIES_MAX: usize = 10_000;
 
 #[cfg(test)]

@@ -17,6 +17,10 @@ use utoipa::{
 #[derive(Clone, Copy, Debug)]
 pub struct RunRequest;
 
+/// What to try again of a run (Q15).
+#[derive(Clone, Copy, Debug)]
+pub struct RetryRequest;
+
 /// A schedule to be (Q17).
 #[derive(Clone, Copy, Debug)]
 pub struct ScheduleRequest;
@@ -62,6 +66,13 @@ impl PartialSchema for RunRequest {
         let run = may(run, "timeoutMs", between_or_null(1, 1_200_000));
         let run = may(run, "max_attempts", between_or_null(1, 100));
         schema(may(run, "title", text_or_null(200)))
+    }
+}
+
+impl PartialSchema for RetryRequest {
+    fn schema() -> RefOr<Schema> {
+        let retry = may(closed(), "failure_reason", text_or_null(200).examples(["adb_offline"]));
+        schema(may(retry, "title", text_or_null(200)))
     }
 }
 
@@ -139,6 +150,7 @@ impl PartialSchema for SweepArgs {
 }
 
 impl ToSchema for RunRequest {}
+impl ToSchema for RetryRequest {}
 impl ToSchema for ScheduleRequest {}
 impl ToSchema for DevicePatch {}
 impl ToSchema for DeviceReturn {}

@@ -66,6 +66,22 @@ pub struct RunDetail {
     pub eta_ms: Option<u64>,
 }
 
+/// How a run's devices failed, the most frequent first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FailureList {
+    /// All of them.
+    pub failures: Vec<Failure>,
+}
+
+/// One way to fail.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Failure {
+    /// The failure reason where there is one, else how the error begins.
+    pub error: String,
+    /// How many rows failed so.
+    pub count: u64,
+}
+
 /// How many rows stand where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Counts {

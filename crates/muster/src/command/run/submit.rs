@@ -1,12 +1,11 @@
 //! `muster run submit`.
 
-use super::{flags::RunFlags, print, watch};
+use super::{flags::RunFlags, watch};
 use crate::{
     client::Client,
     failure::{Exit, Failure},
 };
 use clap::Args;
-use serde_json::Value;
 
 #[derive(Debug, Args)]
 pub(crate) struct Submit {
@@ -27,12 +26,6 @@ impl Submit {
         // With a key it may go to another server when one hangs or dies, and is still one run.
         let key = self.idempotency_key.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
         let run = client.post_once(&path, &body, &key).await?;
-        match run.get("run_id").and_then(Value::as_str) {
-            Some(id) if self.wait => watch::watch(client, id, json).await,
-            _ => {
-                print(&run, json);
-                Ok(Exit::Fine)
-            }
-        }
+        watch::end(client, &run, self.wait, json).await
     }
 }

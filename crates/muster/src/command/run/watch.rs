@@ -16,6 +16,17 @@ pub(super) async fn watch(client: &Client, id: &str, json: bool) -> Result<Exit,
     watched.until_ended(client, json).await
 }
 
+/// What follows a submission: it is printed, or waited for.
+pub(super) async fn end(client: &Client, run: &Value, wait: bool, json: bool) -> Result<Exit, Failure> {
+    match run.get("run_id").and_then(Value::as_str) {
+        Some(id) if wait => watch(client, id, json).await,
+        _ => {
+            print(run, json);
+            Ok(Exit::Fine)
+        }
+    }
+}
+
 /// How a run ended, if it did (Q2).
 fn end_of(status: &str) -> Option<Exit> {
     match status {

@@ -1,0 +1,171 @@
+//! What failed of a run, and once more (Q15).
+
+use super::{damaged_run, refuse, runs::ask};
+use crate::{
+    translate::{Retry, failure_of, read_key, read_retry, show_failures},
+    wire::{FailureList, RetryRequest, RunState},
+};
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
+use muster_door::{Door, JsonBody, Operator, PathText, Problem};
+use muster_model::{Actor, Command, JobId, JobRecord, Name, TaskRecord, TaskStatus};
+use muster_store::{Cursor, Page, Reader, StoreError, TaskFilter};
+use std::collections::{BTreeMap, BTreeSet};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<Door> {
+    OpenApiRouter::default().routes(routes!(failures)).routes(routes!(retry))
+}
+
+/// Counts how a run's devices failed, the most frequent first.
+#[utoipa::path(
+    get, path = "/api/runs/{id}/failures", operation_id = "list_failures", tag = "runs", security(("operator" = [])),
+    params(("id" = String, Path, description = "The run")),
+    responses(
+        (status = 200, description = "How often each failure was met", body = FailureList),
+        (status = 404, description = "There is no such run"),
+    )
+)]
+async fn failures(State(door): State<Door>, _: Operator, id: PathText) -> Result<Json<FailureList>, Problem> {
+    let job = id.id("run")?;
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let count = move |store: &dyn Reader| {
+        let found = store.job(job)?;
+        each_failed(store, job, |task| {
+            *counts.entry(failure_of(task.error.as_deref()).to_owned()).or_default() += 1;
+            true
+        })?;
+        Ok(found.map(|_| counts))
+    };
+    let counts = door.coordinator.read(count).await.map_err(refuse)?.ok_or_else(unknown)?;
+    Ok(Json(FailureList { failures: show_failures(counts) }))
+}
+
+/// Submits a run again for the devices on which it failed.
+///
+/// What has ended stays ended: it is a new run with the same workflow, parameters, queue and number of attempts. A device
+/// that failed for good is out of service, and waits until it is returned.
+#[utoipa::path(
+    post, path = "/api/runs/{id}/retry", operation_id = "retry_run", tag = "runs", security(("operator" = [])),
+    params(
+        ("id" = String, Path, description = "The run"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Recognises a repeat for 24 hours",
+            min_length = 1, max_length = 128, pattern = "^[!-~]([ -~]*[!-~])?$"),
+    ),
+    request_body = Option<RetryRequest>,
+    responses(
+        (status = 201, description = "The new run is in its queue", body = RunState),
+        (status = 404, description = "There is no such run"),
+        (status = 409, description = "No device failed, or not so; or too many did; or the Idempotency-Key was used before, for another body"),
+    )
+)]
+async fn retry(
+    State(door): State<Door>,
+    operator: Operator,
+    (id, headers): (PathText, HeaderMap),
+    body: Option<JsonBody>,
+) -> Result<(StatusCode, Json<RunState>), Problem> {
+    let (id, key) = (id.id("run")?, read_key(&headers)?);
+    let retry = read_retry(body.as_ref().map(|body| &body.0))?;
+    let wanted = retry.clone();
+    let read = door.coordinator.read(move |store| failed(store, id, &wanted)).await.map_err(refuse)?;
+    let (job, devices) = read.ok_or_else(unknown)?;
+    check(devices.len())?;
+    let attempt_timeout = door.coordinator.settings().attempt_timeout;
+    let mut submission = retry.submission(job, devices, attempt_timeout).ok_or_else(damaged_run)?;
+    submission.key = key;
+    let state = ask(&door, named(operator.actor(), id), Command::Submit(Box::new(submission))).await?;
+    Ok((StatusCode::CREATED, Json(state)))
+}
+
+/// Whoever tries again, with what: the audit log tells it of a submission as the reason.
+fn named(actor: Actor, of: JobId) -> Actor {
+    let reason = match &actor.reason {
+        Some(reason) => format!("retry of run {of}: {reason}"),
+        None => format!("retry of run {of}"),
+    };
+    Actor { reason: Some(reason.into()), ..actor }
+}
+
+fn check(devices: usize) -> Result<(), Problem> {
+    match devices {
+        0 => Err(Problem::conflict("no device failed so; GET …/failures says how they did")),
+        1..=DEVICES_MAX => Ok(()),
+        _ => Err(Problem::conflict(format!(
+            "more than {DEVICES_MAX} devices failed so, which is more than a run names; give failure_reason, or submit a run for \
+             pcs or labels"
+        ))),
+    }
+}
+
+type Failed = (JobRecord, BTreeSet<Name>);
+
+fn failed(store: &dyn Reader, id: JobId, retry: &Retry) -> Result<Option<Failed>, StoreError> {
+    let Some(job) = store.job(id)? else {
+        return Ok(None);
+    };
+    let mut devices = BTreeSet::new();
+    each_failed(store, id, |task| {
+        if retry.means(task.error.as_deref()) {
+            devices.insert(task.lane);
+        }
+        devices.len() <= DEVICES_MAX
+    })?;
+    Ok(Some((job, devices)))
+}
+
+/// Shows each failed row of a run, page by page, for as long as more are wanted.
+fn each_failed(
+    store: &dyn Reader,
+    job: JobId,
+    mut wants_more: impl FnMut(TaskRecord) -> bool,
+) -> Result<(), StoreError> {
+    let filter = TaskFilter { status: Some(TaskStatus::Failed), ..TaskFilter::default() };
+    let mut page = Cursor { after: None, limit: 1000 };
+    loop {
+        let Page { items, next } = store.tasks(job, &filter, &page)?;
+        if !items.into_iter().all(&mut wants_more) || next.is_none() {
+            return Ok(());
+        }
+        page.after = next;
+    }
+}
+
+fn unknown() -> Problem {
+    Problem::not_found("there is no such run")
+}
+
+/// More than a client may name in a submission, since a run for all devices may fail on any number of them; still a row that
+/// a store writes at once.
+const DEVICES_MAX: usize = 100_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_model::UserId;
+
+    /// Q15: nothing failed, or more than a run can name: then there is nothing to retry, and it is said why.
+    #[test]
+    fn there_must_be_some_and_not_too_many() {
+        assert!(check(1).is_ok() && check(DEVICES_MAX).is_ok());
+        assert_eq!(check(0).unwrap_err().status(), 409);
+        let many = check(DEVICES_MAX + 1).unwrap_err();
+        assert!(many.status() == 409 && many.detail().contains("failure_reason"), "{many}");
+    }
+
+    /// I7: the audit log tells what was tried again, and why.
+    #[test]
+    fn the_log_names_the_run() {
+        let actor = |reason: Option<&str>| Actor {
+            user: UserId(1),
+            name: "ann".into(),
+            reason: reason.map(Into::into),
+        };
+        let told = |reason| named(actor(reason), JobId::NIL).reason.unwrap();
+        assert_eq!(&*told(None), format!("retry of run {}", JobId::NIL));
+        assert_eq!(&*told(Some("new cables")), format!("retry of run {}: new cables", JobId::NIL));
+    }
+}

@@ -1,0 +1,48 @@
+//! `muster run retry` and `muster run failures`.
+
+use super::watch;
+use crate::{
+    client::Client,
+    failure::{Exit, Failure},
+    output,
+    reason::Reason,
+};
+use clap::Args;
+use serde_json::{Value, json};
+
+#[derive(Debug, Args)]
+pub(crate) struct Retry {
+    /// Which run
+    id: String,
+    /// Only the devices that failed so, as `muster run failures` names it
+    #[arg(long, value_name = "ERROR")]
+    failure_reason: Option<String>,
+    /// For people [default: whose retry it is]
+    #[arg(long)]
+    title: Option<String>,
+    /// Makes a repeat of this very request harmless, also by another call [default: one made up for this call]
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// Wait for the new run to end; ends with 1 unless it succeeded
+    #[arg(long)]
+    wait: bool,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+impl Retry {
+    pub(super) async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
+        let body = json!({"failure_reason": self.failure_reason, "title": self.title});
+        // With a key it may go to another server when one hangs or dies, and is still one run.
+        let key = self.idempotency_key.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
+        let path = ["api", "runs", &self.id, "retry"];
+        let run = client.order_once(&path, (&body, &key), &self.reason).await?;
+        watch::end(client, &run, self.wait, json).await
+    }
+}
+
+pub(super) async fn failures(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
+    let failures: Value = client.get(&["api", "runs", id, "failures"], &[]).await?;
+    output::listing(&failures, "failures", &["count", "error"], json);
+    Ok(Exit::Fine)
+}
