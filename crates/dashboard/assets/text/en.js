@@ -1,5 +1,6 @@
 // English.
 import event from './en/events.js';
+import runs from './en/runs.js';
 
 export default {
   shell: {
@@ -28,6 +29,22 @@ export default {
     all: 'All',
     chosen: { one: '{n} chosen', other: '{n} chosen' },
     loading: 'Loading …',
+    close: 'Close',
+    save: 'Save the file',
+    gone: 'no longer there',
+    picture_of: 'Picture of {device}, {at}',
+    as_table: 'Show as a table',
+    from: 'From',
+    to: 'To',
+    lasted: 'Took',
+    what: 'What',
+    seconds: '{s} s',
+    before: 'Before',
+    after: 'Next',
+    needs_role: 'Needs the role {role}.',
+    not_json: '{field} is not JSON: {error}',
+    some_refused: { one: 'One was refused: {error}', other: '{n} were refused. The first: {error}' },
+    and_more: { one: 'and one more', other: 'and {n} more' },
   },
   login: {
     title: 'Log in',
@@ -134,7 +151,7 @@ export default {
     go_on: 'Go on',
   },
   fleet: {},
-  runs: {},
+  runs,
   sessions: {},
   jobs: {},
   court: {

@@ -1,5 +1,6 @@
 // 한국어.
 import event from './ko/events.js';
+import runs from './ko/runs.js';
 
 export default {
   shell: {
@@ -28,6 +29,22 @@ export default {
     all: '전체',
     chosen: { one: '{n}개 선택됨', other: '{n}개 선택됨' },
     loading: '불러오는 중 …',
+    close: '닫기',
+    save: '파일 저장',
+    gone: '더 이상 없음',
+    picture_of: '{device}의 화면, {at}',
+    as_table: '표로 보기',
+    from: '시작',
+    to: '끝',
+    lasted: '걸린 시간',
+    what: '내용',
+    seconds: '{s}초',
+    before: '이전',
+    after: '다음',
+    needs_role: '{role} 역할이 필요합니다.',
+    not_json: '{field}: 올바른 JSON이 아닙니다: {error}',
+    some_refused: { other: '{n}건이 거부되었습니다. 첫 번째: {error}' },
+    and_more: { other: '외 {n}개' },
   },
   login: {
     title: '로그인',
@@ -134,7 +151,7 @@ export default {
     go_on: '계속',
   },
   fleet: {},
-  runs: {},
+  runs,
   sessions: {},
   jobs: {},
   court: {

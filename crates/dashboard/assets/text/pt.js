@@ -1,5 +1,6 @@
 // Português.
 import event from './pt/events.js';
+import runs from './pt/runs.js';
 
 export default {
   shell: {
@@ -28,6 +29,22 @@ export default {
     all: 'Todos',
     chosen: { one: '{n} selecionado', other: '{n} selecionados' },
     loading: 'Carregando …',
+    close: 'Fechar',
+    save: 'Salvar o arquivo',
+    gone: 'não existe mais',
+    picture_of: 'Imagem de {device}, {at}',
+    as_table: 'Mostrar como tabela',
+    from: 'De',
+    to: 'Até',
+    lasted: 'Levou',
+    what: 'O quê',
+    seconds: '{s} s',
+    before: 'Anteriores',
+    after: 'Próximos',
+    needs_role: 'Requer o papel {role}.',
+    not_json: '{field} não é JSON: {error}',
+    some_refused: { one: 'Um foi recusado: {error}', other: '{n} foram recusados. O primeiro: {error}' },
+    and_more: { one: 'e mais um', other: 'e mais {n}' },
   },
   login: {
     title: 'Entrar',
@@ -134,7 +151,7 @@ export default {
     go_on: 'Continuar',
   },
   fleet: {},
-  runs: {},
+  runs,
   sessions: {},
   jobs: {},
   court: {

@@ -35,6 +35,7 @@ export function refresher(load, { everyMs, leastMs = 1000, atOnce = true, failed
   plan(atOnce ? 0 : everyMs ?? Infinity);
   return {
     touch: () => plan(leastMs),
+    now: () => plan(0),
     close: () => { isClosed = true; clearTimeout(timer); document.removeEventListener('visibilitychange', seen); },
   };
 }

@@ -1,11 +1,12 @@
 // Rows of facts: sortable by nobody, searchable by the page, drawn anew only where they changed.
 
-import { fill, h } from '../dom.js';
+import { h } from '../dom.js';
 import { t } from '../text.js';
 
 /**
  * A table. `columns`: `[{key, label, show(row) → node or text, number?}]`. With `pick`, rows can be chosen for bulk
- * actions: `pick(chosen rows)` is called on each change. `set(rows)` draws; rows are told apart by `id(row)`.
+ * actions: `pick(chosen rows)` is called on each change. `set(rows)` draws; rows are told apart by `id(row)`. What a cell
+ * does when it is used may depend on what it shows and on the row's id alone: a cell that looks the same stays.
  */
 export function table({ caption, columns, id, pick, empty }) {
   const drawn = new Map();
@@ -26,27 +27,39 @@ export function table({ caption, columns, id, pick, empty }) {
     for (const line of drawn.values()) if (line.box) line.box.checked = on;
     tell();
   };
+  const cellsOf = (row) => columns.map((column) => h('td', { class: column.number ? 'number' : undefined }, column.show(row)));
   const line = (row) => {
     const key = id(row);
     const box = pick && h('input', { type: 'checkbox', 'aria-label': t('shell.choose', { id: key }), checked: chosen.has(key),
       onChange: () => { if (box.checked) chosen.add(key); else chosen.delete(key); tell(); } });
-    const cells = columns.map((column) => h('td', { class: column.number ? 'number' : undefined }, column.show(row)));
-    return { box, text: JSON.stringify(row), element: h('tr', {}, pick && h('td', { class: 'pick' }, box), cells) };
+    const cells = cellsOf(row);
+    return { box, cells, text: JSON.stringify(row), element: h('tr', {}, pick && h('td', { class: 'pick' }, box), cells) };
+  };
+  /** Only cells that look different are replaced: whoever stands on a link or a box with the keyboard stays there. */
+  const renew = (known, row) => {
+    known.text = JSON.stringify(row);
+    cellsOf(row).forEach((cell, index) => {
+      if (known.cells[index].isEqualNode(cell)) return;
+      known.cells[index].replaceWith(cell);
+      known.cells[index] = cell;
+    });
   };
 
   function set(next) {
     rows = next;
     const kept = new Set(rows.map(id));
-    for (const key of [...drawn.keys()]) if (!kept.has(key)) drawn.delete(key);
-    for (const key of [...chosen]) if (!kept.has(key)) chosen.delete(key);
-    const lines = rows.map((row) => {
-      const before = drawn.get(id(row));
-      const now = before && before.text === JSON.stringify(row) ? before : line(row);
-      drawn.set(id(row), now);
-      return now.element;
+    for (const [key, gone] of [...drawn]) {
+      if (kept.has(key)) continue;
+      drawn.delete(key);
+      chosen.delete(key);
+      gone.element.remove();
+    }
+    rows.forEach((row, place) => {
+      const known = drawn.get(id(row)) ?? line(row);
+      if (known.text !== JSON.stringify(row)) renew(known, row);
+      drawn.set(id(row), known);
+      if (body.children[place] !== known.element) body.insertBefore(known.element, body.children[place] ?? null);
     });
-    const same = lines.length === body.children.length && lines.every((element, index) => body.children[index] === element);
-    if (!same) fill(body, lines);
     nothing.hidden = rows.length > 0;
     if (all) all.checked = rows.length > 0 && chosen.size === rows.length;
     tell();

@@ -1,0 +1,59 @@
+// Tries failed devices again, in a new run: ended stays ended.
+
+import { get, post } from '../../api.js';
+import { onceKey } from '../../parts/act_button.js';
+import { forEach } from '../../parts/bulk.js';
+import { ask, perform } from '../../parts/dialog.js';
+import { radios } from '../../parts/fields.js';
+import { notice } from '../../parts/notice.js';
+import { go } from '../../router.js';
+import { t } from '../../text.js';
+
+const path = (id, what) => `/api/runs/${encodeURIComponent(id)}/${what}`;
+
+/** Asks which failures of these runs are to be tried again, and has a new run made for each run that has some. */
+export async function retryChosen(runs, signal) {
+  let byRun;
+  const found = await perform(async () => { byRun = await failuresOf(runs, signal); });
+  if (!found) return;
+  const reasons = sumUp(byRun);
+  const total = reasons.reduce((sum, [, count]) => sum + count, 0);
+  if (total === 0) return notice(t('runs.retry_nothing'));
+  const once = onceKey();
+  const options = [['', t('runs.retry_all', { n: total })], ...reasons.map(([error, n]) => [error, t('runs.retry_these', { n, error })])];
+  await ask({
+    title: t('runs.retry_failed'), what: t('runs.retry_what'), confirm: t('runs.retry'), reason: 'optional',
+    fields: [radios('error', t('runs.retry_which'), options)],
+    act: async ({ reason, form }) => {
+      const error = form.get('error');
+      const meant = byRun.filter(({ failures }) => failures.some((failure) => !error || failure.error === error));
+      const made = [];
+      await forEach(meant, async ({ id }) => made.push(await post(path(id, 'retry'), { failure_reason: error || undefined }, { reason, once: `${once}.${id}`.slice(0, 128) })), (n) => t('runs.retried', { n }));
+      if (made.length === 1) go('runs', made[0].run_id);
+    },
+  });
+}
+
+async function failuresOf(runs, signal) {
+  const all = runs.map(async ({ run_id: id }) => ({ id, failures: (await get(path(id, 'failures'), {}, signal)).failures }));
+  return Promise.all(all);
+}
+
+/** Failures over several runs by reason, the most frequent first. */
+export function sumUp(byRun) {
+  const counts = new Map();
+  for (const { failures } of byRun) for (const { error, count } of failures) counts.set(error, (counts.get(error) ?? 0) + count);
+  return [...counts].sort(([, one], [, other]) => other - one);
+}
+
+/** Tries the devices of one run again that failed for one reason. */
+export async function retryReason(run, { error, count }) {
+  const once = onceKey();
+  let made;
+  const isDone = await ask({
+    title: t('runs.retry_reason', { n: count, error }), what: t('runs.retry_what'), confirm: t('runs.retry'), reason: 'optional',
+    act: async ({ reason }) => { made = await post(path(run.run_id, 'retry'), { failure_reason: error }, { reason, once }); },
+    done: t('runs.retried', { n: 1 }),
+  });
+  if (isDone) go('runs', made.run_id);
+}

@@ -1,0 +1,26 @@
+// Spans that grow while one looks at them.
+
+import { h, say } from '../dom.js';
+import { span, t } from '../text.js';
+
+const FINE_BELOW_MS = 10000;
+
+/** How long something took, or takes since `from` as long as there is no `to`. */
+export function lasting(from, to) {
+  if (from === null || from === undefined) return '–';
+  const start = new Date(from).getTime();
+  if (to !== null && to !== undefined) return took(new Date(to).getTime() - start);
+  return h('span', { 'data-since': start }, span(Date.now() - start));
+}
+
+/** A span that is over; a short one in parts of seconds. */
+export const took = (ms) => (ms < FINE_BELOW_MS ? t('shell.seconds', { s: Math.round(ms / 10) / 100 }) : span(ms));
+
+/** Lets all spans inside an element grow, until what it gives back is called. */
+export function growing(root) {
+  const timer = setInterval(() => {
+    if (document.hidden) return;
+    for (const element of root.querySelectorAll('[data-since]')) say(element, span(Date.now() - Number(element.dataset.since)));
+  }, 1000);
+  return () => clearInterval(timer);
+}
