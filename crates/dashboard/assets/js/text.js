@@ -55,6 +55,9 @@ export const statusWord = (status) => (hasText(`status.${status}`) ? t(`status.$
 export const number = (value) => new Intl.NumberFormat(language, { maximumFractionDigits: 1 }).format(value);
 export const percent = (part) => new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 0 }).format(part);
 
+/** Several things in a row. */
+export const listing = (things) => new Intl.ListFormat(language, { type: 'unit', style: 'short' }).format(things);
+
 /** A moment (epoch ms or ISO text): the time today, with the date on other days. */
 export function moment(at) {
   if (at === null || at === undefined) return '–';

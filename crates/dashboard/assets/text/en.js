@@ -1,6 +1,7 @@
 // English.
 import event from './en/events.js';
 import runs from './en/runs.js';
+import sessions from './en/sessions.js';
 
 export default {
   shell: {
@@ -152,7 +153,7 @@ export default {
   },
   fleet: {},
   runs,
-  sessions: {},
+  sessions,
   jobs: {},
   court: {
     lead: 'Events become tasks, generals take them, messages tell people. Every card is a file.',

@@ -1,6 +1,7 @@
 // 한국어.
 import event from './ko/events.js';
 import runs from './ko/runs.js';
+import sessions from './ko/sessions.js';
 
 export default {
   shell: {
@@ -152,7 +153,7 @@ export default {
   },
   fleet: {},
   runs,
-  sessions: {},
+  sessions,
   jobs: {},
   court: {
     lead: '이벤트가 과제가 되고, 장군이 과제를 맡으며, 메시지가 사람에게 알립니다. 카드 하나가 파일 하나입니다.',

@@ -1,6 +1,7 @@
 // Português.
 import event from './pt/events.js';
 import runs from './pt/runs.js';
+import sessions from './pt/sessions.js';
 
 export default {
   shell: {
@@ -152,7 +153,7 @@ export default {
   },
   fleet: {},
   runs,
-  sessions: {},
+  sessions,
   jobs: {},
   court: {
     lead: 'Eventos viram tarefas, generais as assumem, mensagens avisam as pessoas. Cada cartão é um arquivo.',

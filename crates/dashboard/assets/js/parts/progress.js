@@ -1,7 +1,7 @@
 // How far something is: a bar of parts, with words for whoever does not see it.
 
 import { h } from '../dom.js';
-import { number, percent, statusWord, t } from '../text.js';
+import { listing, number, percent, statusWord, t } from '../text.js';
 
 /** The parts of a run, in the order in which a bar shows them. */
 export const ROW_PARTS = [['completed', 'good'], ['running', 'busy'], ['failed', 'bad'], ['cancelled', 'none'], ['pending', 'empty']];
@@ -10,7 +10,7 @@ export const ROW_PARTS = [['completed', 'good'], ['running', 'busy'], ['failed',
 export function bar(counts, parts = ROW_PARTS) {
   const total = parts.reduce((sum, [status]) => sum + (counts[status] ?? 0), 0);
   const shown = parts.filter(([status]) => counts[status] > 0);
-  const words = shown.map(([status]) => `${statusWord(status)}: ${number(counts[status])}`).join(', ');
+  const words = listing(shown.map(([status]) => `${statusWord(status)}: ${number(counts[status])}`));
   return h('div', { class: 'bar-of', role: 'img', 'aria-label': words || t('shell.nothing'), title: words },
     shown.map(([status, tone]) => h('span', { class: `tone-${tone}`, css: { width: `${(100 * counts[status]) / total}%` } })));
 }
