@@ -12,6 +12,7 @@ mod footage;
 mod ledger;
 mod life;
 mod paint;
+mod path;
 mod plan;
 mod pool;
 mod process;
@@ -19,6 +20,7 @@ mod report;
 mod server;
 mod session;
 mod summary;
+mod tour;
 mod view;
 mod worker;
 
@@ -47,6 +49,7 @@ use tokio::{
     sync::{oneshot, watch},
     time::Instant,
 };
+use tour::Tour;
 use view::View;
 use worker::WORKERS;
 
@@ -61,6 +64,9 @@ pub(crate) struct Demo {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0")]
     listen: String,
+    /// Be told at each moment what is happening, which rule makes it safe, and where to look
+    #[arg(long)]
+    tour: bool,
     /// Print one JSON document and nothing else on standard output
     #[arg(long)]
     json: bool,
@@ -90,7 +96,8 @@ impl Played {
         let court = self.court_evidence(ledger);
         let others = court.count_of("job") as u64;
         let pool = PoolEvidence { jobs, losses, ledger: &ledger.pool, rest: &self.pool_rest, others };
-        Evidence { plan: PLAN, runs, ledger, crashes: fleet.crashes(), rest, returned, frames, pool, court }
+        let (crashes, cuts) = (fleet.crashes(), fleet.cuts());
+        Evidence { plan: PLAN, runs, ledger, crashes, cuts, rest, returned, frames, pool, court }
     }
 
     fn court_evidence(&self, ledger: &Ledger) -> CourtEvidence<'_> {
@@ -164,7 +171,7 @@ impl Demo {
         let (mut fleet, mut farm) = (Fleet::start(server).await?, Farm::start(server).await?);
         let (mut pool, mut court) = (Pool::start(server).await?, Court::start(server).await?);
         let began = Instant::now();
-        let mut view = View::new(server.slots, PCS.len());
+        let mut view = View::new(server.slots, PCS.len(), Tour::new(&server.url, self.tour));
         let cast =
             Cast { fleet: &mut fleet, farm: &mut farm, pool: &mut pool, court: &mut court, view: &mut view };
         let performance = self.conduct(Conductor::new(PLAN, server, cast, stop)).await?;
@@ -253,14 +260,16 @@ impl Demo {
                 GENERALS.len()
             ),
             String::new(),
-            format!("  API    {}", paint.accent(url)),
-            format!("  Docs   {}", paint.accent(&format!("{url}/docs"))),
-            format!("  Token  {}", paint.accent(&token.display().to_string())),
-            format!("  Frames {}", paint.accent(&server.output.display().to_string())),
+            format!("  Dashboard {}", paint.accent(&format!("{url}/"))),
+            format!("  Log in with the token {}", paint.accent(&server.admin_token)),
+            paint.faint("  (of this demo alone: it ends with it)"),
+            format!("  API docs  {}", paint.accent(&format!("{url}/docs"))),
+            format!("  Frames    {}", paint.accent(&server.output.display().to_string())),
             String::new(),
             paint.faint("  To look on from another shell:"),
             paint.faint(&format!("  export MUSTER_SERVER={url}")),
             paint.faint(&format!("  export MUSTER_TOKEN=$(cat {})", token.display())),
+            paint.faint("  muster top"),
             String::new(),
         ];
         for line in lines {

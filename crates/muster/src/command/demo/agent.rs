@@ -2,10 +2,16 @@
 
 mod spool;
 
-use super::{life::Orders, plan::Device, process::Process, server::Server};
+use super::{
+    life::Orders,
+    path::Path,
+    plan::{Device, Plan},
+    process::Process,
+    server::Server,
+};
 use crate::failure::Failure;
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tokio::time::Instant;
 
 /// One agent, over all its lives.
@@ -14,6 +20,9 @@ pub(super) struct Agent {
     /// How it was when it was last asked.
     pub(super) status: Status,
     process: Process,
+    /// Its way to the server, where that is one that can be shut.
+    path: Option<Path>,
+    is_cut_off: bool,
     spool: PathBuf,
 }
 
@@ -32,15 +41,20 @@ impl Agent {
         let directory = server.directory().join("agents");
         std::fs::create_dir_all(&directory)?;
         let spool = directory.join(pc);
+        let path = match Plan::cuts_off(pc) {
+            true => Some(Path::lay(server.address).await?),
+            false => None,
+        };
+        let url = path.as_ref().map_or(&server.url, |path| &path.url);
         let orders = Orders {
-            args: arguments(pc, server, &spool),
+            args: arguments(pc, (url, server.slots), &spool),
             secrets: vec![("NODE_AGENT_SHARED_SECRET", server.node_secret.clone())],
             lock: directory.join(format!("{pc}.lock")),
             log: directory.join(format!("{pc}.log")),
             greeting: Some("status on "),
         };
         let process = Process::start(format!("the agent {pc}"), orders).await?;
-        Ok(Self { pc, status: Status::default(), process, spool })
+        Ok(Self { pc, status: Status::default(), process, path, is_cut_off: false, spool })
     }
 
     /// Starts it on the spool that its last life left.
@@ -70,6 +84,20 @@ impl Agent {
         self.spooled()
     }
 
+    /// Cuts it off from the server, or lets it through again.
+    pub(super) fn cut_off(&mut self, is_cut_off: bool) {
+        match &self.path {
+            Some(path) if is_cut_off => path.shut(),
+            Some(path) => path.open(),
+            None => return,
+        }
+        self.is_cut_off = is_cut_off;
+    }
+
+    pub(super) const fn is_cut_off(&self) -> bool {
+        self.is_cut_off
+    }
+
     /// Since when it is not running; nothing while it is.
     pub(super) fn down_since(&self) -> Option<Instant> {
         self.process.down_since()
@@ -97,14 +125,14 @@ async fn ask(http: &reqwest::Client, address: &str) -> Option<Status> {
     http.get(address).send().await.ok()?.json().await.ok()
 }
 
-fn arguments(pc: &str, server: &Server, spool: &Path) -> Vec<String> {
+fn arguments(pc: &str, (url, slots): (&str, usize), spool: &std::path::Path) -> Vec<String> {
     let devices = Device::numbers_of_pc(pc);
     let (count, first) = (devices.len(), devices.start);
     let flags = [
-        ("--server", server.url.clone()),
+        ("--server", url.to_owned()),
         ("--node", pc.to_owned()),
         ("--devices", format!("simulated:{count}@{first}")),
-        ("--slots", server.slots.to_string()),
+        ("--slots", slots.to_string()),
         ("--spool", spool.display().to_string()),
         ("--status", "127.0.0.1:0".to_owned()),
     ];

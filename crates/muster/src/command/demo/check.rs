@@ -1,6 +1,7 @@
 //! Compares the server's tables with the plan and with what became of the agents: nothing lost, nothing doubled.
 
 mod court;
+mod cuts;
 mod frames;
 mod pool;
 mod rows;
@@ -8,7 +9,7 @@ mod trail;
 
 use super::{
     conductor::Performed,
-    fleet::{Crash, Rest},
+    fleet::{Crash, Cut, Rest},
     ledger::{Ledger, TaskDevice},
     paint::grouped,
     plan::Plan,
@@ -32,6 +33,7 @@ pub(super) struct Evidence<'a> {
     pub(super) runs: &'a [Performed],
     pub(super) ledger: &'a Ledger,
     pub(super) crashes: &'a [Crash],
+    pub(super) cuts: &'a [Cut],
     pub(super) rest: &'a Rest,
     pub(super) returned: &'a [String],
     pub(super) frames: FrameEvidence<'a>,
@@ -50,6 +52,7 @@ impl Evidence<'_> {
             self.reported_in_order(&trails),
             self.reports_recorded_once(),
             self.interruptions_made_good(),
+            self.cuts_made_good(),
             self.devices_back(),
             self.no_alert(),
             self.agents_at_rest(),

@@ -135,12 +135,24 @@ impl Performed {
             && self.counts.completed * 3 >= self.targets()
     }
 
-    /// The PC whose agent is to be killed now: it has done a part of what it has to do here, and is at more of it.
+    /// The PC whose agent is to be killed now.
     fn is_due_for_killing(&self) -> Option<&'static str> {
-        let pc = self.plan.killed_pc().filter(|_| !self.has_ended())?;
-        let counts = self.per_pc.get(pc)?;
+        self.plan.killed_pc().filter(|pc| self.is_midway(pc))
+    }
+
+    /// The PC that is to be cut off now.
+    fn is_due_for_cutting(&self) -> Option<&'static str> {
+        self.plan.cut_pc().filter(|pc| self.is_midway(pc))
+    }
+
+    /// Whether a PC has done a part of what it has to do here, and is at more of it.
+    fn is_midway(&self, pc: &str) -> bool {
+        if self.has_ended() {
+            return false;
+        }
+        let counts = self.per_pc.get(pc).copied().unwrap_or_default();
         let targets = self.plan.scope.devices().filter(|device| device.pc() == pc).count() as u64;
-        (counts.running > 0 && counts.completed * 5 >= targets).then_some(pc)
+        counts.running > 0 && counts.completed * 5 >= targets
     }
 }
 
@@ -242,6 +254,7 @@ impl<'a> Conductor<'a> {
             runs: &self.done.runs,
             act: first,
             agents: self.cast.fleet.agents(),
+            was_cut: !self.cast.fleet.cuts().is_empty(),
             farm: self.cast.farm,
             pool: self.cast.pool,
             court: self.cast.court,
@@ -266,6 +279,10 @@ impl<'a> Conductor<'a> {
             && !self.cast.fleet.was_killed_in(run.number)
         {
             self.cast.fleet.kill(pc, run.number).await?;
+        } else if let Some(pc) = run.is_due_for_cutting()
+            && !self.cast.fleet.was_cut_in(run.number)
+        {
+            self.cast.fleet.cut_off(pc, run.number);
         }
         Ok(())
     }

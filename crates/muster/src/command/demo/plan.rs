@@ -42,6 +42,10 @@ pub(super) enum Twist {
     WearsOut,
     /// The agent of this PC is killed on its way. No attempt is meant to fail, so that each that does was interrupted.
     AgentKilled(&'static str),
+    /// The agent of this PC is cut off from the server on its way, and let through again.
+    CutOff(&'static str),
+    /// Its devices take their time.
+    Unhurried,
 }
 
 /// How a device fails in a run.
@@ -140,13 +144,28 @@ impl RunPlan {
     pub(super) const fn killed_pc(&self) -> Option<&'static str> {
         match self.twist {
             Twist::AgentKilled(pc) => Some(pc),
-            Twist::None | Twist::Withdrawn | Twist::WearsOut => None,
+            Twist::None | Twist::Withdrawn | Twist::WearsOut | Twist::CutOff(_) | Twist::Unhurried => None,
         }
     }
 
-    /// How long a device takes for a step; longer where there must be time to kill somebody in the middle of it all.
+    /// The PC that is cut off in it, if any.
+    pub(super) const fn cut_pc(&self) -> Option<&'static str> {
+        match self.twist {
+            Twist::CutOff(pc) => Some(pc),
+            Twist::None | Twist::Withdrawn | Twist::WearsOut | Twist::AgentKilled(_) | Twist::Unhurried => {
+                None
+            }
+        }
+    }
+
+    /// How long a device takes for a step; longer where there must be time to do something to somebody in the middle of it
+    /// all.
     const fn step_ms(&self) -> u64 {
-        if self.killed_pc().is_some() { 2 * STEP_MS } else { STEP_MS }
+        match self.twist {
+            Twist::AgentKilled(_) | Twist::CutOff(_) => 2 * STEP_MS,
+            Twist::Unhurried => 4 * STEP_MS,
+            Twist::None | Twist::Withdrawn | Twist::WearsOut => STEP_MS,
+        }
     }
 }
 
@@ -156,6 +175,11 @@ impl Plan {
         let per_round = ROUND.iter().map(|act| act.len()).sum::<usize>();
         let place = number % per_round;
         ROUND.iter().copied().flatten().nth(place).expect("a place within the round")
+    }
+
+    /// Whether a PC is cut off in some run.
+    pub(super) fn cuts_off(pc: &str) -> bool {
+        ROUND.iter().copied().flatten().any(|run| run.cut_pc() == Some(pc))
     }
 
     /// The body of `POST /api/runs`; `number` counts runs over all rounds. What is to fail stands in the parameter that
@@ -221,7 +245,7 @@ impl Plan {
 ///
 /// The run that wears devices out is the last of its queue in its act, so that every other run finds them in service;
 /// they are returned to it before the next act. When an agent is killed, the other queue has nothing for its PC, so that
-/// one run alone is interrupted.
+/// one run alone is interrupted. While a PC is cut off the others have something to do, so that none is silent for as long.
 pub(super) const ROUND: &[&[RunPlan]] = &[
     &[
         run("Login and screenshot, everywhere", MAIN, Scope::All),
@@ -251,6 +275,15 @@ pub(super) const ROUND: &[&[RunPlan]] = &[
         run("Login and screenshot, at last", MAIN, Scope::All),
         run("PC-01, third night", NIGHTLY, Scope::Pc("PC-01")),
         run("PC-03, third night", NIGHTLY, Scope::Pc("PC-03")),
+    ],
+    &[
+        RunPlan {
+            twist: Twist::CutOff("PC-03"),
+            ..run("PC-03 is cut off on its way", NIGHTLY, Scope::Pc("PC-03"))
+        },
+        RunPlan { twist: Twist::Unhurried, ..run("PC-01, meanwhile", MAIN, Scope::Pc("PC-01")) },
+        RunPlan { twist: Twist::Unhurried, ..run("PC-02, meanwhile", MAIN, Scope::Pc("PC-02")) },
+        run("All three, together again", MAIN, Scope::All),
     ],
 ];
 

@@ -131,11 +131,12 @@ fn settings(listen: &str, data: &Path) -> Result<Config, Failure> {
     Ok(Config::parse(&layers)?)
 }
 
-/// The defaults, but that a job which a killed agent had not begun is handed out again within the demo, not after it, and
+/// The defaults, but that an agent that is cut off is missed within seconds, that a job which a killed agent had not begun is handed out again within the demo, not after it, and
 /// that a killed worker is missed as soon. That workers are killed in every round is not held against them. Whoever watches
 /// the demo for a week finds the pool's people logged in still.
 const SETTINGS: &str = "[nodes]
 redeliver_after_s = 1
+offline_after_s = 6
 [simulation]
 heartbeat_ms = 250
 quarantine_after = 1000

@@ -1,5 +1,6 @@
 //! How the demo closes: what each run and each node did, and what the check found.
 
+mod contracts;
 mod court;
 mod frames;
 mod pool;
@@ -61,6 +62,7 @@ impl Summary<'_> {
             self.pool.job_table(is_terminal),
             self.pool.worker_table(is_terminal),
             self.court.table(is_terminal),
+            self.contract_table(is_terminal),
         ];
         for table in tables {
             // Writing to a string cannot fail.
@@ -93,6 +95,7 @@ impl Summary<'_> {
             "workers": self.frames.workers(),
             "pool": self.pool.document(),
             "court": self.court.document(),
+            "contracts": self.contracts(),
             "totals": {
                 "callbacks": self.callbacks,
                 "callbacks_per_s": self.callbacks_per_s(),

@@ -11,6 +11,7 @@ use super::{
     farm::Farm,
     paint::{Paint, grouped},
     pool::Pool,
+    tour::Tour,
 };
 use court::{court_line, court_words};
 use frames::{session_line, session_words};
@@ -41,6 +42,7 @@ pub(super) struct View {
     /// Workers of the pool that were told to be shut out.
     banned: BTreeSet<&'static str>,
     spoke_at: Duration,
+    tour: Tour,
 }
 
 /// How things stand.
@@ -49,6 +51,8 @@ pub(super) struct Scene<'a> {
     /// The first run of the act.
     pub(super) act: usize,
     pub(super) agents: &'a [Agent],
+    /// An agent was cut off from the server, or is.
+    pub(super) was_cut: bool,
     pub(super) farm: &'a Farm,
     pub(super) pool: &'a Pool,
     pub(super) court: &'a Court,
@@ -75,7 +79,7 @@ struct Stage {
 struct Rate(VecDeque<(Duration, u64)>);
 
 impl View {
-    pub(super) fn new(slots: usize, nodes: usize) -> Self {
+    pub(super) fn new(slots: usize, nodes: usize, tour: Tour) -> Self {
         let paint = Paint::on(&std::io::stderr());
         let stage = std::io::stderr().is_terminal().then(|| Stage::new(nodes));
         Self {
@@ -90,6 +94,7 @@ impl View {
             down: BTreeSet::new(),
             banned: BTreeSet::new(),
             spoke_at: Duration::ZERO,
+            tour,
         }
     }
 
@@ -120,6 +125,7 @@ impl View {
     /// Shows how things stand.
     pub(super) fn show(&mut self, scene: &Scene<'_>) {
         let rate = self.rate.at(scene.elapsed, scene.callbacks);
+        self.guide(scene);
         let Some(stage) = &mut self.stage else { return self.speak(scene, rate) };
         for run in scene.runs.iter().skip(scene.act) {
             stage.show_run(run, self.paint);
@@ -132,6 +138,17 @@ impl View {
         stage.court.set_message(court_line(self.paint, scene.court));
         stage.space.tick();
         stage.total.set_message(total_line(self.paint, scene, rate));
+    }
+
+    /// Tells what there is to see, above the bars where there are any.
+    fn guide(&mut self, scene: &Scene<'_>) {
+        for line in self.tour.tell(scene) {
+            match &self.stage {
+                // A terminal that is gone needs no line.
+                Some(stage) => drop(stage.all.println(self.paint.note(&line))),
+                None => eprintln!("{line}"),
+            }
+        }
     }
 
     /// Tells the end of each run and session, and every few seconds how far the others are.
@@ -283,6 +300,7 @@ fn node_line(paint: Paint, agent: &Agent, slots: usize, ended: u64) -> String {
     let slots = format!("{}{}", paint.accent(&full), paint.faint(&free));
     let state = match agent.down_since() {
         Some(_) => paint.bad(KILLED),
+        None if agent.is_cut_off() => paint.bad(&format!("cut off, {} in its spool", agent.status.spooled)),
         None => paint.faint(&format!("{:>4} in its spool", agent.status.spooled)),
     };
     format!("{}  {slots}  {used:>2} slots  {:>6} done  {state}", paint.strong(agent.pc), grouped(ended))
