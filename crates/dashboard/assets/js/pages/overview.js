@@ -42,7 +42,7 @@ export async function open({ root, title, signal }) {
   state.fleet = await watchFleet({ signal, changed: drawSoon });
   fill(root, title(t('nav.overview')), layout(parts, stream));
   draw();
-  const snapshots = refresher(load, { everyMs: SNAPSHOT_MS, leastMs: SNAPSHOT_LEAST_MS });
+  const snapshots = refresher(load, { everyMs: SNAPSHOT_MS, leastMs: SNAPSHOT_LEAST_MS, atOnce: false });
   const take = (batch) => {
     state.during?.push(...batch);
     for (const entry of batch) state.figures.apply(entry);

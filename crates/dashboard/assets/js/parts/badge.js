@@ -4,9 +4,9 @@ import { h } from '../dom.js';
 import { statusWord } from '../text.js';
 
 const TONES = {
-  good: ['online', 'idle', 'completed', 'success', 'ONLINE', 'Ready', 'used', 'active', 'ok'],
+  good: ['online', 'idle', 'Healthy', 'completed', 'success', 'ONLINE', 'Ready', 'used', 'active', 'ok'],
   busy: ['running', 'assigned', 'in_progress', 'Running', 'live', 'merging'],
-  warn: ['draining', 'paused', 'Degraded', 'needs_human', 'pending', 'queued', 'Registering', 'skipped', 'cancelled', 'lost'],
+  warn: ['draining', 'paused', 'Degraded', 'needs_human', 'pending', 'queued', 'Registering', 'skipped', 'cancelled', 'lost', 'Registered', 'unauthorized', 'caution'],
   bad: ['error', 'failed', 'ERROR', 'banned', 'Lost', 'Quarantined', 'Quarantine', 'retired', 'zombie'],
 };
 const TONE_OF = new Map(Object.entries(TONES).flatMap(([tone, words]) => words.map((word) => [word, tone])));

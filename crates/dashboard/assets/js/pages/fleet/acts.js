@@ -1,0 +1,78 @@
+// What can be done with nodes, devices and workers: each asks first and says what will happen.
+
+import { patch, post, remove } from '../../api.js';
+import { h } from '../../dom.js';
+import { ask, field } from '../../parts/dialog.js';
+import { t } from '../../text.js';
+
+const at = (...parts) => `/${parts.map(encodeURIComponent).join('/')}`;
+
+export const drainNode = (node, n) => ask({
+  title: t('fleet.drain_node', { node }), what: t('fleet.drain_what', { node, n }), confirm: t('fleet.drain'), danger: true, reason: 'required',
+  act: ({ reason }) => post(at('api', 'nodes', node, 'drain'), undefined, { reason }), done: t('fleet.drain_done', { node }),
+});
+
+export const resumeNode = (node) => ask({
+  title: t('fleet.resume_node', { node }), what: t('fleet.resume_what', { node }), confirm: t('fleet.resume'), reason: 'optional',
+  act: ({ reason }) => post(at('api', 'nodes', node, 'resume'), undefined, { reason }), done: t('fleet.resume_done', { node }),
+});
+
+/** How many devices of a node may run at once; nothing typed means the general number. */
+export const capNode = (node, now) => ask({
+  title: t('fleet.cap_node', { node }), what: t('fleet.cap_what'), confirm: t('fleet.cap'), reason: 'optional',
+  fields: [field('slots', t('fleet.cap_field'), { type: 'number', min: 1, max: 10000, value: now })],
+  act: ({ form, reason }) => patch(at('api', 'pcs', node), { max_devices: form.get('slots') ? Number(form.get('slots')) : null }, { reason }), done: t('fleet.cap_done', { node }),
+});
+
+/** Gives a node a new secret; `shown` is given the answer, whose secret nobody can see again. */
+export const renewSecret = (node, shown) => {
+  let answer;
+  return ask({
+    title: t('fleet.secret_node', { node }), what: t('fleet.secret_what', { node }), confirm: t('fleet.secret'), danger: true, reason: 'required',
+    act: async ({ reason }) => { answer = await post(at('api', 'nodes', node, 'secret'), undefined, { reason }); },
+  }).then((done) => { if (done) shown(answer); return done; });
+};
+
+export const returnDevice = (device) => ask({
+  title: t('fleet.return_device', { device }), what: t('fleet.return_what'), confirm: t('fleet.return'),
+  fields: [field('note', t('fleet.return_note'), { maxlength: 500, required: true })],
+  act: ({ form }) => post(at('api', 'devices', device, 'return'), { note: form.get('note').trim() }), done: t('fleet.return_done', { device }),
+});
+
+/** Labels as lines of `key=value`. */
+export const labelDevice = (device, labels) => ask({
+  title: t('fleet.labels_device', { device }), what: t('fleet.labels_what'), confirm: t('fleet.labels_save'), reason: 'optional',
+  fields: [h('label', { class: 'field' }, h('span', {}, t('fleet.labels_field')), h('textarea', { name: 'labels', rows: 5, class: 'mono', value: Object.entries(labels).map(([key, value]) => `${key}=${value}`).join('\n') }))],
+  act: ({ form, reason }) => patch(at('api', 'devices', device), { labels: readLabels(form.get('labels')) }, { reason }), done: t('fleet.labels_done', { device }),
+});
+
+function readLabels(text) {
+  const lines = text.split('\n').map((line) => line.trim()).filter(Boolean);
+  return Object.fromEntries(lines.map((line) => {
+    const [key, ...value] = line.split('=');
+    if (value.length === 0) throw new Error(t('fleet.labels_wrong', { line }));
+    return [key.trim(), value.join('=').trim()];
+  }));
+}
+
+export const approveWorker = (worker) => ask({
+  title: t('fleet.approve_worker', { worker }), what: t('fleet.approve_what'), confirm: t('fleet.approve'), reason: 'required',
+  act: ({ reason }) => post(at('api', 'v1', 'workers', worker, 'approve'), { reason }, { reason }), done: t('fleet.approve_done', { worker }),
+});
+
+export const quarantineWorker = (worker, n) => ask({
+  title: t('fleet.quarantine_worker', { worker }), what: t('fleet.quarantine_what', { n }), confirm: t('fleet.quarantine'), danger: true, reason: 'required',
+  act: ({ reason }) => post(at('api', 'v1', 'workers', worker, 'quarantine'), { reason }, { reason }), done: t('fleet.quarantine_done', { worker }),
+});
+
+export const removeWorker = (worker, n) => ask({
+  title: t('fleet.remove_worker', { worker }), what: t('fleet.remove_what', { n }), confirm: t('fleet.remove'), danger: true, reason: 'required',
+  act: ({ reason }) => remove(at('api', 'v1', 'workers', worker), { reason }), done: t('fleet.remove_done', { worker }),
+});
+
+/** Of the pool: `drain`, `resume`, `ban` or `unban`. */
+export const steerPoolWorker = (act, { id, name }) => ask({
+  title: t(`fleet.pool_${act}_title`, { name }), what: t(`fleet.pool_${act}_what`), confirm: t(`fleet.pool_${act}`),
+  danger: act === 'ban' || act === 'drain', reason: act === 'resume' ? 'optional' : 'required',
+  act: ({ reason }) => post(at('workers', String(id), act), act.endsWith('ban') ? { reason } : undefined, { reason }), done: t(`fleet.pool_${act}_done`, { name }),
+});
