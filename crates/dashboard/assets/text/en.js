@@ -4,6 +4,7 @@ import overview from './en/overview.js';
 import event from './en/events.js';
 import runs from './en/runs.js';
 import sessions from './en/sessions.js';
+import jobs from './en/jobs.js';
 
 export default {
   shell: {
@@ -107,7 +108,7 @@ export default {
   fleet,
   runs,
   sessions,
-  jobs: {},
+  jobs,
   court: {
     lead: 'Events become tasks, generals take them, messages tell people. Every card is a file.',
     inbox: 'Waiting for an answer',

@@ -4,6 +4,7 @@ import overview from './ko/overview.js';
 import event from './ko/events.js';
 import runs from './ko/runs.js';
 import sessions from './ko/sessions.js';
+import jobs from './ko/jobs.js';
 
 export default {
   shell: {
@@ -107,7 +108,7 @@ export default {
   fleet,
   runs,
   sessions,
-  jobs: {},
+  jobs,
   court: {
     lead: '이벤트가 과제가 되고, 장군이 과제를 맡으며, 메시지가 사람에게 알립니다. 카드 하나가 파일 하나입니다.',
     inbox: '답변을 기다리는 질문',

@@ -4,6 +4,7 @@ import overview from './pt/overview.js';
 import event from './pt/events.js';
 import runs from './pt/runs.js';
 import sessions from './pt/sessions.js';
+import jobs from './pt/jobs.js';
 
 export default {
   shell: {
@@ -107,7 +108,7 @@ export default {
   fleet,
   runs,
   sessions,
-  jobs: {},
+  jobs,
   court: {
     lead: 'Eventos viram tarefas, generais as assumem, mensagens avisam as pessoas. Cada cartão é um arquivo.',
     inbox: 'Aguardando resposta',

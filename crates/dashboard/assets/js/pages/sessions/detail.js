@@ -16,7 +16,7 @@ import { diagnostics, quarantine, replaysAndDrops } from './lists.js';
 import { STEPS, steer } from './steer.js';
 import { tasks } from './tasks.js';
 
-const PARTS = [['completed', 'good'], ['running', 'busy'], ['assigned', 'warn'], ['lost', 'bad'], ['cancelled', 'none'], ['pending', 'empty']];
+const PARTS = [['completed', 'good'], ['running', 'busy'], ['assigned', 'held'], ['lost', 'bad'], ['cancelled', 'none'], ['pending', 'empty']];
 
 /** Opens the page of a session. */
 export async function openSession({ root, title, signal, failed }, id) {
