@@ -113,6 +113,24 @@ def recover():
         finish(job, path, now, {"status": "failed", "failure_reason": "unknown", "error_message": "agent restarted"})
 
 
+def announce(run):
+    """Says that a run has begun here. It is asked for again while the run's first job is: then the very same is said."""
+    name = run["run_id"] + ".run"
+    events = [event for _, event in load(name)] or [
+        {"event_id": f"{run['run_id']}/{NODE}/start", "type": "run_started", "node_id": NODE, "timestamp": int(time.time() * 1000),
+         **{k: run[k] for k in ("run_id", "target_devices_count", "max_concurrency")}}]
+    keep(name, events[0])
+    post("/api/nodes/callback", events[0])
+
+
+def conclude(run_id):
+    with lock:
+        summary = tally.pop(run_id, {"succeeded": 0, "failed": 0, "timeout": 0})
+    tell("run_finished", f"{run_id}/{NODE}/end", run_id=run_id, summary=summary)
+    for path, _ in load(run_id + ".run"):
+        os.remove(path)
+
+
 def beat():
     while True:
         tell("node_heartbeat", f"{NODE}/{time.time_ns()}", connected_devices_count=COUNT, queue_devices_count=0,
@@ -129,8 +147,7 @@ while True:
     answer = post("/api/nodes/pull", {"node_id": NODE, "max_jobs": 20, "wait_ms": 30000, "devices": DEVICES})
     stopped.update(answer["stop"])
     for run in answer["runs"]:
-        counts = {k: run[k] for k in ("target_devices_count", "max_concurrency")}
-        tell("run_started", f"{run['run_id']}/{NODE}/start", run_id=run["run_id"], **counts)
+        announce(run)
     for job in answer["jobs"]:  # an attempt may be handed out again until task_started is heard of: take it once
         if taken.get(job["task_id"], 0) < job["attempt"]:
             taken[job["task_id"]] = job["attempt"]
@@ -139,6 +156,4 @@ while True:
             threading.Thread(target=execute, args=(job, file), daemon=True).start()
     for run_id in set(answer["finished_runs"]) - said:
         said.add(run_id)
-        with lock:
-            summary = tally.pop(run_id, {"succeeded": 0, "failed": 0, "timeout": 0})
-        tell("run_finished", f"{run_id}/{NODE}/end", run_id=run_id, summary=summary)
+        conclude(run_id)

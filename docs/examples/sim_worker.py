@@ -130,6 +130,17 @@ def complete(task):
     print(f"frames {start} to {end} of {task['sessionId']} done", flush=True)
 
 
+def execute(task):
+    try:
+        is_whole = render(task)
+    except OSError as trouble:  # the disk is full; or the directory was moved away, because the task is another's by now
+        body = {"workerId": NAME, "attempt": task["attempt"], "error": str(trouble)}
+        patiently("POST", f"/tasks/{task['taskId']}/fail", body)
+    else:
+        if is_whole:
+            complete(task)
+
+
 def leave(*_):
     try:
         mine("DELETE", f"/workers/{NAME}", timeout=2)  # what is held goes to others at once
@@ -146,8 +157,8 @@ while True:
     while not lost.is_set():
         try:
             task = patiently("GET", f"/workers/{NAME}/tasks?wait_ms=5000")["task"]
-            if task and task["epoch"] >= state["epoch"] and render(task):
-                complete(task)
+            if task and task["epoch"] >= state["epoch"]:
+                execute(task)
         except Refused as refusal:  # 404, 409, 410: not ours any more
             print("set aside:", refusal, file=sys.stderr)
             time.sleep(0.2)

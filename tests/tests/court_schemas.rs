@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use muster_court::{Kind, schema};
-use muster_tests::Dice;
+use muster_tests::{Dice, venv};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -135,7 +135,7 @@ fn odd_values() -> Vec<Value> {
 /// What the package makes of the documents.
 fn judged_by_python(cases: &[Case]) -> Vec<bool> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/schema_judge.py");
-    let mut command = Command::new(python());
+    let mut command = Command::new(venv().join("bin/python"));
     command.arg(script).arg(schemas()).env("PYTHONIOENCODING", "utf-8");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
@@ -160,14 +160,6 @@ fn examples() -> Vec<Case> {
 
 fn schemas() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/court/schemas")
-}
-
-fn python() -> PathBuf {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/venv");
-    let environment = std::env::var_os("MUSTER_VENV").map_or_else(beside, PathBuf::from);
-    let python = environment.join("bin/python");
-    assert!(python.exists(), "{} is missing: ./test installs it", python.display());
-    python
 }
 
 fn pick(dice: &mut Dice, end: usize) -> usize {

@@ -1,12 +1,9 @@
 //! The server's description, held against the server by tools of others.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use muster_tests::{Event, FakeNode, FakePoolWorker, Request, Server};
+use muster_tests::{Event, FakeNode, FakePoolWorker, Request, Server, venv};
 use serde_json::{Value, json};
-use std::{
-    path::{Path, PathBuf},
-    process::{Command, Output},
-};
+use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// I8: the description is valid OpenAPI 3.1.
@@ -248,16 +245,7 @@ fn drop_what_a_schema_cannot_say(part: &mut Value) {
 }
 
 fn tool(name: &str) -> Command {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/venv");
-    let environment = std::env::var_os("MUSTER_VENV").map_or_else(beside, PathBuf::from);
-    let path = environment.join("bin").join(name);
-    let packages = "schemathesis==4.32.5 openapi-spec-validator==0.9.0";
-    assert!(
-        path.exists(),
-        "{} is missing: run `python3 -m venv target/venv && target/venv/bin/pip install {packages}`",
-        path.display()
-    );
-    Command::new(path)
+    Command::new(venv().join("bin").join(name))
 }
 
 fn told(output: &Output) -> String {

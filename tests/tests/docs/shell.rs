@@ -11,8 +11,9 @@ use std::{
     net::TcpListener,
     os::unix::{fs::symlink, process::CommandExt},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicU8, Ordering},
+    thread,
 };
 use tempfile::TempDir;
 
@@ -30,10 +31,8 @@ pub(crate) fn run(path: &str) {
         block.text = block.text.replace("127.0.0.1:7400", &address);
     }
     let mut session = Session::start(&script(&page), &address);
-    let ended = until(path, || session.shell.try_wait().unwrap());
-    let at = session.seen("at");
-    let last = session.seen(&at);
-    assert!(ended.success(), "{path}:{at}: the block ended with {ended}:\n{last}\n{}", session.seen("shell"));
+    let ended = session.wait(path);
+    assert!(ended.success(), "{path}:{}: the block ended with {ended}", session.seen("at"));
     let unlike =
         page.blocks.windows(2).filter_map(|pair| session.unlike(&pair[0], &pair[1])).collect::<Vec<_>>();
     assert!(unlike.is_empty(), "{path}: {}", unlike.join("\n\n"));
@@ -70,6 +69,20 @@ impl Session {
         Self { shell, directory }
     }
 
+    /// Waits until the page is over; what counts is that its blocks go on, not how many there are.
+    fn wait(&mut self, path: &str) -> ExitStatus {
+        loop {
+            let at = self.seen("at");
+            let ended = until(&format!("the end of the block at {path}:{at}"), || {
+                let ended = self.shell.try_wait().unwrap();
+                (ended.is_some() || self.seen("at") != at).then_some(ended)
+            });
+            if let Some(ended) = ended {
+                return ended;
+            }
+        }
+    }
+
     /// What a page shows below a block and the block did not print.
     fn unlike(&self, block: &Block, below: &Block) -> Option<String> {
         let is_shown = is_run(block) && below.info == "text";
@@ -91,6 +104,10 @@ impl Drop for Session {
         let group = format!("-{}", self.shell.id());
         let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
         let _ = self.shell.wait();
+        if thread::panicking() {
+            let at = self.seen("at");
+            eprintln!("the block at line {at} printed:\n{}\n{}", self.seen(&at), self.seen("shell"));
+        }
     }
 }
 

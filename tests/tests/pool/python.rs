@@ -1,10 +1,7 @@
 //! A client that shares no code with us: Python and its `cryptography` package. P1, P3 to P9, P13, P17.
 
-use muster_tests::{Server, password_of};
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use muster_tests::{Server, password_of, venv};
+use std::{path::Path, process::Command};
 
 /// P1, P3, P4, P5, P6, P7, P8, P9, P13, P17: a plain Python client logs in, registers, polls, signs what `json.dumps` makes,
 /// submits and checks the answers, with padding and without.
@@ -14,7 +11,7 @@ fn a_plain_python_client_takes_part() {
     server.add_user("carl", &["CLIENT"]);
     server.add_user("olga", &["WORKER_OWNER"]);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/pool_client.py");
-    let output = Command::new(python())
+    let output = Command::new(venv().join("bin/python"))
         .arg(script)
         .env("POOL_URL", server.anonymous().url())
         .env("POOL_CLIENT", format!("carl {}", password_of("carl")))
@@ -27,21 +24,4 @@ fn a_plain_python_client_takes_part() {
     assert!(said.trim_end().ends_with("jobs, all as they should be"), "{said}");
     let jobs = server.admin().get("/jobs?status=completed").expect(200);
     assert_eq!(jobs["jobs"].as_array().unwrap().len(), 12);
-}
-
-fn python() -> PathBuf {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/venv");
-    let environment = std::env::var_os("MUSTER_VENV").map_or_else(beside, PathBuf::from);
-    let python = environment.join("bin/python");
-    let has = |module: &str| {
-        let output = Command::new(&python).args(["-c", &format!("import {module}")]).output();
-        output.is_ok_and(|output| output.status.success())
-    };
-    let packages = "cryptography==50.0.2";
-    assert!(
-        has("cryptography"),
-        "{} lacks cryptography: run `python3 -m venv target/venv && target/venv/bin/pip install {packages}`",
-        python.display()
-    );
-    python
 }
