@@ -9,9 +9,8 @@ use crate::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use muster_model::{
-    Actor, Cause, Command, Explanation, FrameCommand, FrameHandout, FrameQuery, FrameReply, FrameView, JobId,
-    JobPayload, Millis, Name, Pull, PullReply, Rejection, Reply, Settings, Subject, TaskId, TaskRecord,
-    Timestamp,
+    Actor, Command, FrameCommand, FrameHandout, FrameQuery, FrameReply, FrameView, JobId, JobPayload, Millis,
+    Name, Pull, PullReply, Rejection, Reply, Settings, TaskId, TaskRecord, Timestamp,
 };
 use muster_store::{Reader, StoreError};
 use std::{
@@ -141,20 +140,6 @@ impl Coordinator {
     #[must_use]
     pub fn take_effects(&self) -> Option<Effects> {
         self.effects.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Why is this not running (Q16).
-    ///
-    /// # Errors
-    /// `Rejected(…Unknown)` for what does not exist.
-    pub async fn explain(&self, subject: Subject) -> Result<Explanation, Refusal> {
-        let (reply, answer) = oneshot::channel();
-        let message = Message::Explain(subject.clone(), reply);
-        self.shared.inbox.send(message).map_err(|_| Refusal::Unavailable)?;
-        match answer.await.map_err(|_| Refusal::Unavailable)? {
-            Some(explanation) => Ok(explanation),
-            None => self.explain_ended(subject).await,
-        }
     }
 
     /// A task as it stands: by memory, which knows the live lease, else by the store.
@@ -319,24 +304,6 @@ impl Coordinator {
             TryAcquireError::Closed => Refusal::Unavailable,
             TryAcquireError::NoPermits => Refusal::Busy,
         })
-    }
-
-    async fn explain_ended(&self, subject: Subject) -> Result<Explanation, Refusal> {
-        let cause = match &subject {
-            Subject::Job(id) => {
-                let id = *id;
-                let job = self.read(move |reader| reader.job(id)).await?;
-                Cause::JobEnded { status: job.ok_or(Rejection::JobUnknown)?.status }
-            }
-            Subject::Task(id) => {
-                let id = *id;
-                let task = self.read(move |reader| reader.task(id)).await?;
-                Cause::TaskEnded { status: task.ok_or(Rejection::TaskUnknown)?.status }
-            }
-            Subject::Lane(_) => return Err(Rejection::LaneUnknown.into()),
-            Subject::Worker(_) => return Err(Rejection::WorkerUnknown.into()),
-        };
-        Ok(Explanation { subject, cause })
     }
 
     fn note_sighting(&self, command: &Command) {

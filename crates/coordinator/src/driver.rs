@@ -9,8 +9,7 @@ use crate::{
     term::{End, TermRun},
 };
 use muster_model::{
-    Explanation, FrameQuery, FrameView, PoolCause, PoolJobId, PoolStatus, Rejection, Reply, Subject, TaskId,
-    TaskRecord,
+    Explanation, FrameQuery, FrameView, PoolStatus, Rejection, Reply, Subject, TaskId, TaskRecord,
 };
 use muster_store::{Store, StoreError, Term};
 use std::{
@@ -39,7 +38,6 @@ pub(crate) enum Message {
     Task(TaskId, oneshot::Sender<Option<TaskRecord>>),
     Frames(FrameQuery, oneshot::Sender<FrameView>),
     PoolStatus(oneshot::Sender<PoolStatus>),
-    ExplainPool(PoolJobId, oneshot::Sender<Option<PoolCause>>),
     /// With the epoch, so that a word from an earlier term is not taken for one of this.
     Committed(u64, Result<(), StoreError>),
     Pruned(u64, Result<bool, StoreError>),

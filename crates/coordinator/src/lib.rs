@@ -17,6 +17,7 @@ mod desk;
 mod driver;
 mod effects;
 mod entropy;
+mod explain;
 mod feed;
 mod feed_entry;
 mod follow;

@@ -7,8 +7,8 @@ pub use watch::JobWatch;
 
 use crate::{Coordinator, Refusal, driver::Message};
 use muster_model::{
-    Command, Millis, PoolCause, PoolChange, PoolCommand, PoolHandout, PoolJobId, PoolRejection, PoolReply,
-    PoolStatus, PoolTaken, PoolWork, PoolWorkerId, Reply, Timestamp, UserId,
+    Command, Millis, PoolChange, PoolCommand, PoolHandout, PoolJobId, PoolRejection, PoolReply, PoolStatus,
+    PoolTaken, PoolWork, PoolWorkerId, Reply, Timestamp, UserId,
 };
 use payloads::Payloads;
 use std::{
@@ -161,17 +161,6 @@ impl Coordinator {
             }
             _ => Err(Refusal::Unavailable),
         }
-    }
-
-    /// Why a job of the pool is not done yet; `None` when memory does not know it.
-    ///
-    /// # Errors
-    /// Too many waiting requests, or no term runs.
-    pub async fn explain_pool(&self, job: PoolJobId) -> Result<Option<PoolCause>, Refusal> {
-        let _place = self.place()?;
-        let (reply, answer) = oneshot::channel();
-        self.shared.inbox.send(Message::ExplainPool(job, reply)).map_err(|_| Refusal::Unavailable)?;
-        answer.await.map_err(|_| Refusal::Unavailable)
     }
 
     /// The pool, counted.

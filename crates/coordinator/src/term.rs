@@ -138,7 +138,6 @@ impl<'a> TermRun<'a> {
             Message::Task(id, reply) => self.reply(reply, || desk.task(id)),
             Message::Frames(query, reply) => self.reply(reply, || desk.frames(&query, now)),
             Message::PoolStatus(reply) => self.reply(reply, || desk.engine().pool_status()),
-            Message::ExplainPool(job, reply) => self.reply(reply, || desk.engine().explain_pool(job)),
             Message::Request(_)
             | Message::Committed(..)
             | Message::Pruned(..)

@@ -4,9 +4,11 @@
 
 mod stuck;
 mod timeline;
+mod why;
 
 pub use stuck::{Findings, Stuck, stuck};
 pub use timeline::{Entry, Timeline, timeline};
+pub use why::{WHY_ROWS, why};
 
 use crate::{
     file::stamp,

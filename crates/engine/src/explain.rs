@@ -13,6 +13,12 @@ pub(crate) fn explain(state: &State, subject: Subject, now: Timestamp) -> Option
         Subject::Task(id) => task(state, *id, now)?,
         Subject::Lane(name) => lane(state, name, now)?,
         Subject::Worker(name) => worker(state, name, now)?,
+        Subject::Session(id) => Cause::Frames(state.farm.explain_session(id, now)?),
+        Subject::Range(id) => Cause::Frames(state.farm.explain_range(id, now)?),
+        Subject::Renderer(name) => Cause::Frames(state.farm.explain_renderer(name, now)?),
+        Subject::PoolJob(id) => Cause::Pool(state.pool.explain(*id)?),
+        Subject::Member(id) => Cause::Member(state.pool.explain_member(*id)?),
+        Subject::Schedule(id) => state.schedules.explain(*id, now)?,
     };
     Some(Explanation { subject, cause })
 }

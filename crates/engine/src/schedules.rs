@@ -18,7 +18,7 @@ use alloc::{
     vec::Vec,
 };
 use muster_model::{
-    Change, Event, JobId, Rejection, Reply, ScheduleCommand, ScheduleDraft, ScheduleEvent, ScheduleId,
+    Cause, Change, Event, JobId, Rejection, Reply, ScheduleCommand, ScheduleDraft, ScheduleEvent, ScheduleId,
     ScheduleRecord, ScheduleRejection, Submission, SubmissionKey, Timestamp,
 };
 
@@ -140,6 +140,17 @@ impl Schedules {
     pub(crate) fn first_due(&self) -> Option<(Timestamp, &ScheduleRecord)> {
         let (slot, id) = self.due.first()?;
         Some((*slot, self.records.get(id)?))
+    }
+
+    /// What a schedule waits for (Q16).
+    pub(crate) fn explain(&self, id: ScheduleId, now: Timestamp) -> Option<Cause> {
+        let ScheduleRecord { draft, last_job, .. } = self.records.get(&id)?;
+        let (missed, last_job) = (draft.missed, *last_job);
+        Some(match draft.next_at {
+            Some(slot) if slot <= now => Cause::ScheduleDue { slot, missed },
+            Some(next_at) => Cause::ScheduleWaiting { next_at, missed, last_job },
+            None => Cause::ScheduleOver { last_job },
+        })
     }
 
     /// The rows of all schedules, sorted: what a store must hold of them.

@@ -1,6 +1,9 @@
 //! Why something is not running (Q16).
 
-use crate::{JobId, JobStatus, Name, TaskId, TaskStatus, Timestamp};
+use crate::{
+    FrameCause, FrameTaskId, JobId, JobStatus, MemberCause, Missed, Name, PoolCause, PoolJobId, PoolWorkerId,
+    ScheduleId, SessionId, TaskId, TaskStatus, Timestamp,
+};
 
 /// What may be asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +14,20 @@ pub enum Subject {
     Task(TaskId),
     /// A device.
     Lane(Name),
-    /// A worker.
+    /// A worker of devices.
     Worker(Name),
+    /// A session of frames.
+    Session(SessionId),
+    /// A range of a session's frames.
+    Range(FrameTaskId),
+    /// A worker of sessions.
+    Renderer(Name),
+    /// A job of the pool.
+    PoolJob(PoolJobId),
+    /// A worker of the pool.
+    Member(PoolWorkerId),
+    /// A schedule.
+    Schedule(ScheduleId),
 }
 
 /// The answer: the one rule that holds the subject back, with the objects it refers to.
@@ -66,6 +81,18 @@ pub enum Cause {
     OutOfScope { lane: Name },
     /// There is no work.
     NoWork,
+    /// It is about sessions of frames.
+    Frames(FrameCause),
+    /// It is about a job of the pool.
+    Pool(PoolCause),
+    /// It is about a worker of the pool.
+    Member(MemberCause),
+    /// The schedule's next slot is still to come.
+    ScheduleWaiting { next_at: Timestamp, missed: Missed, last_job: Option<JobId> },
+    /// The schedule's slot is due, and nothing was submitted for it yet.
+    ScheduleDue { slot: Timestamp, missed: Missed },
+    /// No slot of the schedule will ever come.
+    ScheduleOver { last_job: Option<JobId> },
 }
 
 impl Cause {
@@ -92,6 +119,12 @@ impl Cause {
             Self::AlreadyServed { .. } => ("Q5", "already_served"),
             Self::OutOfScope { .. } => ("Q6", "out_of_scope"),
             Self::NoWork => ("Q2", "no_work"),
+            Self::Frames(cause) => cause.rule_and_code(),
+            Self::Pool(cause) => cause.rule_and_code(),
+            Self::Member(cause) => cause.rule_and_code(),
+            Self::ScheduleWaiting { .. } => ("Q17", "schedule_waiting"),
+            Self::ScheduleDue { .. } => ("Q17", "schedule_due"),
+            Self::ScheduleOver { .. } => ("Q17", "schedule_over"),
         }
     }
 }

@@ -35,8 +35,8 @@ pub use event::{Event, Grant, Recorded};
 pub use explanation::{Cause, Explanation, Subject};
 pub use fact::{Fact, Facts, Key};
 pub use frames::{
-    Beat, ChunkRecord, ChunkState, Completion, DiagnosticRecord, Effect, EntryId, FarmRecord, FrameChange,
-    FrameCommand, FrameEvent, FrameHandout, FrameQuery, FrameRange, FrameRejection, FrameReply,
+    Beat, ChunkRecord, ChunkState, Completion, DiagnosticRecord, Effect, EntryId, FarmRecord, FrameCause,
+    FrameChange, FrameCommand, FrameEvent, FrameHandout, FrameQuery, FrameRange, FrameRejection, FrameReply,
     FrameSettings, FrameTaskId, FrameTaskRecord, FrameTaskStatus, FrameView, Heartbeat, Held, IdRange,
     LiveTask, Order, Pressure, Progress, QuarantineKind, QuarantineRecord, RangeEnd, RangeGrant, Ratio,
     Rebind, Registration, RendererRecord, RendererState, RendererView, ReplayRecord, SessionId,
@@ -44,7 +44,7 @@ pub use frames::{
 };
 pub use id::{Digest, Fence, IdError, JobId, Name, NameError, ReportId, SubmissionKey, TaskId};
 pub use pool::{
-    AssignmentId, AssignmentRecord, AssignmentState, Demand, PoolCause, PoolChange, PoolCommand,
+    AssignmentId, AssignmentRecord, AssignmentState, Demand, MemberCause, PoolCause, PoolChange, PoolCommand,
     PoolCounters, PoolEndRecord, PoolEvent, PoolGrant, PoolHandout, PoolJobDraft, PoolJobId, PoolJobRecord,
     PoolJobStatus, PoolKeyRecord, PoolRegistration, PoolRejection, PoolReply, PoolResult, PoolSettings,
     PoolStatus, PoolSubmission, PoolTaken, PoolWork, PoolWorkerId, PoolWorkerRecord, PoolWorkerStatus,

@@ -5,6 +5,9 @@ mod leftovers;
 mod messages;
 mod tasks;
 
+pub(super) use events::is_begun;
+pub(super) use tasks::running;
+
 use super::{sentence, stamped, written};
 use crate::{
     Document, Fault, Folder, Id, Kind, Place, RoleLock,
@@ -54,11 +57,11 @@ pub fn stuck(folder: &Folder, court: &Court, now: Timestamp) -> Result<Findings,
 }
 
 /// What is known before anything is looked at.
-struct Visit<'a> {
-    folder: &'a Folder,
-    court: &'a Court,
+pub(super) struct Visit<'a> {
+    pub(super) folder: &'a Folder,
+    pub(super) court: &'a Court,
     now: Timestamp,
-    colour: Colour,
+    pub(super) colour: Colour,
     /// Roles that somebody has.
     running: BTreeSet<String>,
 }
@@ -72,7 +75,7 @@ struct Suspect<'a> {
 }
 
 impl<'a> Visit<'a> {
-    fn new(folder: &'a Folder, court: &'a Court, now: Timestamp) -> Self {
+    pub(super) fn new(folder: &'a Folder, court: &'a Court, now: Timestamp) -> Self {
         let generals = court.generals.keys().map(|name| general_role(name));
         let roles = generals.chain(["king".to_owned(), "envoy".to_owned(), "chamberlain".to_owned()]);
         let running = roles.filter(|role| RoleLock::is_held(folder, role)).collect();
@@ -101,7 +104,7 @@ impl<'a> Visit<'a> {
         since.is_none_or(|since| self.now.duration_since(since) > patience)
     }
 
-    fn is_running(&self, role: &str) -> bool {
+    pub(super) fn is_running(&self, role: &str) -> bool {
         self.running.contains(role)
     }
 
@@ -148,7 +151,7 @@ impl Suspect<'_> {
     }
 }
 
-fn general_role(name: &str) -> String {
+pub(super) fn general_role(name: &str) -> String {
     format!("general-{name}")
 }
 

@@ -56,7 +56,7 @@ pub fn timeline(folder: &Folder, id: &Id) -> Option<Timeline> {
 }
 
 /// The task that an event was made.
-fn planned_task(event: &Document) -> Option<Id> {
+pub(super) fn planned_task(event: &Document) -> Option<Id> {
     Id::parse(&event.object("dispatch")?.text("task_id")?).ok()
 }
 

@@ -14,7 +14,7 @@ mod submission;
 mod task_device;
 
 pub(crate) use device::{read_labels, read_note, show_device};
-pub(crate) use explain::{read_subject, show_why};
+pub(crate) use explain::{KINDS as EXPLAINED_KINDS, read_subjects};
 pub(crate) use pc::{read_cap, show_alert, show_history, show_pc};
 pub(crate) use phrase::{as_postgrest, phrase};
 pub(crate) use progress::{Progress, rate_since};

@@ -2,7 +2,6 @@
 
 mod alert;
 mod device;
-mod explain;
 mod json_text;
 mod pc;
 mod request;
@@ -15,7 +14,6 @@ mod word;
 
 pub use alert::{Alert, AlertList};
 pub use device::{Device, DeviceList};
-pub use explain::Why;
 pub use json_text::JsonText;
 pub use pc::{NewSecret, Pc, PcDetail, PcEvent, PcList};
 pub use request::{

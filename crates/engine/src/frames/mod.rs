@@ -6,6 +6,7 @@
 
 mod apply;
 mod decide;
+mod explain;
 mod invariant;
 mod record;
 mod restore;

@@ -1,9 +1,9 @@
 use crate::{Context, Engine, Restoring, script};
 use alloc::{boxed::Box, vec::Vec};
 use muster_model::{
-    Change, Command, Event, Facts, JobPayload, JobStatus, Missed, Name, Rejection, Reply, ScheduleCommand,
-    ScheduleDraft, ScheduleEvent, ScheduleId, ScheduleRecord, ScheduleRejection, Scope, Settings, Submission,
-    SubmissionKey, Timestamp,
+    Cause, Change, Command, Event, Facts, JobPayload, JobStatus, Missed, Name, Rejection, Reply,
+    ScheduleCommand, ScheduleDraft, ScheduleEvent, ScheduleId, ScheduleRecord, ScheduleRejection, Scope,
+    Settings, Subject, Submission, SubmissionKey, Timestamp,
 };
 
 const TAKEN: Rejection = Rejection::Schedules(ScheduleRejection::SlotTaken);
@@ -212,4 +212,25 @@ fn the_number_of_schedules_is_bounded() {
     }
     let many = Rejection::Schedules(ScheduleRejection::TooMany { max: 1000 });
     assert_eq!(world.create(draft(5000)), Err(many));
+}
+
+/// Q16, Q17: a schedule says what it waits for, that it is due, or that it never will be.
+#[test]
+fn a_schedule_is_explained() {
+    let mut world = World::new();
+    let id = world.create(draft(1000)).unwrap().id;
+    let why = |world: &World, id| {
+        let told = world.engine.explain(Subject::Schedule(id), Timestamp(world.now))?;
+        Some(told.cause)
+    };
+    let code = |world: &World, id| why(world, id).map(|cause| cause.rule_and_code().1);
+    assert_eq!(code(&world, id), Some("schedule_waiting"));
+    world.now = 1000;
+    assert_eq!(code(&world, id), Some("schedule_due"));
+    world.fire(id, 1000, 2000).unwrap();
+    let Some(Cause::ScheduleWaiting { next_at, last_job, .. }) = why(&world, id) else { panic!("it waits") };
+    assert_eq!((next_at, last_job.is_some()), (Timestamp(2000), true));
+    world.skip(id, None).unwrap();
+    assert_eq!(code(&world, id), Some("schedule_over"));
+    assert_eq!(code(&world, ScheduleId(7)), None);
 }

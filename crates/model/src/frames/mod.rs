@@ -3,6 +3,7 @@
 mod command;
 mod effect;
 mod event;
+mod explanation;
 mod id;
 mod record;
 mod reply;
@@ -15,6 +16,7 @@ pub use command::{
 };
 pub use effect::Effect;
 pub use event::{FrameEvent, RangeGrant};
+pub use explanation::FrameCause;
 pub use id::{EntryId, FrameRange, FrameTaskId, IdRange, Ratio, SessionId};
 pub use record::{
     ChunkRecord, DiagnosticRecord, FarmRecord, FrameChange, FrameTaskRecord, QuarantineRecord,

@@ -13,7 +13,7 @@ mod status;
 pub use command::{PoolCommand, PoolJobDraft, PoolRegistration, PoolResult, PoolSubmission, PoolWork};
 pub use demand::{Demand, Quality, Scale, Specs};
 pub use event::{PoolEvent, PoolGrant};
-pub use explanation::PoolCause;
+pub use explanation::{MemberCause, PoolCause};
 pub use id::{AssignmentId, PoolJobId, PoolWorkerId};
 pub use record::{
     AssignmentRecord, AssignmentState, PoolChange, PoolCounters, PoolEndRecord, PoolJobRecord, PoolJobStatus,

@@ -83,7 +83,7 @@ impl Visit<'_> {
 }
 
 /// What was begun is finished, and answers of people are taken up, whatever the host's health.
-fn is_begun(event: &Document) -> bool {
+pub(in crate::doctor) fn is_begun(event: &Document) -> bool {
     let is_reply = event.text("type").as_deref() == Some("slack.thread.reply");
     event.has("dispatch") || event.has("outcome") || is_reply
 }

@@ -2,7 +2,7 @@
 
 use super::{Findings, NO_KING, PATIENCE, START_KING, Stuck, Suspect, Visit, general_role, written};
 use crate::{
-    Document, Fault, Place,
+    Document, Fault, Id, Place,
     config::{General, seconds},
     file::instant,
     layout::ATTEMPTS,
@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 
 /// How many tasks of each general a soldier is at.
-type Busy = BTreeMap<String, usize>;
+pub(in crate::doctor) type Busy = BTreeMap<String, usize>;
 
 impl Visit<'_> {
     pub(super) fn tasks(&self, findings: &mut Findings) -> Result<(), Fault> {
@@ -44,7 +44,7 @@ impl Visit<'_> {
         Ok(())
     }
 
-    fn in_progress(&self, findings: &mut Findings) -> Result<Busy, Fault> {
+    pub(in crate::doctor) fn in_progress(&self, findings: &mut Findings) -> Result<Busy, Fault> {
         let (mut busy, mut resting) = (Busy::new(), Vec::new());
         for (id, since) in self.suspects(Place::TasksInProgress, SignedDuration::MIN)? {
             let suspect = Suspect { what: "task", place: Place::TasksInProgress, id: &id, since };
@@ -89,16 +89,24 @@ impl Visit<'_> {
         let faulty = self.misplaced(suspect, task).or_else(|| self.without_general(suspect, task));
         faulty.or_else(|| {
             let general = self.court.generals.get(&task.text("target_general")?)?;
-            let attempt = running(task)?;
-            let sign = self.sign_of_life(suspect, &attempt);
-            let limit = span(general.limit_s()).saturating_add(PATIENCE);
+            let sign = self.silent_since(suspect.id, &running(task)?, general)?;
             let why =
                 format!("its soldier has shown no sign of life for longer than {} s", general.limit_s());
-            self.is_late(sign, limit).then(|| {
-                Suspect { since: sign, ..*suspect }
-                    .stuck(why, "start its general again: the task is then taken up anew")
-            })
+            let suspect = Suspect { since: Some(sign), ..*suspect };
+            Some(suspect.stuck(why, "start its general again: the task is then taken up anew"))
         })
+    }
+
+    /// Since when the soldier of an attempt has been silent, if that is longer than it may be.
+    pub(in crate::doctor) fn silent_since(
+        &self,
+        id: &Id,
+        attempt: &Document,
+        general: &General,
+    ) -> Option<Timestamp> {
+        let sign = self.sign_of_life(id, attempt)?;
+        let limit = span(general.limit_s()).saturating_add(PATIENCE);
+        self.is_late(Some(sign), limit).then_some(sign)
     }
 
     /// A task between two attempts whose time for the next has come.
@@ -131,17 +139,18 @@ impl Visit<'_> {
         (!is_running).then(|| suspect.stuck(format!("the general {name} is not running"), next))
     }
 
-    fn has_free_soldier(&self, general: &str, busy: &Busy) -> bool {
+    pub(in crate::doctor) fn has_free_soldier(&self, general: &str, busy: &Busy) -> bool {
         let soldiers = self.court.generals.get(general).map_or(0, |general| general.max_soldiers);
         busy.get(general).copied().unwrap_or(0) < soldiers
     }
 
     /// When the soldier last said that it is at work, if only by beginning.
-    fn sign_of_life(&self, suspect: &Suspect<'_>, attempt: &Document) -> Option<Timestamp> {
+    fn sign_of_life(&self, id: &Id, attempt: &Document) -> Option<Timestamp> {
         let number = attempt.number("attempt").unwrap_or_default().to_string();
-        let directory = self.folder.path(ATTEMPTS).join(suspect.id.as_str()).join(number);
+        let directory = self.folder.path(ATTEMPTS).join(id.as_str()).join(number);
         let begun = attempt.text("started_at").and_then(|text| instant(&text));
-        begun.max(written(&directory.join("heartbeat"))).max(suspect.since)
+        let taken = written(&self.folder.file(Place::TasksInProgress, id));
+        begun.max(written(&directory.join("heartbeat"))).max(taken)
     }
 }
 
@@ -162,7 +171,7 @@ impl Stage {
     }
 }
 
-fn running(task: &Document) -> Option<Document> {
+pub(in crate::doctor) fn running(task: &Document) -> Option<Document> {
     task.objects("attempts").pop().filter(|last| last.text("status").as_deref() == Some("running"))
 }
 

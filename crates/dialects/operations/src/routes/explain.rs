@@ -1,15 +1,14 @@
 //! Why is this not running (Q16).
 
 use super::refuse;
-use crate::{
-    translate::{read_subject, show_why},
-    wire::{KindWord, Why},
-};
+use crate::{translate::read_subjects, wire::KindWord};
 use axum::{
     Json,
     extract::{Path, State, rejection::PathRejection},
 };
+use muster_coordinator::Refusal;
 use muster_door::{Door, Operator, Problem};
+use muster_why::{Why, show};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
@@ -35,7 +34,14 @@ async fn explain(
 ) -> Result<Json<Why>, Problem> {
     let unknown = || Problem::not_found("there is no such thing to explain");
     let Path((kind, id)) = path.map_err(|_| unknown())?;
-    let subject = read_subject(&kind, &id).ok_or_else(unknown)?;
-    let explanation = door.coordinator.explain(subject).await.map_err(refuse)?;
-    Ok(Json(show_why(&explanation, door.coordinator.now())))
+    let mut outcome = Err(unknown());
+    for subject in read_subjects(&kind, &id) {
+        outcome = match door.coordinator.explain(subject).await {
+            Ok(explanation) => return Ok(Json(show(&explanation, door.coordinator.now()))),
+            // A worker's number may be another worker's name.
+            Err(Refusal::Rejected(_)) => Err(unknown()),
+            Err(refusal) => return Err(refuse(refusal)),
+        };
+    }
+    outcome
 }

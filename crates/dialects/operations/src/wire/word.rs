@@ -46,7 +46,7 @@ impl PartialSchema for DeviceStatusWord {
 
 impl PartialSchema for KindWord {
     fn schema() -> RefOr<Schema> {
-        one_of(&["run", "device", "task_device", "node", "worker", "job"])
+        one_of(&crate::translate::EXPLAINED_KINDS)
     }
 }
 

@@ -54,7 +54,8 @@ async fn show(
     }
     let is_open = view.end.is_none();
     let cause = if is_open { door.coordinator.explain_pool(id).await.map_err(refuse)? } else { None };
-    let explanation = cause.map(|cause| explain(id, &cause).explanation);
+    let now = door.coordinator.now();
+    let explanation = cause.map(|cause| explain(id, cause, now).explanation);
     Ok(Json(Job { explanation, ..show_job(view) }))
 }
 
@@ -135,7 +136,7 @@ async fn explained(
         None => door.coordinator.explain_pool(id).await.map_err(refuse)?,
     };
     let cause = cause.unwrap_or(PoolCause::Ended { status: view.status() });
-    Ok(Json(explain(id, &cause)))
+    Ok(Json(explain(id, cause, door.coordinator.now())))
 }
 
 /// A job that the caller may see; somebody else's is told as a missing one (P13).

@@ -79,7 +79,13 @@ pub struct Explained {
     /// The cause in one word.
     #[schema(example = "no_workers")]
     pub cause: &'static str,
-    /// The cause in one sentence that says what to do.
+    /// The same as `GET /api/explain` has it.
+    #[schema(example = "no_workers")]
+    pub code: &'static str,
+    /// The rule that says so.
+    #[schema(example = "P3")]
+    pub rule: &'static str,
+    /// The cause in one sentence, and what to do.
     pub explanation: String,
 }
 

@@ -16,7 +16,9 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use muster_model::{Change, Command, Fact, Facts, FrameChange, FrameSettings, Key, Settings, Timestamp};
+use muster_model::{
+    Change, Command, Fact, Facts, FrameChange, FrameSettings, Key, Settings, Subject, Timestamp,
+};
 
 /// Runs a script with the default settings.
 pub(super) fn check(script: &str) {
@@ -72,6 +74,10 @@ impl Stage {
             "slow" => return self.is_slow = true,
             "heard" => return self.hear_of_commit(),
             "wait" => return self.engine.begin_asking(&parse::name(words[1])),
+            "explain" => {
+                let told = self.explain(&words);
+                return assert_eq!(Some(told.as_str()), reply, "`{line}`");
+            }
             "view" => {
                 let told = self.view(&words);
                 return assert_eq!(Some(told.as_str()), reply, "view of `{line}`");
@@ -94,6 +100,16 @@ impl Stage {
             assert_eq!(render::reply(&executed.result), expected, "reply of `{line}`");
         }
         self.engine.check_invariants().unwrap_or_else(|broken| panic!("after `{line}`: {broken}"));
+    }
+
+    fn explain(&self, words: &[&str]) -> String {
+        let subject = match words[1] {
+            "session" => Subject::Session(parse::session(words[2])),
+            "range" => Subject::Range(parse::task(words[2])),
+            _ => Subject::Renderer(parse::name(words[2])),
+        };
+        let explanation = self.engine.explain(subject, self.now);
+        explanation.map_or("unknown".into(), |why| why.cause.rule_and_code().1.into())
     }
 
     fn tick(&mut self) -> Executed {

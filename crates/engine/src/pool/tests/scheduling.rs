@@ -1,6 +1,6 @@
 use super::*;
 use alloc::vec;
-use muster_model::PoolCause;
+use muster_model::{PoolCause, Subject};
 
 fn order(world: &mut World, worker: Worker) -> Vec<u64> {
     let mut order = Vec::new();
@@ -116,7 +116,8 @@ fn a_wait_is_explained() {
     let worker = world.worker_with(5, 1, (Some("sa"), amount("vram", 8.0)));
     assert_eq!(why(&world, 0), Some(PoolCause::NoWorkerInRegion { region: "mars".into() }));
     assert_eq!(why(&world, 1), Some(PoolCause::RequirementsUnmet));
-    assert_eq!(why(&world, 3), Some(PoolCause::WaitingForPoll { workers: 1 }));
+    assert_eq!(why(&world, 2), Some(PoolCause::WaitingForPoll { workers: 1 }));
+    assert_eq!(why(&world, 3), Some(PoolCause::OlderJobFirst { job: PoolJobId(first.0 + 2) }));
     assert!(world.poll(worker).is_some());
     assert_eq!(why(&world, 2), Some(PoolCause::TooFewOwners { owners: 1, needed: 2 }));
     assert_eq!(why(&world, 3), Some(PoolCause::WorkersBusy { workers: 1 }));
@@ -127,4 +128,73 @@ fn a_wait_is_explained() {
     assert!(world.hand_in(worker, handout, "h").is_ok());
     assert!(world.poll(worker).is_some());
     assert_eq!(why(&world, 3), Some(PoolCause::Running { assignments: 1 }));
+}
+
+/// P14, Q16: whose job goes first is told: one of a higher priority, another client's, an older one.
+#[test]
+fn who_goes_first_is_told() {
+    let mut world = World::new();
+    let worker = world.worker(5, 1);
+    let urgent = |priority| PoolJobDraft { priority, ..job() };
+    let first = world.submit(vec![urgent(9), job(), job()]);
+    world.submit_as(UserId(2), None, vec![job()]).unwrap();
+    let id = |n: u64| PoolJobId(first.0 + n);
+    let why = |world: &World, n: u64| world.engine.explain_pool(id(n)).unwrap();
+    assert_eq!(why(&world, 0), PoolCause::WaitingForPoll { workers: 1 });
+    assert_eq!(why(&world, 1), PoolCause::HigherPriorityFirst { job: id(0), priority: 9 });
+    let handout = world.poll(worker).unwrap();
+    assert!(world.hand_in(worker, handout, "h").is_ok());
+    assert_eq!(why(&world, 1), PoolCause::WaitingForPoll { workers: 1 });
+    assert_eq!(why(&world, 2), PoolCause::OlderJobFirst { job: id(1) });
+    assert_eq!(why(&world, 3), PoolCause::ClientsTurn { job: id(1) });
+}
+
+/// P5, Q16: a job whose worker fell silent waits for the lease to be over, and says until when.
+#[test]
+fn a_silent_holder_is_told() {
+    let mut world = World::new();
+    let worker = world.worker(5, 1);
+    let id = world.submit(vec![job()]);
+    assert!(world.poll(worker).is_some());
+    assert_eq!(world.engine.explain_pool(id), Some(PoolCause::Running { assignments: 1 }));
+    world.pass(31);
+    let Some(PoolCause::LeaseOut { worker: who, until }) = world.engine.explain_pool(id) else {
+        panic!("{:?}", world.engine.explain_pool(id))
+    };
+    assert_eq!(who, worker.id);
+    assert!(until > Timestamp(world.now));
+    world.pass(900);
+    let away = PoolCause::WorkersAway { offline: 1, draining: 0, banned: 0 };
+    assert_eq!(world.engine.explain_pool(id), Some(away));
+}
+
+/// P14, Q16: what a worker does or waits for is told, for each cause.
+#[test]
+fn a_worker_is_explained() {
+    let mut world = World::new();
+    let worker = world.worker(5, 2);
+    let why = |world: &World| {
+        let subject = Subject::Member(worker.id);
+        let told = world.engine.explain(subject, Timestamp(world.now)).unwrap();
+        told.cause.rule_and_code().1
+    };
+    assert_eq!(why(&world), "no_jobs");
+    let demand = Demand { region: Some("mars".into()), requires: Specs::default() };
+    world.submit(vec![PoolJobDraft { demand, ..job() }]);
+    assert_eq!(why(&world), "no_matching_job");
+    world.submit(vec![job(), job()]);
+    assert_eq!(why(&world), "pool_worker_idle");
+    assert!(world.poll(worker).is_some());
+    assert_eq!(why(&world), "pool_worker_running");
+    world.ask(work(worker, Vec::new(), 9)).unwrap();
+    assert_eq!(why(&world), "pool_worker_full");
+    let drain = PoolCommand::Drain { worker: worker.id, owner: None, draining: true };
+    world.ask(drain).unwrap();
+    assert_eq!(why(&world), "pool_worker_draining");
+    world.pass(31);
+    assert_eq!(why(&world), "pool_worker_offline");
+    world.ask(PoolCommand::Ban { worker: worker.id, reason: "it lied".into() }).unwrap();
+    assert_eq!(why(&world), "pool_worker_banned");
+    let nobody = Subject::Member(PoolWorkerId(99));
+    assert!(world.engine.explain(nobody, Timestamp(world.now)).is_none());
 }

@@ -1,0 +1,87 @@
+//! The answer to why something is not running.
+
+use crate::{data::data, rows, template::fill};
+use muster_model::{Explanation, Subject, Timestamp};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+/// The one rule that holds something back.
+#[derive(Debug, PartialEq, Serialize, ToSchema)]
+pub struct Why {
+    /// What was asked about: `run`, `device`, `task_device`, `node`, `worker`, `job`, `session`, `range`, `schedule` or
+    /// `court_task`.
+    pub kind: &'static str,
+    /// Which one.
+    pub id: String,
+    /// The code scripts match on.
+    pub code: &'static str,
+    /// The rule of the contract that says so.
+    pub rule: &'static str,
+    /// The answer for people.
+    pub sentence: String,
+    /// The objects and figures it refers to.
+    #[schema(value_type = Object)]
+    pub data: Map<String, Value>,
+}
+
+/// Puts an explanation into words.
+#[must_use]
+pub fn show(explanation: &Explanation, now: Timestamp) -> Why {
+    let subject = subject(&explanation.subject);
+    Why::new(rows(), subject, (explanation.cause.rule_and_code(), data(&explanation.cause)), now)
+}
+
+/// What to do about a code.
+#[must_use]
+pub fn advice(code: &str) -> Option<&'static str> {
+    rows().find(|row| row.code == code).map(|row| row.advice)
+}
+
+impl Why {
+    /// An answer in the words that a table has for its code.
+    ///
+    /// # Panics
+    /// When the table has no such code.
+    pub fn new(
+        mut table: impl Iterator<Item = &'static crate::Row>,
+        (kind, id): (&'static str, String),
+        ((rule, code), data): ((&'static str, &'static str), Value),
+        now: Timestamp,
+    ) -> Self {
+        let row = table.find(|row| row.code == code).expect("every code has a row: a test looks at all");
+        let data = match data {
+            Value::Object(data) => data,
+            _ => Map::new(),
+        };
+        let what = match kind {
+            "task_device" => "task device",
+            "court_task" => "court task",
+            other => other,
+        };
+        let said = fill(row.says, &data, now);
+        // What somebody wrote may end as sentences do.
+        let end = if said.ends_with(['.', '?', '!']) { "" } else { "." };
+        let sentence = format!("The {what} {id} {said}{end}");
+        Self { kind, id, code, rule, sentence, data }
+    }
+}
+
+fn subject(subject: &Subject) -> (&'static str, String) {
+    match subject {
+        Subject::Job(job) => ("run", job.to_string()),
+        Subject::Task(task) => ("task_device", task.to_string()),
+        Subject::Lane(lane) => ("device", lane.to_string()),
+        Subject::Worker(worker) => ("node", worker.to_string()),
+        Subject::Session(session) => ("session", session.to_string()),
+        Subject::Range(range) => ("range", range.to_string()),
+        Subject::Renderer(worker) => ("worker", worker.to_string()),
+        Subject::PoolJob(job) => ("job", job.to_string()),
+        Subject::Member(worker) => ("worker", worker.to_string()),
+        Subject::Schedule(schedule) => ("schedule", schedule.to_string()),
+    }
+}
+
+#[cfg(test)]
+#[path = "why_tests.rs"]
+mod tests;
