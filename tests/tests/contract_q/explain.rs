@@ -23,7 +23,7 @@ fn the_rule_that_holds_something_back_is_named() {
     check(&server, ("device", "PC-01-d1"), ("no_work", "Q2"));
     let one = server.submit(&json!({"workflow_id": "w", "params": {}, "scope": {"pcs": ["PC-01"]}}));
     let two = server.submit(&run());
-    assert_eq!(check(&server, ("run", &two), ("queued_behind", "Q2"))["active_run_id"], *one);
+    assert_eq!(check(&server, ("run", &two), ("queued_behind", "Q2"))["run_id"], *one);
     check(&server, ("run", &one), ("awaiting_pull", "N1"));
     check(&server, ("node", "PC-01"), ("awaiting_pull", "N1"));
     check(&server, ("device", "PC-02-d1"), ("out_of_scope", "Q6"));

@@ -7,7 +7,7 @@ mod roles;
 
 use crate::failure::{Exit, Failure};
 use clap::{Args, Subcommand};
-use muster_court::{Folder, config};
+use muster_court::{Clock, Folder, Id, config, doctor};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -45,6 +45,8 @@ enum Command {
     Reply(people::Reply),
     /// Tell all that happened to one task, or find what is stuck
     Doctor(keep::Doctor),
+    /// Say what one task waits for, in one sentence
+    Explain(keep::Explain),
     /// Remove what is over and old, as retention in court.toml says
     Prune(keep::Prune),
     /// Print the JSON Schema that files are held against
@@ -67,10 +69,21 @@ impl Court {
             Command::Inbox(inbox) => inbox.run(home),
             Command::Reply(reply) => reply.run(home),
             Command::Doctor(doctor) => doctor.run(home),
+            Command::Explain(explain) => explain.run(home),
             Command::Prune(prune) => prune.run(home),
             Command::Schema(schema) => schema.run(),
         }
     }
+}
+
+/// Says why a task of a court is not running, from its files (Q16).
+pub(super) fn explain(home: &Path, id: &str, json: bool) -> Result<Exit, Failure> {
+    let (folder, court) = open(home)?;
+    let unknown = || Failure::NotFound(format!("no task or event of this court is called {id:?}"));
+    let id = Id::parse(id).map_err(|_| unknown())?;
+    let why = doctor::why(&folder, &court, &id, Clock.now())?.ok_or_else(unknown)?;
+    super::explain::print(&serde_json::to_value(why).expect("an explanation is plain JSON"), json);
+    Ok(Exit::Fine)
 }
 
 /// Opens a court that exists; a wrong `--home` must not make a new one on the side.

@@ -1,61 +1,79 @@
 //! `muster explain KIND ID`: why is this not running (Q16).
 
-use super::converse;
+use super::{converse, court};
 use crate::{
+    client::{Client, ClientError},
     failure::{Exit, Failure},
     output,
     reach::Reach,
 };
 use clap::{Args, ValueEnum};
+use reqwest::StatusCode;
 use serde_json::Value;
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
     #[command(flatten)]
     reach: Reach,
+    /// The directory of a court, to look at its files here without a server (for court_task)
+    #[arg(long, value_name = "DIR")]
+    court: Option<PathBuf>,
     /// What kind of thing
     kind: Kind,
     /// Which one
     id: String,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 enum Kind {
     Run,
     Device,
     TaskDevice,
     Node,
+    /// A simulation worker by its name, one of the pool by its number
     Worker,
+    /// A job of the pool
     Job,
+    Session,
+    /// A range of a session's frames, by its task id
+    Range,
+    Schedule,
+    /// A task of a court, or the event it comes from
+    CourtTask,
 }
 
 impl Explain {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
+        match (&self.court, self.kind) {
+            (Some(home), Kind::CourtTask) => court::explain(home, &self.id, self.reach.json),
+            (Some(_), _) => Err(Failure::Usage("--court is for `muster explain court_task`".to_owned())),
+            (None, _) => converse(&self.reach, async |client| {
+                print(&self.ask(client).await?, self.reach.json);
+                Ok(Exit::Fine)
+            }),
+        }
+    }
+
+    /// Clients of the pool may not ask about everything, but about their own jobs (P13).
+    async fn ask(&self, client: &Client) -> Result<Value, ClientError> {
         let kind = self.kind.to_possible_value().expect("no kind is hidden");
-        converse(&self.reach, async |client| {
-            let why = client.get(&self.path(kind.get_name()), &[]).await?;
-            let sentence = if self.is_pool_job() { "explanation" } else { "sentence" };
-            match why.get(sentence).and_then(Value::as_str) {
-                Some(sentence) if !self.reach.json => output::line(&with_rule(sentence, &why)),
-                _ => output::document(&why),
+        match client.get(&["api", "explain", kind.get_name(), &self.id], &[]).await {
+            Err(ClientError::Refused { status: StatusCode::FORBIDDEN, .. }) if self.kind == Kind::Job => {
+                client.get(&["jobs", &self.id, "explain"], &[]).await
             }
-            Ok(Exit::Fine)
-        })
+            answered => answered,
+        }
     }
 }
 
-impl Explain {
-    /// Jobs of the pool are numbers; those of nodes are not (P13).
-    fn is_pool_job(&self) -> bool {
-        matches!(self.kind, Kind::Job) && self.id.bytes().all(|byte| byte.is_ascii_digit())
-    }
-
-    fn path<'a>(&'a self, kind: &'a str) -> Vec<&'a str> {
-        match self.is_pool_job() {
-            true => vec!["jobs", &self.id, "explain"],
-            false => vec!["api", "explain", kind, &self.id],
-        }
+/// Prints an explanation: the sentence and its rule, or all of it.
+pub(super) fn print(why: &Value, json: bool) {
+    let sentence = ["sentence", "explanation"].iter().find_map(|key| why.get(key)?.as_str());
+    match sentence {
+        Some(sentence) if !json => output::line(&with_rule(sentence, why)),
+        _ => output::document(why),
     }
 }
 
@@ -63,4 +81,26 @@ fn with_rule(sentence: &str, why: &Value) -> String {
     let rule = why.get("rule").and_then(Value::as_str).unwrap_or_default();
     let sentence = sentence.replace(char::is_control, "\u{fffd}");
     if rule.is_empty() { sentence } else { format!("{sentence} ({rule})") }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_court::doctor::WHY_ROWS;
+    use muster_why::Row;
+
+    fn line(row: &Row) -> String {
+        let kinds = row.kinds.join(", ");
+        let says = row.says.replace('|', "\\|");
+        format!("| {kinds} | `{}` | {} | … {says} | {} |", row.code, row.rule, row.advice)
+    }
+
+    /// Q16: the page for people has every code as the program has it, and no other.
+    #[test]
+    fn the_page_is_the_table() {
+        let page = include_str!("../../../../docs/explain.md");
+        let listed: Vec<&str> =
+            page.lines().filter(|line| line.starts_with("| ") && line.contains("| `")).collect();
+        let expected: Vec<String> = muster_why::rows().chain(WHY_ROWS).map(line).collect();
+        assert_eq!(listed, expected, "docs/explain.md must have these lines:\n{}", expected.join("\n"));
+    }
 }

@@ -74,6 +74,21 @@ impl Doctor {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// A task, or the event it comes from
+    id: String,
+    /// Print one JSON document and nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+impl Explain {
+    pub(super) fn run(self, home: &Path) -> Result<Exit, Failure> {
+        super::explain(home, &self.id, self.json)
+    }
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Prune {
     /// Only say what would go
     #[arg(long)]
