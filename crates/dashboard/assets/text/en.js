@@ -1,6 +1,8 @@
 // English.
 import fleet from './en/fleet.js';
 import overview from './en/overview.js';
+import cause from './en/cause.js';
+import advice from './en/advice.js';
 import event from './en/events.js';
 import runs from './en/runs.js';
 import sessions from './en/sessions.js';
@@ -102,7 +104,21 @@ export default {
     id: 'Its id',
     placeholder: 'Why is … not running?',
     ask: 'Why?',
+    lead: 'Ask about anything that waits: the answer names the one rule that holds it back, and what that refers to.',
+    code: 'Code',
+    rule: 'Rule',
+    asked: 'Asked',
+    advice: 'What to do',
+    nothing_to_do: 'Nothing.',
+    blockers: 'Follow it further',
+    data: 'What it refers to',
+    follow: 'Why is that so with {thing}?',
+    trail: 'The way that led here',
+    none: 'There is no such thing, or it cannot be explained here: {detail}',
+    no_blockers: 'It refers to nothing that could be asked further.',
   },
+  cause,
+  advice,
   event,
   overview,
   fleet,

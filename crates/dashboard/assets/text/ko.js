@@ -1,6 +1,8 @@
 // 한국어.
 import fleet from './ko/fleet.js';
 import overview from './ko/overview.js';
+import cause from './ko/cause.js';
+import advice from './ko/advice.js';
 import event from './ko/events.js';
 import runs from './ko/runs.js';
 import sessions from './ko/sessions.js';
@@ -102,7 +104,21 @@ export default {
     id: '대상의 ID',
     placeholder: '… 왜 실행되지 않나요?',
     ask: '왜?',
+    lead: '기다리는 것이면 무엇이든 물어보세요. 붙잡고 있는 규칙 하나와 관련 대상을 알려 줍니다.',
+    code: '코드',
+    rule: '규칙',
+    asked: '조회 시각',
+    advice: '조치',
+    nothing_to_do: '할 일이 없습니다.',
+    blockers: '이어서 묻기',
+    data: '관련 대상',
+    follow: '{thing}: 왜 그런가요?',
+    trail: '여기까지 온 길',
+    none: '그런 것이 없거나 여기서 설명할 수 없습니다: {detail}',
+    no_blockers: '더 물어볼 대상이 없습니다.',
   },
+  cause,
+  advice,
   event,
   overview,
   fleet,

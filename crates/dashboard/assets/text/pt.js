@@ -1,6 +1,8 @@
 // Português.
 import fleet from './pt/fleet.js';
 import overview from './pt/overview.js';
+import cause from './pt/cause.js';
+import advice from './pt/advice.js';
 import event from './pt/events.js';
 import runs from './pt/runs.js';
 import sessions from './pt/sessions.js';
@@ -102,7 +104,21 @@ export default {
     id: 'O id dele',
     placeholder: 'Por que … não está rodando?',
     ask: 'Por quê?',
+    lead: 'Pergunte sobre qualquer coisa que espera: a resposta nomeia a única regra que a retém e a que ela se refere.',
+    code: 'Código',
+    rule: 'Regra',
+    asked: 'Perguntado',
+    advice: 'O que fazer',
+    nothing_to_do: 'Nada.',
+    blockers: 'Seguir adiante',
+    data: 'A que se refere',
+    follow: 'Por que é assim com {thing}?',
+    trail: 'O caminho até aqui',
+    none: 'Isso não existe, ou não pode ser explicado aqui: {detail}',
+    no_blockers: 'Não se refere a nada que se possa perguntar adiante.',
   },
+  cause,
+  advice,
   event,
   overview,
   fleet,

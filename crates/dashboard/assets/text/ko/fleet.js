@@ -1,6 +1,6 @@
-// 플릿.
+// 장치 현황.
 export default {
-  tabs: '플릿의 부분',
+  tabs: '장치 현황의 부분',
   tab_devices: '장치',
   tab_sim: '시뮬레이션 작업자',
   tab_pool: '풀 작업자',

@@ -26,7 +26,8 @@ const subject = ({ kind, id }) => h('span', {}, t(`kind.${kind}`), ' ', idLink(k
 
 /** Data as a sentence shows them: names as links, statuses as words, moments also as spans. */
 function shown(data) {
-  const values = {};
+  // Older servers say `active_run_id` for what is now `run_id`.
+  const values = data.active_run_id ? { run_id: idLink('run', data.active_run_id) } : {};
   for (const [key, value] of Object.entries(data)) {
     if (kindOf(key)) values[key] = idLink(kindOf(key), value);
     else if (isMoment(key)) Object.assign(values, { [key]: moment(value), [`${key}_ago`]: span(Date.now() - value), [`${key}_in`]: span(value - Date.now()) });
