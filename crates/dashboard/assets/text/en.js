@@ -44,7 +44,6 @@ export default {
     to: 'To',
     lasted: 'Took',
     what: 'What',
-    seconds: '{s} s',
     before: 'Before',
     after: 'Next',
     needs_role: 'Needs the role {role}.',

@@ -44,7 +44,6 @@ export default {
     to: '끝',
     lasted: '걸린 시간',
     what: '내용',
-    seconds: '{s}초',
     before: '이전',
     after: '다음',
     needs_role: '{role} 역할이 필요합니다.',

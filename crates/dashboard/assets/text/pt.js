@@ -44,7 +44,6 @@ export default {
     to: 'Até',
     lasted: 'Levou',
     what: 'O quê',
-    seconds: '{s} s',
     before: 'Anteriores',
     after: 'Próximos',
     needs_role: 'Requer o papel {role}.',

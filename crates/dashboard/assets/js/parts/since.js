@@ -1,7 +1,7 @@
 // Spans that grow while one looks at them.
 
 import { h, say } from '../dom.js';
-import { span, t } from '../text.js';
+import { currentLanguage, span } from '../text.js';
 
 const FINE_BELOW_MS = 10000;
 
@@ -14,7 +14,11 @@ export function lasting(from, to) {
 }
 
 /** A span that is over; a short one in parts of seconds. */
-export const took = (ms) => (ms < FINE_BELOW_MS ? t('shell.seconds', { s: Math.round(ms / 10) / 100 }) : span(ms));
+export function took(ms) {
+  if (ms >= FINE_BELOW_MS) return span(ms);
+  const unit = ms < 1000 ? 'millisecond' : 'second';
+  return new Intl.NumberFormat(currentLanguage(), { style: 'unit', unit, unitDisplay: 'narrow', maximumFractionDigits: 1 }).format(ms < 1000 ? Math.max(0, ms) : ms / 1000);
+}
 
 /** Lets all spans inside an element grow, until what it gives back is called. */
 export function growing(root) {
