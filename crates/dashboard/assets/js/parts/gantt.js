@@ -84,7 +84,7 @@ function barTable(caption, rowLabel, href) {
     caption,
     id: (bar) => bar.id,
     columns: [
-      { label: rowLabel, show: (bar) => (href ? h('a', { href: href(bar.row) }, bar.row) : bar.row) },
+      { label: rowLabel, show: (bar) => (href ? h('a', { class: 'id', href: href(bar.row) }, bar.row) : bar.row) },
       { label: t('shell.from'), show: (bar) => moment(bar.from) },
       { label: t('shell.to'), show: (bar) => moment(bar.to) },
       { label: t('shell.lasted'), number: true, show: (bar) => (bar.to === null ? '–' : took(bar.to - bar.from)) },

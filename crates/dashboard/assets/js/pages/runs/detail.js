@@ -78,7 +78,7 @@ function figures() {
   const perNode = table({
     caption: t('runs.per_node'), id: (row) => row.pc,
     columns: [
-      { label: t('runs.node'), show: (row) => h('a', { href: to('fleet', 'node', row.pc) }, row.pc) },
+      { label: t('runs.node'), show: (row) => h('a', { class: 'id', href: to('fleet', 'node', row.pc) }, row.pc) },
       { label: t('runs.progress'), show: (row) => bar(row) },
       ...ROW_PARTS.map(([status]) => ({ label: t(`runs.short_${status}`), number: true, show: (row) => number(row[status]) })),
     ],

@@ -53,9 +53,9 @@ export function rowsOf(path, signal) {
 
 function columns(signal) {
   return [
-    { label: t('kind.device'), show: (row) => h('a', { href: to('fleet', 'device', row.device_id) }, row.device_id) },
+    { label: t('kind.device'), show: (row) => h('a', { class: 'id', href: to('fleet', 'device', row.device_id) }, row.device_id) },
     { label: t('shell.filter_status'), show: (row) => badge(row.status) },
-    { label: t('runs.node'), show: (row) => (row.pc_id ? h('a', { href: to('fleet', 'node', row.pc_id) }, row.pc_id) : '–') },
+    { label: t('runs.node'), show: (row) => (row.pc_id ? h('a', { class: 'id', href: to('fleet', 'node', row.pc_id) }, row.pc_id) : '–') },
     { label: t('runs.attempt'), number: true, show: (row) => t('runs.attempt_of', { n: row.attempt, of: row.max_attempts }) },
     { label: t('runs.duration'), number: true, show: (row) => lasting(row.started_at, row.completed_at ?? (row.status === 'running' ? null : row.started_at)) },
     { label: t('runs.error'), show: (row) => h('span', { class: 'cause' }, row.error ?? '') },

@@ -8,8 +8,10 @@ import { listing, number, statusWord, t } from '../../text.js';
 import { STANDINGS, fillCells, layCells, stretchAt } from './coverage_layout.js';
 import { drawCell } from './coverage_draw.js';
 
-const CELL_PX = 12;
+/** The side of a cell, measured in letters, so that it grows on a wall screen. */
+const CELL_EM = 0.8;
 const ROWS_MAX = 28;
+const SAMPLE_PX = 12;
 const ALONG = { ArrowRight: 1, ArrowLeft: -1, PageDown: 10, PageUp: -10 };
 
 /** The map. It is a slider over the frames: the arrow keys move along it, and what stands there is told. */
@@ -21,12 +23,14 @@ export function coverageMap() {
   const asTable = stretches();
   asTable.element.hidden = true;
   const toggle = h('button', { 'aria-pressed': 'false', onClick: () => flip() }, t('shell.as_table'));
-  const element = h('section', { class: 'card' }, h('div', { class: 'heading' }, h('h2', {}, t('sessions.map')), toggle), place, told, key(), note, asTable.element);
-  const state = { session: null, cells: [], layout: null, at: 0 };
+  const signs = key();
+  const element = h('section', { class: 'card' }, h('div', { class: 'heading' }, h('h2', {}, t('sessions.map')), toggle), place, told, signs.element, note, asTable.element);
+  const state = { session: null, cells: [], layout: null, at: 0, size: 12 };
 
   const draw = () => {
-    if (!state.session || place.clientWidth < CELL_PX) return;
-    state.layout = layCells(state.session.total, { width: place.clientWidth, cell: CELL_PX, rowsMax: ROWS_MAX });
+    state.size = sizeOfCells();
+    if (!state.session || place.clientWidth < state.size) return;
+    state.layout = layCells(state.session.total, { width: place.clientWidth, cell: state.size, rowsMax: ROWS_MAX });
     state.cells = fillCells(state.session, state.layout);
     state.at = Math.min(state.at, state.cells.length - 1);
     paint(canvas, state);
@@ -55,7 +59,7 @@ export function coverageMap() {
   listen(canvas, state, point);
   const watcher = new ResizeObserver(draw);
   watcher.observe(place);
-  const ends = onLook(draw);
+  const ends = onLook(() => { signs.draw(); draw(); });
   const set = (session) => {
     state.session = session;
     draw();
@@ -74,8 +78,8 @@ function noteOf(session, layout) {
 function listen(canvas, state, point) {
   canvas.addEventListener('pointermove', (event) => {
     if (!state.layout) return;
-    const column = Math.floor(event.offsetX / CELL_PX);
-    if (column < state.layout.columns) point(Math.floor(event.offsetY / CELL_PX) * state.layout.columns + column);
+    const column = Math.floor(event.offsetX / state.size);
+    if (column < state.layout.columns) point(Math.floor(event.offsetY / state.size) * state.layout.columns + column);
   });
   canvas.addEventListener('keydown', (event) => {
     const { columns } = state.layout ?? { columns: 1 };
@@ -86,9 +90,11 @@ function listen(canvas, state, point) {
   });
 }
 
-function paint(canvas, { cells, layout, at }) {
+const sizeOfCells = () => Math.round(parseFloat(getComputedStyle(document.documentElement).fontSize) * CELL_EM);
+
+function paint(canvas, { cells, layout, at, size }) {
   const density = window.devicePixelRatio || 1;
-  const [width, height] = [layout.columns * CELL_PX, layout.rows * CELL_PX];
+  const [width, height] = [layout.columns * size, layout.rows * size];
   if (canvas.width !== Math.round(width * density) || canvas.height !== Math.round(height * density)) {
     canvas.width = Math.round(width * density);
     canvas.height = Math.round(height * density);
@@ -99,7 +105,7 @@ function paint(canvas, { cells, layout, at }) {
   const colours = palette();
   pen.setTransform(density, 0, 0, density, 0, 0);
   pen.clearRect(0, 0, width, height);
-  cells.forEach((cell, place) => drawCell(pen, { cell, x: (place % layout.columns) * CELL_PX, y: Math.floor(place / layout.columns) * CELL_PX, size: CELL_PX, colours, isHere: place === at }));
+  cells.forEach((cell, place) => drawCell(pen, { cell, x: (place % layout.columns) * size, y: Math.floor(place / layout.columns) * size, size, colours, isHere: place === at }));
 }
 
 function describe(cell, { coverage }) {
@@ -117,10 +123,10 @@ function describe(cell, { coverage }) {
 /** What the signs mean, drawn by the same hand as the map. */
 function key() {
   const sample = (words, cell) => {
-    const canvas = h('canvas', { class: 'sample', width: CELL_PX * 2, height: CELL_PX * 2, 'aria-hidden': 'true' });
+    const canvas = h('canvas', { class: 'sample', width: SAMPLE_PX * 2, height: SAMPLE_PX * 2, 'aria-hidden': 'true' });
     const pen = canvas.getContext('2d');
     pen.scale(2, 2);
-    drawCell(pen, { cell, x: 0, y: 0, size: CELL_PX, colours: palette() });
+    drawCell(pen, { cell, x: 0, y: 0, size: SAMPLE_PX, colours: palette() });
     return h('li', {}, canvas, words);
   };
   const list = h('ul', { class: 'tally key-of-map' });
@@ -128,7 +134,7 @@ function key() {
     [...STANDINGS].reverse().map((standing) => sample(statusWord(standing), { standing })),
     sample(t('sessions.key_replayed'), { standing: 'completed', replayed: true }), sample(t('sessions.key_dropped'), { standing: 'completed', dropped: 1 }));
   draw();
-  return list;
+  return { element: list, draw };
 }
 
 /** The same as a table. */
@@ -136,10 +142,10 @@ function stretches() {
   const list = table({
     caption: t('sessions.map'), id: ({ frameRange: [from] }) => `${from}`,
     columns: [
-      { label: t('sessions.range'), show: ({ frameRange: [from, to] }) => t('sessions.range_of', { from: String(from), to: String(to - 1) }) },
+      { label: t('sessions.range'), show: ({ frameRange: [from, to] }) => h('span', { class: 'id' }, t('sessions.range_of', { from: String(from), to: String(to - 1) })) },
       { label: t('sessions.frames'), number: true, show: ({ frameRange: [from, to] }) => number(to - from) },
       { label: t('shell.filter_status'), show: ({ status }) => statusWord(status) },
-      { label: t('kind.worker'), show: ({ workerId }) => (workerId ? h('a', { href: placeOf('worker', workerId) }, workerId) : '–') },
+      { label: t('kind.worker'), show: ({ workerId }) => (workerId ? h('a', { class: 'id', href: placeOf('worker', workerId) }, workerId) : '–') },
       { label: t('sessions.attempt'), number: true, show: ({ attempt }) => attempt ?? '–' },
     ],
   });

@@ -13,8 +13,8 @@ import { moment, number, t } from '../../text.js';
 const QUARANTINE_MAX = 5000;
 const LINES = 100;
 
-const range = () => ({ label: t('sessions.range'), show: ({ frameRange: [from, to] }) => t('sessions.range_of', { from: String(from), to: String(to - 1) }) });
-const worker = (id) => h('a', { href: placeOf('worker', id) }, id);
+const range = () => ({ label: t('sessions.range'), show: ({ frameRange: [from, to] }) => h('span', { class: 'id' }, t('sessions.range_of', { from: String(from), to: String(to - 1) })) });
+const worker = (id) => h('a', { class: 'id', href: placeOf('worker', id) }, id);
 
 /** Ranges that were given out anew, and frames that were dropped. */
 export function replaysAndDrops() {

@@ -57,9 +57,9 @@ function barOf(task) {
 
 function columns() {
   return [
-    { label: t('sessions.range'), show: ({ frameRange: [from, to] }) => t('sessions.range_of', { from: String(from), to: String(to - 1) }) },
+    { label: t('sessions.range'), show: ({ frameRange: [from, to] }) => h('span', { class: 'id' }, t('sessions.range_of', { from: String(from), to: String(to - 1) })) },
     { label: t('shell.filter_status'), show: (task) => badge(task.status) },
-    { label: t('kind.worker'), show: (task) => (task.workerId ? h('a', { href: placeOf('worker', task.workerId) }, task.workerId) : '–') },
+    { label: t('kind.worker'), show: (task) => (task.workerId ? h('a', { class: 'id', href: placeOf('worker', task.workerId) }, task.workerId) : '–') },
     { label: t('sessions.attempt'), number: true, show: (task) => number(task.attempt) },
     { label: t('sessions.ids'), number: true, show: (task) => task.globalIdChunk?.chunkId ?? '–' },
     { label: t('sessions.dropped'), number: true, show: (task) => number(task.droppedFrames) },
