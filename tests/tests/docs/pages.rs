@@ -5,11 +5,18 @@ use crate::{
     markdown::Page,
     shell::{self, is_run},
 };
+use std::path::Path;
 
 /// I1, I3, I4, N1, N4, N6b, N7, N12, N14, Q11, Q15, Q16: from nothing to a worker of one's own.
 #[test]
 fn the_tutorial() {
     shell::run("docs/tutorial.md");
+}
+
+/// I3, S5, S26, P9, P13, P17, C14, C18: frames, jobs and a court, with the workers that come with Muster.
+#[test]
+fn the_walkthroughs() {
+    shell::run("docs/walkthroughs.md");
 }
 
 /// N1, N1b, N2, N4, N5, N6, N6b, N12, N14, N21: a node by hand, then in Python.
@@ -46,22 +53,27 @@ fn court() {
 #[test]
 fn nothing_is_left_out() {
     let source = include_str!("pages.rs");
-    for path in
-        all_pages().iter().filter(|path| path.starts_with("docs/workers") || path.ends_with("tutorial.md"))
-    {
+    for path in &all_pages() {
         let page = Page::read(path);
-        let call = format!("shell::run(\"{}\")", path.display());
-        let is_walked = page.blocks.iter().any(is_run);
-        assert!(!is_walked || source.contains(&call), "{} is run by no test", path.display());
-        for block in &page.blocks {
-            let place = format!("{}:{}", path.display(), block.line);
+        let is_walked = source.contains(&call(path));
+        assert!(
+            is_walked || !path.starts_with("docs/workers") || !page.blocks.iter().any(is_run),
+            "{path:?}"
+        );
+        for block in page.blocks.iter().filter(|_| is_walked) {
             assert!(
                 KINDS.contains(&block.info.as_str()),
-                "{place}: a block of no known kind: {:?}",
+                "{path:?}:{}: {:?} is no kind",
+                block.line,
                 block.info
             );
         }
     }
+}
+
+/// How a test above runs a page.
+fn call(path: &Path) -> String {
+    format!("shell::run(\"{}\")", path.display())
 }
 
 /// What a block of such a page may be; only the first two are run.
