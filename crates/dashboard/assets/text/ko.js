@@ -48,8 +48,8 @@ export default {
     after: '다음',
     needs_role: '{role} 역할이 필요합니다.',
     not_json: '{field}: 올바른 JSON이 아닙니다: {error}',
-    some_refused: { other: '{n}건이 거부되었습니다. 첫 번째: {error}' },
-    and_more: { other: '외 {n}개' },
+    some_refused: { one: '{n}건이 거부되었습니다. 첫 번째: {error}', other: '{n}건이 거부되었습니다. 첫 번째: {error}' },
+    and_more: { one: '외 {n}개', other: '외 {n}개' },
   },
   login: {
     title: '로그인',
