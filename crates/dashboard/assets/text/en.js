@@ -50,6 +50,7 @@ export default {
     not_json: '{field} is not JSON: {error}',
     some_refused: { one: 'One was refused: {error}', other: '{n} were refused. The first: {error}' },
     and_more: { one: 'and one more', other: 'and {n} more' },
+    elsewhere: 'not kept on this server',
   },
   login: {
     title: 'Log in',

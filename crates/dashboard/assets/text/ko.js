@@ -50,6 +50,7 @@ export default {
     not_json: '{field}: 올바른 JSON이 아닙니다: {error}',
     some_refused: { one: '{n}건이 거부되었습니다. 첫 번째: {error}', other: '{n}건이 거부되었습니다. 첫 번째: {error}' },
     and_more: { one: '외 {n}개', other: '외 {n}개' },
+    elsewhere: '이 서버에 보관되지 않음',
   },
   login: {
     title: '로그인',

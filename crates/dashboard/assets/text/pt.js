@@ -50,6 +50,7 @@ export default {
     not_json: '{field} não é JSON: {error}',
     some_refused: { one: 'Um foi recusado: {error}', other: '{n} foram recusados. O primeiro: {error}' },
     and_more: { one: 'e mais um', other: 'e mais {n}' },
+    elsewhere: 'não guardado neste servidor',
   },
   login: {
     title: 'Entrar',

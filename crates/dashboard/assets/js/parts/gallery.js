@@ -32,14 +32,16 @@ export function gallery({ caption, signal }) {
     }
   };
   const item = (artifact) => {
-    const place = h('span', { class: 'picture' }, h('span', { class: 'quiet' }, isPicture(artifact) ? '…' : artifact.kind));
+    const place = h('span', { class: 'picture' }, h('span', { class: 'quiet' }, wordFor(artifact)));
+    const under = [h('span', { class: 'device' }, artifact.device_id), h('time', { class: 'quiet' }, moment(artifact.at))];
+    if (!artifact.url) return h('li', {}, place, under);
     const name = t('shell.picture_of', { device: artifact.device_id, at: moment(artifact.at) });
     const button = h('button', { class: 'plain', 'aria-label': name, onClick: () => enlarge(artifact, place.dataset.url, signal) }, place);
     if (isPicture(artifact)) {
       waiting.set(button, () => load(artifact, place));
       observer.observe(button);
     }
-    return h('li', {}, button, h('span', { class: 'device' }, artifact.device_id), h('time', { class: 'quiet' }, moment(artifact.at)));
+    return h('li', {}, button, under);
   };
   const add = (artifacts) => list.append(...artifacts.map(item));
   const stop = () => {
@@ -47,6 +49,12 @@ export function gallery({ caption, signal }) {
     for (const url of urls) URL.revokeObjectURL(url);
   };
   return { element: list, add, stop };
+}
+
+/** What stands in the place of a picture until, or unless, there is one. */
+function wordFor(artifact) {
+  if (!artifact.url) return t('shell.elsewhere');
+  return isPicture(artifact) ? '…' : artifact.kind;
 }
 
 const isPicture = ({ content_type: type, path, kind }) => (type ? type.startsWith('image/') : kind === 'screenshot' || /\.(png|jpe?g|webp|gif)$/i.test(path));

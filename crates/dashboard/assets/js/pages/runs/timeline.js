@@ -8,6 +8,8 @@ import { hasText, t } from '../../text.js';
 
 const DEVICES = 200;
 const ATTEMPTS_MAX = 20000;
+const TONE = { succeeded: 'good', cancelled: 'none' };
+const MARK = { failed: '×', timeout: '⌛', cancelled: '–' };
 
 /** The attempts of a run as a chart, `DEVICES` devices at a time. */
 export function timeline(path, signal) {
@@ -45,10 +47,9 @@ export function timeline(path, signal) {
 
 function barOf(attempt) {
   const isRunning = attempt.ended_at === null;
-  const isFine = attempt.outcome === 'succeeded' || attempt.outcome === 'completed' || attempt.outcome === 'success';
   return {
     id: `${attempt.task_device_id} ${attempt.attempt}`, row: attempt.device_id, from: attempt.started_at, to: attempt.ended_at ?? null,
-    tone: isRunning ? 'busy' : isFine ? 'good' : 'bad', mark: isRunning || isFine ? undefined : '×',
+    tone: isRunning ? 'busy' : TONE[attempt.outcome] ?? 'bad', mark: isRunning ? undefined : MARK[attempt.outcome],
     words: t('runs.attempt_words', { device: attempt.device_id, node: attempt.pc_id, attempt: attempt.attempt, outcome: outcomeWord(isRunning ? 'running' : attempt.outcome) }),
   };
 }
