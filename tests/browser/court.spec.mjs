@@ -1,0 +1,44 @@
+// The court: its queues, its questions, one task across its files.
+
+import assert from 'node:assert/strict';
+import { hasCourt } from './environment.mjs';
+import { eventually, read } from './server.mjs';
+import { inEveryLanguage, test } from './suite.mjs';
+
+inEveryLanguage('court: where none is connected, the page says how', { role: 'VIEWER', path: '#/court', refusals: [404], when: !hasCourt }, async (scene) => {
+  await scene.heading('court.none_title').waitFor();
+  await scene.page.getByText('muster serve --court DIR').waitFor();
+  await scene.checkAccess();
+});
+
+const openQuestion = async () => (await read('/api/court/inbox')).questions[0];
+const boxOf = (scene, task) => scene.page.getByRole('article', { name: scene.t('court.question_of', { task }) });
+
+inEveryLanguage('court: queues as columns, and the way to a task with its files', { role: 'VIEWER', path: '#/court', when: hasCourt }, async (scene) => {
+  const { places } = await read('/api/court');
+  for (const { place } of places) await scene.page.getByRole('region', { name: scene.t(`court.place_${place.replace(/^(queue|state)\//, '').replaceAll('/', '_')}`) }).first().waitFor();
+  const { task_id: task } = await openQuestion();
+  await boxOf(scene, task).getByText(scene.t('court.needs_operator')).waitFor();
+  await scene.checkAccess();
+  await boxOf(scene, task).getByRole('link', { name: task }).click();
+  await scene.page.getByRole('heading', { level: 1, name: task }).waitFor();
+  const { timeline } = await read(`/api/court/tasks/${task}`);
+  assert.equal(await scene.page.locator('.timeline > li').count(), timeline.length);
+  await scene.page.getByRole('region', { name: 'task', exact: true }).getByText(task).waitFor();
+  await scene.checkAccess();
+  await scene.shot(`court task ${scene.language}`);
+});
+
+test('court: what is typed survives the next look, and the answer is taken', { role: 'OPERATOR', path: '#/court', when: hasCourt }, async (scene) => {
+  const { task_id: task } = await openQuestion();
+  const box = boxOf(scene, task);
+  await box.getByLabel(scene.t('court.answer')).fill('Follow Ann.');
+  const looked = () => scene.page.waitForResponse((response) => response.url().endsWith('/api/court/inbox'));
+  await looked();
+  await looked();
+  assert.equal(await box.getByLabel(scene.t('court.answer')).inputValue(), 'Follow Ann.');
+  await box.getByRole('button', { name: scene.t('court.reply') }).click();
+  await scene.told('court.replied', { task });
+  await eventually('the question is answered', async () => !(await read('/api/court/inbox')).questions.some((question) => question.task_id === task));
+  await box.waitFor({ state: 'detached' });
+});
