@@ -93,8 +93,11 @@ export class Scene {
     return this.page.getByRole('button', { name: this.t(key, values), exact: true });
   }
 
+  /** An input by its name. Passwords have no role, and labels of choices have the options in their text: hence several ways. */
   field(key, values) {
-    return this.page.getByLabel(this.t(key, values), { exact: true });
+    const name = this.t(key, values);
+    const byRole = ['textbox', 'searchbox', 'combobox', 'checkbox', 'spinbutton'].map((role) => this.page.getByRole(role, { name, exact: true }));
+    return byRole.reduce((found, other) => found.or(other), this.page.locator('input, select, textarea').and(this.page.getByLabel(name, { exact: true })));
   }
 
   heading(key, values) {

@@ -17,7 +17,8 @@ inEveryLanguage('schedules: what the server finds wrong stands at the field; the
   await scene.dialog.locator('[name=scope]').selectOption('pcs');
   await scene.dialog.locator('[name="run.scope"]').fill('PC-98, PC-99');
   await scene.dialog.getByRole('button', { name: scene.t('schedules.add'), exact: true }).click();
-  await scene.dialog.locator('.field', { has: scene.page.locator('[name=cron][aria-invalid]') }).getByRole('alert').waitFor();
+  await scene.dialog.getByRole('alert').getByText('"61"').waitFor();
+  assert.equal(await scene.field('schedules.cron').evaluate((input) => document.getElementById(input.getAttribute('aria-errormessage'))?.textContent.includes('"61"')), true);
   await scene.checkAccess();
   await scene.shot(`schedules form ${scene.language}`);
   await scene.field('schedules.cron').fill('30 18 * * MON-FRI');

@@ -30,18 +30,14 @@ export const go = (...parts) => { location.hash = to(...parts); };
 /** Follows the address until what it gives back is called. */
 export function startRouter(main, mark) {
   let close = () => {};
-  let current = 0;
-  const follow = async () => {
-    const mine = ++current;
+  const follow = () => {
     const { name, args, query } = read(location.hash);
     const page = pages.find((page) => page.name === name && page.allowed());
     close();
     close = () => {};
     if (!page) return fallback();
     mark(name);
-    const module = await import(`./pages/${name}.js`);
-    if (mine !== current) return;
-    close = open(module, main, { name, args, query });
+    close = open(main, { name, args, query });
   };
   const fallback = () => {
     const first = pages.find((page) => page.allowed());
@@ -50,10 +46,10 @@ export function startRouter(main, mark) {
   };
   window.addEventListener('hashchange', follow);
   follow();
-  return () => { window.removeEventListener('hashchange', follow); current++; close(); };
+  return () => { window.removeEventListener('hashchange', follow); close(); };
 }
 
-function open(module, main, { name, args, query }) {
+function open(main, { name, args, query }) {
   const alive = new AbortController();
   const title = (...parts) => {
     const heading = h('h1', { tabindex: '-1' }, parts);
@@ -62,11 +58,11 @@ function open(module, main, { name, args, query }) {
   };
   fill(main);
   const failed = (error) => {
-    if (error.name === 'AbortError') return;
+    if (error.name === 'AbortError' || alive.signal.aborted) return;
     fill(main, title(t(`nav.${name}`)), h('p', { class: 'error', role: 'alert' }, error.status === 0 ? t('shell.unreachable') : error.message));
   };
   const context = { root: main, args, query, signal: alive.signal, title, failed };
-  const closing = Promise.resolve().then(() => module.open(context)).catch(failed);
+  const closing = import(`./pages/${name}.js`).then((module) => (alive.signal.aborted ? undefined : module.open(context))).catch(failed);
   closing.then(() => focusHeading(main, alive.signal));
   return () => { alive.abort(); closing.then((done) => done?.()); };
 }

@@ -46,10 +46,11 @@ for (const name of ['ko', 'pt']) {
   });
 }
 
-test('no text is empty, and plurals have both forms', () => {
+test('no text is empty, and plurals have the forms of their language', () => {
   for (const [name, texts] of Object.entries(languages)) {
     for (const [key, text] of texts) {
-      if (typeof text === 'object') assert.deepEqual(Object.keys(text).sort(), ['one', 'other'], `${name}: ${key}`);
+      const wanted = new Intl.PluralRules(name).resolvedOptions().pluralCategories.filter((form) => ['one', 'other'].includes(form));
+      if (typeof text === 'object') for (const form of wanted) assert.ok(form in text, `${name}: ${key} has no form ${form}`);
       for (const form of forms(text)) assert.ok(typeof form === 'string' && form.trim() !== '', `${name}: ${key}`);
     }
   }

@@ -3,28 +3,22 @@
 import { getAll, may, post, remove } from '../api.js';
 import { readCron } from '../cron.js';
 import { fill, h, say } from '../dom.js';
-import { onEntries } from '../live.js';
 import { area, choice, hinted } from '../parts/form.js';
 import { ask, field } from '../parts/dialog.js';
-import { refresher } from '../parts/refresh.js';
+import { following } from '../parts/following.js';
 import { table } from '../parts/table.js';
 import { to } from '../router.js';
 import { currentLanguage, moment, span, t } from '../text.js';
 import { runOf } from './schedules/run.js';
 
-export async function open({ root, title }) {
+export async function open({ root, title, signal, failed }) {
   const list = scheduleTable();
   const load = async () => list.set(await getAll('/api/schedules', {}, 'schedules', 1000));
-  fill(root, title(t('nav.schedules')),
-    h('p', { class: 'quiet' }, t('schedules.lead')),
-    h('div', { class: 'tools' }, may.operate() && h('button', { class: 'primary', onClick: () => add(fresh.touch) }, t('schedules.add'))),
-    list.element);
-  await load();
-  const fresh = refresher(load, { atOnce: false });
-  const stop = onEntries((batch) => { if (batch.some(({ kind }) => kind.startsWith('schedule_'))) fresh.touch(); });
-  list.element.addEventListener('schedule-ended', fresh.touch);
+  const add = may.operate() && h('button', { class: 'primary', onClick: async () => { if (await askForOne()) fresh.now(); } }, t('schedules.add'));
+  fill(root, title(t('nav.schedules')), h('p', { class: 'quiet' }, t('schedules.lead')), h('div', { class: 'tools' }, add), list.element);
+  const fresh = await following({ load, signal, failed, concerns: ({ kind }) => kind.startsWith('schedule_') });
   const ticking = setInterval(() => countDown(list.element), 1000);
-  return () => { stop(); fresh.close(); clearInterval(ticking); };
+  return () => { fresh.stop(); clearInterval(ticking); };
 }
 
 function scheduleTable() {
@@ -85,9 +79,8 @@ const last = ({ last_run_id: run, last_slot: slot }) =>
 
 function acts(schedule) {
   const { schedule_id: id, run } = schedule;
-  const end = async ({ target }) => {
-    const row = target.closest('.table');
-    const ended = await ask({
+  const end = async () => {
+    await ask({
       title: t('schedules.delete_title'),
       what: t('schedules.delete_what', { name: run.title ?? run.workflow_id, cron: schedule.cron, zone: schedule.timezone }),
       confirm: t('schedules.delete'),
@@ -96,17 +89,16 @@ function acts(schedule) {
       act: ({ reason }) => remove(`/api/schedules/${encodeURIComponent(id)}`, { reason }),
       done: t('schedules.deleted'),
     });
-    if (ended) row.dispatchEvent(new Event('schedule-ended'));
   };
   return h('span', { class: 'row-acts' },
     h('a', { href: to('why', 'schedule', id) }, t('why.ask')),
     may.operate() && h('button', { class: 'danger', onClick: end }, t('schedules.delete')));
 }
 
-async function add(touch) {
+function askForOne() {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone ?? 'UTC';
   const key = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
-  const made = await ask({
+  return ask({
     title: t('schedules.add_title'),
     confirm: t('schedules.add'),
     reason: 'optional',
@@ -123,5 +115,4 @@ async function add(touch) {
     act: ({ reason, form }) => post('/api/schedules', runOf(form, t), { reason, once: key }),
     done: t('schedules.added'),
   });
-  if (made) touch();
 }

@@ -16,12 +16,11 @@ export const checks = (name, label, options) =>
   h('fieldset', { class: 'field checks' }, h('legend', {}, label),
     options.map(([value, text, checked]) => h('label', {}, h('input', { type: 'checkbox', name, value, checked }), text)));
 
-/** A line of help that belongs to the input of a labelled field. */
+/** A labelled field with a line of help: it describes the input, and is no part of its name. */
 export function hinted(labelled, text) {
   const hint = h('small', { class: 'quiet', id: nextId() }, text);
   labelled.querySelector('input, select, textarea').setAttribute('aria-describedby', hint.id);
-  labelled.append(hint);
-  return labelled;
+  return h('div', { class: 'hinted' }, labelled, hint);
 }
 
 /** Shows each complaint of a refusal at the input it is about (inputs are named as the server names fields); gives the rest as one text. */
@@ -52,7 +51,7 @@ function mark(form, field, text) {
   const input = inputs.sort((a, b) => b.name.length - a.name.length)[0];
   if (!input) return false;
   const line = h('small', { class: 'error blame', role: 'alert', id: nextId() }, text);
-  input.closest('.field').append(line);
+  (input.closest('.hinted') ?? input.closest('.field')).after(line);
   input.setAttribute('aria-invalid', 'true');
   input.setAttribute('aria-errormessage', line.id);
   return true;
