@@ -13,15 +13,15 @@ function figures(throughput = {}) {
   return counted;
 }
 
-const ended = (seq, at, status = 'completed') => ({ seq, kind: 'task_ended', body: { at, status } });
+const ended = (seq, at, outcome = 'succeeded') => ({ seq, kind: 'attempt_ended', body: { at, outcome } });
 
 test('an entry counts once, and not if the snapshot has it', () => {
   const counted = figures();
   counted.apply(ended(10, FROM));
   counted.apply(ended(11, FROM + 25000));
   counted.apply(ended(11, FROM + 25000));
-  counted.apply(ended(12, FROM + 29999, 'failed'));
-  counted.apply(ended(13, FROM + 29999, 'cancelled'));
+  counted.apply(ended(12, FROM + 29999, 'lease_lost'));
+  counted.apply({ seq: 13, kind: 'task_ended', body: { at: FROM + 29999, status: 'completed' } });
   assert.equal(counted.series.tasks_ok[2], 1);
   assert.equal(counted.series.tasks_failed[2], 1);
   assert.equal(counted.total('tasks_ok') + counted.total('tasks_failed'), 2);

@@ -9,32 +9,28 @@ import { refresher } from '../parts/refresh.js';
 import { ranking } from '../parts/tally.js';
 import { ago, hasText, moment, t } from '../text.js';
 import { watchFleet } from '../watch.js';
-import { Figures } from './overview/figures.js';
+import { Figures, isCounted } from './overview/figures.js';
 import { eventStream } from './overview/stream.js';
 import * as tiles from './overview/tiles.js';
 
 const SNAPSHOT_MS = 15000;
 const SNAPSHOT_LEAST_MS = 5000;
 const DRAW_MS = 250;
+const RECENT_MS = 10000;
 /** After these the snapshot is worth asking for sooner. */
 const NEWS = /^(job_|session_|pool_jobs_submitted|pool_worker_|sim_worker_|worker_|alert_)/;
 
 export async function open({ root, title, signal }) {
   const parts = cards();
   const stream = eventStream(signal);
-  const state = { snapshot: null, figures: new Figures(), fleet: null, during: null, ahead: 0 };
+  const state = { snapshot: null, figures: new Figures(), fleet: null, recent: [], ahead: 0 };
   const draw = () => drawFigures(parts, state);
   const drawSoon = atMostEvery(DRAW_MS, draw, signal);
   const load = async () => {
-    state.during = [];
-    try {
-      const snapshot = await get('/api/overview', {}, signal);
-      state.ahead = snapshot.at - Date.now();
-      state.figures.takeSnapshot(snapshot, state.during);
-      state.snapshot = snapshot;
-    } finally {
-      state.during = null;
-    }
+    const snapshot = await get('/api/overview', {}, signal);
+    state.ahead = snapshot.at - Date.now();
+    state.figures.takeSnapshot(snapshot, state.recent.map(([, entry]) => entry));
+    state.snapshot = snapshot;
     drawSnapshot(parts, state.snapshot);
     draw();
   };
@@ -44,7 +40,7 @@ export async function open({ root, title, signal }) {
   draw();
   const snapshots = refresher(load, { everyMs: SNAPSHOT_MS, leastMs: SNAPSHOT_LEAST_MS, atOnce: false });
   const take = (batch) => {
-    state.during?.push(...batch);
+    remember(state.recent, batch);
     for (const entry of batch) state.figures.apply(entry);
     stream.take(batch);
     if (batch.some(({ kind }) => NEWS.test(kind))) snapshots.touch();
@@ -53,6 +49,14 @@ export async function open({ root, title, signal }) {
   const stops = [onEntries(take), onGap(() => { state.figures.seq = -1; snapshots.touch(); }), snapshots.close];
   const clock = setInterval(() => { if (!document.hidden) drawSoon(); }, 1000);
   return () => { clearInterval(clock); for (const stop of stops) stop(); };
+}
+
+/** Keeps what was counted lately: a snapshot may be a moment older than what came before it was asked for. */
+function remember(recent, batch) {
+  const now = performance.now();
+  for (const entry of batch) if (isCounted(entry)) recent.push([now, entry]);
+  const old = recent.findIndex(([at]) => at > now - RECENT_MS);
+  recent.splice(0, old < 0 ? recent.length : old);
 }
 
 function cards() {

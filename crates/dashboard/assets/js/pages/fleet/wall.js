@@ -14,6 +14,7 @@ import { nodeCard, stateCounts } from './card.js';
 import { isWanted, isWish } from './places.js';
 import { wallTip } from './tip.js';
 
+const PAINT_MS = 100;
 const HEADS_MS = 250;
 const ABOUT_MS = 15000;
 const FOUND_MAX = 60;
@@ -23,6 +24,7 @@ export async function wall(root, { query, signal }) {
   const wish = { text: query.get('q') ?? '', state: query.get('state') ?? '', node: query.get('node') ?? '' };
   const cards = new Map();
   const dirty = new Set();
+  const changedDevices = new Set();
   const total = stateCounts();
   const list = h('div', { class: 'wall' });
   const found = foundList();
@@ -30,16 +32,22 @@ export async function wall(root, { query, signal }) {
   const tools = wishTools(wish, () => { keepInAddress({ q: wish.text, state: wish.state, node: wish.node }); syncAll(); });
   let fleet = null;
 
+  const seen = seenCards(list, (card) => card.sync(wish));
   const heads = atMostEvery(HEADS_MS, () => {
-    for (const node of dirty) cards.get(node.id)?.head();
+    for (const node of dirty) if (seen.has(cards.get(node.id))) cards.get(node.id).head();
     dirty.clear();
     total.set(fleet.counts);
     found.set(fleet, wish);
   }, signal);
+  const paint = atMostEvery(PAINT_MS, () => {
+    for (const device of changedDevices) if (seen.has(cards.get(device.node.id))) cards.get(device.node.id).paint(device, wish);
+    changedDevices.clear();
+  }, signal);
   const syncAll = () => {
     place(list, cards, fleet, { point: tip.point, acted: () => about.touch() });
     for (const card of cards.values()) {
-      card.sync(wish);
+      seen.watch(card);
+      if (seen.has(card)) card.sync(wish);
       card.element.hidden = isWish(wish) && !card.node.devices.some((device) => isWanted(device, wish)) && card.node.id !== wish.node;
     }
     tools.nodes([...fleet.nodes.keys()]);
@@ -49,9 +57,10 @@ export async function wall(root, { query, signal }) {
   const changed = ({ devices, whole }) => {
     if (whole) { syncSoon(); about.touch(); }
     for (const device of devices) {
-      cards.get(device.node.id)?.paint(device, wish);
+      changedDevices.add(device);
       dirty.add(device.node);
     }
+    paint();
     heads();
   };
   const about = refresher(async () => {
@@ -65,7 +74,26 @@ export async function wall(root, { query, signal }) {
   syncAll();
   about.touch();
   const stopLook = onLook(() => look(cards, wish));
-  return () => stopLook();
+  return () => { stopLook(); seen.close(); };
+}
+
+/** Which cards are on the screen or near it: only these are drawn; `appeared` is told of each that comes into sight. */
+function seenCards(list, appeared) {
+  const cards = new Map();
+  const now = new Set();
+  const observer = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      const card = cards.get(target);
+      if (!isIntersecting) now.delete(card);
+      else if (card && list.contains(target)) { now.add(card); appeared(card); }
+    }
+  }, { rootMargin: '300px' });
+  const watch = (card) => {
+    if (cards.has(card.element)) return;
+    cards.set(card.element, card);
+    observer.observe(card.element);
+  };
+  return { has: (card) => now.has(card), watch, close: () => observer.disconnect() };
 }
 
 /** Has a card for every node, in the order of their names. */

@@ -4,6 +4,9 @@ const BUCKETS = 60;
 const SERIES = ['tasks_ok', 'tasks_failed', 'frames', 'jobs_ok', 'jobs_failed'];
 const MINUTE_MS = 60000;
 
+/** Whether an entry says anything that is counted. */
+export const isCounted = ({ kind }) => kind === 'attempt_ended' || kind === 'range_completed' || kind === 'pool_jobs_ended';
+
 /** Counts of the last ten minutes. `takeSnapshot` begins anew, `apply` adds an entry that came after it. */
 export class Figures {
   constructor() {
@@ -13,7 +16,7 @@ export class Figures {
     this.series = Object.fromEntries(SERIES.map((name) => [name, new Array(BUCKETS).fill(0)]));
   }
 
-  /** Takes an answer of `GET /api/overview`; `since` are entries that came while it was asked for. */
+  /** Takes an answer of `GET /api/overview`; `since` are the newest entries, of which some came after it was written. */
   takeSnapshot({ seq, throughput }, since = []) {
     this.seq = seq ?? -1;
     this.from = throughput.from;
@@ -26,7 +29,7 @@ export class Figures {
   apply({ seq, kind, body }) {
     if (seq <= this.seq) return;
     this.seq = seq;
-    if (kind === 'task_ended') this.#add(body.status === 'completed' ? 'tasks_ok' : body.status === 'failed' ? 'tasks_failed' : null, 1, body.at);
+    if (kind === 'attempt_ended') this.#add(body.outcome === 'succeeded' ? 'tasks_ok' : 'tasks_failed', 1, body.at);
     else if (kind === 'range_completed') this.#add('frames', framesOf(body), body.at);
     else if (kind === 'pool_jobs_ended') {
       this.#add('jobs_ok', body.completed?.length ?? 0, body.at);
@@ -35,7 +38,7 @@ export class Figures {
   }
 
   #add(name, count, at) {
-    if (!name || !count) return;
+    if (!count) return;
     this.advance(at);
     const bucket = Math.floor((at - this.from) / this.bucketMs);
     if (bucket >= 0 && bucket < BUCKETS) this.series[name][bucket] += count;

@@ -1,0 +1,30 @@
+// What the server can tell, the page can say: every kind of entry of the feed, every code of "why?".
+
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import en from '../../assets/text/en.js';
+
+const ROOT = new URL('../../../../', import.meta.url);
+const read = (path) => readFileSync(new URL(path, ROOT), 'utf8');
+
+/** Fields of bodies, which look like kinds. */
+const FIELDS = new Set(['max_devices', 'next_at']);
+
+test('every kind of entry of the feed has a sentence, and nothing else has one', () => {
+  const folder = 'crates/coordinator/src/feed_entry/';
+  const sources = [read('crates/coordinator/src/feed_entry.rs'), ...readdirSync(new URL(folder, ROOT)).map((name) => read(folder + name))];
+  const found = sources.flatMap((text) => [...text.split('#[cfg(test)]')[0].matchAll(/(?:\(|\{ )"([a-z]+(?:_[a-z]+)+)"(?:,| \})/g)].map(([, kind]) => kind));
+  const kinds = new Set(found.filter((kind) => !FIELDS.has(kind)));
+  assert.ok(kinds.size >= 60, `${kinds.size} kinds`);
+  assert.deepEqual([...kinds].filter((kind) => !(kind in en.event)), []);
+  assert.deepEqual(Object.keys(en.event).filter((key) => !kinds.has(key) && !kinds.has(key.replace(/_(error|note)$/, ''))), []);
+});
+
+test('every code of docs/explain.md has a sentence, and no other', () => {
+  const codes = new Set([...read('docs/explain.md').matchAll(/^\|[^|]*\| `([a-z_]+)` \|/gm)].map(([, code]) => code));
+  assert.ok(codes.size >= 30, `${codes.size} codes`);
+  assert.deepEqual([...codes].filter((code) => !(code in en.cause)), []);
+  assert.deepEqual(Object.keys(en.cause).filter((code) => !codes.has(code)), []);
+  assert.deepEqual(Object.keys(en.advice).filter((code) => !codes.has(code)), []);
+});
