@@ -12,6 +12,7 @@ mod config;
 mod court;
 mod demo;
 mod device;
+mod doctor;
 mod explain;
 mod gateway;
 mod guard;
@@ -19,6 +20,7 @@ mod job;
 mod key;
 mod live_line;
 mod login;
+mod man;
 mod manifest;
 mod migrate;
 mod node;
@@ -124,11 +126,15 @@ enum Command {
     Canonical(canonical::Canonical),
     /// Check receipts of results offline
     Receipt(receipt::Receipt),
+    /// Check an installation and say what to do about what is not in order
+    Doctor(doctor::Doctor),
     /// Run one program for the agent and end all of it with the agent
     #[command(hide = true)]
     Guard(guard::Guard),
     /// Print completions for a shell
     Completions(completions::Completions),
+    /// Print the manual page, or write those of all commands
+    Man(man::Man),
 }
 
 impl Cli {
@@ -168,8 +174,10 @@ impl Cli {
             Command::Migrate(migrate) => migrate.run(),
             Command::Canonical(canonical) => canonical.run(),
             Command::Receipt(receipt) => receipt.run(),
+            Command::Doctor(doctor) => doctor.run(),
             Command::Guard(guard) => guard.run(),
             Command::Completions(completions) => Ok(completions.run()),
+            Command::Man(man) => man.run(),
         }
     }
 }
@@ -265,6 +273,8 @@ mod tests {
         "muster canonical --lines",
         "muster receipt verify receipt.json --key -K_y",
         "muster completions bash",
+        "muster man --output d",
+        "muster doctor --server http://a:1 --data d --config f --json",
         "muster config --json",
         "muster agent --server http://a:1 --node PC-01 --devices simulated:100 --slots 20 --spool d --workflows w",
         "muster agent --server http://a:1,http://b:1 --server https://c --node PC-01 --devices adb --on-stop hand-back --status 127.0.0.1:0 --log-format json",

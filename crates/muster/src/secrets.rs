@@ -153,6 +153,11 @@ impl Vault {
     }
 }
 
+/// What a data directory has files for, and the variables that may take their place.
+pub(crate) fn files() -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
+    KEPT.into_iter().map(|named| (named.kept_as, named.variable))
+}
+
 /// The secrets that lie in a data directory, by name.
 pub(crate) fn kept_in(data: &Path) -> Result<Vec<(String, String)>, SecretError> {
     let mut kept = Vec::new();

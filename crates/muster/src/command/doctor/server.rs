@@ -1,0 +1,166 @@
+//! The server, as any client meets it: reachable, ready, of this version, by the same clock, and what the token opens.
+
+use super::report::Report;
+use crate::{
+    client::{Client, ClientError},
+    failure::{Exit, Failure},
+    reach::{self, Reach},
+};
+use jiff::{Timestamp, fmt::rfc2822};
+use muster_agent::http::{below, root_cause};
+use muster_court::Clock;
+use reqwest::{Response, Url, header::DATE};
+use serde_json::Value;
+use std::time::Duration;
+
+pub(super) async fn look(reach: &Reach, report: &mut Report) {
+    let servers = match reach::servers(&reach.server, |name| std::env::var(name).ok()) {
+        Ok(servers) => servers,
+        Err(error) => {
+            return report.bad(
+                "server",
+                error.to_string(),
+                "give --server or MUSTER_SERVER as http://HOST:PORT",
+            );
+        }
+    };
+    let http = servers
+        .client()
+        .no_proxy()
+        .timeout(PATIENCE)
+        .build()
+        .expect("TLS fails at the first request, not here");
+    let mut is_any_ready = false;
+    for url in servers.urls() {
+        is_any_ready |= one(&http, url, report).await;
+    }
+    if is_any_ready {
+        match Client::find(reach) {
+            Ok(client) => token(&client, report).await,
+            Err(error) => unknown_token(&error, report),
+        }
+    }
+}
+
+/// Looks at one server; says whether it is ready.
+async fn one(http: &reqwest::Client, url: &Url, report: &mut Report) -> bool {
+    let shown = url.as_str().trim_end_matches('/');
+    let answer = match http.get(below(url, ["readyz"])).send().await {
+        Ok(answer) => answer,
+        Err(error) => {
+            let says = format!("cannot reach {shown}: {}", root_cause(&error));
+            report.unreachable("server", says, "is `muster serve` running there? (--server, MUSTER_SERVER)");
+            return false;
+        }
+    };
+    clock(&answer, report);
+    let (is_ready, body) = (answer.status().is_success(), answer.text().await.unwrap_or_default());
+    if !is_ready {
+        let why = serde_json::from_str::<Value>(&body)
+            .ok()
+            .and_then(|body| Some(body.get("detail")?.as_str()?.to_owned()));
+        let says = format!("{shown} is not ready: {}", why.unwrap_or_else(|| "no reason given".to_owned()));
+        report.unreachable("server", says, "wait for its start, or look at its log");
+        return false;
+    }
+    let leader = body.lines().nth(1).unwrap_or("ready, whoever leads");
+    report.fine("server", format!("{shown} is ready: {leader}"));
+    version(http, url, report).await;
+    true
+}
+
+/// Leases and tokens end by the clock: minutes apart is too far.
+fn clock(answer: &Response, report: &mut Report) {
+    let date = answer.headers().get(DATE).and_then(|date| date.to_str().ok()).and_then(moment);
+    let Some(there) = date else {
+        return report.doubtful("clock", "the server does not tell its time".to_owned(), "");
+    };
+    let apart = (Clock.now().as_second() - there.as_second()).abs();
+    let says = format!("{apart} s apart from the server's");
+    match apart {
+        0..=5 => report.fine("clock", says),
+        6..=60 => report.doubtful("clock", says, "let NTP keep both clocks"),
+        _ => report.bad("clock", says, "let NTP keep both clocks: tokens and schedules go by them"),
+    }
+}
+
+fn moment(date: &str) -> Option<Timestamp> {
+    rfc2822::DateTimeParser::new().parse_timestamp(date).ok()
+}
+
+async fn version(http: &reqwest::Client, url: &Url, report: &mut Report) {
+    let own = env!("CARGO_PKG_VERSION");
+    let described = async { http.get(below(url, ["openapi.json"])).send().await?.json::<Value>().await };
+    let there =
+        described.await.ok().and_then(|document| Some(document["info"]["version"].as_str()?.to_owned()));
+    match there {
+        Some(there) if there == own => report.fine("version", format!("{own}, here and there")),
+        Some(there) => {
+            report.doubtful("version", format!("{own} here, {there} there"), "use the same on both sides");
+        }
+        None => report.doubtful("version", "the server does not tell its version".to_owned(), ""),
+    }
+}
+
+async fn token(client: &Client, report: &mut Report) {
+    match client.get(&["auth", "me"], &[]).await {
+        Ok(me) => {
+            let roles: Vec<&str> =
+                me["roles"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let name = me["username"].as_str().unwrap_or("somebody").replace(char::is_control, " ");
+            report.fine("token", format!("of {name}: {}", roles.join(", ")));
+        }
+        Err(error @ ClientError::Unauthorized) => {
+            report.doubtful("token", error.to_string(), "client commands need one");
+        }
+        Err(error) if error.exit() == Exit::Unreachable => {
+            report.unreachable("token", error.to_string(), "look again");
+        }
+        Err(error) => report.bad("token", error.to_string(), "run `muster login`, or set MUSTER_TOKEN"),
+    }
+}
+
+fn unknown_token(error: &Failure, report: &mut Report) {
+    report.bad("token", error.to_string(), "run `muster login` again, or set MUSTER_TOKEN");
+}
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::{Json, Router, http::StatusCode, routing::get};
+    use serde_json::json;
+
+    #[test]
+    fn a_date_of_http_is_understood() {
+        assert_eq!(moment("Sun, 06 Nov 1994 08:49:37 GMT").unwrap().as_second(), 784_111_777);
+        assert!(moment("yesterday").is_none());
+    }
+
+    async fn exit_at(router: Router) -> Exit {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let mut report = Report::default();
+        look(&Reach { server: vec![server], json: false }, &mut report).await;
+        report.exit()
+    }
+
+    /// I4: a server that is there but not ready counts as not reachable.
+    #[tokio::test]
+    async fn a_server_that_is_not_ready_cannot_serve() {
+        let busy = || async { (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"detail": "starting"}))) };
+        assert_eq!(exit_at(Router::new().route("/readyz", get(busy))).await, Exit::Unreachable);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_told() {
+        let mut report = Report::default();
+        look(&Reach { server: vec!["http://127.0.0.1:1".to_owned()], json: false }, &mut report).await;
+        assert_eq!(report.exit(), Exit::Unreachable);
+        let mut report = Report::default();
+        look(&Reach { server: vec!["nonsense".to_owned()], json: false }, &mut report).await;
+        assert_eq!(report.exit(), Exit::Failed);
+    }
+}
