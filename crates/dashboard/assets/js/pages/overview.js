@@ -2,7 +2,7 @@
 
 import { get, may } from '../api.js';
 import { fill, h } from '../dom.js';
-import { onEntries, onGap } from '../live.js';
+import { onEntries, onGap, onStanding } from '../live.js';
 import { atMostEvery } from '../pace.js';
 import { idLink } from '../parts/links.js';
 import { refresher } from '../parts/refresh.js';
@@ -46,7 +46,8 @@ export async function open({ root, title, signal }) {
     if (batch.some(({ kind }) => NEWS.test(kind))) snapshots.touch();
     drawSoon();
   };
-  const stops = [onEntries(take), onGap(() => { state.figures.seq = -1; snapshots.touch(); }), snapshots.close];
+  // Whoever answers after a break may be another server.
+  const stops = [onEntries(take), onGap(() => { state.recent = []; snapshots.touch(); }), onStanding((now) => { if (now === 'live') snapshots.touch(); }), snapshots.close];
   const clock = setInterval(() => { if (!document.hidden) drawSoon(); }, 1000);
   return () => { clearInterval(clock); for (const stop of stops) stop(); };
 }
@@ -85,7 +86,7 @@ function layout(parts, stream) {
     h('div', { class: 'cards tiles' }, tile),
     h('div', { class: 'overview-columns' },
       stream.element,
-      h('div', { class: 'side' },
+      h('div', { class: 'overview-side' },
         h('section', { class: 'card' }, h('h2', {}, t('overview.failures')), parts.failures.element, parts.failuresSince),
         h('section', { class: 'card' }, h('h2', {}, t('overview.alerts')), parts.noAlerts, parts.alerts),
         parts.leader.element)),

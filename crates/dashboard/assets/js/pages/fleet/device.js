@@ -66,11 +66,11 @@ function drawFacts(facts, device, rows) {
     line(t('fleet.first_seen'), moment(device.created_at)));
 }
 
-let drawnActs = '';
+/** Drawn anew only when what can be done is another: whoever stands on a button stays there. */
 function drawActs(acts, device, acted) {
-  const now = JSON.stringify([device.device_id, device.status, device.labels]);
-  if (now === drawnActs && acts.childElementCount) return;
-  drawnActs = now;
+  const now = JSON.stringify([device.status, device.labels]);
+  if (now === acts.dataset.drawn) return;
+  acts.dataset.drawn = now;
   const button = (label, act, props) => h('button', { ...props, onClick: async () => { if (await act()) acted(); } }, label);
   fill(acts, may.operate() && [
     device.status === 'ERROR' && button(t('fleet.return'), () => returnDevice(device.device_id), { class: 'primary' }),

@@ -10,20 +10,20 @@ let grids = 0;
 
 /**
  * The grid of `node` that begins with its device number `first`. `sync(wish)` paints the places that changed,
- * `look(colours)` all of them anew. `point({device, place, event})` is told where the pointer is.
+ * `look(colours)` all of them anew. `point({text, event})` is told where the pointer is.
  */
 export function placeGrid({ node, first, label, point }) {
   const id = `grid-${++grids}`;
   const canvas = h('canvas', { 'aria-hidden': 'true' });
-  const context = canvas.getContext('2d');
   const cursor = h('span', { class: 'cursor', 'aria-hidden': 'true' });
   const cell = h('div', { role: 'gridcell', id: `${id}-cell` });
   const row = h('div', { role: 'row', class: 'hidden' }, cell);
-  const state = { active: 0, painted: new Array(PLACES).fill(''), colours: null, size: 15 };
   const deviceAt = (place) => node.devices[first + place];
+  const painter = placePainter(canvas, deviceAt);
+  let active = 0;
 
   const activate = (place) => {
-    state.active = place;
+    active = place;
     const column = place % COLUMNS;
     const line = Math.floor(place / COLUMNS);
     row.setAttribute('aria-rowindex', line + 1);
@@ -33,43 +33,50 @@ export function placeGrid({ node, first, label, point }) {
   };
   const open = (place) => { if (deviceAt(place)) go('fleet', 'device', deviceAt(place).id); };
   const key = (event) => {
-    if (event.key === 'Enter' || event.key === ' ') open(state.active);
-    else if (placeAfter(state.active, event.key) === null) return;
-    else activate(placeAfter(state.active, event.key));
+    if (event.key === 'Enter' || event.key === ' ') open(active);
+    else if (placeAfter(active, event.key) === null) return;
+    else activate(placeAfter(active, event.key));
     event.preventDefault();
   };
   const under = (event) => placeAt(event.offsetX, event.offsetY, canvas.clientWidth / COLUMNS);
   const element = h('div', {
     class: 'places', role: 'grid', tabindex: '0', 'aria-label': label, 'aria-rowcount': PLACES / COLUMNS, 'aria-colcount': COLUMNS, 'aria-activedescendant': cell.id,
-    onKeydown: key, onFocus: () => activate(state.active),
+    onKeydown: key, onFocus: () => activate(active),
     onClick: (event) => { const place = under(event); if (place !== null) { activate(place); open(place); } },
     onPointermove: (event) => { const place = under(event); point?.(place === null ? null : { text: placeName(deviceAt(place), first + place), event }); },
     onPointerleave: () => point?.(null),
   }, canvas, cursor, row);
 
-  function sync(wish) {
-    for (let place = 0; place < PLACES; place++) paint(place, wish);
-  }
-
-  function paint(place, wish) {
-    const sign = signOf(deviceAt(place), wish);
-    if (sign === state.painted[place] || !state.colours) return;
-    state.painted[place] = sign;
-    paintSign(context, sign, { x: (place % COLUMNS) * state.size, y: Math.floor(place / COLUMNS) * state.size, size: state.size, colours: state.colours });
-    if (place === state.active) say(cell, placeName(deviceAt(place), first + place));
-  }
-
-  function look(colours) {
-    const ratio = devicePixelRatio || 1;
-    state.colours = colours;
-    state.size = parseFloat(getComputedStyle(document.documentElement).fontSize);
-    canvas.width = canvas.height = Math.round(COLUMNS * state.size * ratio);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    state.painted.fill('');
-  }
-
+  const paint = (place, wish) => {
+    if (painter.paint(place, wish) && place === active) say(cell, placeName(deviceAt(place), first + place));
+  };
+  const sync = (wish) => { for (let place = 0; place < PLACES; place++) paint(place, wish); };
   activate(0);
-  return { element, sync, look, paint };
+  return { element, sync, look: painter.look, paint };
+}
+
+/** Paints places whose sign is another than the one that stands there. */
+function placePainter(canvas, deviceAt) {
+  const context = canvas.getContext('2d');
+  const painted = new Array(PLACES).fill('');
+  let colours = null;
+  let size = 15;
+  const paint = (place, wish) => {
+    const sign = signOf(deviceAt(place), wish);
+    if (sign === painted[place] || !colours) return false;
+    painted[place] = sign;
+    paintSign(context, sign, { x: (place % COLUMNS) * size, y: Math.floor(place / COLUMNS) * size, size, colours });
+    return true;
+  };
+  const look = (now) => {
+    const ratio = devicePixelRatio || 1;
+    colours = now;
+    size = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    canvas.width = canvas.height = Math.round(COLUMNS * size * ratio);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    painted.fill('');
+  };
+  return { paint, look };
 }
 
 const placeName = (device, place) =>

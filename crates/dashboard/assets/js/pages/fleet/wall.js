@@ -1,23 +1,21 @@
 // The wall: every device of every node at its place, as it is now.
 
 import { get } from '../../api.js';
-import { fill, h, say } from '../../dom.js';
-import { STATES } from '../../fleet.js';
+import { fill, h } from '../../dom.js';
 import { atMostEvery } from '../../pace.js';
 import { keepInAddress } from '../../parts/address.js';
 import { onLook, palette } from '../../parts/palette.js';
 import { refresher } from '../../parts/refresh.js';
-import { to } from '../../router.js';
-import { number, statusWord, t } from '../../text.js';
+import { t } from '../../text.js';
 import { watchFleet } from '../../watch.js';
 import { nodeCard, stateCounts } from './card.js';
 import { isWanted, isWish } from './places.js';
 import { wallTip } from './tip.js';
+import { foundList, wishTools } from './wish.js';
 
 const PAINT_MS = 100;
 const HEADS_MS = 250;
 const ABOUT_MS = 15000;
-const FOUND_MAX = 60;
 
 /** Draws the wall into `root`; ended by `signal` and what it gives back. */
 export async function wall(root, { query, signal }) {
@@ -30,11 +28,13 @@ export async function wall(root, { query, signal }) {
   const found = foundList();
   const tip = wallTip();
   const tools = wishTools(wish, () => { keepInAddress({ q: wish.text, state: wish.state, node: wish.node }); syncAll(); });
+  const nothing = h('p', { class: 'quiet' }, t('fleet.no_nodes'));
+  const about = refresher(() => askAbout(cards, signal), { everyMs: ABOUT_MS, atOnce: false });
   let fleet = null;
 
   const seen = seenCards(list, (card) => card.sync(wish));
   const heads = atMostEvery(HEADS_MS, () => {
-    for (const node of dirty) if (seen.has(cards.get(node.id))) cards.get(node.id).head();
+    for (const node of dirty) drawHead(cards.get(node.id), seen, wish);
     dirty.clear();
     total.set(fleet.counts);
     found.set(fleet, wish);
@@ -48,8 +48,9 @@ export async function wall(root, { query, signal }) {
     for (const card of cards.values()) {
       seen.watch(card);
       if (seen.has(card)) card.sync(wish);
-      card.element.hidden = isWish(wish) && !card.node.devices.some((device) => isWanted(device, wish)) && card.node.id !== wish.node;
+      drawHead(card, seen, wish);
     }
+    nothing.hidden = fleet.nodes.size > 0;
     tools.nodes([...fleet.nodes.keys()]);
     heads();
   };
@@ -63,18 +64,25 @@ export async function wall(root, { query, signal }) {
     paint();
     heads();
   };
-  const about = refresher(async () => {
-    const { pcs } = await get('/api/pcs', { limit: 1000 }, signal);
-    for (const pc of pcs) cards.get(pc.pc_id)?.about(pc);
-  }, { everyMs: ABOUT_MS });
-  signal.addEventListener('abort', about.close, { once: true });
-
   fleet = await watchFleet({ signal, changed });
-  fill(root, h('div', { class: 'tools' }, tools.element, total.element), found.element, list, fleet.nodes.size === 0 && h('p', { class: 'quiet' }, t('fleet.no_nodes')), tip.element);
+  fill(root, h('div', { class: 'tools' }, tools.element, total.element), found.element, list, nothing, tip.element);
   syncAll();
-  about.touch();
+  askAbout(cards, signal).catch(() => about.touch());
   const stopLook = onLook(() => look(cards, wish));
-  return () => { stopLook(); seen.close(); };
+  return () => { stopLook(); seen.close(); about.close(); };
+}
+
+/** What the feed does not tell of nodes: since when they stand as they do, and how many slots they have. */
+async function askAbout(cards, signal) {
+  const { pcs } = await get('/api/pcs', { limit: 1000 }, signal);
+  for (const pc of pcs) cards.get(pc.pc_id)?.about(pc);
+}
+
+/** Brings the figures of a card up to date; nodes without anything that is looked for are hidden. */
+function drawHead(card, seen, wish) {
+  if (!card) return;
+  card.element.hidden = isWish(wish) && !card.node.devices.some((device) => isWanted(device, wish)) && card.node.id !== wish.node;
+  if (seen.has(card)) card.head();
 }
 
 /** Which cards are on the screen or near it: only these are drawn; `appeared` is told of each that comes into sight. */
@@ -104,6 +112,7 @@ function place(list, cards, fleet, callbacks) {
     if (cards.has(node.id)) continue;
     const card = nodeCard(node, callbacks);
     card.look(colours ??= palette());
+    card.head();
     cards.set(node.id, card);
     list.append(card.element);
   }
@@ -115,39 +124,4 @@ function look(cards, wish) {
     card.look(colours);
     card.sync(wish);
   }
-}
-
-function wishTools(wish, changed) {
-  const search = h('input', { type: 'search', name: 'q', value: wish.text, placeholder: t('fleet.search'), 'aria-label': t('fleet.search'), onInput: () => { wish.text = search.value.trim(); changed(); } });
-  const states = h('select', { name: 'state', 'aria-label': t('fleet.state'), onChange: () => { wish.state = states.value; changed(); } },
-    h('option', { value: '' }, t('fleet.all_states')), STATES.map((state) => h('option', { value: state, selected: state === wish.state }, statusWord(state))));
-  const nodes = h('select', { name: 'node', 'aria-label': t('fleet.node'), onChange: () => { wish.node = nodes.value; changed(); } });
-  let drawn = null;
-  const setNodes = (names) => {
-    if (names.join('\n') === drawn) return;
-    drawn = names.join('\n');
-    fill(nodes, h('option', { value: '' }, t('fleet.all_nodes')), names.map((name) => h('option', { value: name, selected: name === wish.node }, name)));
-  };
-  return { element: [search, states, nodes], nodes: setNodes };
-}
-
-/** Devices that are looked for as links: for whoever reads rather than sees. */
-function foundList() {
-  const count = h('p', { role: 'status' });
-  const list = h('ul', { class: 'found' });
-  const element = h('section', { class: 'card', 'aria-label': t('fleet.found_title'), hidden: true }, count, list);
-  let drawn = '';
-  const set = (fleet, wish) => {
-    element.hidden = !isWish(wish);
-    if (element.hidden) return;
-    const devices = [...fleet.devices.values()].filter((device) => isWanted(device, wish));
-    say(count, t('fleet.found', { n: devices.length }));
-    const shown = devices.slice(0, FOUND_MAX);
-    const now = shown.map(({ id, state }) => `${id} ${state}`).join('\n') + devices.length;
-    if (now === drawn) return;
-    drawn = now;
-    fill(list, shown.map(({ id, state }) => h('li', {}, h('a', { href: to('fleet', 'device', id), class: 'mono' }, id), h('span', { class: 'quiet' }, statusWord(state)))),
-      devices.length > shown.length && h('li', { class: 'quiet' }, t('fleet.found_more', { n: number(devices.length - shown.length) })));
-  };
-  return { element, set };
 }

@@ -114,18 +114,20 @@ export function workers() {
   return { element: card('workers', t('overview.workers'), facts), set };
 }
 
-/** Who leads, and whether that changed while one looked. */
+/** Who led when this tab looked last: a takeover is told also to whoever was at another page meanwhile. */
+let knownLeader = null;
+
+/** Who leads, and whether that changed. */
 export function leader() {
   const facts = h('dl', { class: 'facts' });
   const told = h('p', { class: 'takeover', role: 'status', hidden: true });
-  let before = null;
   const set = ({ leader: now, version }) => {
-    if (before?.epoch === now.epoch && before.address === now.address) return;
-    if (before && before.epoch !== now.epoch) {
+    if (knownLeader && knownLeader.epoch !== now.epoch) {
       told.hidden = false;
-      fill(told, pieces('overview.takeover', { address: h('code', {}, now.address), epoch: now.epoch, before: before.epoch }));
+      fill(told, pieces('overview.takeover', { address: h('code', {}, now.address), epoch: now.epoch, before: knownLeader.epoch }));
     }
-    before = now;
+    if (facts.childElementCount && knownLeader?.epoch === now.epoch && knownLeader.address === now.address) return;
+    knownLeader = now;
     fill(facts, h('dt', {}, t('overview.leader_address')), h('dd', {}, h('code', {}, now.address)), h('dt', {}, t('overview.epoch')), h('dd', {}, number(now.epoch)),
       h('dt', {}, t('overview.store')), h('dd', {}, now.store), h('dt', {}, t('overview.version')), h('dd', {}, version));
   };

@@ -14,11 +14,9 @@ export const askWhy = (kind, id, signal) => get(`/api/explain/${encodeURICompone
 export function sentenceOf(answer) {
   const key = `cause.${answer.code}`;
   if (!hasText(key)) return [answer.sentence];
-  const used = new Set();
-  const all = { n: countOf(answer.data), subject: subject(answer), ...shown(answer.data) };
-  const watched = new Proxy(all, { get: (values, name) => { used.add(name); return values[name]; } });
-  const sentence = pieces(key, watched);
-  const remark = remarkOf(answer.data, [...used]);
+  const values = { n: countOf(answer.data), subject: subject(answer), ...shown(answer.data) };
+  const sentence = pieces(key, values);
+  const remark = remarkOf(answer.data, Object.keys(values).filter((name) => sentence.includes(values[name])));
   return remark ? [sentence, ' ', h('q', {}, String(remark))] : sentence;
 }
 
