@@ -43,6 +43,7 @@ export default {
   cancel_many: { one: 'Cancel {n} run', other: 'Cancel {n} runs' },
   cancel_what: 'Devices that wait are not started, and what runs on devices is told to stop. A cancelled run does not go on.',
   cancel_one_what: '{pending} waiting devices are not started, and {running} running ones are told to stop. A cancelled run does not go on.',
+  cancel_pending_what: 'The run has not begun: no device has started. It is taken out of its queue and does not come back.',
   cancel_why_not: 'Needs the role OPERATOR, and a run that has not ended.',
   cancelled_many: { one: 'The run is cancelled.', other: '{n} runs are cancelled.' },
   retry: 'Retry',

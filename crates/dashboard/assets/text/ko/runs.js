@@ -43,6 +43,7 @@ export default {
   cancel_many: { one: '실행 {n}개 취소', other: '실행 {n}개 취소' },
   cancel_what: '대기 중인 기기는 시작되지 않고, 실행 중인 기기에는 중지를 지시합니다. 취소한 실행은 다시 이어지지 않습니다.',
   cancel_one_what: '대기 중인 기기 {pending}대는 시작되지 않고, 실행 중인 {running}대에는 중지를 지시합니다. 취소한 실행은 다시 이어지지 않습니다.',
+  cancel_pending_what: '아직 시작하지 않은 실행입니다. 시작한 기기가 없습니다. 대기열에서 빠지며 되돌릴 수 없습니다.',
   cancel_why_not: 'OPERATOR 역할과 아직 끝나지 않은 실행이 필요합니다.',
   cancelled_many: { one: '실행 {n}개를 취소했습니다.', other: '실행 {n}개를 취소했습니다.' },
   retry: '재시도',

@@ -43,6 +43,7 @@ export default {
   cancel_many: { one: 'Cancelar {n} execução', other: 'Cancelar {n} execuções' },
   cancel_what: 'Os dispositivos que aguardam não são iniciados, e o que roda nos dispositivos recebe ordem de parar. Uma execução cancelada não continua.',
   cancel_one_what: '{pending} dispositivos que aguardam não são iniciados, e {running} em execução recebem ordem de parar. Uma execução cancelada não continua.',
+  cancel_pending_what: 'A execução não começou: nenhum dispositivo iniciou. Ela sai da fila e não volta.',
   cancel_why_not: 'Requer o papel OPERATOR e uma execução que não terminou.',
   cancelled_many: { one: 'A execução foi cancelada.', other: '{n} execuções foram canceladas.' },
   retry: 'Repetir',

@@ -5,25 +5,16 @@ import { onceKey } from '../../parts/act_button.js';
 import { forEach } from '../../parts/bulk.js';
 import { ask } from '../../parts/dialog.js';
 import { radios } from '../../parts/fields.js';
+import { groupBy } from '../../parts/reasons.js';
 import { go } from '../../router.js';
-import { t } from '../../text.js';
+import { statusWord, t } from '../../text.js';
 
 /** Whether a job can be tried again. */
 export const canRetry = ({ status }) => status === 'failed' || status === 'cancelled';
 
-/** Jobs by how they failed, the most frequent first: `[[error, jobs]]`. */
-export function byError(jobs) {
-  const groups = new Map();
-  for (const job of jobs) {
-    const error = job.error_message ?? job.status;
-    groups.set(error, [...(groups.get(error) ?? []), job]);
-  }
-  return [...groups].sort(([, one], [, other]) => other.length - one.length);
-}
-
 /** Asks which of these jobs are to be tried again, by error, and has new jobs made. Gives back whether that was done. */
 export async function retryJobs(jobs) {
-  const groups = byError(jobs);
+  const groups = groupBy(jobs, (job) => job.error_message ?? statusWord(job.status));
   const once = onceKey();
   const options = [['', t('jobs.retry_all', { n: jobs.length })], ...groups.map(([error, of]) => [error, t('jobs.retry_these', { n: of.length, error })])];
   const made = [];

@@ -1,9 +1,9 @@
 // What a run's devices left behind: screenshots, above all.
 
-import { get } from '../../api.js';
 import { h } from '../../dom.js';
 import { perform } from '../../parts/dialog.js';
 import { gallery } from '../../parts/gallery.js';
+import { firstOf } from '../../parts/pages.js';
 import { t } from '../../text.js';
 
 const PAGE = 60;
@@ -14,18 +14,14 @@ export function artifacts(path, signal) {
   const nothing = h('p', { class: 'quiet' }, t('runs.no_artifacts'));
   const more = h('button', { hidden: true, onClick: () => { wanted += PAGE; perform(load); } }, t('shell.more'));
   const known = new Set();
-  let next;
   let wanted = PAGE;
+  // From the beginning each time: a row that ends late stands before files that are already shown.
   const load = async () => {
-    while (known.size < wanted) {
-      const page = await get(`${path}/artifacts`, { limit: Math.min(PAGE, wanted), after: next }, signal);
-      const fresh = page.artifacts.filter((artifact) => !known.has(artifact.path));
-      for (const artifact of fresh) known.add(artifact.path);
-      shown.add(fresh);
-      if (page.next) next = page.next;
-      more.hidden = !page.next;
-      if (!page.next) break;
-    }
+    const page = await firstOf(`${path}/artifacts`, {}, { name: 'artifacts', most: wanted, signal });
+    const fresh = page.items.filter((artifact) => !known.has(artifact.path));
+    for (const artifact of fresh) known.add(artifact.path);
+    shown.add(fresh);
+    more.hidden = !page.more;
     nothing.hidden = known.size > 0;
   };
   const element = h('section', { class: 'card' }, h('h2', {}, t('runs.artifacts')), nothing, shown.element, more);

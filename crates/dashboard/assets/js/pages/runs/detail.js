@@ -13,6 +13,7 @@ import { tally } from '../../parts/tally.js';
 import { why } from '../../parts/why_link.js';
 import { to } from '../../router.js';
 import { moment, number, percent, span, statusWord, t } from '../../text.js';
+import { reasonLine } from '../why/reason.js';
 import { artifacts } from './artifacts.js';
 import { retryChosen, retryReason } from './retry.js';
 import { rowsOf } from './rows.js';
@@ -25,17 +26,20 @@ export async function openRun({ root, title, signal, failed }, id) {
   const top = header(() => run, signal);
   const counts = figures();
   const reasons = failures(() => run);
+  const waits = reasonLine('run', id, signal);
   const parts = [timeline(path, signal), rowsOf(path, signal), artifacts(path, signal)];
   fill(root, h('p', { class: 'crumbs' }, h('a', { href: to('runs') }, t('nav.runs'))),
     h('div', { class: 'heading' }, title(run.title ?? run.run_id), top.element),
-    counts.element, h('div', { class: 'columns' }, counts.nodes, reasons.element), parts.map((part) => part.element));
+    waits.element, counts.element, h('div', { class: 'columns' }, counts.nodes, reasons.element), parts.map((part) => part.element));
   const load = async () => {
     run = await get(path, {}, signal);
     top.set();
     counts.set(run);
     const found = run.counts.failed ? await get(`${path}/failures`, {}, signal) : { failures: [] };
     reasons.set(found.failures);
-    await Promise.all(parts.map((part) => part.load(run)));
+    const isIdle = isOpen(run) && run.counts.running === 0;
+    waits.element.hidden ||= !isIdle;
+    await Promise.all([isIdle && waits.load(), ...parts.map((part) => part.load(run))]);
   };
   const own = `${id}.`;
   const feed = await following({ load, failed, signal, concerns: ({ body }) => body.job === id || Boolean(body.task?.startsWith?.(own)) });
@@ -64,7 +68,7 @@ function header(current, signal) {
 function cancelRun(run) {
   const { pending, running } = run.counts;
   return ask({
-    title: t('runs.cancel'), what: t('runs.cancel_one_what', { pending, running }), confirm: t('runs.cancel'), danger: true, reason: 'required',
+    title: t('runs.cancel'), what: run.status === 'pending' ? t('runs.cancel_pending_what') : t('runs.cancel_one_what', { pending, running }), confirm: t('runs.cancel'), danger: true, reason: 'required',
     act: ({ reason }) => post(`/api/runs/${encodeURIComponent(run.run_id)}/cancel`, undefined, { reason }), done: t('runs.cancelled_many', { n: 1 }),
   });
 }

@@ -6,6 +6,7 @@ import { forEach } from '../../parts/bulk.js';
 import { ask, perform } from '../../parts/dialog.js';
 import { radios } from '../../parts/fields.js';
 import { notice } from '../../parts/notice.js';
+import { sumUp } from '../../parts/reasons.js';
 import { go } from '../../router.js';
 import { t } from '../../text.js';
 
@@ -37,13 +38,6 @@ export async function retryChosen(runs, signal) {
 async function failuresOf(runs, signal) {
   const all = runs.map(async ({ run_id: id }) => ({ id, failures: (await get(path(id, 'failures'), {}, signal)).failures }));
   return Promise.all(all);
-}
-
-/** Failures over several runs by reason, the most frequent first. */
-export function sumUp(byRun) {
-  const counts = new Map();
-  for (const { failures } of byRun) for (const { error, count } of failures) counts.set(error, (counts.get(error) ?? 0) + count);
-  return [...counts].sort(([, one], [, other]) => other - one);
 }
 
 /** Tries the devices of one run again that failed for one reason. */

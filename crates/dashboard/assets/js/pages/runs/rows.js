@@ -7,6 +7,7 @@ import { perform } from '../../parts/dialog.js';
 import { filter, searchBox } from '../../parts/fields.js';
 import { firstOf } from '../../parts/pages.js';
 import { lasting, took } from '../../parts/since.js';
+import { sparing } from '../../parts/sparing.js';
 import { table } from '../../parts/table.js';
 import { view } from '../../parts/viewer.js';
 import { why } from '../../parts/why_link.js';
@@ -48,7 +49,8 @@ export function rowsOf(path, signal) {
     h('div', { class: 'tools' }, searchBox(t('runs.search_device'), '', search),
       filter('row_status', t('shell.filter_status'), [['', t('shell.all')], ...STATUSES.map((word) => [word, statusWord(word)])], '', choose)),
     list.element, more);
-  return { element, load };
+  const spared = sparing(load);
+  return { element, load: (run) => spared.load(undefined, run.completed_at !== null), stop: spared.stop };
 }
 
 function columns(signal) {

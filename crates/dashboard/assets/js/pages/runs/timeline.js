@@ -3,6 +3,7 @@
 import { h, say } from '../../dom.js';
 import { gantt } from '../../parts/gantt.js';
 import { firstOf } from '../../parts/pages.js';
+import { sparing } from '../../parts/sparing.js';
 import { to } from '../../router.js';
 import { hasText, t } from '../../text.js';
 
@@ -35,14 +36,16 @@ export function timeline(path, signal) {
   };
   const turn = (by) => { page += by; draw(); };
   const load = async (run) => {
-    if (ended) return;
     const found = await firstOf(`${path}/attempts`, {}, { name: 'attempts', most: ATTEMPTS_MAX, signal });
     ended = run.completed_at !== null;
     bars = found.items.map(barOf);
+    element.hidden = bars.length === 0;
     draw();
   };
-  const element = h('section', { class: 'card' }, h('div', { class: 'heading' }, h('h2', {}, t('runs.timeline')), h('div', { class: 'doing' }, where, back, on, chart.toggle)), chart.element);
-  return { element, load, stop: chart.stop };
+  const spared = sparing(load);
+  const element = h('section', { class: 'card', hidden: true }, h('div', { class: 'heading' }, h('h2', {}, t('runs.timeline')), h('div', { class: 'doing' }, where, back, on, chart.toggle)), chart.element);
+  const follow = (run) => (ended ? undefined : spared.load(run, run.completed_at !== null));
+  return { element, load: follow, stop: () => { spared.stop(); chart.stop(); } };
 }
 
 function barOf(attempt) {

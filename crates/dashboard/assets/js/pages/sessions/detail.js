@@ -10,6 +10,7 @@ import { tally } from '../../parts/tally.js';
 import { why } from '../../parts/why_link.js';
 import { to } from '../../router.js';
 import { moment, number, percent, span, statusWord, t } from '../../text.js';
+import { reasonLine } from '../why/reason.js';
 import { coverageMap } from './coverage.js';
 import { countFrames } from './coverage_layout.js';
 import { diagnostics, quarantine, replaysAndDrops } from './lists.js';
@@ -25,16 +26,19 @@ export async function openSession({ root, title, signal, failed }, id) {
   const top = header(() => session);
   const counts = figures();
   const map = coverageMap();
+  const waits = reasonLine('session', id, signal);
   const parts = [tasks(path, signal), replaysAndDrops(), quarantine(id, signal, () => feed.now()), diagnostics(path, signal)];
   fill(root, h('p', { class: 'crumbs' }, h('a', { href: to('sessions') }, t('nav.sessions'))),
-    h('div', { class: 'heading' }, title(session.sessionId), top.element), counts.element, map.element, parts.map((part) => part.element));
+    h('div', { class: 'heading' }, title(session.sessionId), top.element), waits.element, counts.element, map.element, parts.map((part) => part.element));
   const load = async () => {
     session = await get(path, {}, signal);
     const shown = { ...session, total: session.totalFrames };
     top.set();
     counts.set(shown);
     map.set(shown);
-    await Promise.all(parts.map((part) => part.load(session)));
+    const isIdle = session.endedAt === null && !session.merging && session.rate === 0;
+    waits.element.hidden ||= !isIdle;
+    await Promise.all([isIdle && waits.load(), ...parts.map((part) => part.load(session))]);
   };
   const feed = await following({ load, failed, signal, concerns: ({ kind, body }) => body.session === id || kind.startsWith('sim_quarantine') });
   const still = growing(root);

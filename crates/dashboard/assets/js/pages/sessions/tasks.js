@@ -6,6 +6,7 @@ import { gantt } from '../../parts/gantt.js';
 import { placeOf } from '../../parts/links.js';
 import { firstOf } from '../../parts/pages.js';
 import { lasting } from '../../parts/since.js';
+import { sparing } from '../../parts/sparing.js';
 import { table } from '../../parts/table.js';
 import { why } from '../../parts/why_link.js';
 import { number, statusWord, t } from '../../text.js';
@@ -30,7 +31,6 @@ export function tasks(path, signal) {
     more.hidden = all.length <= shown;
   };
   const load = async (session) => {
-    if (ended) return;
     const { items } = await firstOf(`${path}/tasks`, {}, { name: 'tasks', most: READ_MAX, signal });
     ended = session.endedAt !== null;
     all = items;
@@ -42,7 +42,9 @@ export function tasks(path, signal) {
   const element = h('div', {},
     h('section', { class: 'card' }, h('div', { class: 'heading' }, h('h2', {}, t('sessions.by_time')), h('div', { class: 'doing' }, note, chart.toggle)), chart.element),
     h('section', {}, h('h2', {}, t('sessions.tasks')), list.element, more));
-  return { element, load, stop: chart.stop };
+  const spared = sparing(load);
+  const follow = (session) => (ended ? undefined : spared.load(session, session.endedAt !== null));
+  return { element, load: follow, stop: () => { spared.stop(); chart.stop(); } };
 }
 
 function barOf(task) {
