@@ -101,6 +101,7 @@ export default {
     ONLINE: 'online', OFFLINE: 'offline', ERROR: 'out of service',
     Registering: 'registering', Ready: 'ready', Running: 'running', Degraded: 'degraded', Lost: 'lost', Quarantine: 'in quarantine', Quarantined: 'in quarantine', Removed: 'removed', zombie: 'removed, keeps calling',
     Healthy: 'healthy', Registered: 'registered', done: 'done', succeeded: 'success', given_back: 'given back', replaced: 'replaced', new_term: 'new term', caution: 'slowed down', stalled: 'stalled', slow: 'slow', unauthorized: 'not authorised', absent: 'not attached', pause: 'paused',
+    skipped: 'skipped', dispatched: 'made a task', sent: 'posted', discarded: 'discarded', killed: 'cut short', timeout: 'out of time',
   },
   why: {
     kind: 'Kind of thing',

@@ -101,6 +101,7 @@ export default {
     ONLINE: '온라인', OFFLINE: '오프라인', ERROR: '사용 중지',
     Registering: '등록 중', Ready: '준비됨', Running: '실행 중', Degraded: '성능 저하', Lost: '연락 두절', Quarantine: '격리됨', Quarantined: '격리됨', Removed: '제거됨', zombie: '제거되었지만 계속 연락함',
     Healthy: '정상', Registered: '등록됨', done: '완료', succeeded: '성공', given_back: '반납됨', replaced: '교체됨', new_term: '새 임기', caution: '속도 늦춤', stalled: '멈춤', slow: '느림', unauthorized: '승인 안 됨', absent: '연결 안 됨', pause: '일시 중지',
+    skipped: '건너뜀', dispatched: '과제로 전환됨', sent: '게시됨', discarded: '버려짐', killed: '중단됨', timeout: '시간 초과',
   },
   why: {
     kind: '대상의 종류',

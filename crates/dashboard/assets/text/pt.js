@@ -101,6 +101,7 @@ export default {
     ONLINE: 'online', OFFLINE: 'offline', ERROR: 'fora de serviço',
     Registering: 'registrando', Ready: 'pronto', Running: 'em execução', Degraded: 'degradado', Lost: 'perdido', Quarantine: 'em quarentena', Quarantined: 'em quarentena', Removed: 'removido', zombie: 'removido, mas continua chamando',
     Healthy: 'saudável', Registered: 'registrado', done: 'feito', succeeded: 'sucesso', given_back: 'devolvido', replaced: 'substituído', new_term: 'novo mandato', caution: 'desacelerado', stalled: 'parado', slow: 'lento', unauthorized: 'não autorizado', absent: 'não conectado', pause: 'pausado',
+    skipped: 'ignorado', dispatched: 'virou tarefa', sent: 'publicada', discarded: 'descartado', killed: 'interrompida', timeout: 'tempo esgotado',
   },
   why: {
     kind: 'Tipo de objeto',

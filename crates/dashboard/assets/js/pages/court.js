@@ -29,15 +29,16 @@ export async function open(context) {
     return fresh.close;
   } catch (error) {
     if (error.status !== 404 || args[0]) throw error;
-    return notConfigured(context);
+    return notConfigured(context, error.message);
   }
 }
 
-function notConfigured({ root, title }) {
+function notConfigured({ root, title }, answer) {
   fill(root, title(t('nav.court')),
     h('div', { class: 'card' },
       h('h2', {}, t('court.none_title')),
       h('p', {}, t('court.none_lead')),
       h('p', {}, pieces('court.none_how', { setting: h('code', {}, 'court.directory') })),
-      h('pre', { tabindex: '0' }, 'muster serve --court DIR')));
+      h('pre', { tabindex: '0' }, 'muster serve --court DIR'),
+      h('p', { class: 'quiet' }, t('court.none_answer', { answer }))));
 }

@@ -47,8 +47,9 @@ function card(item) {
     say(facts, [now.general, now.priority && priority(now.priority)].filter(Boolean).join(' · '));
     facts.hidden = facts.textContent === '';
   };
-  const isTask = item.kind === 'task';
-  const element = h('li', { class: 'ticket' }, title, h('div', {}, isTask ? h('a', { href: to('court', item.id) }, name) : name), facts, h('div', { class: 'quiet' }, age));
+  // A message has no story of its own.
+  const hasStory = item.kind !== 'message';
+  const element = h('li', { class: 'ticket' }, title, h('div', {}, hasStory ? h('a', { href: to('court', item.id) }, name) : name), facts, h('div', { class: 'quiet' }, age));
   return { element, update };
 }
 

@@ -6,8 +6,9 @@ import { badge } from '../../parts/badge.js';
 import { keyed } from '../../parts/keyed.js';
 import { refresher } from '../../parts/refresh.js';
 import { to } from '../../router.js';
-import { hasText, moment, span, t } from '../../text.js';
+import { moment, span, statusWord, t } from '../../text.js';
 import { question } from './inbox.js';
+import { readSentence } from './sentence.js';
 
 export async function openTask({ root, args: [id], title, signal }, againMs) {
   const state = h('span');
@@ -43,16 +44,21 @@ function timeline() {
   return { element, set };
 }
 
-function station({ at, place, what, file, detail, after }) {
-  const key = `court.what_${what}`;
-  const text = detail === undefined || detail === null ? null : typeof detail === 'string' ? detail : JSON.stringify(detail);
+function station({ at, what, file, after }) {
   return {
     element: h('li', {},
-      h('div', {}, h('strong', {}, hasText(key) ? t(key) : what)),
+      h('div', { class: 'what' }, told(what)),
       h('div', { class: 'quiet' }, h('time', { datetime: new Date(at).toISOString() }, moment(at)), after !== null && [' · ', t('court.after', { span: span(after) })]),
-      text && h('div', { class: 'detail' }, text),
-      h('div', { class: 'quiet' }, h('code', {}, file?.includes('/') ? file : `${place}/${file}`))),
+      h('div', { class: 'quiet' }, h('code', {}, file))),
   };
+}
+
+/** The sentence in the language of the page, where its form is known. */
+function told(what) {
+  const read = readSentence(what);
+  if (!read) return what;
+  const { status } = read.values;
+  return t(read.key, status === undefined ? read.values : { ...read.values, status: statusWord(status) });
 }
 
 /** Each document as JSON, open or closed as whoever looks left it. */
