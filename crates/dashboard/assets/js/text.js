@@ -52,19 +52,32 @@ function find(texts, key, values) {
 /** A word for a status, or the status itself where none is known. */
 export const statusWord = (status) => (hasText(`status.${status}`) ? t(`status.${status}`) : String(status));
 
-export const number = (value) => new Intl.NumberFormat(language, { maximumFractionDigits: 1 }).format(value);
-export const percent = (part) => new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 0 }).format(part);
+/** Formats are dear to make and are kept, one of each name per language. */
+const formats = new Map();
+function format(name, make) {
+  const key = `${language} ${name}`;
+  if (!formats.has(key)) formats.set(key, make());
+  return formats.get(key);
+}
+
+/** A number with a unit such as `second`. */
+export const inUnits = (value, unit) => format(unit, () => new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'narrow', maximumFractionDigits: 1 })).format(value);
+
+export const number = (value) => format('number', () => new Intl.NumberFormat(language, { maximumFractionDigits: 1 })).format(value);
+export const percent = (part) => format('percent', () => new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 0 })).format(part);
 
 /** Several things in a row. */
-export const listing = (things) => new Intl.ListFormat(language, { type: 'unit', style: 'short' }).format(things);
+export const listing = (things) => format('list', () => new Intl.ListFormat(language, { type: 'unit', style: 'short' })).format(things);
+
+const TIME = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' };
+const DAY = { year: 'numeric', month: '2-digit', day: '2-digit' };
 
 /** A moment (epoch ms or ISO text): the time today, with the date on other days. */
 export function moment(at) {
   if (at === null || at === undefined) return '–';
   const date = new Date(at);
   const today = new Date().toDateString() === date.toDateString();
-  const time = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' };
-  return new Intl.DateTimeFormat(language, today ? time : { year: 'numeric', month: '2-digit', day: '2-digit', ...time }).format(date);
+  return format(today ? 'time' : 'date', () => new Intl.DateTimeFormat(language, today ? TIME : { ...DAY, ...TIME })).format(date);
 }
 
 /** A span of milliseconds in its two largest units. */
@@ -74,7 +87,7 @@ export function span(ms) {
   const first = units.findIndex(([size]) => seconds >= size || size === 1);
   const shown = units.slice(first, first + 2).map(([size, unit], index) => {
     const amount = index === 0 ? Math.floor(seconds / size) : Math.floor((seconds % units[first][0]) / size);
-    return amount || index === 0 ? new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'narrow' }).format(amount) : '';
+    return amount || index === 0 ? inUnits(amount, unit) : '';
   });
   return shown.filter(Boolean).join(' ');
 }

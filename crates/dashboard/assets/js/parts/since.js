@@ -1,7 +1,7 @@
 // Spans that grow while one looks at them.
 
 import { h, say } from '../dom.js';
-import { currentLanguage, span } from '../text.js';
+import { inUnits, span } from '../text.js';
 
 const FINE_BELOW_MS = 10000;
 
@@ -16,8 +16,7 @@ export function lasting(from, to) {
 /** A span that is over; a short one in parts of seconds. */
 export function took(ms) {
   if (ms >= FINE_BELOW_MS) return span(ms);
-  const unit = ms < 1000 ? 'millisecond' : 'second';
-  return new Intl.NumberFormat(currentLanguage(), { style: 'unit', unit, unitDisplay: 'narrow', maximumFractionDigits: 1 }).format(ms < 1000 ? Math.max(0, ms) : ms / 1000);
+  return ms < 1000 ? inUnits(Math.max(0, ms), 'millisecond') : inUnits(ms / 1000, 'second');
 }
 
 /** Lets all spans inside an element grow, until what it gives back is called. */

@@ -18,17 +18,17 @@ export function timeline(path, signal) {
   const where = h('span', { class: 'quiet' });
   const back = h('button', { onClick: () => turn(-1) }, t('shell.before'));
   const on = h('button', { onClick: () => turn(1) }, t('shell.after'));
-  let bars = [];
+  let attempts = [];
   let page = 0;
   let ended = false;
 
   const draw = () => {
-    const devices = [...new Set(bars.map((bar) => bar.row))].sort();
+    const devices = [...new Set(attempts.map((attempt) => attempt.device_id))].sort();
     const pages = Math.max(1, Math.ceil(devices.length / DEVICES));
     page = Math.min(page, pages - 1);
     const shown = devices.slice(page * DEVICES, (page + 1) * DEVICES);
     const isShown = new Set(shown);
-    chart.set(bars.filter((bar) => isShown.has(bar.row)).sort((one, other) => (one.row < other.row ? -1 : one.row > other.row ? 1 : one.from - other.from)));
+    chart.set(attempts.filter((attempt) => isShown.has(attempt.device_id)).map(barOf).sort((one, other) => (one.row < other.row ? -1 : one.row > other.row ? 1 : one.from - other.from)));
     say(where, t('runs.devices_of', { from: shown.length ? page * DEVICES + 1 : 0, to: page * DEVICES + shown.length, total: devices.length }));
     back.hidden = on.hidden = pages === 1;
     back.disabled = page === 0;
@@ -38,8 +38,8 @@ export function timeline(path, signal) {
   const load = async (run) => {
     const found = await firstOf(`${path}/attempts`, {}, { name: 'attempts', most: ATTEMPTS_MAX, signal });
     ended = run.completed_at !== null;
-    bars = found.items.map(barOf);
-    element.hidden = bars.length === 0;
+    attempts = found.items;
+    element.hidden = attempts.length === 0;
     draw();
   };
   const spared = sparing(load);
