@@ -57,12 +57,12 @@ function readLabels(text) {
 
 export const approveWorker = (worker) => ask({
   title: t('fleet.approve_worker', { worker }), what: t('fleet.approve_what'), confirm: t('fleet.approve'), reason: 'required',
-  act: ({ reason }) => post(at('api', 'v1', 'workers', worker, 'approve'), { reason }, { reason }), done: t('fleet.approve_done', { worker }),
+  act: ({ reason }) => post(at('api', 'v1', 'workers', worker, 'approve'), { reason }), done: t('fleet.approve_done', { worker }),
 });
 
 export const quarantineWorker = (worker, n) => ask({
   title: t('fleet.quarantine_worker', { worker }), what: t('fleet.quarantine_what', { n }), confirm: t('fleet.quarantine'), danger: true, reason: 'required',
-  act: ({ reason }) => post(at('api', 'v1', 'workers', worker, 'quarantine'), { reason }, { reason }), done: t('fleet.quarantine_done', { worker }),
+  act: ({ reason }) => post(at('api', 'v1', 'workers', worker, 'quarantine'), { reason }), done: t('fleet.quarantine_done', { worker }),
 });
 
 export const removeWorker = (worker, n) => ask({
@@ -74,5 +74,6 @@ export const removeWorker = (worker, n) => ask({
 export const steerPoolWorker = (act, { id, name }) => ask({
   title: t(`fleet.pool_${act}_title`, { name }), what: t(`fleet.pool_${act}_what`), confirm: t(`fleet.pool_${act}`),
   danger: act === 'ban' || act === 'drain', reason: act === 'resume' ? 'optional' : 'required',
-  act: ({ reason }) => post(at('workers', String(id), act), act.endsWith('ban') ? { reason } : undefined, { reason }), done: t(`fleet.pool_${act}_done`, { name }),
+  // The body of a ban has its reason, which the audit log would else show twice.
+  act: ({ reason }) => (act.endsWith('ban') ? post(at('workers', String(id), act), { reason }) : post(at('workers', String(id), act), undefined, { reason })), done: t(`fleet.pool_${act}_done`, { name }),
 });

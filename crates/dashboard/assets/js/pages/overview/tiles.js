@@ -16,8 +16,11 @@ export function throughput() {
   const one = (key, ok, failed) => {
     const rate = figure();
     const bars = chart({ label: (good, bad) => t(failed ? 'overview.chart_label' : 'overview.chart_frames', { good, bad }) });
-    const sums = h('p', { class: 'quiet sums' });
-    return { key, ok, failed, rate, bars, sums, element: card(`rate ${key}`, t(`overview.${key}`), rate, bars.element, sums) };
+    const sums = { ok: h('b'), failed: h('b') };
+    const legend = h('ul', { class: 'tally' },
+      h('li', {}, h('span', { class: 'key key-ok', 'aria-hidden': 'true' }), sums.ok, ' ', t(failed ? 'overview.ended_well' : 'overview.frames_done')),
+      failed && h('li', {}, h('span', { class: 'key key-failed', 'aria-hidden': 'true' }), sums.failed, ' ', t('overview.ended_badly')));
+    return { key, ok, failed, rate, bars, sums, element: card(`rate ${key}`, t(`overview.${key}`), rate, bars.element, legend) };
   };
   const all = [one('tasks', 'tasks_ok', 'tasks_failed'), one('frames', 'frames'), one('jobs', 'jobs_ok', 'jobs_failed')];
   const set = (figures, now) => {
@@ -26,7 +29,8 @@ export function throughput() {
       const shown = key === 'frames' ? perMinute / 60 : perMinute;
       say(rate, t(key === 'frames' ? 'overview.per_second' : 'overview.per_minute', { n: shown < 10 ? Math.round(shown * 10) / 10 : Math.round(shown) }));
       bars.set(figures.series[ok], failed && figures.series[failed]);
-      say(sums, t(failed ? 'overview.sums' : 'overview.sums_frames', { good: figures.total(ok), bad: failed ? figures.total(failed) : 0 }));
+      say(sums.ok, number(figures.total(ok)));
+      if (failed) say(sums.failed, number(figures.total(failed)));
     }
   };
   return { elements: all.map(({ element }) => element), set };
