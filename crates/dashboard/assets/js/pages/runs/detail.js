@@ -19,6 +19,9 @@ import { retryChosen, retryReason } from './retry.js';
 import { rowsOf } from './rows.js';
 import { timeline } from './timeline.js';
 
+/** PC-2 comes before PC-10. */
+const BY_NUMBER = new Intl.Collator('en', { numeric: true });
+
 /** Opens the page of a run. */
 export async function openRun({ root, title, signal, failed }, id) {
   const path = `/api/runs/${encodeURIComponent(id)}`;
@@ -91,9 +94,9 @@ function figures() {
     say(share, percent(endedPart(run.counts)));
     whole.set(run.counts);
     fill(facts, factsOf(run));
-    perNode.set(Object.entries(run.per_pc).sort(([one], [other]) => one.localeCompare(other)).map(([pc, counts]) => ({ pc, ...counts })));
+    perNode.set(Object.entries(run.per_pc).sort(([one], [other]) => BY_NUMBER.compare(one, other)).map(([pc, counts]) => ({ pc, ...counts })));
   };
-  return { element, nodes: h('section', {}, h('h2', {}, t('runs.per_node')), perNode.element), set };
+  return { element, nodes: h('section', { class: 'low' }, h('h2', {}, t('runs.per_node')), perNode.element), set };
 }
 
 function endedPart({ pending, running, completed, failed, cancelled }) {
@@ -127,5 +130,5 @@ function failures(current) {
       { label: t('runs.do'), show: (failure) => actButton(t('runs.retry'), { allowed: may.operate(), act: () => retryReason(current(), failure) }) },
     ],
   });
-  return { element: h('section', {}, h('h2', {}, t('runs.failures')), list.element), set: (found) => list.set(found) };
+  return { element: h('section', { class: 'low' }, h('h2', {}, t('runs.failures')), list.element), set: (found) => list.set(found) };
 }

@@ -27,7 +27,7 @@ export function replaysAndDrops() {
     columns: [range(), { label: t('kind.worker'), show: (drop) => worker(drop.workerId) }, { label: t('sessions.dropped'), number: true, show: (drop) => number(drop.droppedFrames) }],
   });
   const element = h('div', { class: 'columns' },
-    h('section', {}, h('h2', {}, t('sessions.replays')), replays.element), h('section', {}, h('h2', {}, t('sessions.drops')), drops.element));
+    h('section', { class: 'low' }, h('h2', {}, t('sessions.replays')), replays.element), h('section', { class: 'low' }, h('h2', {}, t('sessions.drops')), drops.element));
   return { element, load: (session) => { replays.set(session.replays); drops.set(session.drops); } };
 }
 
@@ -79,5 +79,5 @@ export function diagnostics(path, signal) {
     const count = page.diagnostics.length;
     list.set(page.diagnostics.map((line, place) => ({ ...line, place: count - place })));
   };
-  return { element: h('section', {}, h('h2', {}, t('sessions.diagnostics')), list.element), load };
+  return { element: h('section', { class: 'low' }, h('h2', {}, t('sessions.diagnostics')), list.element), load };
 }
