@@ -30,7 +30,7 @@ export function idLink(kind, id, { whole = false } = {}) {
   const text = String(id);
   const shown = whole ? text : shortId(text);
   if (kind === 'job' && !may.useJobs()) return h('code', {}, shown);
-  return h('a', { href: placeOf(kind, text), class: 'mono', title: shown === text ? undefined : text }, shown);
+  return h('a', { href: placeOf(kind, text), class: shown === text ? 'mono' : 'mono short', title: shown === text ? undefined : text }, shown);
 }
 
 /** "Why?" beside something that may wait; `label` is its text. */

@@ -81,16 +81,18 @@ function drawActs(acts, device, acted) {
 /** The newest picture of a device; the one before is let go. */
 function screenshot(path, signal) {
   const place = h('div', { class: 'screenshot' }, h('p', { class: 'quiet' }, t('fleet.no_screenshot')));
-  let shown = null;
+  // A picture that is gone is not asked for again and again.
+  let asked = null;
   let url = null;
   const load = async () => {
     const { artifacts } = await get(`${path}/artifacts`, { limit: 20 }, signal).catch(missing) ?? { artifacts: [] };
-    const newest = artifacts.find(isPicture);
-    if (!newest || newest.url === shown) return;
+    const newest = artifacts.find((artifact) => artifact.url && isPicture(artifact));
+    if (!newest || newest.url === asked) return;
+    asked = newest.url;
     const next = await getBlobUrl(newest.url, signal).catch(missing);
     if (!next) return;
     if (url) URL.revokeObjectURL(url);
-    [url, shown] = [next, newest.url];
+    url = next;
     fill(place, h('figure', {}, h('img', { src: url, alt: t('fleet.screenshot_alt') }),
       h('figcaption', { class: 'quiet' }, newest.at && moment(newest.at), ' ', newest.task_device_id && idLink('task_device', newest.task_device_id))));
   };
