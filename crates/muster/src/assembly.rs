@@ -7,6 +7,7 @@ use crate::{
 };
 use muster_artifacts::DirectoryStore;
 use muster_coordinator::{Coordinator, LeaseTimes, Options};
+use muster_dashboard::{About, Dashboard};
 use muster_door::{Door, DoorSettings, Keys};
 use muster_gateway::{CoordinatorUrl, ForwardSettings, Forwarder, Limiter};
 use muster_nodes::Artifacts;
@@ -51,6 +52,7 @@ pub(crate) struct Assembled {
     pub(crate) coordinator: Coordinator,
     pub(crate) door: Door,
     pub(crate) simulation: Simulation,
+    pub(crate) dashboard: Dashboard,
     pub(crate) router: axum::Router,
 }
 
@@ -75,20 +77,23 @@ pub(crate) fn assemble(
     let simulation = Simulation::new(coordinator.clone(), output, config.simulation.routes.clone());
     let forwarding = ForwardSettings::of(&door, secrets.forwarding.reveal(), &address.to_string());
     let forwarder = Forwarder::new(forwarding)?;
-    let router = routes(&door, (artifacts, simulation.clone()), &forwarder, config);
+    let dashboard = Dashboard::new(coordinator.clone(), about(config, &address));
+    let parts = (artifacts, simulation.clone(), dashboard.clone());
+    let router = routes(&door, parts, &forwarder, config);
     let router = muster_operations::speak_postgrest(muster_gateway::forwarded(router, forwarder));
-    Ok(Assembled { coordinator, door, simulation, router })
+    Ok(Assembled { coordinator, door, simulation, dashboard, router })
 }
 
-/// Does what sessions need done outside, and writes checkpoints, for as long as it is polled and while this server leads.
-pub(crate) async fn work(simulation: Simulation, config: &Config) {
+/// Does what sessions need done outside, writes checkpoints and counts what happens, for as long as it is polled and while
+/// this server leads.
+pub(crate) async fn work(simulation: Simulation, dashboard: Dashboard, config: &Config) {
     let directory = config.data.join("checkpoints");
     let keeping = muster_simulation::keep_checkpoints(
         simulation.clone(),
         directory,
         config.simulation.checkpoint_interval,
     );
-    tokio::join!(simulation.run_effects(), keeping);
+    tokio::join!(simulation.run_effects(), keeping, dashboard.follow_feed());
 }
 
 /// What the door goes by; the name by which others reach this server is its own.
@@ -110,6 +115,16 @@ pub(crate) fn advertised(config: &Config, listening: SocketAddr) -> Result<Coord
         )));
     }
     Ok(format!("http://{listening}").parse().expect("an address and a port make a URL"))
+}
+
+/// What the dashboard tells about this server.
+fn about(config: &Config, address: &CoordinatorUrl) -> About {
+    let store = match config.store {
+        StoreChoice::Sqlite => "sqlite",
+        StoreChoice::Memory => "memory",
+        StoreChoice::Postgres(_) => "postgres",
+    };
+    About { address: address.to_string(), store, settings: config.shown.clone() }
 }
 
 /// Has the coordinator join whoever shares the store; alone, it leads.
@@ -135,7 +150,7 @@ fn open_artifacts(door: &Door, secrets: &Secrets, config: &Config) -> Result<Art
 /// All routes, each dialect's and the door's own.
 fn routes(
     door: &Door,
-    (artifacts, simulation): (Artifacts, Simulation),
+    (artifacts, simulation, dashboard): (Artifacts, Simulation, Dashboard),
     forwarder: &Forwarder,
     config: &Config,
 ) -> axum::Router {
@@ -145,7 +160,7 @@ fn routes(
     let accounts = muster_accounts::routes(door, config.pool.accounts);
     let dialects = dialects.merge(accounts).merge(muster_pool::routes(door));
     let dialects = dialects.merge(muster_gateway::proof_routes(forwarder.clone()));
-    let dialects = dialects.merge(muster_dashboard::pages());
+    let dialects = dialects.merge(muster_dashboard::routes(dashboard));
     let limiter = Arc::new(Limiter::new(config.rates).sparing(&config.door.trusted_proxies));
     muster_gateway::limited(muster_door::assemble(door.clone(), dialects), limiter)
 }

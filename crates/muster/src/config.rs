@@ -4,16 +4,19 @@ mod environment;
 mod layers;
 mod pool;
 mod read;
+mod shown;
 mod simulation;
 mod store_choice;
 
 pub(crate) use layers::Layers;
 pub(crate) use pool::PoolConfig;
+pub(crate) use shown::shown;
 pub(crate) use simulation::SimulationConfig;
 pub(crate) use store_choice::{StoreChoice, without_password};
 
 use layers::Origin;
 use muster_coordinator::LeaseTimes;
+use muster_dashboard::Setting;
 use muster_door::DoorSettings;
 use muster_gateway::{CoordinatorUrl, Rates};
 use muster_model::{Millis, Settings};
@@ -46,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) simulation: SimulationConfig,
     pub(crate) pool: PoolConfig,
     pub(crate) settings: Settings,
+    /// All of it as people see it.
+    pub(crate) shown: Vec<Setting>,
 }
 
 /// How log lines look.
@@ -98,6 +103,7 @@ impl Config {
             artifacts: artifact_settings(&read)?,
             pool: pool::pool_config(&read)?,
             settings: rule_settings(&read)?,
+            shown: shown(layers),
         })
     }
 }

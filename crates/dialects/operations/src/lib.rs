@@ -10,3 +10,4 @@ pub mod wire;
 
 pub use postgrest::speak_postgrest;
 pub use routes::routes;
+pub use translate::show_alert;

@@ -84,7 +84,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     };
     let address = listener.local_addr()?;
     let server = assembly::assemble(opened.store, &opened.secrets, &config, address)?;
-    let Assembled { coordinator, door, simulation, router } = server;
+    let Assembled { coordinator, door, simulation, dashboard, router } = server;
 
     let (stop, stopped) = watch::channel(false);
     let announcing = announce_when_ready(address, &coordinator, stopped.clone());
@@ -92,7 +92,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     // What is under way may be left at any point: the next start, or the next leader, finds it again.
     let working = async {
         tokio::select! {
-            () = assembly::work(simulation, &config) => {}
+            () = assembly::work(simulation, dashboard, &config) => {}
             () = wait_for(stopped) => {}
         }
     };

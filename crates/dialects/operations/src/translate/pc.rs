@@ -44,7 +44,8 @@ pub(crate) fn show_history(log: &[WorkerLogRecord]) -> Vec<PcEvent> {
 }
 
 /// An alert as outsiders see it.
-pub(crate) fn show_alert(alert: AlertRecord) -> Alert {
+#[must_use]
+pub fn show_alert(alert: AlertRecord) -> Alert {
     Alert {
         id: format!("{:032x}", alert.id),
         kind: alert.kind.as_str(),

@@ -10,6 +10,7 @@ use crate::{
 };
 use muster_agent::http::Servers;
 use muster_coordinator::Coordinator;
+use muster_dashboard::Dashboard;
 use muster_door::Door;
 use muster_simulation::Simulation;
 use std::{
@@ -47,7 +48,7 @@ impl Server {
         let listener = serve::bind(&config.listen).await?;
         let address = listener.local_addr()?;
         let server = assembly::assemble(opened.store, &secrets, &config, address)?;
-        let assembly::Assembled { coordinator, door, simulation, router } = server;
+        let assembly::Assembled { coordinator, door, simulation, dashboard, router } = server;
         let (stop, stopped) = watch::channel(false);
         let listening = tokio::spawn(muster_door::listen(listener, router, serve::wait_for(stopped.clone())));
         Ok(Self {
@@ -63,7 +64,7 @@ impl Server {
             coordinator,
             stop,
             listening,
-            working: tokio::spawn(work(simulation, config, stopped)),
+            working: tokio::spawn(work((simulation, dashboard), config, stopped)),
         })
     }
 
@@ -106,10 +107,14 @@ impl Server {
     }
 }
 
-/// Does what sessions need done outside, until the server stops.
-async fn work(simulation: Simulation, config: Config, stopped: watch::Receiver<bool>) {
+/// Does what sessions need done outside, and counts what happens, until the server stops.
+async fn work(
+    (simulation, dashboard): (Simulation, Dashboard),
+    config: Config,
+    stopped: watch::Receiver<bool>,
+) {
     tokio::select! {
-        () = assembly::work(simulation, &config) => {}
+        () = assembly::work(simulation, dashboard, &config) => {}
         () = serve::wait_for(stopped) => {}
     }
 }

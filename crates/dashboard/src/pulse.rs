@@ -1,0 +1,191 @@
+//! What happened lately, counted: how much was done, and what went wrong (Q13).
+//!
+//! Counted from the feed, so that nothing on the writer's path knows of it; in memory, since whoever wants history has the
+//! tables and `/metrics`. What is kept does not grow with what happens.
+
+mod entry;
+mod ring;
+
+pub(crate) use entry::Contract;
+
+use entry::{Finding, findings};
+use muster_model::Timestamp;
+use ring::Ring;
+use serde::Serialize;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, btree_map::Entry},
+};
+use utoipa::ToSchema;
+
+/// Counts from a moment on.
+#[derive(Clone, Debug)]
+pub(crate) struct Pulse {
+    since: Timestamp,
+    done: Ring<Done, BUCKETS>,
+    failures: BTreeMap<(Contract, Box<str>), Failures>,
+}
+
+/// What was done in one stretch of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Done {
+    tasks_ok: u64,
+    tasks_failed: u64,
+    frames: u64,
+    jobs_ok: u64,
+    jobs_failed: u64,
+}
+
+/// How often something went wrong.
+#[derive(Clone, Debug)]
+struct Failures {
+    counts: Ring<u64, MINUTES>,
+    last: Timestamp,
+}
+
+/// What was done in the last ten minutes, in equal stretches, oldest first.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Throughput {
+    /// How long a stretch is.
+    bucket_ms: i64,
+    /// When the first begins.
+    from: i64,
+    /// Attempts on devices that succeeded.
+    tasks_ok: Vec<u64>,
+    /// Attempts on devices that did not.
+    tasks_failed: Vec<u64>,
+    /// Frames of sessions that are done.
+    frames: Vec<u64>,
+    /// Jobs of the pool that completed.
+    jobs_ok: Vec<u64>,
+    /// Jobs of the pool that failed.
+    jobs_failed: Vec<u64>,
+}
+
+/// What went wrong, and how often in the last hour.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct FailureCount {
+    /// `nodes`, `sessions` or `pool`.
+    contract: Contract,
+    /// One word; `other` for those beyond the number that is kept apart.
+    reason: Box<str>,
+    count: u64,
+    /// When it last did.
+    last_at: i64,
+}
+
+impl Pulse {
+    /// Counts what happens from now on.
+    pub(crate) fn new(since: Timestamp) -> Self {
+        Self { since, done: Ring::new(BUCKET_MS), failures: BTreeMap::new() }
+    }
+
+    /// From when on it counts.
+    pub(crate) fn since(&self) -> Timestamp {
+        self.since
+    }
+
+    /// Takes an entry of the feed.
+    pub(crate) fn note(&mut self, kind: &str, body: &str) {
+        let Some((at, findings)) = findings(kind, body) else { return };
+        for finding in findings {
+            if let Finding::Failed(contract, reason) = &finding {
+                self.note_failure(*contract, reason, at);
+            }
+            if let Some(done) = self.done.at(at) {
+                done.add(&finding);
+            }
+        }
+    }
+
+    /// What was done up to a moment.
+    pub(crate) fn throughput(&self, now: Timestamp) -> Throughput {
+        let series = |count: fn(&Done) -> u64| self.done.up_to(now).map(|done| count(&done)).collect();
+        Throughput {
+            bucket_ms: BUCKET_MS,
+            from: self.done.begin(now),
+            tasks_ok: series(|done| done.tasks_ok),
+            tasks_failed: series(|done| done.tasks_failed),
+            frames: series(|done| done.frames),
+            jobs_ok: series(|done| done.jobs_ok),
+            jobs_failed: series(|done| done.jobs_failed),
+        }
+    }
+
+    /// What went wrong in the hour up to a moment, most frequent first.
+    pub(crate) fn failures(&self, now: Timestamp) -> Vec<FailureCount> {
+        let counts = self.failures.iter().map(|((contract, reason), failures)| FailureCount {
+            contract: *contract,
+            reason: reason.clone(),
+            count: failures.count(now),
+            last_at: failures.last.0,
+        });
+        let mut counts: Vec<FailureCount> = counts.filter(|failure| failure.count > 0).collect();
+        counts.sort_by_key(|failure| (Reverse(failure.count), Reverse(failure.last_at)));
+        counts.truncate(SHOWN_MAX);
+        counts
+    }
+
+    fn note_failure(&mut self, contract: Contract, reason: &str, at: Timestamp) {
+        let key = (contract, Box::from(reason));
+        let is_known = self.failures.contains_key(&key);
+        if !is_known && self.failures.len() >= REASONS_MAX {
+            self.failures.retain(|_, failures| failures.count(at) > 0);
+        }
+        let is_full = !is_known && self.failures.len() >= REASONS_MAX;
+        let key = if is_full || reason.len() > REASON_BYTES_MAX { (contract, OTHER.into()) } else { key };
+        match self.failures.entry(key) {
+            Entry::Occupied(mut failures) => failures.get_mut().add(at),
+            Entry::Vacant(place) => place.insert(Failures::new(at)).add(at),
+        }
+    }
+}
+
+impl Done {
+    fn add(&mut self, finding: &Finding<'_>) {
+        match finding {
+            Finding::TaskDone => self.tasks_ok += 1,
+            Finding::FramesDone(frames) => self.frames = self.frames.saturating_add(*frames),
+            Finding::JobsDone(jobs) => self.jobs_ok += jobs,
+            Finding::JobsFailed(jobs) => self.jobs_failed += jobs,
+            Finding::Failed(Contract::Nodes, _) => self.tasks_failed += 1,
+            Finding::Failed(Contract::Sessions | Contract::Pool, _) => {}
+        }
+    }
+}
+
+impl Failures {
+    fn new(at: Timestamp) -> Self {
+        Self { counts: Ring::new(MINUTE_MS), last: at }
+    }
+
+    fn add(&mut self, at: Timestamp) {
+        self.last = self.last.max(at);
+        if let Some(count) = self.counts.at(at) {
+            *count += 1;
+        }
+    }
+
+    fn count(&self, now: Timestamp) -> u64 {
+        self.counts.up_to(now).sum()
+    }
+}
+
+const BUCKET_MS: i64 = 10_000;
+const BUCKETS: usize = 60;
+const MINUTE_MS: i64 = 60_000;
+const MINUTES: usize = 60;
+
+/// So many reasons are kept apart, all contracts together; the contracts know fewer.
+const REASONS_MAX: usize = 64;
+
+/// A reason is a word.
+const REASON_BYTES_MAX: usize = 64;
+
+const OTHER: &str = "other";
+
+/// As many as anybody reads.
+const SHOWN_MAX: usize = 20;
+
+#[cfg(test)]
+mod tests;
