@@ -89,7 +89,7 @@ fn the_fleet_is_told_by_node() {
     let devices = seen[1]["devices"].as_array().unwrap();
     let running: Vec<&Value> = devices.iter().filter(|device| device[1] == "running").collect();
     assert_eq!((devices.len(), running.len()), (2, 1));
-    assert_eq!(running[0][2], job["task_device_id"].clone(), "{job}");
+    assert_eq!(running[0][2], job["task_id"], "{job}");
 }
 
 /// I10, I6: each setting says where it came from and what it would be otherwise; nothing secret is among them.

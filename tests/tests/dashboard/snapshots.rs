@@ -25,7 +25,7 @@ fn snapshots_need_a_token() {
 #[test]
 fn a_snapshot_and_the_feed_are_a_later_snapshot() {
     let server = Server::with(&[("MUSTER_OPERATIONS__MAX_ATTEMPTS", "1")]);
-    let node = FakeNode::enrolled(server.node(), "PC-01", 40);
+    let node = FakeNode::enrolled(server.node(), "PC-01", 60);
     let _ = server.submit(&json!({"workflow_id": "w", "params": {}}));
     let snapshots = thread::scope(|scope| {
         let working = scope.spawn(|| work(&server, &node));
