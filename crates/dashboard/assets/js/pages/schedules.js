@@ -3,6 +3,7 @@
 import { getAll, may, post, remove } from '../api.js';
 import { readCron } from '../cron.js';
 import { fill, h, say } from '../dom.js';
+import { onceKey } from '../parts/act_button.js';
 import { area, choice, hinted } from '../parts/form.js';
 import { ask, field } from '../parts/dialog.js';
 import { following } from '../parts/following.js';
@@ -97,7 +98,7 @@ function acts(schedule) {
 
 function askForOne() {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone ?? 'UTC';
-  const key = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+  const key = onceKey();
   return ask({
     title: t('schedules.add_title'),
     confirm: t('schedules.add'),
