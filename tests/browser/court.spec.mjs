@@ -20,7 +20,7 @@ inEveryLanguage('court: queues as columns, and the way to a task with its files'
   const { task_id: task } = await openQuestion();
   await boxOf(scene, task).getByText(scene.t('court.needs_operator')).waitFor();
   await scene.checkAccess();
-  await boxOf(scene, task).getByRole('link', { name: task }).click();
+  await boxOf(scene, task).getByRole('link', { name: task, exact: true }).click();
   await scene.page.getByRole('heading', { level: 1, name: task }).waitFor();
   const { timeline } = await read(`/api/court/tasks/${task}`);
   assert.equal(await scene.page.locator('.timeline > li').count(), timeline.length);

@@ -8,6 +8,7 @@ import { area, choice, hinted } from '../parts/form.js';
 import { ask, field } from '../parts/dialog.js';
 import { following } from '../parts/following.js';
 import { table } from '../parts/table.js';
+import { why } from '../parts/why_link.js';
 import { to } from '../router.js';
 import { currentLanguage, moment, span, t } from '../text.js';
 import { runOf } from './schedules/run.js';
@@ -92,7 +93,7 @@ function acts(schedule) {
     });
   };
   return h('span', { class: 'row-acts' },
-    h('a', { href: to('why', 'schedule', id) }, t('why.ask')),
+    why('schedule', id, run.title ?? run.workflow_id),
     may.operate() && h('button', { class: 'danger', onClick: end }, t('schedules.delete')));
 }
 

@@ -17,7 +17,7 @@ export default {
   place_tasks_pending: 'Tasks: waiting',
   place_tasks_in_progress: 'Tasks: in progress',
   place_tasks_needs_human: 'Tasks: need an answer',
-  place_tasks_completed: 'Tasks: over',
+  place_tasks_completed: 'Tasks: done',
   place_tasks_failed: 'Tasks: failed',
   place_messages_pending: 'Messages: to be posted',
   place_messages_sent: 'Messages: posted',

@@ -17,7 +17,7 @@ export default {
   place_tasks_pending: '과제: 대기 중',
   place_tasks_in_progress: '과제: 진행 중',
   place_tasks_needs_human: '과제: 답변 필요',
-  place_tasks_completed: '과제: 끝남',
+  place_tasks_completed: '과제: 완료',
   place_tasks_failed: '과제: 실패',
   place_messages_pending: '메시지: 게시 대기',
   place_messages_sent: '메시지: 게시됨',

@@ -17,7 +17,7 @@ export default {
   place_tasks_pending: 'Tarefas: aguardando',
   place_tasks_in_progress: 'Tarefas: em andamento',
   place_tasks_needs_human: 'Tarefas: precisam de resposta',
-  place_tasks_completed: 'Tarefas: encerradas',
+  place_tasks_completed: 'Tarefas: concluídas',
   place_tasks_failed: 'Tarefas: falharam',
   place_messages_pending: 'Mensagens: a publicar',
   place_messages_sent: 'Mensagens: publicadas',

@@ -2,6 +2,7 @@
 
 import { h, say } from '../../dom.js';
 import { keyed } from '../../parts/keyed.js';
+import { why } from '../../parts/why_link.js';
 import { to } from '../../router.js';
 import { ago, hasText, moment, t } from '../../text.js';
 
@@ -49,7 +50,7 @@ function card(item) {
   };
   // A message has no story of its own.
   const hasStory = item.kind !== 'message';
-  const element = h('li', { class: 'ticket' }, title, h('div', {}, hasStory ? h('a', { href: to('court', item.id) }, name) : name), facts, h('div', { class: 'quiet' }, age));
+  const element = h('li', { class: 'ticket' }, title, h('div', {}, hasStory ? h('a', { href: to('court', item.id) }, name) : name), facts, h('div', { class: 'quiet age' }, age, hasStory && why('court_task', item.id)));
   return { element, update };
 }
 

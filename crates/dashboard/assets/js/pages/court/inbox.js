@@ -5,6 +5,7 @@ import { h, say } from '../../dom.js';
 import { blame, unblame } from '../../parts/form.js';
 import { keyed } from '../../parts/keyed.js';
 import { notice } from '../../parts/notice.js';
+import { why } from '../../parts/why_link.js';
 import { to } from '../../router.js';
 import { ago, moment, t } from '../../text.js';
 
@@ -32,7 +33,7 @@ export function question(asked, answered, { isHome = false } = {}) {
     h('p', { class: 'quiet' },
       !isHome && [h('a', { href: to('court', asked.task_id) }, h('code', {}, asked.task_id)), ' · '],
       asked.general, ' · ', age,
-      !isHome && [' · ', h('a', { href: to('why', 'court_task', asked.task_id) }, t('why.ask'))]),
+      !isHome && [' · ', why('court_task', asked.task_id)]),
     h('p', { class: 'asked' }, asked.question),
     may.operate() ? replyForm(asked.task_id, answered) : h('p', { class: 'quiet' }, t('court.needs_operator')));
   return { element, update: (now) => say(age, ago(now.asked_at)) };

@@ -5,6 +5,7 @@ import { fill, h, say } from '../../dom.js';
 import { badge } from '../../parts/badge.js';
 import { keyed } from '../../parts/keyed.js';
 import { refresher } from '../../parts/refresh.js';
+import { why } from '../../parts/why_link.js';
 import { to } from '../../router.js';
 import { moment, span, statusWord, t } from '../../text.js';
 import { question } from './inbox.js';
@@ -27,7 +28,7 @@ export async function openTask({ root, args: [id], title, signal }, againMs) {
   fill(root,
     h('p', {}, h('a', { href: to('court') }, t('court.back'))),
     title(h('code', {}, id)),
-    h('p', { class: 'tools' }, state, h('a', { href: to('why', 'court_task', id) }, t('why.ask'))),
+    h('p', { class: 'tools' }, state, why('court_task', id)),
     asked,
     h('div', { class: 'columns' },
       h('section', { class: 'card' }, h('h2', {}, t('court.timeline')), stations.element),
