@@ -12,7 +12,10 @@ import { askWhy, sentenceOf } from './why/reason.js';
 const EVERY_MS = 3000;
 
 export async function open({ root, args: [kind, id], query, signal, title }) {
-  if (!kind || !id) return fill(root, title(t('nav.why')), h('p', { class: 'quiet' }, t('why.lead')), askForm());
+  if (!kind || !id) {
+    fill(root, title(t('nav.why')), h('p', { class: 'quiet' }, t('why.lead')), askForm());
+    return undefined;
+  }
   const trail = readTrail(query);
   const parts = answerParts();
   const error = h('p', { class: 'error', role: 'alert' });

@@ -4,12 +4,13 @@ import { fill, h, say } from '../../dom.js';
 import { idLink } from '../../parts/links.js';
 import { tally } from '../../parts/tally.js';
 import { number, pieces, span, statusWord, t } from '../../text.js';
-import { to } from '../../router.js';
+import { pages, to } from '../../router.js';
 import { chart } from './chart.js';
 
 const card = (key, title, ...content) => h('section', { class: `card tile ${key}` }, h('h2', {}, title), content);
 const figure = () => h('p', { class: 'figure' });
-const listed = (page) => h('a', { href: to(page) }, t(`nav.${page}`));
+/** The name of a page, as a link for whoever may open it. */
+const listed = (name) => (pages.find((page) => page.name === name).allowed() ? h('a', { href: to(name) }, t(`nav.${name}`)) : t(`nav.${name}`));
 
 /** What gets done: a figure per contract, and its last ten minutes. */
 export function throughput() {
