@@ -11,7 +11,12 @@ inEveryLanguage('court: where none is connected, the page says how', { role: 'VI
   await scene.checkAccess();
 });
 
-const openQuestion = async () => (await read('/api/court/inbox')).questions[0];
+async function openQuestion() {
+  const [first] = (await read('/api/court/inbox')).questions;
+  assert.ok(first, 'the court was to have a question that is open');
+  return first;
+}
+
 const boxOf = (scene, task) => scene.page.getByRole('article', { name: scene.t('court.question_of', { task }) });
 
 inEveryLanguage('court: queues as columns, and the way to a task with its files', { role: 'VIEWER', path: '#/court', when: hasCourt }, async (scene) => {
