@@ -68,8 +68,10 @@ fn check(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
+/// In the words of every contract: `field` for most, `errors` for contract P's clients.
 fn refused(detail: &str) -> Problem {
-    Problem::unprocessable(NAME, detail)
+    let errors = serde_json::json!([{"loc": ["header", NAME], "msg": format!("Input {detail}")}]);
+    Problem::unprocessable(NAME, detail).with("errors", errors)
 }
 
 /// As it is written for people.

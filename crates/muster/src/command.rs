@@ -110,7 +110,7 @@ enum Command {
     Key(key::Key),
     /// List what privileged people did, newest first
     Audit(audit::Audit),
-    /// Fetch files that tasks left behind
+    /// List and fetch files that tasks left behind
     Artifact(artifact::Artifact),
     /// Merge the manifest fragments of a session, and verify the result
     Manifest(manifest::Manifest),
@@ -266,6 +266,10 @@ mod tests {
         "muster key list --json",
         "muster key revoke 1",
         "muster audit --json",
+        "muster audit --action cancel_run --actor ann --about r1 --limit 10",
+        "muster job retry 1 2 3 --reason new-workers --json",
+        "muster artifact list --run r1 --json",
+        "muster artifact list --device d1",
         "muster artifact get videos/_/PC-01/d1/r1/1.png -o shot.png",
         "muster manifest merge meta --total-frames 100 --json",
         "muster manifest verify meta --json",

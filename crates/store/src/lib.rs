@@ -26,7 +26,9 @@ pub use frames::{ChunkFilter, DiagnosticFilter, FrameReader};
 pub use memory::{Failure, MemoryStore};
 pub use overview::{Backlog, FleetView, LaneView, OpenCounts, OverviewReader, POOL_JOBS_LOOKED_AT};
 pub use pool::{AccountReader, PoolJobFilter, PoolJobView, PoolReader};
-pub use query::{Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, TaskFilter, WorkerSummary};
+pub use query::{
+    ARTIFACT_MARK, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, TaskFilter, WorkerSummary,
+};
 pub use schedules::ScheduleReader;
 
 use muster_model::{
@@ -190,6 +192,12 @@ pub trait Reader: FrameReader + PoolReader + AccountReader + ScheduleReader + Ov
     /// # Errors
     /// When the database fails.
     fn task_log(&self, id: TaskId) -> Result<Vec<LogRecord>, StoreError>;
+
+    /// The stations of all tasks from one to another of its job, both included: task by task, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn task_logs(&self, from: TaskId, to: TaskId) -> Result<Vec<LogRecord>, StoreError>;
 
     /// Devices, by name.
     ///

@@ -38,7 +38,14 @@ pub struct TaskFilter {
     pub status: Option<TaskStatus>,
     /// Only of this worker.
     pub worker: Option<Name>,
+    /// Only of this device.
+    pub lane: Option<Name>,
+    /// Only those in whose result [`ARTIFACT_MARK`] stands: they may tell of a file.
+    pub has_artifact: bool,
 }
+
+/// How the result of a task begins to tell of a file that it left behind (N21).
+pub const ARTIFACT_MARK: &str = "\"artifact\":";
 
 /// Which devices.
 #[derive(Clone, Debug, Default)]

@@ -61,7 +61,11 @@ impl<P: Connections> Reader for TableReader<P> {
     }
 
     fn task_log(&self, id: TaskId) -> Result<Vec<LogRecord>, StoreError> {
-        self.read(|connection| jobs::task_log(connection, id))
+        self.read(|connection| jobs::task_logs(connection, id, id))
+    }
+
+    fn task_logs(&self, from: TaskId, to: TaskId) -> Result<Vec<LogRecord>, StoreError> {
+        self.read(|connection| jobs::task_logs(connection, from, to))
     }
 
     fn lanes(&self, filter: &LaneFilter, page: &Cursor) -> Result<Page<LaneRecord>, StoreError> {

@@ -5,6 +5,7 @@ mod attempts;
 mod explain;
 mod filters;
 mod queue;
+mod remains;
 mod retries;
 mod rows;
 mod rpc;

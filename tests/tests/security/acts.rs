@@ -218,6 +218,7 @@ fn of_the_pool(server: &Server, boss: &Client) -> Vec<Act> {
         act("POST /workers/{id}/ban", of("ban"), json!({"reason": "spam"}), "ban_worker"),
         act("POST /workers/{id}/unban", of("unban"), json!({"reason": "forgiven"}), "unban_worker"),
         act("DELETE /jobs/{id}", format!("/jobs/{job}"), json!({}), "cancel_job"),
+        act("POST /jobs/{id}/retry", format!("/jobs/{job}/retry"), json!({}), "submit_jobs"),
         act("POST /users", "/users", user, "add_user"),
         act("PATCH /users/{name}", "/users/new", json!({"active": false}), "change_user"),
         act("PATCH /users/{name}", "/users/new", json!({"password": "another of eight"}), "change_user"),

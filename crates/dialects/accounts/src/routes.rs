@@ -98,7 +98,12 @@ fn unexpected(reply: &Reply) -> Problem {
 
 /// Which page of a list, refused in FastAPI's shape.
 fn page(params: &Params) -> Result<Cursor, Problem> {
-    let page = params.only(&["after", "limit"]).and_then(|()| params.cursor());
+    page_of(params, &["after", "limit"])
+}
+
+/// As [`page`], of a list with filters of its own.
+fn page_of(params: &Params, known: &[&str]) -> Result<Cursor, Problem> {
+    let page = params.only(known).and_then(|()| params.cursor());
     page.map_err(|problem| match problem.field() {
         Some(field) if problem.status() == StatusCode::UNPROCESSABLE_ENTITY => {
             Problem::misfit(Misfit::new(vec!["query".into(), field.into()], problem.detail()))

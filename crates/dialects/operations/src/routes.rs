@@ -5,6 +5,7 @@ mod devices;
 mod explain;
 mod nodes;
 mod pcs;
+mod remains;
 mod retries;
 mod rpc;
 mod runs;
@@ -25,6 +26,7 @@ pub fn routes() -> OpenApiRouter<Door> {
         .merge(retries::routes())
         .merge(schedules::routes())
         .merge(task_devices::routes())
+        .merge(remains::routes())
         .merge(devices::routes())
         .merge(pcs::routes())
         .merge(nodes::routes())

@@ -27,6 +27,10 @@ fn every_route_is_described() {
         "post /api/runs/{id}/cancel",
         "post /api/runs/{id}/retry",
         "get /api/runs/{id}/failures",
+        "get /api/runs/{id}/attempts",
+        "get /api/runs/{id}/artifacts",
+        "get /api/devices/{id}/task_devices",
+        "get /api/devices/{id}/artifacts",
         "get /api/runs/{id}/task_devices",
         "post /api/schedules",
         "get /api/schedules",
@@ -54,7 +58,7 @@ fn every_route_is_described() {
     ] {
         assert!(found.iter().any(|known| known == route), "{route}");
     }
-    assert_eq!(found.len(), 30);
+    assert_eq!(found.len(), 34);
 }
 
 /// I7, I8: every operation says who may call it, has an id of its own, and a success with words.

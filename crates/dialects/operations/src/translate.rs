@@ -1,5 +1,7 @@
 //! Rephrases contract Q as commands, and replies and records as contract Q. Pure.
 
+mod artifact;
+mod attempt;
 mod device;
 mod explain;
 mod pc;
@@ -13,6 +15,8 @@ mod status;
 mod submission;
 mod task_device;
 
+pub(crate) use artifact::show_artifact;
+pub(crate) use attempt::show_attempts;
 pub(crate) use device::{read_labels, read_note, show_device};
 pub(crate) use explain::{KINDS as EXPLAINED_KINDS, read_subjects};
 pub use pc::show_alert;

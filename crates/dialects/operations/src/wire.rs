@@ -1,6 +1,8 @@
 //! The words of contract Q, as JSON and as OpenAPI schemas.
 
 mod alert;
+mod artifact;
+mod attempt;
 mod device;
 mod json_text;
 mod pc;
@@ -13,6 +15,8 @@ mod value;
 mod word;
 
 pub use alert::{Alert, AlertList};
+pub use artifact::{Artifact, ArtifactList};
+pub use attempt::{Attempt, AttemptList};
 pub use device::{Device, DeviceList};
 pub use json_text::JsonText;
 pub use pc::{NewSecret, Pc, PcDetail, PcEvent, PcList};

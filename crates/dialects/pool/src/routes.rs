@@ -5,6 +5,7 @@ mod jobs;
 mod overview;
 mod poll;
 mod query;
+mod retry;
 mod standing;
 mod submit;
 mod work;
@@ -35,6 +36,7 @@ pub fn routes(door: &Door) -> OpenApiRouter<Door> {
         .merge(work::routes())
         .merge(jobs::routes())
         .merge(job::routes())
+        .merge(retry::routes())
         .layer(Extension(LargeRoom::new()))
         .layer(Extension(WorkerKeys::default()))
 }

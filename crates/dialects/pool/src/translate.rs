@@ -11,7 +11,7 @@ mod show;
 mod specs;
 mod work;
 
-pub(crate) use draft::{read_batch, read_draft, read_key};
+pub(crate) use draft::{once_more, read_batch, read_draft, read_key};
 pub(crate) use explain::explain;
 pub(crate) use judge::{judge, read_key_text};
 pub(crate) use phrase::{Words, phrase, words};

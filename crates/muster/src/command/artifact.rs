@@ -1,13 +1,13 @@
-//! `muster artifact get`: files that tasks left behind (N21).
+//! `muster artifact list|get`: files that tasks left behind (N21).
 
 use super::converse;
 use crate::{
-    client::Client,
+    client::{Client, Listing},
     failure::{Exit, Failure},
     output,
     reach::Reach,
 };
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde_json::json;
 use std::{
     fs::File,
@@ -25,9 +25,22 @@ pub(crate) struct Artifact {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    /// List those of a run, or of a device in the newest runs
+    #[command(group = ArgGroup::new("whose").required(true).args(["run", "device"]))]
+    List {
+        /// Of this run, oldest first
+        #[arg(long, value_name = "ID")]
+        run: Option<String>,
+        /// Of this device, newest first
+        #[arg(long, value_name = "ID")]
+        device: Option<String>,
+        /// At most so many
+        #[arg(long, default_value_t = 1000)]
+        limit: usize,
+    },
     /// Fetch one
     Get {
-        /// Its storage_path, as a task's result tells it
+        /// Its storage_path, as the list and a task's result tell it
         path: String,
         /// Where to put it [default: standard output]
         #[arg(long, short, value_name = "FILE")]
@@ -37,15 +50,44 @@ enum Action {
 
 impl Artifact {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
-        let Self { reach, action: Action::Get { path, output } } = self;
-        converse(&reach, async |client| match output {
-            Some(file) => to_file(client, &path, &file, reach.json).await,
-            None if reach.json => Err(Failure::Usage("--json tells of a file: give --output".to_owned())),
-            None if io::stdout().is_terminal() => {
-                Err(Failure::Usage("a file does not belong on a terminal: give --output".to_owned()))
-            }
-            None => to_pipe(client, &path).await,
+        let Self { reach, action } = self;
+        converse(&reach, async |client| match action {
+            Action::List { run, device, limit } => list(client, (run, device), limit, reach.json).await,
+            Action::Get { path, output } => get(client, &path, output.as_deref(), reach.json).await,
         })
+    }
+}
+
+async fn list(
+    client: &Client,
+    (run, device): (Option<String>, Option<String>),
+    limit: usize,
+    json: bool,
+) -> Result<Exit, Failure> {
+    let (noun, id) = match (&run, &device) {
+        (Some(run), _) => ("runs", run),
+        (None, Some(device)) => ("devices", device),
+        (None, None) => return Err(Failure::Usage("whose files? give --run or --device".to_owned())),
+    };
+    let path = ["api", noun, id, "artifacts"];
+    let artifacts = client.list(Listing { path: &path, name: "artifacts", query: Vec::new(), limit }).await?;
+    output::listing(
+        &artifacts,
+        "artifacts",
+        &["device_id", "task_device_id", "attempt", "kind", "path"],
+        json,
+    );
+    Ok(Exit::Fine)
+}
+
+async fn get(client: &Client, path: &str, output: Option<&Path>, json: bool) -> Result<Exit, Failure> {
+    match output {
+        Some(file) => to_file(client, path, file, json).await,
+        None if json => Err(Failure::Usage("--json tells of a file: give --output".to_owned())),
+        None if io::stdout().is_terminal() => {
+            Err(Failure::Usage("a file does not belong on a terminal: give --output".to_owned()))
+        }
+        None => to_pipe(client, path).await,
     }
 }
 

@@ -13,6 +13,15 @@ use clap::Args;
 pub(crate) struct Audit {
     #[command(flatten)]
     reach: Reach,
+    /// Only this: cancel_run, drain_node, …
+    #[arg(long)]
+    action: Option<String>,
+    /// Only by whoever had this name
+    #[arg(long, value_name = "USER")]
+    actor: Option<String>,
+    /// Only about something with this in it: the id of a run, a word of a reason
+    #[arg(long, value_name = "TEXT")]
+    about: Option<String>,
     /// At most so many, newest first
     #[arg(long, default_value_t = 1000)]
     limit: usize,
@@ -20,9 +29,11 @@ pub(crate) struct Audit {
 
 impl Audit {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
-        let Self { reach, limit } = self;
+        let Self { reach, action, actor, about, limit } = self;
+        let filters = [("action", action), ("actor", actor), ("subject_contains", about)];
+        let query = filters.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
         converse(&reach, async |client| {
-            let listing = Listing { path: &["audit"], name: "acts", query: Vec::new(), limit };
+            let listing = Listing { path: &["audit"], name: "acts", query, limit };
             let columns = ["at", "username", "action", "subject"];
             output::listing(&client.list(listing).await?, "acts", &columns, reach.json);
             Ok(Exit::Fine)

@@ -1,4 +1,4 @@
-//! `muster job submit|list|show|watch|cancel|receipt` (P13, P17).
+//! `muster job submit|list|show|watch|cancel|retry|receipt` (P13, P17).
 
 mod submit;
 
@@ -15,7 +15,7 @@ use crate::{
 };
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[derive(Debug, Args)]
 pub(crate) struct Job {
@@ -55,6 +55,14 @@ enum Action {
         #[command(flatten)]
         reason: Reason,
     },
+    /// Hand in jobs that failed or were cancelled once more, as new ones
+    Retry {
+        /// Which ones
+        #[arg(required = true)]
+        ids: Vec<String>,
+        #[command(flatten)]
+        reason: Reason,
+    },
     /// Print the receipt of a completed job; `muster receipt verify` checks it
     Receipt {
         /// Which one
@@ -78,6 +86,7 @@ impl Job {
                 print_members(&client.delete(&["jobs", &id], &reason).await?, json);
                 Ok(Exit::Fine)
             }
+            Action::Retry { ids, reason } => retry(client, &ids, &reason, json).await,
             Action::Receipt { id } => {
                 output::document(&client.get(&["jobs", &id, "receipt"], &[]).await?);
                 Ok(Exit::Fine)
@@ -91,6 +100,28 @@ async fn list(client: &Client, status: Option<String>, limit: usize, json: bool)
     let listing = Listing { path: &["jobs"], name: "jobs", query, limit };
     let columns = ["id", "status", "priority", "region", "created_at", "finished_at", "error_message"];
     output::listing(&client.list(listing).await?, "jobs", &columns, json);
+    Ok(Exit::Fine)
+}
+
+/// Retries one after the other and tells of each at once: what was handed in before one is refused stays so.
+async fn retry(client: &Client, ids: &[String], reason: &Reason, json: bool) -> Result<Exit, Failure> {
+    let mut jobs = Vec::new();
+    for id in ids {
+        let key = format!("{:032x}", rand::random::<u128>());
+        let job = client.order_once(&["jobs", id, "retry"], (&json!({}), &key), reason).await;
+        let job = job.inspect_err(|_| {
+            if json && !jobs.is_empty() {
+                output::document(&json!({"jobs": jobs}));
+            }
+        })?;
+        if !json {
+            output::line(&format!("job {id} is job {} now", job["id"]));
+        }
+        jobs.push(job);
+    }
+    if json {
+        output::document(&json!({"jobs": jobs}));
+    }
     Ok(Exit::Fine)
 }
 

@@ -7,7 +7,9 @@ use super::{
     samples::*,
 };
 use crate::{Cursor, JobFilter, LaneFilter, TaskFilter};
-use muster_model::{JobRecord, JobStatus, LaneRecord, LaneStatus, Name, TaskRecord, TaskStatus};
+use muster_model::{
+    JobRecord, JobStatus, LaneRecord, LaneStatus, LogKind, LogRecord, Name, TaskRecord, TaskStatus,
+};
 
 named![
     jobs_come_newest_first_in_pages,
@@ -15,6 +17,8 @@ named![
     jobs_are_listed_with_their_payload,
     tasks_come_oldest_first_in_pages,
     tasks_are_filtered,
+    tasks_are_found_by_what_they_are_about,
+    stations_of_several_tasks_come_task_by_task,
     tasks_of_other_jobs_are_not_listed,
     lanes_come_by_name_in_pages,
     lanes_are_filtered,
@@ -84,7 +88,7 @@ fn tasks_are_filtered(fixture: &mut dyn Fixture) {
     );
     let reader = desk.reader();
     let ordinals = |status, worker: Option<&str>| -> Vec<u32> {
-        let filter = TaskFilter { status, worker: worker.map(name) };
+        let filter = TaskFilter { status, worker: worker.map(name), ..TaskFilter::default() };
         let tasks = read_all(1, |page| reader.tasks(job_id(1), &filter, page));
         tasks.iter().map(|task| task.id.ordinal).collect()
     };
@@ -93,6 +97,49 @@ fn tasks_are_filtered(fixture: &mut dyn Fixture) {
     assert_eq!(ordinals(None, Some("PC-02")), [3, 5]);
     assert_eq!(ordinals(Some(TaskStatus::Running), Some("PC-01")), [1]);
     assert_eq!(ordinals(Some(TaskStatus::Failed), Some("PC-02")), [0; 0]);
+}
+
+/// By device, and by whether they left a file behind.
+fn tasks_are_found_by_what_they_are_about(fixture: &mut dyn Fixture) {
+    let mut desk = Desk::open(fixture);
+    let of = |ordinal, lane: &str, result: Option<&str>| TaskRecord {
+        lane: name(lane),
+        result: result.map(Into::into),
+        ..task(1, ordinal)
+    };
+    let file = r#"{"artifact":{"kind":"screenshot"}}"#;
+    let quoted = r#"{"note":"an \"artifact\": none"}"#;
+    desk.commit([
+        changed(of(1, "기기 '1'", Some(file))),
+        changed(of(2, "_", Some("{}"))),
+        changed(of(3, "a", Some(file))),
+        changed(of(4, "b", Some(quoted))),
+        changed(of(5, "B", None)),
+    ]);
+    let desk = desk.reopen(fixture);
+    let reader = desk.reader();
+    let ordinals = |lane: Option<&str>, has_artifact| -> Vec<u32> {
+        let filter = TaskFilter { lane: lane.map(name), has_artifact, ..TaskFilter::default() };
+        let tasks = read_all(1, |page| reader.tasks(job_id(1), &filter, page));
+        tasks.iter().map(|task| task.id.ordinal).collect()
+    };
+    assert_eq!(ordinals(None, true), [1, 3]);
+    assert_eq!((ordinals(Some("기기 '1'"), false), ordinals(Some("b"), false)), (vec![1], vec![4]));
+    assert_eq!((ordinals(Some("a"), true), ordinals(Some("_"), true)), (vec![3], vec![]));
+    assert_eq!(ordinals(Some("x"), false), [0; 0]);
+}
+
+/// Q12: the stations of several tasks come task by task, and none of another job's.
+fn stations_of_several_tasks_come_task_by_task(fixture: &mut dyn Fixture) {
+    let mut desk = Desk::open(fixture);
+    let station = |job, ordinal, seq| -> LogRecord { log(task_id(job, ordinal), seq, LogKind::Sent) };
+    let of = |ordinal| [station(1, ordinal, 1), station(1, ordinal, 2)];
+    desk.commit([10, 9, 2, 1].into_iter().flat_map(of).map(changed));
+    desk.commit([changed(station(2, 2, 1)), changed(station(2, 9, 1))]);
+    let desk = desk.reopen(fixture);
+    let read = |from, to| desk.reader().task_logs(task_id(1, from), task_id(1, to)).expect("they are read");
+    assert_eq!(read(1, 9), [of(1), of(2), of(9)].concat());
+    assert_eq!((read(2, 2), read(3, 8), read(9, 2)), (of(2).to_vec(), vec![], vec![]));
 }
 
 fn tasks_of_other_jobs_are_not_listed(fixture: &mut dyn Fixture) {

@@ -8,7 +8,8 @@ mod schedules;
 
 use super::{MemoryStore, tables::Tables};
 use crate::{
-    Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError, TaskFilter, WorkerSummary,
+    ARTIFACT_MARK, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError, TaskFilter,
+    WorkerSummary,
     position::{List, Start, alert_key, parse_alert_key, parse_number, sought},
 };
 use muster_model::{
@@ -71,6 +72,8 @@ impl Reader for MemoryReader {
         let wanted = |task: &&TaskRecord| {
             filter.status.is_none_or(|status| status == task.status)
                 && filter.worker.as_ref().is_none_or(|worker| *worker == task.worker)
+                && filter.lane.as_ref().is_none_or(|lane| *lane == task.lane)
+                && (!filter.has_artifact || tells_of_artifact(task))
         };
         let start = List::Tasks.start(page, |text| text.parse::<u32>().ok());
         let tasks = tables.tasks_of(job).filter(wanted);
@@ -83,7 +86,14 @@ impl Reader for MemoryReader {
     }
 
     fn task_log(&self, id: TaskId) -> Result<Vec<LogRecord>, StoreError> {
-        Ok(self.tables().logs.range((id, 0)..=(id, u32::MAX)).map(|(_, log)| log.clone()).collect())
+        self.task_logs(id, id)
+    }
+
+    fn task_logs(&self, from: TaskId, to: TaskId) -> Result<Vec<LogRecord>, StoreError> {
+        if from > to {
+            return Ok(Vec::new());
+        }
+        Ok(self.tables().logs.range((from, 0)..=(to, u32::MAX)).map(|(_, log)| log.clone()).collect())
     }
 
     fn lanes(&self, filter: &LaneFilter, page: &Cursor) -> Result<Page<LaneRecord>, StoreError> {
@@ -153,6 +163,10 @@ fn following<'a, T: 'a, K>(
 /// One item more than the page may have, where there is one.
 fn take<'a, T: Clone + 'a>(items: impl Iterator<Item = &'a T>, page: &Cursor) -> Vec<T> {
     items.take(sought(page) as usize).cloned().collect()
+}
+
+fn tells_of_artifact(task: &TaskRecord) -> bool {
+    task.result.as_deref().is_some_and(|result| result.contains(ARTIFACT_MARK))
 }
 
 fn summary(tables: &Tables, worker: WorkerRecord) -> WorkerSummary {

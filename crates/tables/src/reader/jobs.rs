@@ -9,7 +9,7 @@ use crate::{
 };
 use muster_model::{JobId, JobRecord, LogRecord, Name, TaskId, TaskRecord};
 use muster_store::{
-    Cursor, JobFilter, Page, TaskFilter,
+    ARTIFACT_MARK, Cursor, JobFilter, Page, TaskFilter,
     position::{List, Start, sought},
 };
 
@@ -61,17 +61,17 @@ pub(crate) fn tasks(
     };
     let status = filter.status.map(|status| status.as_str());
     let worker = filter.worker.as_ref().map(Name::as_str);
+    let lane = filter.lane.as_ref().map(Name::as_str);
+    let mark = format!("AND result LIKE '%{ARTIFACT_MARK}%'");
+    let artifact = if filter.has_artifact { &*mark } else { "" };
     let sql = format!(
         "SELECT {} FROM task_devices WHERE id > ?1 AND id < ?2 AND (CAST(?3 AS TEXT) IS NULL OR status = ?3) \
-         AND (CAST(?4 AS TEXT) IS NULL OR pc_id = ?4) ORDER BY id LIMIT ?5",
+         AND (CAST(?4 AS TEXT) IS NULL OR pc_id = ?4) AND (CAST(?5 AS TEXT) IS NULL OR device_id = ?5) {artifact} ORDER BY id LIMIT ?6",
         task::COLUMNS
     );
-    let items = list(
-        connection,
-        &sql,
-        &[after.as_str().into(), range.to.as_str().into(), status.into(), worker.into(), sought(page).into()],
-        task::read,
-    )?;
+    let (after, to) = (after.as_str(), range.to.as_str());
+    let values = [after.into(), to.into(), status.into(), worker.into(), lane.into(), sought(page).into()];
+    let items = list(connection, &sql, &values, task::read)?;
     Ok(List::Tasks.page(page, items, |task| task.id.ordinal.to_string()))
 }
 
@@ -81,10 +81,14 @@ pub(crate) fn task(connection: &dyn Sql, id: TaskId) -> Result<Option<TaskRecord
     one(connection, &sql, &[TaskText::new(id).task().into()], task::read)
 }
 
-/// The stations of a task, oldest first.
-pub(crate) fn task_log(connection: &dyn Sql, id: TaskId) -> Result<Vec<LogRecord>, Fault> {
-    let sql = format!("SELECT {} FROM execution_logs WHERE task_device_id = ?1 ORDER BY seq", log::COLUMNS);
-    list(connection, &sql, &[TaskText::new(id).task().into()], log::read)
+/// The stations of tasks from one to another, task by task, oldest first.
+pub(crate) fn task_logs(connection: &dyn Sql, from: TaskId, to: TaskId) -> Result<Vec<LogRecord>, Fault> {
+    let sql = format!(
+        "SELECT {} FROM execution_logs WHERE task_device_id >= ?1 AND task_device_id <= ?2 ORDER BY task_device_id, seq",
+        log::COLUMNS
+    );
+    let (from, to) = (TaskText::new(from), TaskText::new(to));
+    list(connection, &sql, &[from.task().into(), to.task().into()], log::read)
 }
 
 fn parse_ordinal(text: &str) -> Option<u32> {

@@ -42,7 +42,7 @@ async fn list(
     let job: JobId = id.id("run")?;
     let page = params.cursor()?;
     let status = params.opt_choice("status", &ROW_WORDS)?.map(read_row_status);
-    let filter = TaskFilter { status, worker: params.opt_name("pc_id")? };
+    let filter = TaskFilter { status, worker: params.opt_name("pc_id")?, ..TaskFilter::default() };
     // Asked for first: it says 404 where there is no such run, which an empty list would hide.
     let config = config(&door, job).await?;
     let read = door.coordinator.read(move |store| store.tasks(job, &filter, &page)).await;

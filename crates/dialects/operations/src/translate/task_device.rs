@@ -67,12 +67,12 @@ fn iso(at: Timestamp) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use muster_model::{Fence, JobId, LeaseKind, LogKind, Name, TaskId, TaskStatus};
     use serde_json::json;
 
-    fn row() -> TaskRecord {
+    pub(in crate::translate) fn row() -> TaskRecord {
         let job = JobId(0x0199_0000_0000_7000_8000_0000_0000_0001);
         TaskRecord {
             id: TaskId { job, ordinal: 1 },

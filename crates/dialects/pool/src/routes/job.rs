@@ -140,7 +140,7 @@ async fn explained(
 }
 
 /// A job that the caller may see; somebody else's is told as a missing one (P13).
-async fn visible(door: &Door, client: &Identity, id: PoolJobId) -> Result<PoolJobView, Problem> {
+pub(super) async fn visible(door: &Door, client: &Identity, id: PoolJobId) -> Result<PoolJobView, Problem> {
     let seen = |view: &PoolJobView| whose(client).is_none_or(|client| client == view.job.client);
     stored(door, id).await?.filter(seen).ok_or_else(no_job)
 }

@@ -13,7 +13,8 @@ use axum::{
 };
 use muster_door::{BodyBytes, Client, Door, Identity, Params, Problem};
 use muster_model::{
-    PoolCommand, PoolJobId, PoolJobStatus, PoolReply, PoolSubmission, Role, Timestamp, UserId,
+    Actor, PoolCommand, PoolJobDraft, PoolJobId, PoolJobStatus, PoolReply, PoolSubmission, Role, Timestamp,
+    UserId,
 };
 use muster_store::{Cursor, Page, PoolJobFilter, PoolJobView, Reader, StoreError};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -44,13 +45,8 @@ async fn create(
     let submission = apart(body.len(), move || read_draft(&body, client.id)).await??;
     let draft = submission.jobs.first().cloned();
     let draft = draft.ok_or_else(|| Problem::internal(&"a submission without its job"))?;
-    let taken = submit(&door, submission, &headers).await?;
-    let before = if taken.repeated { stored(&door, taken.first).await? } else { None };
-    let job = match before {
-        Some(view) => show_created(view.job.id, view.job.draft, view.job.created_at),
-        None => show_created(taken.first, draft, taken.at),
-    };
-    Ok((StatusCode::CREATED, Json(job)))
+    let taken = submit(&door, None, submission, &headers).await?;
+    Ok((StatusCode::CREATED, Json(created(&door, draft, taken).await?)))
 }
 
 /// Takes many jobs, all or none.
@@ -74,7 +70,7 @@ async fn batch(
 ) -> Result<(StatusCode, Json<BatchAnswer>), Problem> {
     let (bytes, payload_max) = (body.bytes.clone(), door.settings.body_limit_bytes);
     let submission = apart(bytes.len(), move || read_batch(&bytes, client.id, payload_max)).await??;
-    let taken = submit(&door, submission, &headers).await?;
+    let taken = submit(&door, None, submission, &headers).await?;
     let ids = taken.first.0..taken.first.0.saturating_add(u64::from(taken.count));
     let jobs = ids.map(|id| BatchItem { id, status: PoolJobStatus::Queued.as_str() }).collect();
     Ok((StatusCode::CREATED, Json(BatchAnswer { jobs })))
@@ -117,16 +113,32 @@ pub(super) async fn stored(door: &Door, id: PoolJobId) -> Result<Option<PoolJobV
     door.coordinator.read(move |reader| reader.pool_job(id)).await.map_err(refuse)
 }
 
-struct Taken {
+/// What became of a submission.
+pub(super) struct Taken {
     first: PoolJobId,
     count: u32,
     at: Timestamp,
     repeated: bool,
 }
 
-async fn submit(door: &Door, mut submission: PoolSubmission, headers: &HeaderMap) -> Result<Taken, Problem> {
+/// A job as it was taken, now or before.
+pub(super) async fn created(door: &Door, draft: PoolJobDraft, taken: Taken) -> Result<Job, Problem> {
+    let before = if taken.repeated { stored(door, taken.first).await? } else { None };
+    Ok(match before {
+        Some(view) => show_created(view.job.id, view.job.draft, view.job.created_at),
+        None => show_created(taken.first, draft, taken.at),
+    })
+}
+
+/// Hands jobs in, under the key of the request if it has one.
+pub(super) async fn submit(
+    door: &Door,
+    actor: Option<Actor>,
+    mut submission: PoolSubmission,
+    headers: &HeaderMap,
+) -> Result<Taken, Problem> {
     submission.key = read_key(headers)?;
-    match ask(door, None, PoolCommand::Submit(Box::new(submission))).await? {
+    match ask(door, actor, PoolCommand::Submit(Box::new(submission))).await? {
         PoolReply::Submitted { first, count, at, repeated } => Ok(Taken { first, count, at, repeated }),
         other => Err(unexpected(&other)),
     }

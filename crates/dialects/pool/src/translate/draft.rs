@@ -4,7 +4,9 @@ use super::{limit, specs::specs};
 use crate::shape::{Shape, read};
 use axum::http::HeaderMap;
 use muster_door::{Misfit, Problem};
-use muster_model::{Demand, Digest, Millis, PoolJobDraft, PoolSubmission, SubmissionKey, UserId};
+use muster_model::{
+    Demand, Digest, Millis, PoolJobDraft, PoolJobRecord, PoolSubmission, SubmissionKey, UserId,
+};
 use sha2::{Digest as _, Sha256};
 
 /// By which route jobs came. A key that was used for one means nothing else for the other.
@@ -14,6 +16,8 @@ enum Kind {
     One,
     /// `POST /jobs/batch`
     Batch,
+    /// `POST /jobs/{id}/retry`
+    Retry,
 }
 
 /// Reads the body of `POST /jobs`.
@@ -34,6 +38,12 @@ pub(crate) fn read_batch(body: &[u8], client: UserId, payload_max: usize) -> Res
         })
     })?;
     Ok(PoolSubmission { client, key: None, digest: digest(body, Kind::Batch), jobs })
+}
+
+/// The same job once more, its client's as before (P13).
+pub(crate) fn once_more(job: &PoolJobRecord) -> PoolSubmission {
+    let digest = digest(job.id.to_string().as_bytes(), Kind::Retry);
+    PoolSubmission { client: job.client, key: None, digest, jobs: vec![job.draft.clone()] }
 }
 
 /// Reads the header `Idempotency-Key`, if it is there.
@@ -85,6 +95,7 @@ fn digest(body: &[u8], kind: Kind) -> Digest {
     let route: &[u8] = match kind {
         Kind::One => b"POST /jobs\n",
         Kind::Batch => b"POST /jobs/batch\n",
+        Kind::Retry => b"POST /jobs/{id}/retry\n",
     };
     let canonical = muster_proof::canonical(body).unwrap_or_else(|_| body.to_vec());
     let hash: [u8; 32] = Sha256::new().chain_update(route).chain_update(canonical).finalize().into();

@@ -16,7 +16,7 @@ const OF_OWNERS: [&str; 9] = [
     "POST /jobs/work",
 ];
 
-const OF_CLIENTS: [&str; 7] = [
+const OF_CLIENTS: [&str; 8] = [
     "POST /jobs",
     "POST /jobs/batch",
     "GET /jobs",
@@ -24,6 +24,7 @@ const OF_CLIENTS: [&str; 7] = [
     "DELETE /jobs/1",
     "GET /jobs/1/receipt",
     "GET /jobs/1/explain",
+    "POST /jobs/1/retry",
 ];
 
 const OF_ADMINS: [&str; 2] = ["POST /workers/1/ban", "POST /workers/1/unban"];
@@ -120,9 +121,13 @@ async fn what_is_no_id_names_nothing() {
         assert_eq!(drained.told(), (404, "Worker not found"), "{id}");
         let banned = world.call(&format!("POST /workers/{id}/ban"), &all, json!({"reason": "x"})).await;
         assert_eq!(banned.told(), (404, "Worker not found"), "{id}");
-        for route in
-            ["GET /jobs/{id}", "DELETE /jobs/{id}", "GET /jobs/{id}/receipt", "GET /jobs/{id}/explain"]
-        {
+        for route in [
+            "GET /jobs/{id}",
+            "DELETE /jobs/{id}",
+            "GET /jobs/{id}/receipt",
+            "GET /jobs/{id}/explain",
+            "POST /jobs/{id}/retry",
+        ] {
             let answer = world.call(&route.replace("{id}", id), &all, Value::Null).await;
             assert_eq!(answer.told(), (404, "Job not found"), "{route} {id}");
         }

@@ -44,6 +44,7 @@ async fn every_route_is_described() {
         "delete /jobs/{id}",
         "get /jobs/{id}/receipt",
         "get /jobs/{id}/explain",
+        "post /jobs/{id}/retry",
     ];
     assert_eq!(found, expected.into_iter().map(str::to_owned).collect());
 }

@@ -52,7 +52,9 @@ async fn a_client_sees_their_own() {
     assert_eq!(ids(&bob.token).await, [2]);
     assert_eq!(ids(&admin.token).await, [2, 1]);
     assert_eq!(ids(ADMIN).await, [2, 1]);
-    for route in ["GET /jobs/2", "DELETE /jobs/2", "GET /jobs/2/receipt", "GET /jobs/2/explain"] {
+    for route in
+        ["GET /jobs/2", "DELETE /jobs/2", "GET /jobs/2/receipt", "GET /jobs/2/explain", "POST /jobs/2/retry"]
+    {
         assert_eq!(
             world.call(route, &ana.token, Value::Null).await.told(),
             (404, "Job not found"),

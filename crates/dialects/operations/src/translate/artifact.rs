@@ -1,0 +1,63 @@
+//! Files that rows left behind, as their results tell of them (N21).
+
+use crate::wire::Artifact;
+use muster_artifacts::StoragePath;
+use muster_model::TaskRecord;
+use serde_json::Value;
+
+/// The file of a row, if its result tells of one. Whoever fails a row over the RPCs may leave any result: what is not as a node
+/// tells it is none.
+pub(crate) fn show_artifact(task: &TaskRecord) -> Option<Artifact> {
+    let result: Value = serde_json::from_str(task.result.as_deref()?).ok()?;
+    let artifact = result.get("artifact")?;
+    let text = |key: &str| artifact.get(key).and_then(Value::as_str).map(str::to_owned);
+    let path = text("storage_path")?;
+    Some(Artifact {
+        task_device_id: task.id.to_string(),
+        device_id: task.lane.to_string(),
+        attempt: task.attempt,
+        kind: text("kind")?,
+        // Not `public_url`: that may lead anywhere, and whoever follows this shows a token.
+        url: StoragePath::parse(&path).ok().map(|path| format!("/api/artifacts/{path}")),
+        path,
+        content_type: text("content_type"),
+        size: artifact.get("size").and_then(Value::as_u64),
+        at: task.completed_at.map(|at| at.0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::translate::task_device::tests::row;
+    use serde_json::json;
+
+    fn shown(result: &Value) -> Option<Artifact> {
+        let result = Some(result.to_string().into());
+        show_artifact(&TaskRecord { result, ..row() })
+    }
+
+    /// N21: a row's result tells where its file is; who follows it stays with this server.
+    #[test]
+    fn a_result_tells_of_a_file() {
+        let told = json!({"kind": "screenshot", "storage_path": "a/b.png", "public_url": "http://elsewhere/x",
+            "content_type": "image/png", "size": 7});
+        let shown_one = shown(&json!({"artifact": told, "timings": {}})).unwrap();
+        assert_eq!((&*shown_one.kind, &*shown_one.path), ("screenshot", "a/b.png"));
+        assert_eq!(shown_one.url.as_deref(), Some("/api/artifacts/a/b.png"));
+        assert_eq!((shown_one.content_type.as_deref(), shown_one.size), (Some("image/png"), Some(7)));
+        let away = json!({"kind": "log", "storage_path": "../x", "public_url": "http://elsewhere/x"});
+        assert_eq!(shown(&json!({"artifact": away})).unwrap().url, None);
+    }
+
+    /// N21, Q14: a result that tells of no file, or of one in words of its own, has none.
+    #[test]
+    fn other_results_have_no_file() {
+        for result in
+            [json!({}), json!(null), json!([1]), json!({"artifact": 7}), json!({"artifact": {"kind": "x"}})]
+        {
+            assert_eq!(shown(&result), None, "{result}");
+        }
+        assert_eq!(show_artifact(&TaskRecord { result: None, ..row() }), None);
+    }
+}

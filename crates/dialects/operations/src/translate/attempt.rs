@@ -1,0 +1,136 @@
+//! Attempts out of the stations of rows (Q12).
+
+use crate::wire::Attempt;
+use muster_model::{LogKind, LogRecord, TaskRecord};
+
+/// The attempts of some rows. Both lists are in the order of the rows, the stations of a row in theirs.
+pub(crate) fn show_attempts(tasks: &[TaskRecord], stations: &[LogRecord]) -> Vec<Attempt> {
+    let mut attempts = Vec::new();
+    let mut rest = stations;
+    for task in tasks {
+        let skipped = rest.iter().take_while(|station| station.task < task.id).count();
+        let of_task = rest[skipped..].iter().take_while(|station| station.task == task.id).count();
+        let (own, others) = rest[skipped..].split_at(of_task);
+        rest = others;
+        attempts.extend(attempts_of(task, own));
+    }
+    attempts
+}
+
+fn attempts_of(task: &TaskRecord, stations: &[LogRecord]) -> Vec<Attempt> {
+    let mut attempts: Vec<Attempt> = Vec::new();
+    for station in stations {
+        match outcome(station.kind) {
+            None if station.kind == LogKind::Sent => attempts.push(begun(task, station)),
+            None => {}
+            // A success may come after the attempt was given up, and counts (N15b): the last word is the outcome.
+            Some(outcome) => {
+                let ended = attempts.iter_mut().rfind(|attempt| attempt.attempt == station.attempt);
+                if let Some(attempt) = ended {
+                    (attempt.ended_at, attempt.outcome) = (Some(station.at.0), outcome);
+                }
+            }
+        }
+    }
+    // Nobody reports the end of what was cancelled.
+    for open in attempts.iter_mut().filter(|attempt| attempt.ended_at.is_none() && task.status.is_ended()) {
+        (open.ended_at, open.outcome) = (task.completed_at.map(|at| at.0), "cancelled");
+    }
+    attempts
+}
+
+fn begun(task: &TaskRecord, station: &LogRecord) -> Attempt {
+    Attempt {
+        task_device_id: task.id.to_string(),
+        device_id: task.lane.to_string(),
+        pc_id: task.worker.to_string(),
+        attempt: station.attempt,
+        started_at: station.at.0,
+        ended_at: None,
+        outcome: "running",
+    }
+}
+
+const fn outcome(kind: LogKind) -> Option<&'static str> {
+    match kind {
+        LogKind::Succeeded => Some("succeeded"),
+        LogKind::Failed => Some("failed"),
+        LogKind::Timeout => Some("timeout"),
+        LogKind::Created
+        | LogKind::Sent
+        | LogKind::Acked
+        | LogKind::RetryScheduled
+        | LogKind::FailedFinal => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::translate::task_device::tests::row;
+    use LogKind::{Acked, Created, Failed, FailedFinal, RetryScheduled, Sent, Succeeded, Timeout};
+    use muster_model::{TaskId, TaskStatus, Timestamp};
+
+    fn task(ordinal: u32, status: TaskStatus) -> TaskRecord {
+        let id = TaskId { ordinal, ..row().id };
+        TaskRecord { id, status, completed_at: Some(Timestamp(99)), ..row() }
+    }
+
+    fn stations(task: &TaskRecord, told: &[(u16, LogKind)]) -> Vec<LogRecord> {
+        let station = |(seq, (attempt, kind)): (u32, &(u16, LogKind))| LogRecord {
+            task: task.id,
+            seq,
+            attempt: *attempt,
+            kind: *kind,
+            message: None,
+            at: Timestamp(i64::from(seq)),
+        };
+        (1..).zip(told).map(station).collect()
+    }
+
+    fn shown(attempts: &[Attempt]) -> Vec<(u16, i64, Option<i64>, &'static str)> {
+        attempts.iter().map(|one| (one.attempt, one.started_at, one.ended_at, one.outcome)).collect()
+    }
+
+    /// Q12, Q10: each attempt has its beginning and its end.
+    #[test]
+    fn attempts_begin_and_end() {
+        let failed = task(1, TaskStatus::Failed);
+        let told = [
+            (0, Created),
+            (1, Sent),
+            (1, Acked),
+            (1, Timeout),
+            (1, RetryScheduled),
+            (2, Sent),
+            (2, Failed),
+            (2, FailedFinal),
+        ];
+        let running = task(3, TaskStatus::Running);
+        let mut log = stations(&failed, &told);
+        log.extend(stations(&task(2, TaskStatus::Failed), &[(1, Sent), (1, Failed)]));
+        log.extend(stations(&running, &[(1, Sent), (1, Acked)]));
+        let attempts = show_attempts(&[failed, running], &log);
+        let expected = [(1, 2, Some(4), "timeout"), (2, 6, Some(7), "failed"), (1, 1, None, "running")];
+        assert_eq!(shown(&attempts), expected);
+        assert!(attempts[2].task_device_id.ends_with(".0000003"));
+    }
+
+    /// N15b, Q7: a late success counts; what was cancelled ends with its row; a row without an attempt has none.
+    #[test]
+    fn odd_ends_are_told() {
+        let late = task(1, TaskStatus::Completed);
+        let told = stations(&late, &[(1, Sent), (1, Timeout), (1, RetryScheduled), (1, Succeeded)]);
+        assert_eq!(shown(&show_attempts(&[late], &told)), [(1, 1, Some(4), "succeeded")]);
+        let cancelled = task(1, TaskStatus::Cancelled);
+        let told = stations(&cancelled, &[(1, Sent)]);
+        assert_eq!(
+            shown(&show_attempts(std::slice::from_ref(&cancelled), &told)),
+            [(1, 1, Some(99), "cancelled")]
+        );
+        assert_eq!(
+            show_attempts(std::slice::from_ref(&cancelled), &stations(&cancelled, &[(0, Created)])),
+            []
+        );
+    }
+}
