@@ -64,12 +64,16 @@ function columns() {
   return [
     { label: t('kind.session'), show: (session) => h('a', { class: 'name', href: to('sessions', session.sessionId) }, session.sessionId) },
     { label: t('shell.filter_status'), show: (session) => badge(session.status) },
-    { label: t('sessions.progress'), show: (session) => [share(session.completedFrames, session.totalFrames, session.status === 'completed' ? 'good' : 'busy'), h('span', { class: 'under' }, t('sessions.frames_of', { done: session.completedFrames, total: session.totalFrames }))] },
+    { label: t('sessions.progress'), show: progressOf },
     { label: t('sessions.per_task'), number: true, show: (session) => number(session.framesPerTask) },
     { label: t('sessions.quality'), show: (session) => t(`sessions.quality_${session.qualityMode}`) },
     { label: t('sessions.created'), show: (session) => h('time', { datetime: new Date(session.createdAt).toISOString() }, moment(session.createdAt)) },
     { label: t('sessions.duration'), number: true, show: (session) => lasting(session.createdAt, session.endedAt) },
   ];
+}
+
+function progressOf({ completedFrames: done, totalFrames: total, status }) {
+  return [share(done, total, status === 'completed' ? 'good' : 'busy'), h('span', { class: 'under' }, t('sessions.frames_of', { done, total }))];
 }
 
 /** Has no range given out any more, of any session, or again. */

@@ -61,8 +61,15 @@ function columns(signal) {
     { label: t('runs.attempt'), number: true, show: (row) => t('runs.attempt_of', { n: row.attempt, of: row.max_attempts }) },
     { label: t('runs.duration'), number: true, show: (row) => lasting(row.started_at, row.completed_at ?? (row.status === 'running' ? null : row.started_at)) },
     { label: t('runs.error'), show: (row) => h('span', { class: 'cause' }, row.error ?? '') },
-    { label: t('runs.do'), show: (row) => h('span', { class: 'row-acts' }, h('button', { 'aria-label': t('runs.history_of', { device: row.device_id }), onClick: () => perform(() => showHistory(row, signal)) }, t('runs.history')), why('task_device', row.id, row.device_id)) },
+    { label: t('runs.do'), show: (row) => actsOf(row, signal) },
   ];
+}
+
+function actsOf(row, signal) {
+  const open = () => perform(() => showHistory(row, signal));
+  return h('span', { class: 'row-acts' },
+    h('button', { 'aria-label': t('runs.history_of', { device: row.device_id }), onClick: open }, t('runs.history')),
+    why('task_device', row.id, row.device_id));
 }
 
 /** What happened to a row, station by station. */

@@ -74,12 +74,17 @@ function figures() {
   return { element, set };
 }
 
+function etaOf({ etaSeconds: seconds }) {
+  if (seconds === null || seconds === undefined) return t('sessions.eta_unknown');
+  return t('sessions.eta_in', { span: span(seconds * 1000), at: moment(Date.now() + seconds * 1000) });
+}
+
 function factsOf(session) {
   const isOpen = session.endedAt === null;
   const facts = [
     [t('sessions.frames'), t('sessions.frames_of', { done: session.completedFrames, total: session.totalFrames })],
     isOpen && [t('sessions.rate'), t('sessions.per_second', { n: session.rate })],
-    isOpen && [t('sessions.eta'), session.etaSeconds === null || session.etaSeconds === undefined ? t('sessions.eta_unknown') : t('sessions.eta_in', { span: span(session.etaSeconds * 1000), at: moment(Date.now() + session.etaSeconds * 1000) })],
+    isOpen && [t('sessions.eta'), etaOf(session)],
     [t('sessions.per_task'), number(session.framesPerTask)],
     [t('sessions.quality'), t(`sessions.quality_${session.qualityMode}`)],
     [t('sessions.created'), moment(session.createdAt)],

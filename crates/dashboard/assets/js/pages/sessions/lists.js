@@ -41,7 +41,7 @@ export function quarantine(id, signal, changed) {
       { label: t('kind.worker'), show: (entry) => worker(entry.workerId) },
       { label: t('sessions.path'), show: (entry) => h('code', {}, entry.path) },
       { label: t('sessions.files'), number: true, show: (entry) => number(entry.files) },
-      { label: t('sessions.looked_at'), show: (entry) => (entry.confirmed ? t('sessions.confirmed', { note: entry.note ?? '' }) : actButton(t('sessions.confirm'), { allowed: may.operate(), act: () => confirm(entry, changed) })) },
+      { label: t('sessions.looked_at'), show: (entry) => lookedAt(entry, changed) },
     ],
   });
   const element = h('section', { hidden: true }, h('h2', {}, t('sessions.quarantine')), list.element);
@@ -52,6 +52,11 @@ export function quarantine(id, signal, changed) {
     element.hidden = own.length === 0;
   };
   return { element, load };
+}
+
+function lookedAt(entry, changed) {
+  if (entry.confirmed) return t('sessions.confirmed', { note: entry.note ?? '' });
+  return actButton(t('sessions.confirm'), { allowed: may.operate(), act: () => confirm(entry, changed) });
 }
 
 async function confirm(entry, changed) {
