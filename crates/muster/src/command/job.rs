@@ -4,7 +4,7 @@ mod submit;
 
 use super::{
     converse,
-    watch::{Watched, print_members},
+    watch::{Telling, Watched, print_members},
 };
 use crate::{
     client::{Client, Listing},
@@ -43,7 +43,7 @@ enum Action {
         /// Which one
         id: String,
     },
-    /// Wait for a job to end; ends with 1 unless it completed
+    /// Wait for a job to end; ends with 1 unless it completed. With --json: one document per line whenever something changed
     Watch {
         /// Which one
         id: String,
@@ -81,7 +81,7 @@ impl Job {
                 print_members(&client.get(&["jobs", &id], &[]).await?, json);
                 Ok(Exit::Fine)
             }
-            Action::Watch { id } => watch(client, &id, json).await,
+            Action::Watch { id } => watch(client, &id, Telling::all_along(json)).await,
             Action::Cancel { id, reason } => {
                 print_members(&client.delete(&["jobs", &id], &reason).await?, json);
                 Ok(Exit::Fine)
@@ -125,11 +125,11 @@ async fn retry(client: &Client, ids: &[String], reason: &Reason, json: bool) -> 
     Ok(Exit::Fine)
 }
 
-async fn watch(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
+async fn watch(client: &Client, id: &str, telling: Telling) -> Result<Exit, Failure> {
     let path = ["jobs", id];
     let watched =
         Watched { path: &path, template: "{spinner} {msg}", end_of, show: draw, print: print_members };
-    watched.until_ended(client, json).await
+    watched.until_ended(client, telling).await
 }
 
 /// How a job ended, if it did (P13).

@@ -7,7 +7,10 @@ mod watch;
 
 pub(super) use flags::RunFlags;
 
-use super::{converse, watch::print_members as print};
+use super::{
+    converse,
+    watch::{Telling, print_members as print},
+};
 use crate::{
     client::{Client, Listing},
     failure::{Exit, Failure},
@@ -50,7 +53,7 @@ enum Action {
     },
     /// Submit a run again for the devices on which it failed; those out of service wait until they are returned
     Retry(retry::Retry),
-    /// Wait for a run to end; ends with 1 unless it succeeded
+    /// Wait for a run to end; ends with 1 unless it succeeded. With --json: one document per line whenever something changed
     Watch {
         /// Which one
         id: String,
@@ -80,7 +83,7 @@ impl Run {
             Action::Cancel { id, reason } => cancel(client, &id, &reason, reach.json).await,
             Action::Failures { id } => retry::failures(client, &id, reach.json).await,
             Action::Retry(retry) => retry.run(client, reach.json).await,
-            Action::Watch { id } => watch::watch(client, &id, reach.json).await,
+            Action::Watch { id } => watch::watch(client, &id, Telling::all_along(reach.json)).await,
         })
     }
 }

@@ -7,7 +7,7 @@ pub(super) use strip::strip;
 
 use super::{
     converse,
-    watch::{Watched, print_members},
+    watch::{Telling, Watched, print_members},
 };
 use crate::{
     client::{Client, Listing},
@@ -47,7 +47,7 @@ enum Action {
         /// Which one
         id: String,
     },
-    /// Wait for a session to end; ends with 1 unless it completed
+    /// Wait for a session to end; ends with 1 unless it completed. With --json: one document per line whenever something changed
     Watch {
         /// Which one
         id: String,
@@ -83,7 +83,7 @@ impl Session {
             Action::Submit(submit) => submit.run(client, json).await,
             Action::List { status, limit } => list(client, status, limit, json).await,
             Action::Show { id } => show(client, &id, json).await,
-            Action::Watch { id } => watch(client, &id, json).await,
+            Action::Watch { id } => watch(client, &id, Telling::all_along(json)).await,
             Action::Pause { id, reason } => steer(client, [&id, "pause"], &reason, json).await,
             Action::Resume { id, reason } => steer(client, [&id, "resume"], &reason, json).await,
             Action::Cancel { id, reason } => steer(client, [&id, "cancel"], &reason, json).await,
@@ -112,10 +112,10 @@ async fn steer(client: &Client, [id, verb]: [&str; 2], reason: &Reason, json: bo
 }
 
 /// Waits for a session to end, with its frames as a strip on a terminal; then prints it.
-async fn watch(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
+async fn watch(client: &Client, id: &str, telling: Telling) -> Result<Exit, Failure> {
     let template = "{msg}\n{wide_bar} {pos}/{len}";
     let watched = Watched { path: &path_of(id), template, end_of, show: draw, print };
-    watched.until_ended(client, json).await
+    watched.until_ended(client, telling).await
 }
 
 /// How a session ended, if it did (S26).

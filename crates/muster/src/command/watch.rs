@@ -8,6 +8,30 @@ use crate::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 use std::{io::IsTerminal, time::Duration};
+use tokio::time::Instant;
+
+/// Whom it is told, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Telling {
+    /// A bar on a terminal, elsewhere a line now and then; then what became of it.
+    People,
+    /// One document, when it has ended.
+    Document,
+    /// One document per line, whenever something changed; the last is how it ended.
+    Lines,
+}
+
+impl Telling {
+    /// What `--wait` promises with `--json`, and without.
+    pub(super) const fn once(json: bool) -> Self {
+        if json { Self::Document } else { Self::People }
+    }
+
+    /// What `watch` promises with `--json`, and without.
+    pub(super) const fn all_along(json: bool) -> Self {
+        if json { Self::Lines } else { Self::People }
+    }
+}
 
 /// What is waited for, and how it is read.
 pub(super) struct Watched<'a> {
@@ -24,18 +48,31 @@ pub(super) struct Watched<'a> {
 }
 
 impl Watched<'_> {
-    /// Looks until it has ended, showing how far it is on a terminal; then prints it.
-    pub(super) async fn until_ended(self, client: &Client, json: bool) -> Result<Exit, Failure> {
+    /// Looks until it has ended, telling how far it is; then prints it.
+    pub(super) async fn until_ended(self, client: &Client, telling: Telling) -> Result<Exit, Failure> {
         let bar = bar(self.template);
+        let mut plain = PlainLines::default();
+        let mut told = Value::Null;
         let mut answer = client.get(self.path, &[]).await?;
         loop {
             let status = answer.get("status").and_then(Value::as_str).unwrap_or_default();
             if let Some(exit) = (self.end_of)(status) {
                 bar.finish_and_clear();
-                (self.print)(&answer, json);
+                match telling {
+                    Telling::Lines => output::line(&answer.to_string()),
+                    Telling::People | Telling::Document => {
+                        (self.print)(&answer, telling == Telling::Document)
+                    }
+                }
                 return Ok(exit);
             }
             (self.show)(&bar, &answer);
+            match telling {
+                Telling::People => plain.tell(&bar),
+                Telling::Lines if answer != told => output::line(&answer.to_string()),
+                Telling::Document | Telling::Lines => {}
+            }
+            told.clone_from(&answer);
             tokio::time::sleep(BETWEEN_LOOKS).await;
             answer = self.look_again(client, &bar).await?;
         }
@@ -59,6 +96,34 @@ impl Watched<'_> {
     }
 }
 
+/// What the bar would show, for whoever has no terminal: on standard error, when it changed, and not all the time.
+#[derive(Default)]
+struct PlainLines {
+    told: String,
+    told_at: Option<Instant>,
+}
+
+impl PlainLines {
+    fn tell(&mut self, bar: &ProgressBar) {
+        let is_soon = self.told_at.is_some_and(|at| at.elapsed() < BETWEEN_LINES);
+        let line = plain_line(bar);
+        if std::io::stderr().is_terminal() || is_soon || line == self.told {
+            return;
+        }
+        eprintln!("{line}");
+        (self.told, self.told_at) = (line, Some(Instant::now()));
+    }
+}
+
+/// How far it is, if that is known, and what is said about it.
+fn plain_line(bar: &ProgressBar) -> String {
+    let message = bar.message().replace(char::is_control, " ");
+    match bar.length() {
+        Some(length) if length > 0 => format!("{}/{length} {message}", bar.position()),
+        _ => message,
+    }
+}
+
 /// One object: the document that `--json` promises, or its members for people.
 pub(super) fn print_members(object: &Value, json: bool) {
     if json { output::document(object) } else { output::members(object) }
@@ -73,6 +138,8 @@ fn bar(template: &str) -> ProgressBar {
 
 /// Soon enough for people, seldom enough for the server.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+/// A log of it stays readable.
+const BETWEEN_LINES: Duration = Duration::from_secs(2);
 /// A minute at least, however quickly they come: more than a failover takes.
 const MISSES_MAX: u32 = 120;
 
@@ -102,8 +169,18 @@ mod tests {
         let client = Client::new(Servers::parse([url.as_str()]).unwrap(), None);
         let end_of = |status: &str| (status == "success").then_some(Exit::Fine);
         let watched = Watched { path: &["x"], template: "{msg}", end_of, show: |_, _| {}, print: |_, _| {} };
-        let ended = watched.until_ended(&client, true).await;
+        let ended = watched.until_ended(&client, Telling::Document).await;
         (ended, looks.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn without_a_terminal_a_line_says_how_far_it_is() {
+        let bar = ProgressBar::hidden();
+        bar.set_message("running\u{1b}, 2 failed");
+        assert_eq!(plain_line(&bar), "running , 2 failed");
+        bar.set_length(10);
+        bar.set_position(4);
+        assert_eq!(plain_line(&bar), "4/10 running , 2 failed");
     }
 
     /// I4, S19: whoever watches survives a failover; a server that is not there from the beginning is told at once, and

@@ -1,6 +1,6 @@
 //! `muster job submit`.
 
-use super::watch;
+use super::{Telling, watch};
 use crate::{
     client::Client,
     command::{parameters::text_argument, watch::print_members},
@@ -46,7 +46,7 @@ impl Submit {
     pub(super) async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
         let job = client.post_text(&["jobs"], self.body()?, self.key.as_deref()).await?;
         if let Some(id) = job.get("id").and_then(Value::as_u64).filter(|_| self.wait) {
-            return watch(client, &id.to_string(), json).await;
+            return watch(client, &id.to_string(), Telling::once(json)).await;
         }
         print_members(&job, json);
         Ok(Exit::Fine)

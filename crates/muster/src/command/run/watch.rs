@@ -3,23 +3,23 @@
 use super::print;
 use crate::{
     client::Client,
-    command::watch::Watched,
+    command::watch::{Telling, Watched},
     failure::{Exit, Failure},
 };
 use indicatif::ProgressBar;
 use serde_json::Value;
 
 /// Waits for a run to end, showing how far it is on a terminal; then prints the run.
-pub(super) async fn watch(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
+pub(super) async fn watch(client: &Client, id: &str, telling: Telling) -> Result<Exit, Failure> {
     let path = ["api", "runs", id];
     let watched = Watched { path: &path, template: "{wide_bar} {pos}/{len} {msg}", end_of, show, print };
-    watched.until_ended(client, json).await
+    watched.until_ended(client, telling).await
 }
 
 /// What follows a submission: it is printed, or waited for.
 pub(super) async fn end(client: &Client, run: &Value, wait: bool, json: bool) -> Result<Exit, Failure> {
     match run.get("run_id").and_then(Value::as_str) {
-        Some(id) if wait => watch(client, id, json).await,
+        Some(id) if wait => watch(client, id, Telling::once(json)).await,
         _ => {
             print(run, json);
             Ok(Exit::Fine)

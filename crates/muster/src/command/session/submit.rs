@@ -1,6 +1,6 @@
 //! `muster session submit`.
 
-use super::watch;
+use super::{Telling, watch};
 use crate::{
     client::Client,
     command::{parameters::json_argument, watch::print_members},
@@ -46,7 +46,7 @@ impl Submit {
     pub(super) async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
         let session = client.post(&super::SESSIONS, &self.body()?).await?;
         if self.wait {
-            return watch(client, &self.id, json).await;
+            return watch(client, &self.id, Telling::once(json)).await;
         }
         print_members(&session, json);
         Ok(Exit::Fine)
