@@ -4,5 +4,6 @@
 
 mod believed;
 mod figures;
+mod follower;
 mod pages;
 mod snapshots;
