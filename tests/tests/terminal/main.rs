@@ -3,3 +3,4 @@
 
 mod terminal;
 mod top;
+mod watch;
