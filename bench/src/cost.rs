@@ -18,9 +18,14 @@ impl Cost {
         Self { span: begun.elapsed(), cpu: cpu(process) - before, resident_kib: resident_kib(process) }
     }
 
+    /// The memory it had in the end.
+    pub(crate) fn resident_mib(&self) -> f64 {
+        self.resident_kib as f64 / 1024.0
+    }
+
     pub(crate) fn words(&self) -> String {
         let share = 100.0 * self.cpu.as_secs_f64() / self.span.as_secs_f64();
-        format!("{share:>6.2} % of a core   {:>5.1} MiB resident", self.resident_kib as f64 / 1024.0)
+        format!("{share:>6.2} % of a core   {:>5.1} MiB resident", self.resident_mib())
     }
 }
 

@@ -6,6 +6,7 @@ mod callbacks;
 mod connection;
 mod cost;
 mod court;
+mod dashboard;
 mod engine;
 mod failover;
 mod fleet;
@@ -86,6 +87,18 @@ enum What {
         #[arg(long, hide = true)]
         soldier: bool,
     },
+    /// Whether the overview stays responsive in Chromium, and what one more dashboard costs the server.
+    Dashboard {
+        /// Devices that are at work.
+        #[arg(long, default_value_t = 10_000)]
+        devices: usize,
+        /// Entries of the feed per second.
+        #[arg(long, default_value_t = 1_000)]
+        events: usize,
+        /// How long the browser looks.
+        #[arg(long, default_value_t = 300)]
+        seconds: u64,
+    },
     /// Everything.
     All,
 }
@@ -106,6 +119,9 @@ fn main() {
         What::Failover { tasks } => failover::measure(&tasks),
         What::Migrate { tasks } => migrate::measure(&tasks),
         What::Court { soldier } => court::measure(soldier),
+        What::Dashboard { devices, events, seconds } => {
+            dashboard::measure(&dashboard::Scale { devices, events, seconds });
+        }
         What::All => {
             engine::measure(None, None);
             callbacks::measure();
@@ -121,6 +137,7 @@ fn main() {
             failover::measure(&TASKS);
             migrate::measure(&TASKS);
             court::measure(false);
+            dashboard::measure(&dashboard::Scale { devices: 10_000, events: 1_000, seconds: 300 });
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod driver;
 pub mod execute;
 pub mod http;
 mod job;
+pub mod png;
 pub mod process;
 pub mod runtime;
 pub mod upload;

@@ -30,20 +30,35 @@ pub(crate) async fn follow(State(metrics): State<Arc<Metrics>>, request: Request
 
     let (status, took) = (response.status().as_u16(), began.elapsed());
     metrics.count_request(Counted { route: &route, method, status, took });
-    let ms = took.as_millis();
-    span.in_scope(|| match route.as_str() {
-        // Probes come every few seconds and say nothing.
-        "/healthz" | "/readyz" | "/metrics" | LEADER_PROOF => {
-            tracing::debug!(method, path, status, ms, "answered")
-        }
-        // Of thousands of workers, every second.
-        beat if beat.ends_with("/heartbeat") && status < 300 => {
-            tracing::debug!(method, path, status, ms, "answered");
-        }
-        _ => tracing::info!(method, path, status, ms, "answered"),
+    let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    span.in_scope(|| match is_routine(&route) && status < 400 {
+        true => tracing::debug!(method, path, status, ms, "answered"),
+        false => tracing::info!(method, path, status, ms, "answered"),
     });
     finish_headers(response.headers_mut(), id);
     response
+}
+
+/// Whether workers, probes or pages ask this so often that a log of it would hide what people do. Refusals of it are
+/// told all the same.
+fn is_routine(route: &str) -> bool {
+    const ROUTINE: [&str; 11] = [
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        LEADER_PROOF,
+        "/api/nodes/pull",
+        "/api/nodes/callback",
+        "/api/overview",
+        "/jobs/poll",
+        "/jobs/submit",
+        "/jobs/work",
+        "/api/v1/workers/{id}/tasks",
+    ];
+    ROUTINE.contains(&route)
+        || route.starts_with("/ui/")
+        || route.ends_with("/heartbeat")
+        || route.ends_with("/progress")
 }
 
 fn finish_headers(headers: &mut HeaderMap, id: HeaderValue) {
@@ -69,6 +84,17 @@ pub(crate) fn method_name(method: &Method) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_workers_ask_all_day_is_routine_and_what_people_do_is_not() {
+        assert!(
+            ["/api/nodes/pull", "/jobs/work", "/ui/{*path}", "/workers/heartbeat"]
+                .map(is_routine)
+                .iter()
+                .all(|routine| *routine)
+        );
+        assert!(!["/api/runs", "/api/nodes/{id}/drain", "/jobs"].map(is_routine).contains(&true));
+    }
 
     fn given(id: &str) -> HeaderValue {
         let mut headers = HeaderMap::new();

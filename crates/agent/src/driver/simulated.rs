@@ -1,9 +1,10 @@
 //! Devices that exist in the agent only (N23): for demos, for tests, and to try a fleet before it is bought.
 
+mod screen;
 mod steering;
 
 use super::fleet::Now;
-use super::{Cause, StepCall, StepFailure, StepOutput};
+use super::{Cause, ProducedFile, StepCall, StepFailure, StepOutput};
 use crate::{Artifact, Attached, Job, Text};
 use muster_artifacts::Template;
 use muster_model::Attachment;
@@ -50,6 +51,21 @@ impl Simulated {
         }
         let cause = steering.reason().map_or(Cause::Other, Cause::Named);
         Err(StepFailure { cause, message: "simulated failure".to_owned() })
+    }
+
+    /// What an upload takes along where the run asks for pictures: what the device shows, as a file. `None` where it
+    /// does not; [`Self::upload`] then does as if.
+    pub async fn picture(&self, call: &StepCall<'_>) -> Result<Option<ProducedFile>, StepFailure> {
+        if !Steering::of(call.params, call.device)?.has_pictures() {
+            return Ok(None);
+        }
+        self.perform(call).await?;
+        let path = call.scratch.join("screen.png");
+        let written = tokio::fs::write(&path, screen::draw(call.device, call.attempt)).await;
+        written
+            .map_err(|error| StepFailure::other(format!("{} cannot be written: {error}", path.display())))?;
+        let (kind, content_type) = ("screenshot".to_owned(), "image/png".to_owned());
+        Ok(Some(ProducedFile { path, kind, content_type }))
     }
 
     /// Does as if it uploaded: the artifact has the path it would have (N21), and no network is touched.

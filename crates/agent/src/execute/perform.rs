@@ -47,7 +47,11 @@ impl Walk<'_> {
     async fn perform(&self, call: &StepCall<'_>, left: &Left) -> Result<Done, StepFailure> {
         let executor = self.executor;
         match (executor.fleet.simulated(), call.step.kind) {
-            (Some(simulated), StepKind::Upload) => simulated.upload(call, self.job).await.map(Done::Uploaded),
+            (Some(simulated), StepKind::Upload) => match simulated.picture(call).await? {
+                Some(file) => self.upload(call, &Left { file: Some(file), ..Left::default() }).await,
+                None => simulated.upload(call, self.job).await,
+            }
+            .map(Done::Uploaded),
             (Some(simulated), _) => simulated.perform(call).await.map(Done::Output),
             (None, StepKind::Adb) => executor.fleet.adb().perform(call).await.map(Done::Output),
             (None, StepKind::Vendor) => executor.fleet.vendor().perform(call).await.map(Done::Output),

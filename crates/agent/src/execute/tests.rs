@@ -20,6 +20,19 @@ struct Scene {
     executor: Executor,
 }
 
+/// Takes every upload; the path is the size of its file.
+#[derive(Debug)]
+struct Anywhere;
+
+impl Uploads for Anywhere {
+    fn upload<'a>(&'a self, upload: Upload<'a>) -> UploadFuture<'a> {
+        let picture = fs::read(upload.file).unwrap();
+        assert!(picture.starts_with(b"\x89PNG"), "{}", upload.content_type);
+        let (storage_path, public_url) = (picture.len().to_string(), "http://elsewhere".to_owned());
+        Box::pin(async { Ok(Artifact { kind: upload.kind.to_owned(), storage_path, public_url }) })
+    }
+}
+
 /// Takes no upload.
 #[derive(Debug)]
 struct Nowhere;
@@ -223,6 +236,19 @@ async fn a_share_of_attempts_fails_reproducibly() {
     assert_eq!(failures(json!({"fail_percent": 100, "fail_attempts": 2}), 2).await.len(), 200);
     assert_eq!(failures(json!({"fail_percent": 100, "fail_attempts": 2}), 3).await.len(), 0);
     assert_eq!(failures(json!({"fail_percent": 0}), 1).await.len(), 0);
+}
+
+/// N21, N23: asked for pictures, a simulated device uploads a real one; not asked, it touches no network.
+#[tokio::test(start_paused = true)]
+async fn simulated_devices_can_leave_pictures() {
+    let mut scene = scene("simulated:9", "");
+    scene.executor.uploads = Arc::new(Anywhere);
+    let (end, _) = scene.run(&job(SHIPPED, &json!({"simulate": {"pictures": true}}))).await;
+    let End::Succeeded { artifact: Some(artifact) } = end else { panic!("{end:?}") };
+    assert_eq!((artifact.kind.as_str(), artifact.public_url.as_str()), ("screenshot", "http://elsewhere"));
+    let (end, _) = scene.run(&job(SHIPPED, &json!({}))).await;
+    let End::Succeeded { artifact: Some(artifact) } = end else { panic!("{end:?}") };
+    assert!(artifact.public_url.starts_with("simulated:"));
 }
 
 /// N23: a mistake in `simulate` is a failure that names it, not something that was simulated.

@@ -19,6 +19,7 @@ pub(super) struct Steering {
     fail_percent: Option<f64>,
     fail_attempts: Option<u32>,
     seed: u64,
+    pictures: bool,
 }
 
 impl Steering {
@@ -40,6 +41,11 @@ impl Steering {
 
     pub(super) fn step_time(&self) -> Duration {
         Duration::from_millis(self.step_ms.unwrap_or(STEP_MS))
+    }
+
+    /// Whether an upload is of a real picture.
+    pub(super) const fn has_pictures(&self) -> bool {
+        self.pictures
     }
 
     pub(super) fn hangs_in(&self, step: &str) -> bool {

@@ -12,13 +12,14 @@ pub(crate) fn show_artifact(task: &TaskRecord) -> Option<Artifact> {
     let artifact = result.get("artifact")?;
     let text = |key: &str| artifact.get(key).and_then(Value::as_str).map(str::to_owned);
     let path = text("storage_path")?;
+    // Not `public_url` itself: that may lead anywhere, and whoever follows this shows a token.
+    let own = StoragePath::parse(&path).ok().map(|path| format!("/api/artifacts/{path}"));
     Some(Artifact {
         task_device_id: task.id.to_string(),
         device_id: task.lane.to_string(),
         attempt: task.attempt,
         kind: text("kind")?,
-        // Not `public_url`: that may lead anywhere, and whoever follows this shows a token.
-        url: StoragePath::parse(&path).ok().map(|path| format!("/api/artifacts/{path}")),
+        url: own.filter(|own| text("public_url").is_some_and(|public| public.ends_with(own.as_str()))),
         path,
         content_type: text("content_type"),
         size: artifact.get("size").and_then(Value::as_u64),
@@ -37,17 +38,24 @@ mod tests {
         show_artifact(&TaskRecord { result, ..row() })
     }
 
-    /// N21: a row's result tells where its file is; who follows it stays with this server.
+    /// N21: a row's result tells where its file is; who follows it stays with this server, and is led to no file that
+    /// lies elsewhere, or nowhere as those of simulated devices do.
     #[test]
     fn a_result_tells_of_a_file() {
-        let told = json!({"kind": "screenshot", "storage_path": "a/b.png", "public_url": "http://elsewhere/x",
+        let told = json!({"kind": "screenshot", "storage_path": "a/b.png", "public_url": "http://here:7400/api/artifacts/a/b.png",
             "content_type": "image/png", "size": 7});
         let shown_one = shown(&json!({"artifact": told, "timings": {}})).unwrap();
         assert_eq!((&*shown_one.kind, &*shown_one.path), ("screenshot", "a/b.png"));
         assert_eq!(shown_one.url.as_deref(), Some("/api/artifacts/a/b.png"));
         assert_eq!((shown_one.content_type.as_deref(), shown_one.size), (Some("image/png"), Some(7)));
-        let away = json!({"kind": "log", "storage_path": "../x", "public_url": "http://elsewhere/x"});
-        assert_eq!(shown(&json!({"artifact": away})).unwrap().url, None);
+        for (path, public_url) in [
+            ("../x", "/api/artifacts/../x"),
+            ("a/b.png", "http://elsewhere/a/b.png"),
+            ("a/b.png", "simulated:a/b.png"),
+        ] {
+            let away = json!({"kind": "log", "storage_path": path, "public_url": public_url});
+            assert_eq!(shown(&json!({"artifact": away})).unwrap().url, None);
+        }
     }
 
     /// N21, Q14: a result that tells of no file, or of one in words of its own, has none.

@@ -8,7 +8,6 @@ mod lines;
 mod output;
 mod pacer;
 mod picture;
-mod png;
 mod program;
 mod synthetic;
 

@@ -1,6 +1,7 @@
 //! One frame of the built-in renderer: a picture, its labels, its poses.
 
-use super::{dice::Dice, png};
+use super::dice::Dice;
+use muster_agent::png;
 use serde_json::{Value, json};
 
 /// What was made of one frame.

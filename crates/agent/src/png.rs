@@ -3,7 +3,8 @@
 /// Writes a picture of 8-bit shades of grey, row by row.
 ///
 /// The data are stored, not compressed: that costs a few bytes of disk for small pictures, and hardly any time.
-pub(super) fn grey(width: u32, height: u32, pixels: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn grey(width: u32, height: u32, pixels: &[u8]) -> Vec<u8> {
     let row_bytes = usize::try_from(width).expect("a width fits in memory");
     let mut rows = Vec::with_capacity(pixels.len() + pixels.len() / row_bytes.max(1));
     for row in pixels.chunks(row_bytes.max(1)) {
