@@ -102,6 +102,7 @@ fn about_accounts(command: &AccountCommand) -> Option<(&'static str, String)> {
         AccountCommand::Logout { .. } => ("logout", String::new()),
         AccountCommand::AddKey { name, prefix, .. } => ("add_api_key", format!("{prefix}… {name:?}")),
         AccountCommand::RevokeKey { key, .. } => ("revoke_api_key", format!("key {key}")),
+        AccountCommand::Note { action, subject } => (action, subject.to_string()),
         AccountCommand::Refresh { .. } | AccountCommand::TouchKey { .. } => return None,
     })
 }

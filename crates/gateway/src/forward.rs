@@ -171,6 +171,12 @@ fn is_own(path: &str) -> bool {
     matches!(path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json" | "/docs" | LEADER_PROOF)
         || path.starts_with("/docs/")
         || is_page(path)
+        || is_court(path)
+}
+
+/// A court is files that this host has, and the leader's may not.
+fn is_court(path: &str) -> bool {
+    path == "/api/court" || path.starts_with("/api/court/") || path.starts_with("/api/explain/court_task/")
 }
 
 impl Parts {
@@ -313,6 +319,9 @@ mod tests {
             "/docs/scalar.js",
             "/",
             "/ui/js/a.js",
+            "/api/court",
+            "/api/court/tasks/t/reply",
+            "/api/explain/court_task/t",
             LEADER_PROOF,
         ] {
             assert!(is_own(own), "{own}");
@@ -324,6 +333,8 @@ mod tests {
             "/healthz/",
             "/docsx",
             "/api/events",
+            "/api/courts",
+            "/api/explain/run/court_task",
             "/metricsx",
             "//docs",
             "/Docs",

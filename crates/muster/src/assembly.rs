@@ -7,6 +7,7 @@ use crate::{
 };
 use muster_artifacts::DirectoryStore;
 use muster_coordinator::{Coordinator, LeaseTimes, Options};
+use muster_court_desk::CourtDesk;
 use muster_dashboard::{About, Dashboard};
 use muster_door::{Door, DoorSettings, Keys};
 use muster_gateway::{CoordinatorUrl, ForwardSettings, Forwarder, Limiter};
@@ -161,6 +162,7 @@ fn routes(
     let dialects = dialects.merge(accounts).merge(muster_pool::routes(door));
     let dialects = dialects.merge(muster_gateway::proof_routes(forwarder.clone()));
     let dialects = dialects.merge(muster_dashboard::routes(dashboard));
+    let dialects = dialects.merge(muster_court_desk::routes(CourtDesk::new(config.court.clone())));
     let limiter = Arc::new(Limiter::new(config.rates).sparing(&config.door.trusted_proxies));
     muster_gateway::limited(muster_door::assemble(door.clone(), dialects), limiter)
 }

@@ -48,6 +48,8 @@ pub(crate) struct Config {
     pub(crate) artifact_root: PathBuf,
     pub(crate) simulation: SimulationConfig,
     pub(crate) pool: PoolConfig,
+    /// The court that is shown, if any.
+    pub(crate) court: Option<PathBuf>,
     pub(crate) settings: Settings,
     /// All of it as people see it.
     pub(crate) shown: Vec<Setting>,
@@ -102,6 +104,7 @@ impl Config {
             rates: rates(&read)?,
             artifacts: artifact_settings(&read)?,
             pool: pool::pool_config(&read)?,
+            court: read.opt_path("court.directory")?,
             settings: rule_settings(&read)?,
             shown: shown(layers),
         })

@@ -57,6 +57,7 @@ fn decide(accounts: &Accounts, command: AccountCommand, context: &Context<'_>) -
             theirs.ok_or(AccountRejection::KeyUnknown)?;
             Ok(done(AccountEvent::KeyRevoked { key, at: now }))
         }
+        AccountCommand::Note { .. } => Ok((Vec::new(), AccountReply::Done)),
         AccountCommand::TouchKey { key } => {
             accounts.keys.get(&key).ok_or(AccountRejection::KeyUnknown)?;
             Ok(done(AccountEvent::KeyTouched { key, at: now }))

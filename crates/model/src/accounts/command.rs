@@ -24,6 +24,8 @@ pub enum AccountCommand {
     RevokeKey { key: u64, user: Option<UserId> },
     /// A key was used.
     TouchKey { key: u64 },
+    /// Somebody did something that changes nothing here, and is called to account for it (I7).
+    Note { action: &'static str, subject: Box<str> },
 }
 
 /// What changes about a user; `None` leaves it as it is.

@@ -34,6 +34,9 @@ pub(crate) struct Serve {
     /// Where other servers on the same database reach this one [default: where it listens]
     #[arg(long, value_name = "URL")]
     advertise: Option<String>,
+    /// The directory of a court on this host to show: its places, questions and tasks [default: none]
+    #[arg(long, value_name = "DIR")]
+    court: Option<String>,
     /// A file of settings; `muster config` shows them all
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -61,6 +64,7 @@ impl Serve {
             ("server.store", &self.store),
             ("server.advertise", &self.advertise),
             ("server.log_format", &self.log_format),
+            ("court.directory", &self.court),
         ];
         flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect()
     }
