@@ -3,6 +3,7 @@
 
 mod bridge;
 mod commands;
+mod desk;
 mod hostile;
 mod people;
 mod roles;

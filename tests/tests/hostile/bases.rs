@@ -77,6 +77,7 @@ pub(crate) fn of(method: &str, path: &str, run: &str) -> Option<Vec<Base>> {
         ("POST", "/api/runs/{id}/retry") => one(json!({"failure_reason": "x", "title": "t"})),
         ("POST", "/api/schedules") => one(schedule("q")),
         ("PATCH", "/api/devices/{id}") => one(json!({"labels": {"rack": "7"}})),
+        ("POST", "/api/court/tasks/{id}/reply") => one(json!({"text": "t"})),
         ("POST", "/api/devices/{id}/return") => one(json!({"note": "n"})),
         ("PATCH", "/api/pcs/{id}") => one(json!({"max_devices": 3})),
         ("POST", "/api/nodes/pull") => Some(vec![pull()]),

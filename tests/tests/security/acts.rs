@@ -1,7 +1,7 @@
 //! Every privileged act stands in the audit log: I7.
 
 use crate::table::{self, Guard};
-use muster_tests::{Client, FakeNode, FakePoolWorker, Request, Server, until};
+use muster_tests::{Client, Court, FakeNode, FakePoolWorker, Request, Server, until};
 use serde_json::{Value, json};
 
 /// What an operator does, and what the log calls it.
@@ -19,7 +19,9 @@ fn act(route: &'static str, path: impl Into<String>, body: Value, action: &'stat
 /// I7: each mutating route of operators and ADMINs leaves one line: who, what, to what; reading and refused requests leave none.
 #[test]
 fn every_privileged_act_is_written_down() {
-    let mut server = Server::start();
+    let court = court_that_asks();
+    let home = court.home();
+    let mut server = Server::with(&[("MUSTER_COURT__DIRECTORY", home.to_str().unwrap())]);
     let boss = server.user("boss", &["ADMIN"]);
     let acts = acts(&server, &boss);
     every_route_is_here(&server, &acts);
@@ -96,8 +98,21 @@ fn acts(server: &Server, boss: &Client) -> Vec<Act> {
     acts.extend(of_nodes());
     acts.extend(of_sessions(server));
     acts.extend(of_the_pool(server, boss));
+    let reply = format!("/api/court/tasks/{ASKING}/reply");
+    acts.push(act("POST /api/court/tasks/{id}/reply", reply, json!({"text": "Ada"}), "reply_to_court"));
     acts
 }
+
+/// A court in which a task waits for an answer.
+fn court_that_asks() -> Court {
+    let court = Court::as_shipped();
+    let question = json!({"task_id": ASKING, "question": "whom?", "general": "greet",
+        "asked_at": "2026-01-01T10:00:00Z", "reply_context": {"task_id": ASKING, "target_general": "greet"}});
+    court.write(&format!("state/questions/open/{ASKING}.json"), &question.to_string());
+    court
+}
+
+const ASKING: &str = "task-20260101-001";
 
 fn of_runs(server: &Server) -> Vec<Act> {
     let node = FakeNode::enrolled(server.node(), "PC-01", 4);

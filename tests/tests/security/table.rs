@@ -131,6 +131,10 @@ const TABLE: &[(Guard, &[&str])] = &[
             "GET /api/devices/{id}/artifacts",
             "GET /api/devices/{id}/task_devices",
             "GET /api/events",
+            "GET /api/court",
+            "GET /api/court/inbox",
+            "GET /api/court/tasks/{id}",
+            "GET /api/explain/court_task/{id}",
             "GET /api/explain/{kind}/{id}",
             "GET /api/fleet",
             "GET /api/overview",
@@ -164,6 +168,7 @@ const TABLE: &[(Guard, &[&str])] = &[
         Guard::Operator,
         &[
             "PATCH /api/devices/{id}",
+            "POST /api/court/tasks/{id}/reply",
             "POST /api/devices/{id}/return",
             "POST /api/nodes/{id}/drain",
             "POST /api/nodes/{id}/resume",
