@@ -8,7 +8,7 @@ pub(crate) fn plant(planted: &Planted<'_>) {
     let server = planted.server;
     let admin = server.admin();
     let node = FakeNode::enrolled(server.node(), "PC-01", 2);
-    let _silent = FakeNode::enrolled(server.node(), "PC-02", 1);
+    let silent = FakeNode::enrolled(server.node(), "PC-02", 1);
     let check = |kind: &str, id: &str, code: &'static str| {
         let _ = node.report();
         planted.check(kind, id, code)
@@ -18,6 +18,7 @@ pub(crate) fn plant(planted: &Planted<'_>) {
     let two = server.submit(&scoped(&json!({"pcs": ["PC-01"]}), "default"));
     assert_eq!(check("run", &two, "queued_behind")["run_id"], *one);
     assert_eq!(check("run", &one, "awaiting_pull")["node_id"], "PC-01");
+    let _ = silent.report();
     check("device", "PC-02-d1", "out_of_scope");
     let _ = admin.post("/api/nodes/PC-01/drain", &json!({})).expect(200);
     check("run", &one, "node_draining");
