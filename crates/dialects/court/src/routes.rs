@@ -7,7 +7,11 @@ use crate::{
     story::story,
     wire::{Asked, Board, Inbox, Replied, ReplyRequest, Story},
 };
-use axum::{Extension, Json, extract::State, http::StatusCode};
+use axum::{
+    Extension, Json,
+    extract::FromRequestParts,
+    http::{StatusCode, request::Parts},
+};
 use muster_court::{
     Id,
     doctor::why,
@@ -85,9 +89,7 @@ async fn tell(_: Operator, desk: CourtDesk, PathText(id): PathText) -> Result<Js
     )
 )]
 async fn reply(
-    State(door): State<Door>,
-    operator: Operator,
-    desk: CourtDesk,
+    replier: Replier,
     PathText(id): PathText,
     JsonBody(body): JsonBody,
 ) -> Result<(StatusCode, Json<Replied>), Problem> {
@@ -98,11 +100,11 @@ async fn reply(
     let answered = move |look: &crate::desk::Look<'_>| {
         inbox::reply(look.folder, &task_id(&task)?, &text, look.now).map_err(refuse)
     };
-    let event_id = match desk.look(answered).await? {
+    let event_id = match replier.desk.look(answered).await? {
         Emitted::Duplicate(_) => return Err(Problem::conflict("the same answer was given in this moment")),
         emitted => emitted.id().to_string(),
     };
-    note(&door, operator.actor(), &id).await;
+    replier.note(&id).await;
     Ok((StatusCode::ACCEPTED, Json(Replied { event_id })))
 }
 
@@ -124,12 +126,31 @@ async fn explain(_: Operator, desk: CourtDesk, PathText(id): PathText) -> Result
     explained.await.map(Json)
 }
 
-/// The answer is with the court by now, whatever becomes of the line that says who gave it.
-async fn note(door: &Door, actor: Actor, task: &str) {
-    let subject = format!("court task {task}");
-    let command = AccountCommand::Note { action: "reply_to_court", subject: subject.as_str().into() };
-    if let Err(refusal) = door.coordinator.ask_as(&actor, Command::Accounts(command)).await {
-        tracing::warn!(?actor, subject, %refusal, "an answer stands in no audit log: this server does not lead");
+/// Somebody who may answer, and where.
+struct Replier {
+    door: Door,
+    actor: Actor,
+    desk: CourtDesk,
+}
+
+impl FromRequestParts<Door> for Replier {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
+        let operator = Operator::from_request_parts(parts, door).await?;
+        let desk = CourtDesk::from_request_parts(parts, door).await?;
+        Ok(Self { door: door.clone(), actor: operator.actor(), desk })
+    }
+}
+
+impl Replier {
+    /// The answer is with the court by now, whatever becomes of the line that says who gave it.
+    async fn note(&self, task: &str) {
+        let subject = format!("court task {task}");
+        let command = AccountCommand::Note { action: "reply_to_court", subject: subject.as_str().into() };
+        if let Err(refusal) = self.door.coordinator.ask_as(&self.actor, Command::Accounts(command)).await {
+            tracing::warn!(actor = ?self.actor, subject, %refusal, "an answer stands in no audit log");
+        }
     }
 }
 
