@@ -109,7 +109,10 @@ mod tests {
         assert!(refused.contains("king") && refused.contains(&std::process::id().to_string()), "{refused}");
         drop(RoleLock::take(&folder, "envoy").unwrap());
         drop(king);
-        assert!(!RoleLock::is_held(&folder, "king"));
+        // A program that another test starts has all files of this process until it becomes itself.
+        while RoleLock::is_held(&folder, "king") {
+            std::thread::yield_now();
+        }
         RoleLock::take(&folder, "king").unwrap();
     }
 }

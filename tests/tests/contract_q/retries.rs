@@ -85,6 +85,25 @@ fn a_run_is_tried_again_where_it_failed() {
     assert_eq!(told["subject"], json!(format!("queue night: retry of run {run}")));
 }
 
+/// Q11, Q15: whoever tries again may have the devices returned, all of them and with the same words.
+#[test]
+fn a_retry_may_return_its_devices() {
+    let scene = Scene::set();
+    let body = json!({"failure_reason": "adb_offline", "return_to_service": true});
+    let request = scene.retry(&body).header("Muster-Reason", "new%20cables");
+    let made = scene.server.admin().send(request).expect(201);
+    let devices: Vec<Value> = scene.node.jobs(9).iter().map(|job| job["device_id"].clone()).collect();
+    assert_eq!(devices, ["PC-01-d1", "PC-01-d3"]);
+    let status = |device: &str| {
+        let shown = scene.server.admin().get(&format!("/api/devices/{device}")).expect(200);
+        (shown["status"].as_str().unwrap().to_owned(), shown["note"].clone())
+    };
+    let words = format!("retry of run {}: new cables", scene.run);
+    assert_eq!(status("PC-01-d1"), ("ONLINE".to_owned(), json!(words)));
+    assert_eq!(status("PC-01-d2"), ("ERROR".to_owned(), json!(null)), "it failed otherwise");
+    assert_eq!(scene.server.run(made["run_id"].as_str().unwrap())["status"], "running");
+}
+
 /// Q15: of one kind only, under a title and a key; a repeat makes no second run, also after a kill.
 #[test]
 fn one_kind_of_failure_is_tried_again_once() {

@@ -3,6 +3,9 @@
 import { h } from '../dom.js';
 import { t } from '../text.js';
 
+/** A box to tick. */
+export const checkBox = (name, label, checked) => h('label', { class: 'tick' }, h('input', { type: 'checkbox', name, checked }), label);
+
 /** One of several, all of them seen; `options`: `[[value, words]]`, the first chosen. */
 export const radios = (name, label, options) =>
   h('fieldset', { class: 'radios' }, h('legend', {}, label), options.map(([value, words], place) =>

@@ -49,6 +49,7 @@ export default {
   retry: 'Retry',
   retry_failed: 'Retry failed',
   retry_which: 'Which devices?',
+  retry_return: 'Return these devices to service first, if they are out of it',
   retry_what: 'A new run of the same workflow is made over these devices; what has ended stays as it is.',
   retry_all: { one: 'The one device that failed', other: 'All {n} devices that failed' },
   retry_reason: { one: 'Retry the one device that failed with {error}', other: 'Retry the {n} devices that failed with {error}' },

@@ -49,6 +49,7 @@ export default {
   retry: '재시도',
   retry_failed: '실패한 기기 재시도',
   retry_which: '어느 기기를 재시도할까요?',
+  retry_return: '사용 중지된 기기는 먼저 다시 사용 상태로 되돌립니다',
   retry_what: '이 기기들을 대상으로 같은 워크플로의 새 실행을 만듭니다. 이미 끝난 것은 그대로 남습니다.',
   retry_all: { one: '실패한 기기 {n}대 모두', other: '실패한 기기 {n}대 모두' },
   retry_reason: { one: '{error}(으)로 실패한 기기 {n}대 재시도', other: '{error}(으)로 실패한 기기 {n}대 재시도' },

@@ -49,6 +49,7 @@ export default {
   retry: 'Repetir',
   retry_failed: 'Repetir as falhas',
   retry_which: 'Quais dispositivos?',
+  retry_return: 'Antes, devolver ao serviço os dispositivos que estão fora dele',
   retry_what: 'Uma nova execução do mesmo fluxo é criada com estes dispositivos; o que terminou fica como está.',
   retry_all: { one: 'O único dispositivo que falhou', other: 'Todos os {n} dispositivos que falharam' },
   retry_reason: { one: 'Repetir o único dispositivo que falhou com {error}', other: 'Repetir os {n} dispositivos que falharam com {error}' },

@@ -10,6 +10,8 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
+use futures_util::{StreamExt, TryStreamExt, stream};
+use muster_coordinator::Refusal;
 use muster_door::{Door, JsonBody, Operator, PathText, Problem};
 use muster_model::{Actor, Command, JobId, JobRecord, Name, TaskRecord, TaskStatus};
 use muster_store::{Cursor, Page, Reader, StoreError, TaskFilter};
@@ -47,7 +49,8 @@ async fn failures(State(door): State<Door>, _: Operator, id: PathText) -> Result
 /// Submits a run again for the devices on which it failed.
 ///
 /// What has ended stays ended: it is a new run with the same workflow, parameters, queue and number of attempts. A device
-/// that failed for good is out of service, and waits until it is returned.
+/// that failed for good is out of service: with `return_to_service` those are returned first, else they wait until somebody
+/// does.
 #[utoipa::path(
     post, path = "/api/runs/{id}/retry", operation_id = "retry_run", tag = "runs", security(("operator" = [])),
     params(
@@ -75,10 +78,30 @@ async fn retry(
     let (job, devices) = read.ok_or_else(unknown)?;
     check(devices.len())?;
     let attempt_timeout = door.coordinator.settings().attempt_timeout;
+    let meant = devices.clone();
     let mut submission = retry.submission(job, devices, attempt_timeout).ok_or_else(damaged_run)?;
     submission.key = key;
-    let state = ask(&door, named(operator.actor(), id), Command::Submit(Box::new(submission))).await?;
+    let actor = named(operator.actor(), id);
+    let state = ask(&door, actor.clone(), Command::Submit(Box::new(submission))).await?;
+    if retry.return_to_service {
+        return_all(&door, &actor, meant).await?;
+    }
     Ok((StatusCode::CREATED, Json(state)))
+}
+
+/// Returns those devices to service that are out of it. The run is there by now: whoever repeats the request under its key
+/// after a failure has the rest returned.
+async fn return_all(door: &Door, actor: &Actor, devices: BTreeSet<Name>) -> Result<(), Problem> {
+    let note = actor.reason.clone();
+    let returned = devices.into_iter().map(async |lane| {
+        let command = Command::ReturnToService { lane, note: note.clone() };
+        match door.ask(actor.clone(), command).await {
+            // In service already, or gone.
+            Ok(_) | Err(Refusal::Rejected(_)) => Ok(()),
+            Err(other) => Err(refuse(other)),
+        }
+    });
+    stream::iter(returned).buffer_unordered(RETURNED_AT_ONCE).try_collect().await
 }
 
 /// Whoever tries again, with what: the audit log tells it of a submission as the reason.
@@ -141,6 +164,8 @@ fn unknown() -> Problem {
 /// More than a client may name in a submission, since a run for all devices may fail on any number of them; still a row that
 /// a store writes at once.
 const DEVICES_MAX: usize = 100_000;
+/// Fewer than the writer lets wait.
+const RETURNED_AT_ONCE: usize = 64;
 
 #[cfg(test)]
 mod tests {

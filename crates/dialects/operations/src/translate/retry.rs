@@ -13,17 +13,20 @@ pub(crate) struct Retry {
     /// Only what failed so.
     pub(crate) failure_reason: Option<String>,
     title: Option<String>,
+    /// Whether devices that are out of service are returned to it, for this run and whatever comes after.
+    pub(crate) return_to_service: bool,
 }
 
 /// Reads the body of `POST /api/runs/{id}/retry`, which may be absent.
 pub(crate) fn read_retry(body: Option<&Value>) -> Result<Retry, Problem> {
-    let Some(body) = body else {
+    let Some(body) = body.filter(|body| !body.is_null()) else {
         return Ok(Retry::default());
     };
     let fields = Fields::of(body)?;
-    fields.only(&["failure_reason", "title"])?;
+    fields.only(&["failure_reason", "title", "return_to_service"])?;
     let text = |key| fields.opt_text(key, TITLE_CHARS_MAX).map(|text| text.map(str::to_owned));
-    Ok(Retry { failure_reason: text("failure_reason")?, title: text("title")? })
+    let return_to_service = fields.opt_boolean("return_to_service")?.unwrap_or(false);
+    Ok(Retry { failure_reason: text("failure_reason")?, title: text("title")?, return_to_service })
 }
 
 impl Retry {
@@ -149,11 +152,13 @@ mod tests {
             (json!({"reason": "x"}), "reason"),
             (json!({"failure_reason": 1}), "failure_reason"),
             (json!({"title": "x".repeat(201)}), "title"),
+            (json!({"return_to_service": "yes"}), "return_to_service"),
             (json!([]), ""),
         ] {
             assert_eq!(read_retry(Some(&body)).unwrap_err().field(), Some(field));
         }
         assert_eq!(read_retry(None).unwrap(), Retry::default());
+        assert_eq!(read_retry(Some(&Value::Null)).unwrap(), Retry::default());
     }
 
     /// Q9, Q11, N13: failures are of a kind when their reason is the same, whatever else is told.

@@ -2,8 +2,8 @@
 //! schemas, as exact as the checks.
 
 use super::value::{
-    ENTRIES_MAX, any, between_or_null, closed, labels, may, minutes_or_null, must, name, name_or_null, names,
-    null, nullable, schema, text, text_or_null,
+    ENTRIES_MAX, any, between_or_null, boolean_or_null, closed, labels, may, minutes_or_null, must, name,
+    name_or_null, names, null, nullable, schema, text, text_or_null,
 };
 use utoipa::{
     PartialSchema, ToSchema,
@@ -72,7 +72,8 @@ impl PartialSchema for RunRequest {
 impl PartialSchema for RetryRequest {
     fn schema() -> RefOr<Schema> {
         let retry = may(closed(), "failure_reason", text_or_null(200).examples(["adb_offline"]));
-        schema(may(retry, "title", text_or_null(200)))
+        let retry = may(retry, "title", text_or_null(200));
+        schema(may(retry, "return_to_service", boolean_or_null()))
     }
 }
 

@@ -50,6 +50,11 @@ pub(crate) fn text_or_null(chars_max: usize) -> ObjectBuilder {
     text(chars_max).schema_type(nullable(Type::String))
 }
 
+/// Yes or no, or nothing.
+pub(crate) fn boolean_or_null() -> ObjectBuilder {
+    Object::builder().schema_type(nullable(Type::Boolean))
+}
+
 /// Either the type or `null`.
 pub(crate) fn nullable(of: Type) -> SchemaType {
     SchemaType::from_iter([of, Type::Null])

@@ -20,6 +20,9 @@ pub(crate) struct Retry {
     /// For people [default: whose retry it is]
     #[arg(long)]
     title: Option<String>,
+    /// Return those of the devices to service that are out of it
+    #[arg(long)]
+    return_to_service: bool,
     /// Makes a repeat of this very request harmless, also by another call [default: one made up for this call]
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -32,7 +35,8 @@ pub(crate) struct Retry {
 
 impl Retry {
     pub(super) async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
-        let body = json!({"failure_reason": self.failure_reason, "title": self.title});
+        let body = json!({"failure_reason": self.failure_reason, "title": self.title,
+            "return_to_service": self.return_to_service});
         // With a key it may go to another server when one hangs or dies, and is still one run.
         let key = self.idempotency_key.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
         let path = ["api", "runs", &self.id, "retry"];

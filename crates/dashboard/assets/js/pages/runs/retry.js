@@ -4,7 +4,7 @@ import { get, post } from '../../api.js';
 import { onceKey } from '../../parts/act_button.js';
 import { forEach } from '../../parts/bulk.js';
 import { ask, perform } from '../../parts/dialog.js';
-import { radios } from '../../parts/fields.js';
+import { checkBox, radios } from '../../parts/fields.js';
 import { notice } from '../../parts/notice.js';
 import { sumUp } from '../../parts/reasons.js';
 import { go } from '../../router.js';
@@ -24,16 +24,20 @@ export async function retryChosen(runs, signal) {
   const options = [['', t('runs.retry_all', { n: total })], ...reasons.map(([error, n]) => [error, t('runs.retry_these', { n, error })])];
   await ask({
     title: t('runs.retry_failed'), what: t('runs.retry_what'), confirm: t('runs.retry'), reason: 'optional',
-    fields: [radios('error', t('runs.retry_which'), options)],
+    fields: [radios('error', t('runs.retry_which'), options), returning()],
     act: async ({ reason, form }) => {
       const error = form.get('error');
       const meant = byRun.filter(({ failures }) => failures.some((failure) => !error || failure.error === error));
       const made = [];
-      await forEach(meant, async ({ id }) => made.push(await post(path(id, 'retry'), { failure_reason: error || undefined }, { reason, once: `${once}.${id}`.slice(0, 128) })), (n) => t('runs.retried', { n }));
+      await forEach(meant, async ({ id }) => made.push(await post(path(id, 'retry'), { failure_reason: error || undefined, ...returned(form) }, { reason, once: `${once}.${id}`.slice(0, 128) })), (n) => t('runs.retried', { n }));
       if (made.length === 1) go('runs', made[0].run_id);
     },
   });
 }
+
+/** Devices that failed for good are out of service, and a run over them alone would wait for them. */
+const returning = () => checkBox('return', t('runs.retry_return'), true);
+const returned = (form) => ({ return_to_service: form.has('return') });
 
 async function failuresOf(runs, signal) {
   const all = runs.map(async ({ run_id: id }) => ({ id, failures: (await get(path(id, 'failures'), {}, signal)).failures }));
@@ -46,7 +50,8 @@ export async function retryReason(run, { error, count }) {
   let made;
   const isDone = await ask({
     title: t('runs.retry_reason', { n: count, error }), what: t('runs.retry_what'), confirm: t('runs.retry'), reason: 'optional',
-    act: async ({ reason }) => { made = await post(path(run.run_id, 'retry'), { failure_reason: error }, { reason, once }); },
+    fields: [returning()],
+    act: async ({ reason, form }) => { made = await post(path(run.run_id, 'retry'), { failure_reason: error, ...returned(form) }, { reason, once }); },
     done: t('runs.retried', { n: 1 }),
   });
   if (isDone) go('runs', made.run_id);
