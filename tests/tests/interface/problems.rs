@@ -12,7 +12,7 @@ fn every_refusal_is_a_problem() {
     let admin = server.admin();
     let post = |bytes: &[u8]| Request::new("POST", "/api/runs").bytes(bytes.to_vec());
     let _ = admin.get("/nowhere").problem(404);
-    let _ = admin.get("/").problem(404);
+    let _ = admin.get("/ui/nowhere.js").problem(404);
     let _ = admin.get("/api/runs/").problem(404);
     let _ = admin.send(post(&vec![b' '; 1_048_577])).problem(413);
     let _ = admin.send(post(b"{")).problem(400);

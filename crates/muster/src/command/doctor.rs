@@ -22,7 +22,7 @@ pub(crate) struct Doctor {
     reach: Reach,
     #[command(flatten)]
     place: Place,
-    /// Look at the court in this directory too
+    /// Look at the court in this directory too [default: the one that court.directory names]
     #[arg(long, value_name = "DIR")]
     court: Option<PathBuf>,
     /// Look at the server only, not at this machine; with `--quiet` what a container's health check needs
@@ -46,10 +46,12 @@ impl Doctor {
     }
 
     fn look_here(&self, report: &mut Report) {
+        let mut court = self.court.clone();
         match self.place.settings() {
             Ok(config) => {
                 report.fine("settings", "they are understood".to_owned());
                 self.look_at_data(&config, report);
+                court = court.or(config.court);
             }
             Err(error) => {
                 report.bad("settings", error.to_string(), "mend them; `muster config` shows those in force")
@@ -57,8 +59,8 @@ impl Doctor {
         }
         host::open_files(report);
         host::adb(report);
-        if let Some(court) = &self.court {
-            host::court(court, report);
+        if let Some(court) = court {
+            host::court(&court, report);
         }
     }
 

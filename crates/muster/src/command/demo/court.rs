@@ -11,7 +11,11 @@ mod slack;
 pub(super) use errand::{Errand, GENERALS, GeneralPlan};
 pub(super) use record::{Record, TaskFile};
 
-use super::{life::Orders, process::Process, server::Server};
+use super::{
+    life::Orders,
+    process::Process,
+    server::{COURT, Server},
+};
 use crate::failure::Failure;
 use muster_court::{Clock, Folder, Place, emit::emit};
 use slack::Slack;
@@ -53,7 +57,7 @@ pub(super) struct CourtRest {
 impl Court {
     /// Writes its configuration and starts it.
     pub(super) async fn start(server: &Server) -> Result<Self, Failure> {
-        let home = server.directory().join("court");
+        let home = server.directory().join(COURT);
         let slack = Slack::open().await?;
         configure(&home, &slack.url)?;
         let args = ["court", "run", "--server", &server.url, "--home"].map(str::to_owned);

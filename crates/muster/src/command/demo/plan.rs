@@ -158,6 +158,11 @@ impl RunPlan {
         }
     }
 
+    /// Whether its devices leave screenshots for the dashboard to show: those of kiosks are looked at.
+    const fn has_pictures(&self) -> bool {
+        matches!(self.scope, Scope::Kiosks)
+    }
+
     /// How long a device takes for a step; longer where there must be time to do something to somebody in the middle of it
     /// all.
     const fn step_ms(&self) -> u64 {
@@ -194,7 +199,7 @@ impl Plan {
         let devices: Map<String, Value> = run.scope.devices().filter_map(steering).collect();
         json!({
             "workflow_id": WORKFLOW,
-            "params": {"simulate": {"step_ms": run.step_ms(), "devices": devices}},
+            "params": {"simulate": {"step_ms": run.step_ms(), "devices": devices, "pictures": run.has_pictures()}},
             "scope": run.scope.wire(),
             "queue": run.queue,
             "max_attempts": ATTEMPTS_MAX,

@@ -131,10 +131,18 @@ fn callbacks_in(metrics: &str) -> u64 {
 fn settings(listen: &str, data: &Path) -> Result<Config, Failure> {
     let mut layers = Layers::defaults();
     layers.add_toml(SETTINGS, Path::new("the demo's settings"))?;
-    let data = data.to_string_lossy().into_owned();
-    layers.add_flags(vec![("server.listen", listen.to_owned()), ("server.data", data)])?;
+    let path = |path: &Path| path.to_string_lossy().into_owned();
+    let flags = [
+        ("server.listen", listen.to_owned()),
+        ("server.data", path(data)),
+        ("court.directory", path(&data.join(COURT))),
+    ];
+    layers.add_flags(flags.into())?;
     Ok(Config::parse(&layers)?)
 }
+
+/// Where the court is, below the data.
+pub(super) const COURT: &str = "court";
 
 /// The defaults, but that an agent that is cut off is missed within seconds, that a job which a killed agent had not begun is handed out again within the demo, not after it, and
 /// that a killed worker is missed as soon. That workers are killed in every round is not held against them. Whoever watches
