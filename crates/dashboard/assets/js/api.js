@@ -4,6 +4,7 @@ const KEPT = 'muster.token';
 const REFRESH_AT = 0.6;
 let token = sessionStorage.getItem(KEPT);
 let refreshing;
+let exchange;
 let onEnd = () => {};
 
 /** Who is logged in: `{id, username, roles}`; nobody at first. */
@@ -37,8 +38,9 @@ export async function resume() {
   if (!token) return false;
   try {
     await recognise();
-    keepFresh(0);
-    return true;
+    // Nobody knows how long the token lasts yet; and before the page asks for anything is the best time to find out.
+    if (isLogin()) await (exchange = exchangeToken());
+    return me !== null;
   } catch (error) {
     if (error.status === 401 || error.status === 403) forget();
     return false;
@@ -70,26 +72,29 @@ async function recognise() {
   me = await call('GET', '/auth/me');
 }
 
+const isLogin = () => token?.split('.').length === 3;
+
 /** Exchanges a login's token before it ends; API keys and the admin token are not exchanged. */
 function keepFresh(expiresIn) {
   clearTimeout(refreshing);
-  if (token?.split('.').length !== 3) return;
-  refreshing = setTimeout(async () => {
-    try {
-      const next = await call('POST', '/auth/refresh', {});
-      token = next.access_token;
-      sessionStorage.setItem(KEPT, token);
-      keepFresh(next.expires_in);
-    } catch (error) {
-      if (error.status !== 401) keepFresh(10);
-    }
-  }, expiresIn * 1000 * REFRESH_AT);
+  if (!isLogin()) return;
+  refreshing = setTimeout(() => { exchange = exchangeToken(); }, expiresIn * 1000 * REFRESH_AT);
+}
+
+async function exchangeToken() {
+  try {
+    const next = await call('POST', '/auth/refresh', { isExchange: true });
+    token = next.access_token;
+    sessionStorage.setItem(KEPT, token);
+    keepFresh(next.expires_in);
+  } catch (error) {
+    if (error.status !== 401) keepFresh(10);
+  }
 }
 
 /** Ends the login, here and at the server. */
 export async function logout() {
-  const isLogin = token?.split('.').length === 3;
-  if (isLogin) await call('POST', '/auth/logout', {}).catch(() => {});
+  if (isLogin()) await call('POST', '/auth/logout', {}).catch(() => {});
   forget();
 }
 
@@ -135,9 +140,12 @@ async function call(method, path, options = {}) {
   return text ? JSON.parse(text) : null;
 }
 
-async function send(method, path, { body, reason, once, headers = {}, signal, anonymous }) {
+async function send(method, path, { body, reason, once, headers = {}, signal, anonymous, isExchange }) {
   const asked = { ...headers };
-  if (!anonymous && token) asked.authorization = `Bearer ${token}`;
+  // An exchange ends the token before it at once: nobody else is on the way with that one meanwhile.
+  if (!anonymous && !isExchange) await exchange;
+  const used = token;
+  if (!anonymous && used) asked.authorization = `Bearer ${used}`;
   if (body !== undefined) asked['content-type'] = 'application/json';
   if (reason) asked['muster-reason'] = encodeURIComponent(reason);
   if (once) asked['idempotency-key'] = once;
@@ -150,6 +158,11 @@ async function send(method, path, { body, reason, once, headers = {}, signal, an
   }
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({}));
+  if (response.status === 401 && !anonymous && !isExchange) {
+    // What was on its way when the token was exchanged is asked again, with the new one.
+    await exchange;
+    if (token && token !== used) return send(method, path, { body, reason, once, headers, signal });
+  }
   if (response.status === 401 && !anonymous && me) {
     forget();
     onEnd();
