@@ -1,13 +1,14 @@
 // The court: its queues, its questions, one task across its files.
 
 import assert from 'node:assert/strict';
-import { hasCourt } from './environment.mjs';
+import { hasCourt, hasStage } from './environment.mjs';
 import { eventually, read } from './server.mjs';
-import { inEveryLanguage, test } from './suite.mjs';
+import { stage } from './stage.mjs';
+import { inEveryLanguage } from './suite.mjs';
 
 inEveryLanguage('court: where none is connected, the page says how', { role: 'VIEWER', path: '#/court', refusals: [404], when: !hasCourt }, async (scene) => {
   await scene.heading('court.none_title').waitFor();
-  await scene.page.getByText('muster serve --court DIR').waitFor();
+  await scene.page.getByText('muster serve --court DIR', { exact: true }).waitFor();
   await scene.checkAccess();
 });
 
@@ -34,8 +35,12 @@ inEveryLanguage('court: queues as columns, and the way to a task with its files'
   await scene.shot(`court task ${scene.language}`);
 });
 
-test('court: what is typed survives the next look, and the answer is taken', { role: 'OPERATOR', path: '#/court', when: hasCourt }, async (scene) => {
+const over = async () => (await read('/api/court')).places.find(({ place }) => place.endsWith('tasks/completed')).count;
+
+inEveryLanguage('court: what is typed survives the next look; the answer is taken, and the task goes on', { role: 'OPERATOR', path: '#/court', when: hasCourt && hasStage }, async (scene) => {
+  await stage('ask');
   const { task_id: task } = await openQuestion();
+  const [before, { timeline }] = [await over(), await read(`/api/court/tasks/${task}`)];
   const box = boxOf(scene, task);
   await box.getByLabel(scene.t('court.answer')).fill('Follow Ann.');
   const looked = () => scene.page.waitForResponse((response) => response.url().endsWith('/api/court/inbox'));
@@ -46,4 +51,11 @@ test('court: what is typed survives the next look, and the answer is taken', { r
   await scene.told('court.replied', { task });
   await eventually('the question is answered', async () => !(await read('/api/court/inbox')).questions.some((question) => question.task_id === task));
   await box.waitFor({ state: 'detached' });
+  await eventually('the work with the answer is over', async () => (await over()) > before);
+  await scene.open(`#/court/${task}`);
+  await eventually('its story goes on', async () => {
+    const { timeline: now } = await read(`/api/court/tasks/${task}`);
+    return now.length > timeline.length && (await scene.page.locator('.timeline > li').count()) === now.length;
+  });
+  await scene.checkWords();
 });

@@ -5,12 +5,16 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { base, shots } from './environment.mjs';
-import { tokenFor } from './server.mjs';
-import { word } from './words.mjs';
+import { eventually, tokenFor, tokenOf } from './server.mjs';
+import { sections, word } from './words.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
+/** Keys of texts that do not exist, places of texts that were not filled, values that nobody meant to show. */
+const ODD = new RegExp(`\\b(${sections.join('|')})\\.[a-z]\\w+|\\{\\w+\\}|\\b(undefined|NaN|Invalid Date)\\b|\\[object `);
+
 const LIMIT_MS = 15_000;
+const QUIET_MS = 100;
 
 /** Screens the pages are made for. */
 export const viewports = {
@@ -20,12 +24,12 @@ export const viewports = {
 };
 
 /** Opens a page: see `test` for the options. */
-export async function openScene(browser, { role = 'ADMIN', language = 'en', theme = 'light', viewport = 'desktop', path, refusals = [], token }) {
+export async function openScene(browser, { role = 'ADMIN', language = 'en', theme = 'light', viewport = 'desktop', path, refusals = [], user, mayBreak = false }) {
   const context = await browser.newContext({ viewport: viewports[viewport], locale: language, reducedMotion: 'reduce', acceptDownloads: true });
   context.setDefaultTimeout(LIMIT_MS);
   const page = await context.newPage();
-  const faults = watch(page, refusals);
-  const shown = role === null ? null : token ?? (await tokenFor(role));
+  const faults = watch(page, { refusals, mayBreak });
+  const shown = role === null ? null : user ? await tokenOf(user) : await tokenFor(role);
   await page.addInitScript(prepare, { token: shown, language, theme });
   const scene = new Scene(page, language, faults);
   if (path !== undefined) await scene.open(path);
@@ -43,9 +47,10 @@ function prepare({ token, language, theme }) {
 }
 
 /** Gathers errors, warnings, exceptions, and requests to anybody but the server. */
-function watch(page, refusals) {
+function watch(page, { refusals, mayBreak }) {
   const faults = [];
-  const isMeant = (text) => refusals.some((status) => text.startsWith(`Failed to load resource: the server responded with a status of ${status}`));
+  const isMeant = (text) => (mayBreak && /^Failed to load resource: net::ERR_/.test(text))
+    || refusals.some((status) => text.startsWith(`Failed to load resource: the server responded with a status of ${status}`));
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type()) && !isMeant(message.text())) faults.push(`console ${message.type()}: ${message.text()}`);
   });
@@ -57,11 +62,21 @@ function watch(page, refusals) {
   return faults;
 }
 
+/** Which requests are on their way, and when there was one last. */
+function trafficOf(page) {
+  const traffic = { open: new Set(), last: Date.now() };
+  const begin = (request) => { if (!request.url().includes('/api/events')) traffic.open.add(request); };
+  const end = (request) => { if (traffic.open.delete(request)) traffic.last = Date.now(); };
+  page.on('request', begin).on('requestfinished', end).on('requestfailed', end);
+  return traffic;
+}
+
 export class Scene {
   constructor(page, language, faults) {
     this.page = page;
     this.language = language;
     this.faults = faults;
+    this.traffic = trafficOf(page);
   }
 
   /** The text of a key in the scene's language. */
@@ -78,15 +93,9 @@ export class Scene {
     await this.page.locator('main h1').first().waitFor();
   }
 
-  /** Shows the same page in another language and theme. */
-  async dress(language, theme) {
-    this.language = language;
-    await this.page.evaluate(([code, colours]) => {
-      localStorage.setItem('muster.language', code);
-      localStorage.setItem('muster.theme', colours);
-    }, [language, theme]);
-    await this.page.reload();
-    await this.page.locator('main h1').first().waitFor();
+  /** Shows the same page in another theme, as people do. */
+  async paint(theme) {
+    await this.field('shell.theme').selectOption(theme);
   }
 
   button(key, values) {
@@ -130,10 +139,35 @@ export class Scene {
 
   /** No element breaks a rule of WCAG 2 A or AA that a machine can check. */
   async checkAccess() {
-    await this.page.evaluate(AXE);
-    const found = await this.page.evaluate(() => globalThis.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }));
+    if (!(await this.page.evaluate(() => 'axe' in globalThis))) await this.page.evaluate(AXE);
+    const found = await this.page.evaluate(() => globalThis.axe.run({ resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }));
     const told = found.violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.slice(0, 5).map((node) => `    ${node.target} ${node.html.slice(0, 160)}`).join('\n')}`);
     assert.equal(told.length, 0, `accessibility of ${this.page.url()}:\n${told.join('\n')}`);
+  }
+
+  /** Everything that people see or hear of the page, but for code, which may look like anything. */
+  said() {
+    return this.page.evaluate(() => {
+      const said = [];
+      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      for (let node = walker.nextNode(); node; node = walker.nextNode()) if (!node.parentElement.closest('code, pre, textarea, script')) said.push(node.data);
+      for (const element of document.querySelectorAll('[aria-label], [title], [placeholder], [alt]')) {
+        for (const name of ['aria-label', 'title', 'placeholder', 'alt']) said.push(element.getAttribute(name) ?? '');
+      }
+      return said.filter((text) => text.trim());
+    });
+  }
+
+  /** No text is missing, and none has a gap. */
+  async checkWords() {
+    const odd = (await this.said()).filter((text) => ODD.test(text));
+    assert.deepEqual(odd, [], `texts of ${this.page.url()} in ${this.language}`);
+  }
+
+  /** Waits until nothing is on its way but the feed. */
+  async settled() {
+    const isQuiet = () => this.traffic.open.size === 0 && Date.now() - this.traffic.last > QUIET_MS;
+    await eventually('nothing is on its way', isQuiet);
   }
 
   /** Nothing sticks out to the side. */

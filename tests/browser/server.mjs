@@ -46,6 +46,14 @@ export async function tokenFor(role) {
   return keys.get(role).key;
 }
 
+/** Logs a user of the stage in, whose password is made as `password_of` of the Rust side makes it. */
+export async function tokenOf(username) {
+  const { access_token: token } = await act('POST', '/auth/login', { username, password: passwordOf(username) });
+  return token;
+}
+
+export const passwordOf = (username) => `the-password-of-${username}`;
+
 /** Takes all keys back. */
 export async function forgetTokens() {
   for (const { id } of keys.values()) await act('DELETE', `/api-keys/${id}`);

@@ -13,7 +13,7 @@ inEveryLanguage('settings: every value with where it came from; searched; change
   await scene.field('settings.search').fill('operations.slots');
   assert.deepEqual((await namesShown(scene)).filter((name) => name === 'operations.slots').length, 1);
   const slots = settings.find(({ name }) => name === 'operations.slots');
-  await scene.row('operations.slots').getByText('MUSTER_OPERATIONS__SLOTS').waitFor();
+  await scene.row('operations.slots').getByText('MUSTER_OPERATIONS__SLOTS').first().waitFor();
   await scene.row('operations.slots').getByText(String(slots.value), { exact: true }).first().waitFor();
   await scene.field('settings.search').fill('');
   await scene.field('settings.only_changed').check();

@@ -6,8 +6,9 @@ import { languages } from './words.mjs';
 export const tests = [];
 
 /**
- * A test: `run(scene)` with a page that is open. Options: `role` (ADMIN), `language` (en), `theme` (light), `viewport` (desktop),
- * `path` (`#/…`; absent: nothing is opened), `refusals` (statuses the server is meant to answer with), `when` (false: left out).
+ * A test: `run(scene)` with a page that is open. Options: `role` (ADMIN) or `user` (a name), `language` (en), `theme` (light),
+ * `viewport` (desktop), `path` (`#/…`; absent: nothing is opened), `refusals` (statuses the server is meant to answer with),
+ * `mayBreak` (connections may), `when` (false: left out).
  */
 export function test(name, options, run) {
   tests.push({ name, options, run });

@@ -1,0 +1,77 @@
+// The overview: its figures are those of the server, and what happens appears as it happens.
+
+import assert from 'node:assert/strict';
+import { act, eventually, fresh, read } from './server.mjs';
+import { inEveryLanguage, test } from './suite.mjs';
+import { endedRun, endlessRun, failedRun, returnDevices, submitRun } from './work.mjs';
+
+/** The figure of a card by its heading. */
+const card = (scene, key) => scene.page.locator('.card').filter({ has: scene.page.getByRole('heading', { level: 2, name: scene.t(key), exact: true }) });
+const figure = async (scene, key) => card(scene, key).locator('.figure').textContent();
+const lines = (scene) => scene.page.getByRole('list', { name: scene.t('overview.events') }).getByRole('listitem');
+
+inEveryLanguage('overview: figures are those of the server, also after something happened', { role: 'VIEWER', path: '#/overview' }, async (scene) => {
+  await endedRun(await submitRun({ pcs: ['PC-02'] }));
+  await failedRun({ 'sim-0001': 'adb_offline' });
+  const queue = fresh('queue');
+  const running = await endlessRun({ devices: ['sim-0002', 'sim-0003'], queue });
+  const behind = await submitRun({ devices: ['sim-0004'], queue });
+  const number = (value) => new Intl.NumberFormat(scene.language).format(value);
+  const sum = (counts) => counts.reduce((all, count) => all + count, 0);
+  await eventually('the page says what the server says', async () => {
+    const { devices, slots, nodes, runs, throughput, failures, leader } = await read('/api/overview');
+    const expected = [
+      devices.running === 2 && devices.error === 1,
+      (await figure(scene, 'overview.devices')) === number(devices.total),
+      (await figure(scene, 'overview.slots')) === scene.t('overview.of', { part: slots.used, whole: slots.target }),
+      (await figure(scene, 'overview.nodes')) === scene.t('overview.of', { part: nodes.online + nodes.draining, whole: nodes.online + nodes.draining + nodes.offline }),
+      (await figure(scene, 'nav.runs')) === number(runs.running + runs.pending),
+      (await card(scene, 'overview.tasks').locator('li b').allTextContents()).join() === [throughput.tasks_ok, throughput.tasks_failed].map(sum).map(number).join(),
+      (await card(scene, 'overview.failures').locator('li').count()) === failures.length && failures.length > 0,
+      (await card(scene, 'overview.leader').textContent()).includes(leader.address),
+    ];
+    return expected.every(Boolean);
+  }, 30000);
+  const counts = await card(scene, 'overview.devices').locator('.tally b').allTextContents();
+  const { devices } = await read('/api/overview');
+  assert.deepEqual(counts, [devices.running, devices.idle, devices.error, devices.offline].map(number));
+  const { oldest_waiting: oldest } = await read('/api/overview');
+  await card(scene, 'overview.oldest').getByRole('link', { name: scene.t('why.ask') }).waitFor();
+  assert.ok((await card(scene, 'overview.oldest').getByRole('link').first().getAttribute('href')).includes(oldest.id));
+  await scene.checkAccess();
+  await act('POST', `/api/runs/${running}/cancel`);
+  await act('POST', `/api/runs/${behind}/cancel`);
+  await returnDevices();
+});
+
+inEveryLanguage('overview: what happens is told as it happens; filtered; held', { role: 'VIEWER', path: '#/overview' }, async (scene) => {
+  await scene.page.getByText(scene.t('shell.standing_live'), { exact: true }).waitFor();
+  const told = (key, values) => lines(scene).filter({ hasText: scene.t(key, values) }).first().waitFor();
+  await act('POST', '/api/nodes/PC-02/drain');
+  await told('event.worker_draining', { worker: 'PC-02' });
+  await act('POST', '/api/nodes/PC-02/resume');
+  await told('event.worker_resumed', { worker: 'PC-02' });
+  await scene.field('overview.events_filter').fill('worker_draining');
+  assert.equal(await lines(scene).count(), 0);
+  await act('POST', '/api/nodes/PC-02/drain');
+  await act('POST', '/api/nodes/PC-02/resume');
+  await told('event.worker_draining', { worker: 'PC-02' });
+  assert.equal(await lines(scene).count(), 1);
+
+  await scene.field('overview.events_filter').fill('schedule_');
+  await scene.button('overview.pause').click();
+  const one = await act('POST', '/api/schedules', { cron: '0 6 * * *', run: { workflow_id: 'hello', title: fresh('held') } });
+  await scene.page.waitForResponse((response) => response.url().endsWith('/api/overview'), { timeout: 20000 });
+  assert.equal(await lines(scene).count(), 0);
+  await scene.button('overview.go_on').click();
+  await lines(scene).filter({ hasText: one.schedule_id.slice(-6) }).first().waitFor();
+  await act('DELETE', `/api/schedules/${one.schedule_id}`);
+});
+
+test('overview: every step is told on request', { role: 'VIEWER', path: '#/overview' }, async (scene) => {
+  await scene.page.getByText(scene.t('shell.standing_live'), { exact: true }).waitFor();
+  await scene.field('overview.steps').check();
+  await scene.field('overview.events_filter').fill('sim-0101');
+  await endedRun(await submitRun({ devices: ['sim-0101'] }));
+  await lines(scene).filter({ hasText: 'sim-0101' }).first().waitFor();
+});
