@@ -8,21 +8,26 @@ import { submitRun, submitSession } from './work.mjs';
 
 const SIZE = { width: 1440, height: 900 };
 /** So long the fleet works before it is looked at: the curves have something to show then. */
-const AT_WORK_MS = 75_000;
+const AT_WORK_MS = 60_000;
 
 test('pictures: overview and fleet', { when: Boolean(picturesTo), path: '#/overview' }, async (scene) => {
   await scene.page.setViewportSize(SIZE);
   await work();
   const end = Date.now() + AT_WORK_MS;
   for (let round = 1; Date.now() < end; round++) {
-    await submitRun({ title: `round ${round}`, queue: `q${round}`, simulate: { step_ms: 150, fail_percent: 4, fail_step: 'LOGIN_FLOW', seed: round }, max_attempts: 1 + (round % 2) });
+    const simulate = { step_ms: 150, fail_percent: 6, fail_step: round % 3 ? 'LOGIN_FLOW' : 'SCREENSHOT', seed: round };
+    await submitRun({ title: `round ${round}`, queue: `round-${round}`, pcs: ['PC-01', 'PC-02', 'PC-03', 'PC-04'], simulate, max_attempts: 2 });
     for (let n = 0; n < 6; n++) await act('POST', '/jobs', { payload: { op: 'sum', values: n === 3 ? undefined : [round, n] }, max_attempts: 1 });
     await scene.page.waitForTimeout(4000);
   }
-  await eventually('many devices run', async () => (await read('/api/overview')).devices.running > 20);
+  await submitRun({ title: 'all of them', queue: 'nightly', simulate: { step_ms: 4000 } });
+  await submitRun({ title: 'after them', queue: 'nightly' });
+  await eventually('many devices run', async () => (await read('/api/overview')).devices.running >= 60);
+  await scene.page.reload();
+  await scene.page.getByText(scene.t('shell.standing_live'), { exact: true }).waitFor();
+  await scene.page.waitForTimeout(4000);
   await scene.page.screenshot({ path: join(picturesTo, 'overview.png') });
   await scene.open('#/fleet');
-  await eventually('many devices run', async () => (await read('/api/overview')).devices.running > 20);
   await scene.settled();
   await scene.page.screenshot({ path: join(picturesTo, 'fleet.png') });
 });
