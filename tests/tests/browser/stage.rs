@@ -63,15 +63,14 @@ impl Stage {
         self
     }
 
-    /// With five PCs full of simulated devices.
+    /// With a dozen PCs full of simulated devices.
     pub(crate) fn many_devices(mut self) -> Self {
-        for (node, first) in [("PC-01", 1), ("PC-02", 101), ("PC-03", 201), ("PC-04", 301), ("PC-05", 401)] {
-            let devices = if node == "PC-04" { 64 } else { 100 };
-            self.agents.push(Agent::start(&self.server, node, &format!("simulated:{devices}@{first}")));
+        for number in 1..=12 {
+            let devices = if number == 12 { 64 } else { 100 };
+            let kind = format!("simulated:{devices}@{}", 100 * number + 1);
+            self.agents.push(Agent::start(&self.server, &format!("PC-{number:02}"), &kind));
         }
-        until("all devices are there", || {
-            (self.count("/api/devices?limit=1000", "devices") == 464).then_some(())
-        });
+        until("all PCs are there", || (self.count("/api/pcs", "pcs") == 12).then_some(()));
         self
     }
 
