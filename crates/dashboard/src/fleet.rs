@@ -26,7 +26,7 @@ pub(crate) fn routes() -> OpenApiRouter<Door> {
 #[utoipa::path(
     get, path = "/api/fleet", operation_id = "show_fleet", tag = "dashboard", security(("operator" = [])),
     responses(
-        (status = 200, description = "Nodes and devices by id; at most a quarter of a second old", body = FleetBody),
+        (status = 200, description = "Nodes and devices by id; at most a quarter of a second old, or ten times as old as it takes to read them", body = FleetBody),
         (status = 422, description = "It takes no parameters"),
     )
 )]

@@ -4,21 +4,26 @@ use std::time::Duration;
 use tokio::{sync::Mutex, time::Instant};
 
 /// An answer that was made lately.
-pub(crate) struct Kept<T>(Mutex<Option<(Instant, T)>>);
+pub(crate) struct Kept<T>(Mutex<Option<Made<T>>>);
+
+struct Made<T> {
+    answer: T,
+    stale_at: Instant,
+}
 
 impl<T: Clone> Kept<T> {
     /// The answer, if it is fresh; else the one that `make` gives. Whoever comes while it is made waits for it: fifty
     /// pages that are open cost one look at the store, not fifty.
     pub(crate) async fn get_or<E>(&self, make: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let mut kept = self.0.lock().await;
-        if let Some((made_at, answer)) = kept.as_ref()
-            && made_at.elapsed() < FRESH
-        {
-            return Ok(answer.clone());
+        let begun = Instant::now();
+        if let Some(made) = kept.as_ref().filter(|made| begun < made.stale_at) {
+            return Ok(made.answer.clone());
         }
         let answer = make.await?;
         // From its end on: where a look takes long, those who waited for it must not look one after the other.
-        *kept = Some((Instant::now(), answer.clone()));
+        let stale_at = Instant::now() + FRESH.max(begun.elapsed() * REST_TO_LOOK);
+        *kept = Some(Made { answer: answer.clone(), stale_at });
         Ok(answer)
     }
 }
@@ -31,6 +36,8 @@ impl<T> Default for Kept<T> {
 
 /// Less than anybody sees on a page, and more than a look takes.
 const FRESH: Duration = Duration::from_millis(250);
+/// However large the fleet, looking at it takes a tenth of the time at most: pages follow the feed meanwhile.
+const REST_TO_LOOK: u32 = 9;
 
 #[cfg(test)]
 mod tests {
@@ -48,10 +55,19 @@ mod tests {
             })
         };
         assert_eq!(tokio::join!(look(), look(), look()), (Ok(0), Ok(0), Ok(0)));
-        tokio::time::advance(FRESH - Duration::from_millis(1)).await;
-        assert_eq!(look().await, Ok(0));
+        tokio::time::advance(Duration::from_millis(899)).await;
+        assert_eq!(look().await, Ok(0), "a look that takes long is not soon repeated");
         tokio::time::advance(Duration::from_millis(1)).await;
         assert_eq!(look().await, Ok(1), "it is too old");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_quick_answer_is_soon_too_old() {
+        let (kept, looks) = (Kept::default(), AtomicU32::new(0));
+        let look = || kept.get_or(async { Ok::<_, ()>(looks.fetch_add(1, Ordering::Relaxed)) });
+        assert_eq!((look().await, look().await), (Ok(0), Ok(0)));
+        tokio::time::advance(FRESH).await;
+        assert_eq!(look().await, Ok(1));
     }
 
     #[tokio::test]

@@ -32,7 +32,7 @@ pub(crate) fn routes() -> OpenApiRouter<Door> {
 #[utoipa::path(
     get, path = "/api/overview", operation_id = "show_overview", tag = "dashboard", security(("operator" = [])),
     responses(
-        (status = 200, description = "All figures; at most half a second old", body = Overview),
+        (status = 200, description = "All figures; at most half a second old, or ten times as old as it takes to read them", body = Overview),
         (status = 422, description = "It takes no parameters"),
     )
 )]
