@@ -7,6 +7,12 @@ use crate::{
 };
 use std::path::Path;
 
+/// I1, I3, I4, Q11, Q15, Q16: what the first page tells a newcomer to type works.
+#[test]
+fn the_readme() {
+    shell::run("README.md");
+}
+
 /// I1, I3, I4, N1, N4, N6b, N7, N12, N14, Q11, Q15, Q16: from nothing to a worker of one's own.
 #[test]
 fn the_tutorial() {
