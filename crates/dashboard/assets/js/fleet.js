@@ -23,7 +23,10 @@ export class Fleet {
     for (const given of snapshot.nodes) {
       const node = { id: given.node_id, online: given.status === 'online', draining: given.draining, pausedUntil: given.paused_until, maxDevices: given.max_devices, devices: [] };
       this.nodes.set(node.id, node);
-      for (const [id, state, task] of given.devices) this.#add({ id, node, attached: state !== 'offline' || !node.online, failed: state === 'error', task });
+      for (const [id, state, task, attached] of given.devices) {
+        // A server of an older version does not say whether a device is attached: its state tells, as far as it can.
+        this.#add({ id, node, attached: attached ?? (state !== 'offline' || !node.online), failed: state === 'error', task });
+      }
     }
   }
 

@@ -57,6 +57,15 @@ test('entries that came while the snapshot was asked for are not lost', () => {
   assert.equal(counted.total('tasks_ok'), 1);
 });
 
+test('what the throughput has counted is not counted again, though the snapshot began before', () => {
+  const counted = figures({ seq: 15 });
+  counted.apply(ended(12, FROM));
+  counted.apply(ended(15, FROM));
+  assert.equal(counted.total('tasks_ok'), 0);
+  counted.apply(ended(16, FROM));
+  assert.equal(counted.total('tasks_ok'), 1);
+});
+
 test('axes end at round numbers', () => {
   assert.deepEqual([0, 5, 6, 11, 130, 240, 999, 1000].map(roundUp), [5, 5, 10, 20, 200, 250, 1000, 1000]);
 });

@@ -32,7 +32,7 @@ export default {
   resume_done: 'Node {node} gets work again.',
   cap: 'Set slots',
   cap_node: 'Slots of node {node}',
-  cap_what: 'So many devices of this node may run at once. Running ones are not interrupted. Leave it empty for the general number.',
+  cap_what: 'So many devices of this node may run at once; now it is {now}. Running ones are not interrupted. Leave it empty and the general number holds, whatever was set for this node.',
   cap_field: 'Devices at once',
   cap_done: 'The slots of node {node} were set.',
   secret: 'New secret',

@@ -32,7 +32,7 @@ export default {
   resume_done: 'O nó {node} volta a receber trabalho.',
   cap: 'Definir vagas',
   cap_node: 'Vagas do nó {node}',
-  cap_what: 'Quantos dispositivos deste nó podem executar ao mesmo tempo. Os que já executam não são interrompidos. Deixe vazio para usar o número geral.',
+  cap_what: 'Quantos dispositivos deste nó podem executar ao mesmo tempo; agora são {now}. Os que já executam não são interrompidos. Deixe vazio e vale o número geral, seja qual for o definido para este nó.',
   cap_field: 'Dispositivos ao mesmo tempo',
   cap_done: 'As vagas do nó {node} foram definidas.',
   secret: 'Novo segredo',

@@ -17,10 +17,10 @@ export const resumeNode = (node) => ask({
   act: ({ reason }) => post(at('api', 'nodes', node, 'resume'), undefined, { reason }), done: t('fleet.resume_done', { node }),
 });
 
-/** How many devices of a node may run at once; nothing typed means the general number. */
-export const capNode = (node, now) => ask({
-  title: t('fleet.cap_node', { node }), what: t('fleet.cap_what'), confirm: t('fleet.cap'), reason: 'optional',
-  fields: [field('slots', t('fleet.cap_field'), { type: 'number', min: 1, max: 10000, value: now })],
+/** How many devices of a node may run at once; nothing typed means the general number. What is in force may be that one: it is only hinted at, so that nobody pins it by saving. */
+export const capNode = (node, inForce) => ask({
+  title: t('fleet.cap_node', { node }), what: t('fleet.cap_what', { now: inForce }), confirm: t('fleet.cap'), reason: 'optional',
+  fields: [field('slots', t('fleet.cap_field'), { type: 'number', min: 1, max: 10000, placeholder: inForce })],
   act: ({ form, reason }) => patch(at('api', 'pcs', node), { max_devices: form.get('slots') ? Number(form.get('slots')) : null }, { reason }), done: t('fleet.cap_done', { node }),
 });
 

@@ -18,7 +18,8 @@ export class Figures {
 
   /** Takes an answer of `GET /api/overview`; `since` are the newest entries, of which some came after it was written. */
   takeSnapshot({ seq, throughput }, since = []) {
-    this.seq = seq ?? -1;
+    // What was counted may be further than what was read before it.
+    this.seq = throughput.seq ?? seq ?? -1;
     this.from = throughput.from;
     this.bucketMs = throughput.bucket_ms;
     for (const name of SERIES) this.series[name] = throughput[name].slice(-BUCKETS);

@@ -8,11 +8,13 @@ import { ask } from '../../parts/dialog.js';
 import { following } from '../../parts/following.js';
 import { ROW_PARTS, bar } from '../../parts/progress.js';
 import { growing, lasting } from '../../parts/since.js';
+import { sparing } from '../../parts/sparing.js';
 import { table } from '../../parts/table.js';
 import { tally } from '../../parts/tally.js';
 import { why } from '../../parts/why_link.js';
 import { to } from '../../router.js';
 import { moment, number, percent, span, statusWord, t } from '../../text.js';
+import { isOpen } from '../runs.js';
 import { reasonLine } from '../why/reason.js';
 import { artifacts } from './artifacts.js';
 import { retryChosen, retryReason } from './retry.js';
@@ -28,18 +30,16 @@ export async function openRun({ root, title, signal, failed }, id) {
   let run = await get(path, {}, signal);
   const top = header(() => run, signal);
   const counts = figures();
-  const reasons = failures(() => run);
+  const reasons = failures(() => run, path, signal);
   const waits = reasonLine('run', id, signal);
-  const parts = [timeline(path, signal), rowsOf(path, signal), artifacts(path, signal)];
+  const parts = [reasons, timeline(path, signal), rowsOf(path, signal), artifacts(path, signal)];
   fill(root, h('p', { class: 'crumbs' }, h('a', { href: to('runs') }, t('nav.runs'))),
     h('div', { class: 'heading' }, title(run.title ?? run.run_id), top.element),
-    waits.element, counts.element, h('div', { class: 'columns' }, counts.nodes, reasons.element), parts.map((part) => part.element));
+    waits.element, counts.element, h('div', { class: 'columns' }, counts.nodes, reasons.element), parts.slice(1).map((part) => part.element));
   const load = async () => {
     run = await get(path, {}, signal);
     top.set();
     counts.set(run);
-    const found = run.counts.failed ? await get(`${path}/failures`, {}, signal) : { failures: [] };
-    reasons.set(found.failures);
     const isIdle = isOpen(run) && run.counts.running === 0;
     waits.element.hidden ||= !isIdle;
     await Promise.all([isIdle && waits.load(), ...parts.map((part) => part.load(run))]);
@@ -49,8 +49,6 @@ export async function openRun({ root, title, signal, failed }, id) {
   const still = growing(root);
   return () => { feed.stop(); still(); for (const part of parts) part.stop?.(); };
 }
-
-const isOpen = ({ status }) => status === 'pending' || status === 'running';
 
 /** Status and what can be done. */
 function header(current, signal) {
@@ -121,7 +119,7 @@ function factsOf(run) {
 }
 
 /** What failed, by reason, with a way to try it again. */
-function failures(current) {
+function failures(current, path, signal) {
   const list = table({
     caption: t('runs.failures'), id: (failure) => failure.error, empty: t('runs.no_failures'),
     columns: [
@@ -130,5 +128,7 @@ function failures(current) {
       { label: t('runs.do'), show: (failure) => actButton(t('runs.retry'), { allowed: may.operate(), act: () => retryReason(current(), failure) }) },
     ],
   });
-  return { element: h('section', { class: 'low' }, h('h2', {}, t('runs.failures')), list.element), set: (found) => list.set(found) };
+  const spared = sparing(async () => list.set(current().counts.failed ? (await get(`${path}/failures`, {}, signal)).failures : []));
+  const element = h('section', { class: 'low' }, h('h2', {}, t('runs.failures')), list.element);
+  return { element, load: (run) => spared.load(undefined, run.completed_at !== null), stop: spared.stop };
 }
