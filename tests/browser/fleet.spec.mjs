@@ -151,7 +151,7 @@ inEveryLanguage('fleet: a node is given a secret of its own, which is shown once
   await scene.confirm('fleet.secret', reason);
   const secret = await scene.field('fleet.secret_title', { node: 'PC-02' }).inputValue();
   await scene.checkAccess();
-  await scene.button('fleet.secret_kept').click();
+  await scene.button('shell.secret_kept').click();
   await scene.dialog.waitFor({ state: 'detached' });
   assert.ok(!(await scene.page.content()).includes(secret), 'the secret is still on the page');
   assert.equal((await audited(reason)).length, 1);

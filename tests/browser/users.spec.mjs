@@ -62,7 +62,7 @@ inEveryLanguage('keys: shown once, work, and are taken back', { path: '#/users' 
   const key = await scene.field('users.key_itself').inputValue();
   assert.equal((await ask('GET', '/auth/me', undefined, key)).status, 200);
   await scene.checkAccess();
-  await scene.confirm('users.key_done');
+  await scene.confirm('shell.secret_kept');
   assert.ok(!(await scene.page.content()).includes(key), 'the key is still on the page');
   await press(scene, 'users.key_revoke', name);
   await scene.confirm('users.key_revoke', 'only a test');

@@ -113,18 +113,6 @@ export const post = (path, body, { reason, once } = {}) => call('POST', path, { 
 export const patch = (path, body, { reason } = {}) => call('PATCH', path, { body, reason });
 export const remove = (path, { reason } = {}) => call('DELETE', path, { reason });
 
-/** All items of a list, page by page, up to `most`. */
-export async function getAll(path, params, name, most = 5000) {
-  const items = [];
-  let after;
-  do {
-    const page = await get(path, { ...params, after, limit: Math.min(1000, most) });
-    items.push(...page[name]);
-    after = page.next;
-  } while (after && items.length < most);
-  return items;
-}
-
 /** A file as something an `img` or a link can show; revoke it when it is no longer shown. */
 export async function getBlobUrl(path, signal) {
   const response = await send('GET', path, { signal });

@@ -3,6 +3,7 @@
 import { logout, may, me } from './api.js';
 import { fill, h, say } from './dom.js';
 import { onStanding, start } from './live.js';
+import { KINDS } from './parts/links.js';
 import { noticeRegion } from './parts/notice.js';
 import { languagePicker, themePicker } from './parts/pickers.js';
 import { go, pages, startRouter } from './router.js';
@@ -61,9 +62,8 @@ function why() {
     const form = new FormData(event.target);
     if (form.get('id').trim()) go('why', form.get('kind'), form.get('id').trim());
   };
-  const kinds = ['run', 'device', 'task_device', 'node', 'worker', 'job', 'session', 'range', 'schedule', 'court_task'];
   return may.read() && h('form', { class: 'ask', role: 'search', onSubmit: ask },
-    h('select', { name: 'kind', 'aria-label': t('why.kind') }, kinds.map((kind) => h('option', { value: kind }, t(`kind.${kind}`)))),
+    h('select', { name: 'kind', 'aria-label': t('why.kind') }, KINDS.map((kind) => h('option', { value: kind }, t(`kind.${kind}`)))),
     h('input', { name: 'id', 'aria-label': t('why.id'), placeholder: t('why.placeholder') }),
     h('button', {}, t('why.ask')));
 }

@@ -54,6 +54,9 @@ export default {
     some_refused: { one: 'One was refused: {error}', other: '{n} were refused. The first: {error}' },
     and_more: { one: 'and one more', other: 'and {n} more' },
     elsewhere: 'not kept on this server',
+    secret_copy: 'Copy',
+    secret_copied: 'Copied.',
+    secret_kept: 'I have kept it',
   },
   login: {
     title: 'Log in',

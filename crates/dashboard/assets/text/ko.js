@@ -54,6 +54,9 @@ export default {
     some_refused: { one: '{n}건이 거부되었습니다. 첫 번째: {error}', other: '{n}건이 거부되었습니다. 첫 번째: {error}' },
     and_more: { one: '외 {n}개', other: '외 {n}개' },
     elsewhere: '이 서버에 보관되지 않음',
+    secret_copy: '복사',
+    secret_copied: '복사했습니다.',
+    secret_kept: '보관했습니다',
   },
   login: {
     title: '로그인',

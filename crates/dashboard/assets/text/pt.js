@@ -54,6 +54,9 @@ export default {
     some_refused: { one: 'Um foi recusado: {error}', other: '{n} foram recusados. O primeiro: {error}' },
     and_more: { one: 'e mais um', other: 'e mais {n}' },
     elsewhere: 'não guardado neste servidor',
+    secret_copy: 'Copiar',
+    secret_copied: 'Copiado.',
+    secret_kept: 'Já guardei',
   },
   login: {
     title: 'Entrar',

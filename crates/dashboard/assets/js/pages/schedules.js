@@ -1,21 +1,24 @@
 // Runs that are submitted by the clock: when, in which zone, what next, what last.
 
-import { getAll, may, post, remove } from '../api.js';
+import { may, post, remove } from '../api.js';
 import { readCron } from '../cron.js';
 import { fill, h, say } from '../dom.js';
 import { onceKey } from '../parts/act_button.js';
 import { area, choice, hinted } from '../parts/form.js';
 import { ask, field } from '../parts/dialog.js';
 import { following } from '../parts/following.js';
+import { firstOf } from '../parts/pages.js';
 import { table } from '../parts/table.js';
 import { why } from '../parts/why_link.js';
 import { to } from '../router.js';
 import { currentLanguage, moment, span, t } from '../text.js';
 import { runOf } from './schedules/run.js';
 
+const SCHEDULES_MAX = 1000;
+
 export async function open({ root, title, signal, failed }) {
   const list = scheduleTable();
-  const load = async () => list.set(await getAll('/api/schedules', {}, 'schedules', 1000));
+  const load = async () => list.set((await firstOf('/api/schedules', {}, { name: 'schedules', most: SCHEDULES_MAX, signal })).items);
   const add = may.operate() && h('button', { class: 'primary', onClick: async () => { if (await askForOne()) fresh.now(); } }, t('schedules.add'));
   fill(root, title(t('nav.schedules')), h('p', { class: 'quiet' }, t('schedules.lead')), h('div', { class: 'tools' }, add), list.element);
   const fresh = await following({ load, signal, failed, concerns: ({ kind }) => kind.startsWith('schedule_') });

@@ -1,18 +1,20 @@
 // Who may do what, and the caller's own API keys.
 
-import { getAll, may, me, patch, post } from '../api.js';
+import { may, me, patch, post } from '../api.js';
 import { fill, h } from '../dom.js';
 import { badge } from '../parts/badge.js';
 import { ask, field } from '../parts/dialog.js';
 import { checks, hinted } from '../parts/form.js';
+import { firstOf } from '../parts/pages.js';
 import { table } from '../parts/table.js';
 import { moment, t } from '../text.js';
 import { ownKeys } from './users/keys.js';
 
 const ROLES = ['VIEWER', 'OPERATOR', 'ADMIN', 'CLIENT', 'WORKER_OWNER'];
+const USERS_MAX = 5000;
 
-export async function open({ root, title }) {
-  const keys = ownKeys();
+export async function open({ root, title, signal }) {
+  const keys = ownKeys(signal);
   if (!may.administer()) {
     fill(root, title(t('nav.users')), keys.element);
     return keys.load();
@@ -20,7 +22,7 @@ export async function open({ root, title }) {
   const search = h('input', { type: 'search', name: 'search', 'aria-label': t('shell.search'), placeholder: t('shell.search'), onInput: () => draw() });
   let users = [];
   const load = async () => {
-    users = await getAll('/users', {}, 'users');
+    users = (await firstOf('/users', {}, { name: 'users', most: USERS_MAX, signal })).items;
     draw();
   };
   const list = userTable(load);

@@ -57,7 +57,8 @@ function wordFor(artifact) {
   return isPicture(artifact) ? '…' : artifact.kind;
 }
 
-const isPicture = ({ content_type: type, path, kind }) => (type ? type.startsWith('image/') : kind === 'screenshot' || /\.(png|jpe?g|webp|gif)$/i.test(path));
+/** Whether a file can be shown as a picture: by its type; where none is known, by what it is or is called. */
+export const isPicture = ({ content_type: type, path, kind }) => (type ? type.startsWith('image/') : kind === 'screenshot' || /\.(png|jpe?g|webp|gif)$/i.test(path));
 
 /** Shows a picture in its own size; other files can be saved. */
 async function enlarge(artifact, loaded, signal) {

@@ -6,18 +6,22 @@ import { to } from '../router.js';
 
 const LONG = 24;
 
+/** In the order in which they are offered. */
 const PLACES = {
   run: (id) => to('runs', id),
   device: (id) => to('fleet', 'device', id),
+  task_device: (id) => to('why', 'task_device', id),
   node: (id) => to('fleet', 'node', id),
-  session: (id) => to('sessions', id),
-  job: (id) => to('jobs', id),
   worker: (id) => (/^\d+$/.test(id) ? `${to('fleet')}?tab=pool` : to('fleet', 'worker', id)),
+  job: (id) => to('jobs', id),
+  session: (id) => to('sessions', id),
+  range: (id) => to('why', 'range', id),
   schedule: () => to('schedules'),
   court_task: (id) => to('court', id),
-  task_device: (id) => to('why', 'task_device', id),
-  range: (id) => to('why', 'range', id),
 };
+
+/** The kinds of things of which can be asked why they are as they are. */
+export const KINDS = Object.keys(PLACES);
 
 /** The address of the page that shows a thing. */
 export const placeOf = (kind, id) => PLACES[kind]?.(String(id)) ?? to('why', kind, String(id));

@@ -52,7 +52,4 @@ export default {
   key_shown: 'Your new key',
   key_shown_what: 'Copy it now: nobody can show it again.',
   key_itself: 'The key',
-  key_copy: 'Copy',
-  key_copied: 'Copied.',
-  key_done: 'I have it',
 };

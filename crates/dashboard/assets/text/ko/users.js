@@ -52,7 +52,4 @@ export default {
   key_shown: '새 키',
   key_shown_what: '지금 복사하세요. 다시 볼 수 없습니다.',
   key_itself: '키',
-  key_copy: '복사',
-  key_copied: '복사했습니다.',
-  key_done: '저장했습니다',
 };

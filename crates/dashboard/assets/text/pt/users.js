@@ -52,7 +52,4 @@ export default {
   key_shown: 'Sua nova chave',
   key_shown_what: 'Copie agora: ninguém poderá mostrá-la de novo.',
   key_itself: 'A chave',
-  key_copy: 'Copiar',
-  key_copied: 'Copiada.',
-  key_done: 'Já guardei',
 };

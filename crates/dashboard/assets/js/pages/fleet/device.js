@@ -4,6 +4,7 @@ import { get, getBlobUrl, may } from '../../api.js';
 import { fill, h } from '../../dom.js';
 import { onEntries } from '../../live.js';
 import { badge } from '../../parts/badge.js';
+import { isPicture } from '../../parts/gallery.js';
 import { idLink } from '../../parts/links.js';
 import { refresher } from '../../parts/refresh.js';
 import { table } from '../../parts/table.js';
@@ -99,8 +100,6 @@ function screenshot(path, signal) {
   const close = () => { if (url) URL.revokeObjectURL(url); };
   return { element: h('section', { class: 'card' }, h('h2', {}, t('fleet.screenshot')), place), load, close };
 }
-
-const isPicture = ({ content_type: type, path, kind }) => type?.startsWith('image/') || /\.(png|jpe?g|webp)$/i.test(path) || kind === 'screenshot';
 
 function attempts() {
   return table({

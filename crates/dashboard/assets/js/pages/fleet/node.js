@@ -6,6 +6,7 @@ import { atMostEvery } from '../../pace.js';
 import { badge } from '../../parts/badge.js';
 import { onLook, palette } from '../../parts/palette.js';
 import { refresher } from '../../parts/refresh.js';
+import { showSecret } from '../../parts/secret.js';
 import { to } from '../../router.js';
 import { hasText, moment, number, t } from '../../text.js';
 import { watchFleet } from '../../watch.js';
@@ -13,7 +14,6 @@ import { reasonLine } from '../why/reason.js';
 import { capNode, drainNode, renewSecret, resumeNode } from './acts.js';
 import { nodeGrids, stateCounts } from './card.js';
 import { countStates } from './places.js';
-import { showSecret } from './secret.js';
 import { wallTip } from './tip.js';
 
 const EVERY_MS = 10000;
@@ -94,8 +94,13 @@ function drawActs(acts, pc, acted) {
   fill(acts, may.operate() && [
     pc.draining ? button(t('fleet.resume'), () => resumeNode(pc.pc_id), { class: 'primary' }) : button(t('fleet.drain'), () => drainNode(pc.pc_id, pc.running_count), { class: 'danger' }),
     button(t('fleet.cap'), () => capNode(pc.pc_id, pc.max_devices)),
-    may.administer() && button(t('fleet.secret'), () => renewSecret(pc.pc_id, showSecret), { class: 'danger' }),
+    may.administer() && button(t('fleet.secret'), () => renewSecret(pc.pc_id, showNodeSecret), { class: 'danger' }),
   ]);
+}
+
+function showNodeSecret({ node_id: node, secret, old_valid_until: until }) {
+  const title = t('fleet.secret_title', { node });
+  return showSecret({ title, what: t('fleet.secret_once', { until: moment(until) }), label: title, secret });
 }
 
 const station = ({ event_type: what, at }) => h('li', {}, h('b', {}, hasText(`fleet.life_${what}`) ? t(`fleet.life_${what}`) : what), ' ', h('time', { class: 'quiet' }, moment(at)));

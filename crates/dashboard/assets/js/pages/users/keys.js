@@ -1,17 +1,20 @@
 // The caller's own API keys: make one (shown once), list, take back.
 
-import { getAll, me, post, remove } from '../../api.js';
+import { me, post, remove } from '../../api.js';
 import { h } from '../../dom.js';
 import { badge } from '../../parts/badge.js';
 import { ask, field } from '../../parts/dialog.js';
 import { checks } from '../../parts/form.js';
-import { notice } from '../../parts/notice.js';
+import { firstOf } from '../../parts/pages.js';
+import { showSecret } from '../../parts/secret.js';
 import { table } from '../../parts/table.js';
 import { ago, moment, t } from '../../text.js';
 
+const KEYS_MAX = 5000;
+
 /** A section with the keys; `load` fetches them. */
-export function ownKeys() {
-  const load = async () => list.set((await getAll('/api-keys', {}, 'api_keys')).reverse());
+export function ownKeys(signal) {
+  const load = async () => list.set((await firstOf('/api-keys', {}, { name: 'api_keys', most: KEYS_MAX, signal })).items.reverse());
   const list = keyTable(load);
   const element = h('section', { 'aria-labelledby': 'own-keys' },
     h('h2', { id: 'own-keys' }, t('users.keys')),
@@ -73,22 +76,5 @@ async function make(load) {
   });
   if (!made) return;
   await load().catch(() => {});
-  await show(key);
-}
-
-/** The key itself: it is shown now and never again. */
-function show(key) {
-  const text = h('input', { class: 'mono', readonly: true, value: key, onFocus: () => text.select() });
-  const copy = async () => {
-    text.select();
-    // The clipboard exists on secure addresses only; elsewhere the text stands chosen, ready to be copied by hand.
-    if (navigator.clipboard) await navigator.clipboard.writeText(key).then(() => notice(t('users.key_copied')), () => {});
-  };
-  return ask({
-    title: t('users.key_shown'),
-    what: t('users.key_shown_what'),
-    confirm: t('users.key_done'),
-    fields: [h('label', { class: 'field' }, h('span', {}, t('users.key_itself')), text), h('p', {}, h('button', { type: 'button', onClick: copy }, t('users.key_copy')))],
-    act: async () => {},
-  });
+  await showSecret({ title: t('users.key_shown'), what: t('users.key_shown_what'), label: t('users.key_itself'), secret: key });
 }

@@ -1,10 +1,9 @@
 // The question: a kind of thing, and which one.
 
 import { h } from '../../dom.js';
+import { KINDS } from '../../parts/links.js';
 import { go } from '../../router.js';
 import { t } from '../../text.js';
-
-const KINDS = ['run', 'device', 'task_device', 'node', 'worker', 'job', 'session', 'range', 'schedule', 'court_task'];
 
 /** A form that opens the answer; filled with what was asked before. */
 export function askForm(kind = 'run', id = '') {
