@@ -140,8 +140,10 @@ export default {
     who: 'Who',
     action: 'What',
     subject: 'To what, and why',
-    search: 'Search in what is shown',
-    export: 'Export what is shown (CSV)',
+    search: 'Search in subject and reason (case matters)',
+    export: { one: 'Export {n} line (CSV)', other: 'Export {n} lines (CSV)' },
+    count: { one: '{n} line shown; older ones were not looked at yet.', other: '{n} lines shown; older ones were not looked at yet.' },
+    count_all: { one: '{n} line shown; there are no more.', other: '{n} lines shown; there are no more.' },
   },
   users,
   settings: {

@@ -140,8 +140,10 @@ export default {
     who: '누가',
     action: '무엇을',
     subject: '대상과 사유',
-    search: '표시된 내용에서 검색',
-    export: '표시된 내용 내보내기 (CSV)',
+    search: '대상과 사유에서 검색 (대소문자 구분)',
+    export: { other: '{n}줄 내보내기 (CSV)' },
+    count: { other: '{n}줄 표시 중입니다. 더 오래된 기록은 아직 살펴보지 않았습니다.' },
+    count_all: { other: '{n}줄 표시 중입니다. 더 이상 기록이 없습니다.' },
   },
   users,
   settings: {

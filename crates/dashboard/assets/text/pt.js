@@ -140,8 +140,10 @@ export default {
     who: 'Quem',
     action: 'O quê',
     subject: 'Em quê, e por quê',
-    search: 'Buscar no que é mostrado',
-    export: 'Exportar o que é mostrado (CSV)',
+    search: 'Buscar no alvo e no motivo (diferencia maiúsculas)',
+    export: { one: 'Exportar {n} linha (CSV)', other: 'Exportar {n} linhas (CSV)' },
+    count: { one: '{n} linha mostrada; as mais antigas ainda não foram examinadas.', other: '{n} linhas mostradas; as mais antigas ainda não foram examinadas.' },
+    count_all: { one: '{n} linha mostrada; não há mais.', other: '{n} linhas mostradas; não há mais.' },
   },
   users,
   settings: {

@@ -1,40 +1,44 @@
 // What privileged people did, newest first.
 
-import { get } from '../api.js';
 import { csv } from '../csv.js';
-import { fill, h } from '../dom.js';
+import { fill, h, say } from '../dom.js';
+import { complaint } from '../parts/notice.js';
+import { firstOf } from '../parts/pages.js';
 import { refresher } from '../parts/refresh.js';
+import { sparing } from '../parts/sparing.js';
 import { table } from '../parts/table.js';
 import { moment, t } from '../text.js';
+import { Log } from './audit/log.js';
 
 const PAGE = 200;
 const AGAIN_MS = 5000;
+const TYPING_MS = 300;
 
 export async function open({ root, title, signal }) {
-  const tools = filters(() => draw());
+  const log = new Log((wanted, after) => firstOf('/audit', wanted, { name: 'acts', most: PAGE, after, signal }), () => draw());
+  const tools = filters((wanted) => told(log.filter(wanted)), signal);
   const list = actTable();
-  const more = h('button', { onClick: () => load(next) }, t('shell.more'));
-  let acts = [];
-  let next;
-  const shown = () => acts.filter(tools.wants);
+  const count = h('p', { class: 'quiet', role: 'status' });
+  const more = h('button', { hidden: true, onClick: () => told(log.more()) }, t('shell.more'));
+  const exporting = h('button', { onClick: () => download(log.lines) });
   const draw = () => {
-    tools.offer(acts);
-    list.set(numbered(shown()));
-    more.hidden = !next;
+    tools.offer(log.lines);
+    list.set(numbered(log.lines));
+    more.hidden = !log.next;
+    more.disabled = log.isBusy;
+    exporting.disabled = log.isBusy || log.lines.length === 0;
+    say(exporting, t('audit.export', { n: log.lines.length }));
+    say(count, log.isBusy ? t('shell.loading') : t(log.next ? 'audit.count' : 'audit.count_all', { n: log.lines.length }));
   };
-  const load = async (after) => {
-    const page = await get('/audit', { limit: PAGE, after }, signal);
-    acts = after ? [...acts, ...page.acts] : page.acts;
-    next = page.next;
-    draw();
-  };
-  const exportButton = h('button', { onClick: () => download(shown()) }, t('audit.export'));
-  fill(root, title(t('nav.audit')), h('p', { class: 'quiet' }, t('audit.lead')), h('div', { class: 'tools' }, tools.elements, exportButton), list.element, more);
-  await load();
-  // Whoever has gone further back reads in peace: only the first page is loaded anew.
-  const fresh = refresher(async () => { if (acts.length <= PAGE) await load(); }, { everyMs: AGAIN_MS, atOnce: false });
-  return fresh.close;
+  fill(root, title(t('nav.audit')), h('p', { class: 'quiet' }, t('audit.lead')), h('div', { class: 'tools audit-tools' }, tools.elements, exporting), count, list.element, more);
+  await log.filter({});
+  // A filter may look through much of the log.
+  const spared = sparing(() => log.refresh());
+  const fresh = refresher(() => spared.load(), { everyMs: AGAIN_MS, atOnce: false });
+  return () => { fresh.close(); spared.stop(); };
 }
+
+const told = (asked) => asked.catch((error) => { if (error.name !== 'AbortError') complaint(error); });
 
 function actTable() {
   return table({
@@ -49,35 +53,43 @@ function actTable() {
   });
 }
 
-/** Choices of action and person among those that were seen, and a search. */
-function filters(changed) {
-  const search = h('input', { type: 'search', name: 'search', placeholder: t('audit.search'), 'aria-label': t('audit.search'), onInput: changed });
-  const action = offered('action', t('audit.action'), changed);
-  const who = offered('who', t('audit.who'), changed);
-  return {
-    elements: [action.element, who.element, search],
-    offer(acts) {
-      action.offer(acts.map((act) => act.action));
-      who.offer(acts.map((act) => act.username));
-    },
-    wants: (act) => action.wants(act.action) && who.wants(act.username) &&
-      `${act.username} ${act.action} ${act.subject}`.toLowerCase().includes(search.value.trim().toLowerCase()),
+/** What the server is asked for: an action, a person, and something in the subject. `changed` is given what is wanted when that is another. */
+function filters(changed, signal) {
+  let typing;
+  let before = '{}';
+  const apply = () => {
+    clearTimeout(typing);
+    const wanted = Object.fromEntries(Object.entries({ action: action.value(), actor: who.value(), subject_contains: search.value.trim() }).filter(([, value]) => value));
+    if (JSON.stringify(wanted) === before) return;
+    before = JSON.stringify(wanted);
+    changed(wanted);
   };
+  const soon = () => { clearTimeout(typing); typing = setTimeout(apply, TYPING_MS); };
+  signal.addEventListener('abort', () => clearTimeout(typing), { once: true });
+  const search = h('input', { type: 'search', name: 'search', placeholder: t('audit.search'), 'aria-label': t('audit.search'), onInput: soon, onChange: apply });
+  const action = offered('action', t('audit.action'), apply);
+  const who = offered('actor', t('audit.who'), apply);
+  const offer = (acts) => {
+    action.offer(acts.map((act) => act.action));
+    who.offer(acts.map((act) => act.username));
+  };
+  return { elements: [action.element, who.element, search], offer };
 }
 
-function offered(name, label, changed) {
-  const select = h('select', { name, onChange: changed }, h('option', { value: '' }, t('shell.all')));
+/** An input that offers what was seen; anything else can be typed, too, and holds when it is typed to its end. */
+function offered(name, label, apply) {
   const known = new Set();
+  const seen = h('datalist', { id: `audit-${name}` });
+  const typed = () => { if (input.value === '' || known.has(input.value)) apply(); };
+  const input = h('input', { name, list: seen.id, placeholder: t('shell.all'), autocomplete: 'off', spellcheck: 'false', onInput: typed, onChange: apply });
   return {
-    element: h('label', { class: 'picker' }, h('span', { class: 'quiet' }, label), ' ', select),
-    wants: (value) => select.value === '' || select.value === value,
+    element: h('label', { class: 'picker' }, h('span', { class: 'quiet' }, label), ' ', input, seen),
+    value: () => input.value.trim(),
     offer(values) {
       const fresh = [...new Set(values)].filter((value) => !known.has(value));
       if (fresh.length === 0) return;
-      const chosen = select.value;
       for (const value of fresh) known.add(value);
-      fill(select, h('option', { value: '' }, t('shell.all')), [...known].sort().map((value) => h('option', { value }, value)));
-      select.value = chosen;
+      fill(seen, [...known].sort().map((value) => h('option', { value })));
     },
   };
 }

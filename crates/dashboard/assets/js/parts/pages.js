@@ -6,10 +6,9 @@ const PAGE_MAX = 1000;
 /** A server may give short pages; a list is not followed forever. */
 const REQUESTS_MAX = 20;
 
-/** The first `most` items: `{items, more}`. */
-export async function firstOf(path, params, { name, most, signal }) {
+/** The first `most` items, or those that come `after`: `{items, more, next}`; `next` is where the following ones begin. */
+export async function firstOf(path, params, { name, most, signal, after }) {
   const items = [];
-  let after;
   let requests = 0;
   do {
     const page = await get(path, { ...params, after, limit: Math.min(PAGE_MAX, most - items.length) }, signal);
@@ -17,5 +16,5 @@ export async function firstOf(path, params, { name, most, signal }) {
     after = page.next;
     requests++;
   } while (after && items.length < most && requests < REQUESTS_MAX);
-  return { items, more: Boolean(after) };
+  return { items, more: Boolean(after), next: after };
 }
