@@ -36,7 +36,7 @@ impl Dashboard {
     /// A dashboard of a server; it counts nothing yet.
     #[must_use]
     pub fn new(coordinator: Coordinator, about: About) -> Self {
-        let pulse = Mutex::new(Pulse::new(coordinator.now()));
+        let pulse = Mutex::new(Pulse::new(coordinator.now(), 0));
         let (fleet, overview) = (Kept::default(), Kept::default());
         Self(Arc::new(Parts { about, fleet, overview, coordinator, pulse }))
     }
@@ -46,30 +46,34 @@ impl Dashboard {
     /// It begins with what comes next: a start does not wait for history, and every term counts from its own beginning.
     pub async fn follow_feed(&self) {
         let mut lead = self.0.coordinator.watch_lead();
+        let mut counted = None;
         while lead.wait_for(|lead| matches!(lead, Lead::Here { .. })).await.is_ok() {
-            let ended = self.follow_term().await;
+            let ended = self.follow_term(&mut counted).await;
             tracing::debug!(error = %ended, "the feed is no more counted");
             // Whoever leads no more may not have said so yet.
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    async fn follow_term(&self) -> FeedError {
-        let feed = self.0.coordinator.feed();
-        let mut seq = match feed.newest() {
-            Ok(seq) => seq,
+    /// `counted`: the epoch whose entries are counted. Where it is the same as before, counting goes on.
+    async fn follow_term(&self, counted: &mut Option<u64>) -> FeedError {
+        let (coordinator, feed) = (&self.0.coordinator, self.0.coordinator.feed());
+        let epoch = Some(coordinator.epoch());
+        match feed.newest() {
+            Ok(newest) if *counted != epoch => *self.0.pulse() = Pulse::new(coordinator.now(), newest),
+            Ok(_) => {}
             Err(closed) => return closed,
-        };
-        *self.0.pulse() = Pulse::new(self.0.coordinator.now());
+        }
+        *counted = epoch;
         loop {
-            let entries = match feed.after(seq).await {
-                Ok(entries) => entries,
-                Err(error) => return error,
-            };
-            let mut pulse = self.0.pulse();
-            for entry in entries {
-                pulse.note(&entry.kind, &entry.body);
-                seq = entry.seq;
+            let seq = self.0.pulse().seq();
+            match (feed.after(seq).await, feed.newest()) {
+                (Ok(entries), _) => {
+                    let mut pulse = self.0.pulse();
+                    entries.iter().for_each(|entry| pulse.note(entry.seq, &entry.kind, &entry.body));
+                }
+                (Err(FeedError::Gone { .. }), Ok(newest)) => self.0.pulse().skip_to(newest),
+                (Err(error), _) => return error,
             }
         }
     }

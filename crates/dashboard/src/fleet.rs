@@ -131,8 +131,9 @@ struct Node<'a> {
     paused_until: Option<i64>,
     /// How many of its devices may run at once.
     max_devices: u32,
-    /// By id; each is its id, what it does (`error`, `running`, `offline`, `idle`) and what runs on it, or null.
-    #[schema(value_type = Vec<Vec<Option<String>>>)]
+    /// By id; each is its id, what it does (`error`, `running`, `offline`, `idle`), what runs on it, or null, and whether its
+    /// node last said that it is usable: what it does once nothing runs on it and the node is heard of.
+    #[schema(value_type = Vec<Vec<serde_json::Value>>)]
     devices: Vec<Device<'a>>,
 }
 
@@ -153,12 +154,13 @@ impl<'a> FleetBody<'a> {
 }
 
 impl Serialize for Device<'_> {
-    /// As an array: ten thousand times the names of three members would be half of the answer.
+    /// As an array: ten thousand times the names of four members would be half of the answer.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut row = serializer.serialize_tuple(3)?;
+        let mut row = serializer.serialize_tuple(4)?;
         row.serialize_element(self.0.id.as_str())?;
         row.serialize_element(&self.1)?;
         row.serialize_element(&self.0.running.map(|task| task.to_string()))?;
+        row.serialize_element(&self.0.attached)?;
         row.end()
     }
 }
@@ -184,7 +186,8 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn lane(id: &str, worker: &str, status: LaneStatus) -> LaneView {
-        LaneView { id: Name::new(id).unwrap(), worker: Name::new(worker).unwrap(), status, running: None }
+        let (id, worker) = (Name::new(id).unwrap(), Name::new(worker).unwrap());
+        LaneView { id, worker, status, attached: status == LaneStatus::Online, running: None }
     }
 
     pub(crate) fn busy(lane: LaneView) -> LaneView {
@@ -237,9 +240,9 @@ pub(crate) mod tests {
         let told: Value = serde_json::from_slice(&fleet.body()).unwrap();
         let expected = json!({"seq": 7, "at": 9, "nodes": [
             {"node_id": "a", "status": "online", "draining": false, "paused_until": null, "max_devices": 20,
-                "devices": [["d1", "idle", null], ["d3", "running", task().to_string()]]},
+                "devices": [["d1", "idle", null, true], ["d3", "running", task().to_string(), true]]},
             {"node_id": "b", "status": "offline", "draining": true, "paused_until": 8, "max_devices": 5,
-                "devices": [["d2", "offline", null]]},
+                "devices": [["d2", "offline", null, true]]},
         ]});
         assert_eq!(told, expected);
     }

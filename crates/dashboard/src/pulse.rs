@@ -22,6 +22,8 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug)]
 pub(crate) struct Pulse {
     since: Timestamp,
+    /// The last entry of the feed that it counted.
+    seq: u64,
     done: Ring<Done, BUCKETS>,
     failures: BTreeMap<(Contract, Box<str>), Failures>,
 }
@@ -46,6 +48,8 @@ struct Failures {
 /// What was done in the last ten minutes, in equal stretches, oldest first.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Throughput {
+    /// The last entry of the feed that is counted here, and among the failures; whoever goes on counting begins after it.
+    seq: u64,
     /// How long a stretch is.
     bucket_ms: i64,
     /// When the first begins.
@@ -75,9 +79,9 @@ pub(crate) struct FailureCount {
 }
 
 impl Pulse {
-    /// Counts what happens from now on.
-    pub(crate) fn new(since: Timestamp) -> Self {
-        Self { since, done: Ring::new(BUCKET_MS), failures: BTreeMap::new() }
+    /// Counts what happens from now on, after entry number `seq`.
+    pub(crate) fn new(since: Timestamp, seq: u64) -> Self {
+        Self { since, seq, done: Ring::new(BUCKET_MS), failures: BTreeMap::new() }
     }
 
     /// From when on it counts.
@@ -85,8 +89,19 @@ impl Pulse {
         self.since
     }
 
-    /// Takes an entry of the feed.
-    pub(crate) fn note(&mut self, kind: &str, body: &str) {
+    /// The last entry of the feed that it knows of.
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Goes on after an entry that it was not shown: those up to it are no longer kept.
+    pub(crate) fn skip_to(&mut self, seq: u64) {
+        self.seq = seq;
+    }
+
+    /// Takes the next entry of the feed.
+    pub(crate) fn note(&mut self, seq: u64, kind: &str, body: &str) {
+        self.seq = seq;
         let Some((at, findings)) = findings(kind, body) else { return };
         for finding in findings {
             if let Finding::Failed(contract, reason) = &finding {
@@ -102,6 +117,7 @@ impl Pulse {
     pub(crate) fn throughput(&self, now: Timestamp) -> Throughput {
         let series = |count: fn(&Done) -> u64| self.done.up_to(now).map(|done| count(&done)).collect();
         Throughput {
+            seq: self.seq,
             bucket_ms: BUCKET_MS,
             from: self.done.begin(now),
             tasks_ok: series(|done| done.tasks_ok),

@@ -21,6 +21,8 @@ pub struct LaneView {
     pub worker: Name,
     /// Where it stands.
     pub status: LaneStatus,
+    /// Whether its worker last said that it is usable.
+    pub attached: bool,
     /// What runs on it.
     pub running: Option<TaskId>,
 }

@@ -35,7 +35,7 @@ impl Believed {
                 let state = device[1].as_str().unwrap();
                 let device_of = Device {
                     node: id.clone(),
-                    is_attached: state != "offline" || !is_online,
+                    is_attached: device[3].as_bool().unwrap(),
                     is_failed: state == "error",
                     task: device[2].as_str().map(str::to_owned),
                 };

@@ -73,6 +73,17 @@ fn work(server: &Server, node: &FakeNode) {
     let _ = server.admin().post(&format!("/api/devices/{failed}/return"), &json!({"note": "n"})).expect(200);
     let running = node.jobs(3);
     node.tell(&Event::started(&node.name, &running[0]));
+    list(node, |n| n >= 5 && n != 30);
+    node.succeed(&running[1]);
+    list(node, |n| n >= 2);
+}
+
+/// Has a node list some of its devices; those it leaves out are absent, whatever they are at.
+fn list(node: &FakeNode, is_there: impl Fn(usize) -> bool) {
+    let listed = node.listed();
+    let there = listed.as_array().unwrap().iter().enumerate().filter(|(place, _)| is_there(*place));
+    let devices: Vec<&Value> = there.map(|(_, device)| device).collect();
+    let _ = node.ask(&json!({"node_id": node.name, "max_jobs": 0, "devices": devices})).expect(200);
 }
 
 /// What whoever began with `snapshot` and read the feed up to `last` believes.

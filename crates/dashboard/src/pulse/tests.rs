@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 const NOW: Timestamp = Timestamp(1_000_025_000);
 
 fn noted(entries: &[(&str, Value)]) -> Pulse {
-    let mut pulse = Pulse::new(Timestamp(0));
+    let mut pulse = Pulse::new(Timestamp(0), 0);
     for (kind, body) in entries {
-        pulse.note(kind, &body.to_string());
+        pulse.note(1, kind, &body.to_string());
     }
     pulse
 }
@@ -83,10 +83,10 @@ fn failures_are_counted_by_reason() {
 /// I9: however many reasons there are, a bounded number is kept; those of long ago make place.
 #[test]
 fn reasons_do_not_grow() {
-    let mut pulse = Pulse::new(Timestamp(0));
+    let mut pulse = Pulse::new(Timestamp(0), 0);
     let mut note = |at: i64, reason: String| {
         let (kind, body) = ended(at, &reason);
-        pulse.note(kind, &body.to_string());
+        pulse.note(1, kind, &body.to_string());
         pulse.failures.len()
     };
     for n in 0..1_000 {
@@ -94,7 +94,7 @@ fn reasons_do_not_grow() {
     }
     note(NOW.0, "x".repeat(REASON_BYTES_MAX + 1));
     assert_eq!(note(NOW.0 + 7_200_000, "fresh".to_owned()), 1);
-    let mut full = Pulse::new(Timestamp(0));
+    let mut full = Pulse::new(Timestamp(0), 0);
     for n in 0..100 {
         full.note_failure(Contract::Nodes, &format!("reason_{n}"), NOW);
     }

@@ -52,11 +52,11 @@ impl Farm {
             RendererState::Removed => return Some(FrameCause::RendererRemoved { since, reason }),
             RendererState::Registered | RendererState::Healthy | RendererState::Degraded => {}
         }
-        if self.paused {
-            return Some(FrameCause::FarmPaused);
-        }
         if !renderer.live.is_empty() {
             return Some(FrameCause::RendererRunning { ranges: count(renderer.live.len()) });
+        }
+        if self.paused {
+            return Some(FrameCause::FarmPaused);
         }
         Some(match Hold::of(renderer, now) {
             Hold::Resting(until) => FrameCause::RendererResting { until },

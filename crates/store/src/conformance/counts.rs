@@ -2,7 +2,9 @@
 
 use super::{Fixture, desk::Desk, named, samples::*};
 use crate::{Backlog, Cursor, FleetView, JobCounts, LaneView, OpenCounts, WorkerSummary};
-use muster_model::{JobRecord, JobStatus, LaneRecord, LaneStatus, TaskRecord, TaskStatus, Timestamp};
+use muster_model::{
+    Attachment, JobRecord, JobStatus, LaneRecord, LaneStatus, TaskRecord, TaskStatus, Timestamp,
+};
 
 named![
     a_worker_without_devices_counts_nothing,
@@ -37,7 +39,8 @@ fn a_worker_without_devices_counts_nothing(fixture: &mut dyn Fixture) {
 }
 
 fn in_status(id: &str, status: LaneStatus) -> LaneRecord {
-    LaneRecord { status, ..lane(id, "PC-01") }
+    let attachment = if status == LaneStatus::Offline { Attachment::Offline } else { Attachment::Online };
+    LaneRecord { status, attachment, ..lane(id, "PC-01") }
 }
 
 /// Q13
@@ -147,8 +150,10 @@ fn a_fleet_is_seen_whole(fixture: &mut dyn Fixture) {
         ("device-4", "PC-01", Online, None),
         ("device-5", "PC-02", Online, Some(task_id(2, 5))),
     ];
-    let view =
-        |(id, worker, status, running)| LaneView { id: name(id), worker: name(worker), status, running };
+    let view = |(id, worker, status, running)| {
+        let attached = status != Offline;
+        LaneView { id: name(id), worker: name(worker), status, attached, running }
+    };
     assert_eq!(fleet.lanes, expected.map(view));
 }
 

@@ -8,7 +8,9 @@ use crate::{
     sql::{Connections, Sql},
     words,
 };
-use muster_model::{JobId, JobStatus, Name, PoolJobId, SessionId, SessionStatus, TaskId, Timestamp};
+use muster_model::{
+    Attachment, JobId, JobStatus, Name, PoolJobId, SessionId, SessionStatus, TaskId, Timestamp,
+};
 use muster_store::{
     Backlog, FleetView, LaneView, OpenCounts, OverviewReader, POOL_JOBS_LOOKED_AT, StoreError,
 };
@@ -31,11 +33,13 @@ fn fleet(connection: &dyn Sql) -> Result<FleetView, Fault> {
     let sql = format!("SELECT {} FROM pcs ORDER BY id", worker::COLUMNS);
     let workers = list(connection, &sql, &[], worker::read)?;
     let mut running = running(connection)?;
-    let lanes = list(connection, "SELECT id, pc_id, status FROM devices ORDER BY id", &[], |row| {
-        let fields = Fields::new("devices", row);
-        let status = fields.word(2, words::parse_lane_status)?;
-        Ok(LaneView { id: fields.name(0)?, worker: fields.name(1)?, status, running: None })
-    })?;
+    let lanes =
+        list(connection, "SELECT id, pc_id, status, attachment FROM devices ORDER BY id", &[], |row| {
+            let fields = Fields::new("devices", row);
+            let status = fields.word(2, words::parse_lane_status)?;
+            let attached = fields.word(3, words::parse_attachment)? == Attachment::Online;
+            Ok(LaneView { id: fields.name(0)?, worker: fields.name(1)?, status, attached, running: None })
+        })?;
     let with_task = |lane: LaneView| LaneView { running: running.remove(&lane.id), ..lane };
     Ok(FleetView { workers, lanes: lanes.into_iter().map(with_task).collect() })
 }

@@ -171,10 +171,13 @@ fn rows_in_newest_runs(
     let mut found = Vec::new();
     let mut rows = 0;
     for job in runs.items.into_iter().filter(|job| may_be_in(job, filter.lane.as_ref())) {
-        rows += u64::from(job.tasks);
-        if found.len() >= limit || rows > ROWS_MAX {
+        if found.len() >= limit {
             break;
         }
+        if rows + u64::from(job.tasks) > ROWS_MAX {
+            continue;
+        }
+        rows += u64::from(job.tasks);
         let row = store.tasks(job.id, filter, &Cursor { after: None, limit: 1 })?.items.pop();
         found.extend(row.map(|row| (job, row)));
     }

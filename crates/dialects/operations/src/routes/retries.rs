@@ -37,7 +37,7 @@ async fn failures(State(door): State<Door>, _: Operator, id: PathText) -> Result
     let count = move |store: &dyn Reader| {
         let found = store.job(job)?;
         each_failed(store, job, |task| {
-            *counts.entry(failure_of(task.error.as_deref()).to_owned()).or_default() += 1;
+            count_failure(&mut counts, failure_of(task.error.as_deref()));
             true
         })?;
         Ok(found.map(|_| counts))
@@ -46,11 +46,18 @@ async fn failures(State(door): State<Door>, _: Operator, id: PathText) -> Result
     Ok(Json(FailureList { failures: show_failures(counts) }))
 }
 
+/// Those beyond the number that is kept apart are counted together.
+fn count_failure(counts: &mut BTreeMap<String, u64>, kind: &str) {
+    let is_full = counts.len() >= KINDS_MAX && !counts.contains_key(kind);
+    let kind = if is_full { OTHER } else { kind };
+    *counts.entry(kind.to_owned()).or_default() += 1;
+}
+
 /// Submits a run again for the devices on which it failed.
 ///
 /// What has ended stays ended: it is a new run with the same workflow, parameters, queue and number of attempts. A device
-/// that failed for good is out of service: with `return_to_service` those are returned first, else they wait until somebody
-/// does.
+/// that failed for good is out of service: with `return_to_service` those are returned as soon as the run is
+/// there, else they wait until somebody does. That may take a while, so an Idempotency-Key must make a repeat harmless.
 #[utoipa::path(
     post, path = "/api/runs/{id}/retry", operation_id = "retry_run", tag = "runs", security(("operator" = [])),
     params(
@@ -73,6 +80,9 @@ async fn retry(
 ) -> Result<(StatusCode, Json<RunState>), Problem> {
     let (id, key) = (id.id("run")?, read_key(&headers)?);
     let retry = read_retry(body.as_ref().map(|body| &body.0))?;
+    if retry.return_to_service && key.is_none() {
+        return Err(Problem::unprocessable("Idempotency-Key", "is required with return_to_service"));
+    }
     let wanted = retry.clone();
     let read = door.coordinator.read(move |store| failed(store, id, &wanted)).await.map_err(refuse)?;
     let (job, devices) = read.ok_or_else(unknown)?;
@@ -81,8 +91,8 @@ async fn retry(
     let meant = devices.clone();
     let mut submission = retry.submission(job, devices, attempt_timeout).ok_or_else(damaged_run)?;
     submission.key = key;
-    let actor = named(operator.actor(), id);
-    let state = ask(&door, actor.clone(), Command::Submit(Box::new(submission))).await?;
+    let actor = operator.actor();
+    let state = ask(&door, named(actor.clone(), id), Command::Submit(Box::new(submission))).await?;
     if retry.return_to_service {
         return_all(&door, &actor, meant).await?;
     }
@@ -164,6 +174,9 @@ fn unknown() -> Problem {
 /// More than a client may name in a submission, since a run for all devices may fail on any number of them; still a row that
 /// a store writes at once.
 const DEVICES_MAX: usize = 100_000;
+/// So many kinds of failures are told apart; the contracts know fewer.
+const KINDS_MAX: usize = 100;
+const OTHER: &str = "other";
 /// Fewer than the writer lets wait.
 const RETURNED_AT_ONCE: usize = 64;
 
@@ -179,6 +192,18 @@ mod tests {
         assert_eq!(check(0).unwrap_err().status(), 409);
         let many = check(DEVICES_MAX + 1).unwrap_err();
         assert!(many.status() == 409 && many.detail().contains("failure_reason"), "{many}");
+    }
+
+    /// I9, Q15: however many ways to fail there are, the answer has its bounds, and no failure is left out.
+    #[test]
+    fn kinds_of_failures_are_bounded() {
+        let mut counts = BTreeMap::new();
+        for n in 0..KINDS_MAX + 50 {
+            count_failure(&mut counts, &format!("e{n}"));
+            count_failure(&mut counts, "e0");
+        }
+        assert_eq!((counts.len(), counts[OTHER]), (KINDS_MAX + 1, 50));
+        assert_eq!(counts["e0"], KINDS_MAX as u64 + 51);
     }
 
     /// I7: the audit log tells what was tried again, and why.

@@ -6,7 +6,7 @@ use crate::{
     memory::tables::Tables,
 };
 use muster_model::{
-    JobId, JobStatus, Name, PoolJobId, SessionId, SessionStatus, TaskId, TaskStatus, Timestamp,
+    Attachment, JobId, JobStatus, Name, PoolJobId, SessionId, SessionStatus, TaskId, TaskStatus, Timestamp,
 };
 use std::collections::BTreeMap;
 
@@ -19,6 +19,7 @@ impl OverviewReader for MemoryReader {
             id: lane.id.clone(),
             worker: lane.worker.clone(),
             status: lane.status,
+            attached: lane.attachment == Attachment::Online,
             running: running.get(&lane.id).copied(),
         });
         Ok(FleetView { workers: tables.workers.values().cloned().collect(), lanes: lanes.collect() })
