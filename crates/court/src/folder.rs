@@ -9,7 +9,7 @@ pub(crate) use reject::sentence;
 
 use crate::{
     Document, DocumentError, FILE_BYTES_MAX, HELD_BYTES_MAX, Id, Kind, Place,
-    disk::{Disk, Fuse},
+    disk::{Disk, Fuse, Operation},
     layout::OTHERS,
     schema,
     sequence::Sequences,
@@ -29,6 +29,8 @@ use std::{
 /// A court's directory.
 pub struct Folder {
     home: PathBuf,
+    /// What whoever only looks does not find made is empty.
+    only_looks: bool,
     pub(crate) disk: Disk,
     pub(crate) sequences: Sequences,
 }
@@ -53,20 +55,30 @@ impl Folder {
         Self::with_disk(home, Disk::default())
     }
 
+    /// Opens a court for whoever only looks: nothing is made, and nothing can be changed through here (C21).
+    pub fn look(home: &Path) -> Result<Self, Fault> {
+        let disk = Disk::with_fuse(Arc::new(Sealed));
+        Ok(Self { only_looks: true, ..Self::at(home, disk)? })
+    }
+
     /// Opens a court whose disk can be made to fail.
     pub fn with_fuse(home: &Path, fuse: Arc<dyn Fuse>) -> Result<Self, Fault> {
         Self::with_disk(home, Disk::with_fuse(fuse))
     }
 
     fn with_disk(home: &Path, disk: Disk) -> Result<Self, Fault> {
-        let failed = |error| Fault::Io(home.into(), error);
-        let home = std::path::absolute(home).map_err(failed)?;
-        let folder = Self { home, disk, sequences: Sequences::default() };
+        let folder = Self::at(home, disk)?;
         for path in Place::all().map(Place::path).chain(OTHERS) {
             let path = folder.path(path);
             folder.disk.make_directory(&path).map_err(|error| Fault::Io(path.clone(), error))?;
         }
         Ok(folder)
+    }
+
+    fn at(home: &Path, disk: Disk) -> Result<Self, Fault> {
+        let failed = |error| Fault::Io(home.into(), error);
+        let home = std::path::absolute(home).map_err(failed)?;
+        Ok(Self { home, only_looks: false, disk, sequences: Sequences::default() })
     }
 
     /// The court's home.
@@ -129,7 +141,10 @@ impl Folder {
             let names = fs::read_dir(&directory)?.map(|entry| entry.map(|entry| entry.file_name()));
             names.collect::<io::Result<Vec<OsString>>>()
         };
-        let mut names = list().map_err(|error| Fault::Io(directory.clone(), error))?;
+        let mut names = match list() {
+            Err(error) if self.only_looks && error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            listed => listed.map_err(|error| Fault::Io(directory.clone(), error))?,
+        };
         names.retain(|name| !name.as_encoded_bytes().starts_with(b"."));
         Ok(names)
     }
@@ -287,6 +302,15 @@ impl From<DocumentError> for Fault {
 
 fn inner_id(kind: Kind, document: &Document) -> Option<String> {
     document.text(if kind == Kind::Result { "task_id" } else { "id" })
+}
+
+/// Keeps whoever only looks from changing anything.
+struct Sealed;
+
+impl Fuse for Sealed {
+    fn before(&self, _: &Operation) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
 }
 
 /// A pipe must not hold up its reader, a link must not lead elsewhere, a size must not fill the memory.

@@ -1,9 +1,9 @@
 //! What the snapshots are made of: the feed as it was counted, and what was looked at lately.
 
-use crate::{fleet::Fleet, kept::Kept, pulse::Pulse, settings::Setting};
+use crate::{fleet::Fleet, pulse::Pulse, settings::Setting};
 use bytes::Bytes;
 use muster_coordinator::{Coordinator, FeedError, Lead, Refusal};
-use muster_door::Problem;
+use muster_door::{Kept, Problem};
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,

@@ -8,7 +8,6 @@
 mod assets;
 mod dashboard;
 mod fleet;
-mod kept;
 mod overview;
 mod pages;
 mod pulse;

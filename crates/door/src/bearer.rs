@@ -2,6 +2,7 @@
 
 use crate::{Door, Identity, Node, Problem};
 use axum::http::{HeaderMap, header};
+use muster_coordinator::Lead;
 use muster_model::Name;
 
 /// Whoever a valid token belongs to.
@@ -41,7 +42,16 @@ pub(crate) fn identify(door: &Door, token: Option<&str>) -> Result<Bearer, Probl
     // told no.
     let found =
         door.coordinator.look_up(|_| door.keys.judge(token).or_else(renderer).or_else(user).or_else(node));
-    found.map_err(|_| Problem::busy("the server is starting"))?.ok_or_else(Problem::unauthorized)
+    found.map_err(|_| nobody_known(&door.coordinator.lead()))?.ok_or_else(Problem::unauthorized)
+}
+
+/// What to say where users and workers are not known. Most requests are passed on to the server that leads; the court's
+/// and the metrics' are not.
+fn nobody_known(lead: &Lead) -> Problem {
+    match lead {
+        Lead::There { .. } => Problem::not_leading(FOLLOWS),
+        Lead::Here { .. } | Lead::Nowhere => Problem::busy("the server is starting"),
+    }
 }
 
 /// The token in `Authorization: Bearer`.
@@ -75,6 +85,7 @@ fn only<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 
 /// The header in which simulation workers show their token.
 const WORKER_TOKEN: &str = "x-worker-token";
+const FOLLOWS: &str = "this server does not lead; only its admin token opens the court and the metrics here";
 
 #[cfg(test)]
 mod tests {
@@ -86,6 +97,14 @@ mod tests {
             headers.append(*name, value.parse().unwrap());
         }
         headers
+    }
+
+    /// I7: who follows says that it knows no users, not that it is starting.
+    #[test]
+    fn who_follows_says_so() {
+        let there = Lead::There { address: "http://10.0.0.7:7400".to_owned(), epoch: 8 };
+        assert!(nobody_known(&there).detail().contains("does not lead"));
+        assert_eq!(nobody_known(&Lead::Nowhere).detail(), "the server is starting");
     }
 
     /// I7, N3: a token is taken from one bearer header; a repeated one counts as none.

@@ -1,5 +1,4 @@
 use super::*;
-use crate::Operation;
 use jiff::{SignedDuration, Timestamp};
 use std::{
     os::unix::fs::symlink,
@@ -19,6 +18,20 @@ fn directories_are_made() {
     assert!(court.join("rejected").is_dir());
     let id = put(&folder, Place::EventsPending, "evt-1");
     assert!(Folder::open(&court).unwrap().has(Place::EventsPending, &id));
+}
+
+/// C21: whoever only looks makes nothing and changes nothing; what is not there is empty.
+#[test]
+fn a_look_changes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let looked = Folder::look(home.path()).unwrap();
+    assert_eq!(looked.listed(Place::EventsPending).unwrap(), []);
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    let id = put(&Folder::open(home.path()).unwrap(), Place::EventsPending, "evt-1");
+    assert_eq!(looked.listed(Place::EventsPending).unwrap(), std::slice::from_ref(&id));
+    looked.remove(Place::EventsPending, &id).unwrap_err();
+    looked.write(Place::EventsPending, &id, &event("evt-1", "other")).unwrap_err();
+    assert!(looked.has(Place::EventsPending, &id));
 }
 
 /// C3, C4, C6: a file is created once, replaced whole, and moved by one rename that covers nothing.

@@ -6,11 +6,11 @@ use crate::{
 };
 use muster_court::{Document, Folder, Id, Kind, Place};
 use muster_door::Problem;
-use std::time::UNIX_EPOCH;
+use std::{collections::BTreeSet, time::UNIX_EPOCH};
 
 /// Draws up the board.
-pub(crate) fn board(look: &Look<'_>) -> Result<Board, Problem> {
-    let mut drawing = Drawing { folder: look.folder, bytes_left: BYTES_MAX };
+pub(crate) fn board(look: &Look) -> Result<Board, Problem> {
+    let mut drawing = Drawing { folder: &look.folder, bytes_left: BYTES_MAX };
     let mut places = Vec::new();
     for (name, title, place) in BEFORE {
         places.push(drawing.column((name, title), place)?);
@@ -43,25 +43,39 @@ impl Drawing<'_> {
     ) -> Result<Column, Problem> {
         let (count, found) = self.newest(from, ITEMS_MAX)?;
         let items = found.into_iter().map(|found| self.card(from, found)).collect();
-        Ok(Column { place, title, count, items })
+        Ok(shown((place, title), count, items))
     }
 
     /// Tasks that are over lie in one directory; people look for those that wait for them, and those that failed.
     fn ended(&mut self) -> Result<[Column; 3], Problem> {
+        let (asking, open) = self.asking()?;
         let (count, found) = self.newest(Place::TasksCompleted, ENDED_LOOKED_AT)?;
-        let open: Vec<Id> = self.folder.listed(Place::QuestionsOpen).map_err(|fault| faulty(&fault))?;
-        let cards: Vec<Card> =
-            found.into_iter().map(|found| self.card(Place::TasksCompleted, found)).collect();
-        let waits = |card: &Card| open.iter().any(|id| id.as_str() == card.id);
-        let (asking, over): (Vec<Card>, Vec<Card>) = cards.into_iter().partition(waits);
+        let over = found.into_iter().filter(|found| !open.contains(&found.id));
+        let cards: Vec<Card> = over.map(|found| self.card(Place::TasksCompleted, found)).collect();
         let (failed, done): (Vec<Card>, Vec<Card>) =
-            over.into_iter().partition(|card| card.status.as_deref() == Some("failed"));
-        let done_count = count.saturating_sub(asking.len()).saturating_sub(failed.len());
+            cards.into_iter().partition(|card| card.status.as_deref() == Some("failed"));
+        let done_count = count.saturating_sub(open.len()).saturating_sub(failed.len());
         Ok([
-            shortened(("tasks/needs_human", "Tasks: wait for an answer"), open.len(), asking),
-            shortened(("tasks/completed", "Tasks: done"), done_count, done),
-            shortened(("tasks/failed", "Tasks: failed"), failed.len(), failed),
+            asking,
+            shown(("tasks/completed", "Tasks: done"), done_count, done),
+            shown(("tasks/failed", "Tasks: failed"), failed.len(), failed),
         ])
+    }
+
+    /// The tasks whose questions are open, however long they have been over.
+    fn asking(&mut self) -> Result<(Column, BTreeSet<Id>), Problem> {
+        let open = self.folder.listed(Place::QuestionsOpen).map_err(|fault| faulty(&fault))?;
+        let (count, questions) = self.newest(Place::QuestionsOpen, ITEMS_MAX)?;
+        let items = questions.into_iter().map(|question| self.asker(question)).collect();
+        let column = shown(("tasks/needs_human", "Tasks: wait for an answer"), count, items);
+        Ok((column, open.into_iter().collect()))
+    }
+
+    /// The task of a question, since when it asks.
+    fn asker(&mut self, Found { id, at, .. }: Found) -> Card {
+        let place = self.folder.find(Kind::Task, &id).unwrap_or(Place::TasksCompleted);
+        let bytes = self.find(place, id.clone()).map_or(0, |task| task.bytes);
+        self.card(place, Found { id, at, bytes })
     }
 
     /// How many files a place has, and the newest of them. Of very many only those of the last names are looked at.
@@ -117,9 +131,9 @@ fn title(kind: Kind, document: &Document) -> Option<String> {
     }
 }
 
-fn shortened((place, title): (&'static str, &'static str), count: usize, mut items: Vec<Card>) -> Column {
+fn shown((place, title): (&'static str, &'static str), count: usize, mut items: Vec<Card>) -> Column {
     items.truncate(ITEMS_MAX);
-    Column { place, title, count, items }
+    Column { place, title, count, shown: items.len(), items }
 }
 
 const fn word(kind: Kind) -> &'static str {

@@ -1,11 +1,12 @@
 //! The way to a court's directory.
 
+use crate::{board::board, wire::Board};
 use axum::{Extension, extract::FromRequestParts, http::request::Parts};
 use muster_court::{Clock, Fault, Folder, config::Court};
-use muster_door::{Door, Problem};
+use muster_door::{Door, Kept, Problem};
 use std::{
-    path::PathBuf,
-    sync::{Arc, OnceLock},
+    path::{Path, PathBuf},
+    sync::Arc,
 };
 use tokio::sync::Semaphore;
 
@@ -15,14 +16,17 @@ pub struct CourtDesk(Option<Arc<Shown>>);
 
 struct Shown {
     home: PathBuf,
-    folder: OnceLock<Folder>,
+    /// Drawing one up is dear, and every open page asks for one again and again.
+    board: Kept<Arc<Board>>,
     /// Looks at a time: none may fill the disk's queue or all threads.
-    places: Semaphore,
+    looks: Arc<Semaphore>,
+    /// Answers at a time; they do not wait for looks.
+    answers: Arc<Semaphore>,
 }
 
 /// A look at a court that is there.
-pub(crate) struct Look<'a> {
-    pub(crate) folder: &'a Folder,
+pub(crate) struct Look {
+    pub(crate) folder: Folder,
     pub(crate) court: Court,
     pub(crate) now: jiff::Timestamp,
 }
@@ -31,39 +35,67 @@ impl CourtDesk {
     /// Shows the court in this directory; it may be made later.
     #[must_use]
     pub fn new(home: Option<PathBuf>) -> Self {
-        let shown = |home| Shown { home, folder: OnceLock::new(), places: Semaphore::new(LOOKS_MAX) };
+        let places = |max| Arc::new(Semaphore::new(max));
+        let shown = |home| Shown {
+            home,
+            board: Kept::default(),
+            looks: places(LOOKS_MAX),
+            answers: places(ANSWERS_MAX),
+        };
         Self(home.map(|home| Arc::new(shown(home))))
     }
 
-    /// Looks at the court off the async threads.
+    /// Looks at the court off the async threads; nothing there is changed.
     pub(crate) async fn look<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Look<'_>) -> Result<T, Problem> + Send + 'static,
+        look: impl FnOnce(&Look) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let shown = self.0.clone().ok_or_else(|| Problem::not_found(NO_COURT))?;
-        let place = Arc::clone(&shown);
-        let _place = place.places.acquire().await.map_err(|closed| Problem::internal(&closed))?;
-        let looked = tokio::task::spawn_blocking(move || look(&shown.open()?)).await;
-        looked.map_err(|failed| Problem::internal(&failed))?
+        let shown = self.shown()?;
+        let home = shown.home.clone();
+        within(&shown.looks, move || look(&open(&home, Folder::look)?)).await
+    }
+
+    /// Writes to the court off the async threads.
+    pub(crate) async fn answer<T: Send + 'static>(
+        &self,
+        answer: impl FnOnce(&Look) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let shown = self.shown()?;
+        let home = shown.home.clone();
+        within(&shown.answers, move || answer(&open(&home, Folder::open)?)).await
+    }
+
+    /// What lies where; all who ask within a moment share one board.
+    pub(crate) async fn board(&self) -> Result<Arc<Board>, Problem> {
+        self.shown()?.board.get_or(async { self.look(board).await.map(Arc::new) }).await
+    }
+
+    fn shown(&self) -> Result<&Shown, Problem> {
+        self.0.as_deref().ok_or_else(|| Problem::not_found(NO_COURT))
     }
 }
 
-impl Shown {
-    /// Opens a court that exists; a wrong directory must not become a new one.
-    fn open(&self) -> Result<Look<'_>, Problem> {
-        let away = |why: &dyn std::fmt::Display| {
-            Problem::not_found(format!("the court of this server cannot be read: {why}; see court.directory"))
-        };
-        let court = Court::read(&self.home).map_err(|error| away(&error))?;
-        let folder = match self.folder.get() {
-            Some(folder) => folder,
-            None => {
-                let opened = Folder::open(&self.home).map_err(|fault| away(&fault))?;
-                self.folder.get_or_init(|| opened)
-            }
-        };
-        Ok(Look { folder, court, now: Clock.now() })
-    }
+/// Does it when there is a place for it, which is taken until it is done, though nobody waits for it any more.
+async fn within<T: Send + 'static>(
+    places: &Arc<Semaphore>,
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let place = Arc::clone(places).acquire_owned().await.map_err(|closed| Problem::internal(&closed))?;
+    let worked = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        work()
+    });
+    worked.await.map_err(|failed| Problem::internal(&failed))?
+}
+
+/// Opens a court that exists; a wrong directory must not become a new one.
+fn open(home: &Path, opening: fn(&Path) -> Result<Folder, Fault>) -> Result<Look, Problem> {
+    let away = |why: &dyn std::fmt::Display| {
+        Problem::not_found(format!("the court of this server cannot be read: {why}; see court.directory"))
+    };
+    let court = Court::read(home).map_err(|error| away(&error))?;
+    let folder = opening(home).map_err(|fault| away(&fault))?;
+    Ok(Look { folder, court, now: Clock.now() })
 }
 
 impl FromRequestParts<Door> for CourtDesk {
@@ -81,5 +113,9 @@ pub(crate) fn faulty(fault: &Fault) -> Problem {
 }
 
 const LOOKS_MAX: usize = 4;
+const ANSWERS_MAX: usize = 2;
 const NO_COURT: &str =
     "this server shows no court; start it with `muster serve --court DIR`, or set court.directory";
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,6 @@
 
 use crate::{
     CourtDesk,
-    board::board,
     desk::faulty,
     story::story,
     wire::{Asked, Board, Inbox, Replied, ReplyRequest, Story},
@@ -12,6 +11,7 @@ use axum::{
     extract::FromRequestParts,
     http::{StatusCode, request::Parts},
 };
+use muster_coordinator::Lead;
 use muster_court::{
     Id,
     doctor::why,
@@ -21,6 +21,7 @@ use muster_court::{
 use muster_door::{Door, Fields, JsonBody, Operator, PathText, Problem};
 use muster_model::{AccountCommand, Actor, Command};
 use muster_why::Why;
+use std::sync::Arc;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 /// The routes of the court that a server shows.
@@ -43,8 +44,8 @@ pub fn routes(desk: CourtDesk) -> OpenApiRouter<Door> {
         (status = 404, description = "This server shows no court"),
     )
 )]
-async fn show(_: Operator, desk: CourtDesk) -> Result<Json<Board>, Problem> {
-    desk.look(board).await.map(Json)
+async fn show(_: Operator, desk: CourtDesk) -> Result<Json<Arc<Board>>, Problem> {
+    desk.board().await.map(Json)
 }
 
 /// Lists the questions that wait for people, the oldest first.
@@ -57,8 +58,9 @@ async fn show(_: Operator, desk: CourtDesk) -> Result<Json<Board>, Problem> {
 )]
 async fn list_questions(_: Operator, desk: CourtDesk) -> Result<Json<Inbox>, Problem> {
     let questions =
-        desk.look(|look| inbox::open_questions(look.folder).map_err(|fault| faulty(&fault))).await?;
-    Ok(Json(Inbox { questions: questions.into_iter().take(QUESTIONS_MAX).map(asked).collect() }))
+        desk.look(|look| inbox::open_questions(&look.folder).map_err(|fault| faulty(&fault))).await?;
+    let count = questions.len();
+    Ok(Json(Inbox { count, questions: questions.into_iter().take(QUESTIONS_MAX).map(asked).collect() }))
 }
 
 /// Tells all that happened to one task, across its files.
@@ -86,6 +88,7 @@ async fn tell(_: Operator, desk: CourtDesk, PathText(id): PathText) -> Result<Js
         (status = 404, description = "There is no such question, or this server shows no court"),
         (status = 409, description = "It was answered before"),
         (status = 422, description = "The answer is empty or too long"),
+        (status = 503, description = "This server does not lead, so nobody could tell later who answered; the words say where to"),
     )
 )]
 async fn reply(
@@ -97,10 +100,10 @@ async fn reply(
     fields.only(&["text"])?;
     let text = fields.text("text", ANSWER_CHARS_MAX)?.to_owned();
     let task = id.clone();
-    let answered = move |look: &crate::desk::Look<'_>| {
-        inbox::reply(look.folder, &task_id(&task)?, &text, look.now).map_err(refuse)
+    let answered = move |look: &crate::desk::Look| {
+        inbox::reply(&look.folder, &task_id(&task)?, &text, look.now).map_err(refuse)
     };
-    let event_id = match replier.desk.look(answered).await? {
+    let event_id = match replier.desk.answer(answered).await? {
         Emitted::Duplicate(_) => return Err(Problem::conflict("the same answer was given in this moment")),
         emitted => emitted.id().to_string(),
     };
@@ -120,7 +123,7 @@ async fn reply(
 )]
 async fn explain(_: Operator, desk: CourtDesk, PathText(id): PathText) -> Result<Json<Why>, Problem> {
     let explained = desk.look(move |look| {
-        let told = why(look.folder, &look.court, &task_id(&id)?, look.now);
+        let told = why(&look.folder, &look.court, &task_id(&id)?, look.now);
         told.map_err(|fault| faulty(&fault))?.ok_or_else(no_task)
     });
     explained.await.map(Json)
@@ -139,6 +142,7 @@ impl FromRequestParts<Door> for Replier {
     async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
         let operator = Operator::from_request_parts(parts, door).await?;
         let desk = CourtDesk::from_request_parts(parts, door).await?;
+        answers_count(&door.coordinator.lead())?;
         Ok(Self { door: door.clone(), actor: operator.actor(), desk })
     }
 }
@@ -152,6 +156,18 @@ impl Replier {
             tracing::warn!(actor = ?self.actor, subject, %refusal, "an answer stands in no audit log");
         }
     }
+}
+
+/// Refuses answers where nobody writes down who gave them: only the server that leads keeps an audit log.
+fn answers_count(lead: &Lead) -> Result<(), Problem> {
+    let away = match lead {
+        Lead::Here { .. } => return Ok(()),
+        Lead::There { address, .. } => {
+            format!("this server does not lead; answer at {address}, if it shows this court,")
+        }
+        Lead::Nowhere => "no server leads at the moment; answer later,".to_owned(),
+    };
+    Err(Problem::not_leading(format!("{away} or with `muster court reply` on this host")))
 }
 
 fn task_id(id: &str) -> Result<Id, Problem> {
@@ -185,3 +201,21 @@ fn asked(question: Question) -> Asked {
 
 const QUESTIONS_MAX: usize = 100;
 const ANSWER_CHARS_MAX: usize = 40_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// C14, I7: an answer that would stand in no audit log is refused with words that say where to give it.
+    #[test]
+    fn answers_are_for_the_server_that_leads() {
+        assert!(answers_count(&Lead::Here { epoch: 7 }).is_ok());
+        let there = Lead::There { address: "http://10.0.0.7:7400".to_owned(), epoch: 8 };
+        for (lead, word) in [(there, "http://10.0.0.7:7400"), (Lead::Nowhere, "later")] {
+            let refused = answers_count(&lead).unwrap_err();
+            assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+            let words = refused.detail();
+            assert!(words.contains(word) && words.contains("`muster court reply`"), "{words}");
+        }
+    }
+}

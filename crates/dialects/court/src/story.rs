@@ -12,19 +12,19 @@ use serde_json::value::RawValue;
 use std::{collections::BTreeMap, time::UNIX_EPOCH};
 
 /// Tells the story of a task, or of an event; nothing where no file knows the id.
-pub(crate) fn story(look: &Look<'_>, id: &Id) -> Option<Story> {
-    let told = timeline(look.folder, id)?;
+pub(crate) fn story(look: &Look, id: &Id) -> Option<Story> {
+    let told = timeline(&look.folder, id)?;
     let event = told.event_id.as_deref().and_then(|event| Id::parse(event).ok());
     let task = told.task_id.as_deref().and_then(|task| Id::parse(task).ok());
     let mut documents = BTreeMap::new();
     if let Some(task) = &task {
-        add(&mut documents, "task", find(look.folder, Kind::Task, task));
-        add(&mut documents, "result", find(look.folder, Kind::Result, task));
+        add(&mut documents, "task", find(&look.folder, Kind::Task, task));
+        add(&mut documents, "result", find(&look.folder, Kind::Result, task));
         let asked = [Place::QuestionsOpen, Place::QuestionsAnswered];
         let question = asked.iter().find_map(|place| look.folder.read(*place, task).ok());
         add(&mut documents, "question", question);
     }
-    add(&mut documents, "event", event.and_then(|event| find(look.folder, Kind::Event, &event)));
+    add(&mut documents, "event", event.and_then(|event| find(&look.folder, Kind::Event, &event)));
     let mut stations: Vec<Station> =
         told.entries.into_iter().take(STATIONS_MAX).map(|entry| station(look, entry)).collect();
     // Those without a time of their own got one only now.
@@ -51,7 +51,7 @@ fn add(
 }
 
 /// What has no time of its own stands as things are: since its file was written.
-fn station(look: &Look<'_>, entry: Entry) -> Station {
+fn station(look: &Look, entry: Entry) -> Station {
     let written = || {
         let data = look.folder.path(&entry.file).symlink_metadata().ok()?;
         let at = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_millis();

@@ -27,6 +27,8 @@ pub struct Column {
     pub title: &'static str,
     /// How many lie there; of failed tasks, how many of the newest thousand that are over.
     pub count: usize,
+    /// How many of them are told of here.
+    pub shown: usize,
     /// The newest of them, at most a hundred.
     pub items: Vec<Card>,
 }
@@ -59,6 +61,8 @@ pub struct Card {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CourtInbox)]
 pub struct Inbox {
+    /// How many are open.
+    pub count: usize,
     /// The oldest first, at most a hundred.
     pub questions: Vec<Asked>,
 }

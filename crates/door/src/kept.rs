@@ -3,8 +3,8 @@
 use std::time::Duration;
 use tokio::{sync::Mutex, time::Instant};
 
-/// An answer that was made lately.
-pub(crate) struct Kept<T>(Mutex<Option<Made<T>>>);
+/// An answer that was made lately, for all who want the same.
+pub struct Kept<T>(Mutex<Option<Made<T>>>);
 
 struct Made<T> {
     answer: T,
@@ -12,9 +12,9 @@ struct Made<T> {
 }
 
 impl<T: Clone> Kept<T> {
-    /// The answer, if it is fresh; else the one that `make` gives. Whoever comes while it is made waits for it: fifty
+    /// Gives the answer, if it is fresh; else the one that `make` gives. Whoever comes while it is made waits for it: fifty
     /// pages that are open cost one look at the store, not fifty.
-    pub(crate) async fn get_or<E>(&self, make: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    pub async fn get_or<E>(&self, make: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let mut kept = self.0.lock().await;
         let begun = Instant::now();
         if let Some(made) = kept.as_ref().filter(|made| begun < made.stale_at) {
@@ -36,7 +36,7 @@ impl<T> Default for Kept<T> {
 
 /// Less than anybody sees on a page, and more than a look takes.
 const FRESH: Duration = Duration::from_millis(250);
-/// However large the fleet, looking at it takes a tenth of the time at most: pages follow the feed meanwhile.
+/// However large a fleet or a court, looking at it takes a tenth of the time at most: pages follow the feed meanwhile.
 const REST_TO_LOOK: u32 = 9;
 
 #[cfg(test)]
