@@ -1,8 +1,9 @@
 // Roles decide: who may only look is offered nothing to do, and everybody sees the pages that are theirs.
 
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { hasCourt } from './environment.mjs';
-import { act } from './server.mjs';
+import { act, ask, fresh, read, tokenOf } from './server.mjs';
 import { inEveryLanguage, test } from './suite.mjs';
 import { endlessRun, failedRun, returnDevices, submitSession } from './work.mjs';
 
@@ -11,7 +12,7 @@ const ALL = ['overview', 'fleet', 'runs', 'sessions', 'jobs', 'why', 'court', 's
 
 const pagesOf = (scene) => scene.page.getByRole('navigation', { name: scene.t('nav.label') }).getByRole('link').evaluateAll((links) => links.map((link) => link.hash.slice(2)));
 
-for (const [user, expected] of [['vera', READING], ['otto', READING], ['adam', ALL], ['carol', ['jobs', 'users']], ['olga', READING]]) {
+for (const [user, expected] of [['vera', READING], ['otto', READING], ['adam', ALL], ['carol', ['jobs', 'users']], ['olga', READING], ['oscar', ['fleet']]]) {
   test(`roles: ${user} sees the pages that are theirs`, { user, path: '' }, async (scene) => {
     assert.deepEqual(await pagesOf(scene), expected);
   });
@@ -54,4 +55,30 @@ test('roles: an operator steers, but gives out no secret and bans nobody', { use
 
 test('roles: a page that is not theirs leads to one that is', { user: 'carol', path: '#/audit' }, async (scene) => {
   await scene.heading('nav.jobs').waitFor();
+});
+
+/** A worker of the pool that is registered, and does nothing. */
+async function workerOf(owner) {
+  const name = fresh('mine');
+  const { x: key } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
+  const { status, body } = await ask('POST', '/workers/register', { name, public_key: Buffer.from(key, 'base64url').toString('base64') }, await tokenOf(owner));
+  assert.equal(status, 201, JSON.stringify(body));
+  return name;
+}
+
+inEveryLanguage('roles: an owner steers their own workers of the pool, and sees nothing else of the fleet', { user: 'oscar', path: '' }, async (scene) => {
+  const name = await workerOf('oscar');
+  await scene.open('#/fleet/node/PC-01');
+  await scene.row(name).waitFor();
+  assert.deepEqual(await scene.page.locator('.tabs a').allTextContents(), [scene.t('fleet.tab_pool')]);
+  const all = (await read('/api/pool/workers?limit=1000')).workers;
+  const owner = all.find((worker) => worker.name === name).owner_user_id;
+  assert.equal(await scene.page.locator('tbody tr').count(), all.filter((worker) => worker.owner_user_id === owner).length);
+  await scene.checkAccess();
+  await scene.button('fleet.pool_drain_title', { name }).click();
+  await scene.confirm('fleet.pool_drain', 'needed for a game');
+  await scene.row(name).getByText(scene.t('status.draining'), { exact: true }).waitFor();
+  await scene.button('fleet.pool_resume_title', { name }).click();
+  await scene.confirm('fleet.pool_resume');
+  await scene.button('fleet.pool_drain_title', { name }).waitFor();
 });

@@ -9,7 +9,7 @@ const reading = () => may.read();
 /** The pages in the order of the navigation. A page's module exports `open(context)`, which gives back what closes it. */
 export const pages = [
   { name: 'overview', allowed: reading },
-  { name: 'fleet', allowed: reading },
+  { name: 'fleet', allowed: () => may.read() || may.ownWorkers() },
   { name: 'runs', allowed: reading },
   { name: 'sessions', allowed: reading },
   { name: 'jobs', allowed: () => may.useJobs() },

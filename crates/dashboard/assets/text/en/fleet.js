@@ -117,6 +117,7 @@ export default {
   dissents: 'Dissents',
   no_pool: 'No worker has joined the pool. Start one with muster pool-worker.',
   pool_lead: 'They belong to many owners, sign their results, and are trusted as far as majorities agree with them.',
+  pool_own: 'Your workers in the pool. They sign their results, and are trusted as far as majorities agree with them.',
   only_owner: 'Only its owner can do that.',
   only_admin: 'Only an ADMIN can do that.',
   pool_drain: 'Drain',

@@ -117,6 +117,7 @@ export default {
   dissents: 'Divergências',
   no_pool: 'Nenhum trabalhador entrou no pool. Inicie um com muster pool-worker.',
   pool_lead: 'Pertencem a muitos donos, assinam seus resultados e são confiáveis na medida em que as maiorias concordam com eles.',
+  pool_own: 'Seus trabalhadores no pool. Eles assinam seus resultados e são confiáveis na medida em que as maiorias concordam com eles.',
   only_owner: 'Só o dono pode fazer isso.',
   only_admin: 'Só um ADMIN pode fazer isso.',
   pool_drain: 'Esvaziar',
