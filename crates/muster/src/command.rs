@@ -278,7 +278,7 @@ mod tests {
         "muster receipt verify receipt.json --key -K_y",
         "muster completions bash",
         "muster man --output d",
-        "muster doctor --server http://a:1 --data d --config f --json",
+        "muster doctor --server http://a:1 --data d --config f --deep --json",
         "muster config --json",
         "muster agent --server http://a:1 --node PC-01 --devices simulated:100 --slots 20 --spool d --workflows w",
         "muster agent --server http://a:1,http://b:1 --server https://c --node PC-01 --devices adb --on-stop hand-back --status 127.0.0.1:0 --log-format json",

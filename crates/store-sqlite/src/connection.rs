@@ -101,10 +101,27 @@ fn make_directory(directory: &Path) -> Result<(), Fault> {
         .map_err(Fault::io("cannot create", directory))
 }
 
+/// Says whether a server, or whoever fills a store, has this data directory right now. Nothing is made or altered.
+#[must_use]
+pub fn is_in_use(directory: &Path) -> bool {
+    let Ok(file) = File::open(directory.join(LOCK)) else { return false };
+    // Shared, so that two who only ask do not see each other as the holder.
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
 fn lock(directory: &Path) -> Result<File, Fault> {
-    let path = directory.join("muster.lock");
+    let path = directory.join(LOCK);
     let file = private_file(&path)?;
-    match file.try_lock() {
+    let mut locked = file.try_lock();
+    for _ in 0..TRIES {
+        if !matches!(locked, Err(TryLockError::WouldBlock)) {
+            break;
+        }
+        // Whoever only asks holds it for a moment as well.
+        std::thread::sleep(BETWEEN_TRIES);
+        locked = file.try_lock();
+    }
+    match locked {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(StoreError::InUse(directory.display().to_string()).into()),
         Err(TryLockError::Error(source)) => Err(Fault::io("cannot lock", &path)(source)),
@@ -121,6 +138,10 @@ fn private_file(path: &Path) -> Result<File, Fault> {
         .open(path)
         .map_err(Fault::io("cannot open", path))
 }
+
+const LOCK: &str = "muster.lock";
+const TRIES: u32 = 5;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
 /// Says where the data went.
 const MOVED: &str = "moved-to";

@@ -17,6 +17,7 @@ mod sql;
 mod store;
 mod writer;
 
+pub use connection::is_in_use;
 pub use copy::read_tables;
 pub use migrate::SCHEMA_VERSION;
 pub use store::SqliteStore;

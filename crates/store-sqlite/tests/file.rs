@@ -23,7 +23,9 @@ fn a_second_server_on_the_directory_is_refused() {
     assert!(
         matches!(refusal(directory.path()), StoreError::InUse(path) if path == directory.path().display().to_string())
     );
+    assert!(muster_store_sqlite::is_in_use(directory.path()));
     drop(store);
+    assert!(!muster_store_sqlite::is_in_use(directory.path()));
     SqliteStore::open(directory.path()).unwrap();
 }
 

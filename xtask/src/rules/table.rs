@@ -58,7 +58,7 @@ const STEPS: &[Step] = &[
         reached: true,
         rules: "P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 P16 P17 P18 P19",
     },
-    Step { name: "every contract in one binary", reached: false, rules: "I2 I3" },
+    Step { name: "every contract in one binary", reached: true, rules: "I2 I3" },
 ];
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use crate::{
 };
 use clap::Args;
 use report::Report;
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
+use store::Depth;
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
@@ -28,6 +29,9 @@ pub(crate) struct Doctor {
     /// Look at the server only, not at this machine; with `--quiet` what a container's health check needs
     #[arg(long)]
     server_only: bool,
+    /// Look at every page of an embedded store also while a server uses it; its log grows meanwhile
+    #[arg(long)]
+    deep: bool,
     /// Say only what is not in order
     #[arg(long)]
     quiet: bool,
@@ -66,15 +70,55 @@ impl Doctor {
 
     /// A machine that is none of a server's has no data; whoever names a directory means it.
     fn look_at_data(&self, config: &Config, report: &mut Report) {
-        if config.data.is_dir() {
-            files::look(config, report);
-        } else if self.place.data.is_some() || self.place.config.is_some() {
-            let says = format!("{} does not exist", config.data.display());
-            report.bad("data directory", says, "start `muster serve` once, or name another with --data");
-        } else {
-            let says = format!("{} does not exist: no server was started here", config.data.display());
-            report.doubtful("data directory", says, "name the server's with --data if there is one");
+        const NAME: &str = "data directory";
+        let shown = config.data.display();
+        match config.data.metadata() {
+            Ok(about) if about.is_dir() => files::look(config, report),
+            Ok(_) => report.bad(NAME, format!("{shown} is no directory"), "name another with --data"),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                report.bad(NAME, format!("{shown}: {error}"), "run this as the server's user");
+            }
+            Err(_) if self.place.data.is_some() || self.place.config.is_some() => {
+                let todo = "start `muster serve` once, or name another with --data";
+                report.bad(NAME, format!("{shown} does not exist"), todo);
+            }
+            Err(_) => {
+                let says = format!("{shown} does not exist: no server was started here");
+                report.doubtful(NAME, says, "name the server's with --data if there is one");
+            }
         }
-        store::look(&self.place, config, report);
+        let depth = if self.deep { Depth::Deep } else { Depth::Easy };
+        store::look((&self.place, depth), config, report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        doctor: Doctor,
+    }
+
+    /// I3: only what is not there is said not to be there.
+    #[test]
+    fn a_directory_that_cannot_be_reached_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        for (data, says) in [
+            (home.path().join("none"), "does not exist"),
+            (file.clone(), "is no directory"),
+            (file.join("below"), "Not a directory"),
+        ] {
+            let line = Line::parse_from(["doctor", "--data", data.to_str().unwrap()]);
+            let mut report = Report::default();
+            line.doctor.look_at_data(&line.doctor.place.settings().unwrap(), &mut report);
+            assert_eq!(report.exit(), Exit::Failed);
+            assert!(format!("{report:?}").contains(says), "{report:?}");
+        }
     }
 }

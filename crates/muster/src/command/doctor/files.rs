@@ -7,7 +7,7 @@ use crate::{
 };
 use rustix::fs::{Access, access, statvfs};
 use std::{
-    fs,
+    fs, io,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
 };
@@ -47,30 +47,30 @@ fn directory(data: &Path, report: &mut Report) {
 
 /// What the environment gives needs no file; what has neither is made at the next start.
 fn secret_files(data: &Path, report: &mut Report) {
+    const NAME: &str = "secrets";
     let mut missing = Vec::new();
-    let mut found = 0;
+    let (mut found, mut is_bad) = (0, false);
     for (name, variable) in secrets::files() {
-        match fs::metadata(data.join(name)) {
-            Ok(about) if about.permissions().mode() & 0o077 != 0 => {
-                let says =
-                    format!("{name} is open to others (mode {:o})", about.permissions().mode() & 0o777);
-                report.bad("secrets", says, "chmod 600 it, and replace it: others may have read it");
+        match fs::metadata(data.join(name)).map(|about| about.permissions().mode() & 0o777) {
+            Ok(mode) if mode & 0o077 != 0 => {
+                is_bad = true;
+                let says = format!("{name} is open to others (mode {mode:o})");
+                report.bad(NAME, says, "chmod 600 it, and replace it: others may have read it");
             }
             Ok(_) => found += 1,
             Err(_) if variable.is_some_and(|variable| std::env::var_os(variable).is_some()) => {}
-            Err(_) => missing.push(name),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(name),
+            Err(error) => {
+                is_bad = true;
+                report.bad(NAME, format!("{name}: {error}"), "run this as the server's user");
+            }
         }
     }
-    match missing.is_empty() {
-        true => report.fine("secrets", format!("{found} files, for their owner alone")),
-        false => {
-            let says = format!("{} not there", missing.join(", "));
-            report.doubtful(
-                "secrets",
-                says,
-                "they are made when the server starts, unless its environment gives them",
-            );
-        }
+    if !missing.is_empty() {
+        let todo = "they are made when the server starts, unless its environment gives them";
+        report.doubtful(NAME, format!("{} not there", missing.join(", ")), todo);
+    } else if !is_bad {
+        report.fine(NAME, format!("{found} files, for their owner alone"));
     }
 }
 
@@ -147,6 +147,28 @@ mod tests {
         assert_eq!(exit(|report| secret_files(data, report)), Exit::Failed);
         set_mode(&secret, 0o600);
         assert_eq!(exit(|report| secret_files(data, report)), Exit::Fine);
+    }
+
+    /// I3, I6: nothing is said to be fine beside what is not; what cannot be reached is not missing.
+    #[test]
+    fn only_what_is_fine_is_called_so() {
+        let home = tempfile::tempdir().unwrap();
+        let told = |data: &Path| {
+            let mut report = Report::default();
+            secret_files(data, &mut report);
+            format!("{report:?}")
+        };
+        for (name, _) in secrets::files() {
+            fs::write(home.path().join(name), "x").unwrap();
+            set_mode(&home.path().join(name), 0o600);
+        }
+        assert!(told(home.path()).contains("for their owner alone"));
+        let file = home.path().join(secrets::files().next().unwrap().0);
+        set_mode(&file, 0o644);
+        let open = told(home.path());
+        assert!(open.contains("open to others") && !open.contains("for their owner alone"), "{open}");
+        let below = told(&file);
+        assert!(below.contains("Not a directory") && !below.contains("not there"), "{below}");
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(super) fn court(home: &Path, report: &mut Report) {
     const NAME: &str = "court";
     let look = || {
         let court = config::Court::read(home).map_err(|error| error.to_string())?;
-        let folder = Folder::open(home).map_err(|error| error.to_string())?;
+        let folder = Folder::look(home).map_err(|error| error.to_string())?;
         doctor::stuck(&folder, &court, Clock.now()).map_err(|error| error.to_string())
     };
     match look() {
@@ -68,5 +68,17 @@ mod tests {
         let mut report = Report::default();
         court(&home.path().join("nowhere"), &mut report);
         assert_eq!(report.exit(), Exit::Failed);
+    }
+
+    /// I3, C21: a doctor's visit makes nothing.
+    #[test]
+    fn a_court_is_only_looked_at() {
+        let home = tempfile::tempdir().unwrap();
+        muster_court::init::init(home.path()).unwrap();
+        let count = || std::fs::read_dir(home.path()).unwrap().count();
+        let before = count();
+        let mut report = Report::default();
+        court(home.path(), &mut report);
+        assert_eq!((report.exit(), count()), (Exit::Fine, before));
     }
 }

@@ -98,10 +98,18 @@ impl State {
             Input::Entry(entry) => self.note(&entry),
             Input::Open => self.ailing[Way::Following as usize] = None,
             Input::Lost(way, why) => self.ailing[way as usize] = Some(why),
-            Input::Text(title, text) => self.mode = Mode::Reading { title, text },
+            Input::Text(title, text) => self.show(title, text),
             Input::Done(notice) => self.notice = Some(notice),
         }
         None
+    }
+
+    /// Shows a text, unless keys are for something else by now: it must not take what is being typed.
+    fn show(&mut self, title: String, text: String) {
+        match self.mode {
+            Mode::Looking => self.mode = Mode::Reading { title, text },
+            _ => self.notice = Some(format!("{title} was explained meanwhile; press e there to read it")),
+        }
     }
 
     /// The nodes that the filter lets through.

@@ -81,6 +81,21 @@ fn explain_is_about_what_is_chosen() {
     assert_eq!(explained(&mut state), "device a-3");
 }
 
+/// Q16: an explanation that comes late takes nothing away from somebody who is typing.
+#[test]
+fn a_late_text_does_not_take_what_is_typed() {
+    let mut state = state();
+    write(&mut state, "/pc");
+    let text = || Input::Text("node PC-01".to_owned(), "it is online".to_owned());
+    state.take(text());
+    assert!(state.notice.as_deref().is_some_and(|notice| notice.contains("node PC-01")));
+    write(&mut state, "-02");
+    press(&mut state, KeyCode::Enter);
+    assert_eq!(state.nodes().len(), 1, "the filter was not cut short");
+    state.take(text());
+    assert!(matches!(state.mode, Mode::Reading { .. }));
+}
+
 /// A cancel says what it will do, and asks for a reason.
 #[test]
 fn a_run_is_cancelled_after_a_yes_and_a_reason() {

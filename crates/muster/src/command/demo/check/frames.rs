@@ -260,7 +260,7 @@ mod tests {
         assert!(told[4].says.contains("GPU-02 was killed at frames 200 to 224"), "{}", told[4].says);
     }
 
-    /// S14, S24: a frame that is missing, doubled, torn or of nobody is found, and so is a manifest that does not verify.
+    /// I2, S14, S24: a frame that is missing, doubled, torn or of nobody is found, and so is a manifest that does not verify.
     #[test]
     fn no_frame_is_missed() {
         for change in [

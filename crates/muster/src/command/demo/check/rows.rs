@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(wrong(&rows), 1);
     }
 
-    /// N22b: an agent that was killed costs its own tasks one attempt each, and nobody else any.
+    /// I2, N22b: an agent that was killed costs its own tasks one attempt each, and nobody else any.
     #[test]
     fn an_interruption_costs_one_attempt() {
         let run = Performed::submitted(killed());

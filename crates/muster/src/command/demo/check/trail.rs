@@ -65,7 +65,7 @@ mod tests {
         all_steps().into_iter().take(steps).chain([end.to_owned()]).collect()
     }
 
-    /// N19: what is missing, doubled or out of order is found.
+    /// I2, N19: what is missing, doubled or out of order is found.
     #[test]
     fn a_trail_has_every_step_once_and_in_order() {
         let whole = trail(11, SUCCEEDED);

@@ -47,7 +47,7 @@ fn bad_after(change: impl FnOnce(&mut Story)) -> Vec<usize> {
     story.bad()
 }
 
-/// C8, C13: an event without a task, with two, or with another end than success is noticed.
+/// I2, C8, C13: an event without a task, with two, or with another end than success is noticed.
 #[test]
 fn each_event_is_one_task() {
     assert_eq!(Story::told().bad(), Vec::<usize>::new());

@@ -120,7 +120,7 @@ fn a_round_that_went_well_is_told_so() {
     assert!(told[5].says.contains("anna-2 was killed at work (kill -9): 1 job begun"), "{}", told[5].says);
 }
 
-/// P8, P13: a job that is missing, open, tried too often, or ended in another way or with another result is found.
+/// I2, P8, P13: a job that is missing, open, tried too often, or ended in another way or with another result is found.
 #[test]
 fn no_job_is_missed() {
     for change in [
