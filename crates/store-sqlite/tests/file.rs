@@ -19,13 +19,13 @@ fn refusal(directory: &Path) -> StoreError {
 #[test]
 fn a_second_server_on_the_directory_is_refused() {
     let directory = tempfile::tempdir().unwrap();
+    assert!(!muster_store_sqlite::is_in_use(directory.path()));
     let store = SqliteStore::open(directory.path()).unwrap();
     assert!(
         matches!(refusal(directory.path()), StoreError::InUse(path) if path == directory.path().display().to_string())
     );
     assert!(muster_store_sqlite::is_in_use(directory.path()));
     drop(store);
-    assert!(!muster_store_sqlite::is_in_use(directory.path()));
     SqliteStore::open(directory.path()).unwrap();
 }
 
