@@ -10,6 +10,7 @@ import { ranking } from '../parts/tally.js';
 import { ago, hasText, moment, t } from '../text.js';
 import { watchFleet } from '../watch.js';
 import { Figures, isCounted } from './overview/figures.js';
+import { entriesUpTo } from './overview/past.js';
 import { eventStream } from './overview/stream.js';
 import * as tiles from './overview/tiles.js';
 
@@ -17,6 +18,8 @@ const SNAPSHOT_MS = 15000;
 const SNAPSHOT_LEAST_MS = 5000;
 const DRAW_MS = 250;
 const RECENT_MS = 10000;
+/** So many entries from before are looked at; of most of them nothing is shown. */
+const PAST = 100;
 /** After these the snapshot is worth asking for sooner. */
 const NEWS = /^(job_|session_|pool_jobs_submitted|pool_worker_|sim_worker_|worker_|alert_)/;
 
@@ -48,6 +51,7 @@ export async function open({ root, title, signal }) {
   };
   // Whoever answers after a break may be another server.
   const stops = [onEntries(take), onGap(() => { state.recent = []; snapshots.touch(); }), onStanding((now) => { if (now === 'live') snapshots.touch(); }), snapshots.close];
+  entriesUpTo(state.snapshot.seq, PAST, signal).then((past) => { if (!signal.aborted) stream.begin(past); });
   const clock = setInterval(() => { if (!document.hidden) drawSoon(); }, 1000);
   return () => { clearInterval(clock); for (const stop of stops) stop(); };
 }

@@ -6,18 +6,19 @@ import { moment, number, t } from '../../text.js';
 import { sentence } from './sentence.js';
 
 const LINES = 100;
+const LINES_BEFORE = 40;
 const LINES_PER_DRAW = 10;
 const DRAW_MS = 250;
 /** Entries of one step of one task: so many that all others would drown. */
 const STEPS = new Set(['task_progress', 'task_confirmed', 'range_confirmed', 'attempt_ended']);
 
-/** The stream: `take(batch)` for entries; ended by `signal`. */
+/** The stream: `take(batch)` for entries, `begin(batch)` for those from before it was opened, whenever they come; ended by `signal`. */
 export function eventStream(signal) {
   const list = h('ol', { class: 'events', 'aria-label': t('overview.events') });
   const wanted = h('input', { type: 'search', name: 'events', placeholder: t('overview.events_filter'), 'aria-label': t('overview.events_filter'), onInput: () => clear() });
   const steps = h('input', { type: 'checkbox', name: 'steps', onChange: () => clear() });
   const rate = h('span', { class: 'quiet' });
-  const state = { waiting: [], skipped: 0, isPaused: false, counted: [] };
+  const state = { waiting: [], skipped: 0, isPaused: false, counted: [], first: Infinity };
   const pause = h('button', { 'aria-pressed': 'false', onClick: () => toggle() }, t('overview.pause'));
   const toggle = () => {
     state.isPaused = !state.isPaused;
@@ -43,9 +44,15 @@ export function eventStream(signal) {
   const drawSoon = atMostEvery(DRAW_MS, draw, signal);
   const take = (batch) => {
     state.counted.push([performance.now(), batch.length]);
+    state.first = Math.min(state.first, batch[0]?.seq ?? Infinity);
     const filter = wanted.value.trim().toLowerCase();
     for (const entry of batch) if (isWanted(entry, filter, steps.checked)) keep(state, entry);
     drawSoon();
+  };
+  const begin = (batch) => {
+    const filter = wanted.value.trim().toLowerCase();
+    const older = batch.filter((entry) => entry.seq < state.first && isWanted(entry, filter, steps.checked)).slice(-LINES_BEFORE);
+    list.append(...older.map(line).reverse());
   };
   const timer = setInterval(() => { if (!document.hidden) drawSoon(); }, 1000);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
@@ -53,7 +60,7 @@ export function eventStream(signal) {
     h('div', { class: 'tools' }, h('h2', { id: 'events-title' }, t('overview.events')), rate, wanted,
       h('label', { class: 'check' }, steps, t('overview.steps')), pause),
     list);
-  return { element, take };
+  return { element, take, begin };
 }
 
 /** Keeps the newest few for the next drawing; of the others only the number. */
