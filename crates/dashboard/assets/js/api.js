@@ -1,8 +1,17 @@
 // Speaks to the server this page came from, and to no other.
 
+import { oneLine } from './one_line.js';
+import { isPassing } from './passing.js';
+import { isLogin, restMs } from './token.js';
+
 const KEPT = 'muster.token';
-const REFRESH_AT = 0.6;
+const EXCHANGE_MS = 10000;
+const EXCHANGE_AGAIN_MS = 10000;
+/** How long another tab may take to tell of the token that it was given. */
+const TOLD_MS = 500;
 let token = sessionStorage.getItem(KEPT);
+/** By how much the server's clock is ahead. */
+let ahead = 0;
 let refreshing;
 let exchange;
 let onEnd = () => {};
@@ -33,15 +42,22 @@ export class ApiError extends Error {
 /** Calls `ended` whenever the server no longer knows the token. */
 export const whenLoggedOut = (ended) => { onEnd = ended; };
 
-/** Takes up a login of this tab; true if it still holds. */
+// A duplicated tab has the same login: an exchange by one would end it for the other.
+const tabs = globalThis.BroadcastChannel && new BroadcastChannel(KEPT);
+tabs?.addEventListener('message', ({ data }) => { if (token && data.before === token) keep(data.token); });
+
+/** Takes up a login of this tab; true if it still holds. Trouble that passes is thrown: the login may hold all the same. */
 export async function resume() {
   if (!token) return false;
   try {
     await recognise();
-    // Nobody knows how long the token lasts yet; and before the page asks for anything is the best time to find out.
-    if (isLogin()) await (exchange = exchangeToken());
+    if (isLogin(token)) {
+      if (restMs(token, serverNow()) > 0) keepFresh();
+      else await (exchange = exchangeToken());
+    }
     return me !== null;
   } catch (error) {
+    if (isPassing(error)) throw error;
     if (error.status === 401 || error.status === 403) forget();
     return false;
   }
@@ -50,13 +66,13 @@ export async function resume() {
 /** Logs in with a name and a password. */
 export async function login(username, password) {
   const answer = await call('POST', '/auth/login', { body: { username, password }, anonymous: true });
-  await take(answer.access_token, answer.expires_in);
+  await take(answer.access_token);
 }
 
 /** Logs in with a token that somebody was given. */
-export const loginWithToken = (given) => take(given.trim(), 0);
+export const loginWithToken = (given) => take(given.trim());
 
-async function take(given, expiresIn) {
+async function take(given) {
   token = given;
   try {
     await recognise();
@@ -64,37 +80,56 @@ async function take(given, expiresIn) {
     forget();
     throw error;
   }
-  sessionStorage.setItem(KEPT, token);
-  keepFresh(expiresIn);
+  keep(token);
 }
 
 async function recognise() {
   me = await call('GET', '/auth/me');
 }
 
-const isLogin = () => token?.split('.').length === 3;
+function keep(given) {
+  token = given;
+  sessionStorage.setItem(KEPT, token);
+  keepFresh();
+}
 
-/** Exchanges a login's token before it ends; API keys and the admin token are not exchanged. */
-function keepFresh(expiresIn) {
+const serverNow = () => Date.now() + ahead;
+
+/** Exchanges a login's token before it ends; tabs of one login do so at different moments. */
+function keepFresh(leastMs = 1000) {
   clearTimeout(refreshing);
-  if (!isLogin()) return;
-  refreshing = setTimeout(() => { exchange = exchangeToken(); }, expiresIn * 1000 * REFRESH_AT);
+  if (!isLogin(token)) return;
+  const inMs = Math.max(leastMs, restMs(token, serverNow()) * (1 + Math.random() / 10));
+  refreshing = setTimeout(() => { exchange = exchangeToken(); }, inMs);
 }
 
 async function exchangeToken() {
+  const before = token;
   try {
-    const next = await call('POST', '/auth/refresh', { isExchange: true });
-    token = next.access_token;
-    sessionStorage.setItem(KEPT, token);
-    keepFresh(next.expires_in);
+    const next = await call('POST', '/auth/refresh', { isExchange: true, signal: AbortSignal.timeout(EXCHANGE_MS) });
+    if (token !== before) return;
+    keep(next.access_token);
+    tabs?.postMessage({ before, token });
   } catch (error) {
-    if (error.status !== 401) keepFresh(10);
+    if (error.status !== 401) keepFresh(EXCHANGE_AGAIN_MS);
+    else if (!(await isOther(before))) end();
   }
+}
+
+/** Whether the token is another than the one `used`, or becomes so when another tab tells of its exchange. */
+async function isOther(used) {
+  if (token === used && tabs && isLogin(used)) await new Promise((done) => { setTimeout(done, TOLD_MS); });
+  return token !== used;
+}
+
+function end() {
+  forget();
+  onEnd();
 }
 
 /** Ends the login, here and at the server. */
 export async function logout() {
-  if (isLogin()) await call('POST', '/auth/logout', {}).catch(() => {});
+  if (isLogin(token)) await call('POST', '/auth/logout', {}).catch(() => {});
   forget();
 }
 
@@ -135,7 +170,7 @@ async function send(method, path, { body, reason, once, headers = {}, signal, an
   const used = token;
   if (!anonymous && used) asked.authorization = `Bearer ${used}`;
   if (body !== undefined) asked['content-type'] = 'application/json';
-  if (reason) asked['muster-reason'] = encodeURIComponent(reason);
+  if (reason) asked['muster-reason'] = encodeURIComponent(oneLine(reason));
   if (once) asked['idempotency-key'] = once;
   let response;
   try {
@@ -144,16 +179,14 @@ async function send(method, path, { body, reason, once, headers = {}, signal, an
     if (error.name === 'AbortError') throw error;
     throw new ApiError(0, { detail: error.message });
   }
+  ahead = (Date.parse(response.headers.get('date')) || Date.now()) - Date.now();
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({}));
   if (response.status === 401 && !anonymous && !isExchange) {
     // What was on its way when the token was exchanged is asked again, with the new one.
     await exchange;
-    if (token && token !== used) return send(method, path, { body, reason, once, headers, signal });
-  }
-  if (response.status === 401 && !anonymous && me) {
-    forget();
-    onEnd();
+    if ((await isOther(used)) && token) return send(method, path, { body, reason, once, headers, signal });
+    if (me) end();
   }
   throw new ApiError(response.status, problem);
 }

@@ -2,6 +2,9 @@
 
 import { may } from './api.js';
 import { fill, h } from './dom.js';
+import { closeDialogs } from './parts/dialog.js';
+import { passingText } from './parts/notice.js';
+import { isPassing } from './passing.js';
 import { t } from './text.js';
 
 const reading = () => may.read();
@@ -21,6 +24,8 @@ export const pages = [
   { name: 'settings', allowed: reading },
 ];
 
+const AGAIN_MS = 3000;
+
 /** The address of a page, for links. */
 export const to = (...parts) => `#/${parts.map(encodeURIComponent).join('/')}`;
 
@@ -34,9 +39,11 @@ export function startRouter(main, mark) {
     const { name, args, query } = read(location.hash);
     const page = pages.find((page) => page.name === name && page.allowed());
     close();
+    closeDialogs();
     close = () => {};
     if (!page) return fallback();
     mark(name);
+    fill(main);
     close = open(main, { name, args, query });
   };
   const fallback = () => {
@@ -49,23 +56,52 @@ export function startRouter(main, mark) {
   return () => { window.removeEventListener('hashchange', follow); close(); };
 }
 
-function open(main, { name, args, query }) {
+/** Opens a page, again and again where trouble that passes keeps it from opening; gives back what closes it. */
+function open(main, address) {
+  let timer;
+  let close;
+  const attempt = () => {
+    const shut = openOnce(main, address, (error) => {
+      if (isPassing(error)) timer = setTimeout(() => { shut(); attempt(); }, AGAIN_MS);
+    });
+    close = shut;
+  };
+  attempt();
+  return () => { clearTimeout(timer); close(); };
+}
+
+function openOnce(main, { name, args, query }, unopened) {
   const alive = new AbortController();
   const title = (...parts) => {
     const heading = h('h1', { tabindex: '-1' }, parts);
     document.title = `${heading.textContent} · Muster`;
     return heading;
   };
-  fill(main);
   const failed = (error) => {
     if (error.name === 'AbortError' || alive.signal.aborted) return;
-    fill(main, title(t(`nav.${name}`)), h('p', { class: 'error', role: 'alert' }, error.status === 0 ? t('shell.unreachable') : error.message));
+    const text = isPassing(error) ? passingText(error) : error.message;
+    // What is tried again and again is told once.
+    if (main.querySelector(':scope > .error[role=alert]')?.textContent === text) return;
+    fill(main, title(t(`nav.${name}`)), h('p', { class: 'error', role: 'alert' }, text));
   };
   const context = { root: main, args, query, signal: alive.signal, title, failed };
-  const closing = import(`./pages/${name}.js`).then((module) => (alive.signal.aborted ? undefined : module.open(context))).catch(failed);
+  const refused = (error) => {
+    const isMeant = !alive.signal.aborted;
+    failed(error);
+    focusHeading(main, alive.signal);
+    // What it had begun ends with it.
+    alive.abort();
+    if (isMeant) unopened(error);
+  };
+  const closing = load(name).then((module) => (alive.signal.aborted ? undefined : module.open(context))).catch(refused);
   closing.then(() => focusHeading(main, alive.signal));
   return () => { alive.abort(); closing.then((done) => done?.()); };
 }
+
+/** A page's module; one that could not be fetched is as any other answer that did not come. */
+const load = (name) => import(`./pages/${name}.js`).catch((error) => {
+  throw error instanceof TypeError ? Object.assign(error, { status: 0 }) : error;
+});
 
 /** Tells readers of the screen that another page is there; whoever types meanwhile is left alone. */
 function focusHeading(main, signal) {

@@ -13,6 +13,7 @@ const AGAIN_MS = 3000;
 export async function watchFleet({ signal, changed }) {
   const fleet = new Fleet();
   let from = Infinity;
+  let isGiven = false;
   const load = async () => {
     const snapshot = await get('/api/fleet', {}, signal);
     fleet.takeSnapshot(snapshot);
@@ -35,7 +36,7 @@ export async function watchFleet({ signal, changed }) {
   const again = async () => {
     try {
       await load();
-      changed({ devices: new Set(), whole: true });
+      if (isGiven) changed({ devices: new Set(), whole: true });
     } catch {
       if (!signal.aborted) setTimeout(again, AGAIN_MS);
     }
@@ -43,5 +44,6 @@ export async function watchFleet({ signal, changed }) {
   const stops = [onEntries(take), onGap(again)];
   signal.addEventListener('abort', () => { for (const stop of stops) stop(); }, { once: true });
   await load();
+  isGiven = true;
   return fleet;
 }

@@ -24,6 +24,8 @@ export default {
     standing_live: 'Live',
     standing_reconnecting: 'Reconnecting …',
     unreachable: 'The server does not answer. It is asked again.',
+    troubled: 'The server cannot answer just now ({error}). It is asked again.',
+    try_now: 'Try now',
     nothing_allowed: 'Your roles allow nothing here. An ADMIN can change that.',
     nothing: 'Nothing here.',
     ago: '{span} ago',

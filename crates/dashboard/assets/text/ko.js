@@ -24,6 +24,8 @@ export default {
     standing_live: '실시간',
     standing_reconnecting: '다시 연결하는 중 …',
     unreachable: '서버가 응답하지 않습니다. 다시 시도합니다.',
+    troubled: '서버가 지금은 응답할 수 없습니다({error}). 다시 시도합니다.',
+    try_now: '지금 다시 시도',
     nothing_allowed: '현재 역할로는 여기서 할 수 있는 일이 없습니다. ADMIN이 역할을 바꿀 수 있습니다.',
     nothing: '표시할 것이 없습니다.',
     ago: '{span} 전',

@@ -24,6 +24,8 @@ export default {
     standing_live: 'Ao vivo',
     standing_reconnecting: 'Reconectando …',
     unreachable: 'O servidor não responde. Uma nova tentativa será feita.',
+    troubled: 'O servidor não consegue responder agora ({error}). Uma nova tentativa será feita.',
+    try_now: 'Tentar agora',
     nothing_allowed: 'Seus papéis não permitem nada aqui. Um ADMIN pode mudar isso.',
     nothing: 'Nada aqui.',
     ago: 'há {span}',

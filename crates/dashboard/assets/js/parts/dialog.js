@@ -1,6 +1,7 @@
 // Asks before anything is done: what will happen, and why it is wanted.
 
 import { h } from '../dom.js';
+import { oneLine } from '../one_line.js';
 import { t } from '../text.js';
 import { blame, unblame } from './form.js';
 import { complaint, notice } from './notice.js';
@@ -14,28 +15,37 @@ export function ask({ title, what, confirm, danger = false, reason, fields = [],
   return new Promise((resolve) => {
     const error = h('p', { class: 'error', role: 'alert' });
     const button = h('button', { class: danger ? 'danger' : 'primary' }, confirm);
+    const back = h('button', { type: 'button', onClick: () => finish(false) }, t('shell.cancel'));
+    let isUnderWay = false;
+    const setUnderWay = (now) => { isUnderWay = button.disabled = back.disabled = now; };
     const finish = (result) => {
-      dialog.close();
       dialog.remove();
       opener?.focus?.();
       resolve(result);
     };
     const submit = async (event) => {
       event.preventDefault();
-      button.disabled = true;
+      setUnderWay(true);
       error.textContent = '';
       unblame(event.target);
       const form = new FormData(event.target);
       try {
-        await act({ reason: form.get('reason')?.trim() || undefined, form });
+        await act({ reason: oneLine(form.get('reason') ?? '') || undefined, form });
         if (done) notice(done);
         finish(true);
       } catch (refusal) {
-        button.disabled = false;
-        error.textContent = blame(event.target, refusal);
+        setUnderWay(false);
+        if (dialog.isConnected) error.textContent = blame(event.target, refusal);
+        else { complaint(refusal); finish(false); }
       }
     };
-    const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onCancel: (event) => { event.preventDefault(); finish(false); } },
+    // What is under way is waited for: its answer may be one that is given only once.
+    const closed = () => {
+      if (!isUnderWay) finish(false);
+      else if (dialog.isConnected) dialog.showModal();
+    };
+    const cancel = (event) => { if (isUnderWay) event.preventDefault(); };
+    const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onCancel: cancel, onClose: closed },
       h('form', { onSubmit: submit },
         h('h2', { id: 'dialog-title' }, title),
         what && h('div', { class: 'what' }, what),
@@ -44,11 +54,19 @@ export function ask({ title, what, confirm, danger = false, reason, fields = [],
           h('textarea', { name: 'reason', rows: 2, maxlength: 500, required: reason === 'required' })),
         error,
         h('div', { class: 'actions' },
-          h('button', { type: 'button', onClick: () => finish(false) }, t('shell.cancel')),
+          back,
           button)));
     document.body.append(dialog);
     dialog.showModal();
   });
+}
+
+/** Takes all dialogs away: with a page goes what it asked. */
+export function closeDialogs() {
+  for (const dialog of document.querySelectorAll('dialog[open]')) {
+    dialog.close();
+    dialog.remove();
+  }
 }
 
 /** A labelled input for `fields`. */

@@ -1,7 +1,9 @@
 // Reads something anew when the feed says that it may have changed.
 
 import { may } from '../api.js';
-import { onEntries, onGap, start } from '../live.js';
+import { onEntries, onGap } from '../live.js';
+import { isPassing } from '../passing.js';
+import { lasting, passingText } from './notice.js';
 import { refresher } from './refresh.js';
 
 /** Whoever may not read the feed asks now and then. */
@@ -9,15 +11,23 @@ const POLL_MS = 3000;
 
 /**
  * Calls `load` now, and again after entries that `concerns`. Errors of the first load are thrown, later ones go to `failed`,
- * unless the server did not answer at all: it is asked again. Gives `{now, stop}`: `now` loads at once, for an act of the user's own.
+ * unless they pass: what is shown stays, and it is asked again. Gives `{now, stop}`: `now` loads at once, for an act of the user's own.
  */
 export async function following({ load, concerns, failed, signal }) {
   await load();
-  const again = refresher(load, { atOnce: false, everyMs: may.read() ? undefined : POLL_MS, failed: (error) => { if (error.status !== 0) failed(error); } });
+  let takeBack = () => {};
+  const reload = async () => { await load(); takeBack(); };
+  const trouble = (error) => {
+    takeBack();
+    if (isPassing(error)) takeBack = lasting(passingText(error));
+    else failed(error);
+  };
+  const again = refresher(reload, { atOnce: false, everyMs: may.read() ? undefined : POLL_MS, failed: trouble });
   const ends = [
     onEntries((batch) => { if (batch.some(concerns)) again.touch(); }),
-    onGap(() => { start(); again.touch(); }),
+    onGap(again.touch),
     again.close,
+    () => takeBack(),
   ];
   const stop = () => { for (const end of ends) end(); };
   if (signal.aborted) stop();

@@ -44,8 +44,10 @@ export async function nodePage(id, { root, title, signal }) {
     h('div', { class: 'columns' }, h('section', { class: 'card' }, h('h2', {}, t('fleet.standing')), reason.element, facts), places),
     h('section', { class: 'card' }, h('h2', {}, t('fleet.history')), life));
   const loading = refresher(load, { everyMs: EVERY_MS, atOnce: false });
+  // The wall may not load: then nobody is given what closes.
+  signal.addEventListener('abort', loading.close, { once: true });
   const stopWall = await nodeWall(id, places, { signal, touched: () => loading.touch() });
-  return () => { loading.close(); stopWall(); };
+  return stopWall;
 }
 
 /** The node's part of the wall. */

@@ -29,8 +29,8 @@ export async function wall(root, { query, signal }) {
   const tip = wallTip();
   const tools = wishTools(wish, () => { keepInAddress({ q: wish.text, state: wish.state, node: wish.node }); syncAll(); });
   const nothing = h('p', { class: 'quiet' }, t('fleet.no_nodes'));
-  const about = refresher(() => askAbout(cards, signal), { everyMs: ABOUT_MS, atOnce: false });
   let fleet = null;
+  let about = null;
 
   const seen = seenCards(list, (card) => card.sync(wish));
   const heads = atMostEvery(HEADS_MS, () => {
@@ -65,6 +65,7 @@ export async function wall(root, { query, signal }) {
     heads();
   };
   fleet = await watchFleet({ signal, changed });
+  about = refresher(() => askAbout(cards, signal), { everyMs: ABOUT_MS, atOnce: false });
   fill(root, h('div', { class: 'tools' }, tools.element, total.element), found.element, list, nothing, tip.element);
   syncAll();
   askAbout(cards, signal).catch(() => about.touch());
