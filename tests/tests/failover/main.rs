@@ -6,6 +6,7 @@
 mod artifact;
 mod calendar;
 mod checkpoint;
+mod court;
 mod fence;
 mod pause;
 mod rebind;
