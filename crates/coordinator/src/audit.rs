@@ -27,7 +27,10 @@ pub(crate) fn describe(command: &Command) -> Option<(&'static str, String)> {
         Command::FailOrRetry { task, .. } => ("fail_task", format!("task {task}")),
         Command::Sweep => ("sweep", String::new()),
         Command::Label { lane, .. } => ("label_device", format!("device {lane}")),
-        Command::ReturnToService { lane, .. } => ("return_device", format!("device {lane}")),
+        Command::ReturnToService { lane, note } => {
+            let note = note.as_deref().map_or_else(String::new, |note| format!(": {note}"));
+            ("return_device", format!("device {lane}{note}"))
+        }
         Command::Drain { worker } => ("drain_node", format!("node {worker}")),
         Command::Resume { worker } => ("resume_node", format!("node {worker}")),
         Command::SetCap { worker, cap } => ("cap_node", format!("node {worker} {cap:?}")),

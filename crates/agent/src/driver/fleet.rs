@@ -35,7 +35,7 @@ pub enum DeviceSource {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
     /// The word before the colon is none of them.
-    #[error("{word:?} is none of simulated:COUNT, adb, vendor:URL, command:FILE{}", meant(.near.as_deref()))]
+    #[error("{word:?} is none of simulated:COUNT[@FIRST], adb, vendor:URL, command:FILE{}", meant(.near.as_deref()))]
     Unknown {
         /// What stands there.
         word: String,

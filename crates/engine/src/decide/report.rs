@@ -8,8 +8,8 @@ use crate::{
 };
 use alloc::{boxed::Box, format, vec::Vec};
 use muster_model::{
-    AlertKind, AlertRecord, Digest, Event, Fact, JobId, Key, Name, Outcome, Recorded, Rejection, Reply,
-    Report, ReportKind, RunSummary, TaskId, TaskRecord, TaskReport, TaskReportKind, TaskStatus,
+    AlertKind, AlertRecord, Digest, Event, Fact, JobId, JobStatus, Key, Name, Outcome, Recorded, Rejection,
+    Reply, Report, ReportKind, RunSummary, TaskId, TaskRecord, TaskReport, TaskReportKind, TaskStatus,
 };
 
 /// What the parts of a decision add up to.
@@ -126,7 +126,10 @@ fn run_finished(
     let same = said.succeeded == u64::from(counts.completed)
         && [counts.failed, counts.failed_attempts].map(u64::from).contains(&said.failed)
         && share.is_drained();
-    if !same {
+    // What was stopped the node counts as failed, and the rows as cancelled: both are right.
+    let live = state.job(job).map(|job| job.status);
+    let is_cancelled = live.or_else(|| ended_status(state, job, context)) == Some(JobStatus::Cancelled);
+    if !same && !is_cancelled {
         let message = format!(
             "{} reports {} succeeded and {} failed for run {job}; the rows say {} completed, {} failed and {} open",
             report.worker,
@@ -391,6 +394,24 @@ mod tests {
             10s pull PC-01
             11s finished PC-01 r2/d1 ok
             12s run_finished PC-01 r2 ok=7    -> alert summary_mismatch
+            ",
+        );
+    }
+
+    /// N8b: what was stopped on request a node counts as failed, and nobody need look at it.
+    #[test]
+    fn a_summary_of_a_cancelled_run_raises_none() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1,d2
+            1s  submit r1
+            2s  pull PC-01
+            3s  started PC-01 r1/d1
+            4s  cancel r1
+            5s  finished PC-01 r1/d1 failed
+            6s  finished PC-01 r1/d2 failed
+            7s  run_finished PC-01 r1 failed=2 -> nothing
             ",
         );
     }

@@ -77,7 +77,9 @@ impl Layers {
     /// Lays flags over what is there.
     pub(crate) fn add_flags(&mut self, flags: Flags) -> Result<(), ConfigError> {
         for (key, text) in flags {
-            let flag = format!("--{}", key.rsplit('.').next().unwrap_or(key).replace('_', "-"));
+            // A flag has the last part of the key for its name, but for that of the court, where it says too little.
+            let name = if key == "court.directory" { "court" } else { key.rsplit('.').next().unwrap_or(key) };
+            let flag = format!("--{}", name.replace('_', "-"));
             self.set(key.to_owned(), Value::String(text), Origin::Flag(flag))?;
         }
         Ok(())

@@ -102,7 +102,8 @@ async fn retry(
 /// Returns those devices to service that are out of it. The run is there by now: whoever repeats the request under its key
 /// after a failure has the rest returned.
 async fn return_all(door: &Door, actor: &Actor, devices: BTreeSet<Name>) -> Result<(), Problem> {
-    let note = actor.reason.clone();
+    // The note is the reason: it need not be told twice.
+    let (note, actor) = (actor.reason.clone(), Actor { reason: None, ..actor.clone() });
     let returned = devices.into_iter().map(async |lane| {
         let command = Command::ReturnToService { lane, note: note.clone() };
         match door.ask(actor.clone(), command).await {

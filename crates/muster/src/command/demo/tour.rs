@@ -77,7 +77,7 @@ const MOMENTS: &[Moment] = &[
         long: "Some jobs go to three workers of different owners, and the majority of the hashes decides. Every result is \
                signed, so a lie has an author; the receipts of the true ones verify offline.",
         rules: "P15, P17",
-        page: "fleet",
+        page: "fleet?tab=pool",
     },
     Moment {
         is_now: |scene| !scene.farm.losses().is_empty(),

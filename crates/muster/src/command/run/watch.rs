@@ -42,7 +42,7 @@ fn show(bar: &ProgressBar, run: &Value) {
     let ended = count("completed") + count("failed") + count("cancelled");
     bar.set_length(ended + count("pending") + count("running"));
     bar.set_position(ended);
-    bar.set_message(format!("{status}, {} running, {} failed", count("running"), count("failed")));
+    bar.set_message(format!("done; {status}, {} running, {} failed", count("running"), count("failed")));
 }
 
 #[cfg(test)]
