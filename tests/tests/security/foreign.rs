@@ -87,6 +87,7 @@ fn scene(client: &Client, worker: &FakePoolWorker) -> Vec<Asked> {
         told("POST /jobs/work", &json!({"worker_id": id, "submit": [], "max": 0})),
         of_job("GET /jobs/{id}/receipt", format!("/jobs/{done}/receipt")),
         of_job("DELETE /jobs/{id}", format!("/jobs/{cancelled}")),
+        of_job("POST /jobs/{id}/retry", format!("/jobs/{cancelled}/retry")),
         of_worker("POST /workers/{id}/drain", "drain"),
         of_worker("POST /workers/{id}/resume", "resume"),
         Asked { body: Some(json!({"public_key": "AAAA"})), ..of_worker("PUT /workers/{id}/key", "key") },
