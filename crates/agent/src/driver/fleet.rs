@@ -225,12 +225,12 @@ mod tests {
         for (text, expected) in [
             (
                 "simulate:5",
-                "\"simulate\" is none of simulated:COUNT, adb, vendor:URL, command:FILE; did you mean simulated?",
+                "\"simulate\" is none of simulated:COUNT[@FIRST], adb, vendor:URL, command:FILE; did you mean simulated?",
             ),
-            ("", "\"\" is none of simulated:COUNT, adb, vendor:URL, command:FILE"),
+            ("", "\"\" is none of simulated:COUNT[@FIRST], adb, vendor:URL, command:FILE"),
             (
                 "adb:5037",
-                "\"adb\" is none of simulated:COUNT, adb, vendor:URL, command:FILE; did you mean adb?",
+                "\"adb\" is none of simulated:COUNT[@FIRST], adb, vendor:URL, command:FILE; did you mean adb?",
             ),
             (
                 "simulated",
