@@ -32,9 +32,11 @@ inEveryLanguage('overview: figures are those of the server, also after something
     ];
     return expected.every(Boolean);
   }, 30000);
-  const counts = await card(scene, 'overview.devices').locator('.tally b').allTextContents();
-  const { devices } = await read('/api/overview');
-  assert.deepEqual(counts, [devices.running, devices.idle, devices.error, devices.offline].map(number));
+  await eventually('the devices are counted', async () => {
+    const counts = await card(scene, 'overview.devices').locator('.tally b').allTextContents();
+    const { devices } = await read('/api/overview');
+    return counts.join() === [devices.running, devices.idle, devices.error, devices.offline].map(number).join();
+  });
   const { oldest_waiting: oldest } = await read('/api/overview');
   await card(scene, 'overview.oldest').getByRole('link', { name: scene.t('why.ask') }).waitFor();
   assert.ok((await card(scene, 'overview.oldest').getByRole('link').first().getAttribute('href')).includes(oldest.id));

@@ -92,9 +92,9 @@ inEveryLanguage('runs: one run with its progress, nodes, attempts, devices and t
   const run = await endedRun(await submitRun({ title, simulate, devices: ['sim-0005', 'sim-0006', 'sim-0101'], max_attempts: 2 }));
   await returnDevices();
   await scene.open(`#/runs/${run.run_id}`);
-  const figures = (await region(scene, 'runs.progress').locator('.tally b').allTextContents()).map(Number);
+  const figures = async () => (await region(scene, 'runs.progress').locator('.tally b').allTextContents()).map(Number).toSorted().join();
   const { completed, running, failed, cancelled, pending } = run.counts;
-  assert.deepEqual(figures.toSorted(), [completed, running, failed, cancelled, pending].toSorted());
+  await eventually('the figures say it', async () => (await figures()) === [completed, running, failed, cancelled, pending].toSorted().join());
   assert.deepEqual([completed, failed], [2, 1]);
   const byNode = region(scene, 'runs.per_node');
   for (const pc of Object.keys(run.per_pc)) await byNode.getByRole('link', { name: pc }).waitFor();
