@@ -2,7 +2,7 @@
 
 use utoipa::openapi::{
     Object, RefOr, Schema,
-    schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type},
+    schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type},
 };
 
 /// Text of a pattern.
@@ -45,6 +45,12 @@ pub fn any() -> ObjectBuilder {
 #[must_use]
 pub fn object() -> ObjectBuilder {
     Object::builder().schema_type(Type::Object)
+}
+
+/// An object that has known fields only.
+#[must_use]
+pub fn closed() -> ObjectBuilder {
+    object().additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
 }
 
 /// A list of at most so many items.

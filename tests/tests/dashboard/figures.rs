@@ -84,7 +84,7 @@ fn the_fleet_is_told_by_node() {
     });
     let ids: Vec<&str> = seen.iter().map(|node| node["node_id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["PC-01", "PC-02"]);
-    assert_eq!(seen[0]["devices"], json!([["PC-01-d1", "offline", null]]));
+    assert_eq!(seen[0]["devices"], json!([["PC-01-d1", "offline", null, true]]));
     assert_eq!(seen[0]["max_devices"], 20);
     let devices = seen[1]["devices"].as_array().unwrap();
     let running: Vec<&Value> = devices.iter().filter(|device| device[1] == "running").collect();

@@ -3,7 +3,10 @@
 use crate::believed::Believed;
 use muster_tests::{Event, FakeNode, Request, Server, until};
 use serde_json::{Value, json};
-use std::thread;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
 
 /// I7: snapshots need an operator's token; whoever may read gets them, a node does not.
 #[test]
@@ -27,11 +30,13 @@ fn a_snapshot_and_the_feed_are_a_later_snapshot() {
     let server = Server::with(&[("MUSTER_OPERATIONS__MAX_ATTEMPTS", "1")]);
     let node = FakeNode::enrolled(server.node(), "PC-01", 60);
     let _ = server.submit(&json!({"workflow_id": "w", "params": {}}));
+    let taken = AtomicUsize::new(0);
     let snapshots = thread::scope(|scope| {
-        let working = scope.spawn(|| work(&server, &node));
+        let working = scope.spawn(|| work(&server, &node, &taken));
         let mut snapshots: Vec<Value> = Vec::new();
         while !working.is_finished() {
             take(&server, &mut snapshots);
+            taken.store(snapshots.len(), Ordering::Relaxed);
         }
         snapshots
     });
@@ -55,8 +60,9 @@ fn take(server: &Server, snapshots: &mut Vec<Value>) {
 }
 
 /// A busy minute of a fleet.
-fn work(server: &Server, node: &FakeNode) {
+fn work(server: &Server, node: &FakeNode, taken: &AtomicUsize) {
     for round in 0..8 {
+        until("somebody looks meanwhile", || (taken.load(Ordering::Relaxed) > round / 2).then_some(()));
         for (n, job) in node.jobs(5).iter().enumerate() {
             if n == round % 5 {
                 node.fail(job);

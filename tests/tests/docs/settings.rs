@@ -81,4 +81,4 @@ fn is_assignment(line: &str) -> bool {
 const DEFAULTS: &str = "crates/muster/default.toml";
 
 /// What stands after a dot and makes a file of it, as in `leadership.rs`.
-const NO_KEYS: [&str; 3] = ["", "rs", "md"];
+const NO_KEYS: [&str; 5] = ["", "rs", "md", "toml", "mjs"];

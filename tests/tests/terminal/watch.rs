@@ -21,7 +21,7 @@ fn a_bar_says_how_far_a_run_is() {
     let run = submitted(&server);
     let job = node.job();
     let mut watch = Terminal::open(&server, &["run", "watch", &run], &[]);
-    watch.see("0/1 running, 1 running, 0 failed");
+    watch.see("0/1 done; running, 1 running, 0 failed");
     node.succeed(&job);
     watch.see("status: success");
     let left = watch.end();

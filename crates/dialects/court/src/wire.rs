@@ -130,9 +130,9 @@ pub struct ReplyRequest;
 
 impl PartialSchema for ReplyRequest {
     fn schema() -> RefOr<Schema> {
-        use muster_door::schema::{matching, must, object, schema};
+        use muster_door::schema::{closed, matching, must, schema};
         let text = matching(r"\S").max_length(Some(40_000));
-        schema(must(object(), "text", text))
+        schema(must(closed(), "text", text))
     }
 }
 

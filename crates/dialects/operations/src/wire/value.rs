@@ -72,8 +72,7 @@ pub(crate) fn null() -> ObjectBuilder {
 
 /// An object whose fields are all known.
 pub(crate) fn closed() -> ObjectBuilder {
-    let object = Object::builder().schema_type(Type::Object);
-    object.additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+    muster_door::schema::closed()
 }
 
 /// Adds a field that must be there.

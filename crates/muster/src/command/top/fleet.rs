@@ -1,6 +1,6 @@
 //! Nodes and their devices, as `GET /api/fleet` tells them.
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 /// A node with all its devices.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -13,9 +13,16 @@ pub(super) struct Node {
     pub(super) devices: Vec<Device>,
 }
 
-/// A device: its name, what it does, and the task that it does it for.
+/// A device: its name, what it does, and the task that it does it for. Whether it is attached is not looked at.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Device(pub(super) String, pub(super) DeviceState, pub(super) Option<String>);
+pub(super) struct Device(
+    pub(super) String,
+    pub(super) DeviceState,
+    pub(super) Option<String>,
+    #[serde(default)]
+    #[allow(dead_code, reason = "a place in the row")]
+    pub(super) IgnoredAny,
+);
 
 /// What a device does; the order is that of bars.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -91,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_node_is_read_with_its_devices() {
-        let devices = json!([["d1", "running", "t1"], ["d2", "idle", null], ["d3", "molten", null]]);
+        let devices = json!([["d1", "running", "t1", true], ["d2", "idle", null], ["d3", "molten", null]]);
         let node = json!({"node_id": "PC-01", "status": "online", "draining": true, "devices": devices});
         let node: Node = serde_json::from_value(node).unwrap();
         assert_eq!((node.condition(), node.counts()), ("draining", [1, 1, 0, 1]));

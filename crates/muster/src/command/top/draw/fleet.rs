@@ -46,7 +46,7 @@ fn node_line(node: &Node, width: usize, theme: Theme) -> Line<'static> {
     spans.into()
 }
 
-fn device_line(Device(id, state, task): &Device, width: usize, theme: Theme) -> Line<'static> {
+fn device_line(Device(id, state, task, _): &Device, width: usize, theme: Theme) -> Line<'static> {
     let name = width.saturating_sub(12).min(30);
     let task = task.as_deref().unwrap_or_default();
     let rest = width.saturating_sub(name + 11);
