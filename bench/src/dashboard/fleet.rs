@@ -104,7 +104,7 @@ fn outcome(end: &str, number: usize) -> String {
     match number % FAILS_EVERY {
         0 => end.replace(
             r#""status":"succeeded""#,
-            r#""status":"failed","failure_reason":"login_failed","error_message":"no such account""#,
+            r#""status":"failed","failure_reason":"upload_error","error_message":"the disk is full""#,
         ),
         _ => end.to_owned(),
     }
