@@ -34,7 +34,7 @@ pub(crate) struct Agent {
     /// The name of this PC, such as PC-01
     #[arg(long, value_name = "NAME", required = true, value_parser = node_name)]
     node: Option<String>,
-    /// Its devices: adb, simulated:COUNT[@FIRST], vendor:URL or command:FILE
+    /// Its devices: adb, simulated:COUNT or simulated:COUNT@FIRST, vendor:URL, command:FILE
     #[arg(long, value_name = "KIND", default_value = "adb")]
     devices: DeviceSource,
     /// How many tasks run at once
