@@ -26,7 +26,6 @@ const SPAN: Duration = Duration::from_secs(30);
 pub(crate) fn measure(scale: &Scale) {
     let data = tempfile::tempdir().expect("a temporary directory");
     let server = Server::start(data.path(), "sqlite", &[("MUSTER_RETENTION__HISTORY_DAYS", "1")]);
-    let mut operator = Connection::open(server.address);
     let fleet = Fleet::start(server.address, scale);
     println!(
         "dashboard: {} devices on {} nodes, {} entries of the feed a second asked for; server, load and browser share the cores",
@@ -35,9 +34,9 @@ pub(crate) fn measure(scale: &Scale) {
         scale.events
     );
     thread::sleep(Duration::from_secs(5));
-    let bare = watch(&server, &mut operator, "nobody looks", || thread::sleep(SPAN));
+    let bare = watch(&server, "nobody looks", || thread::sleep(SPAN));
     let viewers = Viewers::open(server.address, VIEWERS);
-    let looked = watch(&server, &mut operator, &format!("{VIEWERS} dashboards, without a browser"), || {
+    let looked = watch(&server, &format!("{VIEWERS} dashboards, without a browser"), || {
         thread::sleep(SPAN);
     });
     let bytes = viewers.close();
@@ -49,7 +48,7 @@ pub(crate) fn measure(scale: &Scale) {
         bytes as f64 / VIEWERS as f64 / SPAN.as_secs_f64() / 1000.0
     );
     let mut told = None;
-    watch(&server, &mut operator, "one dashboard in Chromium", || {
+    watch(&server, "one dashboard in Chromium", || {
         told = browser::look(server.address, scale.seconds);
     });
     match told {
@@ -64,14 +63,17 @@ fn share(cost: &Cost) -> f64 {
 }
 
 /// Watches the server while something is done; says what it cost and how many entries there were.
-fn watch(server: &Server, operator: &mut Connection, what: &str, meanwhile: impl FnOnce()) -> Cost {
-    let before = newest(operator);
+fn watch(server: &Server, what: &str, meanwhile: impl FnOnce()) -> Cost {
+    let before = newest(server);
     let cost = Cost::watch(server.id(), meanwhile);
-    let rate = (newest(operator) - before) as f64 / cost.span.as_secs_f64();
+    let rate = (newest(server) - before) as f64 / cost.span.as_secs_f64();
     println!("  {what:<36} server {}   {rate:>6.0} entries/s", cost.words());
     cost
 }
 
-fn newest(operator: &mut Connection) -> u64 {
-    operator.get_as_operator("/api/overview")["seq"].as_u64().expect("the feed is numbered")
+/// On a connection of its own: one that rests for minutes is closed by the server.
+fn newest(server: &Server) -> u64 {
+    Connection::open(server.address).get_as_operator("/api/overview")["seq"]
+        .as_u64()
+        .expect("the feed is numbered")
 }
