@@ -2,9 +2,10 @@
 //! schemas, as exact as the checks.
 
 use super::value::{
-    ENTRIES_MAX, any, between_or_null, boolean_or_null, closed, labels, may, minutes_or_null, must, name,
+    ENTRIES_MAX, any, between_or_null, boolean_or_null, labels, may, minutes_or_null, must, name,
     name_or_null, names, null, nullable, schema, text, text_or_null,
 };
+use muster_door::schema::closed;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{

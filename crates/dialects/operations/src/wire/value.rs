@@ -70,11 +70,6 @@ pub(crate) fn null() -> ObjectBuilder {
     Object::builder().schema_type(Type::Null)
 }
 
-/// An object whose fields are all known.
-pub(crate) fn closed() -> ObjectBuilder {
-    muster_door::schema::closed()
-}
-
 /// Adds a field that must be there.
 pub(crate) fn must(object: ObjectBuilder, field: &str, value: ObjectBuilder) -> ObjectBuilder {
     may(object, field, value).required(field)
