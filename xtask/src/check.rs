@@ -49,10 +49,6 @@ fn doc() -> Result<(), Failure> {
     process::run(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"))
 }
 
-fn seeds() -> Result<(), Failure> {
-    process::run(&mut cargo(&["run", "-q", "-p", "muster", "--", "simulate", "--seeds", "100"]))
-}
-
 /// One thing a commit must pass, and what to do when it does not.
 struct Gate {
     name: &'static str,
@@ -65,7 +61,7 @@ pub(crate) const HELP: &str = "\
 usage: cargo xtask check
 
 Passes these gates in order and stops at the first that fails:
-fmt, sizes, rules, clippy, tests, doc, seeds (a hundred of the simulation).";
+fmt, sizes, rules, clippy, tests (a hundred simulated worlds among them), doc.";
 
 /// The quick ones first: whoever forgot to format should hear of it before the compiler runs.
 const GATES: &[Gate] = &[
@@ -87,11 +83,6 @@ const GATES: &[Gate] = &[
     },
     Gate { name: "tests", next: "run the failing one alone: `cargo test -p CRATE NAME`", run: tests },
     Gate { name: "doc", next: "mend the documentation named above", run: doc },
-    Gate {
-        name: "seeds",
-        next: "replay the seed named above: `cargo run -p muster -- simulate --seed N`",
-        run: seeds,
-    },
 ];
 
 /// The end-to-end tests want a release binary and the benchmarks a quiet machine.

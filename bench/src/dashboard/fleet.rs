@@ -20,8 +20,12 @@ const DEVICES_PER_NODE: usize = 100;
 const THREADS: usize = 4;
 /// Leased, confirmed, one step, the attempt's end, the task's end.
 const ENTRIES_PER_TASK: usize = 5;
-/// A node visits the server this often when it is its turn.
+/// A node takes so many when it is its turn.
 const TASKS_PER_VISIT: usize = 5;
+/// A visit for nothing takes this long.
+const GLANCE: Duration = Duration::from_millis(5);
+/// Work that could not be had is made up for, up to this much.
+const DEBT: Duration = Duration::from_secs(5);
 /// Of so many attempts one fails.
 const FAILS_EVERY: usize = 50;
 
@@ -38,7 +42,7 @@ impl Fleet {
         let tasks_per_second = (scale.events / ENTRIES_PER_TASK).max(1);
         submit(address, scale, tasks_per_second);
         let stop = Arc::new(AtomicBool::new(false));
-        let pace = Duration::from_secs_f64((TASKS_PER_VISIT * THREADS) as f64 / tasks_per_second as f64);
+        let pace = Duration::from_secs_f64(THREADS as f64 / tasks_per_second as f64);
         let names: Vec<String> = (0..nodes).map(|n| format!("PC-{n:03}")).collect();
         let work = |names: &[String]| {
             let (names, stop) = (names.to_vec(), Arc::clone(&stop));
@@ -69,7 +73,7 @@ fn submit(address: SocketAddr, scale: &Scale, tasks_per_second: usize) {
     }
 }
 
-/// Visits the server for one node after the other: ends what that node had, and takes more.
+/// Visits the server for one node after the other: ends what that node had, and takes more, a task per `pace`.
 fn work(address: SocketAddr, names: &[String], pace: Duration, stop: &AtomicBool) {
     let mut connection = Connection::open(address);
     for name in names {
@@ -84,7 +88,8 @@ fn work(address: SocketAddr, names: &[String], pace: Duration, stop: &AtomicBool
             connection.post("/api/nodes/callback", &outcome(&end, ended));
         }
         held[place] = take(&mut connection, &names[place]);
-        due = (due + pace).max(now());
+        // While a run ends, many nodes get little: what they left is taken from the next ones, or later.
+        due = (due + (pace * held[place].len() as u32).max(GLANCE)).max(now() - DEBT);
         thread::sleep(due.saturating_duration_since(now()));
     }
 }
