@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::options;
 use crate::process::{self, cargo};
 use crate::stopwatch::Stopwatch;
-use crate::{rules, sizes};
+use crate::{rules, sizes, suite};
 
 /// Passes the gates one after the other and stops at the first that is shut.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -33,16 +33,8 @@ fn pass(gate: &Gate) -> Result<(), Failure> {
 }
 
 fn clippy() -> Result<(), Failure> {
-    process::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
-}
-
-/// Runs the tests that need no binary; nextest leaves out those in documentation, so they follow.
-fn tests() -> Result<(), Failure> {
-    if !process::answers(&mut cargo(&["nextest", "--version"])) {
-        return process::run(cargo(&["test"]).args(NOT_END_TO_END));
-    }
-    process::run(cargo(&["nextest", "run"]).args(NOT_END_TO_END))?;
-    process::run(cargo(&["test", "--quiet", "--doc"]).args(NOT_END_TO_END))
+    let everything = ["--workspace", "--all-targets", "--features", "muster-sim/mutants"];
+    process::run(cargo(&["clippy"]).args(everything).args(["--", "-D", "warnings"]))
 }
 
 fn doc() -> Result<(), Failure> {
@@ -61,7 +53,7 @@ pub(crate) const HELP: &str = "\
 usage: cargo xtask check
 
 Passes these gates in order and stops at the first that fails:
-fmt, sizes, rules, clippy, tests (a hundred simulated worlds among them), doc.";
+fmt, sizes, rules, clippy, tests (with a hundred simulated worlds and all planted bugs), doc.";
 
 /// The quick ones first: whoever forgot to format should hear of it before the compiler runs.
 const GATES: &[Gate] = &[
@@ -81,9 +73,6 @@ const GATES: &[Gate] = &[
         next: "mend what is listed above; `cargo clippy --fix` does some of it",
         run: clippy,
     },
-    Gate { name: "tests", next: "run the failing one alone: `cargo test -p CRATE NAME`", run: tests },
+    Gate { name: "tests", next: "run the failing one alone: `cargo test -p CRATE NAME`", run: suite::crates },
     Gate { name: "doc", next: "mend the documentation named above", run: doc },
 ];
-
-/// The end-to-end tests want a release binary and the benchmarks a quiet machine.
-const NOT_END_TO_END: &[&str] = &["--workspace", "--exclude", "muster-tests", "--exclude", "muster-bench"];

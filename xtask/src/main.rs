@@ -10,6 +10,7 @@ mod sizes;
 mod soak;
 mod source;
 mod stopwatch;
+mod suite;
 
 use std::env;
 use std::path::PathBuf;
@@ -67,6 +68,7 @@ struct Command {
 
 const COMMANDS: &[Command] = &[
     Command { name: "check", help: check::HELP, run: check::run },
+    Command { name: "end-to-end", help: suite::HELP, run: suite::end_to_end },
     Command { name: "rules", help: rules::HELP, run: rules::run },
     Command { name: "sizes", help: sizes::HELP, run: sizes::run },
     Command { name: "soak", help: soak::HELP, run: soak::run },
@@ -75,7 +77,8 @@ const COMMANDS: &[Command] = &[
 const HELP: &str = "\
 usage: cargo xtask <command> [--help]
 
-  check   everything a commit must pass
-  rules   which contract rules have a test
-  sizes   files that grew too long, and names that say nothing
-  soak    the long series: kills and simulation seeds";
+  check        everything a commit must pass
+  end-to-end   the tests of the release binary
+  rules        which contract rules have a test
+  sizes        files that grew too long, and names that say nothing
+  soak         the long series: kills and simulation seeds";
