@@ -5,12 +5,30 @@ mod frames;
 mod pool;
 mod schedules;
 
-use muster_model::{Event, Outcome, Timestamp};
+use muster_model::{Event, Outcome, TaskStatus, Timestamp};
 use std::fmt::{Display, Write};
 
 /// The kinds and the JSON bodies of what one command did, as far as it is told.
 pub(crate) fn phrase_all(events: &[Event]) -> impl Iterator<Item = (&'static str, String)> {
-    events.iter().filter_map(phrase).chain(pool::phrase_all(events).map(finish))
+    let each = events.iter().enumerate().filter_map(|(place, event)| match event {
+        Event::AttemptEnded { .. } => attempt_ended(event, events.get(place + 1)),
+        event => phrase(event),
+    });
+    each.chain(pool::phrase_all(events).map(finish))
+}
+
+/// An attempt that ended otherwise than well and whose task was closed as cancelled at once did what was asked of it:
+/// agents have no word of their own for that, and say `unknown` (N13).
+fn attempt_ended(event: &Event, next: Option<&Event>) -> Option<(&'static str, String)> {
+    let Event::AttemptEnded { task, attempt, outcome, at } = event else { return None };
+    let is_cancelled = matches!(next, Some(Event::TaskEnded { task: ended, status: TaskStatus::Cancelled, .. }) if ended == task);
+    let word = match outcome {
+        Outcome::Succeeded => outcome_word(outcome),
+        _ if is_cancelled => "cancelled",
+        _ => outcome_word(outcome),
+    };
+    let body = Body::at(*at).text("task", task).raw("attempt", attempt);
+    Some(finish(("attempt_ended", body.text("outcome", word))))
 }
 
 fn phrase(event: &Event) -> Option<(&'static str, String)> {
@@ -113,10 +131,6 @@ fn about_tasks(event: &Event) -> Option<(&'static str, String)> {
             let body = Body::at(step.at).text("task", task).raw("attempt", attempt);
             ("task_progress", body.text("step", &step.name).text("status", status))
         }
-        Event::AttemptEnded { task, attempt, outcome, at } => {
-            let body = Body::at(*at).text("task", task).raw("attempt", attempt);
-            ("attempt_ended", body.text("outcome", outcome_word(outcome)))
-        }
         Event::TaskQueued { task, at } => ("task_queued", Body::at(*at).text("task", task)),
         Event::TaskForgiven { task } => ("task_forgiven", Body::new().text("task", task)),
         Event::TaskEnded { task, status, error, at, .. } => {
@@ -183,7 +197,27 @@ impl Body {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_model::Name;
+    use muster_model::{FailureReason, JobId, Name, TaskId};
+
+    fn attempt_told(outcome: Outcome, status: TaskStatus) -> String {
+        let (task, at) = (TaskId { job: JobId(1), ordinal: 1 }, Timestamp(7));
+        let ended = Event::TaskEnded { task, status, error: None, result: None, at };
+        let events = [Event::AttemptEnded { task, attempt: 1, outcome, at }, ended];
+        let (kind, body) = phrase_all(&events).next().expect("told");
+        assert_eq!(kind, "attempt_ended");
+        let body: serde_json::Value = serde_json::from_str(&body).expect("JSON");
+        body["outcome"].as_str().expect("a word").to_owned()
+    }
+
+    /// Q7, N13: what was stopped because its run was cancelled is no failure, whatever its agent called it.
+    #[test]
+    fn a_stopped_attempt_is_called_cancelled() {
+        let unknown = || Outcome::Failed { reason: Some(FailureReason::Unknown), error: None };
+        assert_eq!(attempt_told(unknown(), TaskStatus::Cancelled), "cancelled");
+        assert_eq!(attempt_told(Outcome::LeaseLost, TaskStatus::Cancelled), "cancelled");
+        assert_eq!(attempt_told(Outcome::Succeeded, TaskStatus::Cancelled), "succeeded");
+        assert_eq!(attempt_told(unknown(), TaskStatus::Failed), "unknown");
+    }
 
     #[test]
     fn a_body_is_json_whatever_the_names() {

@@ -56,6 +56,7 @@ impl<'body> Told<'body> {
     fn findings(self, kind: &str) -> Vec<Finding<'body>> {
         match kind {
             ATTEMPT_ENDED if self.outcome == "succeeded" => vec![Finding::TaskDone],
+            ATTEMPT_ENDED if self.outcome == "cancelled" => Vec::new(),
             ATTEMPT_ENDED => vec![Finding::Failed(Contract::Nodes, self.outcome)],
             RANGE_COMPLETED => vec![Finding::FramesDone(self.frames.1.saturating_sub(self.frames.0))],
             RANGE_ENDED if is_wanted(&self.end) => Vec::new(),

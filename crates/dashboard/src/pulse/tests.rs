@@ -34,6 +34,7 @@ fn work_is_counted_where_it_was_done() {
         ended(now, "succeeded"),
         ended(now - 10_000, "succeeded"),
         ended(now - 10_000, "adb_offline"),
+        ended(now - 10_000, "cancelled"),
         ("range_completed", json!({"at": now, "session": "s", "frameRange": [100, 350]})),
         ("range_completed", json!({"at": now, "session": "s", "frameRange": [350, 351]})),
         ("pool_jobs_ended", json!({"at": now, "completed": [1, 2, 3], "failed": [4], "cancelled": [5]})),
@@ -54,7 +55,7 @@ fn work_is_counted_where_it_was_done() {
     assert_eq!(pulse.throughput(Timestamp(now + 600_000)).tasks_ok, [0; 60]);
 }
 
-/// Q13: what went wrong in the last hour, most frequent first, with the contract and one word.
+/// Q13: what went wrong in the last hour, most frequent first, with the contract and one word; what people stopped did not.
 #[test]
 fn failures_are_counted_by_reason() {
     let now = NOW.0;
@@ -63,6 +64,7 @@ fn failures_are_counted_by_reason() {
         ended(now - 60_000, "timed_out"),
         ended(now - 1, "adb_offline"),
         ended(now - 2, "adb_offline"),
+        ended(now, "cancelled"),
         ("range_ended", json!({"at": now, "end": "worker_lost"})),
         ("range_ended", json!({"at": now, "end": RangeEnd::SessionEnded.as_str()})),
         ("range_ended", json!({"at": now, "end": RangeEnd::Retired.as_str()})),

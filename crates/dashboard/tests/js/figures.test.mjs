@@ -21,7 +21,8 @@ test('an entry counts once, and not if the snapshot has it', () => {
   counted.apply(ended(11, FROM + 25000));
   counted.apply(ended(11, FROM + 25000));
   counted.apply(ended(12, FROM + 29999, 'lease_lost'));
-  counted.apply({ seq: 13, kind: 'task_ended', body: { at: FROM + 29999, status: 'completed' } });
+  counted.apply(ended(13, FROM + 29999, 'cancelled'));
+  counted.apply({ seq: 14, kind: 'task_ended', body: { at: FROM + 29999, status: 'completed' } });
   assert.equal(counted.series.tasks_ok[2], 1);
   assert.equal(counted.series.tasks_failed[2], 1);
   assert.equal(counted.total('tasks_ok') + counted.total('tasks_failed'), 2);

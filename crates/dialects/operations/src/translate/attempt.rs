@@ -1,7 +1,7 @@
 //! Attempts out of the stations of rows (Q12).
 
 use crate::wire::Attempt;
-use muster_model::{LogKind, LogRecord, TaskRecord};
+use muster_model::{LogKind, LogRecord, TaskRecord, TaskStatus};
 
 /// The attempts of some rows. Both lists are in the order of the rows, the stations of a row in theirs.
 pub(crate) fn show_attempts(tasks: &[TaskRecord], stations: &[LogRecord]) -> Vec<Attempt> {
@@ -32,9 +32,14 @@ fn attempts_of(task: &TaskRecord, stations: &[LogRecord]) -> Vec<Attempt> {
             }
         }
     }
-    // Nobody reports the end of what was cancelled.
+    // Nobody may report the end of what was cancelled.
     for open in attempts.iter_mut().filter(|attempt| attempt.ended_at.is_none() && task.status.is_ended()) {
         (open.ended_at, open.outcome) = (task.completed_at.map(|at| at.0), "cancelled");
+    }
+    // Or its agent says that it failed: it was told to stop. What failed before that was to be tried again.
+    let was_stopped = stations.last().is_some_and(|last| matches!(last.kind, LogKind::Failed | LogKind::Timeout));
+    if let Some(last) = attempts.last_mut().filter(|_| was_stopped && task.status == TaskStatus::Cancelled) {
+        last.outcome = "cancelled";
     }
     attempts
 }
@@ -69,7 +74,7 @@ mod tests {
     use super::*;
     use crate::translate::task_device::tests::row;
     use LogKind::{Acked, Created, Failed, FailedFinal, RetryScheduled, Sent, Succeeded, Timeout};
-    use muster_model::{TaskId, TaskStatus, Timestamp};
+    use muster_model::{TaskId, Timestamp};
 
     fn task(ordinal: u32, status: TaskStatus) -> TaskRecord {
         let id = TaskId { ordinal, ..row().id };
@@ -116,7 +121,7 @@ mod tests {
         assert!(attempts[2].task_device_id.ends_with(".0000003"));
     }
 
-    /// N15b, Q7: a late success counts; what was cancelled ends with its row; a row without an attempt has none.
+    /// N15b, Q7: a late success counts; what was cancelled ends with its row, also where its agent called that a failure; a row without an attempt has none.
     #[test]
     fn odd_ends_are_told() {
         let late = task(1, TaskStatus::Completed);
@@ -128,6 +133,11 @@ mod tests {
             shown(&show_attempts(std::slice::from_ref(&cancelled), &told)),
             [(1, 1, Some(99), "cancelled")]
         );
+        let stopped = stations(&cancelled, &[(1, Sent), (1, Failed)]);
+        let one = std::slice::from_ref(&cancelled);
+        assert_eq!(shown(&show_attempts(one, &stopped)), [(1, 1, Some(2), "cancelled")]);
+        let waited = stations(&cancelled, &[(1, Sent), (1, Failed), (1, RetryScheduled)]);
+        assert_eq!(shown(&show_attempts(one, &waited)), [(1, 1, Some(2), "failed")]);
         assert_eq!(
             show_attempts(std::slice::from_ref(&cancelled), &stations(&cancelled, &[(0, Created)])),
             []

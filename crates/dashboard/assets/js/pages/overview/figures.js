@@ -30,7 +30,7 @@ export class Figures {
   apply({ seq, kind, body }) {
     if (seq <= this.seq) return;
     this.seq = seq;
-    if (kind === 'attempt_ended') this.#add(body.outcome === 'succeeded' ? 'tasks_ok' : 'tasks_failed', 1, body.at);
+    if (kind === 'attempt_ended') this.#add(seriesOf(body.outcome), 1, body.at);
     else if (kind === 'range_completed') this.#add('frames', framesOf(body), body.at);
     else if (kind === 'pool_jobs_ended') {
       this.#add('jobs_ok', body.completed?.length ?? 0, body.at);
@@ -39,7 +39,7 @@ export class Figures {
   }
 
   #add(name, count, at) {
-    if (!count) return;
+    if (!count || !name) return;
     this.advance(at);
     const bucket = Math.floor((at - this.from) / this.bucketMs);
     if (bucket >= 0 && bucket < BUCKETS) this.series[name][bucket] += count;
@@ -72,6 +72,12 @@ export class Figures {
   total(name) {
     return this.series[name].reduce((sum, count) => sum + count, 0);
   }
+}
+
+/** What was stopped on request neither went well nor failed. */
+function seriesOf(outcome) {
+  if (outcome === 'cancelled') return null;
+  return outcome === 'succeeded' ? 'tasks_ok' : 'tasks_failed';
 }
 
 const framesOf = ({ frameRange }) => (Array.isArray(frameRange) ? Math.max(0, frameRange[1] - frameRange[0]) : 0);
