@@ -103,7 +103,7 @@ struct Overview {
     failures: Vec<FailureCount>,
     /// From when on throughput and failures are counted.
     counting_since: i64,
-    /// The newest.
+    /// The newest, at most twenty.
     alerts: Vec<Alert>,
 }
 
@@ -145,4 +145,5 @@ impl Overview {
     }
 }
 
-const ALERTS: u32 = 5;
+/// More than anybody has on a page; those who want all of them ask for the list of alerts.
+const ALERTS: u32 = 20;

@@ -4,11 +4,11 @@ import { get, may } from '../api.js';
 import { fill, h } from '../dom.js';
 import { onEntries, onGap, onStanding } from '../live.js';
 import { atMostEvery } from '../pace.js';
-import { idLink } from '../parts/links.js';
 import { refresher } from '../parts/refresh.js';
 import { ranking } from '../parts/tally.js';
-import { ago, hasText, moment, t } from '../text.js';
+import { ago, moment, t } from '../text.js';
 import { watchFleet } from '../watch.js';
+import { alertList } from './overview/alerts.js';
 import { Figures, isCounted } from './overview/figures.js';
 import { entriesUpTo } from './overview/past.js';
 import { eventStream } from './overview/stream.js';
@@ -78,21 +78,20 @@ function cards() {
     leader: tiles.leader(),
     failures: ranking({ label: t('overview.failures'), empty: t('overview.no_failures') }),
     failuresSince: h('p', { class: 'quiet' }),
-    alerts: h('ul', { class: 'alerts' }),
-    noAlerts: h('p', { class: 'quiet' }, t('overview.no_alerts')),
+    alerts: alertList(),
   };
 }
 
 function layout(parts, stream) {
   const tile = ['oldest', 'slots', 'devices', 'nodes', 'runs', 'sessions', 'pool', 'workers'].map((name) => parts[name].element);
   return [
+    parts.alerts.element,
     h('div', { class: 'rates' }, parts.throughput.elements),
     h('div', { class: 'cards tiles' }, tile),
     h('div', { class: 'overview-columns' },
       stream.element,
       h('div', { class: 'overview-side' },
         h('section', { class: 'card' }, h('h2', {}, t('overview.failures')), parts.failures.element, parts.failuresSince),
-        h('section', { class: 'card' }, h('h2', {}, t('overview.alerts')), parts.noAlerts, parts.alerts),
         parts.leader.element)),
   ];
 }
@@ -119,9 +118,7 @@ function drawSnapshot(parts, snapshot) {
     id: `${failure.contract} ${failure.reason}`, count: failure.count, label: failureLabel(failure), detail: t('overview.failure_detail', { contract: t(`overview.contract_${failure.contract}`), when: ago(failure.last_at) }),
   })));
   fill(parts.failuresSince, snapshot.failures.length > 0 && t('overview.counting_since', { when: moment(snapshot.counting_since) }));
-  parts.noAlerts.hidden = snapshot.alerts.length > 0;
-  fill(parts.alerts, snapshot.alerts.map((alert) => h('li', {}, h('time', { class: 'quiet' }, moment(alert.at)), ' ',
-    h('b', {}, hasText(`overview.alert_${alert.kind}`) ? t(`overview.alert_${alert.kind}`) : alert.kind), ' ', idLink('node', alert.pc_id), alert.run_id && [' ', idLink('run', alert.run_id)], h('p', {}, alert.message))));
+  parts.alerts.set(snapshot.alerts);
 }
 
 /** Where failures of a contract are listed. */
