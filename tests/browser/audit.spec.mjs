@@ -10,7 +10,7 @@ inEveryLanguage('audit: an act and its reason are shown, filtered, searched and 
   const reason = `because ${title}, "quoted"`;
   const { schedule_id: id } = await act('POST', '/api/schedules', { cron: '0 6 * * *', run: { workflow_id: 'hello', title } });
   await scene.row(title).getByRole('button', { name: scene.t('schedules.delete') }).click();
-  await scene.confirm('schedules.delete', reason);
+  await scene.confirm('schedules.delete_confirm', reason);
 
   await scene.open('#/audit');
   await scene.row(reason).getByText('delete_schedule').waitFor();

@@ -99,7 +99,7 @@ inEveryLanguage('fleet: a device shows its last picture, its work and its error,
   await scene.button('fleet.return').click();
   await scene.dialog.getByText(scene.t('fleet.return_what')).waitFor();
   await scene.field('fleet.return_note').fill(note);
-  await scene.confirm('fleet.return');
+  await scene.confirm('fleet.return_confirm');
   await scene.told('fleet.return_done', { device: 'sim-0007' });
   const returned = await device('sim-0007');
   assert.deepEqual([returned.status, returned.note], ['ONLINE', note]);
@@ -122,7 +122,7 @@ inEveryLanguage('fleet: a node is drained with a reason, and resumed', { role: '
   await scene.button('fleet.drain_node', { node: 'PC-02' }).click();
   await scene.dialog.getByText(scene.t('fleet.drain_what', { node: 'PC-02', n: 0 })).waitFor();
   await scene.checkAccess();
-  await scene.confirm('fleet.drain', reason);
+  await scene.confirm('fleet.drain_confirm', reason);
   await scene.told('fleet.drain_done', { node: 'PC-02' });
   assert.equal((await node('PC-02')).draining, true);
   assert.equal((await audited(reason)).length, 1);
@@ -130,7 +130,7 @@ inEveryLanguage('fleet: a node is drained with a reason, and resumed', { role: '
   await scene.open('#/fleet/node/PC-02');
   await scene.page.getByText(scene.t('fleet.life_draining'), { exact: true }).first().waitFor();
   await scene.button('fleet.resume').click();
-  await scene.confirm('fleet.resume');
+  await scene.confirm('fleet.resume_confirm');
   await scene.told('fleet.resume_done', { node: 'PC-02' });
   assert.equal((await node('PC-02')).draining, false);
 });
@@ -149,7 +149,7 @@ inEveryLanguage('fleet: the slots of a node are set, and given back to the gener
 inEveryLanguage('fleet: a node is given a secret of its own, which is shown once and works', { path: '#/fleet/node/PC-02' }, async (scene) => {
   const reason = `somebody left (${scene.language})`;
   await scene.button('fleet.secret').click();
-  await scene.confirm('fleet.secret', reason);
+  await scene.confirm('fleet.secret_confirm', reason);
   const secret = await scene.field('fleet.secret_title', { node: 'PC-02' }).inputValue();
   await scene.checkAccess();
   await scene.button('shell.secret_kept').click();

@@ -72,7 +72,7 @@ inEveryLanguage('jobs: searched, filtered; several are cancelled with a reason a
   await scene.page.locator('.bulk').getByRole('button', { name: scene.t('jobs.cancel'), exact: true }).click();
   await scene.dialog.locator('textarea[name=reason]').fill(`${mark} is over`);
   await scene.checkAccess();
-  await scene.dialog.getByRole('button', { name: scene.t('jobs.cancel_many', { n: 2 }), exact: true }).click();
+  await scene.dialog.getByRole('button', { name: scene.t('jobs.cancel_confirm', { n: 2 }), exact: true }).click();
   await scene.told('jobs.cancelled_many', { n: 2 });
   for (const { id } of jobs) assert.equal((await jobOf(id)).status, 'cancelled');
   assert.equal((await audited(`${mark} is over`)).length, 2);
@@ -82,7 +82,7 @@ inEveryLanguage('jobs: searched, filtered; several are cancelled with a reason a
   await rows(2);
   for (const { id } of jobs) await choose(scene, id);
   await scene.page.locator('.bulk').getByRole('button', { name: scene.t('jobs.retry'), exact: true }).click();
-  await scene.confirm('jobs.retry');
+  await scene.confirm('jobs.retry_confirm');
   await scene.told('jobs.retried', { n: 2 });
   await scene.page.locator('select[name=status]').selectOption('queued');
   await rows(2);
@@ -94,7 +94,7 @@ test('jobs: one that failed is tried again; one that waits is cancelled', {}, as
   await scene.open(`#/jobs/${failed.id}`);
   await scene.page.getByText(failed.error_message).first().waitFor();
   await scene.button('jobs.retry').click();
-  await scene.confirm('jobs.retry', 'to see it again');
+  await scene.confirm('jobs.retry_confirm', 'to see it again');
   await eventually('another job is shown', () => idOf(scene.page) !== failed.id);
   assert.deepEqual((await jobOf(idOf(scene.page))).payload, failed.payload);
 
@@ -102,7 +102,7 @@ test('jobs: one that failed is tried again; one that waits is cancelled', {}, as
   await scene.open(`#/jobs/${id}`);
   await scene.button('jobs.cancel').click();
   await scene.dialog.locator('textarea[name=reason]').fill('no longer');
-  await scene.dialog.getByRole('button', { name: scene.t('jobs.cancel_many', { n: 1 }), exact: true }).click();
+  await scene.dialog.getByRole('button', { name: scene.t('jobs.cancel_confirm', { n: 1 }), exact: true }).click();
   await eventually('it is cancelled', async () => (await jobOf(id)).status === 'cancelled');
 });
 

@@ -76,9 +76,9 @@ inEveryLanguage('roles: an owner steers their own workers of the pool, and sees 
   assert.equal(await scene.page.locator('tbody tr').count(), all.filter((worker) => worker.owner_user_id === owner).length);
   await scene.checkAccess();
   await scene.button('fleet.pool_drain_title', { name }).click();
-  await scene.confirm('fleet.pool_drain', 'needed for a game');
+  await scene.confirm('fleet.pool_drain_confirm', 'needed for a game');
   await scene.row(name).getByText(scene.t('status.draining'), { exact: true }).waitFor();
   await scene.button('fleet.pool_resume_title', { name }).click();
-  await scene.confirm('fleet.pool_resume');
+  await scene.confirm('fleet.pool_resume_confirm');
   await scene.button('fleet.pool_drain_title', { name }).waitFor();
 });

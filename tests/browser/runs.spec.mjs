@@ -38,7 +38,7 @@ inEveryLanguage('runs: searched, filtered by status and queue; several are cance
   await scene.checkAccess();
   await scene.shot(`runs bulk cancel ${scene.language}`);
   await scene.dialog.locator('textarea[name=reason]').fill(reason);
-  await scene.dialog.getByRole('button', { name: scene.t('runs.cancel_many', { n: 2 }), exact: true }).click();
+  await scene.dialog.getByRole('button', { name: scene.t('runs.cancel_confirm', { n: 2 }), exact: true }).click();
   await scene.told('runs.cancelled_many', { n: 2 });
   for (const id of ids) assert.equal((await runOf(id)).status, 'cancelled');
   assert.equal((await runOf(done.run_id)).status, 'success');
@@ -58,7 +58,7 @@ inEveryLanguage('runs: of several, those devices are tried again that failed for
   await scene.dialog.getByText(scene.t('runs.retry_all', { n: 4 }), { exact: true }).waitFor();
   await scene.checkAccess();
   await scene.dialog.getByText(scene.t('runs.retry_these', { n: 2, error: wanted }), { exact: true }).click();
-  await scene.confirm('runs.retry', 'the hub is back');
+  await scene.confirm('runs.retry_confirm', 'the hub is back');
   await eventually('the new run is shown', () => ![one.run_id, other.run_id, undefined].includes(idOf(scene.page)));
   const { task_devices: rows } = await read(`/api/runs/${idOf(scene.page)}/task_devices`);
   assert.deepEqual(rows.map((row) => row.device_id).sort(), ['sim-0001', 'sim-0002']);
@@ -140,7 +140,7 @@ test('runs: one failure of a run is tried again; what runs moves by itself and i
   await returnDevices();
   await scene.open(`#/runs/${failed.run_id}`);
   await region(scene, 'runs.failures').getByRole('button', { name: scene.t('runs.retry'), exact: true }).click();
-  await scene.confirm('runs.retry', 'once more');
+  await scene.confirm('runs.retry_confirm', 'once more');
   await eventually('another run is shown', () => idOf(scene.page) !== failed.run_id);
   await returnDevices();
 
@@ -148,7 +148,14 @@ test('runs: one failure of a run is tried again; what runs moves by itself and i
   await scene.open(`#/runs/${endless}`);
   await scene.page.getByText(scene.t('status.running'), { exact: true }).first().waitFor();
   await scene.button('runs.cancel').click();
-  await scene.confirm('runs.cancel', 'seen enough');
+  const { title } = await runOf(endless);
+  await scene.dialog.getByRole('heading', { name: scene.t('runs.cancel_title', { run: title }), exact: true }).waitFor();
+  await scene.dialog.getByText(scene.t('runs.cancel_one_what', { pending: 0, running: 2 })).waitFor();
+  await scene.button('shell.keep_it').click();
+  await scene.dialog.waitFor({ state: 'detached' });
+  assert.equal((await runOf(endless)).status, 'running', 'it was kept');
+  await scene.button('runs.cancel').click();
+  await scene.confirm('runs.cancel_confirm', 'seen enough', { n: 1 });
   await eventually('it is cancelled', async () => (await runOf(endless)).status === 'cancelled');
   await scene.page.locator('.heading .badge').getByText(scene.t('status.cancelled'), { exact: true }).waitFor();
   assert.equal((await audited('seen enough')).length, 1);

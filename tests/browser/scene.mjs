@@ -124,10 +124,10 @@ export class Scene {
   }
 
   /** Gives a reason in the open dialog, confirms, and waits until it is done. */
-  async confirm(key, reason) {
+  async confirm(key, reason, values) {
     const open = await this.dialog.elementHandle();
     if (reason) await this.dialog.locator('textarea[name=reason]').fill(reason);
-    await this.dialog.getByRole('button', { name: this.t(key), exact: true }).click();
+    await this.dialog.getByRole('button', { name: this.t(key, values), exact: true }).click();
     // Another one may open right after it, so it is this very one that must go.
     await this.page.waitForFunction((dialog) => !dialog.isConnected, open);
   }

@@ -33,7 +33,7 @@ inEveryLanguage('schedules: what the server finds wrong stands at the field; the
 
   await row.getByRole('button', { name: scene.t('schedules.delete') }).click();
   await scene.dialog.getByText(scene.t('schedules.delete_what', { name: title, cron: made.cron, zone: made.timezone })).waitFor();
-  await scene.confirm('schedules.delete', 'no longer needed');
+  await scene.confirm('schedules.delete_confirm', 'no longer needed');
   await scene.told('schedules.deleted');
   assert.equal(await find(title), undefined);
   await row.waitFor({ state: 'detached' });

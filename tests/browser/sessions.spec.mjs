@@ -8,13 +8,14 @@ import { audited, sessionIs, sessionOf, submitSession } from './work.mjs';
 const region = (scene, key) => scene.page.getByRole('region', { name: scene.t(key), exact: true });
 const statusShown = (scene, status) => scene.page.locator('.heading .badge').getByText(scene.t(`status.${status}`), { exact: true }).waitFor();
 
-/** Presses a button, gives a reason, and confirms with the same words for so many sessions. */
-async function steer(scene, name, reason) {
+/** Presses a button, sees which session is asked about, gives a reason, and confirms. */
+async function steer(scene, name, { session, reason }) {
   const open = scene.page.locator('main').getByRole('button', { name: scene.t(`sessions.${name}`), exact: true });
   await open.click();
+  await scene.dialog.getByRole('heading', { name: scene.t(`sessions.${name}_title`, { session }), exact: true }).waitFor();
   await scene.dialog.getByText(scene.t(`sessions.${name}_what`)).waitFor();
   if (reason) await scene.dialog.locator('textarea[name=reason]').fill(reason);
-  await scene.dialog.getByRole('button', { name: scene.t(`sessions.${name}_many`, { n: 1 }), exact: true }).click();
+  await scene.dialog.getByRole('button', { name: scene.t(`sessions.${name}_confirm`, { n: 1 }), exact: true }).click();
   await scene.told(`sessions.${name}_done`, { n: 1 });
 }
 
@@ -29,13 +30,13 @@ inEveryLanguage('sessions: a new one is made, paused, resumed and cancelled with
   await scene.confirm('sessions.start');
   await scene.page.getByRole('heading', { level: 1, name }).waitFor();
   assert.equal((await sessionOf(name)).totalFrames, 100000);
-  await steer(scene, 'pause');
+  await steer(scene, 'pause', { session: name });
   await sessionIs(name, 'paused');
   await statusShown(scene, 'paused');
-  await steer(scene, 'resume');
+  await steer(scene, 'resume', { session: name });
   await sessionIs(name, 'running');
   await statusShown(scene, 'running');
-  await steer(scene, 'cancel', `${name} is not needed`);
+  await steer(scene, 'cancel', { session: name, reason: `${name} is not needed` });
   await sessionIs(name, 'cancelled');
   await statusShown(scene, 'cancelled');
   assert.equal((await audited(`${name} is not needed`)).length, 1);
@@ -48,7 +49,7 @@ inEveryLanguage('sessions: searched, and several paused and cancelled at once', 
   for (const [step, status, reason] of [['pause', 'paused'], ['cancel', 'cancelled', 'two too many']]) {
     await scene.page.locator('.bulk').getByRole('button', { name: scene.t(`sessions.${step}`), exact: true }).click();
     if (reason) await scene.dialog.locator('textarea[name=reason]').fill(reason);
-    await scene.dialog.getByRole('button', { name: scene.t(`sessions.${step}_many`, { n: 2 }), exact: true }).click();
+    await scene.dialog.getByRole('button', { name: scene.t(`sessions.${step}_confirm`, { n: 2 }), exact: true }).click();
     await scene.told(`sessions.${step}_done`, { n: 2 });
     for (const name of names) await sessionIs(name, status);
     await scene.row(names[0]).getByText(scene.t(`status.${status}`), { exact: true }).waitFor();
@@ -101,14 +102,14 @@ inEveryLanguage('sessions: everything is paused, said so, and goes on', { role: 
   const reason = `the disk is full (${scene.language})`;
   await scene.button('sessions.pause_all').click();
   await scene.dialog.getByText(scene.t('sessions.pause_all_what')).waitFor();
-  await scene.confirm('sessions.pause_all', reason);
+  await scene.confirm('sessions.pause_all_confirm', reason);
   await scene.page.getByText(scene.t('sessions.all_paused')).waitFor();
   assert.equal((await audited(reason)).length, 1);
   const name = await submitSession();
   assert.equal((await sessionOf(name)).completedFrames, 0);
   await scene.checkAccess();
   await scene.button('sessions.resume_all').click();
-  await scene.confirm('sessions.resume_all');
+  await scene.confirm('sessions.resume_all_confirm');
   await scene.page.getByText(scene.t('sessions.all_paused')).waitFor({ state: 'hidden' });
   await sessionIs(name, 'completed');
 });

@@ -36,11 +36,11 @@ inEveryLanguage('users: added, changed, put out of service and back', { path: '#
 
   await press(scene, 'users.deactivate', name);
   await scene.dialog.getByText(scene.t('users.deactivate_what')).waitFor();
-  await scene.confirm('users.deactivate', 'left the team');
+  await scene.confirm('users.deactivate_confirm', 'left the team');
   assert.equal((await find(name)).active, false);
   await scene.row(name).getByText(scene.t('status.inactive')).waitFor();
   await press(scene, 'users.activate', name);
-  await scene.confirm('users.activate', 'came back');
+  await scene.confirm('users.activate_confirm', 'came back');
   assert.equal((await find(name)).active, true);
 });
 
@@ -65,7 +65,7 @@ inEveryLanguage('keys: shown once, work, and are taken back', { path: '#/users' 
   await scene.confirm('shell.secret_kept');
   assert.ok(!(await scene.page.content()).includes(key), 'the key is still on the page');
   await press(scene, 'users.key_revoke', name);
-  await scene.confirm('users.key_revoke', 'only a test');
+  await scene.confirm('users.key_revoke_confirm', 'only a test');
   await scene.told('users.key_revoked');
   assert.equal((await ask('GET', '/auth/me', undefined, key)).status, 401);
   await scene.row(name).getByText(scene.t('status.retired')).waitFor();

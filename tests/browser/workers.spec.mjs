@@ -24,7 +24,7 @@ inEveryLanguage('workers: one of sessions is put into quarantine, approved and r
   await scene.button('fleet.quarantine_worker', { worker }).click();
   await scene.dialog.getByText(scene.t('fleet.quarantine_what', { n: 0 })).waitFor();
   await scene.checkAccess();
-  await scene.confirm('fleet.quarantine', `${worker} renders green`);
+  await scene.confirm('fleet.quarantine_confirm', `${worker} renders green`);
   assert.equal(await state(worker), 'Quarantined');
   await scene.row(worker).getByText(scene.t('status.Quarantined'), { exact: true }).waitFor();
 
@@ -32,12 +32,12 @@ inEveryLanguage('workers: one of sessions is put into quarantine, approved and r
   await scene.page.locator('.timeline').getByText(`${worker} renders green`).waitFor();
   await scene.checkAccess();
   await scene.button('fleet.approve_worker', { worker }).click();
-  await scene.confirm('fleet.approve', `${worker} has a new card`);
+  await scene.confirm('fleet.approve_confirm', `${worker} has a new card`);
   assert.notEqual(await state(worker), 'Quarantined');
 
   await scene.open('#/fleet?tab=sim');
   await scene.button('fleet.remove_worker', { worker }).click();
-  await scene.confirm('fleet.remove', `${worker} was sold`);
+  await scene.confirm('fleet.remove_confirm', `${worker} was sold`);
   await scene.told('fleet.remove_done', { worker });
   await eventually('it is gone', async () => !(await read('/api/v1/workers')).workers.some(({ workerId, state: now }) => workerId === worker && now !== 'Removed'));
   for (const reason of ['renders green', 'has a new card', 'was sold']) assert.equal((await audited(`${worker} ${reason}`)).length, 1, reason);
@@ -51,11 +51,11 @@ inEveryLanguage('workers: an owner drains and resumes its own of the pool, and b
   assert.equal(await scene.button('fleet.pool_ban_title', { name: 'gpu-1' }).isDisabled(), true);
   await press(scene, 'drain', 'gpu-1');
   await scene.dialog.getByText(scene.t('fleet.pool_drain_what')).waitFor();
-  await scene.confirm('fleet.pool_drain', 'needed for a game');
+  await scene.confirm('fleet.pool_drain_confirm', 'needed for a game');
   assert.equal((await poolWorker('gpu-1')).draining, true);
   await scene.row('gpu-1').getByText(scene.t('status.draining'), { exact: true }).waitFor();
   await press(scene, 'resume', 'gpu-1');
-  await scene.confirm('fleet.pool_resume');
+  await scene.confirm('fleet.pool_resume_confirm');
   assert.equal((await poolWorker('gpu-1')).draining, false);
 });
 
@@ -64,12 +64,12 @@ inEveryLanguage('workers: one of the pool is banned and let in again', { path: '
   await press(scene, 'ban', 'gpu-2');
   await scene.dialog.getByText(scene.t('fleet.pool_ban_what')).waitFor();
   await scene.checkAccess();
-  await scene.confirm('fleet.pool_ban', reason);
+  await scene.confirm('fleet.pool_ban_confirm', reason);
   assert.equal((await poolWorker('gpu-2')).ban_reason, reason);
   await scene.row('gpu-2').getByText(reason).waitFor();
   assert.ok((await audited(reason)).length >= 1);
   await scene.shot(`pool workers ${scene.language}`);
   await press(scene, 'unban', 'gpu-2');
-  await scene.confirm('fleet.pool_unban', `it was the network (${scene.language})`);
+  await scene.confirm('fleet.pool_unban_confirm', `it was the network (${scene.language})`);
   assert.equal((await poolWorker('gpu-2')).ban_reason, null);
 });

@@ -78,7 +78,8 @@ const shorten = (text) => (text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CH
 
 /** Asks, and cancels all of them. */
 export const cancelJobs = (jobs) => ask({
-  title: t('jobs.cancel_many', { n: jobs.length }), what: [t('jobs.cancel_what'), naming(jobs.map((job) => t('jobs.job_n', { id: String(job.id) })))],
-  confirm: t('jobs.cancel_many', { n: jobs.length }), danger: true, reason: 'required',
+  title: jobs.length === 1 ? t('jobs.cancel_title', { id: String(jobs[0].id) }) : t('jobs.cancel_many', { n: jobs.length }),
+  what: [t('jobs.cancel_what'), jobs.length > 1 && naming(jobs.map((job) => t('jobs.job_n', { id: String(job.id) })))],
+  confirm: t('jobs.cancel_confirm', { n: jobs.length }), keep: t(jobs.length === 1 ? 'shell.keep_it' : 'shell.keep_them'), danger: true, reason: 'required',
   act: ({ reason }) => forEach(jobs, (job) => remove(`/jobs/${job.id}`, { reason }), (n) => t('jobs.cancelled_many', { n })),
 });

@@ -9,6 +9,7 @@ import { bulkBar, forEach, naming } from '../parts/bulk.js';
 import { ask } from '../parts/dialog.js';
 import { filter, searchBox } from '../parts/fields.js';
 import { following } from '../parts/following.js';
+import { shortId } from '../parts/links.js';
 import { firstOf } from '../parts/pages.js';
 import { bar } from '../parts/progress.js';
 import { growing, lasting } from '../parts/since.js';
@@ -127,8 +128,12 @@ function counter(signal, learned) {
   return { learn, of: (run) => known.get(run.run_id)?.counts };
 }
 
+/** What a run is called: its title, or what tells its id from others. */
+export const nameOf = (run) => run.title ?? shortId(run.run_id);
+
 const cancelChosen = (runs) => ask({
-  title: t('runs.cancel_many', { n: runs.length }), what: [t('runs.cancel_what'), naming(runs.map((run) => run.title ?? run.run_id))],
-  confirm: t('runs.cancel_many', { n: runs.length }), danger: true, reason: 'required',
+  title: runs.length === 1 ? t('runs.cancel_title', { run: nameOf(runs[0]) }) : t('runs.cancel_many', { n: runs.length }),
+  what: [t('runs.cancel_what'), runs.length > 1 && naming(runs.map((run) => run.title ?? run.run_id))],
+  confirm: t('runs.cancel_confirm', { n: runs.length }), keep: t(runs.length === 1 ? 'shell.keep_it' : 'shell.keep_them'), danger: true, reason: 'required',
   act: ({ reason }) => forEach(runs, (run) => post(`/api/runs/${encodeURIComponent(run.run_id)}/cancel`, undefined, { reason }), (n) => t('runs.cancelled_many', { n })),
 });

@@ -86,9 +86,10 @@ function acts(schedule) {
   const { schedule_id: id, run } = schedule;
   const end = async () => {
     await ask({
-      title: t('schedules.delete_title'),
+      title: t('schedules.delete_title', { name: run.title ?? run.workflow_id }),
       what: t('schedules.delete_what', { name: run.title ?? run.workflow_id, cron: schedule.cron, zone: schedule.timezone }),
-      confirm: t('schedules.delete'),
+      confirm: t('schedules.delete_confirm'),
+      keep: t('shell.keep_it'),
       danger: true,
       reason: 'required',
       act: ({ reason }) => remove(`/api/schedules/${encodeURIComponent(id)}`, { reason }),

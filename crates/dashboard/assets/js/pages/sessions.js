@@ -82,7 +82,7 @@ function allOrNothing(changed) {
   const act = async () => {
     const name = isPaused ? 'resume_all' : 'pause_all';
     const isDone = await ask({
-      title: t(`sessions.${name}`), what: t(`sessions.${name}_what`), confirm: t(`sessions.${name}`), danger: !isPaused, reason: isPaused ? 'optional' : 'required',
+      title: t(`sessions.${name}_title`), what: t(`sessions.${name}_what`), confirm: t(`sessions.${name}_confirm`), danger: !isPaused, reason: isPaused ? 'optional' : 'required',
       act: ({ reason }) => post('/api/v1/workers/broadcast', { command: isPaused ? 'ResumeAll' : 'PauseAll' }, { reason }), done: t(`sessions.${name}_done`),
     });
     if (isDone) changed();

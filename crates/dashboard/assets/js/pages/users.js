@@ -89,7 +89,7 @@ const changePassword = (user) => ({
 const setActive = (user, active) => ({
   title: t(active ? 'users.activate_title' : 'users.deactivate_title', { name: user.username }),
   what: t(active ? 'users.activate_what' : 'users.deactivate_what'),
-  confirm: t(active ? 'users.activate' : 'users.deactivate'),
+  confirm: t(active ? 'users.activate_confirm' : 'users.deactivate_confirm'),
   danger: !active,
   reason: 'required',
   act: ({ reason }) => patch(path(user), { active }, { reason }),

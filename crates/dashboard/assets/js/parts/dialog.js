@@ -1,4 +1,4 @@
-// Asks before anything is done: what will happen, and why it is wanted.
+// Asks before anything is done: to what, what will happen, and why it is wanted.
 
 import { h } from '../dom.js';
 import { oneLine } from '../one_line.js';
@@ -8,14 +8,15 @@ import { complaint, notice } from './notice.js';
 
 /**
  * Asks, acts, tells. `what` says what will happen; `act` is given `{reason, form}` and is called once.
- * `reason`: `'required'`, `'optional'` or absent. `fields`: further labelled inputs. Gives back whether it was done.
+ * `reason`: `'required'`, `'optional'` or absent. `fields`: further labelled inputs. `keep` names the button that does nothing;
+ * none may be mistaken for the one that acts, so it is never a bare "Cancel". Gives back whether it was done.
  */
-export function ask({ title, what, confirm, danger = false, reason, fields = [], act, done }) {
+export function ask({ title, what, confirm, keep, danger = false, reason, fields = [], act, done }) {
   const opener = document.activeElement;
   return new Promise((resolve) => {
     const error = h('p', { class: 'error', role: 'alert' });
     const button = h('button', { class: danger ? 'danger' : 'primary' }, confirm);
-    const back = h('button', { type: 'button', onClick: () => finish(false) }, t('shell.cancel'));
+    const back = h('button', { type: 'button', onClick: () => finish(false) }, keep || t(danger ? 'shell.keep' : 'shell.cancel'));
     let isUnderWay = false;
     const setUnderWay = (now) => { isUnderWay = button.disabled = back.disabled = now; };
     const finish = (result) => {

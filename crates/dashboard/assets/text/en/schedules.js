@@ -45,7 +45,8 @@ export default {
   params: 'Parameters (JSON)',
   no_json: 'This is no JSON: {fault}',
   delete: 'Delete',
-  delete_title: 'Delete this schedule?',
+  delete_title: 'Delete the schedule {name}?',
+  delete_confirm: 'Delete the schedule',
   delete_what: '{name} ({cron}, {zone}) will not be submitted again. Runs it has made stay, and go on if they run.',
   deleted: 'The schedule is gone.',
 };

@@ -45,7 +45,8 @@ export default {
   params: '매개변수 (JSON)',
   no_json: 'JSON이 아닙니다: {fault}',
   delete: '삭제',
-  delete_title: '이 예약을 삭제할까요?',
+  delete_title: '예약 {name}을(를) 삭제할까요?',
+  delete_confirm: '예약 삭제',
   delete_what: '{name} ({cron}, {zone})은(는) 더 이상 제출되지 않습니다. 이미 만들어진 실행은 남으며, 진행 중이면 계속됩니다.',
   deleted: '예약을 삭제했습니다.',
 };

@@ -45,7 +45,8 @@ export default {
   params: 'Parâmetros (JSON)',
   no_json: 'Isto não é JSON: {fault}',
   delete: 'Excluir',
-  delete_title: 'Excluir este agendamento?',
+  delete_title: 'Excluir o agendamento {name}?',
+  delete_confirm: 'Excluir o agendamento',
   delete_what: '{name} ({cron}, {zone}) não será mais submetido. As execuções já criadas permanecem e, se estiverem em andamento, continuam.',
   deleted: 'O agendamento foi excluído.',
 };

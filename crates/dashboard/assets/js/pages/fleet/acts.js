@@ -8,12 +8,12 @@ import { t } from '../../text.js';
 const at = (...parts) => `/${parts.map(encodeURIComponent).join('/')}`;
 
 export const drainNode = (node, n) => ask({
-  title: t('fleet.drain_node', { node }), what: t('fleet.drain_what', { node, n }), confirm: t('fleet.drain'), danger: true, reason: 'required',
+  title: t('fleet.drain_ask', { node }), what: t('fleet.drain_what', { node, n }), confirm: t('fleet.drain_confirm'), danger: true, reason: 'required',
   act: ({ reason }) => post(at('api', 'nodes', node, 'drain'), undefined, { reason }), done: t('fleet.drain_done', { node }),
 });
 
 export const resumeNode = (node) => ask({
-  title: t('fleet.resume_node', { node }), what: t('fleet.resume_what', { node }), confirm: t('fleet.resume'), reason: 'optional',
+  title: t('fleet.resume_ask', { node }), what: t('fleet.resume_what', { node }), confirm: t('fleet.resume_confirm'), reason: 'optional',
   act: ({ reason }) => post(at('api', 'nodes', node, 'resume'), undefined, { reason }), done: t('fleet.resume_done', { node }),
 });
 
@@ -28,13 +28,13 @@ export const capNode = (node, inForce) => ask({
 export const renewSecret = (node, shown) => {
   let answer;
   return ask({
-    title: t('fleet.secret_node', { node }), what: t('fleet.secret_what', { node }), confirm: t('fleet.secret'), danger: true, reason: 'required',
+    title: t('fleet.secret_ask', { node }), what: t('fleet.secret_what', { node }), confirm: t('fleet.secret_confirm'), danger: true, reason: 'required',
     act: async ({ reason }) => { answer = await post(at('api', 'nodes', node, 'secret'), undefined, { reason }); },
   }).then((done) => { if (done) shown(answer); return done; });
 };
 
 export const returnDevice = (device) => ask({
-  title: t('fleet.return_device', { device }), what: t('fleet.return_what'), confirm: t('fleet.return'),
+  title: t('fleet.return_ask', { device }), what: t('fleet.return_what'), confirm: t('fleet.return_confirm'),
   fields: [field('note', t('fleet.return_note'), { maxlength: 500, required: true })],
   act: ({ form }) => post(at('api', 'devices', device, 'return'), { note: form.get('note').trim() }), done: t('fleet.return_done', { device }),
 });
@@ -56,23 +56,23 @@ function readLabels(text) {
 }
 
 export const approveWorker = (worker) => ask({
-  title: t('fleet.approve_worker', { worker }), what: t('fleet.approve_what'), confirm: t('fleet.approve'), reason: 'required',
+  title: t('fleet.approve_ask', { worker }), what: t('fleet.approve_what'), confirm: t('fleet.approve_confirm'), reason: 'required',
   act: ({ reason }) => post(at('api', 'v1', 'workers', worker, 'approve'), { reason }), done: t('fleet.approve_done', { worker }),
 });
 
 export const quarantineWorker = (worker, n) => ask({
-  title: t('fleet.quarantine_worker', { worker }), what: t('fleet.quarantine_what', { n }), confirm: t('fleet.quarantine'), danger: true, reason: 'required',
+  title: t('fleet.quarantine_ask', { worker }), what: t('fleet.quarantine_what', { n }), confirm: t('fleet.quarantine_confirm'), danger: true, reason: 'required',
   act: ({ reason }) => post(at('api', 'v1', 'workers', worker, 'quarantine'), { reason }), done: t('fleet.quarantine_done', { worker }),
 });
 
 export const removeWorker = (worker, n) => ask({
-  title: t('fleet.remove_worker', { worker }), what: t('fleet.remove_what', { n }), confirm: t('fleet.remove'), danger: true, reason: 'required',
+  title: t('fleet.remove_ask', { worker }), what: t('fleet.remove_what', { n }), confirm: t('fleet.remove_confirm'), keep: t('shell.keep_it'), danger: true, reason: 'required',
   act: ({ reason }) => remove(at('api', 'v1', 'workers', worker), { reason }), done: t('fleet.remove_done', { worker }),
 });
 
 /** Of the pool: `drain`, `resume`, `ban` or `unban`. */
 export const steerPoolWorker = (act, { id, name }) => ask({
-  title: t(`fleet.pool_${act}_title`, { name }), what: t(`fleet.pool_${act}_what`), confirm: t(`fleet.pool_${act}`),
+  title: t(`fleet.pool_${act}_ask`, { name }), what: t(`fleet.pool_${act}_what`), confirm: t(`fleet.pool_${act}_confirm`),
   danger: act === 'ban' || act === 'drain', reason: act === 'resume' ? 'optional' : 'required',
   // The body of a ban has its reason, which the audit log would else show twice.
   act: ({ reason }) => (act.endsWith('ban') ? post(at('workers', String(id), act), { reason }) : post(at('workers', String(id), act), undefined, { reason })), done: t(`fleet.pool_${act}_done`, { name }),

@@ -19,7 +19,7 @@ export async function retryJobs(jobs) {
   const options = [['', t('jobs.retry_all', { n: jobs.length })], ...groups.map(([error, of]) => [error, t('jobs.retry_these', { n: of.length, error })])];
   const made = [];
   const isDone = await ask({
-    title: t('jobs.retry'), what: t('jobs.retry_what'), confirm: t('jobs.retry'), reason: 'optional',
+    title: jobs.length === 1 ? t('jobs.retry_title', { id: String(jobs[0].id) }) : t('jobs.retry_many', { n: jobs.length }), what: t('jobs.retry_what'), confirm: t('jobs.retry_confirm'), reason: 'optional',
     fields: groups.length > 1 ? [radios('error', t('jobs.retry_which'), options)] : [],
     act: async ({ reason, form }) => {
       const error = form.get('error');

@@ -14,7 +14,7 @@ import { tally } from '../../parts/tally.js';
 import { why } from '../../parts/why_link.js';
 import { to } from '../../router.js';
 import { moment, number, percent, span, statusWord, t } from '../../text.js';
-import { isOpen } from '../runs.js';
+import { isOpen, nameOf } from '../runs.js';
 import { reasonLine } from '../why/reason.js';
 import { artifacts } from './artifacts.js';
 import { retryChosen, retryReason } from './retry.js';
@@ -69,7 +69,8 @@ function header(current, signal) {
 function cancelRun(run) {
   const { pending, running } = run.counts;
   return ask({
-    title: t('runs.cancel'), what: run.status === 'pending' ? t('runs.cancel_pending_what') : t('runs.cancel_one_what', { pending, running }), confirm: t('runs.cancel'), danger: true, reason: 'required',
+    title: t('runs.cancel_title', { run: nameOf(run) }), what: run.status === 'pending' ? t('runs.cancel_pending_what') : t('runs.cancel_one_what', { pending, running }),
+    confirm: t('runs.cancel_confirm', { n: 1 }), keep: t('shell.keep_it'), danger: true, reason: 'required',
     act: ({ reason }) => post(`/api/runs/${encodeURIComponent(run.run_id)}/cancel`, undefined, { reason }), done: t('runs.cancelled_many', { n: 1 }),
   });
 }

@@ -9,6 +9,7 @@ import { notice } from '../../parts/notice.js';
 import { sumUp } from '../../parts/reasons.js';
 import { go } from '../../router.js';
 import { t } from '../../text.js';
+import { nameOf } from '../runs.js';
 
 const path = (id, what) => `/api/runs/${encodeURIComponent(id)}/${what}`;
 
@@ -23,7 +24,7 @@ export async function retryChosen(runs, signal) {
   const once = onceKey();
   const options = [['', t('runs.retry_all', { n: total })], ...reasons.map(([error, n]) => [error, t('runs.retry_these', { n, error })])];
   await ask({
-    title: t('runs.retry_failed'), what: t('runs.retry_what'), confirm: t('runs.retry'), reason: 'optional',
+    title: runs.length === 1 ? t('runs.retry_title', { run: nameOf(runs[0]) }) : t('runs.retry_many', { n: runs.length }), what: t('runs.retry_what'), confirm: t('runs.retry_confirm'), reason: 'optional',
     fields: [radios('error', t('runs.retry_which'), options), returning()],
     act: async ({ reason, form }) => {
       const error = form.get('error');
@@ -49,7 +50,7 @@ export async function retryReason(run, { error, count }) {
   const once = onceKey();
   let made;
   const isDone = await ask({
-    title: t('runs.retry_reason', { n: count, error }), what: t('runs.retry_what'), confirm: t('runs.retry'), reason: 'optional',
+    title: t('runs.retry_reason', { n: count, error }), what: t('runs.retry_what'), confirm: t('runs.retry_confirm'), reason: 'optional',
     fields: [returning()],
     act: async ({ reason, form }) => { made = await post(path(run.run_id, 'retry'), { failure_reason: error, ...returned(form) }, { reason, once }); },
     done: t('runs.retried', { n: 1 }),

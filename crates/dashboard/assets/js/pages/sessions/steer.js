@@ -14,8 +14,8 @@ export const STEPS = [
 
 /** Asks, and does it to all of them. */
 export const steer = (step, sessions) => ask({
-  title: t(`sessions.${step.name}_many`, { n: sessions.length }),
-  what: [t(`sessions.${step.name}_what`), naming(sessions.map((session) => session.sessionId))],
-  confirm: t(`sessions.${step.name}_many`, { n: sessions.length }), danger: step.danger, reason: step.danger ? 'required' : 'optional',
+  title: sessions.length === 1 ? t(`sessions.${step.name}_title`, { session: sessions[0].sessionId }) : t(`sessions.${step.name}_many`, { n: sessions.length }),
+  what: [t(`sessions.${step.name}_what`), sessions.length > 1 && naming(sessions.map((session) => session.sessionId))],
+  confirm: t(`sessions.${step.name}_confirm`, { n: sessions.length }), keep: step.danger && t(sessions.length === 1 ? 'shell.keep_it' : 'shell.keep_them'), danger: step.danger, reason: step.danger ? 'required' : 'optional',
   act: ({ reason }) => forEach(sessions, ({ sessionId }) => post(`/api/v1/sessions/${encodeURIComponent(sessionId)}/${step.name}`, undefined, { reason }), (n) => t(`sessions.${step.name}_done`, { n })),
 });

@@ -45,7 +45,8 @@ function revokeButton(key, load) {
     const gone = await ask({
       title: t('users.key_revoke_title', { name: key.name }),
       what: t('users.key_revoke_what'),
-      confirm: t('users.key_revoke'),
+      confirm: t('users.key_revoke_confirm'),
+      keep: t('shell.keep_it'),
       danger: true,
       reason: 'required',
       act: ({ reason }) => remove(`/api-keys/${key.id}`, { reason }),
