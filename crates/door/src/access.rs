@@ -7,7 +7,7 @@ use crate::{
 };
 use axum::{
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderValue, Method, header},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::Response,
 };
@@ -31,7 +31,7 @@ pub(crate) async fn follow(State(metrics): State<Arc<Metrics>>, request: Request
     let (status, took) = (response.status().as_u16(), began.elapsed());
     metrics.count_request(Counted { route: &route, method, status, took });
     let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    span.in_scope(|| match is_routine(&route) && status < 400 {
+    span.in_scope(|| match is_quiet(&route, status) {
         true => tracing::debug!(method, path, status, ms, "answered"),
         false => tracing::info!(method, path, status, ms, "answered"),
     });
@@ -39,8 +39,14 @@ pub(crate) async fn follow(State(metrics): State<Arc<Metrics>>, request: Request
     response
 }
 
-/// Whether workers, probes or pages ask this so often that a log of it would hide what people do. Refusals of it are
-/// told all the same.
+/// Whether a line about it would only fill the log. Refusals of what is routine are told all the same, but for files of
+/// the dashboard that do not exist: strangers ask for those all day.
+fn is_quiet(route: &str, status: u16) -> bool {
+    let is_missing_file = route.starts_with(FILES) && status == StatusCode::NOT_FOUND.as_u16();
+    is_routine(route) && (status < 400 || is_missing_file)
+}
+
+/// Whether workers, probes or pages ask this so often that a log of it would hide what people do.
 fn is_routine(route: &str) -> bool {
     const ROUTINE: [&str; 11] = [
         "/healthz",
@@ -56,10 +62,13 @@ fn is_routine(route: &str) -> bool {
         "/api/v1/workers/{id}/tasks",
     ];
     ROUTINE.contains(&route)
-        || route.starts_with("/ui/")
+        || route.starts_with(FILES)
         || route.ends_with("/heartbeat")
         || route.ends_with("/progress")
 }
+
+/// Where the files of the dashboard are.
+const FILES: &str = "/ui/";
 
 fn finish_headers(headers: &mut HeaderMap, id: HeaderValue) {
     headers.insert(REQUEST_ID, id);
@@ -94,6 +103,18 @@ mod tests {
                 .all(|routine| *routine)
         );
         assert!(!["/api/runs", "/api/nodes/{id}/drain", "/jobs"].map(is_routine).contains(&true));
+    }
+
+    #[test]
+    fn refusals_are_told_but_for_files_that_nobody_has() {
+        for (route, status) in [("/jobs/work", 200), ("/ui/{*path}", 304), ("/ui/{*path}", 404)] {
+            assert!(is_quiet(route, status), "{route} {status}");
+        }
+        for (route, status) in
+            [("/jobs/work", 404), ("/ui/{*path}", 405), ("/ui/{*path}", 500), ("/api/runs", 200), ("unmatched", 404)]
+        {
+            assert!(!is_quiet(route, status), "{route} {status}");
+        }
     }
 
     fn given(id: &str) -> HeaderValue {
