@@ -27,7 +27,8 @@ pub use memory::{Failure, MemoryStore};
 pub use overview::{Backlog, FleetView, LaneView, OpenCounts, OverviewReader, POOL_JOBS_LOOKED_AT};
 pub use pool::{AccountReader, PoolJobFilter, PoolJobView, PoolReader};
 pub use query::{
-    ARTIFACT_MARK, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, TaskFilter, WorkerSummary,
+    ARTIFACT_MARK, CountedJob, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, TARGET_WORKERS_MAX, TaskFilter,
+    WorkerSummary,
 };
 pub use schedules::ScheduleReader;
 
@@ -162,6 +163,18 @@ pub trait Reader: FrameReader + PoolReader + AccountReader + ScheduleReader + Ov
     /// # Errors
     /// When the database fails.
     fn jobs(&self, filter: &JobFilter, page: &Cursor) -> Result<Page<JobRecord>, StoreError>;
+
+    /// Jobs, newest first, with how far each is. A job that is closed changes no more: where it is `known`, it is not
+    /// counted again.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn counted_jobs(
+        &self,
+        filter: &JobFilter,
+        page: &Cursor,
+        known: &dyn Fn(JobId) -> bool,
+    ) -> Result<Page<CountedJob>, StoreError>;
 
     /// One job, its payload included.
     ///

@@ -1,7 +1,7 @@
 //! What readers ask and are told.
 
 use crate::FeedEntry;
-use muster_model::{JobStatus, LaneStatus, Name, TaskStatus, WorkerRecord};
+use muster_model::{JobRecord, JobStatus, LaneStatus, Name, TaskStatus, WorkerRecord};
 
 /// Where a page begins and how long it may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +64,20 @@ pub struct JobCounts {
     /// Tasks that ended since the moment asked for.
     pub ended_since: u64,
 }
+
+/// A job in a list, with how far it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CountedJob {
+    /// The job.
+    pub job: JobRecord,
+    /// How many of its tasks stand where, by status; `None` where whoever asked knows.
+    pub tasks: Option<Vec<(TaskStatus, u64)>>,
+    /// How many devices a job that has not ended is for; `None` where that would be dear to tell.
+    pub targets: Option<u64>,
+}
+
+/// A scope of more workers is not worth a look at each of them.
+pub const TARGET_WORKERS_MAX: usize = 100;
 
 /// A row of view `pc_device_summary` (Q13).
 #[derive(Clone, Debug, PartialEq, Eq)]

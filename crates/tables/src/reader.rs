@@ -19,7 +19,7 @@ use muster_model::{
     WorkerLogRecord,
 };
 use muster_store::{
-    Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError, TaskFilter, WorkerSummary,
+    CountedJob, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError, TaskFilter, WorkerSummary,
     position::{List, Start, parse_number},
 };
 
@@ -42,6 +42,15 @@ impl<P: Connections> TableReader<P> {
 impl<P: Connections> Reader for TableReader<P> {
     fn jobs(&self, filter: &JobFilter, page: &Cursor) -> Result<Page<JobRecord>, StoreError> {
         self.read(|connection| jobs::jobs(connection, filter, page))
+    }
+
+    fn counted_jobs(
+        &self,
+        filter: &JobFilter,
+        page: &Cursor,
+        known: &dyn Fn(JobId) -> bool,
+    ) -> Result<Page<CountedJob>, StoreError> {
+        self.read(|connection| counts::counted_jobs(connection, (filter, page), known))
     }
 
     fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError> {

@@ -3,6 +3,7 @@
 mod alerts;
 mod devices;
 mod explain;
+mod listed;
 mod nodes;
 mod pcs;
 mod remains;

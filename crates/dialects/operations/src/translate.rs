@@ -22,10 +22,10 @@ pub(crate) use explain::{KINDS as EXPLAINED_KINDS, read_subjects};
 pub use pc::show_alert;
 pub(crate) use pc::{read_cap, show_history, show_pc};
 pub(crate) use phrase::{as_postgrest, phrase};
-pub(crate) use progress::{Progress, rate_since};
+pub(crate) use progress::{Progress, count_rows, rate_since};
 pub(crate) use retry::{Retry, failure_of, read_retry, show_failures};
 pub(crate) use rpc::{Ending, read_claim, read_complete, read_fail, read_nothing, read_renew};
-pub(crate) use run::{show_run, show_state};
+pub(crate) use run::{show_listed, show_state};
 pub(crate) use schedule::{MISSED_WORDS, read_schedule, show_schedule};
 pub(crate) use status::{
     DEVICE_WORDS, ROW_WORDS, RUN_WORDS, RunFilter, read_device_status, read_row_status, read_run_status,

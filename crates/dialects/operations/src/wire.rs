@@ -24,7 +24,7 @@ pub use request::{
     ClaimArgs, CompleteArgs, DevicePatch, DeviceReturn, FailArgs, PcPatch, RenewArgs, RetryRequest,
     RunRequest, ScheduleRequest, SweepArgs,
 };
-pub use run::{Counts, Failure, FailureList, Run, RunDetail, RunList, RunState};
+pub use run::{Counts, Failure, FailureList, ListedRun, Run, RunDetail, RunList, RunState};
 pub use schedule::{Schedule, ScheduleList, ScheduleState, ScheduledRun, Scope};
 pub use sweep::Swept;
 pub use task_device::{ClaimedRows, History, Station, TaskDevice, TaskDeviceList};

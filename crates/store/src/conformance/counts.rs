@@ -1,9 +1,9 @@
 //! What is counted: `pc_device_summary` (Q13) and the tasks of a job.
 
 use super::{Fixture, desk::Desk, named, samples::*};
-use crate::{Backlog, Cursor, FleetView, JobCounts, LaneView, OpenCounts, WorkerSummary};
+use crate::{Backlog, Cursor, FleetView, JobCounts, JobFilter, LaneView, OpenCounts, WorkerSummary};
 use muster_model::{
-    Attachment, JobRecord, JobStatus, LaneRecord, LaneStatus, TaskRecord, TaskStatus, Timestamp,
+    Attachment, JobId, JobRecord, JobStatus, LaneRecord, LaneStatus, Scope, TaskRecord, TaskStatus, Timestamp,
 };
 
 named![
@@ -15,6 +15,7 @@ named![
     tasks_are_counted_by_worker_and_status,
     ends_are_counted_from_a_moment_on,
     a_job_without_tasks_counts_nothing,
+    jobs_are_listed_with_how_far_they_are,
     a_fleet_is_seen_whole,
     jobs_that_are_open_are_counted,
 ];
@@ -127,6 +128,40 @@ fn a_job_without_tasks_counts_nothing(fixture: &mut dyn Fixture) {
     let desk = Desk::open(fixture);
     let counts = desk.reader().job_counts(job_id(1), Timestamp(0)).expect("they are counted");
     assert_eq!(counts, JobCounts::default());
+}
+
+/// Q15: each job of a page with its tasks by status and the devices it is for; what is closed and known is not counted.
+fn jobs_are_listed_with_how_far_they_are(fixture: &mut dyn Fixture) {
+    use TaskStatus::{Completed, Pending, Running};
+    let mut desk = fleet(fixture);
+    let of = |names: &[&str]| names.iter().map(|id| name(id)).collect();
+    let scoped = |number: u64, scope: Scope| changed(JobRecord { scope, ..job(number) });
+    desk.commit([scoped(1, Scope::All), scoped(2, Scope::Workers(of(&["PC-01"])))]);
+    desk.commit([scoped(3, Scope::Devices(of(&["device-1", "gone"]))), changed(closed_job(4, 9))]);
+    desk.commit([scoped(5, Scope::Workers(of(&["PC-02"])))]);
+    desk.commit([changed(JobRecord { open: true, ..closed_job(6, 9) })]);
+    let pending = TaskRecord { status: Pending, ..task(1, 3) };
+    desk.commit([changed(task(1, 1)), changed(ended_task(1, 2, 5)), changed(pending)]);
+    desk.commit([changed(ended_task(4, 1, 5)), changed(ended_task(4, 2, 5)), changed(task(6, 1))]);
+    let listed = |limit: u32, known: &dyn Fn(JobId) -> bool| {
+        let page = Cursor { after: None, limit };
+        let page = desk.reader().counted_jobs(&JobFilter::default(), &page, known).expect("they are read");
+        let items = page.items.into_iter().map(|one| (one.job.id, one.tasks, one.targets));
+        (items.collect::<Vec<_>>(), page.next.is_some())
+    };
+    let nothing = || Some(Vec::new());
+    let running = || (job_id(6), Some(vec![(Running, 1)]), None);
+    let expected = vec![
+        running(),
+        (job_id(5), nothing(), Some(0)),
+        (job_id(4), Some(vec![(Completed, 2)]), None),
+        (job_id(3), nothing(), Some(2)),
+        (job_id(2), nothing(), Some(3)),
+        (job_id(1), Some(vec![(Pending, 1), (Running, 1), (Completed, 1)]), Some(3)),
+    ];
+    assert_eq!(listed(100, &|_| false), (expected, false));
+    let known = [running(), (job_id(5), nothing(), Some(0)), (job_id(4), None, None)];
+    assert_eq!(listed(3, &|_| true), (known.to_vec(), true), "what is open is counted, known or not");
 }
 
 /// Q13: every worker and every device by name, each device with what runs on it, wherever that was given out.

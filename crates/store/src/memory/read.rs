@@ -8,12 +8,13 @@ mod schedules;
 
 use super::{MemoryStore, tables::Tables};
 use crate::{
-    ARTIFACT_MARK, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError, TaskFilter,
+    ARTIFACT_MARK, CountedJob, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError, TARGET_WORKERS_MAX,
+    TaskFilter,
     WorkerSummary,
     position::{List, Start, alert_key, parse_alert_key, parse_number, sought},
 };
 use muster_model::{
-    AlertRecord, JobId, JobRecord, LaneRecord, LaneStatus, LogRecord, Name, TaskId, TaskRecord, TaskStatus,
+    AlertRecord, JobId, JobRecord, LaneRecord, LaneStatus, LogRecord, Name, Scope, TaskId, TaskRecord, TaskStatus,
     Timestamp, WorkerLogRecord, WorkerRecord,
 };
 use std::{
@@ -38,16 +39,24 @@ impl MemoryReader {
 
 impl Reader for MemoryReader {
     fn jobs(&self, filter: &JobFilter, page: &Cursor) -> Result<Page<JobRecord>, StoreError> {
+        Ok(jobs(&self.tables(), filter, page))
+    }
+
+    fn counted_jobs(
+        &self,
+        filter: &JobFilter,
+        page: &Cursor,
+        known: &dyn Fn(JobId) -> bool,
+    ) -> Result<Page<CountedJob>, StoreError> {
         let tables = self.tables();
-        let wanted = |job: &&JobRecord| {
-            filter.status.is_none_or(|status| status == job.status)
-                && filter.queue.as_ref().is_none_or(|queue| *queue == job.queue)
+        let Page { items, next } = jobs(&tables, filter, page);
+        let counted = |job: JobRecord| {
+            let is_known = !job.open && known(job.id);
+            let tasks = (!is_known).then(|| by_status(&tables, job.id));
+            let targets = (!job.status.is_ended()).then(|| targets(&tables, &job.scope)).flatten();
+            CountedJob { job, tasks, targets }
         };
-        let mut jobs: Vec<&JobRecord> = tables.jobs.values().filter(wanted).collect();
-        jobs.sort_by_key(|job| std::cmp::Reverse(job.seq));
-        let start = List::Jobs.start(page, parse_number);
-        let items = following(start, jobs.into_iter(), |job, after| job.seq < *after);
-        Ok(List::Jobs.page(page, take(items, page), |job| job.seq.to_string()))
+        Ok(Page { items: items.into_iter().map(counted).collect(), next })
     }
 
     fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError> {
@@ -163,6 +172,35 @@ fn following<'a, T: 'a, K>(
 /// One item more than the page may have, where there is one.
 fn take<'a, T: Clone + 'a>(items: impl Iterator<Item = &'a T>, page: &Cursor) -> Vec<T> {
     items.take(sought(page) as usize).cloned().collect()
+}
+
+fn jobs(tables: &Tables, filter: &JobFilter, page: &Cursor) -> Page<JobRecord> {
+    let wanted = |job: &&JobRecord| {
+        filter.status.is_none_or(|status| status == job.status)
+            && filter.queue.as_ref().is_none_or(|queue| *queue == job.queue)
+    };
+    let mut jobs: Vec<&JobRecord> = tables.jobs.values().filter(wanted).collect();
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.seq));
+    let start = List::Jobs.start(page, parse_number);
+    let items = following(start, jobs.into_iter(), |job, after| job.seq < *after);
+    List::Jobs.page(page, take(items, page), |job| job.seq.to_string())
+}
+
+fn by_status(tables: &Tables, id: JobId) -> Vec<(TaskStatus, u64)> {
+    let mut counts: BTreeMap<TaskStatus, u64> = BTreeMap::new();
+    tables.tasks_of(id).for_each(|task| *counts.entry(task.status).or_default() += 1);
+    counts.into_iter().collect()
+}
+
+fn targets(tables: &Tables, scope: &Scope) -> Option<u64> {
+    match scope {
+        Scope::All => Some(tables.lanes.len() as u64),
+        Scope::Workers(workers) if workers.len() <= TARGET_WORKERS_MAX => {
+            Some(tables.lanes.values().filter(|lane| workers.contains(&lane.worker)).count() as u64)
+        }
+        Scope::Devices(devices) => Some(devices.len() as u64),
+        Scope::Workers(_) | Scope::Labels(_) => None,
+    }
 }
 
 fn tells_of_artifact(task: &TaskRecord) -> bool {

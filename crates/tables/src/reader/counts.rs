@@ -1,17 +1,18 @@
 //! What is counted: the tasks of a job, the devices of a worker (Q13).
 
-use super::{fleet::name_start, nothing};
+use super::{fleet::name_start, jobs, nothing};
 use crate::{
     fault::Fault,
     fields::Fields,
     id_text::TaskRange,
     rows::{list, one, worker},
     sql::{Cells, Sql},
+    value::Value,
     words,
 };
-use muster_model::{JobId, Name, Timestamp};
+use muster_model::{JobId, Name, Scope, TaskStatus, Timestamp};
 use muster_store::{
-    Cursor, JobCounts, Page, WorkerSummary,
+    CountedJob, Cursor, JobCounts, JobFilter, Page, TARGET_WORKERS_MAX, WorkerSummary,
     position::{List, sought},
 };
 
@@ -34,6 +35,65 @@ pub(crate) fn job_counts(connection: &dyn Sql, id: JobId, since: Timestamp) -> R
     )?;
     counts.per_worker.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
     Ok(counts)
+}
+
+/// Jobs, newest first, each with its tasks by status. Closed ones that are `known` are not counted.
+pub(crate) fn counted_jobs(
+    connection: &dyn Sql,
+    (filter, page): (&JobFilter, &Cursor),
+    known: &dyn Fn(JobId) -> bool,
+) -> Result<Page<CountedJob>, Fault> {
+    let Page { items, next } = jobs::jobs(connection, filter, page)?;
+    // Several runs over everything are one count.
+    let mut everything = None;
+    let mut counted = Vec::with_capacity(items.len());
+    for job in items {
+        let is_known = !job.open && known(job.id);
+        let tasks = if is_known { None } else { Some(by_status(connection, job.id)?) };
+        let targets = match &job.scope {
+            _ if job.status.is_ended() => None,
+            Scope::All if everything.is_some() => everything,
+            scope => targets(connection, scope)?,
+        };
+        everything = everything.or(targets.filter(|_| job.scope == Scope::All));
+        counted.push(CountedJob { job, tasks, targets });
+    }
+    Ok(Page { items: counted, next })
+}
+
+fn by_status(connection: &dyn Sql, id: JobId) -> Result<Vec<(TaskStatus, u64)>, Fault> {
+    let range = TaskRange::of(id);
+    let sql = "SELECT status, count(*) FROM task_devices WHERE id >= ?1 AND id < ?2 GROUP BY status";
+    let mut counts = Vec::new();
+    connection.each(sql, &[range.from.as_str().into(), range.to.as_str().into()], &mut |row| {
+        let fields = Fields::new("task_devices", row);
+        counts.push((fields.word(0, words::parse_task_status)?, fields.number(1)?));
+        Ok(())
+    })?;
+    counts.sort_unstable();
+    Ok(counts)
+}
+
+/// How many devices a scope is for, as far as that is cheap to tell.
+fn targets(connection: &dyn Sql, scope: &Scope) -> Result<Option<u64>, Fault> {
+    match scope {
+        Scope::All => count(connection, "SELECT count(*) FROM devices", &[]).map(Some),
+        Scope::Workers(workers) if workers.len() <= TARGET_WORKERS_MAX => {
+            let mut devices = 0;
+            for worker in workers {
+                let sql = "SELECT count(*) FROM devices WHERE pc_id = ?1";
+                devices += count(connection, sql, &[worker.as_str().into()])?;
+            }
+            Ok(Some(devices))
+        }
+        Scope::Devices(devices) => Ok(Some(devices.len() as u64)),
+        Scope::Workers(_) | Scope::Labels(_) => Ok(None),
+    }
+}
+
+fn count(connection: &dyn Sql, sql: &str, values: &[Value<'_>]) -> Result<u64, Fault> {
+    let found = one(connection, sql, values, |row| Fields::new("devices", row).number(0))?;
+    Ok(found.unwrap_or_default())
 }
 
 /// Workers with their counts, by name.

@@ -1,25 +1,28 @@
 //! Runs: submit, list, show, cancel (Q15, Q7).
 
-use super::{refuse, unexpected};
+use super::{listed::Closed, refuse, unexpected};
 use crate::{
     translate::{
-        Progress, RUN_WORDS, RunFilter, rate_since, read_key, read_run_status, read_submission, show_run,
-        show_state,
+        Progress, RUN_WORDS, RunFilter, rate_since, read_key, read_run_status, read_submission, show_state,
     },
     wire::{NameWord, RunDetail, RunList, RunRequest, RunState, RunStatusWord},
 };
 use axum::{
-    Json,
+    Extension, Json,
     extract::State,
     http::{HeaderMap, StatusCode},
 };
 use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
 use muster_model::{Actor, Command, JobId, Reply, Scope, Timestamp};
-use muster_store::{Cursor, JobFilter, Page, Reader, StoreError};
+use muster_store::{Cursor, JobFilter, Page, Reader, StoreError, TARGET_WORKERS_MAX};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
-    OpenApiRouter::default().routes(routes!(submit, list)).routes(routes!(show)).routes(routes!(cancel))
+    OpenApiRouter::default()
+        .routes(routes!(submit, list))
+        .routes(routes!(show))
+        .routes(routes!(cancel))
+        .layer(Extension(Closed::default()))
 }
 
 /// Takes a new run into its queue.
@@ -45,7 +48,7 @@ async fn submit(
     Ok((StatusCode::CREATED, Json(state)))
 }
 
-/// Lists runs, newest first.
+/// Lists runs, newest first, with how far each is.
 #[utoipa::path(
     get, path = "/api/runs", operation_id = "list_runs", tag = "runs", security(("operator" = [])),
     params(
@@ -59,7 +62,12 @@ async fn submit(
         (status = 422, description = "A parameter has a value it cannot have"),
     )
 )]
-async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<Json<RunList>, Problem> {
+async fn list(
+    State(door): State<Door>,
+    _: Operator,
+    Extension(closed): Extension<Closed>,
+    params: Params,
+) -> Result<Json<RunList>, Problem> {
     params.only(&["status", "queue", "after", "limit"])?;
     let (page, queue) = (params.cursor()?, params.opt_name("queue")?);
     let status = match params.opt_choice("status", &RUN_WORDS)?.map(read_run_status) {
@@ -70,9 +78,9 @@ async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<J
         None => None,
     };
     let filter = JobFilter { status, queue };
-    let Page { items, next } =
-        door.coordinator.read(move |store| store.jobs(&filter, &page)).await.map_err(refuse)?;
-    Ok(Json(RunList { runs: items.into_iter().map(show_run).collect(), next }))
+    let Page { items: runs, next } =
+        door.coordinator.read(move |store| closed.page(store, &filter, &page)).await.map_err(refuse)?;
+    Ok(Json(RunList { runs, next }))
 }
 
 /// Shows a run with its figures.
@@ -129,7 +137,7 @@ fn progress(store: &dyn Reader, id: JobId, now: Timestamp) -> Result<Option<Prog
 fn targets(store: &dyn Reader, scope: &Scope) -> Result<Option<u64>, StoreError> {
     match scope {
         Scope::All => devices_in_all(store).map(Some),
-        Scope::Workers(pcs) if pcs.len() <= PCS_MAX => {
+        Scope::Workers(pcs) if pcs.len() <= TARGET_WORKERS_MAX => {
             let mut devices = 0;
             for pc in pcs {
                 devices += store.worker(pc)?.map_or(0, |pc| pc.device_count);
@@ -153,6 +161,3 @@ fn devices_in_all(store: &dyn Reader) -> Result<u64, StoreError> {
         };
     }
 }
-
-/// A scope of more PCs is not worth a look at each of them.
-const PCS_MAX: usize = 100;

@@ -28,6 +28,7 @@ fn attempts_of(task: &TaskRecord, stations: &[LogRecord]) -> Vec<Attempt> {
                 let ended = attempts.iter_mut().rfind(|attempt| attempt.attempt == station.attempt);
                 if let Some(attempt) = ended {
                     (attempt.ended_at, attempt.outcome) = (Some(station.at.0), outcome);
+                    attempt.error = station.message.as_deref().map(str::to_owned);
                 }
             }
         }
@@ -39,7 +40,7 @@ fn attempts_of(task: &TaskRecord, stations: &[LogRecord]) -> Vec<Attempt> {
     // Or its agent says that it failed: it was told to stop. What failed before that was to be tried again.
     let was_stopped = stations.last().is_some_and(|last| matches!(last.kind, LogKind::Failed | LogKind::Timeout));
     if let Some(last) = attempts.last_mut().filter(|_| was_stopped && task.status == TaskStatus::Cancelled) {
-        last.outcome = "cancelled";
+        (last.outcome, last.error) = ("cancelled", None);
     }
     attempts
 }
@@ -53,6 +54,7 @@ fn begun(task: &TaskRecord, station: &LogRecord) -> Attempt {
         started_at: station.at.0,
         ended_at: None,
         outcome: "running",
+        error: None,
     }
 }
 
@@ -119,6 +121,16 @@ mod tests {
         let expected = [(1, 2, Some(4), "timeout"), (2, 6, Some(7), "failed"), (1, 1, None, "running")];
         assert_eq!(shown(&attempts), expected);
         assert!(attempts[2].task_device_id.ends_with(".0000003"));
+    }
+
+    /// Q12, N15b: an attempt says why it ended; that of a lost worker as well.
+    #[test]
+    fn ends_have_reasons() {
+        let lost = task(1, TaskStatus::Running);
+        let mut told = stations(&lost, &[(1, Sent), (1, Timeout), (1, RetryScheduled), (2, Sent)]);
+        told[1].message = Some("its holder fell silent".into());
+        let errors: Vec<_> = show_attempts(&[lost], &told).into_iter().map(|one| one.error).collect();
+        assert_eq!(errors, [Some("its holder fell silent".to_owned()), None]);
     }
 
     /// N15b, Q7: a late success counts; what was cancelled ends with its row, also where its agent called that a failure; a row without an attempt has none.

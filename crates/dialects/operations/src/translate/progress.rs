@@ -1,6 +1,6 @@
 //! How far a run is, how fast it goes, and how long it will take (Q15).
 
-use super::run::show_run;
+use super::run::{show_run, total_of};
 use crate::wire::{Counts, RunDetail};
 use muster_model::{JobRecord, JobStatus, Millis, TaskStatus, Timestamp};
 use muster_store::JobCounts;
@@ -26,7 +26,8 @@ impl Progress {
         let counts = per_pc.values().fold(Counts::default(), sum);
         let rate_per_min = self.rate_per_min();
         let eta_ms = self.eta_ms(&counts, rate_per_min);
-        RunDetail { run: show_run(self.job), counts, per_pc, rate_per_min, eta_ms }
+        let total = total_of(&self.job, &counts, self.targets);
+        RunDetail { run: show_run(self.job), counts, per_pc, total, rate_per_min, eta_ms }
     }
 
     fn rate_per_min(&self) -> f64 {
@@ -41,8 +42,7 @@ impl Progress {
         if self.job.status != JobStatus::Running || rate_per_min <= 0.0 {
             return None;
         }
-        let rows = counts.pending + counts.running + counts.completed + counts.failed + counts.cancelled;
-        let to_come = self.targets?.saturating_sub(rows);
+        let to_come = self.targets?.saturating_sub(counts.rows());
         let left = as_f64(counts.pending + counts.running + to_come);
         let eta = (left * 60_000.0 / rate_per_min).ceil();
         #[allow(
@@ -59,19 +59,29 @@ pub(crate) fn rate_since(started_at: Option<Timestamp>, now: Timestamp) -> Times
     started_at.unwrap_or(now).max(now - WINDOW_MAX).min(now)
 }
 
+/// Rows by status.
+pub(crate) fn count_rows(by_status: &[(TaskStatus, u64)]) -> Counts {
+    let mut counts = Counts::default();
+    by_status.iter().for_each(|(status, rows)| *place(&mut counts, *status) += rows);
+    counts
+}
+
 fn by_pc(counts: &JobCounts) -> BTreeMap<String, Counts> {
     let mut per_pc = BTreeMap::<String, Counts>::new();
     for (worker, status, rows) in &counts.per_worker {
-        let pc = per_pc.entry(worker.to_string()).or_default();
-        *match status {
-            TaskStatus::Pending => &mut pc.pending,
-            TaskStatus::Running => &mut pc.running,
-            TaskStatus::Completed => &mut pc.completed,
-            TaskStatus::Failed => &mut pc.failed,
-            TaskStatus::Cancelled => &mut pc.cancelled,
-        } += rows;
+        *place(per_pc.entry(worker.to_string()).or_default(), *status) += rows;
     }
     per_pc
+}
+
+const fn place(counts: &mut Counts, status: TaskStatus) -> &mut u64 {
+    match status {
+        TaskStatus::Pending => &mut counts.pending,
+        TaskStatus::Running => &mut counts.running,
+        TaskStatus::Completed => &mut counts.completed,
+        TaskStatus::Failed => &mut counts.failed,
+        TaskStatus::Cancelled => &mut counts.cancelled,
+    }
 }
 
 fn sum(a: Counts, b: &Counts) -> Counts {
@@ -140,6 +150,17 @@ mod tests {
         );
         assert_eq!(shown["run_id"], "00000000-0000-0000-0000-000000000001");
         assert_eq!((&shown["status"], &shown["eta_ms"]), (&json!("running"), &json!(null)));
+    }
+
+    /// Q15: a run is for as many devices as its scope matches; one that has ended for as many as have rows.
+    #[test]
+    fn a_run_is_for_a_number_of_devices() {
+        assert_eq!(progress(None, 0, Some(20)).show().total, Some(20));
+        assert_eq!(progress(None, 0, Some(3)).show().total, Some(10), "its rows are there, matched or not");
+        assert_eq!(progress(None, 0, None).show().total, None);
+        let mut ended = progress(None, 0, Some(20));
+        ended.job.status = JobStatus::Failed;
+        assert_eq!(ended.show().total, Some(10));
     }
 
     /// Q15: the rate is over five minutes, or since the start if that is shorter.

@@ -30,4 +30,6 @@ pub struct Attempt {
     pub ended_at: Option<i64>,
     /// `running`, `succeeded`, `failed`, `timeout` or `cancelled`.
     pub outcome: &'static str,
+    /// What went wrong; null where nothing did.
+    pub error: Option<String>,
 }

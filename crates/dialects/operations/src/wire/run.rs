@@ -40,11 +40,24 @@ pub struct Run {
     pub schedule_id: Option<String>,
 }
 
+/// One run in a list, with how far it is.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ListedRun {
+    /// The run itself.
+    #[serde(flatten)]
+    pub run: Run,
+    /// How many of its devices stand where; those that have no row yet stand nowhere.
+    pub counts: Counts,
+    /// How many devices it is for: what its scope matches now, of a run that has ended its rows. Null where that is not
+    /// known, as for labels.
+    pub total: Option<u64>,
+}
+
 /// Runs, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RunList {
     /// This page.
-    pub runs: Vec<Run>,
+    pub runs: Vec<ListedRun>,
     /// Give it as `after` to see the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -60,6 +73,9 @@ pub struct RunDetail {
     pub counts: Counts,
     /// The same by PC.
     pub per_pc: BTreeMap<String, Counts>,
+    /// How many devices it is for: what its scope matches now, of a run that has ended its rows. Null where that is not
+    /// known, as for labels.
+    pub total: Option<u64>,
     /// Devices that ended per minute, over the last five minutes or since its start.
     pub rate_per_min: f64,
     /// How long it will take at that rate; null where that cannot be known.
@@ -95,4 +111,12 @@ pub struct Counts {
     pub failed: u64,
     /// Ended on request or because the device stayed away.
     pub cancelled: u64,
+}
+
+impl Counts {
+    /// All rows.
+    #[must_use]
+    pub const fn rows(&self) -> u64 {
+        self.pending + self.running + self.completed + self.failed + self.cancelled
+    }
 }
