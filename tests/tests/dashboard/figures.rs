@@ -63,7 +63,7 @@ fn other_contracts_are_counted() {
     });
     assert_eq!(
         seen["pool"],
-        json!({"jobs_waiting": 1, "jobs_running": 0, "workers_online": 0, "workers": 0})
+        json!({"jobs_waiting": 1, "jobs_running": 0, "workers_online": 0, "workers": 0, "workers_banned": 0})
     );
     assert_eq!(seen["oldest_waiting"]["kind"], "session");
     assert_eq!(seen["oldest_waiting"]["id"], "s1");

@@ -66,6 +66,8 @@ pub(super) struct PoolCounts {
     workers_online: u64,
     /// All that are not banned.
     workers: u64,
+    /// Shut out, and beside those.
+    workers_banned: u64,
 }
 
 /// What has waited longest.
@@ -149,6 +151,7 @@ impl PoolCounts {
             jobs_running: pool.open.saturating_sub(pool.waiting),
             workers_online: count(|status| status == PoolWorkerStatus::Online),
             workers: count(|status| status != PoolWorkerStatus::Banned),
+            workers_banned: count(|status| status == PoolWorkerStatus::Banned),
         }
     }
 }
@@ -231,7 +234,8 @@ mod tests {
             (PoolWorkerStatus::Banned, 4),
         ];
         let status = PoolStatus { workers, open: 9, waiting: 7, ..PoolStatus::default() };
-        let expected = PoolCounts { jobs_waiting: 7, jobs_running: 2, workers_online: 2, workers: 5 };
+        let expected =
+            PoolCounts { jobs_waiting: 7, jobs_running: 2, workers_online: 2, workers: 5, workers_banned: 4 };
         assert_eq!(PoolCounts::of(&status), expected);
     }
 

@@ -50,7 +50,7 @@ async function openList({ root, title, query, signal, failed }) {
   };
   const choose = (value) => { view.status = value; most = PAGE; keepInAddress(view); feed.now(); };
   fill(root,
-    h('div', { class: 'heading' }, title(t('nav.jobs')), actButton(t('jobs.new'), { allowed: may.useJobs(), role: 'CLIENT', kind: 'primary', act: newJob })),
+    h('div', { class: 'heading' }, title(t('nav.jobs')), actButton(t('jobs.new'), { allowed: may.useJobs(), kind: 'primary', act: newJob })),
     h('p', { class: 'quiet' }, may.administer() ? t('jobs.lead_all') : t('jobs.lead_own', { name: me.username })),
     h('div', { class: 'tools' }, searchBox(t('jobs.search'), view.q, (text) => { view.q = text; keepInAddress(view); draw(); }),
       filter('status', t('shell.filter_status'), [['', t('shell.all')], ...STATUSES.map((status) => [status, statusWord(status)])], view.status, choose)),

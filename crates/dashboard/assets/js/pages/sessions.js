@@ -30,9 +30,9 @@ async function openList({ root, title, query, signal, failed }) {
   let sessions = [];
   let most = PAGE;
   let feed;
-  const bulk = bulkBar(STEPS.map((step) => ({
+  const bulk = bulkBar(may.operate() && STEPS.map((step) => ({
     label: t(`sessions.${step.name}`), danger: step.danger, why: t(`sessions.${step.name}_why_not`),
-    allowed: (chosen) => may.operate() && chosen.some(step.fits), act: (chosen) => steer(step, chosen.filter(step.fits)),
+    allowed: (chosen) => chosen.some(step.fits), act: (chosen) => steer(step, chosen.filter(step.fits)),
   })));
   const list = table({ caption: t('nav.sessions'), id: (session) => session.sessionId, columns: columns(), pick: bulk.set, empty: t('sessions.none') });
   const more = h('button', { onClick: () => { most += PAGE; feed.now(); } }, t('shell.more'));
@@ -72,8 +72,8 @@ function columns() {
   ];
 }
 
-function progressOf({ completedFrames: done, totalFrames: total, status }) {
-  return [share(done, total, status === 'completed' ? 'good' : 'busy'), h('span', { class: 'under' }, t('sessions.frames_of', { done, total }))];
+function progressOf({ completedFrames: done, totalFrames: total }) {
+  return [share(done, total), h('span', { class: 'under' }, t('sessions.frames_of', { done, total }))];
 }
 
 /** Has no range given out any more, of any session, or again. */
@@ -92,7 +92,7 @@ function allOrNothing(changed) {
   const set = (paused) => {
     isPaused = paused;
     banner.hidden = !paused;
-    button.textContent = t(paused ? 'sessions.resume_all' : 'sessions.pause_all');
+    if (button) button.textContent = t(paused ? 'sessions.resume_all' : 'sessions.pause_all');
   };
   return { button, banner, set };
 }

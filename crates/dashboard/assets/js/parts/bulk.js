@@ -6,8 +6,12 @@ import { complaint, notice } from './notice.js';
 
 const AT_ONCE = 4;
 
-/** The bar that appears while something is chosen. `actions`: `[{label, danger?, allowed?, why?, act(chosen)}]`; `allowed(chosen)` says whether it makes sense. */
+/**
+ * The bar that appears while something is chosen. `actions`: `[{label, danger?, allowed?, why?, act(chosen)}]`; `allowed(chosen)`
+ * says whether it makes sense now, `why` why it does not. Without actions there is no bar, and nothing to choose for: `set` is undefined.
+ */
 export function bulkBar(actions) {
+  if (!actions) return { element: null, set: undefined };
   let chosen = [];
   const count = h('span', { class: 'count', role: 'status' });
   const buttons = actions.map((action) => h('button', { class: action.danger ? 'danger' : undefined, onClick: () => action.act(chosen) }, action.label));

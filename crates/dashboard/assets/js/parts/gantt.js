@@ -11,15 +11,18 @@ const BAR_PX = 11;
 const LABEL_PX = 116;
 const LABEL_CHARS = 15;
 const MARK_PX = 12;
+const END_PX = 2;
 
 /**
- * A chart. `set(bars)` draws `[{id, row, from, to|null, tone, mark?, words}]`: `tone` is a colour, `mark` a sign that stands
- * in the bar, `words` say the same. `href(row)` is where a row leads to; `rowLabel` heads the rows of the table.
+ * A chart. `set(bars)` draws `[{id, row, from, to|null, tone, mark?, kind, words}]`: `tone` is a colour, `mark` a sign that
+ * stands in the bar, `kind` what both mean, for the legend; `words` say all of it. `href(row)` is where a row leads to;
+ * `rowLabel` heads the rows of the table.
  */
 export function gantt({ caption, rowLabel, href }) {
   const axis = s('svg', { class: 'gantt-axis', 'aria-hidden': 'true', height: 22 });
   const body = s('svg', { class: 'gantt-body', role: 'group', 'aria-label': caption });
   const chart = h('div', { class: 'gantt', tabindex: '0', role: 'region', 'aria-label': caption }, axis, body);
+  const legend = h('ul', { class: 'tally gantt-legend', 'aria-label': t('shell.legend') });
   const asTable = barTable(caption, rowLabel, href);
   asTable.element.hidden = true;
   const toggle = h('button', { 'aria-pressed': 'false', onClick: () => flip() }, t('shell.as_table'));
@@ -42,12 +45,22 @@ export function gantt({ caption, rowLabel, href }) {
     if (text === drawn && next.every((bar) => bar.to !== null)) return;
     drawn = text;
     bars = next;
+    fill(legend, kindsOf(bars).map(keyOf));
     draw();
   };
   const watcher = new ResizeObserver(draw);
   watcher.observe(chart);
-  return { element: h('div', {}, chart, asTable.element), toggle, set, stop: () => watcher.disconnect() };
+  return { element: h('div', {}, chart, legend, asTable.element), toggle, set, stop: () => watcher.disconnect() };
 }
+
+/** One bar of each kind, in the order in which they are met. */
+function kindsOf(bars) {
+  const kinds = new Map();
+  for (const bar of bars) if (!kinds.has(bar.kind)) kinds.set(bar.kind, bar);
+  return [...kinds.values()];
+}
+
+const keyOf = ({ kind, tone, mark }) => h('li', {}, h('span', { class: `key tone-${tone}`, 'aria-hidden': 'true' }, mark), kind);
 
 function drawChart(axis, body, { bars, width, href }) {
   const laid = layGantt(bars, { width: width - LABEL_PX - MARK_PX, now: Date.now() });
@@ -76,6 +89,8 @@ function drawBar(bar) {
   return s('g', { class: `gantt-bar fill-${bar.tone}${bar.to === null ? ' open' : ''}` },
     s('title', {}, bar.words),
     s('rect', { x, y, width: bar.width, height: BAR_PX, rx: 2 }),
+    // However short it was: here it ended, and not well.
+    bar.tone === 'bad' && s('rect', { class: 'end', x: x + bar.width - END_PX, y: y - END_PX, width: END_PX, height: BAR_PX + 2 * END_PX }),
     bar.mark && bar.width >= MARK_PX && s('text', { x: x + 3, y: y + 9, class: 'mark' }, bar.mark));
 }
 

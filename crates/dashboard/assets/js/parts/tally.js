@@ -2,6 +2,7 @@
 
 import { fill, h, say } from '../dom.js';
 import { number } from '../text.js';
+import { inWords } from './progress.js';
 
 /**
  * A bar of several parts. `parts`: `[{key, label, tone}]`. `set({key: count}, total?)` draws; without a total the parts
@@ -25,6 +26,8 @@ export function tally({ parts, label }) {
       if (span.style.width !== width) span.style.setProperty('width', width);
       say(figures.get(key), number(counts[key] ?? 0));
     }
+    const words = inWords(counts, parts.map(({ key, label: word }) => [key, word]));
+    bar.setAttribute('aria-label', words ? `${label}: ${words}` : label);
   };
   return { element: h('div', {}, bar, legend), set };
 }

@@ -130,8 +130,6 @@ export default {
   no_pool: 'No worker has joined the pool. Start one with muster pool-worker.',
   pool_lead: 'They belong to many owners, sign their results, and are trusted as far as majorities agree with them.',
   pool_own: 'Your workers in the pool. They sign their results, and are trusted as far as majorities agree with them.',
-  only_owner: 'Only its owner can do that.',
-  only_admin: 'Only an ADMIN can do that.',
   pool_drain: 'Drain',
   pool_drain_title: 'Drain pool worker {name}',
   pool_drain_ask: 'Drain pool worker {name}?',

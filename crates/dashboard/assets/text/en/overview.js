@@ -24,7 +24,6 @@ export default {
   sim_workers: 'Simulation',
   pool_workers: 'Pool',
   count_of: '{n} {what}',
-  online_of: '{part} of {whole} online',
   leader: 'Leader',
   leader_address: 'Address',
   epoch: 'Epoch',

@@ -130,8 +130,6 @@ export default {
   no_pool: '풀에 참가한 작업자가 없습니다. muster pool-worker로 시작하세요.',
   pool_lead: '여러 소유자의 작업자로, 결과에 서명하며 다수와 일치하는 만큼 신뢰받습니다.',
   pool_own: '풀에 있는 내 작업자입니다. 결과에 서명하며 다수와 일치하는 만큼 신뢰받습니다.',
-  only_owner: '소유자만 할 수 있습니다.',
-  only_admin: 'ADMIN만 할 수 있습니다.',
   pool_drain: '비우기',
   pool_drain_title: '풀 작업자 {name} 비우기',
   pool_drain_ask: '풀 작업자 {name}을(를) 비울까요?',

@@ -24,7 +24,6 @@ export default {
   sim_workers: '시뮬레이션',
   pool_workers: '풀',
   count_of: '{what} {n}',
-  online_of: '{whole}개 중 {part}개 온라인',
   leader: '리더',
   leader_address: '주소',
   epoch: '임기',

@@ -130,8 +130,6 @@ export default {
   no_pool: 'Nenhum trabalhador entrou no pool. Inicie um com muster pool-worker.',
   pool_lead: 'Pertencem a muitos donos, assinam seus resultados e são confiáveis na medida em que as maiorias concordam com eles.',
   pool_own: 'Seus trabalhadores no pool. Eles assinam seus resultados e são confiáveis na medida em que as maiorias concordam com eles.',
-  only_owner: 'Só o dono pode fazer isso.',
-  only_admin: 'Só um ADMIN pode fazer isso.',
   pool_drain: 'Esvaziar',
   pool_drain_title: 'Esvaziar o trabalhador {name} do pool',
   pool_drain_ask: 'Esvaziar o trabalhador {name} do pool?',

@@ -24,7 +24,6 @@ export default {
   sim_workers: 'Simulação',
   pool_workers: 'Pool',
   count_of: '{n} {what}',
-  online_of: '{part} de {whole} online',
   leader: 'Líder',
   leader_address: 'Endereço',
   epoch: 'Época',

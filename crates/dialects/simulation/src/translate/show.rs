@@ -25,6 +25,7 @@ pub(crate) fn show_task(task: FrameTaskRecord) -> SessionTask {
         attempt: task.attempt,
         worker_id: task.worker.to_string(),
         global_id_chunk: show_ids(task.ids),
+        created_at: task.created_at.0,
         granted_at: task.granted_at.0,
         ended_at: task.ended_at.map(|at| at.0),
         dropped_frames: task.dropped,

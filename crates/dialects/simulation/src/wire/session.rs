@@ -143,7 +143,9 @@ pub struct SessionTask {
     pub worker_id: String,
     /// The ids of its last attempt.
     pub global_id_chunk: IdChunk,
-    /// When it was last given out, epoch milliseconds.
+    /// When it was cut and first given out, epoch milliseconds.
+    pub created_at: i64,
+    /// When it was last given out.
     pub granted_at: i64,
     /// When it ended.
     pub ended_at: Option<i64>,

@@ -6,17 +6,37 @@ import { why } from '../../parts/why_link.js';
 import { to } from '../../router.js';
 import { ago, hasText, moment, t } from '../../text.js';
 
-/** The board; `set(places)` draws what `GET /api/court` answered. */
+/** What people look for stands first: tasks, among them those that need an answer. */
+const GROUPS = ['tasks', 'events', 'messages', 'other'];
+
+/** The board; `set(places)` draws what `GET /api/court` answered: a row of columns for each kind of file. */
 export function board() {
-  const columns = h('div', { class: 'kanban', tabindex: '0', role: 'region', 'aria-label': t('court.queues') });
-  const set = keyed(columns, ({ place }) => place, column);
-  const element = h('section', {}, h('h2', {}, t('court.queues')), columns);
+  const rows = GROUPS.map(groupRow);
+  const element = h('section', {}, h('h2', {}, t('court.queues')), rows.map((row) => row.element));
+  const set = (places) => rows.forEach((row) => row.set(places.filter((place) => groupOf(place) === row.group)));
   return { element, set };
 }
 
+function groupRow(group) {
+  const columns = h('div', { class: 'kanban', role: 'group', 'aria-label': t(`court.group_${group}`) });
+  const draw = keyed(columns, ({ place }) => place, column);
+  const set = (places) => {
+    columns.hidden = places.length === 0;
+    draw(places);
+  };
+  return { group, element: columns, set };
+}
+
+function groupOf({ place }) {
+  const name = bare(place).split('/')[0];
+  return GROUPS.includes(name) ? name : 'other';
+}
+
+const bare = (place) => place.replace(/^(queue|state)\//, '');
+
 /** What a place is called here; places we have no name for keep the server's. */
 function nameOf({ place, title }) {
-  const key = `court.place_${place.replace(/^(queue|state)\//, '').replaceAll('/', '_')}`;
+  const key = `court.place_${bare(place).replaceAll('/', '_')}`;
   return hasText(key) ? t(key) : title;
 }
 
@@ -31,6 +51,10 @@ function column(place) {
     const hidden = now.count - now.items.length;
     say(rest, now.count === 0 ? t('court.empty') : t('court.further', { n: hidden }));
     rest.hidden = now.count > 0 && hidden <= 0;
+    element.classList.toggle('empty', now.count === 0);
+    // What scrolls can be reached with the keyboard.
+    if (now.count > 0) element.setAttribute('tabindex', '0');
+    else element.removeAttribute('tabindex');
   };
   const element = h('section', { class: 'queue', 'aria-label': nameOf(place) }, h('h3', {}, nameOf(place), ' ', count), cards, rest);
   return { element, update };

@@ -44,12 +44,12 @@ const standing = (worker) => [
 
 /** An owner steers their own workers; only an ADMIN shuts somebody out. */
 function acts(worker, acted) {
-  const button = (act, isAllowed, role) => h('button', {
-    class: 'small', disabled: !isAllowed, title: isAllowed ? undefined : role, 'aria-label': t(`fleet.pool_${act}_title`, { name: worker.name }),
+  const button = (act) => h('button', {
+    class: 'small', 'aria-label': t(`fleet.pool_${act}_title`, { name: worker.name }),
     onClick: async () => { if (await steerPoolWorker(act, worker)) acted(); },
   }, t(`fleet.pool_${act}`));
   const isOwner = may.ownWorkers() && me.id === worker.owner_user_id;
   return h('div', { class: 'row-acts' }, why('worker', worker.id, worker.name),
-    button(worker.draining ? 'resume' : 'drain', isOwner, t('fleet.only_owner')),
-    may.read() && button(worker.status === 'banned' || worker.ban_reason ? 'unban' : 'ban', may.administer(), t('fleet.only_admin')));
+    isOwner && button(worker.draining ? 'resume' : 'drain'),
+    may.administer() && button(worker.status === 'banned' || worker.ban_reason ? 'unban' : 'ban'));
 }

@@ -106,18 +106,26 @@ export function workers() {
   const facts = h('dl', { class: 'facts' });
   let drawn;
   const set = ({ sim_workers: sim, pool }) => {
-    const now = JSON.stringify([sim, pool.workers_online, pool.workers]);
+    const now = JSON.stringify([sim, pool]);
     if (now === drawn) return;
     drawn = now;
-    const states = Object.entries(sim).filter(([, count]) => count > 0);
+    const states = counted(Object.entries(sim));
     fill(facts,
       h('dt', {}, h('a', { href: `${to('fleet')}?tab=sim` }, t('overview.sim_workers'))),
-      h('dd', {}, states.length ? states.map(([state, count]) => h('span', { class: 'piece' }, t('overview.count_of', { n: count, what: statusWord(state) }))) : number(0)),
+      h('dd', {}, states.length ? states : number(0)),
       h('dt', {}, h('a', { href: `${to('fleet')}?tab=pool` }, t('overview.pool_workers'))),
-      h('dd', {}, t('overview.online_of', { part: pool.workers_online, whole: pool.workers })));
+      h('dd', {}, poolStates(pool)));
   };
   return { element: card('workers', t('overview.workers'), facts), set };
 }
+
+/** How many workers of the pool stand where; how many are online is said also where nobody is. */
+function poolStates({ workers_online: online, workers, workers_banned: banned = 0 }) {
+  return [piece('online', online), ...counted([['offline', workers - online], ['banned', banned]])];
+}
+
+const piece = (state, count) => h('span', { class: 'piece' }, t('overview.count_of', { n: count, what: statusWord(state) }));
+const counted = (states) => states.filter(([, count]) => count > 0).map(([state, count]) => piece(state, count));
 
 /** Who led when this tab looked last: a takeover is told also to whoever was at another page meanwhile. */
 let knownLeader = null;

@@ -6,7 +6,7 @@ import { actButton } from '../../parts/act_button.js';
 import { badge } from '../../parts/badge.js';
 import { ask } from '../../parts/dialog.js';
 import { following } from '../../parts/following.js';
-import { ROW_PARTS, bar } from '../../parts/progress.js';
+import { ROW_PARTS, bar, withWaiting } from '../../parts/progress.js';
 import { growing, lasting } from '../../parts/since.js';
 import { sparing } from '../../parts/sparing.js';
 import { table } from '../../parts/table.js';
@@ -59,15 +59,15 @@ function header(current, signal) {
   const set = () => {
     const run = current();
     if (standing.textContent !== badge(run.status).textContent) fill(standing, badge(run.status));
-    cancel.hidden = !isOpen(run);
-    retry.hidden = isOpen(run) || run.counts.failed === 0;
+    if (cancel) cancel.hidden = !isOpen(run);
+    if (retry) retry.hidden = isOpen(run) || run.counts.failed === 0;
   };
   set();
   return { element, set };
 }
 
 function cancelRun(run) {
-  const { pending, running } = run.counts;
+  const { pending, running } = withWaiting(run.counts, run.total);
   return ask({
     title: t('runs.cancel_title', { run: nameOf(run) }), what: run.status === 'pending' ? t('runs.cancel_pending_what') : t('runs.cancel_one_what', { pending, running }),
     confirm: t('runs.cancel_confirm', { n: 1 }), keep: t('shell.keep_it'), danger: true, reason: 'required',
@@ -90,8 +90,9 @@ function figures() {
     ],
   });
   const set = (run) => {
-    say(share, percent(endedPart(run.counts)));
-    whole.set(run.counts);
+    const counts = withWaiting(run.counts, run.total);
+    say(share, percent(endedPart(counts)));
+    whole.set(counts);
     fill(facts, factsOf(run));
     perNode.set(Object.entries(run.per_pc).sort(([one], [other]) => BY_NUMBER.compare(one, other)).map(([pc, counts]) => ({ pc, ...counts })));
   };
@@ -126,8 +127,8 @@ function failures(current, path, signal) {
     columns: [
       { label: t('runs.reason'), show: (failure) => h('span', { class: 'cause' }, failure.error) },
       { label: t('runs.devices'), number: true, show: (failure) => number(failure.count) },
-      { label: t('runs.do'), show: (failure) => actButton(t('runs.retry'), { allowed: may.operate(), act: () => retryReason(current(), failure) }) },
-    ],
+      may.operate() && { label: t('runs.do'), show: (failure) => actButton(t('runs.retry'), { allowed: true, act: () => retryReason(current(), failure) }) },
+    ].filter(Boolean),
   });
   const spared = sparing(async () => list.set(current().counts.failed ? (await get(`${path}/failures`, {}, signal)).failures : []));
   const element = h('section', { class: 'low' }, h('h2', {}, t('runs.failures')), list.element);

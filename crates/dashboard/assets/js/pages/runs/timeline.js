@@ -5,7 +5,7 @@ import { gantt } from '../../parts/gantt.js';
 import { firstOf } from '../../parts/pages.js';
 import { sparing } from '../../parts/sparing.js';
 import { to } from '../../router.js';
-import { hasText, t } from '../../text.js';
+import { hasText, moment, t } from '../../text.js';
 
 const DEVICES = 200;
 const ATTEMPTS_MAX = 20000;
@@ -50,10 +50,13 @@ export function timeline(path, signal) {
 
 function barOf(attempt) {
   const isRunning = attempt.ended_at === null;
+  const outcome = outcomeWord(isRunning ? 'running' : attempt.outcome);
+  const span = isRunning ? moment(attempt.started_at) : `${moment(attempt.started_at)} – ${moment(attempt.ended_at)}`;
   return {
     id: `${attempt.task_device_id} ${attempt.attempt}`, row: attempt.device_id, from: attempt.started_at, to: attempt.ended_at ?? null,
     tone: isRunning ? 'busy' : TONE[attempt.outcome] ?? 'bad', mark: isRunning ? undefined : MARK[attempt.outcome],
-    words: t('runs.attempt_words', { device: attempt.device_id, node: attempt.pc_id, attempt: attempt.attempt, outcome: outcomeWord(isRunning ? 'running' : attempt.outcome) }),
+    kind: outcome,
+    words: t('runs.attempt_words', { device: attempt.device_id, node: attempt.pc_id, attempt: attempt.attempt, span, outcome: attempt.error ? t('runs.outcome_why', { outcome, why: attempt.error }) : outcome }),
   };
 }
 

@@ -55,7 +55,7 @@ function header(current) {
     const status = session.merging ? 'merging' : session.status;
     if (standing.dataset.status !== status) fill(standing, session.merging ? h('span', { class: 'badge busy' }, t('sessions.merging')) : badge(status));
     standing.dataset.status = status;
-    STEPS.forEach((step, place) => { buttons[place].hidden = !step.fits(session); });
+    STEPS.forEach((step, place) => { if (buttons[place]) buttons[place].hidden = !step.fits(session); });
   };
   set();
   return { element, set };

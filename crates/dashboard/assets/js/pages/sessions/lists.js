@@ -56,7 +56,7 @@ export function quarantine(id, signal, changed) {
 
 function lookedAt(entry, changed) {
   if (entry.confirmed) return t('sessions.confirmed', { note: entry.note ?? '' });
-  return actButton(t('sessions.confirm'), { allowed: may.operate(), act: () => confirm(entry, changed) });
+  return actButton(t('sessions.confirm'), { allowed: may.operate(), act: () => confirm(entry, changed) }) ?? t('sessions.not_yet');
 }
 
 async function confirm(entry, changed) {

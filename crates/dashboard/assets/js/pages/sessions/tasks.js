@@ -10,12 +10,18 @@ import { sparing } from '../../parts/sparing.js';
 import { table } from '../../parts/table.js';
 import { why } from '../../parts/why_link.js';
 import { number, statusWord, t } from '../../text.js';
+import { endedAttempts } from './attempts.js';
 
 const PAGE = 100;
 /** The chart shows the ranges given out last. */
 const BARS_MAX = 1000;
 const READ_MAX = 20000;
 const TONE = { completed: 'good', running: 'busy', assigned: 'busy', lost: 'bad', failed: 'bad', cancelled: 'none', pending: 'warn' };
+
+const ANEW = '↻';
+const LOST = '×';
+/** Ends that somebody wanted. */
+const WANTED = ['given_back', 'retired', 'session_ended'];
 
 /** The chart by worker, and the table. */
 export function tasks(path, signal) {
@@ -30,13 +36,21 @@ export function tasks(path, signal) {
     list.set(all.slice(0, shown));
     more.hidden = all.length <= shown;
   };
+  /** The ids of attempts that ended without a result; none where every range was given out once and is held or done. */
+  const retired = async ({ sessionId: id }, items) => {
+    if (items.every(({ attempt, status }) => attempt === 1 && status !== 'pending' && status !== 'lost' && status !== 'cancelled')) return [];
+    return (await firstOf('/api/v1/chunks', { state: 'retired', session: id }, { name: 'chunks', most: READ_MAX, signal })).items;
+  };
   const load = async (session) => {
     const { items } = await firstOf(`${path}/tasks`, {}, { name: 'tasks', most: READ_MAX, signal });
     ended = session.endedAt !== null;
     all = items;
-    const latest = [...items].sort((one, other) => other.grantedAt - one.grantedAt).slice(0, BARS_MAX);
-    chart.set(latest.map(barOf).sort((one, other) => one.row.localeCompare(other.row) || one.from - other.from));
-    say(note, items.length > BARS_MAX ? t('sessions.latest', { n: BARS_MAX, total: items.length }) : '');
+    const over = endedAttempts(items, await retired(session, items));
+    const isOver = new Set(over.map(({ taskId, attempt }) => `${taskId} ${attempt}`));
+    const bars = [...items.filter((task) => !isOver.has(`${task.taskId} ${task.attempt}`)).map(barOf), ...over.map(endOf)];
+    const latest = bars.sort((one, other) => other.from - one.from).slice(0, BARS_MAX);
+    chart.set(latest.sort((one, other) => one.row.localeCompare(other.row) || one.from - other.from));
+    say(note, bars.length > BARS_MAX ? t('sessions.latest', { n: BARS_MAX, total: bars.length }) : '');
     draw();
   };
   const element = h('div', {},
@@ -52,8 +66,16 @@ function barOf(task) {
   const [from, to] = task.frameRange;
   return {
     id: task.taskId, row: task.workerId, from: task.grantedAt, to: isHeld ? null : task.endedAt ?? task.grantedAt, tone: TONE[task.status] ?? 'none',
-    mark: task.attempt > 1 ? '↻' : task.status === 'lost' ? '×' : undefined,
+    mark: task.attempt > 1 ? ANEW : task.status === 'lost' ? LOST : undefined, kind: task.attempt > 1 ? `${statusWord(task.status)}, ${t('sessions.key_anew')}` : statusWord(task.status),
     words: t('sessions.bar_words', { from: String(from), to: String(to - 1), worker: task.workerId, attempt: task.attempt, status: statusWord(task.status) }),
+  };
+}
+
+/** An attempt that ended without a result, and why. */
+function endOf({ taskId, workerId, attempt, frameRange: [first, end], from, to, reason }) {
+  return {
+    id: `${taskId} ${attempt}`, row: workerId, from, to, tone: WANTED.includes(reason) ? 'none' : 'bad', mark: LOST, kind: statusWord(reason),
+    words: t('sessions.bar_ended', { from: String(first), to: String(end - 1), worker: workerId, attempt, reason: statusWord(reason) }),
   };
 }
 

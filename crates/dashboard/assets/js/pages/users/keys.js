@@ -16,8 +16,8 @@ const KEYS_MAX = 5000;
 export function ownKeys(signal) {
   const load = async () => list.set((await firstOf('/api-keys', {}, { name: 'api_keys', most: KEYS_MAX, signal })).items.reverse());
   const list = keyTable(load);
-  const element = h('section', { 'aria-labelledby': 'own-keys' },
-    h('h2', { id: 'own-keys' }, t('users.keys')),
+  const element = h('section', {},
+    h('h2', {}, t('users.keys')),
     h('p', { class: 'quiet' }, t('users.keys_lead')),
     h('div', { class: 'tools' }, h('button', { onClick: () => make(load) }, t('users.key_add'))),
     list.element);
