@@ -12,6 +12,19 @@ inEveryLanguage('court: where none is connected, the page says how', { role: 'VI
   await scene.checkAccess();
 });
 
+inEveryLanguage('court: what needs an answer and what failed is seen without scrolling to the side', { role: 'VIEWER', path: '#/court', when: hasCourt }, async (scene) => {
+  const column = (name) => scene.page.getByRole('region', { name: scene.t(`court.place_tasks_${name}`), exact: true });
+  for (const width of [1280, 1440, 375]) {
+    await scene.page.setViewportSize({ width, height: 900 });
+    for (const name of ['needs_human', 'failed']) {
+      const { x, width: wide } = await column(name).boundingBox();
+      assert.ok(x >= 0 && x + wide <= width, `${name} at ${width} pixels: ${x} + ${wide}`);
+    }
+    await scene.checkWidth();
+    await scene.shot(`court ${width} ${scene.language}`);
+  }
+});
+
 async function openQuestion() {
   const [first] = (await read('/api/court/inbox')).questions;
   assert.ok(first, 'the court was to have a question that is open');

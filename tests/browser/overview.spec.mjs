@@ -46,6 +46,38 @@ inEveryLanguage('overview: figures are those of the server, also after something
   await returnDevices();
 });
 
+inEveryLanguage('overview: alerts stand first, the worst of them before the others; each can be put away, and brought back', { role: 'VIEWER' }, async (scene) => {
+  const at = Date.now();
+  const kinds = ['summary_mismatch', 'mass_dropout', 'summary_mismatch', 'mass_dropout', 'summary_mismatch'];
+  const alerts = kinds.map((kind, n) => ({ id: `alert-${n}`, kind, pc_id: `PC-0${n + 1}`, run_id: null, message: `what happened (${n})`, at: at + n }));
+  await scene.page.route('**/api/overview', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), alerts } });
+  });
+  await scene.open('#/overview');
+  const region = scene.page.getByRole('region', { name: scene.t('overview.alerts'), exact: true });
+  const nodes = () => region.getByRole('listitem').evaluateAll((items) => items.map((item) => item.querySelector('a').textContent).join());
+  await eventually('three are shown', async () => (await nodes()) === 'PC-04,PC-02,PC-05');
+  assert.ok((await region.boundingBox()).y < (await scene.page.locator('.tiles').boundingBox()).y, 'above the figures');
+  assert.equal(await region.locator('[aria-live], [role=status], [role=alert]').count(), 0);
+  assert.match(await region.getByRole('link', { name: scene.t('why.ask') }).first().getAttribute('href'), /why\/node\/PC-04/);
+  await scene.checkAccess();
+  await scene.shot(`overview with alerts ${scene.language}`);
+  await region.getByRole('button', { name: scene.t('overview.alerts_more', { n: 2 }), exact: true }).click();
+  await eventually('all are shown', async () => (await nodes()) === 'PC-04,PC-02,PC-05,PC-03,PC-01');
+
+  for (let left = 5; left > 0; left--) {
+    await region.getByRole('button', { name: scene.t('overview.put_away_one', { alert: '' }).split(',')[0] }).first().click();
+    await eventually('one less', async () => (await region.getByRole('listitem').count()) === left - 1);
+  }
+  await scene.page.reload();
+  const back = region.getByRole('button', { name: scene.t('overview.alerts_away', { n: 5 }), exact: true });
+  await back.waitFor();
+  assert.equal(await region.getByRole('listitem').count(), 0);
+  await back.click();
+  await eventually('they are back', async () => (await nodes()) === 'PC-04,PC-02,PC-05');
+});
+
 inEveryLanguage('overview: what happens is told as it happens; filtered; held', { role: 'VIEWER', path: '#/overview' }, async (scene) => {
   await scene.page.getByText(scene.t('shell.standing_live'), { exact: true }).waitFor();
   const told = (key, values) => lines(scene).filter({ hasText: scene.t(key, values) }).first().waitFor();

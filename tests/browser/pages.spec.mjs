@@ -52,6 +52,7 @@ function visit(name, [heading, path, values]) {
     if (scene.language === 'en') await scene.checkAccess();
     await scene.page.setViewportSize(viewports.phone);
     await look(scene, `${name} phone dark`);
+    await scene.checkPlaceholders('.ask input');
     if (scene.language !== 'en') return;
     await scene.checkAccess();
     await scene.paint('light');

@@ -137,10 +137,10 @@ export class Scene {
     await this.page.getByRole('status').getByText(this.t(key, values), { exact: true }).first().waitFor();
   }
 
-  /** No element breaks a rule of WCAG 2 A or AA that a machine can check. */
+  /** No element breaks a rule of WCAG 2 A or AA that a machine can check, and landmarks can be told apart. */
   async checkAccess() {
     if (!(await this.page.evaluate(() => 'axe' in globalThis))) await this.page.evaluate(AXE);
-    const found = await this.page.evaluate(() => globalThis.axe.run({ resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }));
+    const found = await this.page.evaluate(() => globalThis.axe.run({ resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'], rules: { 'landmark-unique': { enabled: true } } }));
     const told = found.violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.slice(0, 5).map((node) => `    ${node.target} ${node.html.slice(0, 160)}`).join('\n')}`);
     assert.equal(told.length, 0, `accessibility of ${this.page.url()}:\n${told.join('\n')}`);
   }
@@ -174,6 +174,17 @@ export class Scene {
   async checkWidth() {
     const [wanted, there] = await this.page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
     assert.ok(wanted <= there, `${this.page.url()} is ${wanted} pixels wide on a screen of ${there}`);
+  }
+
+  /** What an empty input says can be read to its end. */
+  async checkPlaceholders(selector) {
+    const cut = await this.page.locator(selector).evaluateAll((inputs) => inputs.filter((input) => {
+      const style = getComputedStyle(input);
+      const context = document.createElement('canvas').getContext('2d');
+      context.font = style.font;
+      return context.measureText(input.placeholder).width > input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    }).map((input) => input.placeholder));
+    assert.deepEqual(cut, [], `${this.page.url()} at ${this.page.viewportSize().width} pixels`);
   }
 
   /** Keeps a picture. */

@@ -85,7 +85,11 @@ test('sessions: the map, the ranges, and what was made anew; files set apart are
   assert.ok(painted > 2, 'the map is empty');
   await region(scene, 'sessions.replays').getByText(scene.t('sessions.range_of', { from, to: to - 1 }), { exact: true }).waitFor();
   const { tasks } = await read(`/api/v1/sessions/${name}/tasks`);
-  await eventually('every range is a bar', async () => (await scene.page.locator('.gantt-bar').count()) === tasks.length);
+  const lost = scene.page.locator('.gantt-bar').filter({ hasText: scene.t('status.given_back') });
+  await eventually('every range is a bar, and so is the attempt that W2 did not end', async () => (await scene.page.locator('.gantt-bar').count()) === tasks.length + 1);
+  assert.match(await lost.locator('title').textContent(), /W2/);
+  assert.ok((await lost.locator('rect').first().boundingBox()).width > 2, 'it lasted');
+  await scene.page.getByRole('list', { name: scene.t('shell.legend') }).getByText(scene.t('status.given_back')).waitFor();
   for (const toggle of await scene.button('shell.as_table').all()) await toggle.click();
   await scene.checkAccess();
   await scene.shot('session with a replay');

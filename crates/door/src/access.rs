@@ -110,9 +110,13 @@ mod tests {
         for (route, status) in [("/jobs/work", 200), ("/ui/{*path}", 304), ("/ui/{*path}", 404)] {
             assert!(is_quiet(route, status), "{route} {status}");
         }
-        for (route, status) in
-            [("/jobs/work", 404), ("/ui/{*path}", 405), ("/ui/{*path}", 500), ("/api/runs", 200), ("unmatched", 404)]
-        {
+        for (route, status) in [
+            ("/jobs/work", 404),
+            ("/ui/{*path}", 405),
+            ("/ui/{*path}", 500),
+            ("/api/runs", 200),
+            ("unmatched", 404),
+        ] {
             assert!(!is_quiet(route, status), "{route} {status}");
         }
     }

@@ -27,8 +27,8 @@ pub use memory::{Failure, MemoryStore};
 pub use overview::{Backlog, FleetView, LaneView, OpenCounts, OverviewReader, POOL_JOBS_LOOKED_AT};
 pub use pool::{AccountReader, PoolJobFilter, PoolJobView, PoolReader};
 pub use query::{
-    ARTIFACT_MARK, CountedJob, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, TARGET_WORKERS_MAX, TaskFilter,
-    WorkerSummary,
+    ARTIFACT_MARK, CountedJob, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, TARGET_WORKERS_MAX,
+    TaskFilter, WorkerSummary,
 };
 pub use schedules::ScheduleReader;
 

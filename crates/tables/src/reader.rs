@@ -19,7 +19,8 @@ use muster_model::{
     WorkerLogRecord,
 };
 use muster_store::{
-    CountedJob, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError, TaskFilter, WorkerSummary,
+    CountedJob, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError, TaskFilter,
+    WorkerSummary,
     position::{List, Start, parse_number},
 };
 

@@ -96,6 +96,38 @@ fn a_run_shows_how_far_it_is() {
     assert_eq!(of_two["task_devices"].as_array().unwrap().len(), 1);
 }
 
+/// Q15: a list says of each run what the run itself says, while it goes on and when it is over.
+#[test]
+fn a_list_of_runs_shows_how_far_each_is() {
+    let server = Server::start();
+    let node = FakeNode::enrolled(server.node(), "PC-01", 3);
+    let first = server.submit(&run());
+    let behind =
+        server.submit(&json!({"workflow_id": "w", "params": {}, "scope": {"labels": {"rack": "7"}}}));
+    let jobs = node.jobs(2);
+    node.succeed(&jobs[0]);
+    let listed = || {
+        let runs = server.admin().get("/api/runs").expect(200)["runs"].take();
+        for shown in runs.as_array().unwrap() {
+            let alone = server.run(shown["run_id"].as_str().unwrap());
+            assert_eq!((&shown["counts"], &shown["total"]), (&alone["counts"], &alone["total"]));
+        }
+        runs
+    };
+    let runs = listed();
+    assert_eq!((&runs[0]["run_id"], &runs[0]["total"]), (&json!(behind), &Value::Null));
+    assert_eq!((&runs[1]["run_id"], &runs[1]["total"]), (&json!(first), &json!(3)));
+    let counts = |completed: u64, running: u64| json!({"pending": 0, "running": running, "completed": completed, "failed": 0, "cancelled": 0});
+    assert_eq!(runs[1]["counts"], counts(1, 1));
+    node.succeed(&jobs[1]);
+    node.succeed(&node.job());
+    for _ in 0..2 {
+        let runs = listed();
+        assert_eq!((&runs[1]["status"], &runs[1]["total"]), (&json!("success"), &json!(3)));
+        assert_eq!(runs[1]["counts"], counts(3, 0));
+    }
+}
+
 /// Q15: labels are replaced as a whole.
 #[test]
 fn a_device_has_labels() {

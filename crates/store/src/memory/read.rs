@@ -8,14 +8,13 @@ mod schedules;
 
 use super::{MemoryStore, tables::Tables};
 use crate::{
-    ARTIFACT_MARK, CountedJob, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError, TARGET_WORKERS_MAX,
-    TaskFilter,
-    WorkerSummary,
+    ARTIFACT_MARK, CountedJob, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError,
+    TARGET_WORKERS_MAX, TaskFilter, WorkerSummary,
     position::{List, Start, alert_key, parse_alert_key, parse_number, sought},
 };
 use muster_model::{
-    AlertRecord, JobId, JobRecord, LaneRecord, LaneStatus, LogRecord, Name, Scope, TaskId, TaskRecord, TaskStatus,
-    Timestamp, WorkerLogRecord, WorkerRecord,
+    AlertRecord, JobId, JobRecord, LaneRecord, LaneStatus, LogRecord, Name, Scope, TaskId, TaskRecord,
+    TaskStatus, Timestamp, WorkerLogRecord, WorkerRecord,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},

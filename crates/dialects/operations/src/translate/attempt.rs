@@ -38,7 +38,8 @@ fn attempts_of(task: &TaskRecord, stations: &[LogRecord]) -> Vec<Attempt> {
         (open.ended_at, open.outcome) = (task.completed_at.map(|at| at.0), "cancelled");
     }
     // Or its agent says that it failed: it was told to stop. What failed before that was to be tried again.
-    let was_stopped = stations.last().is_some_and(|last| matches!(last.kind, LogKind::Failed | LogKind::Timeout));
+    let was_stopped =
+        stations.last().is_some_and(|last| matches!(last.kind, LogKind::Failed | LogKind::Timeout));
     if let Some(last) = attempts.last_mut().filter(|_| was_stopped && task.status == TaskStatus::Cancelled) {
         (last.outcome, last.error) = ("cancelled", None);
     }

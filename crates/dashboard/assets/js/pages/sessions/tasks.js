@@ -9,7 +9,7 @@ import { lasting } from '../../parts/since.js';
 import { sparing } from '../../parts/sparing.js';
 import { table } from '../../parts/table.js';
 import { why } from '../../parts/why_link.js';
-import { number, statusWord, t } from '../../text.js';
+import { hasText, number, statusWord, t } from '../../text.js';
 import { endedAttempts } from './attempts.js';
 
 const PAGE = 100;
@@ -74,7 +74,7 @@ function barOf(task) {
 /** An attempt that ended without a result, and why. */
 function endOf({ taskId, workerId, attempt, frameRange: [first, end], from, to, reason }) {
   return {
-    id: `${taskId} ${attempt}`, row: workerId, from, to, tone: WANTED.includes(reason) ? 'none' : 'bad', mark: LOST, kind: statusWord(reason),
+    id: `${taskId} ${attempt}`, row: workerId, from, to, tone: WANTED.includes(reason) ? 'none' : 'bad', mark: LOST, kind: hasText(`status.${reason}`) ? statusWord(reason) : statusWord('failed'),
     words: t('sessions.bar_ended', { from: String(first), to: String(end - 1), worker: workerId, attempt, reason: statusWord(reason) }),
   };
 }
