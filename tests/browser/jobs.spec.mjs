@@ -106,6 +106,24 @@ test('jobs: one that failed is tried again; one that waits is cancelled', {}, as
   await eventually('it is cancelled', async () => (await jobOf(id)).status === 'cancelled');
 });
 
+test('jobs: what ends while its page is opened is shown as ended', {}, async (scene) => {
+  const { id } = await waiting(fresh('mark'));
+  await scene.open('#/jobs');
+  await scene.page.getByText(scene.t('shell.standing_live'), { exact: true }).waitFor();
+  let looks = 0;
+  // The second look is the one the page is drawn from: its answer is old when it comes.
+  await scene.page.route(`**/jobs/${id}`, async (route) => {
+    const response = await route.fetch();
+    if (++looks === 2) {
+      await act('DELETE', `/jobs/${id}`);
+      await scene.page.waitForTimeout(1000);
+    }
+    await route.fulfill({ response });
+  });
+  await scene.open(`#/jobs/${id}`);
+  await scene.page.locator('.heading .badge').getByText(scene.t('status.cancelled'), { exact: true }).waitFor();
+});
+
 test('jobs: a client sees and steers its own, and no other', { user: 'carol', refusals: [404] }, async (scene) => {
   const mark = fresh('mark');
   const foreign = await waiting(mark);
