@@ -83,8 +83,9 @@ function columns() {
 }
 
 function progressOf({ counts, total }) {
+  if (total === 0) return t('runs.no_devices');
   const done = total === null ? t('runs.done', { done: counts.completed }) : t('runs.done_of', { done: counts.completed, total });
-  const others = ['running', 'failed'].filter((status) => counts[status] > 0).map((status) => t('overview.count_of', { n: counts[status], what: statusWord(status) }));
+  const others = ['running', 'failed', 'cancelled'].filter((status) => counts[status] > 0).map((status) => t('overview.count_of', { n: counts[status], what: statusWord(status) }));
   return [bar(withWaiting(counts, total)), h('span', { class: 'under' }, listing([done, ...others]))];
 }
 

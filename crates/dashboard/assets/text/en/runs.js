@@ -7,6 +7,7 @@ export default {
   progress: 'Progress',
   done_of: '{done} of {total} done',
   done: '{done} done',
+  no_devices: 'no device',
   queue: 'Queue',
   created: 'Submitted',
   duration: 'Duration',

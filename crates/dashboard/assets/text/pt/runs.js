@@ -7,6 +7,7 @@ export default {
   progress: 'Progresso',
   done_of: '{done} de {total} prontos',
   done: '{done} prontos',
+  no_devices: 'nenhum dispositivo',
   queue: 'Fila',
   created: 'Enviada',
   duration: 'Duração',
