@@ -69,6 +69,11 @@ inEveryLanguage('workers: one of the pool is banned and let in again', { path: '
   await scene.row('gpu-2').getByText(reason).waitFor();
   assert.ok((await audited(reason)).length >= 1);
   await scene.shot(`pool workers ${scene.language}`);
+  await scene.open('#/overview');
+  const counted = (what, n) => scene.page.locator('.tile.workers').getByText(scene.t('overview.count_of', { n, what: scene.t(`status.${what}`) }), { exact: true }).waitFor();
+  await counted('banned', 1);
+  await counted('online', 1);
+  await scene.open('#/fleet?tab=pool');
   await press(scene, 'unban', 'gpu-2');
   await scene.confirm('fleet.pool_unban_confirm', `it was the network (${scene.language})`);
   assert.equal((await poolWorker('gpu-2')).ban_reason, null);
