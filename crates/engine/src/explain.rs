@@ -2,8 +2,9 @@
 
 use crate::{
     rule::{eligible, job_end, slot},
-    state::{Job, Lane, RowState, State, TaskRef, WorkerIx},
+    state::{Job, Lane, LaneIx, RowState, State, TaskRef, WorkerIx},
 };
+use alloc::vec::Vec;
 use muster_model::{Cause, Explanation, JobId, JobStatus, Name, Subject, TaskId, Timestamp};
 
 /// The explanation for what memory knows.
@@ -31,10 +32,8 @@ fn job(state: &State, id: JobId, now: Timestamp) -> Option<Cause> {
         return Some(Cause::JobEnded { status: job.status });
     }
     if job.status == JobStatus::Pending {
-        let queue = &state.queues[&job.queue];
-        let ahead = queue.waiting.range(..job.seq).count() + usize::from(queue.active.is_some());
-        let active = queue.active.map_or(job.id, |seq| state.jobs[&seq].id);
-        return Some(Cause::QueuedBehind { active, ahead: u32::try_from(ahead).unwrap_or(u32::MAX) });
+        let (active, ahead) = ahead_of(state, job);
+        return Some(Cause::QueuedBehind { active, ahead });
     }
     let waiting = u32::try_from(job.pending.len()).unwrap_or(u32::MAX);
     if job.open > waiting {
@@ -53,6 +52,26 @@ fn job(state: &State, id: JobId, now: Timestamp) -> Option<Cause> {
         .map(|ix| lane_for(state, job, &state.lanes[ix], now))
 }
 
+/// The active job of a waiting job's queue, and how many come before it.
+fn ahead_of(state: &State, job: &Job) -> (JobId, u32) {
+    let queue = &state.queues[&job.queue];
+    let ahead = queue.waiting.range(..job.seq).count() + usize::from(queue.active.is_some());
+    let active = queue.active.map_or(job.id, |seq| state.jobs[&seq].id);
+    (active, u32::try_from(ahead).unwrap_or(u32::MAX))
+}
+
+/// The oldest waiting job that is for one of these lanes, as the cause why they have nothing to do yet.
+fn queued_for(state: &State, lanes: &[LaneIx]) -> Option<Cause> {
+    const JOBS_LOOKED_AT: usize = 1000;
+    let waiting = state.queues.values().flat_map(|queue| queue.waiting.iter().take(JOBS_LOOKED_AT));
+    let jobs = waiting.map(|seq| &state.jobs[seq]);
+    let meant = jobs.filter(|job| lanes.iter().any(|ix| eligible::is_target(state, job, &state.lanes[*ix])));
+    meant.min_by_key(|job| job.seq).map(|job| {
+        let (active, ahead) = ahead_of(state, job);
+        Cause::WorkQueuedBehind { job: job.id, active, ahead }
+    })
+}
+
 /// A lane that the job would be for, were it in service.
 fn out_of_service(state: &State, job: &Job) -> Option<Name> {
     const LANES_LOOKED_AT: usize = 10_000;
@@ -62,7 +81,7 @@ fn out_of_service(state: &State, job: &Job) -> Option<Name> {
 }
 
 /// A target without a row; only the shares of the workers are looked at, each of which is small.
-fn first_target(state: &State, job: &Job) -> Option<crate::state::LaneIx> {
+fn first_target(state: &State, job: &Job) -> Option<LaneIx> {
     const WORKERS_LOOKED_AT: usize = 1000;
     let workers = state.workers.iter().take(WORKERS_LOOKED_AT);
     let lanes = workers.flat_map(|(_, worker)| worker.lanes.iter().copied());
@@ -94,7 +113,8 @@ fn task(state: &State, id: TaskId, now: Timestamp) -> Option<Cause> {
 }
 
 fn lane(state: &State, name: &Name, now: Timestamp) -> Option<Cause> {
-    let lane = &state.lanes[state.lanes.ix(name)?];
+    let ix = state.lanes.ix(name)?;
+    let lane = &state.lanes[ix];
     if let Some(busy) = lane.busy {
         return task(state, state.task_id(busy), now);
     }
@@ -106,17 +126,16 @@ fn lane(state: &State, name: &Name, now: Timestamp) -> Option<Cause> {
         return Some(Cause::NoWork);
     }
     let open = state.active_jobs().find(|job| {
-        let standing = eligible::standing(state, job, state.lanes.ix(name).expect("found above"));
+        let standing = eligible::standing(state, job, ix);
         standing.lacking || standing.open
     });
     if let Some(job) = open {
         return Some(lane_for(state, job, lane, now));
     }
-    let served = active.find(|job| lane.row(job.seq).is_some());
-    Some(served.map_or(Cause::OutOfScope { lane: name.clone() }, |job| Cause::AlreadyServed {
-        lane: name.clone(),
-        job: job.id,
-    }))
+    if let Some(job) = active.find(|job| lane.row(job.seq).is_some()) {
+        return Some(Cause::AlreadyServed { lane: name.clone(), job: job.id });
+    }
+    Some(queued_for(state, &[ix]).unwrap_or_else(|| Cause::OutOfScope { lane: name.clone() }))
 }
 
 /// Why a job does not run on a lane that it is for.
@@ -174,8 +193,11 @@ fn worker(state: &State, name: &Name, now: Timestamp) -> Option<Cause> {
     if !worker.live.is_empty() {
         return Some(Cause::Running { leases: u32::try_from(worker.live.len()).unwrap_or(u32::MAX) });
     }
-    let has_work = !slot::choose(state, ix, 1, now).is_empty();
-    Some(if has_work { Cause::AwaitingPull { worker: name.clone() } } else { Cause::NoWork })
+    if !slot::choose(state, ix, 1, now).is_empty() {
+        return Some(Cause::AwaitingPull { worker: name.clone() });
+    }
+    let lanes: Vec<LaneIx> = worker.lanes.iter().copied().collect();
+    Some(queued_for(state, &lanes).unwrap_or(Cause::NoWork))
 }
 
 #[cfg(test)]
@@ -194,10 +216,11 @@ mod tests {
             2s   explain device d1            => no_work
             2s   explain node PC-01           => no_work
             3s   submit r1 pcs=PC-01
+            3s   explain device e1            => out_of_scope
             3s   submit r2
             4s   explain run r2               => queued_behind
             4s   explain run r1               => awaiting_pull
-            4s   explain device e1            => out_of_scope
+            4s   explain device e1            => work_queued_behind
             5s   pull PC-01 max=1
             6s   explain task r1/d1           => awaiting_redelivery
             7s   started PC-01 r1/d1
@@ -217,6 +240,32 @@ mod tests {
             40s  sight PC-02
             50s  tick                         -> offline PC-01
             51s  explain node PC-01           => node_offline
+            ",
+        );
+    }
+
+    /// Q16, Q2: who waits for a run that waits for another one hears of it, and only then.
+    #[test]
+    fn a_run_that_waits_is_named_to_those_it_is_for() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1
+            0s  pull PC-02 max=0 devices=e1,e2
+            0s  pull PC-03 max=0 devices=f1
+            1s  label e2 rack:a
+            2s  submit r1 pcs=PC-01
+            3s  explain node PC-02            => no_work
+            4s  submit r2 labels=rack:a
+            5s  explain node PC-02            => work_queued_behind
+            5s  explain device e2             => work_queued_behind
+            5s  explain device e1             => out_of_scope
+            5s  explain node PC-03            => no_work
+            6s  submit r3 devices=f1
+            7s  explain node PC-03            => work_queued_behind
+            7s  explain node PC-01            => awaiting_pull
+            8s  cancel r1
+            9s  explain node PC-02            => awaiting_pull
             ",
         );
     }

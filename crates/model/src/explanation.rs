@@ -51,6 +51,8 @@ pub enum Cause {
     TaskEnded { status: TaskStatus },
     /// Older jobs of the queue come first.
     QueuedBehind { active: JobId, ahead: u32 },
+    /// The next job for it waits behind older ones of its queue.
+    WorkQueuedBehind { job: JobId, active: JobId, ahead: u32 },
     /// The worker's slots are all taken.
     NoSlot { worker: Name, running: u32, cap: u32 },
     /// Another task holds the device.
@@ -104,6 +106,7 @@ impl Cause {
             Self::JobEnded { .. } => ("Q7", "ended"),
             Self::TaskEnded { .. } => ("Q8", "ended"),
             Self::QueuedBehind { .. } => ("Q2", "queued_behind"),
+            Self::WorkQueuedBehind { .. } => ("Q2", "work_queued_behind"),
             Self::NoSlot { .. } => ("Q3", "no_slot"),
             Self::LaneBusy { .. } => ("Q5", "lane_busy"),
             Self::DeviceError { .. } => ("Q11", "device_error"),

@@ -9,6 +9,9 @@ pub(crate) fn data(cause: &Cause) -> Value {
         Cause::JobEnded { status } => json!({"status": status.as_str()}),
         Cause::TaskEnded { status } => json!({"status": status.as_str()}),
         Cause::QueuedBehind { active, ahead } => json!({"run_id": active.to_string(), "ahead": ahead}),
+        Cause::WorkQueuedBehind { job, active, ahead } => {
+            json!({"run_id": job.to_string(), "active_run_id": active.to_string(), "ahead": ahead})
+        }
         Cause::NoSlot { worker, running, cap } => {
             json!({"node_id": worker.as_str(), "running": running, "max_devices": cap})
         }

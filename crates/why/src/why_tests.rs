@@ -27,6 +27,7 @@ fn of_devices() -> Vec<Cause> {
         Cause::JobEnded { status: JobStatus::Success },
         Cause::TaskEnded { status: TaskStatus::Completed },
         Cause::QueuedBehind { active: JOB, ahead: 2 },
+        Cause::WorkQueuedBehind { job: JOB, active: JOB, ahead: 1 },
         Cause::NoSlot { worker: worker.clone(), running: 20, cap: 20 },
         Cause::LaneBusy { lane: lane.clone(), task },
         Cause::DeviceError { lane: lane.clone() },

@@ -22,11 +22,19 @@ fn the_rule_that_holds_something_back_is_named() {
     check(&server, ("node", "PC-01"), ("no_work", "Q2"));
     check(&server, ("device", "PC-01-d1"), ("no_work", "Q2"));
     let one = server.submit(&json!({"workflow_id": "w", "params": {}, "scope": {"pcs": ["PC-01"]}}));
+    check(&server, ("device", "PC-02-d1"), ("out_of_scope", "Q6"));
+    check(&server, ("node", "PC-02"), ("no_work", "Q2"));
     let two = server.submit(&run());
     assert_eq!(check(&server, ("run", &two), ("queued_behind", "Q2"))["run_id"], *one);
     check(&server, ("run", &one), ("awaiting_pull", "N1"));
     check(&server, ("node", "PC-01"), ("awaiting_pull", "N1"));
-    check(&server, ("device", "PC-02-d1"), ("out_of_scope", "Q6"));
+    for waiting in [("device", "PC-02-d1"), ("node", "PC-02")] {
+        let data = check(&server, waiting, ("work_queued_behind", "Q2"));
+        assert_eq!(
+            (&data["run_id"], &data["active_run_id"], &data["ahead"]),
+            (&json!(two), &json!(one), &json!(1))
+        );
+    }
     let _ = server.admin().patch("/api/pcs/PC-01", &json!({"max_devices": 1})).expect(200);
     let job = node.job();
     let task = job["task_id"].as_str().unwrap();

@@ -20,6 +20,9 @@ pub(crate) fn plant(planted: &Planted<'_>) {
     assert_eq!(check("run", &one, "awaiting_pull")["node_id"], "PC-01");
     let _ = silent.report();
     check("device", "PC-02-d1", "out_of_scope");
+    let three = server.submit(&scoped(&json!({"pcs": ["PC-02"]}), "default"));
+    assert_eq!(check("node", "PC-02", "work_queued_behind")["run_id"], *three);
+    cancel(planted, &three);
     let _ = admin.post("/api/nodes/PC-01/drain", &json!({})).expect(200);
     check("run", &one, "node_draining");
     let _ = admin.post("/api/nodes/PC-01/resume", &json!({})).expect(200);

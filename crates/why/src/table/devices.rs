@@ -25,6 +25,13 @@ pub(crate) const ROWS: &[Row] = &[
         advice: "Wait for that run or cancel it; or submit to another queue, whose runs go in parallel.",
     },
     Row {
+        code: "work_queued_behind",
+        rule: "Q2",
+        kinds: &["device", "node"],
+        says: "has nothing to do yet: run {run_id} is for it and queued behind {ahead#older run|older runs} of its queue; run {active_run_id} is active",
+        advice: "Wait for the active run or cancel it; or submit to another queue, whose runs go in parallel.",
+    },
+    Row {
         code: "no_slot",
         rule: "Q3",
         kinds: &["run", "device", "task_device", "node"],

@@ -1,6 +1,7 @@
 // What to do about it, for codes where there is something to do.
 export default {
   queued_behind: 'Wait for that run or cancel it; or submit to another queue, whose runs go in parallel.',
+  work_queued_behind: 'Wait for the active run or cancel it; or submit to another queue, whose runs go in parallel.',
   no_slot: 'Wait, or give the node more slots on its page.',
   lane_busy: 'Wait for that attempt to end, or cancel its run.',
   device_offline: 'Look at the device: cable, power, USB debugging. Its node reports it when it is back.',

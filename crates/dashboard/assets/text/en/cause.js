@@ -3,6 +3,7 @@ export default {
   running: { one: '{subject} is running: {n} attempt is live.', other: '{subject} is running: {n} attempts are live.' },
   ended: '{subject} has ended: {status}.',
   queued_behind: { one: '{subject} waits behind {n} older run of its queue; run {run_id} is active.', other: '{subject} waits behind {n} older runs of its queue; run {run_id} is active.' },
+  work_queued_behind: { one: '{subject} has nothing to do yet: run {run_id} is for it and waits behind {n} older run of its queue; run {active_run_id} is active.', other: '{subject} has nothing to do yet: run {run_id} is for it and waits behind {n} older runs of its queue; run {active_run_id} is active.' },
   no_slot: '{subject} waits for a free slot: node {node_id} runs {running} of at most {max_devices}.',
   lane_busy: '{subject} waits because task {task_device_id} holds device {device_id}.',
   already_served: '{subject} has nothing to do: run {run_id} has served device {device_id}.',

@@ -3,6 +3,7 @@ export default {
   running: { one: '{subject}: 실행 중입니다. 진행 중인 시도 {n}건.', other: '{subject}: 실행 중입니다. 진행 중인 시도 {n}건.' },
   ended: '{subject}: 끝났습니다 ({status}).',
   queued_behind: { one: '{subject}: 대기열에서 앞선 실행 {n}건을 기다립니다. 지금은 실행 {run_id} 차례입니다.', other: '{subject}: 대기열에서 앞선 실행 {n}건을 기다립니다. 지금은 실행 {run_id} 차례입니다.' },
+  work_queued_behind: { one: '{subject}: 아직 할 일이 없습니다. 해당 실행 {run_id}: 대기열에서 앞선 실행 {n}건을 기다립니다. 지금은 실행 {active_run_id} 차례입니다.', other: '{subject}: 아직 할 일이 없습니다. 해당 실행 {run_id}: 대기열에서 앞선 실행 {n}건을 기다립니다. 지금은 실행 {active_run_id} 차례입니다.' },
   no_slot: '{subject}: 빈 슬롯을 기다립니다. 노드 {node_id}에서 최대 {max_devices}개 중 {running}개가 실행 중입니다.',
   lane_busy: '{subject}: 작업 {task_device_id}에서 장치 {device_id}을(를) 쓰고 있어 기다립니다.',
   already_served: '{subject}: 할 일이 없습니다. 실행 {run_id}에서 장치 {device_id}의 몫은 끝났습니다.',

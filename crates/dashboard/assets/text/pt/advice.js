@@ -1,6 +1,7 @@
 // O que fazer, para os códigos em que há o que fazer.
 export default {
   queued_behind: 'Espere essa execução ou cancele-a; ou envie a outra fila, cujas execuções correm em paralelo.',
+  work_queued_behind: 'Espere a execução ativa ou cancele-a; ou envie a outra fila, cujas execuções correm em paralelo.',
   no_slot: 'Espere, ou dê mais vagas ao nó na página dele.',
   lane_busy: 'Espere essa tentativa terminar, ou cancele a execução dela.',
   device_offline: 'Verifique o dispositivo: cabo, energia, depuração USB. O nó avisa quando ele voltar.',

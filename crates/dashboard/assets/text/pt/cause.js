@@ -3,6 +3,7 @@ export default {
   running: { one: '{subject} está em execução: {n} tentativa ativa.', other: '{subject} está em execução: {n} tentativas ativas.' },
   ended: '{subject} terminou: {status}.',
   queued_behind: { one: '{subject} espera atrás de {n} execução mais antiga da fila; a execução {run_id} está ativa.', other: '{subject} espera atrás de {n} execuções mais antigas da fila; a execução {run_id} está ativa.' },
+  work_queued_behind: { one: '{subject} ainda não tem o que fazer: a execução {run_id} é para ele e espera atrás de {n} execução mais antiga da fila; a execução {active_run_id} está ativa.', other: '{subject} ainda não tem o que fazer: a execução {run_id} é para ele e espera atrás de {n} execuções mais antigas da fila; a execução {active_run_id} está ativa.' },
   no_slot: '{subject} espera uma vaga livre: o nó {node_id} executa {running} de no máximo {max_devices}.',
   lane_busy: '{subject} espera porque a tarefa {task_device_id} ocupa o dispositivo {device_id}.',
   already_served: '{subject} não tem o que fazer: a execução {run_id} já atendeu o dispositivo {device_id}.',
