@@ -96,7 +96,7 @@ inEveryLanguage('runs: a new one is started, where the form says', { role: 'OPER
   await scene.button('runs.new').click();
   await scene.field('runs.title_for_people').fill(title);
   await scene.dialog.locator('select[name=scope]').selectOption('devices');
-  await scene.dialog.locator('textarea[name=names]').fill('sim-0101, sim-0102');
+  await scene.dialog.locator('textarea[name=names]').fill('sim-0101, sim-0102, sim-01O3');
   await scene.field('runs.params').fill('{"simulate": ');
   await scene.dialog.getByRole('button', { name: scene.t('runs.start'), exact: true }).click();
   await scene.dialog.getByRole('alert').filter({ hasText: scene.t('runs.params') }).waitFor();
@@ -104,6 +104,7 @@ inEveryLanguage('runs: a new one is started, where the form says', { role: 'OPER
   await scene.field('runs.params').fill('{"simulate": {"step_ms": 1}}');
   await scene.dialog.locator('input[name=attempts]').fill('2');
   await scene.confirm('runs.start');
+  await scene.page.getByRole('status').getByText(scene.t('runs.warning_unknown_device', { name: 'sim-01O3' })).waitFor();
   await scene.page.getByRole('heading', { level: 1, name: title }).waitFor();
   const run = await endedRun(idOf(scene.page));
   assert.deepEqual([run.title, run.max_attempts, run.counts.completed], [title, 2, 2]);

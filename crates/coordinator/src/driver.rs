@@ -9,7 +9,8 @@ use crate::{
     term::{End, TermRun},
 };
 use muster_model::{
-    Explanation, FrameQuery, FrameView, PoolStatus, Rejection, Reply, Subject, TaskId, TaskRecord,
+    Explanation, FrameQuery, FrameView, PoolStatus, Rejection, Reply, Scope, Strangers, Subject, TaskId,
+    TaskRecord,
 };
 use muster_store::{Store, StoreError, Term};
 use std::{
@@ -35,6 +36,7 @@ pub(crate) struct Handle {
 pub(crate) enum Message {
     Request(Box<Request<Handle>>),
     Explain(Subject, oneshot::Sender<Option<Explanation>>),
+    Strangers(Scope, oneshot::Sender<Strangers>),
     Task(TaskId, oneshot::Sender<Option<TaskRecord>>),
     Frames(FrameQuery, oneshot::Sender<FrameView>),
     PoolStatus(oneshot::Sender<PoolStatus>),

@@ -36,6 +36,7 @@ mod secrets;
 mod shared;
 mod start;
 mod stats;
+mod strangers;
 mod tenure;
 mod term;
 mod tokens;

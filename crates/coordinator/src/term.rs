@@ -135,6 +135,7 @@ impl<'a> TermRun<'a> {
         let (desk, now) = (&self.desk, self.shared.now());
         match question {
             Message::Explain(subject, reply) => self.reply(reply, || desk.explain(subject, now)),
+            Message::Strangers(scope, reply) => self.reply(reply, || desk.engine().strangers(&scope)),
             Message::Task(id, reply) => self.reply(reply, || desk.task(id)),
             Message::Frames(query, reply) => self.reply(reply, || desk.frames(&query, now)),
             Message::PoolStatus(reply) => self.reply(reply, || desk.engine().pool_status()),

@@ -11,7 +11,7 @@ use crate::{
 use alloc::{vec, vec::Vec};
 use muster_model::{
     Change, Command, Event, Explanation, JobStatus, Key, Name, Outcome, PoolWorkerId, Pull, Rejection, Reply,
-    ReportKind, Settings, Subject, TaskId, TaskRecord, Timestamp,
+    ReportKind, Scope, Settings, Strangers, Subject, TaskId, TaskRecord, Timestamp,
 };
 
 /// Timers followed in one command at most; the rest is due at once.
@@ -177,6 +177,12 @@ impl Engine {
     #[must_use]
     pub fn explain(&self, subject: Subject, now: Timestamp) -> Option<Explanation> {
         crate::explain::explain(&self.state, subject, now)
+    }
+
+    /// What a scope names and nobody has yet (Q6).
+    #[must_use]
+    pub fn strangers(&self, scope: &Scope) -> Strangers {
+        crate::strangers::strangers(&self.state, scope)
     }
 
     /// A task as it stands; `None` when memory does not know it.

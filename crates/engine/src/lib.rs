@@ -27,6 +27,7 @@ mod schedules;
 #[cfg(test)]
 mod script;
 mod state;
+mod strangers;
 
 pub use decide::Context;
 pub use engine::{Engine, Executed, Woken};

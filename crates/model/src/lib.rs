@@ -19,6 +19,7 @@ mod rejection;
 mod reply;
 mod schedule;
 mod settings;
+mod strangers;
 mod task;
 mod time;
 mod worker;
@@ -60,6 +61,7 @@ pub use schedule::{
     Missed, ScheduleCommand, ScheduleDraft, ScheduleEvent, ScheduleId, ScheduleRecord, ScheduleRejection,
 };
 pub use settings::Settings;
+pub use strangers::Strangers;
 pub use task::{FailureReason, JobStatus, LeaseKind, Outcome, Scope, Step, StepStatus, TaskStatus};
 pub use time::{Millis, Timestamp};
 pub use worker::{Attachment, Labels, LaneStatus, WorkerStatus};

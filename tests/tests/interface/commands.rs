@@ -46,6 +46,24 @@ fn json_is_one_document() {
     }
 }
 
+/// I4, Q6: whoever mistypes a node hears of it at once, on standard error; the document is as ever.
+#[test]
+fn a_typo_in_a_scope_is_told() {
+    let server = Server::start();
+    let _ = FakeNode::enrolled(server.node(), "PC-01", 1);
+    for flags in [&[][..], &["--json"]] {
+        let arguments = [&["run", "submit", "--workflow", "w", "--pcs", "PC-O1"], flags].concat();
+        let output = muster(&server, &arguments);
+        assert_eq!(output.status.code(), Some(0));
+        let (told, words) =
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert!(words.starts_with("warning: no node is called PC-O1; did you mean PC-01?\n"), "{words}");
+        assert!(words.contains("holds its queue for 120 s") && !told.contains("warning"), "{words}{told}");
+    }
+    let right = muster(&server, &["run", "submit", "--workflow", "w", "--pcs", "PC-01"]);
+    assert!(right.status.success() && right.stderr.is_empty(), "{right:?}");
+}
+
 /// I4, Q17: schedules are made, listed, shown and deleted on the command line.
 #[test]
 fn schedules_come_and_go() {

@@ -14,6 +14,7 @@ mod schedule;
 mod status;
 mod submission;
 mod task_device;
+mod warning;
 
 pub(crate) use artifact::show_artifact;
 pub(crate) use attempt::show_attempts;
@@ -32,3 +33,4 @@ pub(crate) use status::{
 };
 pub(crate) use submission::{read_key, read_submission};
 pub(crate) use task_device::{show_station, show_task, show_task_row};
+pub(crate) use warning::show_warnings;

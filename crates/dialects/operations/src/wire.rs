@@ -12,6 +12,7 @@ mod schedule;
 mod sweep;
 mod task_device;
 mod value;
+mod warning;
 mod word;
 
 pub use alert::{Alert, AlertList};
@@ -28,4 +29,5 @@ pub use run::{Counts, Failure, FailureList, ListedRun, Run, RunDetail, RunList, 
 pub use schedule::{Schedule, ScheduleList, ScheduleState, ScheduledRun, Scope};
 pub use sweep::Swept;
 pub use task_device::{ClaimedRows, History, Station, TaskDevice, TaskDeviceList};
+pub use warning::{SubmittedRun, Warning};
 pub use word::{DeviceStatusWord, KindWord, NameWord, RowStatusWord, RunStatusWord};

@@ -315,6 +315,30 @@ async fn an_operators_acts_are_written_down() {
     let acts: Vec<_> = log.iter().map(|act| (&*act.actor.name, &*act.action)).collect();
     let expected = ["label_device", "cancel_run", "drain_node", "submit_run"];
     assert_eq!(acts, expected.map(|action| ("admin-token", action)));
+    assert_eq!(&*log[3].subject, format!("run {run}, queue default"));
+}
+
+/// Q6, Q15: a run for what nobody has is taken, and whoever submits it hears of it, with what was probably meant.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_typo_in_a_scope_is_told() {
+    let world = World::new();
+    world.attach("PC-01", &["d1"]).await;
+    let submit =
+        async |scope: Value| world.post("/api/runs", json!({"workflow_id": "w1", "scope": scope})).await;
+    let typo = submit(json!({"pcs": ["PC-O1"]})).await;
+    assert_eq!((typo.status.as_u16(), &typo.body["status"]), (201, &json!("running")));
+    let [unknown, none] = &typo.body["warnings"].as_array().unwrap()[..] else { panic!("{}", typo.body) };
+    let told = (&unknown["code"], &unknown["name"], &unknown["did_you_mean"]);
+    assert_eq!(told, (&json!("unknown_pc"), &json!("PC-O1"), &json!("PC-01")));
+    assert_eq!((&none["code"], none.get("name")), (&json!("no_device"), None));
+    let part = submit(json!({"devices": ["d1", "x9"]})).await.body;
+    assert_eq!((part["warnings"].as_array().unwrap().len(), &part["warnings"][0]["name"]), (1, &json!("x9")));
+    let label = submit(json!({"labels": {"rack": "a"}})).await.body;
+    assert_eq!(label["warnings"][0]["message"], "no device has the label rack=a");
+    for right in [json!({"pcs": ["PC-01"]}), json!({"devices": ["d1"]}), Value::Null] {
+        let members = submit(right).await.body.as_object().unwrap().len();
+        assert_eq!(members, 2, "a run as it should be has its id and its status");
+    }
 }
 
 /// Q17: a schedule is made, listed, shown and deleted.

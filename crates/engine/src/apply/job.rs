@@ -83,7 +83,7 @@ impl State {
 
     /// Counts the targets of a job that has become active, and sets what will move it on.
     pub(crate) fn begin_serving(&mut self, seq: u64, now: Timestamp) {
-        let lacking = eligible::count_targets(self, &self.jobs[&seq]);
+        let lacking = eligible::count_targets(self, &self.jobs[&seq].scope);
         let waits_until = job_end::waits_until(self, &self.jobs[&seq]);
         self.jobs.get_mut(&seq).expect("the caller has it").lacking = lacking;
         self.timers.set(waits_until, Timer::Job(seq));

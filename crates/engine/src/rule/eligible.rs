@@ -50,10 +50,10 @@ pub(crate) fn is_target(state: &State, job: &Job, lane: &Lane) -> bool {
     !lane.failed && in_scope(state, &job.scope, lane)
 }
 
-/// Counts the targets of a job whose tasks are all yet to come, without looking at lanes outside
+/// Counts the lanes that are in a scope and in service: the targets of a job whose tasks are all yet to come. Without looking at lanes outside
 /// its scope.
-pub(crate) fn count_targets(state: &State, job: &Job) -> u32 {
-    let count = match &job.scope {
+pub(crate) fn count_targets(state: &State, scope: &Scope) -> u32 {
+    let count = match scope {
         Scope::All => return state.healthy,
         Scope::Workers(names) => {
             return names
@@ -70,7 +70,8 @@ pub(crate) fn count_targets(state: &State, job: &Job) -> u32 {
             let lists = labels.iter().map(|(key, value)| state.labelled.get(&(key.clone(), value.clone())));
             let shortest = lists.min_by_key(|list| list.map_or(0, |lanes| lanes.len())).flatten();
             let lanes = shortest.into_iter().flatten();
-            lanes.filter(|ix| is_target(state, job, &state.lanes[**ix])).count()
+            let is_meant = |lane: &Lane| !lane.failed && in_scope(state, scope, lane);
+            lanes.filter(|ix| is_meant(&state.lanes[**ix])).count()
         }
     };
     u32::try_from(count).expect("fewer than 2^32 lanes")

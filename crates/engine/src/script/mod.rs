@@ -90,6 +90,9 @@ impl Stage {
         if words[0] == "explain" {
             return (String::new(), self.explain(words));
         }
+        if words[0] == "strangers" {
+            return (String::new(), self.strangers(words));
+        }
         let command = self.command(words);
         let ticking = matches!(command, Command::Tick);
         let mut events = Vec::new();
@@ -158,6 +161,15 @@ impl Stage {
         }
         self.engine = restoring.finish(1, self.now);
         self.engine.check_invariants().expect("a restored engine is sound");
+    }
+
+    fn strangers(&self, words: &[&str]) -> String {
+        let found = self.engine.strangers(&parse::scope(words));
+        let targets = alloc::format!("{} targets", found.targets);
+        match &found.unknown[..] {
+            [] => targets,
+            unknown => alloc::format!("{} of {}; {targets}", unknown.join(","), found.known.join(",")),
+        }
     }
 
     fn explain(&self, words: &[&str]) -> String {

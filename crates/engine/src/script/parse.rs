@@ -179,18 +179,11 @@ fn device(text: &str) -> Vec<DeviceReport> {
 }
 
 fn submission(run: &str, options: &Options<'_>) -> Submission {
-    let names = |list: &str| list.split(',').map(name).collect::<BTreeSet<_>>();
-    let scope = match (options.get("pcs"), options.get("devices"), options.get("labels")) {
-        (Some(list), ..) => Scope::Workers(names(list)),
-        (_, Some(list), _) => Scope::Devices(names(list)),
-        (.., Some(list)) => Scope::Labels(pairs(list)),
-        _ => Scope::All,
-    };
     Submission {
         key: options.get("key").map(|key| SubmissionKey::new(key).expect("a key")),
         digest: digest(options.get("body").unwrap_or("body")),
         queue: name(options.get("queue").unwrap_or("default")),
-        scope,
+        scope: scope_of(options),
         max_attempts: options.number("attempts").map(|attempts| u16::try_from(attempts).expect("small")),
         payload: JobPayload {
             title: Some(run.into()),
@@ -199,6 +192,21 @@ fn submission(run: &str, options: &Options<'_>) -> Submission {
             timeout: None,
             schedule: None,
         },
+    }
+}
+
+/// The scope that the words of a line name.
+pub(super) fn scope(words: &[&str]) -> Scope {
+    scope_of(&Options::of(words))
+}
+
+fn scope_of(options: &Options<'_>) -> Scope {
+    let names = |list: &str| list.split(',').map(name).collect::<BTreeSet<_>>();
+    match (options.get("pcs"), options.get("devices"), options.get("labels")) {
+        (Some(list), ..) => Scope::Workers(names(list)),
+        (_, Some(list), _) => Scope::Devices(names(list)),
+        (.., Some(list)) => Scope::Labels(pairs(list)),
+        _ => Scope::All,
     }
 }
 

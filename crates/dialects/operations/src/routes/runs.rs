@@ -4,8 +4,9 @@ use super::{listed::Closed, refuse, unexpected};
 use crate::{
     translate::{
         Progress, RUN_WORDS, RunFilter, rate_since, read_key, read_run_status, read_submission, show_state,
+        show_warnings,
     },
-    wire::{NameWord, RunDetail, RunList, RunRequest, RunState, RunStatusWord},
+    wire::{NameWord, RunDetail, RunList, RunRequest, RunState, RunStatusWord, SubmittedRun, Warning},
 };
 use axum::{
     Extension, Json,
@@ -32,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
         min_length = 1, max_length = 128, pattern = "^[!-~]([ -~]*[!-~])?$")),
     request_body = RunRequest,
     responses(
-        (status = 201, description = "The run is in its queue", body = RunState),
+        (status = 201, description = "The run is in its queue", body = SubmittedRun),
         (status = 409, description = "The Idempotency-Key was used before, for another body"),
     )
 )]
@@ -41,11 +42,23 @@ async fn submit(
     operator: Operator,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
-) -> Result<(StatusCode, Json<RunState>), Problem> {
+) -> Result<(StatusCode, Json<SubmittedRun>), Problem> {
     let mut submission = read_submission(&body, door.coordinator.settings().attempt_timeout)?;
     submission.key = read_key(&headers)?;
+    let scope = submission.scope.clone();
     let state = ask(&door, operator.actor(), Command::Submit(Box::new(submission))).await?;
-    Ok((StatusCode::CREATED, Json(state)))
+    Ok((StatusCode::CREATED, Json(SubmittedRun { state, warnings: warnings(&door, scope).await })))
+}
+
+/// What the scope of a run that was taken names and nobody knows. The run stands, so trouble to find that out is no trouble
+/// for whoever submitted it.
+async fn warnings(door: &Door, scope: Scope) -> Vec<Warning> {
+    if scope == Scope::All {
+        return Vec::new();
+    }
+    let found = door.coordinator.strangers(scope.clone()).await;
+    let grace = door.coordinator.settings().offline_grace;
+    found.map(|found| show_warnings(&scope, &found, grace)).unwrap_or_default()
 }
 
 /// Lists runs, newest first, with how far each is.

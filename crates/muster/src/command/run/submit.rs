@@ -6,6 +6,7 @@ use crate::{
     failure::{Exit, Failure},
 };
 use clap::Args;
+use serde_json::Value;
 
 #[derive(Debug, Args)]
 pub(crate) struct Submit {
@@ -25,7 +26,18 @@ impl Submit {
         let path = ["api", "runs"];
         // With a key it may go to another server when one hangs or dies, and is still one run.
         let key = self.idempotency_key.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
-        let run = client.post_once(&path, &body, &key).await?;
+        let mut run = client.post_once(&path, &body, &key).await?;
+        warn(&mut run);
         watch::end(client, &run, self.wait, json).await
+    }
+}
+
+/// Tells on standard error what the run names and nobody knows; the answer itself keeps its shape.
+fn warn(run: &mut Value) {
+    let told = run.as_object_mut().and_then(|run| run.remove("warnings"));
+    for warning in told.as_ref().and_then(Value::as_array).into_iter().flatten() {
+        if let Some(message) = warning.get("message").and_then(Value::as_str) {
+            eprintln!("warning: {}", message.replace(char::is_control, "\u{fffd}"));
+        }
     }
 }

@@ -6,8 +6,9 @@ import { onceKey } from '../../parts/act_button.js';
 import { ask, field } from '../../parts/dialog.js';
 import { readJson, readNumber, readWords } from '../../parts/fields.js';
 import { area, choice } from '../../parts/form.js';
+import { complaint } from '../../parts/notice.js';
 import { go } from '../../router.js';
-import { t } from '../../text.js';
+import { hasText, t } from '../../text.js';
 
 const SCOPES = ['all', 'pcs', 'devices', 'labels'];
 
@@ -37,7 +38,16 @@ export async function newRun() {
     ],
     act: async ({ form }) => { made = await post('/api/runs', read(form), { once }); },
   });
-  if (isDone) go('runs', made.run_id);
+  if (!isDone) return;
+  for (const warning of made.warnings ?? []) complaint({ message: warningText(warning) });
+  go('runs', made.run_id);
+}
+
+/** What the run names and nobody has; codes that nobody knows yet in the server's words. */
+function warningText({ code, name, did_you_mean: meant, message }) {
+  const key = `runs.warning_${code}`;
+  if (!hasText(key)) return message;
+  return meant ? `${t(key, { name })} ${t('runs.did_you_mean', { name: meant })}` : t(key, { name });
 }
 
 function read(form) {
