@@ -2,6 +2,7 @@
 
 use crate::Problem;
 use axum::http::{HeaderName, HeaderValue, Method, request::Parts};
+use muster_model::is_unseen;
 use percent_encoding::percent_decode_str;
 use utoipa::openapi::{
     ObjectBuilder, Required, Type,
@@ -57,10 +58,8 @@ fn decode(value: &HeaderValue) -> Option<String> {
 
 /// One line that shows itself as it is: logs are read by people, and at terminals.
 fn check(text: &str) -> Result<(), Problem> {
-    let is_unseen =
-        |char: char| char.is_control() || matches!(char, '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     if text.contains(is_unseen) {
-        return Err(refused("must not contain control characters"));
+        return Err(refused("must not contain control characters, nor any that is not seen"));
     }
     if text.chars().count() > CHARS_MAX {
         return Err(refused(&format!("must have at most {CHARS_MAX} characters")));
@@ -84,15 +83,19 @@ const CHARS_MAX: usize = 500;
 const PATTERN: &str = concat!(
     r"^(?:[ -$&-~]|%[2-6][0-9A-Fa-f]|%7[0-9A-Ea-e]|%[Cc]2%[ABab][0-9A-Fa-f]",
     r"|(?:%[Cc][3-9A-Fa-f]|%[Dd][0-9A-Fa-f]|%[Ee]0%[ABab][0-9A-Fa-f]|%[Ee][Dd]%[89][0-9A-Fa-f]",
-    r"|%[Ee]2%8[2-9A-Fa-f]|%[Ee]2%[9ABab][0-9A-Fa-f]|%[Ee][13-9A-Ca-cEFef]%[89ABab][0-9A-Fa-f]",
+    r"|%[Ee]2%8[2-9A-Fa-f]|%[Ee]2%[9ABab][0-9A-Fa-f]|%[Ee][13-9A-Ca-cEe]%[89ABab][0-9A-Fa-f]",
+    r"|%[Ee][Ff]%[89Aa][0-9A-Fa-f]|%[Ee][Ff]%[Bb][0-9ACDEFacdef]",
     r"|%[Ff]0%[9ABab][0-9A-Fa-f]%[89ABab][0-9A-Fa-f]|%[Ff]4%8[0-9A-Fa-f]%[89ABab][0-9A-Fa-f]",
     r"|%[Ff][1-3]%[89ABab][0-9A-Fa-f]%[89ABab][0-9A-Fa-f])%[89ABab][0-9A-Fa-f]",
-    r"|%[Ee]2%80%(?:[89Bb][0-9A-Fa-f]|[Aa][0-7Ff])|%[Ee]2%81%(?:[89Bb][0-9A-Fa-f]|[Aa][0-5A-Fa-f])){0,500}$",
+    r"|%[Ee]2%80%(?:8[0-9Aa]|[9Bb][0-9A-Fa-f]|[Aa][0-7Ff])|%[Ee]2%81%(?:[89Bb][0-9A-Fa-f]|[Aa][A-Fa-f])",
+    r"|%[Ee][Ff]%[Bb][Bb]%(?:[89Aa][0-9A-Fa-f]|[Bb][0-9A-Ea-e])){0,500}$",
 );
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+    use regex_lite::Regex;
 
     fn read(method: Method, values: &[&[u8]]) -> Result<Option<Box<str>>, Problem> {
         let mut request = axum::http::Request::builder().method(method);
@@ -117,7 +120,7 @@ mod tests {
     #[test]
     fn what_is_no_reason_is_refused() {
         let long = "x".repeat(501);
-        let wrong: [&[&[u8]]; 9] = [
+        let wrong: [&[&[u8]]; 14] = [
             &[b"%"],
             &[b"100% sure"],
             &[b"%4"],
@@ -125,6 +128,11 @@ mod tests {
             &["é".as_bytes()],
             &[b"a%0Ab"],
             &[b"%E2%80%AEx"],
+            &[b"a%E2%80%8Bb"],
+            &[b"a%E2%80%AAb"],
+            &[b"a%E2%81%A0b"],
+            &[b"a%E2%81%A6b"],
+            &[b"%EF%BB%BFa"],
             &[long.as_bytes()],
             &[b"a", b"a"],
         ];
@@ -135,6 +143,18 @@ mod tests {
                 (422, Some("Muster-Reason")),
                 "{problem}"
             );
+        }
+    }
+
+    /// I7, I8: the description of the header takes exactly the characters that the server takes.
+    #[test]
+    fn the_pattern_takes_what_is_taken() {
+        let one = Regex::new(&PATTERN.replace("{0,500}", "")).unwrap();
+        for char in (char::MIN..=char::MAX).step_by(7).chain('\0'..='\u{20ff}').chain('\u{fe00}'..='\u{ffff}')
+        {
+            let encoded = utf8_percent_encode(char.encode_utf8(&mut [0; 4]), NON_ALPHANUMERIC).to_string();
+            let is_taken = read(Method::POST, &[encoded.as_bytes()]).is_ok();
+            assert_eq!(one.is_match(&encoded), is_taken, "{encoded}");
         }
     }
 

@@ -90,11 +90,7 @@ impl Name {
         if text.chars().count() > Self::CHARS_MAX {
             return Err(NameError::TooLong);
         }
-        // Beside control characters and paths: what turns the direction of writing, or is not seen at all.
-        let forbidden = |c: char| {
-            let unseen = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-            unseen || c.is_control() || matches!(c, '/' | '\\')
-        };
+        let forbidden = |c: char| is_unseen(c) || matches!(c, '/' | '\\');
         if text.chars().any(forbidden) || text.trim() != text || text == "." || text == ".." {
             return Err(NameError::Forbidden);
         }
@@ -138,6 +134,14 @@ impl SubmissionKey {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Whether a character steers, turns the direction of writing, or is not seen at all: a line with one is not what it
+/// shows. For names, and for reasons in a log.
+#[must_use]
+pub fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 fn checked_text(text: &str) -> Result<Arc<str>, NameError> {

@@ -43,7 +43,7 @@ pub use frames::{
     Rebind, Registration, RendererRecord, RendererState, RendererView, ReplayRecord, SessionId,
     SessionRecord, SessionStatus, SessionSubmission, SessionView, StatusView, Steering, TransitionRecord,
 };
-pub use id::{Digest, Fence, IdError, JobId, Name, NameError, ReportId, SubmissionKey, TaskId};
+pub use id::{Digest, Fence, IdError, JobId, Name, NameError, ReportId, SubmissionKey, TaskId, is_unseen};
 pub use pool::{
     AssignmentId, AssignmentRecord, AssignmentState, Demand, MemberCause, PoolCause, PoolChange, PoolCommand,
     PoolCounters, PoolEndRecord, PoolEvent, PoolGrant, PoolHandout, PoolJobDraft, PoolJobId, PoolJobRecord,
