@@ -1,8 +1,8 @@
 //! What a privileged act is called in the audit log (I7).
 
 use muster_model::{
-    AccountCommand, Actor, AuditRecord, Command, FrameCommand, PoolCommand, Role, Roles, ScheduleCommand,
-    Timestamp, UserChange, UserId,
+    AccountCommand, Actor, AuditRecord, Command, FrameCommand, PoolCommand, Reply, Role, Roles,
+    ScheduleCommand, Timestamp, UserChange, UserId,
 };
 
 /// The line for an act that was carried out; why stands after what it was done to.
@@ -14,6 +14,17 @@ pub(crate) fn record(mut actor: Actor, act: (&'static str, String), at: Timestam
         None => subject.into(),
     };
     AuditRecord { actor, action: action.into(), subject, at }
+}
+
+/// An act with the id of what came of it, which nobody knew before it was decided.
+pub(crate) fn named(act: (&'static str, String), reply: &Reply) -> (&'static str, String) {
+    match (act, reply) {
+        (("submit_run", subject), Reply::Job { job, .. }) => ("submit_run", format!("run {job}, {subject}")),
+        (("add_schedule", subject), Reply::Schedule(schedule)) => {
+            ("add_schedule", format!("schedule {}, {subject}", schedule.id))
+        }
+        (act, _) => act,
+    }
 }
 
 /// What a command does and to what; `None` for what nobody is called to account for.

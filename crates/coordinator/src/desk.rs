@@ -144,8 +144,8 @@ impl<R> Desk<R> {
                 self.answer_waiting(number, now);
             }
         }
-        if let Some((actor, act)) = act.filter(|_| result.is_ok()) {
-            let record = audit::record(actor, act, now);
+        if let (Some((actor, act)), Ok(reply)) = (act, &result) {
+            let record = audit::record(actor, audit::named(act, reply), now);
             self.acts.push(Change::Accounts(AccountChange::Audit(record)));
         }
         if let Some(worker) = enrolled.filter(|_| result.is_ok()) {

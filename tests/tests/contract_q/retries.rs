@@ -82,7 +82,7 @@ fn a_run_is_tried_again_where_it_failed() {
     assert_eq!(server.rows(run), rows, "the first run is as it was");
     let log = server.admin().get("/audit").expect(200);
     let told = log["acts"].as_array().unwrap().iter().find(|act| act["action"] == "submit_run").unwrap();
-    assert_eq!(told["subject"], json!(format!("queue night: retry of run {run}")));
+    assert_eq!(told["subject"], json!(format!("run {again}, queue night: retry of run {run}")));
 }
 
 /// Q11, Q15: whoever tries again may have the devices returned, all of them and with the same words.
@@ -164,7 +164,8 @@ fn commands_tell_failures_and_retry() {
     let made: Value = serde_json::from_slice(&muster(&retry).stdout).unwrap();
     assert!(made["run_id"].is_string(), "{made}");
     let log = scene.server.admin().get("/audit?limit=1").expect(200);
-    let subject = format!("queue night: retry of run {}: 더 많은 디스크", scene.run);
+    let (again, first) = (made["run_id"].as_str().unwrap(), &scene.run);
+    let subject = format!("run {again}, queue night: retry of run {first}: 더 많은 디스크");
     assert_eq!(log["acts"][0]["subject"], json!(subject));
     assert_eq!(muster(&["run", "retry", &scene.run, "--failure-reason", "x"]).status.code(), Some(4));
 }
