@@ -1,6 +1,7 @@
 //! What commands print: one JSON document, or tables for people (I4).
 
 use comfy_table::{Cell, ContentArrangement, Table, presets};
+use jiff::Timestamp;
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
 
@@ -22,7 +23,7 @@ pub(crate) fn table(rows: &[Value], columns: &[&str]) {
 /// Prints the members of one object, one per line.
 pub(crate) fn members(object: &Value) {
     for (key, value) in object.as_object().into_iter().flatten() {
-        line(&format!("{key}: {}", cell(value)));
+        line(&format!("{key}: {}", named(key, value)));
     }
 }
 
@@ -40,9 +41,21 @@ fn render(rows: &[Value], columns: &[&str], is_terminal: bool) -> String {
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(columns.iter().map(|column| Cell::new(column.to_uppercase())));
     for row in rows {
-        table.add_row(columns.iter().map(|column| Cell::new(cell(row.get(column).unwrap_or(&Value::Null)))));
+        let told = |column: &&str| named(column, row.get(column).unwrap_or(&Value::Null));
+        table.add_row(columns.iter().map(|column| Cell::new(told(column))));
     }
     table.trim_fmt()
+}
+
+/// What stands under a name, on one line. Some routes tell moments as text, others in milliseconds: people read one form.
+fn named(key: &str, value: &Value) -> String {
+    let moment = value.as_i64().filter(|millis| is_moment(key) && *millis >= MILLIS_MIN);
+    let moment = moment.and_then(|millis| Timestamp::from_millisecond(millis).ok());
+    moment.map_or_else(|| cell(value), |moment| moment.to_string())
+}
+
+fn is_moment(key: &str) -> bool {
+    MOMENTS.contains(&key) || key.ends_with("_at") || key.ends_with("At")
 }
 
 /// A value on one line. Control characters in names and titles must not reach the terminal.
@@ -52,13 +65,19 @@ fn cell(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Object(members) if members.is_empty() => "-".to_owned(),
         Value::Object(members) => {
-            let members = members.iter().map(|(key, value)| format!("{key}={}", cell(value)));
+            let members = members.iter().map(|(key, value)| format!("{key}={}", named(key, value)));
             members.collect::<Vec<_>>().join(" ")
         }
         other => other.to_string(),
     };
     text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
 }
+
+/// What is a moment beside `…_at` and `…At`.
+const MOMENTS: [&str; 7] =
+    ["at", "since", "until", "status_since", "paused_until", "old_valid_until", "lastHeartbeat"];
+/// In 1973: whatever is less counts something else.
+const MILLIS_MIN: i64 = 100_000_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -75,5 +94,20 @@ mod tests {
         assert!(text.lines().nth(1).unwrap().contains("ok=1"));
         assert!(text.lines().all(|line| !line.contains('\u{1b}') && !line.contains('─')), "{text}");
         assert!(render(&rows, &["run_id"], true).contains('─'));
+    }
+
+    /// I4: people read moments as dates, however the server tells them; numbers of another kind stay numbers.
+    #[test]
+    fn people_read_dates() {
+        let at = 1_760_331_600_123_i64;
+        let row = json!({"at": at, "created_at": "2025-10-13T05:00:00Z", "createdAt": at, "size": at, "since": 12,
+            "last": {"ended_at": at}, "revoked_at": null});
+        let told = ["at", "created_at", "createdAt", "size", "since", "last", "revoked_at"]
+            .map(|key| named(key, &row[key]));
+        let moment = "2025-10-13T05:00:00.123Z";
+        let last = format!("ended_at={moment}");
+        assert_eq!(told, [moment, "2025-10-13T05:00:00Z", moment, "1760331600123", "12", &last, "-"]);
+        let columns = ["at", "size"];
+        assert!(render(std::slice::from_ref(&row), &columns, false).contains(moment));
     }
 }
