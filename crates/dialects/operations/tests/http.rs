@@ -190,12 +190,14 @@ async fn a_pc_is_steered() {
     world.attach("PC-01", &["d1", "d2"]).await;
     let pcs = world.get("/api/pcs").await.body;
     assert_eq!((&pcs["pcs"][0]["device_count"], &pcs["pcs"][0]["max_devices"]), (&json!(2), &json!(20)));
+    assert_eq!(world.get("/api/pcs/PC-01").await.body["own_max_devices"], Value::Null);
     let capped = world.call("PATCH", "/api/pcs/PC-01", Some(json!({"max_devices": 5}))).await;
     assert_eq!(capped.body["max_devices"], 5);
     assert_eq!(world.call("POST", "/api/nodes/PC-01/drain", None).await.body["draining"], true);
     assert_eq!(world.get("/api/explain/node/PC-01").await.body["code"], "node_draining");
     assert_eq!(world.call("POST", "/api/nodes/PC-01/resume", None).await.body["draining"], false);
     let detail = world.get("/api/pcs/PC-01").await.body;
+    assert_eq!((&detail["own_max_devices"], &detail["max_devices"]), (&json!(5), &json!(5)));
     assert!(detail["history"].as_array().unwrap().iter().any(|event| event["event_type"] == "enrolled"));
     let labelled = world.call("PATCH", "/api/devices/d1", Some(json!({"labels": {"rack": "7"}}))).await;
     assert_eq!(labelled.body["labels"], json!({"rack": "7"}));

@@ -49,7 +49,11 @@ async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Jso
     let found =
         door.coordinator.read(move |store| Ok((store.worker(&id)?, store.worker_log(&id, EVENTS_MAX)?)));
     match found.await.map_err(refuse)? {
-        (Some(pc), log) => Ok(Json(PcDetail { pc: overlay(&door, &pc), history: show_history(&log) })),
+        (Some(pc), log) => Ok(Json(PcDetail {
+            own_max_devices: pc.worker.cap,
+            pc: overlay(&door, &pc),
+            history: show_history(&log),
+        })),
         (None, _) => Err(Problem::not_found("there is no such PC")),
     }
 }

@@ -52,6 +52,8 @@ pub struct PcDetail {
     /// The PC itself.
     #[serde(flatten)]
     pub pc: Pc,
+    /// Its own cap, as it was set; null where the general one applies, which `max_devices` then is.
+    pub own_max_devices: Option<u32>,
     /// What happened to it, newest first.
     pub history: Vec<PcEvent>,
 }
