@@ -90,15 +90,23 @@ impl Delivery {
 pub(crate) fn may_repeat(head: &Head) -> bool {
     match head.method {
         Method::GET | Method::HEAD => true,
-        Method::POST => {
-            RECOGNISED.contains(&head.path.path()) && head.headers.contains_key("idempotency-key")
-        }
+        Method::POST => is_recognised(head.path.path()) && head.headers.contains_key("idempotency-key"),
         _ => false,
     }
 }
 
-/// Where the coordinator looks at `Idempotency-Key`.
+/// Whether the coordinator looks at `Idempotency-Key` there.
+fn is_recognised(path: &str) -> bool {
+    let is_retry = |beginning: &str| {
+        let id = path.strip_prefix(beginning).and_then(|rest| rest.strip_suffix("/retry"));
+        id.is_some_and(|id| !id.is_empty() && !id.contains('/'))
+    };
+    RECOGNISED.contains(&path) || RETRIED.into_iter().any(is_retry)
+}
+
 const RECOGNISED: [&str; 4] = ["/jobs", "/jobs/batch", "/api/runs", "/api/schedules"];
+/// What stands before the id of what is tried again.
+const RETRIED: [&str; 2] = ["/jobs/", "/api/runs/"];
 
 #[cfg(test)]
 mod tests {
@@ -129,12 +137,16 @@ mod tests {
     #[test]
     fn a_key_counts_where_it_is_recognised() {
         let post = |path| repeats(Method::POST, path, &[("idempotency-key", "k")]);
-        for path in RECOGNISED {
+        for path in RECOGNISED.into_iter().chain(["/jobs/7/retry", "/api/runs/r1/retry?x=1"]) {
             assert!(post(path), "{path}");
         }
-        for path in ["/jobs/poll", "/jobs/work", "/auth/refresh", "/api-keys", "/jobs/", "/workers/register"]
-        {
+        let others =
+            ["/jobs/poll", "/jobs/work", "/auth/refresh", "/api-keys", "/jobs/", "/workers/register"];
+        let no_retries =
+            ["/jobs/retry", "/jobs//retry", "/jobs/7/x/retry", "/jobs/7/retry/", "/api/runs/r1/cancel"];
+        for path in others.into_iter().chain(no_retries) {
             assert!(!post(path), "{path}");
         }
+        assert!(!repeats(Method::POST, "/jobs/7/retry", &[]));
     }
 }
