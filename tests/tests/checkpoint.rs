@@ -49,11 +49,15 @@ impl Lab {
 
     fn export(&self) -> PathBuf {
         let file = self.path("checkpoint.json");
-        let mut command = muster_command();
-        command.args(["checkpoint", "export"]).arg(&file).args(["--server", &self.server.anonymous().url()]);
-        let exported = command.env("MUSTER_TOKEN", self.server.admin_token()).output().unwrap();
-        assert!(exported.status.success(), "{}", String::from_utf8_lossy(&exported.stderr));
+        let exported = self.export_into(&file, &["--force"]);
+        assert_eq!(code(&exported), 0, "{}", said(&exported));
         file
+    }
+
+    fn export_into(&self, file: &Path, flags: &[&str]) -> Output {
+        let mut command = muster_command();
+        command.args(["checkpoint", "export"]).arg(file).args(["--server", &self.server.anonymous().url()]);
+        command.args(flags).env("MUSTER_TOKEN", self.server.admin_token()).output().unwrap()
     }
 
     /// Restores into the server's data directory, as whoever runs the server would.
@@ -138,6 +142,21 @@ fn every_checkpoint_taken_under_load_can_be_restored() {
             workers[round % 3].kill9_and_restart();
         }
     }
+}
+
+/// S20, I4: a file that is there may be the only checkpoint of its time: it is replaced only by whoever says so.
+#[test]
+fn a_file_that_is_there_is_not_replaced() {
+    let lab = Lab::start();
+    let file = lab.path("old.json");
+    fs::write(&file, "old").unwrap();
+    let refused = lab.export_into(&file, &[]);
+    assert_eq!((code(&refused), fs::read_to_string(&file).unwrap().as_str()), (4, "old"));
+    assert!(said(&refused).contains("old.json") && said(&refused).contains("--force"), "{}", said(&refused));
+    let forced = lab.export_into(&file, &["--force"]);
+    assert_eq!(code(&forced), 0, "{}", said(&forced));
+    assert!(fs::read_to_string(&file).unwrap().starts_with("{\"checkpoint\""));
+    assert_eq!(code(&lab.export_into(&lab.path("new.json"), &[])), 0);
 }
 
 /// S20, I4: a checkpoint that cannot be read is named, with the field that is wrong, and nothing is written.

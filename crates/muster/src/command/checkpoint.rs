@@ -24,6 +24,9 @@ enum Action {
     Export {
         /// Where to put it [default: standard output]
         file: Option<PathBuf>,
+        /// Replace the file if it is there
+        #[arg(long)]
+        force: bool,
     },
     /// Write a checkpoint into a store that knows of no sessions, while no server runs on it
     Restore(restore::Restore),
@@ -32,7 +35,7 @@ enum Action {
 impl Checkpoint {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         match self.action {
-            Action::Export { file } => export::run(&self.reach, file),
+            Action::Export { file, force } => export::run(&self.reach, file, force),
             Action::Restore(restore) => restore.run(self.reach.json),
         }
     }

@@ -15,9 +15,12 @@ use std::{
 };
 
 /// Fetches a checkpoint into a file, or into a pipe.
-pub(super) fn run(reach: &Reach, file: Option<PathBuf>) -> Result<Exit, Failure> {
+pub(super) fn run(reach: &Reach, file: Option<PathBuf>, force: bool) -> Result<Exit, Failure> {
+    if let Some(file) = file.as_ref().filter(|file| !force && file.symlink_metadata().is_ok()) {
+        return Err(exists(file));
+    }
     converse(reach, async |client| match file {
-        Some(file) => to_file(client, &file, reach.json).await,
+        Some(file) => to_file(client, (&file, force), reach.json).await,
         None if io::stdout().is_terminal() && !reach.json => {
             Err(Failure::Usage("a checkpoint does not belong on a terminal: name a file".to_owned()))
         }
@@ -33,14 +36,18 @@ async fn to_pipe(client: &Client) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-async fn to_file(client: &Client, file: &Path, json: bool) -> Result<Exit, Failure> {
+async fn to_file(client: &Client, (file, force): (&Path, bool), json: bool) -> Result<Exit, Failure> {
     let checkpoint = fetch(client).await?;
     // Beside its place first, so that half a file never has its name; and for its owner only, as it holds hashes of tokens.
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut part = tempfile::NamedTempFile::new_in(directory)?;
     part.write_all(&checkpoint)?;
     part.as_file().sync_all()?;
-    part.persist(file).map_err(|error| error.error)?;
+    let kept = if force { part.persist(file) } else { part.persist_noclobber(file) };
+    kept.map_err(|error| match error.error.kind() {
+        io::ErrorKind::AlreadyExists => exists(file),
+        _ => Failure::System(error.error),
+    })?;
     let size = checkpoint.len();
     if json {
         output::document(&json!({"file": file.display().to_string(), "size": size}));
@@ -48,6 +55,14 @@ async fn to_file(client: &Client, file: &Path, json: bool) -> Result<Exit, Failu
         eprintln!("{size} bytes in {}", file.display());
     }
     Ok(Exit::Fine)
+}
+
+/// What is there may be the only checkpoint of its time.
+fn exists(file: &Path) -> Failure {
+    Failure::Refused(format!(
+        "{} is there already; name another file, or give --force to replace it",
+        file.display()
+    ))
 }
 
 /// Fetches a checkpoint and makes sure that it is whole: its hash is that of what stands before it.
