@@ -1,13 +1,18 @@
 //! The backend over HTTP: any that speaks contract N.
 
 use crate::{
+    Text,
     core::{Answer, PullAnswer, PullRequest, Refusal},
     http::{Manner, Servers, Unanswered, because, below, detail, retry_after},
     wire,
 };
 use muster_model::Millis;
 use reqwest::{Client, Response, StatusCode};
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 /// A backend, at one address or several, and who speaks to it.
 ///
@@ -19,13 +24,16 @@ pub struct Backend {
     pub(crate) servers: Arc<Servers>,
     pub(crate) node: String,
     secret: String,
+    /// What the last answer warned of.
+    warned: Arc<Mutex<Vec<Text>>>,
 }
 
 impl Backend {
     /// A backend; `secret` proves that the node may speak (N3).
     #[must_use]
     pub fn new(client: Client, servers: Servers, node: &str, secret: &str) -> Self {
-        Self { client, servers: Arc::new(servers), node: node.to_owned(), secret: secret.to_owned() }
+        let (servers, warned) = (Arc::new(servers), Arc::default());
+        Self { client, servers, node: node.to_owned(), secret: secret.to_owned(), warned }
     }
 
     /// Sends a callback.
@@ -64,7 +72,17 @@ impl Backend {
         if left_out > 0 {
             tracing::error!(left_out, "the backend handed out jobs that make no sense; they were left out");
         }
+        self.warn(&answer.warnings);
         Ok(answer)
+    }
+
+    /// Tells what the backend warns of, when it begins to: an answer comes every few seconds.
+    fn warn(&self, warnings: &[Text]) {
+        let mut told = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        for warning in warnings.iter().filter(|warning| !told.contains(warning)) {
+            tracing::warn!("{warning}");
+        }
+        *told = warnings.to_vec();
     }
 
     /// Posts JSON as the node.

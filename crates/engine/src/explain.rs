@@ -1,7 +1,7 @@
 //! Q16: the one rule that holds something back.
 
 use crate::{
-    rule::{eligible, job_end, slot},
+    rule::{contest, eligible, job_end, slot},
     state::{Job, Lane, LaneIx, RowState, State, TaskRef, WorkerIx},
 };
 use alloc::vec::Vec;
@@ -121,6 +121,9 @@ fn lane(state: &State, name: &Name, now: Timestamp) -> Option<Cause> {
     if let Some(cause) = unusable(state, lane) {
         return Some(cause);
     }
+    if let Some(contest) = contest::of_lane(state, ix, now) {
+        return Some(contest::cause(state, lane.worker, contest));
+    }
     let mut active = state.active_jobs().peekable();
     if active.peek().is_none() {
         return Some(Cause::NoWork);
@@ -192,6 +195,9 @@ fn worker(state: &State, name: &Name, now: Timestamp) -> Option<Cause> {
     }
     if !worker.live.is_empty() {
         return Some(Cause::Running { leases: u32::try_from(worker.live.len()).unwrap_or(u32::MAX) });
+    }
+    if let Some(contest) = contest::of_worker(state, ix, now) {
+        return Some(contest::cause(state, ix, contest));
     }
     if !slot::choose(state, ix, 1, now).is_empty() {
         return Some(Cause::AwaitingPull { worker: name.clone() });

@@ -109,6 +109,7 @@ impl Restoring {
             labels: (!record.labels.is_empty()).then(|| Box::new(record.labels)),
             note: record.note,
             created_at: record.created_at,
+            taken: None,
         }));
         self.state.add_to_indexes(ix);
         if let Some(since) = record.offline_since {

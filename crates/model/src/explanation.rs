@@ -79,6 +79,8 @@ pub enum Cause {
     Stopping { task: TaskId },
     /// The device has been served by the active job.
     AlreadyServed { lane: Name, job: JobId },
+    /// Two workers report the device, and take it from each other.
+    DeviceContested { lane: Name, worker: Name, other: Name },
     /// No active job is for this device.
     OutOfScope { lane: Name },
     /// There is no work.
@@ -120,6 +122,7 @@ impl Cause {
             Self::AwaitingPull { .. } => ("N1", "awaiting_pull"),
             Self::Stopping { .. } => ("Q7", "stopping"),
             Self::AlreadyServed { .. } => ("Q5", "already_served"),
+            Self::DeviceContested { .. } => ("N1b", "device_contested"),
             Self::OutOfScope { .. } => ("Q6", "out_of_scope"),
             Self::NoWork => ("Q2", "no_work"),
             Self::Frames(cause) => cause.rule_and_code(),

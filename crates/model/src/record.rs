@@ -353,6 +353,8 @@ pub enum AlertKind {
     SummaryMismatch,
     /// A completion named a chunk that is not its own (S17).
     ChunkIntegrity,
+    /// Two workers report the same devices (N1b).
+    DeviceContested,
 }
 
 impl AlertKind {
@@ -363,6 +365,7 @@ impl AlertKind {
             Self::MassDropout => "mass_dropout",
             Self::SummaryMismatch => "summary_mismatch",
             Self::ChunkIntegrity => "chunkIntegrity",
+            Self::DeviceContested => "device_contested",
         }
     }
 }

@@ -58,6 +58,8 @@ pub struct PullReply {
     pub stop: Vec<TaskId>,
     /// Those of `stop` whose lease is live: a worker that never heard of one can report its end all the same.
     pub stopping: Vec<Handout>,
+    /// A device of this worker that another one reports as well, and that one (N1b).
+    pub contested: Option<(Name, Name)>,
     /// Nothing here the worker has not heard; the request may wait.
     pub nothing_new: bool,
 }

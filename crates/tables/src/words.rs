@@ -74,9 +74,13 @@ pub(crate) fn parse_worker_log_kind(word: &str) -> Option<&'static str> {
 
 /// `alerts.kind`, read.
 pub(crate) fn parse_alert_kind(word: &str) -> Option<AlertKind> {
-    [AlertKind::MassDropout, AlertKind::SummaryMismatch, AlertKind::ChunkIntegrity]
-        .into_iter()
-        .find(|kind| kind.as_str() == word)
+    const KINDS: [AlertKind; 4] = [
+        AlertKind::MassDropout,
+        AlertKind::SummaryMismatch,
+        AlertKind::ChunkIntegrity,
+        AlertKind::DeviceContested,
+    ];
+    KINDS.into_iter().find(|kind| kind.as_str() == word)
 }
 
 /// `node_events.effect`.

@@ -32,6 +32,9 @@ pub(crate) fn data(cause: &Cause) -> Value {
         }
         Cause::Stopping { task } => json!({"task_device_id": task.to_string()}),
         Cause::AlreadyServed { lane, job } => json!({"device_id": lane.as_str(), "run_id": job.to_string()}),
+        Cause::DeviceContested { lane, worker, other } => {
+            json!({"device_id": lane.as_str(), "node_id": worker.as_str(), "other_node_id": other.as_str()})
+        }
         Cause::NoWork => json!({}),
         Cause::Frames(cause) => of_frames(cause),
         Cause::Pool(cause) => of_job(cause),

@@ -62,6 +62,8 @@ pub struct PullAnswer {
     pub stop: Vec<Text>,
     /// More about those of `stop` that a backend thinks are running here; muster's tells, others need not.
     pub stop_jobs: Vec<Job>,
+    /// What whoever runs the node should look at; muster's tells, others need not.
+    pub warnings: Vec<Text>,
 }
 
 /// A run new to the node.

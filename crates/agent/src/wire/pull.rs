@@ -45,6 +45,7 @@ pub fn read_pull(bytes: &[u8]) -> Result<(PullAnswer, usize), serde_json::Error>
         finished_runs: answer.finished_runs.into_iter().filter(is_sane).collect(),
         stop: answer.stop,
         stop_jobs: answer.stop_jobs.iter().filter_map(|job| read(job)).collect(),
+        warnings: warnings(&answer.warnings),
     };
     Ok((answer, left_out))
 }
@@ -71,6 +72,9 @@ struct Answer {
     stop: Vec<Text>,
     #[serde(default)]
     stop_jobs: Vec<Box<RawValue>>,
+    /// Muster's own, so anything may stand there elsewhere.
+    #[serde(default)]
+    warnings: Value,
 }
 
 #[derive(Deserialize)]
@@ -132,7 +136,17 @@ fn is_sane(text: &Text) -> bool {
     (1..=TEXT_BYTES_MAX).contains(&text.len())
 }
 
+/// What others wrote must not steer the log, nor fill it.
+fn warnings(told: &Value) -> Vec<Text> {
+    let one_line = |text: &str| -> String {
+        text.chars().take(TEXT_BYTES_MAX).map(|char| if char.is_control() { ' ' } else { char }).collect()
+    };
+    let texts = told.as_array().into_iter().flatten().filter_map(Value::as_str);
+    texts.take(WARNINGS_MAX).map(|text| one_line(text).into()).collect()
+}
+
 const TEXT_BYTES_MAX: usize = 1024;
+const WARNINGS_MAX: usize = 10;
 /// Where a backend gives no limit: the coordinator's own for an attempt (Q9).
 const TIMEOUT_MS: i64 = 1_200_000;
 const TIMEOUT_MS_MAX: i64 = 24 * 3_600_000;

@@ -129,10 +129,27 @@ fn answers_of_any_backend_are_read() {
     assert_eq!((answer.jobs[0].attempt, answer.jobs[0].token.as_deref()), (3, Some("x")));
     assert_eq!((&*answer.jobs[1].handle, &*answer.jobs[1].params, answer.jobs[1].attempt), ("d2", "{}", 1));
     assert_eq!((answer.runs[0].targets, &*answer.stop[0]), (4, "s"));
+    assert!(answer.warnings.is_empty());
     assert!(read_pull(b"[]").is_err() && read_pull(b"").is_err());
     let request = PullRequest { number: 1, max_jobs: 0, wait: None, devices: None };
     let body: Value = serde_json::from_slice(&write_pull("PC-01", &request)).unwrap();
     assert_eq!(body, json!({"node_id": "PC-01", "max_jobs": 0}));
+}
+
+/// N1b: warnings are read as lines of a log; a backend that means something else by the word is answered all the same.
+#[test]
+fn warnings_are_lines() {
+    let warnings = |told: Value| {
+        let (answer, _) = read_pull(json!({"jobs": [], "warnings": told}).to_string().as_bytes()).unwrap();
+        answer.warnings
+    };
+    assert_eq!(warnings(json!(["a\u{1b}b", 7, "c"])), texts(&["a b", "c"]));
+    assert_eq!((warnings(json!("x")), warnings(json!({"x": 1}))), (texts(&[]), texts(&[])));
+    assert_eq!(warnings(json!(vec!["x"; 99])).len(), 10);
+}
+
+fn texts(texts: &[&str]) -> Vec<crate::Text> {
+    texts.iter().map(|text| (*text).into()).collect()
 }
 
 /// N1, N19: names that would not fit into the spool are left out with what bears them.

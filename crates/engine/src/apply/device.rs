@@ -1,5 +1,6 @@
 //! Events in the life of a device.
 
+use crate::rule::contest;
 use crate::state::{Lane, LaneIx, Rows, State, Timer, WorkerIx};
 use alloc::boxed::Box;
 use muster_model::{Attachment, DeviceReport, Event, Name, Timestamp};
@@ -71,6 +72,7 @@ impl State {
         let usable = report.attachment == Attachment::Online && self.workers[worker].online;
         let ix = match self.lanes.ix(&report.device) {
             Some(ix) => {
+                self.note_taken(ix, worker, at);
                 self.remake_lane(ix, |lane| lane.worker = worker);
                 ix
             }
@@ -79,6 +81,15 @@ impl State {
         self.lanes[ix].handle = report.handle.clone();
         self.lanes[ix].attachment = report.attachment;
         self.set_usable(ix, usable, at);
+    }
+
+    /// Keeps in mind whom a worker takes a lane from, so that it shows when that one takes it back (N1b).
+    fn note_taken(&mut self, ix: LaneIx, worker: WorkerIx, at: Timestamp) {
+        if let Some(contest) = contest::shown(self, ix, worker, at) {
+            self.workers[worker].contest = Some(contest);
+            self.dirty.check_contests.insert(worker);
+        }
+        self.lanes[ix].taken = contest::loser(self, ix).map(|loser| (loser, at));
     }
 
     /// A lane begins unusable; whoever enrols it says the rest.
@@ -95,6 +106,7 @@ impl State {
             labels: None,
             note: None,
             created_at: at,
+            taken: None,
         }));
         self.add_to_indexes(ix);
         self.timers.set(at + self.settings.offline_grace, Timer::Lane(ix));

@@ -7,7 +7,7 @@ mod task;
 mod worker;
 
 use crate::state::{State, Timer};
-use muster_model::{Change, Event, LogKind, LogRecord, ReportRecord};
+use muster_model::{AlertKind, Change, Event, LogKind, LogRecord, ReportRecord};
 
 pub(crate) use lease::LogEntry;
 
@@ -60,7 +60,14 @@ impl State {
                     self.schedules.take_changes();
                 }
             }
-            Event::AlertRaised(alert) => self.dirty.history.push(Change::Alert(alert.clone())),
+            Event::AlertRaised(alert) => {
+                let about =
+                    self.workers.ix(&alert.worker).filter(|_| alert.kind == AlertKind::DeviceContested);
+                if let Some(ix) = about {
+                    self.workers[ix].contest_told = Some(alert.at);
+                }
+                self.dirty.history.push(Change::Alert(alert.clone()));
+            }
         }
     }
 

@@ -3,13 +3,13 @@
 use super::{Context, Decision};
 use crate::{
     Mutant,
-    rule::{redelivery, slot},
+    rule::{contest, redelivery, slot},
     state::{LaneIx, State, TaskRef, WorkerIx},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use muster_model::{
     Attachment, DeviceReport, Event, Fence, Grant, Handout, JobAnnounced, LeaseKind, Millis, Name, PullReply,
-    Reply, TaskId,
+    Reply, TaskId, Timestamp,
 };
 
 /// What a worker's list of its devices makes true.
@@ -69,7 +69,7 @@ pub(crate) fn supply(state: &State, name: &Name, max: u32, context: &Context<'_>
     let more = max.saturating_sub(u32::try_from(again.len()).unwrap_or(u32::MAX));
     let terms = Terms { kind: LeaseKind::Presence, lease: state.settings.lease };
     let grants = grants(state, worker, (more, terms), context);
-    let mut reply = told(state, worker);
+    let mut reply = told(state, worker, context.now);
     // A newer attempt replaces the one that was to stop: naming both would stop the wrong one.
     reply.stop.retain(|task| grants.iter().all(|grant| grant.task != *task));
     reply.announced = announced(state, worker, &again, &grants);
@@ -132,14 +132,17 @@ pub(crate) fn grants(
 }
 
 /// What there is to hear besides new work.
-fn told(state: &State, ix: WorkerIx) -> PullReply {
+fn told(state: &State, ix: WorkerIx, now: Timestamp) -> PullReply {
     let worker = &state.workers[ix];
     let over = worker.shares.values().filter(|share| share.first.is_some() && share.is_drained());
     let stopping = worker.live.iter().filter(|task| state.jobs[&task.job].status.is_ended());
     let stopping: Vec<Handout> = stopping.map(|task| handed_again(state, *task)).collect();
     let mut stop: Vec<TaskId> = stopping.iter().map(|handout| handout.task).collect();
     stop.extend(worker.superseded.iter().copied());
-    PullReply { finished: over.map(|share| share.job).collect(), stop, stopping, ..PullReply::default() }
+    let contested = contest::of_worker(state, ix, now)
+        .map(|found| (state.lanes[found.lane].name.clone(), state.workers[found.with].name.clone()));
+    let finished = over.map(|share| share.job).collect();
+    PullReply { finished, stop, stopping, contested, ..PullReply::default() }
 }
 
 /// The jobs of which this answer carries the worker's first task.

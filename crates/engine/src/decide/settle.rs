@@ -3,7 +3,7 @@
 use super::Context;
 use crate::{
     Mutant,
-    rule::{active_job, dropout, job_end, offline_grace},
+    rule::{active_job, contest, dropout, job_end, offline_grace},
     state::State,
 };
 use alloc::vec::Vec;
@@ -30,6 +30,10 @@ pub(crate) fn consequences(state: &mut State, context: &Context<'_>) -> Vec<Even
     }
     for (n, worker) in (1u64..).zip(drops) {
         events.extend(dropout::judge(state, worker, context.number(u64::MAX - n), context.now));
+    }
+    let contests = core::mem::take(&mut state.dirty.check_contests);
+    for (n, worker) in (1u64..).zip(contests) {
+        events.extend(contest::judge(state, worker, context.number(u64::MAX / 2 - n), context.now));
     }
     let jobs = core::mem::take(&mut state.dirty.check_jobs);
     let over = jobs.iter().filter_map(|seq| state.jobs.get(seq));

@@ -1,6 +1,7 @@
 //! One file per rule. A rule looks and says; it changes nothing.
 
 pub(crate) mod active_job;
+pub(crate) mod contest;
 pub(crate) mod dropout;
 pub(crate) mod eligible;
 pub(crate) mod job_end;

@@ -89,11 +89,13 @@ impl Stage {
     fn render_pull(&self, reply: &PullReply) -> String {
         let jobs = reply.handouts.iter().map(|job| format!("{}#{}", self.task_name(job.task), job.attempt));
         let runs = reply.announced.iter().map(|run| format!("{}:{}", self.job_name(run.job), run.targets));
-        let parts: [(&str, Vec<String>); 4] = [
+        let contested = reply.contested.iter().map(|(lane, worker)| format!("{lane}:{worker}"));
+        let parts: [(&str, Vec<String>); 5] = [
             ("runs", runs.collect()),
             ("jobs", jobs.collect()),
             ("finished", reply.finished.iter().map(|job| self.job_name(*job)).collect()),
             ("stop", reply.stop.iter().map(|task| self.task_name(*task)).collect()),
+            ("contested", contested.collect()),
         ];
         let told = parts.iter().filter(|(_, items)| !items.is_empty());
         let text: Vec<String> = told.map(|(part, items)| format!("{part}={}", items.join(","))).collect();

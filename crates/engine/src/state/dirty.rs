@@ -21,6 +21,8 @@ pub(crate) struct Dirty {
     pub(crate) check_skips: BTreeSet<LaneIx>,
     /// Workers whose lanes vanished.
     pub(crate) check_drops: BTreeSet<WorkerIx>,
+    /// Workers that took a device back from another one.
+    pub(crate) check_contests: BTreeSet<WorkerIx>,
     /// Queues that may serve their next job.
     pub(crate) check_queues: bool,
     /// Workers whose waiting requests should be decided again.

@@ -20,7 +20,7 @@ pub(crate) use lane::{Lane, LaneIx, LaneRow, RowState, Rows};
 pub(crate) use recent::Recent;
 pub(crate) use task::{Lease, Task, TaskRef};
 pub(crate) use timers::{Timer, Timers};
-pub(crate) use worker::{Directory, Share, Worker, WorkerIx};
+pub(crate) use worker::{Contest, Directory, Share, Worker, WorkerIx};
 
 use alloc::{
     boxed::Box,

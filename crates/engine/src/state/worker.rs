@@ -55,6 +55,18 @@ pub(crate) struct Worker {
     pub(crate) drops: Vec<(Timestamp, LaneIx)>,
     pub(crate) secrets: Vec<SecretRecord>,
     pub(crate) created_at: Timestamp,
+    /// The worker that reports its devices as well, as it was noticed last. Not durable.
+    pub(crate) contest: Option<Contest>,
+    /// When an alert about that was raised last. Not durable.
+    pub(crate) contest_told: Option<Timestamp>,
+}
+
+/// Two workers report one device (N1b).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Contest {
+    pub(crate) with: WorkerIx,
+    pub(crate) lane: LaneIx,
+    pub(crate) at: Timestamp,
 }
 
 /// One job's part at one worker.
@@ -117,6 +129,8 @@ impl Worker {
             drops: Vec::new(),
             secrets: Vec::new(),
             created_at: at,
+            contest: None,
+            contest_told: None,
         }
     }
 }

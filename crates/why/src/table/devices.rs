@@ -130,6 +130,13 @@ pub(crate) const ROWS: &[Row] = &[
         advice: "Look at the hub and power of that node: many of its devices vanished at once.",
     },
     Row {
+        code: "device_contested",
+        rule: "N1b",
+        kinds: &["device", "node"],
+        says: "goes to and fro because nodes {node_id} and {other_node_id} both report device {device_id}",
+        advice: "Let one of them report it. Simulated devices begin at another number with `--devices simulated:COUNT@FIRST`.",
+    },
+    Row {
         code: "no_work",
         rule: "Q2",
         kinds: &["device", "node"],

@@ -15,6 +15,7 @@ export default {
   awaiting_redelivery: 'Wait; if it happens again and again, look at the network and the log of that node.',
   node_offline: 'Look at the machine, its network and its agent; it is taken back as soon as it calls.',
   supply_paused: 'Look at the hub and the power of that node: many of its devices vanished at once.',
+  device_contested: 'Let one of the two nodes report it; simulated devices can begin at another number.',
   no_work: 'Submit a run.',
   schedule_waiting: 'Nothing; check its cron expression and time zone if that is not when you meant.',
   schedule_due: 'Nothing; if it stays so, look at the log of the server that leads.',

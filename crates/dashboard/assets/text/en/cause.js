@@ -18,6 +18,7 @@ export default {
   awaiting_redelivery: '{subject} waits: task {task_device_id} was handed out and not confirmed; it goes out again in {at_in}.',
   node_offline: '{subject} waits because node {node_id} has been silent for {since_ago}.',
   supply_paused: '{subject} waits: node {node_id} rests for another {until_in} because many of its devices dropped out at once.',
+  device_contested: '{subject} goes to and fro: nodes {node_id} and {other_node_id} both report device {device_id}.',
   no_work: '{subject} has nothing to do because there is no work.',
   schedule_waiting: '{subject} waits for its next slot in {next_at_in}, at {next_at}.',
   schedule_due: '{subject} has been due for {slot_ago} and is about to submit its run.',

@@ -44,6 +44,7 @@ export default {
   put_away: 'Put away',
   put_away_one: 'Put away: {alert}, {node}, {at}',
   alert_mass_dropout: 'Many devices dropped out',
+  alert_device_contested: 'Two nodes report the same device',
   alert_summary_mismatch: 'Figures disagree',
   events: 'What happens',
   events_filter: 'Filter by kind or id',

@@ -44,6 +44,7 @@ export default {
   put_away: '치우기',
   put_away_one: '치우기: {alert}, {node}, {at}',
   alert_mass_dropout: '다수 장치 이탈',
+  alert_device_contested: '두 노드가 같은 기기를 보고함',
   alert_summary_mismatch: '수치 불일치',
   events: '지금 일어나는 일',
   events_filter: '종류나 ID로 거르기',

@@ -15,6 +15,7 @@ export default {
   awaiting_redelivery: 'Espere; se acontecer repetidamente, verifique a rede e o log desse nó.',
   node_offline: 'Verifique a máquina, a rede e o agente; ele é aceito de volta assim que chamar.',
   supply_paused: 'Verifique o hub e a energia desse nó: muitos dispositivos sumiram de uma vez.',
+  device_contested: 'Deixe que só um dos dois nós o informe; dispositivos simulados podem começar em outro número.',
   no_work: 'Envie uma execução.',
   schedule_waiting: 'Nada; confira a expressão cron e o fuso horário se não for quando você queria.',
   schedule_due: 'Nada; se continuar assim, veja o log do servidor líder.',

@@ -18,6 +18,7 @@ export default {
   awaiting_redelivery: '{subject} espera: a tarefa {task_device_id} foi entregue e não confirmada; será entregue de novo em {at_in}.',
   node_offline: '{subject} espera porque o nó {node_id} não responde há {since_ago}.',
   supply_paused: '{subject} espera: o nó {node_id} fica em pausa por mais {until_in} porque muitos dispositivos caíram de uma vez.',
+  device_contested: '{subject} vai e volta: os nós {node_id} e {other_node_id} informam o mesmo dispositivo {device_id}.',
   no_work: '{subject} não tem o que fazer porque não há trabalho.',
   schedule_waiting: '{subject} espera o próximo horário em {next_at_in}, às {next_at}.',
   schedule_due: '{subject} está na hora há {slot_ago} e está prestes a enviar sua execução.',

@@ -44,6 +44,7 @@ export default {
   put_away: 'Guardar',
   put_away_one: 'Guardar: {alert}, {node}, {at}',
   alert_mass_dropout: 'Muitos dispositivos caíram',
+  alert_device_contested: 'Dois nós informam o mesmo dispositivo',
   alert_summary_mismatch: 'Números divergentes',
   events: 'O que acontece',
   events_filter: 'Filtrar por tipo ou id',

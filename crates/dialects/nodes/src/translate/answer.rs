@@ -46,7 +46,16 @@ pub(crate) fn answer_pull<'a>(
         finished_runs: reply.finished.iter().map(ToString::to_string).collect(),
         stop: reply.stop.iter().map(ToString::to_string).collect(),
         stop_jobs: reply.stopping.iter().map(stop_offer).collect(),
+        warnings: reply.contested.iter().map(contested).collect(),
     }
+}
+
+/// Two nodes take a device from each other (N1b).
+fn contested((device, node): &(Name, Name)) -> String {
+    format!(
+        "node {node} reports device {device} as well, and the two take it from each other; let one of them report it \
+         (simulated devices begin at another number with simulated:COUNT@FIRST)"
+    )
 }
 
 fn run_offer<'a>(announced: &JobAnnounced, run: &'a Run) -> RunOffer<'a> {
@@ -152,6 +161,15 @@ mod tests {
         assert_eq!(answer["stop"], json!([task.to_string()]));
     }
 
+    /// N1b: a node hears who else reports its devices.
+    #[test]
+    fn a_contest_is_told() {
+        let reply = PullReply { contested: Some((name("d1"), name("PC-02"))), ..PullReply::default() };
+        let answer = serde_json::to_value(answer_pull(&reply, &BTreeMap::new(), Timestamp(5))).unwrap();
+        let told = answer["warnings"][0].as_str().unwrap();
+        assert!(told.starts_with("node PC-02 reports device d1 as well"), "{told}");
+    }
+
     /// N1: the answer has exactly the contract's fields, and the params letter by letter.
     #[test]
     fn a_pull_is_answered_in_the_contracts_words() {
@@ -163,6 +181,7 @@ mod tests {
             finished: vec![job],
             stop: vec![task],
             stopping: Vec::new(),
+            contested: None,
             nothing_new: false,
         };
         let params = r#"{"big":123456789012345678901234567890,"z":1.10,"a":null}"#;

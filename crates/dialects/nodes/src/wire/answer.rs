@@ -36,6 +36,10 @@ pub struct PullAnswer<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub stop_jobs: Vec<StopOffer>,
+    /// What whoever runs the node should look at, a sentence each; absent where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub warnings: Vec<String>,
 }
 
 /// A job to end.

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 pub struct Alert {
     /// Its id.
     pub id: String,
-    /// `mass_dropout` or `summary_mismatch`.
+    /// `mass_dropout`, `summary_mismatch`, `chunkIntegrity` or `device_contested`.
     pub kind: &'static str,
     /// The PC it concerns.
     pub pc_id: String,

@@ -32,7 +32,7 @@ pub(crate) fn show_warning(alert: AlertRecord) -> Option<Warning> {
             worker_id: alert.worker.to_string(),
             at: alert.at.0,
         }),
-        AlertKind::MassDropout | AlertKind::SummaryMismatch => None,
+        AlertKind::MassDropout | AlertKind::SummaryMismatch | AlertKind::DeviceContested => None,
     }
 }
 

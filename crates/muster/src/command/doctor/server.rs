@@ -36,7 +36,10 @@ pub(super) async fn look(reach: &Reach, report: &mut Report) {
     }
     if is_any_ready {
         match Client::find(reach) {
-            Ok(client) => token(&client, report).await,
+            Ok(client) => {
+                token(&client, report).await;
+                contested(&client, report).await;
+            }
             Err(error) => unknown_token(&error, report),
         }
     }
@@ -120,16 +123,32 @@ async fn token(client: &Client, report: &mut Report) {
     }
 }
 
+/// Two nodes that report the same devices (N1b); whoever may not see alerts has been told about the token.
+async fn contested(client: &Client, report: &mut Report) {
+    let Ok(listed) = client.get(&["api", "alerts"], &[("limit", "1000".to_owned())]).await else { return };
+    let since = Clock.now().as_millisecond() - CONTESTED_MS;
+    let alerts = listed["alerts"].as_array().into_iter().flatten();
+    let lately =
+        alerts.filter(|alert| alert["kind"] == "device_contested" && alert["at"].as_i64() > Some(since));
+    for message in lately.filter_map(|alert| alert["message"].as_str()) {
+        let advice = "let one of them report it; `--devices simulated:COUNT@FIRST` begins at another number";
+        report.doubtful("devices", message.replace(char::is_control, " "), advice);
+    }
+}
+
 fn unknown_token(error: &Failure, report: &mut Report) {
     report.bad("token", error.to_string(), "run `muster login` again, or set MUSTER_TOKEN");
 }
 
+/// As long as it goes on there is an alert every hour.
+const CONTESTED_MS: i64 = 3_600_000;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use axum::{Json, Router, http::StatusCode, routing::get};
+    use muster_agent::http::Servers;
     use serde_json::json;
 
     #[test]
@@ -152,6 +171,23 @@ mod tests {
     async fn a_server_that_is_not_ready_cannot_serve() {
         let busy = || async { (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"detail": "starting"}))) };
         assert_eq!(exit_at(Router::new().route("/readyz", get(busy))).await, Exit::Unreachable);
+    }
+
+    /// N1b: two nodes that report the same devices are named.
+    #[tokio::test]
+    async fn a_contest_is_told() {
+        let (now, kind) = (Clock.now().as_millisecond(), "device_contested");
+        let alert = move |at: i64, message: &str| json!({"kind": kind, "message": message, "at": at});
+        let alerts =
+            json!({"alerts": [alert(now, "PC-01 and PC-02"), alert(now - 2 * CONTESTED_MS, "long ago")]});
+        let router = Router::new().route("/api/alerts", get(move || async { Json(alerts) }));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let mut report = Report::default();
+        contested(&Client::new(Servers::parse([url.as_str()]).unwrap(), None), &mut report).await;
+        let told = format!("{report:?}");
+        assert!(told.contains("PC-01 and PC-02") && !told.contains("long ago"), "{told}");
     }
 
     #[tokio::test]

@@ -83,6 +83,7 @@ pub(super) fn pulled(reply: &PullReply, timeout: Millis) -> PullAnswer {
         finished_runs: reply.finished.iter().map(written).collect(),
         stop: reply.stop.iter().map(written).collect(),
         stop_jobs: reply.stopping.iter().map(job).collect(),
+        warnings: Vec::new(),
     }
 }
 
