@@ -5,20 +5,20 @@ use muster_tests::{Client, Request, Server};
 use serde_json::{Value, json};
 
 /// A worker that exists only here, and does what it is told to.
-struct Worker<'a> {
+pub(crate) struct Worker<'a> {
     id: &'a str,
     client: Client,
 }
 
 impl<'a> Worker<'a> {
-    fn registered(server: &Server, id: &'a str) -> Self {
+    pub(crate) fn registered(server: &Server, id: &'a str) -> Self {
         let body = json!({"workerId": id, "role": "render", "capabilities": {}, "currentSession": null});
         let enroller = server.anonymous().with_token(&server.enrol_secret());
         let answer = enroller.post("/api/v1/workers/register", &body).expect(201);
         Self { id, client: server.anonymous().with_token(answer["workerToken"].as_str().unwrap()) }
     }
 
-    fn beat(&self, queue_ratio: f64, status: &str) {
+    pub(crate) fn beat(&self, queue_ratio: f64, status: &str) {
         let body = json!({"queueRatio": queue_ratio, "gpuUsage": 0.1, "lastFrame": 0, "status": status});
         let _ = self.client.post(&format!("/api/v1/workers/{}/heartbeat", self.id), &body).expect(200);
     }
@@ -98,6 +98,10 @@ fn unwell(planted: &Planted<'_>, range: &str, one: &Worker<'_>) {
     operate(planted, "workers/W3/approve", &json!({"reason": "mended"}));
     three.beat(0.0, "ok");
     planted.check("worker", "W3", "no_frames");
+    // A number may be a name.
+    let numbered = Worker::registered(planted.server, "17");
+    numbered.beat(0.0, "ok");
+    planted.check("worker", "17", "no_frames");
 }
 
 fn submit(planted: &Planted<'_>, id: &str) {

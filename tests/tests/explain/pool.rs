@@ -1,6 +1,6 @@
 //! Jobs and workers of the pool.
 
-use crate::Planted;
+use crate::{Planted, frames::Worker};
 use muster_tests::{Client, FakePoolWorker};
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ pub(crate) fn plant(planted: &Planted<'_>) {
     check("worker", &id, "no_matching_job");
     cancel(planted, &far);
     check("worker", &id, "no_jobs");
+    both(planted, &id);
     let rich = hand_in(&carl, &json!({"payload": {}, "requires": {"vram": 99}}));
     check("job", &rich, "requirements_unmet");
     let urgent = hand_in(&carl, &json!({"payload": {}, "priority": 9}));
@@ -47,6 +48,15 @@ pub(crate) fn plant(planted: &Planted<'_>) {
     let _ = spare.poll();
     check("job", &twice, "too_few_owners");
     gone(planted, (&worker, &spare), &others);
+}
+
+/// A simulation worker that is called by the number of one of the pool can be asked about, and so can that one.
+fn both(planted: &Planted<'_>, id: &str) {
+    let sim = Worker::registered(planted.server, id);
+    let code = |kind: &str| planted.ask(kind, id)["code"].clone();
+    sim.beat(0.0, "ok");
+    let codes = ["worker", "pool_worker", "sim_worker"].map(code);
+    assert_eq!(codes, ["no_jobs", "no_jobs", "no_frames"]);
 }
 
 /// Workers that drain, are banned or fall silent with a job in their hands.

@@ -34,6 +34,10 @@ enum Kind {
     Node,
     /// A simulation worker by its name, one of the pool by its number
     Worker,
+    /// A simulation worker, also where its name is the number of one of the pool
+    SimWorker,
+    /// A worker of the pool
+    PoolWorker,
     /// A job of the pool
     Job,
     Session,
