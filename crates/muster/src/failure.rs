@@ -69,7 +69,7 @@ pub(crate) enum Failure {
     Tls(#[from] muster_gateway::TlsError),
     #[error("cannot speak HTTP: {0}")]
     Http(#[from] reqwest::Error),
-    #[error("cannot listen on {address}: {error}; choose another with --listen")]
+    #[error("cannot listen on {address}: {error}; {}", next(.error))]
     Listen { address: String, error: io::Error },
     #[error("cannot use the data directory {}: {error}; choose another with --data", path.display())]
     Data { path: PathBuf, error: io::Error },
@@ -121,7 +121,7 @@ impl Failure {
     }
 
     /// The exit code that goes with it.
-    pub(crate) const fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Client(error) => error.exit(),
             Self::Reach(error) => error.exit(),
@@ -129,6 +129,10 @@ impl Failure {
             Self::Store(StoreError::Absent(_)) | Self::Secret(SecretError::Store(StoreError::Absent(_))) => {
                 Exit::NotFound
             }
+            // An address that is none is a setting like any other; one that is taken is not its fault.
+            Self::Store(StoreError::Address(_))
+            | Self::Secret(SecretError::Store(StoreError::Address(_))) => Exit::Usage,
+            Self::Listen { error, .. } if is_no_address(error) => Exit::Usage,
             Self::Secret(SecretError::Store(_)) => Exit::Failed,
             Self::Config(_)
             | Self::Secret(_)
@@ -178,6 +182,22 @@ impl Failure {
     }
 }
 
+/// What to do about an address that cannot be listened on.
+fn next(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "end what listens there, or choose another with --listen",
+        io::ErrorKind::PermissionDenied => "choose a port from 1024 on with --listen",
+        io::ErrorKind::AddrNotAvailable => "choose an address of this host with --listen",
+        _ => "choose another with --listen HOST:PORT",
+    }
+}
+
+/// Whether the text is no address at all, or of a host that nobody knows.
+fn is_no_address(error: &io::Error) -> bool {
+    // Whatever the system itself refuses has a number.
+    error.raw_os_error().is_none()
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
@@ -203,6 +223,32 @@ mod tests {
         assert_eq!(failure.exit(), Exit::Refused);
         let exposed = PoolWorkerError::from(KeyFileError::Exposed("key".into()));
         assert_eq!(Failure::from(exposed).exit(), Exit::Refused);
+    }
+
+    /// I1, I4: an address that is none is a matter of usage, one that is taken is not; both say what to do.
+    #[test]
+    fn an_address_is_wrong_or_taken() {
+        let listen = |address: &str| {
+            let error = std::net::TcpListener::bind(address).unwrap_err();
+            let failure = Failure::Listen { address: address.to_owned(), error };
+            (failure.exit(), failure.to_string())
+        };
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (exit, words) = listen(&taken.local_addr().unwrap().to_string());
+        assert!(
+            exit == Exit::Failed
+                && words.ends_with("end what listens there, or choose another with --listen")
+        );
+        for wrong in ["nonsense", "127.0.0.1", "127.0.0.1:99999"] {
+            let (exit, words) = listen(wrong);
+            assert_eq!(exit, Exit::Usage, "{words}");
+            assert!(words.contains(wrong) && words.ends_with("--listen HOST:PORT"), "{words}");
+        }
+        let database = || StoreError::Address("it has no host".to_owned());
+        for failure in [Failure::from(database()), Failure::Secret(SecretError::Store(database()))] {
+            assert_eq!(failure.exit(), Exit::Usage);
+            assert!(failure.to_string().contains("--store"), "{failure}");
+        }
     }
 
     /// I4: settings that make no sense are a matter of usage.

@@ -206,9 +206,7 @@ fn read_mode(word: &str, trust: &mut Trust) -> Result<SslMode, StoreError> {
 
 /// The error for an address that cannot be used.
 pub(crate) fn refused(why: &str) -> StoreError {
-    StoreError::Unfit(format!(
-        "the address of the database makes no sense: {why}; expected postgres://user:password@host/database"
-    ))
+    StoreError::Address(why.to_owned())
 }
 
 /// The least that a server gets to take a connection: logging in takes a while where much is going on.

@@ -63,6 +63,11 @@ pub enum StoreError {
     /// A row holds what it cannot hold.
     #[error("the store holds a row that makes no sense: {0}")]
     Corrupt(String),
+    /// The address of the store makes no sense.
+    #[error(
+        "the address of the database makes no sense: {0}; expected postgres://user:password@host/database (--store)"
+    )]
+    Address(String),
     /// The store cannot be used as it is set up: somebody must change that, waiting does not.
     #[error("the store cannot be used: {0}")]
     Unfit(String),
