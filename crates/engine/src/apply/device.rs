@@ -89,7 +89,7 @@ impl State {
             self.workers[worker].contest = Some(contest);
             self.dirty.check_contests.insert(worker);
         }
-        self.lanes[ix].taken = contest::loser(self, ix).map(|loser| (loser, at));
+        self.lanes[ix].taken = contest::loser(self, ix).map(|loser| Box::new((loser, at)));
     }
 
     /// A lane begins unusable; whoever enrols it says the rest.

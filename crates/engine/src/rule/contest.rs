@@ -16,8 +16,8 @@ pub(crate) fn loser(state: &State, lane: LaneIx) -> Option<WorkerIx> {
 /// The contest that shows when a worker takes a lane: the one it takes it from had taken it from this one just before.
 pub(crate) fn shown(state: &State, lane: LaneIx, worker: WorkerIx, at: Timestamp) -> Option<Contest> {
     let with = loser(state, lane)?;
-    let is_back = |(lost_by, lost_at)| lost_by == worker && at < lost_at + FRESH;
-    state.lanes[lane].taken.is_some_and(is_back).then_some(Contest { with, lane, at })
+    let is_back = |(lost_by, lost_at): &(WorkerIx, Timestamp)| *lost_by == worker && at < *lost_at + FRESH;
+    state.lanes[lane].taken.as_deref().is_some_and(is_back).then_some(Contest { with, lane, at })
 }
 
 /// The contest that a worker is in, if it has not passed.
@@ -28,8 +28,8 @@ pub(crate) fn of_worker(state: &State, worker: WorkerIx, now: Timestamp) -> Opti
 /// The contest that a lane goes to and fro in, if it does.
 pub(crate) fn of_lane(state: &State, lane: LaneIx, now: Timestamp) -> Option<Contest> {
     let Lane { worker, taken, .. } = &state.lanes[lane];
-    let (loser, _) = (*taken)?;
-    let contest = of_worker(state, *worker, now).filter(|contest| contest.with == loser)?;
+    let (loser, _) = taken.as_deref()?;
+    let contest = of_worker(state, *worker, now).filter(|contest| contest.with == *loser)?;
     Some(Contest { lane, ..contest })
 }
 

@@ -26,8 +26,8 @@ pub(crate) struct Lane {
     pub(crate) labels: Option<Box<Labels>>,
     pub(crate) note: Option<Box<str>>,
     pub(crate) created_at: Timestamp,
-    /// Who lost it last to another worker while still reporting it, and when. Not durable.
-    pub(crate) taken: Option<(WorkerIx, Timestamp)>,
+    /// Who lost it last to another worker while still reporting it, and when. Not durable, and rare.
+    pub(crate) taken: Option<Box<(WorkerIx, Timestamp)>>,
 }
 
 /// The rows of a lane, the first of them without a place on the heap: one is the rule.
