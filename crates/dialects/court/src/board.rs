@@ -144,8 +144,10 @@ const fn word(kind: Kind) -> &'static str {
     }
 }
 
+/// A title is one line; where others ended is still seen.
 fn short(text: String) -> String {
-    text.chars().filter(|char| !char.is_control()).take(TITLE_CHARS_MAX).collect()
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join(" · ").chars().filter(|char| !char.is_control()).take(TITLE_CHARS_MAX).collect()
 }
 
 const BEFORE: [(&str, &str, Place); 5] = [
@@ -165,3 +167,18 @@ const ENDED_LOOKED_AT: usize = 1000;
 const NAMES_LOOKED_AT: usize = 10_000;
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 const TITLE_CHARS_MAX: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// C10: several lines of a message are one title, and do not run into each other.
+    #[test]
+    fn a_title_is_one_line() {
+        assert_eq!(
+            short("task-1\n\n  I do not know.\r\nWhom?\u{7}".into()),
+            "task-1 · I do not know. · Whom?"
+        );
+        assert_eq!(short("é".repeat(300)), "é".repeat(200));
+    }
+}
