@@ -69,7 +69,7 @@ fn what_waiting_does_not_mend_ends_the_start() {
     for (url, code, reason) in [
         (wrong.as_str(), 1, "check the user and the password"),
         (nowhere.as_str(), 1, "create the database first"),
-        ("postgres://u:hunter2@h/db?sslmode=odd", 1, "sslmode"),
+        ("postgres://u:hunter2@h/db?sslmode=odd", 2, "sslmode"),
         ("postgress://u:hunter2@h/db", 2, "must be sqlite, memory or postgres://"),
     ] {
         let data = tempfile::tempdir().unwrap();
