@@ -77,7 +77,10 @@ inEveryLanguage('runs: of several, those devices are tried again that failed for
   await returnDevices();
   const { failures } = await read(`/api/runs/${one.run_id}/failures`);
   const wanted = failures.find(({ count }) => count === 2).error;
-  for (const run of [one, other]) await choose(scene, run.run_id);
+  for (const run of [one, other]) {
+    await scene.row(run.title).getByText(scene.t('status.failed'), { exact: true }).waitFor();
+    await choose(scene, run.run_id);
+  }
   await bulk(scene, 'runs.retry_failed').click();
   await scene.dialog.getByText(scene.t('runs.retry_all', { n: 4 }), { exact: true }).waitFor();
   await scene.checkAccess();

@@ -2,6 +2,7 @@
 
 import { may } from './api.js';
 import { fill, h } from './dom.js';
+import { focusHeading } from './heading.js';
 import { closeDialogs } from './parts/dialog.js';
 import { passingText } from './parts/notice.js';
 import { isPassing } from './passing.js';
@@ -102,13 +103,6 @@ function openOnce(main, { name, args, query }, unopened) {
 const load = (name) => import(`./pages/${name}.js`).catch((error) => {
   throw error instanceof TypeError ? Object.assign(error, { status: 0 }) : error;
 });
-
-/** Tells readers of the screen that another page is there; whoever types meanwhile is left alone. */
-function focusHeading(main, signal) {
-  const active = document.activeElement;
-  const isTyping = active && active !== document.body && active.matches('input, select, textarea, dialog *');
-  if (!signal.aborted && !isTyping) main.querySelector('h1')?.focus({ preventScroll: true });
-}
 
 function read(hash) {
   const [path, search] = hash.replace(/^#\/?/, '').split('?');
