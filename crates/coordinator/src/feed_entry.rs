@@ -5,13 +5,17 @@ mod frames;
 mod pool;
 mod schedules;
 
-use muster_model::{Event, Outcome, TaskStatus, Timestamp};
+use muster_model::{Event, Outcome, TaskId, TaskStatus, Timestamp};
 use std::fmt::{Display, Write};
 
 /// The kinds and the JSON bodies of what one command did, as far as it is told.
 pub(crate) fn phrase_all(events: &[Event]) -> impl Iterator<Item = (&'static str, String)> {
     let each = events.iter().enumerate().filter_map(|(place, event)| match event {
-        Event::AttemptEnded { .. } => attempt_ended(event, events.get(place + 1)),
+        Event::AttemptEnded { task, attempt, outcome, at } => {
+            let word = end_word(*task, outcome, events.get(place + 1));
+            let body = Body::at(*at).text("task", task).raw("attempt", attempt);
+            Some(finish(("attempt_ended", body.text("outcome", word))))
+        }
         event => phrase(event),
     });
     each.chain(pool::phrase_all(events).map(finish))
@@ -19,16 +23,15 @@ pub(crate) fn phrase_all(events: &[Event]) -> impl Iterator<Item = (&'static str
 
 /// An attempt that ended otherwise than well and whose task was closed as cancelled at once did what was asked of it:
 /// agents have no word of their own for that, and say `unknown` (N13).
-fn attempt_ended(event: &Event, next: Option<&Event>) -> Option<(&'static str, String)> {
-    let Event::AttemptEnded { task, attempt, outcome, at } = event else { return None };
-    let is_cancelled = matches!(next, Some(Event::TaskEnded { task: ended, status: TaskStatus::Cancelled, .. }) if ended == task);
-    let word = match outcome {
-        Outcome::Succeeded => outcome_word(outcome),
-        _ if is_cancelled => "cancelled",
+fn end_word(task: TaskId, outcome: &Outcome, next: Option<&Event>) -> &'static str {
+    match next {
+        Some(Event::TaskEnded { task: ended, status: TaskStatus::Cancelled, .. })
+            if *ended == task && *outcome != Outcome::Succeeded =>
+        {
+            "cancelled"
+        }
         _ => outcome_word(outcome),
-    };
-    let body = Body::at(*at).text("task", task).raw("attempt", attempt);
-    Some(finish(("attempt_ended", body.text("outcome", word))))
+    }
 }
 
 fn phrase(event: &Event) -> Option<(&'static str, String)> {
@@ -197,7 +200,7 @@ impl Body {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_model::{FailureReason, JobId, Name, TaskId};
+    use muster_model::{FailureReason, JobId, Name};
 
     fn attempt_told(outcome: Outcome, status: TaskStatus) -> String {
         let (task, at) = (TaskId { job: JobId(1), ordinal: 1 }, Timestamp(7));

@@ -63,8 +63,8 @@ fn ahead_of(state: &State, job: &Job) -> (JobId, u32) {
 /// The oldest waiting job that is for one of these lanes, as the cause why they have nothing to do yet.
 fn queued_for(state: &State, lanes: &[LaneIx]) -> Option<Cause> {
     const JOBS_LOOKED_AT: usize = 1000;
-    let waiting = state.queues.values().flat_map(|queue| queue.waiting.iter().take(JOBS_LOOKED_AT));
-    let jobs = waiting.map(|seq| &state.jobs[seq]);
+    let waiting = state.queues.values().flat_map(|queue| queue.waiting.iter());
+    let jobs = waiting.take(JOBS_LOOKED_AT).map(|seq| &state.jobs[seq]);
     let meant = jobs.filter(|job| lanes.iter().any(|ix| eligible::is_target(state, job, &state.lanes[*ix])));
     meant.min_by_key(|job| job.seq).map(|job| {
         let (active, ahead) = ahead_of(state, job);

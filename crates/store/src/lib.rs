@@ -33,8 +33,8 @@ pub use query::{
 pub use schedules::ScheduleReader;
 
 use muster_model::{
-    AlertRecord, Facts, JobId, JobRecord, Key, LaneRecord, LogRecord, Name, TaskId, TaskRecord, Timestamp,
-    WorkerLogRecord, WorkerRecord,
+    AlertRecord, Facts, JobId, JobRecord, Key, LaneRecord, LogRecord, Name, Scope, TaskId, TaskRecord,
+    Timestamp, WorkerLogRecord, WorkerRecord,
 };
 
 /// Why a store did not do as told. The driver treats every one alike: the term ends.
@@ -180,6 +180,12 @@ pub trait Reader: FrameReader + PoolReader + AccountReader + ScheduleReader + Ov
         page: &Cursor,
         known: &dyn Fn(JobId) -> bool,
     ) -> Result<Page<CountedJob>, StoreError>;
+
+    /// How many devices a scope is for; `None` where that would be dear to tell.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn targets(&self, scope: &Scope) -> Result<Option<u64>, StoreError>;
 
     /// One job, its payload included.
     ///

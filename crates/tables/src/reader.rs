@@ -15,7 +15,7 @@ use crate::{
     sql::{Connections, Sql},
 };
 use muster_model::{
-    AlertRecord, JobId, JobRecord, LaneRecord, LogRecord, Name, TaskId, TaskRecord, Timestamp,
+    AlertRecord, JobId, JobRecord, LaneRecord, LogRecord, Name, Scope, TaskId, TaskRecord, Timestamp,
     WorkerLogRecord,
 };
 use muster_store::{
@@ -52,6 +52,10 @@ impl<P: Connections> Reader for TableReader<P> {
         known: &dyn Fn(JobId) -> bool,
     ) -> Result<Page<CountedJob>, StoreError> {
         self.read(|connection| counts::counted_jobs(connection, (filter, page), known))
+    }
+
+    fn targets(&self, scope: &Scope) -> Result<Option<u64>, StoreError> {
+        self.read(|connection| counts::targets(connection, scope))
     }
 
     fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError> {

@@ -162,6 +162,15 @@ fn jobs_are_listed_with_how_far_they_are(fixture: &mut dyn Fixture) {
     assert_eq!(listed(100, &|_| false), (expected, false));
     let known = [running(), (job_id(5), nothing(), Some(0)), (job_id(4), None, None)];
     assert_eq!(listed(3, &|_| true), (known.to_vec(), true), "what is open is counted, known or not");
+    let labels = Scope::Labels([(name("rack"), name("a"))].into());
+    for (scope, targets) in [
+        (Scope::All, Some(3)),
+        (Scope::Workers(of(&["PC-01", "gone"])), Some(3)),
+        (Scope::Devices(of(&["device-1", "gone"])), Some(2)),
+        (labels, None),
+    ] {
+        assert_eq!(desk.reader().targets(&scope).expect("it is read"), targets, "{scope:?}");
+    }
 }
 
 /// Q13: every worker and every device by name, each device with what runs on it, wherever that was given out.

@@ -58,6 +58,10 @@ impl Reader for MemoryReader {
         Ok(Page { items: items.into_iter().map(counted).collect(), next })
     }
 
+    fn targets(&self, scope: &Scope) -> Result<Option<u64>, StoreError> {
+        Ok(targets(&self.tables(), scope))
+    }
+
     fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError> {
         Ok(self.tables().jobs.get(&id).cloned())
     }

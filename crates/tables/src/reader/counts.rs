@@ -75,7 +75,7 @@ fn by_status(connection: &dyn Sql, id: JobId) -> Result<Vec<(TaskStatus, u64)>, 
 }
 
 /// How many devices a scope is for, as far as that is cheap to tell.
-fn targets(connection: &dyn Sql, scope: &Scope) -> Result<Option<u64>, Fault> {
+pub(crate) fn targets(connection: &dyn Sql, scope: &Scope) -> Result<Option<u64>, Fault> {
     match scope {
         Scope::All => count(connection, "SELECT count(*) FROM devices", &[]).map(Some),
         Scope::Workers(workers) if workers.len() <= TARGET_WORKERS_MAX => {

@@ -15,7 +15,7 @@ use axum::{
 };
 use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
 use muster_model::{Actor, Command, JobId, Reply, Scope, Timestamp};
-use muster_store::{Cursor, JobFilter, Page, Reader, StoreError, TARGET_WORKERS_MAX};
+use muster_store::{JobFilter, Page, Reader, StoreError};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
@@ -142,35 +142,6 @@ fn progress(store: &dyn Reader, id: JobId, now: Timestamp) -> Result<Option<Prog
         return Ok(None);
     };
     let counts = store.job_counts(id, rate_since(job.started_at, now))?;
-    let targets = targets(store, &job.scope)?;
+    let targets = store.targets(&job.scope)?;
     Ok(Some(Progress { job, counts, targets, now }))
-}
-
-/// How many devices a scope is for, as far as that is cheap to tell.
-fn targets(store: &dyn Reader, scope: &Scope) -> Result<Option<u64>, StoreError> {
-    match scope {
-        Scope::All => devices_in_all(store).map(Some),
-        Scope::Workers(pcs) if pcs.len() <= TARGET_WORKERS_MAX => {
-            let mut devices = 0;
-            for pc in pcs {
-                devices += store.worker(pc)?.map_or(0, |pc| pc.device_count);
-            }
-            Ok(Some(devices))
-        }
-        Scope::Devices(devices) => Ok(Some(devices.len() as u64)),
-        Scope::Workers(_) | Scope::Labels(_) => Ok(None),
-    }
-}
-
-fn devices_in_all(store: &dyn Reader) -> Result<u64, StoreError> {
-    let mut page = Cursor { after: None, limit: 1000 };
-    let mut devices = 0;
-    loop {
-        let Page { items, next } = store.workers(&page)?;
-        devices += items.iter().map(|pc| pc.device_count).sum::<u64>();
-        page.after = match next {
-            Some(next) => Some(next),
-            None => return Ok(devices),
-        };
-    }
 }

@@ -12,8 +12,9 @@ pub(crate) fn show_warnings(scope: &Scope, found: &Strangers, grace: Millis) -> 
         Scope::Devices(_) => ("unknown_device", "no device is called"),
         Scope::Labels(_) => ("unknown_label", "no device has the label"),
     };
+    let known: Vec<(String, &str)> = found.known.iter().map(|one| (one.to_lowercase(), &**one)).collect();
     let unknown = found.unknown.iter().map(|name| {
-        let near = near(name, &found.known);
+        let near = near(name, &known);
         let meant = near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         Warning {
             code,
@@ -34,17 +35,18 @@ fn no_device(grace: Millis) -> Warning {
     Warning { code: "no_device", name: None, did_you_mean: None, message }
 }
 
-/// The known name most like an unknown one, if any is much like it; of several, the first.
-fn near(name: &str, known: &[Box<str>]) -> Option<String> {
+/// The known name most like an unknown one, if any is much like it; of several, the first. Each is told in small letters
+/// as well: those are compared.
+fn near(name: &str, known: &[(String, &str)]) -> Option<String> {
     let name = name.to_lowercase();
     let mut best = (LIKE_MIN, None);
-    for one in known {
-        let likeness = strsim::jaro_winkler(&one.to_lowercase(), &name);
+    for (small, one) in known {
+        let likeness = strsim::jaro_winkler(small, &name);
         if likeness > best.0 {
-            best = (likeness, Some(one));
+            best = (likeness, Some(*one));
         }
     }
-    best.1.map(ToString::to_string)
+    best.1.map(str::to_owned)
 }
 
 /// Below it, two names have little in common.
