@@ -46,7 +46,7 @@ def patiently(method, path, body=None):
         except OSError as trouble:
             print("will try again:", trouble, file=sys.stderr)
             time.sleep(0.5)
-    raise Refused(410, "given up")
+    raise Refused(409, "given up")
 
 
 def register():
@@ -63,6 +63,7 @@ def register():
             break
         time.sleep(1)
     state.update(token=answer["workerToken"], interval=answer["heartbeatIntervalMs"] / 1000, epoch=answer["epoch"])
+    state["done"] = 0
     stopped.clear()
     lost.clear()
 
@@ -76,6 +77,8 @@ def live():
         try:
             answer = mine("POST", f"/workers/{NAME}/heartbeat", body, timeout=2)
             failures, rtt = 0, int((time.monotonic() - began) * 1000)
+            if answer["state"] == "zombie":
+                end()
             state["factor"] = answer["backpressure"]["factor"]
             commands = answer["commands"]
             stopped.update(c["stop"] for c in commands if isinstance(c, dict) and "stop" in c)
@@ -86,7 +89,9 @@ def live():
             failures += 1
             if failures == 5:
                 lost.set()
-        except Refused:
+        except Refused as refusal:
+            if refusal.code == 410:
+                end()
             lost.set()
         time.sleep(state["interval"])
 
@@ -104,17 +109,17 @@ def render(task):
     frames = os.path.join(task["outputDirectory"], "frames")
     os.makedirs(frames, exist_ok=True)
     progress(task, 0)  # at once: it confirms the task
-    told = time.monotonic()
+    told, state["done"] = time.monotonic(), 0
     for frame in range(start, end):
         if task["taskId"] in stopped or lost.is_set():
             return False
         with open(os.path.join(frames, f"{frame:08}.txt"), "w") as file:  # your renderer would be here
             file.write(f"frame {frame} of {task['sessionId']}, with person {next(ids)}\n")
             os.fsync(file.fileno())
-        state["frame"] = frame
+        state["frame"], state["done"] = frame, frame + 1 - start
         time.sleep(0.01 / max(state["factor"], 0.1))
         if time.monotonic() - told > 1:
-            progress(task, frame + 1 - start)
+            progress(task, state["done"])
             told = time.monotonic()
     return True
 
@@ -134,11 +139,18 @@ def execute(task):
     try:
         is_whole = render(task)
     except OSError as trouble:  # the disk is full; or the directory was moved away, because the task is another's by now
+        progress(task, state["done"])  # which frame failed: the first one that is not done
         body = {"workerId": NAME, "attempt": task["attempt"], "error": str(trouble)}
         patiently("POST", f"/tasks/{task['taskId']}/fail", body)
     else:
         if is_whole:
             complete(task)
+
+
+def end():
+    """An operator removed this worker: it stops at once and makes no further call."""
+    print("removed by an operator", file=sys.stderr, flush=True)
+    os._exit(4)
 
 
 def leave(*_):
@@ -159,7 +171,9 @@ while True:
             task = patiently("GET", f"/workers/{NAME}/tasks?wait_ms=5000")["task"]
             if task and task["epoch"] >= state["epoch"]:
                 execute(task)
-        except Refused as refusal:  # 404, 409, 410: not ours any more
+        except Refused as refusal:  # 404, 409: not ours any more
+            if refusal.code == 410:
+                end()
             print("set aside:", refusal, file=sys.stderr)
             time.sleep(0.2)
     beats.join()

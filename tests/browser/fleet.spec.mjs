@@ -160,3 +160,24 @@ inEveryLanguage('fleet: a node is given a secret of its own, which is shown once
   assert.notEqual((await pull('PC-02', secret)).status, 401);
   assert.ok([401, 403].includes((await pull('PC-01', secret)).status), 'it is the secret of another node, too');
 });
+
+inEveryLanguage('fleet: N8c: a node whose heartbeat is late has a badge, on the wall and on its page', { role: 'VIEWER' }, async (scene) => {
+  await scene.page.route(/\/api\/pcs/, async (route) => {
+    const response = await route.fetch();
+    const answer = await response.json();
+    const late = (pc) => (pc.pc_id === 'PC-02' ? { ...pc, heartbeat: 'late' } : pc);
+    await route.fulfill({ response, json: answer.pcs ? { ...answer, pcs: answer.pcs.map(late) } : late(answer) });
+  });
+  await scene.open('#/fleet');
+  const badge = (place) => place.locator('.badge.warn').getByText(scene.t('status.late'), { exact: true });
+  await badge(cardOf(scene, 'PC-02')).waitFor();
+  assert.equal(await badge(cardOf(scene, 'PC-01')).count(), 0);
+  await scene.checkAccess();
+  await scene.checkWidth();
+  await scene.shot(`fleet with a late heartbeat ${scene.language}`);
+  await scene.open('#/fleet/node/PC-02');
+  await badge(scene.page.locator('.facts')).waitFor();
+  assert.equal(await badge(scene.page.locator('.facts')).getAttribute('title'), scene.t('fleet.late_what'));
+  await scene.checkAccess();
+  await scene.shot(`node with a late heartbeat ${scene.language}`);
+});

@@ -66,8 +66,21 @@ test('roles: a client sees jobs and keys', { role: 'CLIENT', path: '#/users' }, 
   await scene.heading('users.keys').waitFor();
 });
 
-test('login: the keyboard skips the navigation', { path: '#/settings' }, async (scene) => {
-  await scene.page.getByRole('link', { name: scene.t('shell.skip') }).focus();
-  await scene.page.keyboard.press('Enter');
-  assert.equal(await scene.page.evaluate(() => document.activeElement.id), 'main');
+test('login: the keyboard skips the navigation, before the page is there and after', {}, async (scene) => {
+  const focused = () => scene.page.evaluate(() => document.activeElement.id);
+  const skip = async () => {
+    await scene.page.getByRole('link', { name: scene.t('shell.skip') }).focus();
+    await scene.page.keyboard.press('Enter');
+    assert.equal(await focused(), 'main');
+  };
+  let release;
+  const released = new Promise((done) => { release = done; });
+  await scene.page.route('**/api/settings', async (route) => { await released; await route.continue(); });
+  await scene.open('#/settings');
+  await skip();
+  release();
+  await scene.page.getByText('artifacts.public_url_days').waitFor();
+  await scene.settled();
+  assert.equal(await focused(), 'main');
+  await skip();
 });

@@ -109,3 +109,35 @@ test('overview: every step is told on request', { role: 'VIEWER', path: '#/overv
   await endedRun(await submitRun({ devices: ['sim-0101'] }));
   await lines(scene).filter({ hasText: 'sim-0101' }).first().waitFor();
 });
+
+inEveryLanguage('overview: N8c, S6, S23b: every kind of alert has words, and leads to what it is about', { role: 'VIEWER' }, async (scene) => {
+  const told = {
+    heartbeat_late: ['PC-01', '#/fleet/node/PC-01'], event_conflict: ['PC-02', '#/fleet/node/PC-02'], worker_zombie: ['W1', '#/fleet/worker/W1'],
+    chunkIntegrity: ['W2', '#/fleet/worker/W2'], frames_skipped: ['W2', '#/sessions/shot-7', 'session shot-7 was completed without some of its frames: 1 frame missing, [3, 4): no license'],
+  };
+  const alerts = Object.entries(told).map(([kind, [id, , message]], n) => ({ id: `alert-${n}`, kind, pc_id: id, run_id: null, message: message ?? 'what happened', at: Date.now() }));
+  await scene.page.route('**/api/overview', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), alerts } });
+  });
+  await scene.open('#/overview');
+  const region = scene.page.getByRole('region', { name: scene.t('overview.alerts'), exact: true });
+  await region.getByRole('button', { name: scene.t('overview.alerts_more', { n: 2 }), exact: true }).click();
+  for (const [kind, [, address]] of Object.entries(told)) {
+    const item = region.getByRole('listitem').filter({ has: scene.page.getByText(scene.t(`overview.alert_${kind}`), { exact: true }) });
+    assert.equal(await item.getByRole('link').first().getAttribute('href'), address, kind);
+  }
+  await scene.checkAccess();
+  await scene.checkWords();
+  await scene.shot(`overview with all alerts ${scene.language}`);
+});
+
+inEveryLanguage('overview: Q7b: the end of a partial run is not told as a success', { role: 'VIEWER', path: '#/overview' }, async (scene) => {
+  await scene.page.getByText(scene.t('shell.standing_live'), { exact: true }).waitFor();
+  await scene.field('overview.events_filter').fill('job_ended');
+  const run = await endedRun(await submitRun({ simulate: { devices: { 'sim-0018': { fail_step: 'LOGIN_FLOW', failure_reason: 'adb_offline' } } }, devices: ['sim-0018', 'sim-0019'] }));
+  assert.equal(run.outcome, 'partial');
+  const [, after] = scene.t('event.job_ended_partial', { job: '…' }).split('…');
+  await lines(scene).filter({ hasText: after }).filter({ hasText: run.run_id.slice(-6) }).first().waitFor();
+  await returnDevices();
+});

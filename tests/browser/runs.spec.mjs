@@ -190,3 +190,26 @@ test('runs: one failure of a run is tried again; what runs moves by itself and i
   await scene.page.locator('.heading .badge').getByText(scene.t('status.cancelled'), { exact: true }).waitFor();
   assert.equal((await audited('seen enough')).length, 1);
 });
+
+inEveryLanguage('runs: Q7b: a run that left devices out is a partial success, in the list and on its page', { role: 'VIEWER', path: '#/runs' }, async (scene) => {
+  const title = fresh('partial');
+  const simulate = { devices: { 'sim-0015': { fail_step: 'LOGIN_FLOW', failure_reason: 'adb_offline' } } };
+  const run = await endedRun(await submitRun({ title, simulate, devices: ['sim-0015', 'sim-0016', 'sim-0017'] }));
+  assert.deepEqual([run.status, run.outcome], ['success', 'partial']);
+  await returnDevices();
+  const [partial, missing] = [scene.t('status.partial'), scene.t('runs.result_partial', { n: 1 })];
+  await scene.row(title).locator('.badge.warn').getByText(partial, { exact: true }).waitFor();
+  await scene.row(title).getByText(missing, { exact: true }).waitFor();
+  assert.equal(await scene.row(title).getByText(scene.t('status.success'), { exact: true }).count(), 0);
+  await scene.shot(`runs with a partial one ${scene.language}`);
+  await scene.open(`#/runs/${run.run_id}`);
+  await scene.page.locator('.heading .badge.warn').getByText(partial, { exact: true }).waitFor();
+  await scene.page.locator('.heading').getByText(missing).waitFor();
+  await scene.checkAccess();
+  await scene.shot(`partial run ${scene.language}`);
+
+  const whole = await endedRun(await submitRun({ devices: ['sim-0016', 'sim-0017'] }));
+  await scene.open(`#/runs/${whole.run_id}`);
+  await scene.page.locator('.heading .badge.good').getByText(scene.t('status.success'), { exact: true }).waitFor();
+  await scene.page.locator('.heading').getByText(scene.t('runs.result_complete')).waitFor();
+});

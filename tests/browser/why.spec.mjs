@@ -76,3 +76,26 @@ test('why: asked from the bar at the top', { role: 'VIEWER', path: '#/settings' 
   await scene.page.locator('.sentence').waitFor();
   assert.ok(scene.page.url().endsWith('#/why/device/sim-0001'));
 });
+
+inEveryLanguage('why: N8c, S8, S26b: the newest causes have words in the language of the page', { role: 'VIEWER' }, async (scene) => {
+  const now = Date.now();
+  const answers = {
+    sim_workers_unheard: { kind: 'session', id: 's1', rule: 'S8', data: { workers: 2 } },
+    sim_worker_unheard: { kind: 'worker', id: 'W9', rule: 'S8', data: { since: now - 5000 } },
+    range_awaiting_another_worker: { kind: 'range', id: 's1.00000000', rule: 'S26b', data: { worker_id: 'W1', attempt: 2, until: now + 60000 } },
+    awaiting_pull: { kind: 'node', id: 'PC-01', rule: 'N1', data: { node_id: 'PC-01', heartbeat: 'late', heartbeat_late_since: now - 90000 } },
+  };
+  for (const [code, answer] of Object.entries(answers)) {
+    await scene.page.route('**/api/explain/**', (route) => route.fulfill({ json: { code, sentence: 'in the words of the server', ...answer } }));
+    await scene.open(`#/why/${answer.kind}/${answer.id}`);
+    await scene.page.locator('.sentence').waitFor();
+    await says(scene, code);
+    await scene.page.locator('.advice').getByText(scene.t(`advice.${code}`), { exact: true }).waitFor();
+    await scene.checkWords();
+    await scene.page.unroute('**/api/explain/**');
+  }
+  const [, after] = scene.t('why.heartbeat_late', { heartbeat_late_since_ago: '…' }).split('…');
+  await scene.page.locator('.sentence').getByText(after).waitFor();
+  await scene.checkAccess();
+  await scene.shot(`why with a late heartbeat ${scene.language}`);
+});

@@ -1,25 +1,17 @@
 // Workers of sessions and of the pool, and what can be done with them.
 
 import assert from 'node:assert/strict';
-import { base, enrolSecret } from './environment.mjs';
-import { eventually, fresh, read } from './server.mjs';
+import { enrolSecret } from './environment.mjs';
+import { beat, registerWorker } from './frame_worker.mjs';
+import { act, eventually, read } from './server.mjs';
 import { inEveryLanguage } from './suite.mjs';
 import { audited } from './work.mjs';
-
-/** A simulation worker that has registered, and is heard of no more. */
-async function registered() {
-  const workerId = fresh('sim');
-  const headers = { authorization: `Bearer ${enrolSecret}`, 'content-type': 'application/json' };
-  const body = JSON.stringify({ workerId, role: 'simulation', capabilities: { cameras: 1, gpu: 'none', slots: 1 }, currentSession: null });
-  const { status } = await fetch(`${base}/api/v1/workers/register`, { method: 'POST', headers, body });
-  assert.equal(status, 201);
-  return workerId;
-}
 
 const state = async (worker) => (await read(`/api/v1/workers/${worker}`)).state;
 
 inEveryLanguage('workers: one of sessions is put into quarantine, approved and removed, each with a reason', { role: 'OPERATOR', path: '#/fleet?tab=sim', when: Boolean(enrolSecret) }, async (scene) => {
-  const worker = await registered();
+  // It has registered, and is heard of no more.
+  const { id: worker } = await registerWorker();
   await scene.row(worker).waitFor();
   await scene.button('fleet.quarantine_worker', { worker }).click();
   await scene.dialog.getByText(scene.t('fleet.quarantine_what', { n: 0 })).waitFor();
@@ -41,6 +33,33 @@ inEveryLanguage('workers: one of sessions is put into quarantine, approved and r
   await scene.told('fleet.remove_done', { worker });
   await eventually('it is gone', async () => !(await read('/api/v1/workers')).workers.some(({ workerId, state: now }) => workerId === worker && now !== 'Removed'));
   for (const reason of ['renders green', 'has a new card', 'was sold']) assert.equal((await audited(`${worker} ${reason}`)).length, 1, reason);
+});
+
+inEveryLanguage('workers: S6: a removed worker that still calls is a zombie, shown and explained', { role: 'OPERATOR', when: Boolean(enrolSecret) }, async (scene) => {
+  const worker = await registerWorker();
+  await beat(worker);
+  await act('DELETE', `/api/v1/workers/${worker.id}`);
+  const calls = setInterval(() => { beat(worker).catch(() => {}); }, 500);
+  try {
+    await eventually('it is a zombie', async () => (await state(worker.id)) === 'zombie');
+    await scene.open('#/fleet?tab=sim');
+    const row = scene.row(worker.id);
+    await row.locator('.badge.bad').getByText(scene.t('status.zombie'), { exact: true }).waitFor();
+    await row.getByText(scene.t('fleet.zombie_short'), { exact: true }).waitFor();
+    assert.equal(await scene.button('fleet.quarantine_worker', { worker: worker.id }).count(), 0);
+    await scene.checkAccess();
+    await scene.shot(`workers with a zombie ${scene.language}`);
+    await scene.open(`#/fleet/worker/${worker.id}`);
+    await scene.page.getByText(scene.t('fleet.zombie_what'), { exact: true }).waitFor();
+    await scene.checkAccess();
+    await scene.shot(`zombie ${scene.language}`);
+    await scene.button('fleet.remove_worker', { worker: worker.id }).click();
+    await scene.dialog.getByText(scene.t('fleet.remove_zombie_what')).waitFor();
+    await scene.confirm('fleet.remove_confirm', `${worker.id} was unplugged`);
+    await scene.told('fleet.remove_done', { worker: worker.id });
+  } finally {
+    clearInterval(calls);
+  }
 });
 
 const poolWorker = async (name) => (await read('/api/pool/workers')).workers.find((worker) => worker.name === name);

@@ -1,7 +1,7 @@
 """A client, an owner and a worker of the pool, written from the protocol's document alone.
 
 Nothing of Muster is used: the standard library speaks HTTP, `cryptography` signs.
-POOL_URL says where the server is, POOL_CLIENT and POOL_OWNER "name password" of two users.
+POOL_URL says where the server is; POOL_CLIENT, POOL_OWNER and POOL_SECOND_OWNER are "name password" of three users.
 """
 
 import base64
@@ -136,6 +136,21 @@ def work_through(client, worker):
     worker.poll().expect(404, "No assignment available")
 
 
+def agree(client, workers):
+    """Workers of two owners do the same job; each result needs its output, and a hash that is the output's."""
+    job = client.post("/jobs", {"payload": {"n": 1}, "redundancy": 2}).expect(201)
+    output = {"é": 1.0, "echo": {"n": 1}}
+    for worker in workers:
+        body = worker.result(worker.poll().expect(200), output)
+        bare = {name: value for name, value in body.items() if name != "output"}
+        worker.submit(bare).expect(400, "Output required")
+        worker.submit({**body, "output": {"echo": "false"}}).expect(400, "Output hash mismatch")
+        worker.submit(body).expect(200)
+    shown = client.get(f"/jobs/{job['id']}").expect(200)
+    assert (shown["status"], shown["output"]) == ("completed", output), shown
+    assert shown["output_hash"] == hashlib.sha256(canonical(output)).hexdigest(), shown
+
+
 def refusals(worker, body):
     """What is not its signature is refused, in the document's words."""
     other = Ed25519PrivateKey.generate().sign(b"anything")
@@ -169,10 +184,13 @@ def main():
         owner.post("/workers/register", {"name": f"python-{padding}"}).expect(409, "Worker name already exists")
         worker.beat()
         work_through(client, worker)
+    second = Worker(Caller(os.environ["POOL_SECOND_OWNER"]), "python-second", False)
+    second.beat()
+    agree(client, [worker, second])
     listed = owner.get("/workers").expect(200)["workers"]
     assert [worker["name"] for worker in listed] == ["python-False", "python-True"], listed
     assert all(worker["status"] == "online" for worker in listed), listed
-    print(f"{2 * len(PAYLOADS)} jobs, all as they should be")
+    print(f"{2 * len(PAYLOADS) + 1} jobs, all as they should be")
 
 
 main()

@@ -27,26 +27,32 @@ struct Process {
 }
 
 impl Court {
-    /// Makes one with this `court.toml`, a busy machine aside, and no general.
+    /// Makes one with this `court.toml` and no general.
     #[must_use]
     pub fn with(settings: &str) -> Self {
         let court = Self::nowhere();
-        court.write("court.toml", &format!("{settings}\n{TIRELESS}"));
+        court.write("court.toml", settings);
         court
     }
 
-    /// The court that `muster court init` makes, but for a machine that is busy.
+    /// The court that `muster court init` makes.
     #[must_use]
     pub fn as_shipped() -> Self {
         let court = Self::nowhere();
         let said = court.output(&["init"]);
         assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-        let path = court.path("court.toml");
-        let text = fs::read_to_string(&path).unwrap();
-        let tireless = text.replacen("[chamberlain]\n", TIRELESS, 1);
-        assert_ne!(tireless, text);
-        fs::write(path, tireless).unwrap();
         court
+    }
+
+    /// With more lines in a section of its `court.toml`, such as `("king", "obey_health = true")`.
+    #[must_use]
+    pub fn section(self, name: &str, lines: &str) -> Self {
+        let path = self.path("court.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        let more = text.replacen(&format!("[{name}]\n"), &format!("[{name}]\n{lines}\n"), 1);
+        assert_ne!(more, text, "it has no section {name}");
+        fs::write(path, more).unwrap();
+        self
     }
 
     /// A place for one, without anything in it.
@@ -295,6 +301,3 @@ impl Drop for Court {
         }
     }
 }
-
-/// The machine that tests run on is busy; that is not what they are about.
-const TIRELESS: &str = "[chamberlain]\nyellow_percent = 101\norange_percent = 102\nred_percent = 103\n";

@@ -65,6 +65,11 @@ impl SimWorker {
         self.child.wait().unwrap()
     }
 
+    /// The exit status, once it has ended by itself.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
     /// Its name.
     #[must_use]
     pub fn id(&self) -> &str {

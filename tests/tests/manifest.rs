@@ -37,6 +37,15 @@ impl Meta {
         self.write(&format!("manifest_fragment_{worker}_{chunk}.json"), &text.to_string());
     }
 
+    /// Two frames with timestamps: of chunk 1 frames 0 and 1, of chunk 2 frames 2 and 3.
+    fn timed(&self, chunk: u64, times: [f64; 2]) {
+        let first = chunk * 2 - 2;
+        let frames =
+            json!([{"frameId": first, "timestamp": times[0]}, {"frameId": first + 1, "timestamp": times[1]}]);
+        let text = json!({"frameRange": [first, first + 2], "globalIdChunkId": chunk, "frames": frames});
+        self.write(&format!("manifest_fragment_A_{chunk}.json"), &text.to_string());
+    }
+
     fn write(&self, file: &str, text: &str) {
         fs::write(self.path(file), text).unwrap();
     }
@@ -112,19 +121,52 @@ fn what_was_made_anew_wins() {
     assert_eq!(manifest["statistics"], json!({"persons": 4, "estimated": true}));
 }
 
-/// S23: time that goes backwards between ranges ends with 1 and is named.
+/// S23: ranges whose times follow each other in another order are reordered, named, and end with 0.
 #[test]
-fn time_that_goes_backwards_is_a_failure() {
+fn ranges_in_another_order_are_reordered() {
     let meta = Meta::new();
-    for (chunk, time) in [(1, 5.0), (2, 4.0)] {
-        let frames = json!([{"frameId": chunk - 1, "timestamp": time}]);
-        let text = json!({"frameRange": [chunk - 1, chunk], "globalIdChunkId": chunk, "frames": frames});
-        meta.write(&format!("manifest_fragment_A_{chunk}.json"), &text.to_string());
+    meta.timed(1, [5.0, 6.0]);
+    meta.timed(2, [3.0, 4.0]);
+    let merged = meta.run("merge", &[]);
+    assert_eq!(merged.status.code(), Some(0), "{merged:?}");
+    for expected in [
+        "warning: timestamps go backwards between ranges",
+        "reordered: frames [2, 4) of chunk 2",
+        "complete: 4 of 4 frames, 2 fragments merged, 2 ranges reordered by time",
+    ] {
+        assert!(told(&merged).contains(expected), "{merged:?}");
     }
+    assert_eq!(meta.manifest()["reordered"][0], json!({"frameRange": [2, 4], "chunkId": 2}));
+    assert_eq!(meta.exit("verify", &[]), 0);
+    let document: Value = serde_json::from_slice(&meta.run("merge", &["--json"]).stdout).unwrap();
+    assert_eq!(document["reordered"][1], json!({"frameRange": [0, 2], "chunkId": 1}));
+}
+
+/// S23: a range whose times interleave with an earlier one is skipped and named, and the exit code is 1.
+#[test]
+fn interleaving_ranges_are_a_failure() {
+    let meta = Meta::new();
+    meta.timed(1, [5.0, 7.0]);
+    meta.timed(2, [6.0, 8.0]);
     let merged = meta.run("merge", &[]);
     assert_eq!(merged.status.code(), Some(1));
-    assert!(told(&merged).contains("skipped: frames [1, 2)"), "{merged:?}");
-    assert_eq!(meta.manifest()["skipped"][0]["frameRange"], json!([1, 2]));
+    assert!(told(&merged).contains("skipped: frames [2, 4): the timestamps of chunk 2"), "{merged:?}");
+    assert!(told(&merged).contains(", 2 frames skipped"), "{merged:?}");
+    let document: Value = serde_json::from_slice(&meta.run("merge", &["--json"]).stdout).unwrap();
+    assert_eq!(document["skipped"][0]["frameRange"], json!([2, 4]));
+    assert_eq!(document["skipped"][0].as_object().unwrap().len(), 2);
+    assert_eq!(meta.exit("verify", &[]), 1);
+}
+
+/// S21, S25: a bad line of completions.jsonl is named on stderr, the rest merges, and the exit code is 1.
+#[test]
+fn a_bad_completion_is_named() {
+    let meta = Meta::complete();
+    meta.write("completions.jsonl", "{\"globalIdChunkId\":1,\"poseFiles\":[\"a.json\"]}\nnonsense\n");
+    let merged = meta.run("merge", &[]);
+    assert_eq!(merged.status.code(), Some(1));
+    assert!(told(&merged).contains("refused: completions.jsonl: line 2: "), "{merged:?}");
+    assert_eq!(meta.manifest()["ranges"][0]["poseFiles"], json!(["a.json"]));
 }
 
 /// S25: a bad fragment is named on stderr and in the log, the others merge, and the exit code is 1.

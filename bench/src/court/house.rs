@@ -40,7 +40,7 @@ impl House {
         let general =
             format!("subscribes = [\"bench.begin\"]\ncommand = {command}\nmax_soldiers = {SOLDIERS}\n");
         fs::write(home.path().join("generals/bench.toml"), general).expect("a file");
-        fs::write(home.path().join("court.toml"), COURT).expect("a file");
+        fs::write(home.path().join("court.toml"), "").expect("a file");
         Site(home)
     }
 
@@ -163,8 +163,6 @@ pub(crate) fn member(path: &Path, pointer: &str) -> String {
     value.pointer(pointer).and_then(Value::as_str).expect("a text").to_owned()
 }
 
-/// The machine is busy with being measured.
-const COURT: &str = "[chamberlain]\nyellow_percent = 101\norange_percent = 101\nred_percent = 101\n";
 const PENDING: &str = "queue/events/pending";
 const UNDER_WAY: [&str; 5] = [
     PENDING,

@@ -1,20 +1,25 @@
-//! Files that tasks leave behind: the proof that one may be uploaded, and the place where it is kept (N21).
+//! Files that tasks leave behind: signed uploads, signed links, and the store that keeps the files (N21).
 //!
-//! A [`Template`] makes a [`StoragePath`] that cannot leave the store. A [`Claim`] says what will be uploaded there, and
-//! a [`Signer`] makes a proof of it that whoever holds can show. An [`ArtifactStore`] takes the bytes: in pieces, over
-//! restarts, and shows a file only when all of it is there. [`DirectoryStore`] is the one that exists; object storage
-//! would be another behind the same trait. Nothing here knows HTTP, tasks or leases, and nothing reads a clock.
+//! A [`Template`] makes a [`StoragePath`] that cannot leave the store. A [`Claim`] describes one upload, and a [`Signer`]
+//! signs it, so that the uploader needs no other proof. A [`LinkSigner`] signs links that open one file. An
+//! [`ArtifactStore`] takes the bytes: in pieces, over restarts, and shows a file only when it is complete.
+//! [`DirectoryStore`] is the one implementation; object storage would be another one behind the same trait. Nothing here
+//! knows HTTP, tasks or leases, and nothing reads a clock.
 
 mod claim;
 mod directory;
 mod hash;
+mod link;
 mod path;
+mod signature;
 mod store;
 mod template;
 
-pub use claim::{Claim, ProofError, Signer};
+pub use claim::{Claim, Signer};
 pub use directory::DirectoryStore;
 pub use hash::{ContentHash, HashError};
+pub use link::LinkSigner;
 pub use path::{PathError, StoragePath, escape};
+pub use signature::{Proof, ProofError};
 pub use store::{ArtifactStore, Finished, Kept, Opened, Progress, StoreError, Upload};
 pub use template::{Template, TemplateError};

@@ -1,7 +1,7 @@
 //! What a privileged act is called in the audit log (I7).
 
 use muster_model::{
-    AccountCommand, Actor, AuditRecord, Command, FrameCommand, PoolCommand, Reply, Role, Roles,
+    AccountCommand, Actor, AuditRecord, Command, FrameCommand, PoolCommand, Reply, RetryRequest, Role, Roles,
     ScheduleCommand, Timestamp, UserChange, UserId,
 };
 
@@ -50,7 +50,7 @@ pub(crate) fn describe(command: &Command) -> Option<(&'static str, String)> {
         Command::Pool(command) => about_pool(command)?,
         Command::Accounts(command) => about_accounts(command)?,
         Command::Schedules(command) => about_schedules(command)?,
-        Command::Pull(_) | Command::Sight { .. } | Command::Report(_) | Command::Tick => return None,
+        Command::Pull(_) | Command::Heartbeat { .. } | Command::Report(_) | Command::Tick => return None,
     })
 }
 
@@ -58,6 +58,7 @@ fn about_frames(command: &FrameCommand) -> Option<(&'static str, String)> {
     Some(match command {
         FrameCommand::Submit(submission) => ("submit_session", format!("session {}", submission.session)),
         FrameCommand::Steer { session, to } => ("steer_session", format!("session {session} {to:?}")),
+        FrameCommand::Retry(request) => ("retry_session", retried(request)),
         FrameCommand::Remove { worker, .. } => ("remove_sim_worker", format!("worker {worker}")),
         FrameCommand::Assign { task, worker } => ("assign_range", format!("task {task} to {worker}")),
         FrameCommand::Broadcast { pause: true } => ("pause_all", String::new()),
@@ -78,6 +79,11 @@ fn about_frames(command: &FrameCommand) -> Option<(&'static str, String)> {
         FrameCommand::Fail { task, .. } => ("fail_range", format!("task {task}")),
         _ => return None,
     })
+}
+
+fn retried(RetryRequest { session, frames, .. }: &RetryRequest) -> String {
+    let ranges = frames.iter().flatten().map(|range| format!(" {range}")).collect::<String>();
+    format!("session {session}{ranges}")
 }
 
 fn about_pool(command: &PoolCommand) -> Option<(&'static str, String)> {

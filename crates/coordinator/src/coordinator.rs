@@ -265,6 +265,16 @@ impl Coordinator {
         self.shared.lead.borrow().clone()
     }
 
+    /// Advertised URL of the leading server, as the election knows it (S7); `None` while no server leads.
+    #[must_use]
+    pub fn leader_url(&self) -> Option<String> {
+        match self.lead() {
+            Lead::Here { .. } => self.shared.address.clone(),
+            Lead::There { address, .. } => Some(address),
+            Lead::Nowhere => None,
+        }
+    }
+
     /// Follows who leads.
     #[must_use]
     pub fn watch_lead(&self) -> watch::Receiver<Lead> {
@@ -309,7 +319,7 @@ impl Coordinator {
     fn note_sighting(&self, command: &Command) {
         let worker = match command {
             Command::Pull(pull) => &pull.worker,
-            Command::Sight { worker } | Command::Claim { worker, .. } => worker,
+            Command::Heartbeat { worker } | Command::Claim { worker, .. } => worker,
             Command::Report(report) => &report.worker,
             _ => return,
         };

@@ -9,8 +9,8 @@ use crate::{
     term::{End, TermRun},
 };
 use muster_model::{
-    Explanation, FrameQuery, FrameView, PoolStatus, Rejection, Reply, Scope, Strangers, Subject, TaskId,
-    TaskRecord,
+    Explanation, FrameQuery, FrameView, Name, PoolStatus, Rejection, Reply, Scope, Strangers, Subject,
+    TaskId, TaskRecord, WorkerSupply,
 };
 use muster_store::{Store, StoreError, Term};
 use std::{
@@ -37,6 +37,7 @@ pub(crate) enum Message {
     Request(Box<Request<Handle>>),
     Explain(Subject, oneshot::Sender<Option<Explanation>>),
     Strangers(Scope, oneshot::Sender<Strangers>),
+    Supplies(Vec<Name>, oneshot::Sender<Vec<WorkerSupply>>),
     Task(TaskId, oneshot::Sender<Option<TaskRecord>>),
     Frames(FrameQuery, oneshot::Sender<FrameView>),
     PoolStatus(oneshot::Sender<PoolStatus>),

@@ -15,7 +15,7 @@ impl Coordinator {
     pub async fn explain(&self, subject: Subject) -> Result<Explanation, Refusal> {
         let Some(mut explanation) = self.explained(subject.clone()).await? else {
             let cause = self.explain_ended(&subject).await?;
-            return Ok(Explanation { subject, cause });
+            return Ok(Explanation { subject, cause, heartbeat_late_since: None });
         };
         if let (Subject::Renderer(name), Cause::Frames(cause)) = (&subject, &mut explanation.cause) {
             self.fill_reason(name, cause).await?;
@@ -60,7 +60,8 @@ impl Coordinator {
         Ok(match subject.clone() {
             Subject::Job(id) => {
                 let job = self.read(move |reader| reader.job(id)).await?;
-                Cause::JobEnded { status: job.ok_or(Rejection::JobUnknown)?.status }
+                let job = job.ok_or(Rejection::JobUnknown)?;
+                Cause::JobEnded { status: job.status, outcome: Some(job.outcome) }
             }
             Subject::Task(id) => {
                 let task = self.read(move |reader| reader.task(id)).await?;

@@ -64,6 +64,9 @@ fn about_workers(event: &Event) -> Option<(&'static str, String)> {
             ("worker_capped", cap.iter().fold(body, |body, cap| body.raw("max_devices", cap)))
         }
         Event::SecretRotated { worker, at, .. } => ("secret_rotated", Body::at(*at).text("worker", worker)),
+        Event::HeartbeatChanged { worker, late, at } => {
+            (if *late { "heartbeat_late" } else { "heartbeat_back" }, Body::at(*at).text("worker", worker))
+        }
         Event::SupplyPaused { worker, until, at } => {
             ("supply_paused", Body::at(*at).text("worker", worker).raw("until", until.0))
         }
@@ -108,8 +111,9 @@ fn about_jobs(event: &Event) -> Option<(&'static str, String)> {
             ("job_submitted", body.text("workflow", &submission.payload.workflow))
         }
         Event::JobActivated { job, at } => ("job_active", Body::at(*at).text("job", job)),
-        Event::JobEnded { job, status, error, at } => {
+        Event::JobEnded { job, status, outcome, error, at } => {
             let body = Body::at(*at).text("job", job).text("status", status.as_str());
+            let body = body.text("outcome", outcome.as_str());
             ("job_ended", error.iter().fold(body, |body, error| body.text("error", error)))
         }
         _ => return None,
@@ -156,8 +160,7 @@ fn outcome_word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Succeeded => "succeeded",
         Outcome::Failed { reason, .. } => reason.map_or("failed", |reason| reason.as_str()),
-        Outcome::TimedOut => "timed_out",
-        Outcome::LeaseLost => "lease_lost",
+        Outcome::TimedOut | Outcome::LeaseLost => "timed_out",
     }
 }
 

@@ -14,8 +14,19 @@ use tokio::sync::{mpsc as channel, watch};
 /// Where the driver is reached, and where it leaves what must happen outside.
 pub(crate) type Ends = (mpsc::Sender<Message>, channel::UnboundedSender<(u64, Effect)>);
 
+/// What a server is set up with.
+pub(crate) struct Setup {
+    pub(crate) options: Options,
+    /// Advertised URL of this server, if it has one.
+    pub(crate) address: Option<String>,
+    /// Whether other servers share the store.
+    pub(crate) has_others: bool,
+}
+
 pub(crate) struct Shared {
     pub(crate) options: Options,
+    /// Advertised URL of this server, if it has one.
+    pub(crate) address: Option<String>,
     /// Whether other servers share the store.
     pub(crate) has_others: bool,
     pub(crate) time: Time,
@@ -39,15 +50,11 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Nothing known yet, and no term.
-    pub(crate) fn new(
-        (options, has_others): (Options, bool),
-        clock: Arc<dyn Clock>,
-        feed: Feed,
-        (inbox, effects): Ends,
-    ) -> Self {
+    pub(crate) fn new(setup: Setup, clock: Arc<dyn Clock>, feed: Feed, (inbox, effects): Ends) -> Self {
         Self {
-            options,
-            has_others,
+            options: setup.options,
+            address: setup.address,
+            has_others: setup.has_others,
             time: Time::new(clock),
             inbox,
             feed,

@@ -4,7 +4,7 @@ use crate::{
     Clock, Coordinator, Effects, Feed, Options, SystemClock,
     driver::{self, Alone, Message, Seat},
     follow::Follower,
-    shared::{Ends, Shared},
+    shared::{Ends, Setup, Shared},
     vital::Vital,
 };
 use muster_store::{Candidate, Store, StoreError};
@@ -33,10 +33,7 @@ impl Coordinator {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, StoreError> {
-        let first = store.begin_term()?;
-        let feed = Feed::new(store.reader(), Some(first.feed_seq));
-        let seat = Alone::new(Arc::clone(&store), first);
-        Self::launch(Box::new(seat), &*store, |ends| Shared::new((options, false), clock, feed, ends))
+        Self::lead_alone(store, options, None, clock)
     }
 
     /// Joins the servers that share a store: follows whoever leads, and leads when it is this one's turn (S18). On a
@@ -58,12 +55,14 @@ impl Coordinator {
         candidate: Candidate,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, StoreError> {
+        let address = Some(candidate.address.clone());
         let Some(election) = store.election() else {
-            return Self::start_with_clock(store, options, clock);
+            return Self::lead_alone(store, options, address, clock);
         };
         let feed = Feed::new(store.reader(), None);
         let seat = Follower::new(election, candidate, options.lease);
-        Self::launch(Box::new(seat), &*store, |ends| Shared::new((options, true), clock, feed, ends))
+        let setup = Setup { options, address, has_others: true };
+        Self::launch(Box::new(seat), &*store, |ends| Shared::new(setup, clock, feed, ends))
     }
 
     /// Stops: whoever waits is answered, what was decided is made durable, leadership is given back, nothing more is
@@ -77,6 +76,20 @@ impl Coordinator {
         if let Some(thread) = thread {
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
+    }
+
+    /// Leads a store that belongs to this process.
+    fn lead_alone(
+        store: Arc<dyn Store>,
+        options: Options,
+        address: Option<String>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        let first = store.begin_term()?;
+        let feed = Feed::new(store.reader(), Some(first.feed_seq));
+        let seat = Alone::new(Arc::clone(&store), first);
+        let setup = Setup { options, address, has_others: false };
+        Self::launch(Box::new(seat), &*store, |ends| Shared::new(setup, clock, feed, ends))
     }
 
     fn launch(

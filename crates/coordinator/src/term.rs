@@ -3,6 +3,7 @@
 use crate::{
     Options, Refusal,
     desk::{Answer, Desk, Released, Request},
+    diagnostics,
     driver::{Handle, Message, Taken},
     entropy::system_seeds,
     load::load,
@@ -135,6 +136,7 @@ impl<'a> TermRun<'a> {
         let (desk, now) = (&self.desk, self.shared.now());
         match question {
             Message::Explain(subject, reply) => self.reply(reply, || desk.explain(subject, now)),
+            Message::Supplies(workers, reply) => self.reply(reply, || desk.engine().supplies(&workers)),
             Message::Strangers(scope, reply) => self.reply(reply, || desk.engine().strangers(&scope)),
             Message::Task(id, reply) => self.reply(reply, || desk.task(id)),
             Message::Frames(query, reply) => self.reply(reply, || desk.frames(&query, now)),
@@ -193,6 +195,7 @@ impl<'a> TermRun<'a> {
             self.shared.stats.count_batch(batch.changes.len());
             self.shared.outage.is_led();
             publish(&batch, self.shared);
+            diagnostics::log(&batch);
         }
         self.release();
         Ok(())

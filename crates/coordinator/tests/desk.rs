@@ -134,7 +134,6 @@ fn finished(handout: &muster_model::Handout) -> Command {
     };
     Command::Report(Box::new(Report {
         id: ReportId::new("e1").expect("an id"),
-        digest: Digest(2),
         worker: name("PC-01"),
         at: Timestamp(18_000),
         body: "{}".into(),

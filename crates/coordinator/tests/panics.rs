@@ -38,7 +38,7 @@ async fn panics_where_it_is_told() {
     let worker = Name::new("PC-01").expect("a name");
     // Long enough for the slowest machine; then the process ends as if all were well.
     for _ in 0..3_000 {
-        let _ = coordinator.ask(Command::Sight { worker: worker.clone() }).await;
+        let _ = coordinator.ask(Command::Heartbeat { worker: worker.clone() }).await;
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

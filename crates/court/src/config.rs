@@ -106,6 +106,8 @@ pub struct CommandSource {
 pub struct King {
     /// Where people hear of tasks; `$SLACK_DEFAULT_CHANNEL` wins.
     pub default_channel: Option<String>,
+    /// Holds events back while the host is busy (C19).
+    pub obey_health: bool,
 }
 
 /// The chamberlain's section; a limit above 100 is never reached.
@@ -114,11 +116,11 @@ pub struct King {
 pub struct Chamberlain {
     /// How often it looks, in seconds.
     pub every_s: f64,
-    /// From here on only what is urgent is begun.
+    /// Lower limit of yellow; a king that obeys begins only what is urgent.
     pub yellow_percent: f64,
-    /// From here on nothing is begun.
+    /// Lower limit of orange; a king that obeys begins nothing.
     pub orange_percent: f64,
-    /// From here on nothing is begun, and it is serious.
+    /// Lower limit of red; as orange, and the alert says that it is serious.
     pub red_percent: f64,
 }
 

@@ -181,6 +181,7 @@ pub(crate) mod tests {
             paused_until: None,
             lease_until: Timestamp(0),
             last_seen: Timestamp(0),
+            heartbeat_late_since: None,
             created_at: Timestamp(0),
         }
     }

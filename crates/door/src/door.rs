@@ -39,6 +39,8 @@ pub struct DoorSettings {
     pub public_metrics: bool,
     /// Where people and nodes find this server, if that is not where their request went: `https://muster.example`.
     pub public_url: Option<String>,
+    /// Where other servers reach this one, if an operator has set it (`server.advertise`).
+    pub advertised_url: Option<String>,
     /// Proxies before us that are believed when they say for whom they ask (`X-Forwarded-For`).
     pub trusted_proxies: Vec<IpAddr>,
 }
@@ -98,18 +100,25 @@ impl Door {
         let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
     }
 
-    /// The address under which the sender of a request finds this server, without a slash at its end.
+    /// Base of URLs that are for the caller alone, such as upload URLs, without a slash at its end: `server.public_url`,
+    /// else the address that the caller used.
     ///
     /// # Errors
-    /// 400 when neither a setting nor the request tells.
+    /// 400 if neither a setting nor the request has an address.
     pub fn base_url(&self, headers: &HeaderMap) -> Result<String, Problem> {
-        if let Some(url) = &self.settings.public_url {
-            return Ok(url.clone());
-        }
-        // The guard has looked at it: it is ours, and it stands there once.
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let host = host.ok_or_else(|| Problem::bad_request("the header Host is missing"))?;
-        Ok(format!("http://{host}"))
+        self.settings.public_url.clone().map_or_else(|| requested_base(headers), Ok)
+    }
+
+    /// Base of URLs that the caller passes on to others, without a slash at its end: `server.public_url`, else
+    /// `server.advertise`, else the address that the caller used.
+    ///
+    /// Settings come first because the header `Host` is the caller's word. The guard lets any IP address pass there.
+    ///
+    /// # Errors
+    /// 400 if neither a setting nor the request has an address.
+    pub fn public_base_url(&self, headers: &HeaderMap) -> Result<String, Problem> {
+        let DoorSettings { public_url, advertised_url, .. } = &*self.settings;
+        public_url.clone().or_else(|| advertised_url.clone()).map_or_else(|| requested_base(headers), Ok)
     }
 
     /// The right to keep one stream open.
@@ -122,6 +131,14 @@ impl Door {
     }
 }
 
+/// The address that a request was sent to.
+fn requested_base(headers: &HeaderMap) -> Result<String, Problem> {
+    // The guard has checked it: it is one of our names, and the header occurs once.
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.ok_or_else(|| Problem::bad_request("the header Host is missing"))?;
+    Ok(format!("http://{host}"))
+}
+
 impl Default for DoorSettings {
     fn default() -> Self {
         Self {
@@ -132,6 +149,7 @@ impl Default for DoorSettings {
             origins: Vec::new(),
             public_metrics: false,
             public_url: None,
+            advertised_url: None,
             trusted_proxies: Vec::new(),
         }
     }

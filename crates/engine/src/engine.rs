@@ -2,16 +2,17 @@
 
 use crate::{
     decide::{
-        self, Context, Decided, Decision,
+        self, Context, Decided, Decision, Refused,
         attempt::{self, End},
         cancel, claim, operate, presence, pull, report, settle, submit, tick,
     },
+    rule::heartbeat,
     state::State,
 };
 use alloc::{vec, vec::Vec};
 use muster_model::{
     Change, Command, Event, Explanation, JobStatus, Key, Name, Outcome, PoolWorkerId, Pull, Rejection, Reply,
-    ReportKind, Scope, Settings, Strangers, Subject, TaskId, TaskRecord, Timestamp,
+    ReportKind, Scope, Settings, Strangers, Subject, TaskId, TaskRecord, Timestamp, WorkerSupply,
 };
 
 /// Timers followed in one command at most; the rest is due at once.
@@ -185,6 +186,13 @@ impl Engine {
         crate::strangers::strangers(&self.state, scope)
     }
 
+    /// How full these workers are and should be (Q21).
+    #[must_use]
+    pub fn supplies(&self, workers: &[Name]) -> Vec<WorkerSupply> {
+        let known = workers.iter().filter_map(|name| self.state.workers.ix(name));
+        known.map(|ix| crate::rule::slot::supply(&self.state, ix)).collect()
+    }
+
     /// A task as it stands; `None` when memory does not know it.
     #[must_use]
     pub fn task(&self, id: TaskId) -> Option<TaskRecord> {
@@ -224,8 +232,9 @@ impl Engine {
             }
             Command::Tick => Ok(self.follow_timers(context, events)),
             Command::Sweep => Ok(self.sweep(context, events)),
-            Command::Sight { worker } => {
+            Command::Heartbeat { worker } => {
                 self.meet(&worker, context, events);
+                self.take_heartbeat(&worker, context, events);
                 Ok(Reply::Done)
             }
             command => self.carry_out_at_once(command, context, events),
@@ -247,8 +256,15 @@ impl Engine {
         if let Some(sender) = sender {
             // Whoever reports is there, even if the report is refused (N1b, N15).
             self.meet(&sender, context, events);
+            self.expect_heartbeat(&sender, context);
         }
-        let decision = self.decide(command, context)?;
+        let decision = match self.decide(command, context) {
+            Ok(decision) => decision,
+            Err(refused) => {
+                self.make_so(Decision::done(refused.events), context, events);
+                return Err(refused.rejection);
+            }
+        };
         let changed = !decision.events.is_empty();
         let reply = self.make_so(decision, context, events);
         Ok(match (row, reply) {
@@ -260,12 +276,18 @@ impl Engine {
         })
     }
 
-    fn decide(&self, command: Command, context: &Context<'_>) -> Decided {
+    fn decide(&self, command: Command, context: &Context<'_>) -> Result<Decision, Refused> {
+        match command {
+            Command::Report(report) => report::decide(&self.state, *report, context),
+            command => Ok(self.decide_other(command, context)?),
+        }
+    }
+
+    fn decide_other(&self, command: Command, context: &Context<'_>) -> Decided {
         let state = &self.state;
         match command {
             Command::Submit(submission) => submit::decide(state, submission, context),
             Command::Cancel { job } => cancel::decide(state, job, context),
-            Command::Report(report) => report::decide(state, *report, context),
             Command::Renew { task, worker, lease } => claim::renew(state, task, (&worker, lease), context),
             Command::Complete { task, worker, result } => {
                 attempt::decide(state, End { task, worker, outcome: Outcome::Succeeded, result }, context)
@@ -282,10 +304,11 @@ impl Engine {
             Command::RotateSecret { worker, hash } => operate::rotate_secret(state, worker, hash, context),
             Command::Schedules(command) => crate::schedules::decide(state, command, context),
             Command::Pull(_)
+            | Command::Report(_)
             | Command::Claim { .. }
             | Command::Tick
             | Command::Sweep
-            | Command::Sight { .. }
+            | Command::Heartbeat { .. }
             | Command::Pool(_)
             | Command::Accounts(_)
             | Command::Frames(_) => Ok(Decision::done(Vec::new())),
@@ -295,6 +318,7 @@ impl Engine {
     /// A pull is three decisions: who speaks, what is attached there, and what it is given on that ground.
     fn pull(&mut self, pull: Pull, context: &Context<'_>, events: &mut Vec<Event>) -> Reply {
         self.meet(&pull.worker, context, events);
+        self.expect_heartbeat(&pull.worker, context);
         if let Some(devices) = pull.devices {
             let reported = pull::report_devices(&self.state, &pull.worker, devices, context);
             self.make_so(Decision::done(reported), context, events);
@@ -340,11 +364,34 @@ impl Engine {
         self.see(worker, context, events);
     }
 
+    /// Starts the wait for the heartbeats of a worker that pulls or calls back (N8c).
+    fn expect_heartbeat(&mut self, worker: &Name, context: &Context<'_>) {
+        if let Some(ix) = self.state.workers.ix(worker)
+            && self.state.workers[ix].heartbeat_due.is_none()
+        {
+            self.state.workers[ix].heartbeat_due = Some(heartbeat::late_at(&self.state, context.now));
+            self.state.arm(ix);
+        }
+    }
+
+    /// Notes a heartbeat; not durable, unless it ends the lateness of earlier ones (N8c).
+    fn take_heartbeat(&mut self, worker: &Name, context: &Context<'_>, events: &mut Vec<Event>) {
+        let Some(ix) = self.state.workers.ix(worker) else {
+            return;
+        };
+        self.state.workers[ix].heartbeat_due = Some(heartbeat::late_at(&self.state, context.now));
+        if self.state.workers[ix].heartbeat_late_since.is_some() {
+            let back = Event::HeartbeatChanged { worker: worker.clone(), late: false, at: context.now };
+            self.make_so(Decision::done(vec![back]), context, events);
+        }
+    }
+
     /// Notes a sign of life; not durable but for its consequences.
     fn see(&mut self, worker: &Name, context: &Context<'_>, events: &mut Vec<Event>) {
         let Some(ix) = self.state.workers.ix(worker) else {
             return;
         };
+        self.state.workers[ix].heartbeat_due = heartbeat::due_after_silence(&self.state, ix, context.now);
         self.state.workers[ix].last_seen = context.now.max(self.state.workers[ix].last_seen);
         self.state.dirty.sighted.insert(ix);
         if !self.state.workers[ix].online {

@@ -21,15 +21,25 @@ pub(crate) fn explain(state: &State, subject: Subject, now: Timestamp) -> Option
         Subject::Member(id) => Cause::Member(state.pool.explain_member(*id)?),
         Subject::Schedule(id) => state.schedules.explain(*id, now)?,
     };
-    Some(Explanation { subject, cause })
+    let heartbeat_late_since = match &subject {
+        Subject::Worker(name) => late_heartbeat(state, name),
+        _ => None,
+    };
+    Some(Explanation { subject, cause, heartbeat_late_since })
+}
+
+/// Since when the heartbeat of an online worker has been late (N8c).
+fn late_heartbeat(state: &State, name: &Name) -> Option<Timestamp> {
+    let worker = &state.workers[state.workers.ix(name)?];
+    worker.heartbeat_late_since.filter(|_| worker.online)
 }
 
 fn job(state: &State, id: JobId, now: Timestamp) -> Option<Cause> {
     let Some(job) = state.job(id) else {
-        return state.recent.jobs.get(&id).map(|status| Cause::JobEnded { status: *status });
+        return state.recent.jobs.get(&id).map(|status| Cause::JobEnded { status: *status, outcome: None });
     };
     if job.status.is_ended() {
-        return Some(Cause::JobEnded { status: job.status });
+        return Some(Cause::JobEnded { status: job.status, outcome: None });
     }
     if job.status == JobStatus::Pending {
         let (active, ahead) = ahead_of(state, job);
@@ -243,7 +253,7 @@ mod tests {
             17s  finished PC-01 r1/d2 ok
             17s  started PC-01 r1/d1
             18s  explain device d2            => already_served
-            40s  sight PC-02
+            40s  heartbeat PC-02
             50s  tick                         -> offline PC-01
             51s  explain node PC-01           => node_offline
             ",

@@ -9,6 +9,8 @@ pub enum Mutant {
     SlotFreedTwice,
     /// The id of a report is not remembered with its effect (N5).
     ReportForgotten,
+    /// A resend with a new timestamp is taken for another event (N5).
+    TimestampInSubject,
     /// The clock of the first attempt goes on for the second (Q9).
     RetryClockNotReset,
     /// A lane that is leased counts as free (Q5).
@@ -19,6 +21,8 @@ pub enum Mutant {
     YoungestFirst,
     /// The number of attempts is not bounded (Q10).
     RetriesForEver,
+    /// An attempt lost with its silent PC is not marked as timed out (Q9b).
+    SilenceIsNoTimeout,
     /// A lease never ends by silence (N15b).
     LeaseOutlivesSilence,
     /// Lanes long away are not closed (Q6).
@@ -39,8 +43,18 @@ pub enum Mutant {
     FailedLaneStaysEligible,
     /// An unconfirmed job is forgotten instead of handed out again (N2).
     RedeliveryForgotten,
-    /// A range that fails everywhere does not end its session (S8).
+    /// A frame that fails everywhere is never given up (S26b).
     PoisonForgiven,
+    /// A range that keeps failing is never halved: all of it is given up for one bad frame (S26b).
+    NeverSplit,
+    /// The failures of one range quarantine a worker that completes other ranges (S26b).
+    RangeBlamesWorker,
+    /// A session is completed although its manifest skips frames (S23b).
+    SkipHidden,
+    /// A manifest that was overtaken by a retry ends its session (S23b).
+    OldManifestTaken,
+    /// A worker gets work before its first good heartbeat (S8).
+    UnheardGivenWork,
     /// A worker in quarantine keeps what it holds (S9).
     QuarantineKeepsLease,
     /// Tasks are given out between PauseAll and ResumeAll (S6).
@@ -155,6 +169,8 @@ pub enum Mutant {
     DissentForgiven,
     /// The hash of a result is never compared with its output (P11).
     HashNotVerified,
+    /// The hash that a worker declares is its vote, whatever its output is (P15).
+    DeclaredHashTrusted,
     /// Whoever knows a nonce may hand in (P8).
     AnothersResultTaken,
     /// A worker of the pool never becomes offline (P5).
@@ -167,15 +183,17 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 80] = [
+    pub const ALL: [Self; 88] = [
         Self::FenceNotChecked,
         Self::SlotFreedTwice,
         Self::ReportForgotten,
+        Self::TimestampInSubject,
         Self::RetryClockNotReset,
         Self::LaneNotExclusive,
         Self::LaneServedTwice,
         Self::YoungestFirst,
         Self::RetriesForEver,
+        Self::SilenceIsNoTimeout,
         Self::LeaseOutlivesSilence,
         Self::GraceForgotten,
         Self::CancelFreesLanes,
@@ -187,6 +205,11 @@ impl Mutant {
         Self::FailedLaneStaysEligible,
         Self::RedeliveryForgotten,
         Self::PoisonForgiven,
+        Self::NeverSplit,
+        Self::RangeBlamesWorker,
+        Self::SkipHidden,
+        Self::OldManifestTaken,
+        Self::UnheardGivenWork,
         Self::QuarantineKeepsLease,
         Self::PauseIgnored,
         Self::ChunkReused,
@@ -244,6 +267,7 @@ impl Mutant {
         Self::ForeignKeyTaken,
         Self::DissentForgiven,
         Self::HashNotVerified,
+        Self::DeclaredHashTrusted,
         Self::AnothersResultTaken,
         Self::PoolSilenceIgnored,
         Self::SlotFiredAgain,

@@ -3,7 +3,7 @@
 use crate::state::{Dirty, Job, LaneIx, State, Task, WorkerIx};
 use alloc::{boxed::Box, vec::Vec};
 use muster_model::{
-    Change, JobRecord, LaneRecord, LaneStatus, Name, ShareRecord, TaskId, TaskRecord, Timestamp,
+    Change, JobOutcome, JobRecord, LaneRecord, LaneStatus, Name, ShareRecord, TaskId, TaskRecord, Timestamp,
     WorkerRecord, WorkerStatus,
 };
 
@@ -47,6 +47,7 @@ impl State {
             seq: job.seq,
             queue: job.queue.clone(),
             status: job.status,
+            outcome: JobOutcome::of(job.status, job.tasks, job.completed),
             scope: job.scope.clone(),
             max_attempts: job.max_attempts,
             tasks: job.tasks,
@@ -114,6 +115,7 @@ impl State {
             paused_until: worker.paused_until,
             lease_until: worker.lease_until,
             last_seen: worker.last_seen,
+            heartbeat_late_since: worker.heartbeat_late_since,
             created_at: worker.created_at,
         }
     }

@@ -86,6 +86,7 @@ impl Restoring {
             draining: record.draining,
             paused_until: record.paused_until,
             lease_until: record.lease_until,
+            heartbeat_late_since: record.heartbeat_late_since,
             created_at: record.created_at,
             news: true,
             ..fresh

@@ -1,4 +1,5 @@
-//! The merge of a directory: `session.json` and the fragments in, `manifest.json` and `manifest_merge.log` out.
+//! The merge of a directory: reads `session.json`, `completions.jsonl` and the fragments, writes `manifest.json` and
+//! `manifest_merge.log`.
 
 use crate::{
     folder::Folder,
@@ -9,11 +10,11 @@ use std::path::Path;
 
 /// Merges all fragments of a directory into its `manifest.json`.
 ///
-/// Nothing is deleted, no link is followed, and a manifest that was there is replaced in one step.
+/// Deletes nothing, follows no link, and replaces an existing manifest in one step.
 ///
 /// # Errors
-/// When the directory cannot be read or written, or holds nothing to merge. Bad fragments are no error: the report
-/// names them.
+/// If the directory cannot be read or written, or has nothing to merge. Bad fragments are no error: the report names
+/// them.
 pub fn merge_directory(directory: &Path, options: &MergeOptions<'_>) -> Result<MergeReport, MergeError> {
     let mut folder = Folder::open(directory)?;
     let merged = merge_folder(&mut folder, options)?;
@@ -36,7 +37,7 @@ pub(crate) fn merge_folder(folder: &mut Folder, options: &MergeOptions<'_>) -> R
     Ok(merged)
 }
 
-/// Reads what the master left; none where it left nothing.
+/// Reads `session.json`; none if there is no such file.
 pub(crate) fn read_session(folder: &Folder) -> Result<Option<Session>, FileRefusal> {
     let mut bytes = Vec::new();
     match folder.read(SESSION, &mut bytes)? {
@@ -45,9 +46,9 @@ pub(crate) fn read_session(folder: &Folder) -> Result<Option<Session>, FileRefus
     }
 }
 
-/// The merged manifest.
+/// The name of the manifest.
 pub const MANIFEST: &str = "manifest.json";
-/// What the merge found.
+/// The name of the log of a merge.
 pub const LOG: &str = "manifest_merge.log";
-/// What the master knows.
+/// The name of the file of the session.
 pub const SESSION: &str = "session.json";

@@ -1,8 +1,9 @@
-//! The directory of the fragments. Every name is opened from the directory itself and no link is followed, so that
-//! whoever plants one leads nobody out of it. A file is written beside its place and shown by one rename.
+//! The directory of the fragments. Every name is opened relative to the directory and no link is followed, so that a
+//! planted link cannot lead out of it. A file is written under a temporary name and then renamed.
 
 use crate::{
-    merge::{MergeError, Source, Take, Unreadable},
+    completions::COMPLETIONS,
+    merge::{MergeError, Source, Take, TakeLine, Unreadable},
     name::FragmentName,
 };
 use rustix::{
@@ -12,7 +13,7 @@ use rustix::{
 };
 use std::{
     fs::File,
-    io::{self, BufWriter, Read, Write},
+    io::{self, BufRead, BufReader, BufWriter, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -30,9 +31,18 @@ impl Folder {
         Ok(Self { directory, path: path.to_owned() })
     }
 
-    /// Reads a file of this directory; none where there is no such file.
+    /// Reads a file of this directory; none if there is no such file.
     pub(crate) fn read(&self, file: &str, into: &mut Vec<u8>) -> Result<Option<()>, Unreadable> {
         into.clear();
+        let Some(opened) = self.open_file(file)? else { return Ok(None) };
+        let read = opened.take(BYTES_MAX + 1).read_to_end(into)?;
+        if read as u64 > BYTES_MAX {
+            return Err(Unreadable::TooLarge { limit_bytes: BYTES_MAX });
+        }
+        Ok(Some(()))
+    }
+
+    fn open_file(&self, file: &str) -> Result<Option<File>, Unreadable> {
         let opened = match fs::openat(&self.directory, file, PLAIN, Mode::empty()) {
             Ok(opened) => File::from(opened),
             Err(Errno::NOENT) => return Ok(None),
@@ -44,14 +54,25 @@ impl Folder {
         if FileType::from_raw_mode(kind) != FileType::RegularFile {
             return Err(Unreadable::NotAFile);
         }
-        let read = opened.take(BYTES_MAX + 1).read_to_end(into)?;
-        if read as u64 > BYTES_MAX {
-            return Err(Unreadable::TooLarge { limit_bytes: BYTES_MAX });
-        }
-        Ok(Some(()))
+        Ok(Some(opened))
     }
 
-    /// Puts a file in place of another in one step, durable before it is seen.
+    /// Shows the lines of a file one by one; none if there is no such file. A file may be of any size, a line may not.
+    fn read_lines(&self, file: &str, take: &mut TakeLine<'_>) -> Result<(), Unreadable> {
+        let Some(opened) = self.open_file(file)? else { return Ok(()) };
+        let (mut from, mut line) = (BufReader::with_capacity(BUFFER_BYTES, opened), Vec::new());
+        while from.by_ref().take(BYTES_MAX + 1).read_until(b'\n', &mut line)? > 0 {
+            let text = line.strip_suffix(b"\n").unwrap_or(&line);
+            if text.len() as u64 > BYTES_MAX {
+                return Err(Unreadable::TooLarge { limit_bytes: BYTES_MAX });
+            }
+            take(Ok(text));
+            line.clear();
+        }
+        Ok(())
+    }
+
+    /// Replaces a file in one step. Its content is durable before it becomes visible.
     pub(crate) fn replace(
         &self,
         file: &str,
@@ -63,13 +84,13 @@ impl Folder {
         let shown = fill(part, write)
             .and_then(|()| Ok(fs::renameat(&self.directory, &*name, &self.directory, file)?));
         if shown.is_err() {
-            // It was made just above and nobody has seen it; if it stays, it is in nobody's way.
+            // This process has just created it. If it stays, it does no harm.
             let _ = fs::unlinkat(&self.directory, &*name, AtFlags::empty());
         }
         shown.and_then(|()| Ok(fs::fsync(&self.directory)?)).map_err(failed)
     }
 
-    /// Makes a file that was not there, whoever else merges at the same time or left something behind.
+    /// Creates a new file beside others that a merge at the same time or a killed one may have left.
     fn create_beside(&self, file: &str) -> io::Result<(File, String)> {
         let process = std::process::id();
         for number in 0..PARTS_MAX {
@@ -107,7 +128,7 @@ impl Source for Folder {
             }
             match self.read(&file, &mut bytes) {
                 Ok(Some(())) => take(&file, Ok(&bytes)),
-                // It went away since the directory was read.
+                // It was removed after the directory was read.
                 Ok(None) if entry.file_name().to_str().is_ok() => {}
                 Ok(None) => take(&file, Err(Unreadable::NotAFile)),
                 Err(error) => take(&file, Err(error)),
@@ -124,15 +145,21 @@ impl Source for Folder {
             Err(error) => Err(io::Error::other(error)),
         }
     }
+
+    fn completions(&mut self, take: &mut TakeLine<'_>) {
+        if let Err(error) = self.read_lines(COMPLETIONS, take) {
+            take(Err(error));
+        }
+    }
 }
 
-/// More than any fragment needs; beyond it a file is no fragment but an attempt to fill the memory.
+/// The limit of a fragment and of a line. A larger one is no honest fragment but an attempt to fill the memory.
 const BYTES_MAX: u64 = 256 * 1024 * 1024;
 const BUFFER_BYTES: usize = 1 << 16;
 const PARTS_MAX: u32 = 1000;
-/// A pipe that somebody planted must not make the opening wait.
+/// Opening must not wait for a planted pipe.
 const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::RDONLY);
 const NEW: OFlags =
     OFlags::CREATE.union(OFlags::EXCL).union(OFlags::WRONLY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// As the process's mask allows: whoever may read the directory may read the manifest.
+/// Subject to the umask of the process.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);

@@ -1,4 +1,4 @@
-//! One fragment: what a worker says about the frames of one task (S21).
+//! A fragment: a worker's report about the frames of one task (S21).
 
 mod frames;
 mod reader;
@@ -8,14 +8,14 @@ pub(crate) use frames::Frames;
 use crate::{
     json::{self, JsonError},
     name::{is_chunk, is_worker_id},
-    names::Names,
     number::Number,
+    paths::{Paths, TOP},
     range::FrameRange,
 };
 use reader::{Draft, Reader};
 use std::cell::RefCell;
 
-/// A fragment that was read and found to be in order.
+/// A valid fragment.
 #[derive(Clone, Debug)]
 pub struct Fragment {
     frame_range: FrameRange,
@@ -25,21 +25,26 @@ pub struct Fragment {
     pub(crate) statistics: Vec<(u32, Number)>,
     pub(crate) is_estimated: bool,
     pub(crate) frames: Frames,
-    pub(crate) names: Names,
+    /// The names of all its statistics.
+    pub(crate) paths: Paths,
+    /// The text of `cameras`; none for `null`.
+    pub(crate) cameras: Option<Box<str>>,
+    /// The text of `validationSummary`; none for `null`.
+    pub(crate) validation_summary: Option<Box<str>>,
 }
 
-/// Why a text is not a fragment.
+/// The reason why a text is not a fragment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It is not JSON, or JSON that two readers may understand differently.
+    /// The text is not strict JSON.
     #[error("not JSON: {0}")]
     NotJson(String),
-    /// A field says something impossible.
+    /// A field is missing or has an impossible value.
     #[error("{field}: {problem}")]
     Field {
-        /// The field's name, as `frames` or `statistics`.
+        /// The name of the field, such as `frames` or `statistics`.
         field: String,
-        /// What is wrong with it.
+        /// The fault.
         problem: String,
     },
 }
@@ -48,7 +53,7 @@ impl Fragment {
     /// Reads a fragment strictly, once, in time and memory proportional to its length.
     ///
     /// # Errors
-    /// When it is not strict JSON, a field is missing, or a field says something impossible.
+    /// If it is not strict JSON, a field is missing, or a field has an impossible value.
     pub fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let field = RefCell::default();
         let draft =
@@ -56,35 +61,35 @@ impl Fragment {
         Self::checked(draft)
     }
 
-    /// The frames it speaks of.
+    /// Returns its frames.
     #[must_use]
     pub const fn frame_range(&self) -> FrameRange {
         self.frame_range
     }
 
-    /// The chunk of ids that was given out with the task.
+    /// Returns the chunk of ids that belongs to the task.
     #[must_use]
     pub const fn chunk(&self) -> u64 {
         self.chunk
     }
 
-    /// Who made it, where it says so.
+    /// Returns the worker's id, if the fragment has one.
     #[must_use]
     pub fn worker(&self) -> Option<&str> {
         self.worker.as_deref()
     }
 
-    /// Whether its frames were made anew after a loss.
+    /// Returns true if its frames replace lost ones.
     #[must_use]
     pub const fn replay(&self) -> bool {
         self.replay
     }
 
-    /// How many frames its statistics say were dropped, where they do; a broken number counts as the next whole one.
+    /// Returns the number of dropped frames by its statistics (top level only), if they have one. A fraction is rounded up.
     #[must_use]
     pub fn dropped_frames(&self) -> Option<u64> {
-        let number = self.names.known("droppedFrames")?;
-        let (_, dropped) = self.statistics.iter().find(|(name, _)| *name == number)?;
+        let dropped_frames = self.paths.known(TOP, "droppedFrames")?;
+        let (_, dropped) = self.statistics.iter().find(|(path, _)| *path == dropped_frames)?;
         Some(match dropped.whole() {
             Some(whole) => u64::try_from(whole.max(0)).unwrap_or(u64::MAX),
             #[allow(
@@ -115,13 +120,15 @@ impl Fragment {
             statistics: draft.statistics,
             is_estimated: draft.is_estimated,
             frames,
-            names: draft.names,
+            paths: draft.paths,
+            cameras: draft.cameras,
+            validation_summary: draft.validation_summary,
         })
     }
 }
 
 impl Refusal {
-    /// The field that is wrong, where the text is JSON at all.
+    /// Returns the name of the wrong field; none if the text is not JSON.
     #[must_use]
     pub fn wrong_field(&self) -> Option<&str> {
         match self {
@@ -139,7 +146,7 @@ impl Refusal {
     }
 }
 
-/// What the parser found while it read a field. Where the text itself is broken the field does not matter.
+/// Turns a parser's error into a refusal. It names the field, unless the text itself is not JSON.
 fn explain(error: JsonError, field: String) -> Refusal {
     match error {
         JsonError::Json(error) if error.is_data() && !field.is_empty() => {
@@ -173,6 +180,37 @@ mod tests {
         assert!(Fragment::parse(nulls).is_ok());
     }
 
+    /// S21: `frame_id` means the same as `frameId`; both may stand in one frame if they agree.
+    #[test]
+    fn a_frame_id_has_two_spellings() {
+        let text = br#"{"frameRange":[0,9],"globalIdChunkId":1,
+            "frames":[{"frame_id":3,"timestamp":3},{"frameId":1},{"frameId":2,"frame_id":2}]}"#;
+        let fragment = Fragment::parse(text).unwrap();
+        let frames = fragment.frames.within(fragment.frame_range());
+        assert_eq!(frames.iter().map(|frame| frame.id).collect::<Vec<_>>(), [1, 2, 3]);
+        let differ =
+            refusal(r#"{"frameRange":[0,9],"globalIdChunkId":1,"frames":[{"frame_id":3,"frameId":4}]}"#);
+        assert!(differ.to_string().contains("frameId and frame_id differ: 3 and 4"), "{differ}");
+    }
+
+    /// S21: statistics nest up to the depth of JSON; `droppedFrames` and `estimated` count at the top level only.
+    #[test]
+    fn statistics_may_nest() {
+        let nested = |depth: usize| {
+            let (open, close) = ("{\"a\":".repeat(depth), "}".repeat(depth));
+            format!(r#"{{"frameRange":[0,1],"globalIdChunkId":1,"statistics":{open}1{close}}}"#)
+        };
+        assert_eq!(Fragment::parse(nested(127).as_bytes()).unwrap().statistics.len(), 1);
+        assert_eq!(refusal(&nested(128)).wrong_field(), None);
+        let text = br#"{"frameRange":[0,1],"globalIdChunkId":1,
+            "statistics":{"estimated":true,"a":{"droppedFrames":7,"estimated":1,"none":{}}}}"#;
+        let fragment = Fragment::parse(text).unwrap();
+        assert_eq!((fragment.dropped_frames(), fragment.is_estimated), (None, true));
+        let shown: Vec<String> =
+            fragment.statistics.iter().map(|(path, _)| fragment.paths.shown(*path)).collect();
+        assert_eq!(shown, [r#""a"."droppedFrames""#, r#""a"."estimated""#]);
+    }
+
     /// S25: each impossible field is refused by its name.
     #[test]
     fn a_wrong_field_is_named() {
@@ -198,27 +236,43 @@ mod tests {
             ("workerId", r#""frameRange":[0,5],"globalIdChunkId":1,"workerId":"""#),
             ("workerId", &format!(r#""frameRange":[0,5],"globalIdChunkId":1,{long}"#)),
             ("replay", r#""frameRange":[0,5],"globalIdChunkId":1,"replay":"yes""#),
-            ("statistics", r#""frameRange":[0,5],"globalIdChunkId":1,"statistics":{"a":"1"}"#),
-            ("statistics", r#""frameRange":[0,5],"globalIdChunkId":1,"statistics":{"a":{"b":1}}"#),
-            ("statistics", r#""frameRange":[0,5],"globalIdChunkId":1,"statistics":{"a":1,"a":1}"#),
-            ("statistics", r#""frameRange":[0,5],"globalIdChunkId":1,"statistics":{"estimated":1}"#),
-            ("statistics", r#""frameRange":[0,5],"globalIdChunkId":1,"statistics":[1]"#),
-            ("frames", r#""frameRange":[0,5],"globalIdChunkId":1,"frames":[{"frameId":5}]"#),
-            ("frames", r#""frameRange":[0,5],"globalIdChunkId":1,"frames":[{"frameId":1},{"frameId":1}]"#),
-            ("frames", r#""frameRange":[0,5],"globalIdChunkId":1,"frames":[{}]"#),
-            ("frames", r#""frameRange":[0,5],"globalIdChunkId":1,"frames":[{"frameId":1.0}]"#),
-            (
-                "frames",
-                r#""frameRange":[0,5],"globalIdChunkId":1,"frames":[{"frameId":1,"timestamp":"noon"}]"#,
-            ),
-            (
-                "frames",
-                r#""frameRange":[0,5],"globalIdChunkId":1,"frames":[{"frameId":1,"statistics":{"a":[]}}]"#,
-            ),
-            ("cameras", r#""frameRange":[0,5],"globalIdChunkId":1,"cameras":[{"a":1,"a":2}]"#),
-            ("own", r#""frameRange":[0,5],"globalIdChunkId":1,"own":{"a":1,"a":2}"#),
         ] {
             assert_eq!(refusal(&format!("{{{members}}}")).wrong_field(), Some(field), "{members}");
+        }
+    }
+
+    /// S25: a wrong member of statistics, frames or opaque fields is refused by the name of its field.
+    #[test]
+    fn a_field_with_a_wrong_member_is_named() {
+        for (field, member) in [
+            ("statistics", r#""statistics":{"a":"1"}"#),
+            ("statistics", r#""statistics":{"a":{"b":"1"}}"#),
+            ("statistics", r#""statistics":{"a":{"b":[1]}}"#),
+            ("statistics", r#""statistics":{"a":{"b":null}}"#),
+            ("statistics", r#""statistics":{"a":null}"#),
+            ("statistics", r#""statistics":{"a":{"estimated":true}}"#),
+            ("statistics", r#""statistics":{"a":{"b":1,"b":1}}"#),
+            ("statistics", r#""statistics":{"estimated":{"a":1}}"#),
+            ("statistics", r#""statistics":{"a":1,"a":1}"#),
+            ("statistics", r#""statistics":{"estimated":1}"#),
+            ("statistics", r#""statistics":[1]"#),
+            ("frames", r#""frames":[{"frameId":5}]"#),
+            ("frames", r#""frames":[{"frameId":1},{"frameId":1}]"#),
+            ("frames", r#""frames":[{"frameId":1},{"frame_id":1}]"#),
+            ("frames", r#""frames":[{"frame_id":5}]"#),
+            ("frames", r#""frames":[{"frameId":1,"frame_id":2}]"#),
+            ("frames", r#""frames":[{"frameId":1,"frameId":1}]"#),
+            ("frames", r#""frames":[{}]"#),
+            ("frames", r#""frames":[{"frameId":1.0}]"#),
+            ("frames", r#""frames":[{"frameId":1,"timestamp":"noon"}]"#),
+            ("frames", r#""frames":[{"frameId":1,"statistics":{"a":[]}}]"#),
+            ("cameras", r#""cameras":[{"a":1,"a":2}]"#),
+            ("cameras", r#""cameras":[{"a":1e400}]"#),
+            ("validationSummary", r#""validationSummary":{"a":1,"a":2}"#),
+            ("own", r#""own":{"a":1,"a":2}"#),
+        ] {
+            let text = format!(r#"{{"frameRange":[0,5],"globalIdChunkId":1,{member}}}"#);
+            assert_eq!(refusal(&text).wrong_field(), Some(field), "{member}");
         }
         let mixed = r#"{"frameRange":[0,2],"globalIdChunkId":1,"frames":[{"frameId":0,"timestamp":1},
             {"frameId":1,"timestamp":"2026-01-01T00:00:00Z"}]}"#;

@@ -1,38 +1,56 @@
-//! JSON, read more strictly than most: a key stands once in its object, and nesting has an end.
+//! Strict JSON: no key twice in one object, and a limit on nesting.
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeSet, fmt};
 
-/// Why a text is not what was asked for.
+/// The reason why a text cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JsonError {
     #[error("not UTF-8")]
     NotText,
-    #[error("nested deeper than {DEPTH_MAX}")]
-    TooDeep,
+    #[error("nested deeper than {0}")]
+    TooDeep(u32),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }
 
-/// Reads one document and nothing after it.
+/// Reads a text that consists of one document.
+///
+/// # Errors
+/// If it is not strict JSON, or not what `seed` expects.
 pub(crate) fn read<'de, T>(
     bytes: &'de [u8],
     seed: impl DeserializeSeed<'de, Value = T>,
 ) -> Result<T, JsonError> {
+    read_nested(bytes, DEPTH_MAX, seed)
+}
+
+/// Reads a document like [`read`], with a limit on nesting of its own.
+///
+/// # Errors
+/// If it is not strict JSON, or not what `seed` expects.
+pub(crate) fn read_nested<'de, T>(
+    bytes: &'de [u8],
+    depth_max: u32,
+    seed: impl DeserializeSeed<'de, Value = T>,
+) -> Result<T, JsonError> {
     let text = std::str::from_utf8(bytes).map_err(|_| JsonError::NotText)?;
-    if is_too_deep(text.as_bytes()) {
-        return Err(JsonError::TooDeep);
+    if is_too_deep(text.as_bytes(), depth_max) {
+        return Err(JsonError::TooDeep(depth_max));
     }
     let mut from = serde_json::Deserializer::from_str(text);
-    // The depth was counted above; serde_json's own limit would be one less.
+    // The depth was checked above; the limit of serde_json is one less.
     from.disable_recursion_limit();
     let value = seed.deserialize(&mut from)?;
     from.end()?;
     Ok(value)
 }
 
-/// Walks through an object's members and refuses a key that stands twice: two readers of such a text may see
-/// different things.
+/// Calls `each` for the members of an object.
+///
+/// # Errors
+/// If a key occurs twice: two readers of such a text may see different things.
 pub(crate) fn members<'de, A: MapAccess<'de>>(
     map: &mut A,
     mut each: impl FnMut(&str, &mut A) -> Result<(), A::Error>,
@@ -40,7 +58,7 @@ pub(crate) fn members<'de, A: MapAccess<'de>>(
     let mut seen = BTreeSet::new();
     while let Some(Key(key)) = map.next_key()? {
         if seen.contains(&key) {
-            return Err(A::Error::custom(format_args!("the key {key:?} stands twice in one object")));
+            return Err(A::Error::custom(format_args!("the key {key:?} occurs twice in one object")));
         }
         each(&key, map)?;
         seen.insert(key);
@@ -48,12 +66,48 @@ pub(crate) fn members<'de, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Reads past a member of which nothing is wanted.
+/// Checks the value of a member and drops it.
 pub(crate) fn skip_value<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
     map.next_value().map(|Opaque| ())
 }
 
-/// Anything, checked as strictly and then forgotten.
+/// Reads the value of a member as text, in its own words but without white space between tokens. None for `null`.
+///
+/// # Errors
+/// If the value is not strict JSON.
+pub(crate) fn member_text<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<Box<str>>, A::Error> {
+    let text = map.next_value::<&'de RawValue>()?.get();
+    let mut from = serde_json::Deserializer::from_str(text);
+    // The depth of the whole document was checked before.
+    from.disable_recursion_limit();
+    if let Err(error) = Opaque::deserialize(&mut from) {
+        let problem = error.to_string();
+        // The position in the document follows; the one in the value would only confuse.
+        return Err(A::Error::custom(
+            problem.rsplit_once(" at line ").map_or(&*problem, |(problem, _)| problem),
+        ));
+    }
+    Ok((text != "null").then(|| compact(text).into()))
+}
+
+/// Removes the white space between the tokens of a JSON text, so that it fits on one line.
+pub(crate) fn compact(text: &str) -> String {
+    let (mut in_string, mut is_escaped) = (false, false);
+    let is_kept = |character: char| {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' if in_string => is_escaped = true,
+            '"' => in_string = !in_string,
+            _ => {}
+        }
+        in_string || !character.is_ascii_whitespace()
+    };
+    let mut text = text.to_owned();
+    text.retain(is_kept);
+    text
+}
+
+/// Any JSON value, checked and dropped.
 pub(crate) struct Opaque;
 
 impl<'de> Deserialize<'de> for Opaque {
@@ -131,8 +185,8 @@ impl<'de> Visitor<'de> for KeyText {
     }
 }
 
-/// Counts brackets outside strings. Up to where a text stops being JSON this is what a parser sees, and there it stops.
-fn is_too_deep(text: &[u8]) -> bool {
+/// Counts brackets outside strings. A parser sees the same brackets, up to the first fault, where it stops.
+fn is_too_deep(text: &[u8], depth_max: u32) -> bool {
     let (mut depth, mut in_string, mut is_escaped) = (0_u32, false, false);
     for byte in text {
         match byte {
@@ -143,14 +197,15 @@ fn is_too_deep(text: &[u8]) -> bool {
             b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > DEPTH_MAX {
+        if depth > depth_max {
             return true;
         }
     }
     false
 }
 
-const DEPTH_MAX: u32 = 128;
+/// The limit on nesting of what workers and the server write (S25).
+pub(crate) const DEPTH_MAX: u32 = 128;
 
 #[cfg(test)]
 mod tests {
@@ -169,6 +224,13 @@ mod tests {
         assert!(!is_read(&nested(129)));
         assert!(!is_read(&"[".repeat(1_000_000)));
         assert!(is_read(&format!(r#"["\"{}", 1]"#, "[".repeat(500))));
+    }
+
+    /// S21: a text loses the white space between its tokens and nothing else.
+    #[test]
+    fn a_compact_text_is_one_line() {
+        let text = "{ \"a b\" :\r\n[ 1.50 ,\t\"\\\" \\\\\" , \"\\n \u{a0}\" ] }";
+        assert_eq!(compact(text), "{\"a b\":[1.50,\"\\\" \\\\\",\"\\n \u{a0}\"]}");
     }
 
     /// S25: one document, each key once, and no number that JSON does not know.

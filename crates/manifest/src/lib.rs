@@ -1,16 +1,19 @@
 //! The merge of manifest fragments: pure, streaming, independent of the order of its input (S21–S25).
 //!
-//! A [`Fragment`] is what one worker says about one range of frames; it is read strictly, or refused with the field that
-//! is wrong. [`merge`] takes all fragments of a [`Source`], one at a time, keeps a line of each in a table, and decides
-//! in one walk over the frames who has which; only fragments that survive in part and list their frames are read a
-//! second time. [`merge_directory`] and [`verify_directory`] do so with a directory; [`Memory`] needs no disk.
+//! A [`Fragment`] is a worker's report about one range of frames. It is read strictly, or refused with the name of the
+//! wrong field. [`merge`] reads all fragments of a [`Source`] one by one, keeps a line of each in a table, and assigns
+//! every frame in one walk over the frames. Only fragments that survive in part and list their frames are read a second
+//! time. [`merge_directory`] and [`verify_directory`] work on a directory; [`Memory`] needs no disk. The server writes
+//! [`Session`] and [`CompletionLine`]s beside the fragments.
 //!
 //! Nothing here reads a clock, knows HTTP, or follows a link. `docs/manifest.md` has the format and the rules.
 
-mod clock;
+mod cameras;
+mod completions;
 mod directory;
 mod folder;
 mod fragment;
+mod given_up;
 mod json;
 mod memory;
 mod merge;
@@ -18,24 +21,30 @@ mod moment;
 mod name;
 mod names;
 mod number;
+mod number_tree;
+mod paths;
 mod range;
 mod recall;
 mod session;
 mod sweep;
 mod table;
 mod tally;
+mod time_order;
+mod totals;
+mod validation;
 mod verify;
 
-pub use clock::Skipped;
+pub use completions::{COMPLETIONS, CompletionError, CompletionLine};
 pub use directory::{LOG, MANIFEST, SESSION, merge_directory};
 pub use fragment::{Fragment, Refusal};
 pub use memory::Memory;
 pub use merge::{
-    FileRefusal, MergeError, MergeOptions, MergeReport, Merged, Progress, Refused, Source, Take, Unreadable,
-    Warning, merge,
+    FileRefusal, MergeError, MergeOptions, MergeReport, Merged, Progress, Refused, Source, Take, TakeLine,
+    Unreadable, Warning, merge,
 };
 pub use name::{FragmentName, NameError, is_worker_id};
 pub use range::{FRAME_MAX, FrameRange};
-pub use session::{Replay, Session, SessionError};
+pub use session::{GivenUpRange, Replay, Session, SessionError};
 pub use sweep::Overlap;
+pub use time_order::{ReorderedRange, Skipped};
 pub use verify::{Difference, VerifyReport, verify_directory};

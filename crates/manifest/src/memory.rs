@@ -1,9 +1,12 @@
-//! Fragments that are at hand.
+//! Fragments in memory.
 
-use crate::merge::{Source, Take};
+use crate::{
+    completions::COMPLETIONS,
+    merge::{Source, Take, TakeLine},
+};
 use std::{collections::HashMap, io};
 
-/// Files in memory, in the order in which they were given.
+/// Files in memory, in their order of insertion. One of them may be [`COMPLETIONS`].
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     files: Vec<(String, Vec<u8>)>,
@@ -31,5 +34,11 @@ impl Source for Memory {
     fn again(&mut self, file: &str) -> io::Result<Vec<u8>> {
         let place = self.places.get(file).ok_or(io::ErrorKind::NotFound)?;
         Ok(self.files[*place].1.clone())
+    }
+
+    fn completions(&mut self, take: &mut TakeLine<'_>) {
+        let Some(place) = self.places.get(COMPLETIONS) else { return };
+        let lines = self.files[*place].1.split_inclusive(|byte| *byte == b'\n');
+        lines.for_each(|line| take(Ok(line.strip_suffix(b"\n").unwrap_or(line))));
     }
 }

@@ -1,4 +1,4 @@
-//! The merge, without a disk: fragments in, a manifest out (S22–S25).
+//! The merge of fragments into a manifest, without a disk (S22–S25).
 
 mod document;
 mod intake;
@@ -7,96 +7,106 @@ mod log;
 pub use intake::{FileRefusal, Refused, Unreadable};
 
 use crate::{
-    clock::{Skipped, skip_backwards},
+    cameras::cameras,
+    completions::Completions,
+    given_up::skip_given_up,
     range::FrameRange,
     recall::Recalled,
     session::{Replay, Session, is_total},
     sweep::{Coverage, OVERLAP_CHUNKS_MAX, Overlap, sweep},
     table::Table,
-    tally::{Tally, tally},
+    tally::{Tally, surviving_frames, tally},
+    time_order::{ReorderedRange, Skipped, TimeSpans},
+    validation::Validation,
 };
 use intake::Intake;
 use muster_artifacts::ContentHash;
 use serde::Serialize;
 use std::{collections::HashMap, io, path::PathBuf};
 
-/// Takes a file by its name, with its bytes or why it has none.
+/// Receives a file: its name, and its bytes or the reason why they cannot be read.
 pub type Take<'a> = dyn FnMut(&str, Result<&[u8], Unreadable>) + 'a;
 
-/// Where fragments come from.
+/// Receives a line without its line break, or the reason why no further line can be read.
+pub type TakeLine<'a> = dyn FnMut(Result<&[u8], Unreadable>) + 'a;
+
+/// A place that has fragments.
 pub trait Source {
-    /// How many files it will show, more or less.
+    /// Returns the approximate number of files that [`Source::each`] will show.
     ///
     /// # Errors
-    /// When the files cannot be listed.
+    /// If the files cannot be listed.
     fn count(&mut self) -> io::Result<usize>;
 
-    /// Shows every file whose name begins as a fragment's does, in any order.
+    /// Shows every file that is named like a fragment, in any order.
     ///
     /// # Errors
-    /// When the files cannot be listed.
+    /// If the files cannot be listed.
     fn each(&mut self, take: &mut Take<'_>) -> io::Result<()>;
 
-    /// Reads one of them a second time.
+    /// Reads one of these files a second time.
     ///
     /// # Errors
-    /// When it cannot be read any more.
+    /// If it can no longer be read.
     fn again(&mut self, file: &str) -> io::Result<Vec<u8>>;
+
+    /// Shows the lines of [`COMPLETIONS`](crate::COMPLETIONS) in their order; by default there are none.
+    fn completions(&mut self, _take: &mut TakeLine<'_>) {}
 }
 
-/// Hears of how many fragments how many were read.
+/// Receives the number of fragments read so far and the number of all fragments.
 pub type Progress<'a> = dyn Fn(u64, u64) + 'a;
 
-/// What a merge is told beside the fragments.
+/// Options of a merge.
 #[derive(Clone, Copy, Default)]
 pub struct MergeOptions<'a> {
-    /// How many frames there must be; goes before what `session.json` says.
+    /// The number of frames; overrides `session.json`.
     pub total_frames: Option<u64>,
-    /// Is told how many fragments were read so far, and of how many.
+    /// Receives the progress.
     pub progress: Option<&'a Progress<'a>>,
 }
 
-/// Why there is no manifest.
+/// The reason why there is no manifest.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// The directory cannot be opened.
     #[error("cannot open the directory {}: {error}", path.display())]
     Directory {
-        /// Which.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
     /// There is nothing to merge.
     #[error("no manifest_fragment_<workerId>_<chunkId>.json and no session.json in {}", .0.display())]
     Nothing(PathBuf),
-    /// The number of frames cannot be.
+    /// The number of frames is impossible.
     #[error("{0} frames: a session has from 1 to 2^53 - 1")]
     TotalFrames(u64),
-    /// A file was replaced meanwhile.
+    /// A file changed during the merge.
     #[error("{0} changed while it was merged; merge again")]
     Changed(String),
-    /// The disk refuses.
+    /// The system reports an error.
     #[error("cannot {doing}: {error}")]
     Io {
-        /// What was tried.
+        /// The failed operation.
         doing: String,
-        /// Why it failed.
+        /// The cause.
         error: io::Error,
     },
 }
 
-/// Something that did not stop the merge.
+/// A finding that does not stop the merge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Warning {
-    /// The file that it is about, if one.
+    /// The file it is about, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// What was found.
+    /// The finding.
     pub warning: String,
 }
 
-/// Everything that a merge decided.
+/// The result of a merge.
 #[derive(Debug)]
 pub struct Merged {
     session: Session,
@@ -104,40 +114,46 @@ pub struct Merged {
     table: Table,
     coverage: Coverage,
     skipped: Vec<Skipped>,
+    reordered: Vec<ReorderedRange>,
     replays: Vec<Replay>,
     tally: Tally,
+    cameras: Vec<Box<str>>,
+    validation: Validation,
+    completions: Completions,
     refusals: Vec<Refused>,
     warnings: Vec<Warning>,
 }
 
-/// What a merge came to, for whoever asked for it.
+/// A summary of a merge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MergeReport {
-    /// Whether every frame has exactly one fragment and none was left out.
+    /// True if every frame has exactly one fragment and none was left out.
     pub complete: bool,
-    /// Fragments that were merged.
+    /// The number of merged fragments.
     pub fragments: u64,
-    /// Frames that have one.
+    /// The number of frames in `ranges[]`.
     pub covered_frames: u64,
-    /// Frames that there must be; without a known number, up to the last that anybody has.
+    /// The number of frames of the session; if it is unknown, up to the last frame of any fragment.
     pub total_frames: u64,
-    /// Which have none.
+    /// The frames without a fragment.
     pub gaps: Vec<FrameRange>,
-    /// Which were left out, and why.
+    /// The frames that were left out, and why.
     pub skipped: Vec<Skipped>,
-    /// Which had several fragments.
+    /// The ranges that were moved into the order of time, in the order of `ranges[]`. They are not missing.
+    pub reordered: Vec<ReorderedRange>,
+    /// The frames with several fragments.
     pub overlaps: Vec<Overlap>,
-    /// Which fragments lost them.
+    /// The superseded parts of fragments.
     pub replay_drops: Vec<Replay>,
-    /// Files that were not merged, and why.
+    /// The files and lines that were not merged, and why.
     pub refusals: Vec<Refused>,
-    /// What else was noticed.
+    /// Other findings.
     pub warnings: Vec<Warning>,
 }
 
 impl MergeReport {
-    /// Whether nothing is missing, left out or refused.
+    /// Returns true if nothing is missing, left out or refused.
     #[must_use]
     pub fn is_fine(&self) -> bool {
         self.complete && self.refusals.is_empty()
@@ -147,7 +163,7 @@ impl MergeReport {
 /// Merges all fragments of a source. The result does not depend on their order.
 ///
 /// # Errors
-/// When the source fails, or a fragment changes between two readings.
+/// If the source fails, or a fragment changes between two readings.
 pub fn merge(
     source: &mut dyn Source,
     session: Session,
@@ -163,11 +179,39 @@ pub fn merge(
     let retired = session.replays.iter().map(|replay| replay.retired_chunk_id).collect();
     let mut coverage = sweep(table.entries(), &retired, total_frames);
     let recalled = Recalled::read(&table, &coverage.pieces, source)?;
-    let skipped = skip_backwards(&table, &recalled, &mut coverage.pieces);
-    let tally = tally(&table, &recalled, &coverage.pieces);
+    let (completions, bad_lines) = Completions::read(source);
+    let spans = TimeSpans { table: &table, recalled: &recalled };
+    let backwards = spans.backwards(&coverage.pieces);
+    let mut skipped = skip_given_up(&mut coverage.gaps, &session.given_up);
+    if backwards.is_some() {
+        skipped.extend(spans.skip_interleaved(&mut coverage.pieces));
+        skipped.sort_unstable_by_key(|skipped| skipped.frame_range);
+    }
+    let frames = surviving_frames(&table, &coverage.pieces);
+    let tally = tally(&table, &recalled, &coverage.pieces, &frames);
+    let (cameras, validation) = (cameras(&table, &frames), Validation::of(&table, &frames));
+    let reordered = if backwards.is_some() { spans.reorder(&mut coverage.pieces) } else { Vec::new() };
     let replays = all_replays(&session.replays, &coverage.drops);
-    warnings.extend(other_warnings(&session, options, &coverage, &tally));
-    Ok(Merged { session, total_frames, table, coverage, skipped, replays, tally, refusals, warnings })
+    let other_warnings = other_warnings(&session, options, &coverage).into_iter().chain(backwards);
+    let left_out = tally.totals.warnings("statistics").chain(validation.totals.warnings("validationSummary"));
+    warnings.extend(other_warnings.chain(left_out).map(|warning| Warning { file: None, warning }));
+    let mut merged = Merged {
+        session,
+        total_frames,
+        table,
+        coverage,
+        skipped,
+        reordered,
+        replays,
+        tally,
+        cameras,
+        validation,
+        completions,
+        refusals,
+        warnings,
+    };
+    merged.refuse(bad_lines);
+    Ok(merged)
 }
 
 fn take_in<'a>(
@@ -181,34 +225,34 @@ fn take_in<'a>(
 }
 
 impl Merged {
-    /// Whether every frame has exactly one fragment and none was left out.
+    /// Returns true if every frame has exactly one fragment and none was left out.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.coverage.gaps.is_empty() && self.skipped.is_empty() && !self.coverage.pieces.is_empty()
     }
 
-    /// Whether there was nothing to merge, not even something bad.
+    /// Returns true if there was nothing to merge and nothing to refuse.
     pub(crate) fn is_empty(&self) -> bool {
         self.table.entries().is_empty() && self.refusals.is_empty() && self.session == Session::default()
     }
 
-    /// The file and the hash of every fragment that was merged.
+    /// Returns the file name and the hash of every merged fragment.
     pub(crate) fn fragment_hashes(&self) -> impl Iterator<Item = (String, ContentHash)> {
         self.table.entries().iter().map(|entry| (self.table.file_name(entry).to_string(), entry.hash))
     }
 
-    /// Whether a file is among the refused.
+    /// Returns true if a file was refused.
     pub(crate) fn is_refused(&self, file: &str) -> bool {
         self.refusals.binary_search_by(|refused| refused.file.as_str().cmp(file)).is_ok()
     }
 
-    /// Adds a file that was refused before the merge began.
-    pub(crate) fn refuse(&mut self, refused: Option<Refused>) {
+    /// Adds refusals. Those of one file keep their order.
+    pub(crate) fn refuse(&mut self, refused: impl IntoIterator<Item = Refused>) {
         self.refusals.extend(refused);
-        self.refusals.sort_unstable_by(|one, other| one.file.cmp(&other.file));
+        self.refusals.sort_by(|one, other| one.file.cmp(&other.file));
     }
 
-    /// What it came to.
+    /// Returns a summary.
     #[must_use]
     pub fn into_report(self) -> MergeReport {
         let complete = self.is_complete();
@@ -221,6 +265,7 @@ impl Merged {
             total_frames: self.total_frames.or(ends.max()).unwrap_or(0),
             gaps,
             skipped: self.skipped,
+            reordered: self.reordered,
             overlaps,
             replay_drops: drops,
             refusals: self.refusals,
@@ -229,11 +274,11 @@ impl Merged {
     }
 }
 
-/// What the master retired and what the merge dropped, sorted. A drop within what the master retired is not told twice.
+/// Lists the replays of the server and the drops of the merge, sorted. A drop that a replay covers is not listed again.
 fn all_replays(retired: &[Replay], drops: &[Replay]) -> Vec<Replay> {
     let mut sorted = retired.to_vec();
     sorted.sort_unstable();
-    // Of each chunk, where what was retired begins and how far it goes, counted from all that began before.
+    // Of each chunk, the starts of its retired ranges, and how far all ranges up to there reach.
     let mut reach: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
     for Replay { frame_range, retired_chunk_id, .. } in &sorted {
         let ends = reach.entry(*retired_chunk_id).or_default();
@@ -251,14 +296,9 @@ fn all_replays(retired: &[Replay], drops: &[Replay]) -> Vec<Replay> {
     sorted
 }
 
-fn other_warnings(
-    session: &Session,
-    options: &MergeOptions<'_>,
-    coverage: &Coverage,
-    tally: &Tally,
-) -> Vec<Warning> {
+fn other_warnings(session: &Session, options: &MergeOptions<'_>, coverage: &Coverage) -> Vec<String> {
     let mut warnings = Vec::new();
-    let mut warn = |warning: String| warnings.push(Warning { file: None, warning });
+    let mut warn = |warning: String| warnings.push(warning);
     if let (Some(told), Some(known)) = (options.total_frames, session.total_frames)
         && told != known
     {
@@ -268,9 +308,6 @@ fn other_warnings(
         warn(format!(
             "some frames have {OVERLAP_CHUNKS_MAX} fragments or more; overlaps name no more of them"
         ));
-    }
-    for name in &tally.unsayable {
-        warn(format!("the sum of the statistic {name:?} is beyond what a number can say and was left out"));
     }
     warnings
 }

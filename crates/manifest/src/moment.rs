@@ -7,25 +7,21 @@ use serde::{
 };
 use std::{cmp::Ordering, fmt};
 
-/// When a frame was, by its worker.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The timestamp of a frame. Numbers sort before instants, so that one map can hold both kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Moment {
     Number(Number),
     Instant(jiff::Timestamp),
 }
 
 impl Moment {
-    /// How two compare; a number and an instant do not.
+    /// Compares two timestamps of one kind; none for a number and an instant.
     pub(crate) fn order(self, other: Self) -> Option<Ordering> {
         match (self, other) {
-            (Self::Number(one), Self::Number(another)) => Some(one.order(another)),
+            (Self::Number(one), Self::Number(another)) => Some(one.cmp(&another)),
             (Self::Instant(one), Self::Instant(another)) => Some(one.cmp(&another)),
             (Self::Number(_), Self::Instant(_)) | (Self::Instant(_), Self::Number(_)) => None,
         }
-    }
-
-    pub(crate) fn is_before(self, other: Self) -> bool {
-        self.order(other) == Some(Ordering::Less)
     }
 }
 
@@ -41,8 +37,8 @@ impl fmt::Display for Moment {
     }
 }
 
-/// From the earliest to the latest of some moments of one kind.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The earliest and the latest of some moments of one kind. Spans sort by their first moment, then by their last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Span {
     pub(crate) first: Moment,
     pub(crate) last: Moment,
@@ -55,10 +51,13 @@ impl Span {
 
     fn with(span: Option<Self>, moment: Moment) -> Self {
         let Self { first, last } = span.unwrap_or(Self { first: moment, last: moment });
-        Self {
-            first: if moment.is_before(first) { moment } else { first },
-            last: if last.is_before(moment) { moment } else { last },
-        }
+        Self { first: first.min(moment), last: last.max(moment) }
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", self.first, self.last)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Words that stand in many fragments, kept once.
+//! Texts that many fragments have, each kept once.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,7 +10,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The number of a text, a new one where it is new.
+    /// Returns the number of a text, a new one for a new text.
     pub(crate) fn number(&mut self, text: &str) -> u32 {
         if let Some(number) = self.numbers.get(text) {
             return *number;
@@ -22,12 +22,7 @@ impl Names {
         number
     }
 
-    /// The number of a text that is known.
-    pub(crate) fn known(&self, text: &str) -> Option<u32> {
-        self.numbers.get(text).copied()
-    }
-
-    /// The text of a number that was given out here.
+    /// Returns the text of a number.
     pub(crate) fn text(&self, number: u32) -> &str {
         &self.texts[number as usize]
     }

@@ -1,13 +1,10 @@
-//! Numbers of statistics, and sums of them: what is whole stays whole and exact.
+//! Numbers of statistics and their sums. Whole numbers stay whole and exact.
 
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{Error, Visitor},
-};
-use std::{cmp::Ordering, fmt};
+use serde::{Serialize, Serializer};
+use std::cmp::Ordering;
 
-/// A number as it stands in a fragment.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A number of a fragment.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Number {
     Whole(u64),
     Negative(i64),
@@ -31,45 +28,46 @@ impl Number {
             Self::Fraction(value) => value,
         }
     }
+}
 
-    /// Which is larger. JSON knows no NaN, so one always is, or they are equal.
-    pub(crate) fn order(self, other: Self) -> Ordering {
+/// The exact order. Comparing whole numbers with fractions as floats would be no order: two large whole numbers may
+/// equal one float and still differ. JSON has no NaN.
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> Ordering {
         match (self.whole(), other.whole()) {
             (Some(one), Some(another)) => one.cmp(&another),
-            _ => self.approximate().partial_cmp(&other.approximate()).unwrap_or(Ordering::Equal),
+            (Some(whole), None) => compare(whole, other.approximate()),
+            (None, Some(whole)) => compare(whole, self.approximate()).reverse(),
+            (None, None) => self.approximate().partial_cmp(&other.approximate()).unwrap_or(Ordering::Equal),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(AnyNumber)
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
-struct AnyNumber;
-
-impl Visitor<'_> for AnyNumber {
-    type Value = Number;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number")
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Number, E> {
-        Ok(Number::Whole(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Number, E> {
-        Ok(Number::Negative(value))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Number, E> {
-        if value.is_finite() { Ok(Number::Fraction(value)) } else { Err(E::custom("number out of range")) }
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
     }
 }
 
-/// A sum of numbers. Whole ones are summed exactly; fractions in the order in which they are added.
+impl Eq for Number {}
+
+fn compare(whole: i128, fraction: f64) -> Ordering {
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "a cast of floats saturates, beyond any whole number here"
+    )]
+    let below = fraction.floor() as i128;
+    // Where the whole parts are equal, any fraction makes the other one larger.
+    whole.cmp(&below).then(if fraction > fraction.floor() { Ordering::Less } else { Ordering::Equal })
+}
+
+/// A sum of numbers. Whole numbers are summed exactly, fractions in the order of their addition.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum {
     whole: i128,
@@ -91,7 +89,7 @@ impl Sum {
         }
     }
 
-    /// Adds the part of a number that falls on `frames` of `all` frames. A whole number that divides evenly stays whole.
+    /// Adds the share that `frames` of `all` frames have in a number. A whole number that divides evenly stays whole.
     #[allow(clippy::cast_precision_loss, reason = "it is an estimate")]
     pub(crate) fn add_share(&mut self, number: Number, frames: u64, all: u64) {
         let Some(whole) = number.whole() else {
@@ -106,7 +104,7 @@ impl Sum {
         }
     }
 
-    /// What it came to; none when that is beyond what a number can say.
+    /// Returns the sum; none if it is too large for a number.
     pub(crate) fn total(&self) -> Option<Total> {
         match self.fractions {
             None => Some(Total::Whole(self.whole)),
@@ -114,7 +112,7 @@ impl Sum {
         }
     }
 
-    /// The sum as one number, infinite where no number can say it.
+    /// Returns the sum as a number; infinite if it is too large for one.
     pub(crate) fn number(&self) -> Number {
         let Some(Total::Whole(whole)) = self.total() else {
             return Number::Fraction(self.approximate());
@@ -134,7 +132,7 @@ impl Sum {
     }
 }
 
-/// A sum as it stands in a manifest.
+/// A sum in a manifest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Total {
     Whole(i128),
@@ -180,8 +178,36 @@ mod tests {
         assert_eq!(text(&sum), "32.25");
     }
 
+    /// S23: numbers have one order, also whole numbers that no float can hold beside fractions.
     #[test]
-    fn what_no_number_can_say_is_not_said() {
+    fn numbers_have_one_order() {
+        let sorted = [
+            Number::Fraction(-1e300),
+            Number::Negative(i64::MIN),
+            Number::Fraction(-1.5),
+            Number::Negative(-1),
+            Number::Fraction(-0.5),
+            Number::Whole(0),
+            Number::Fraction(0.5),
+            Number::Whole(9_007_199_254_740_992),
+            Number::Whole(9_007_199_254_740_993),
+            Number::Fraction(9_007_199_254_740_994.0),
+            Number::Whole(u64::MAX),
+            Number::Fraction(18_446_744_073_709_551_616.0),
+            Number::Fraction(1e300),
+        ];
+        for (place, one) in sorted.iter().enumerate() {
+            for (another_place, another) in sorted.iter().enumerate() {
+                assert_eq!(one.cmp(another), place.cmp(&another_place), "{one:?} {another:?}");
+            }
+        }
+        assert_eq!(Number::Whole(2), Number::Fraction(2.0));
+        assert_eq!(Number::Fraction(-0.0), Number::Whole(0));
+    }
+
+    /// S22: a sum that no number can hold is none.
+    #[test]
+    fn a_sum_can_be_too_large() {
         let mut sum = Sum::default();
         (0..2).for_each(|_| sum.add(Number::Fraction(f64::MAX)));
         assert_eq!(sum.total(), None);

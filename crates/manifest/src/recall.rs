@@ -1,4 +1,4 @@
-//! What the single frames of partly superseded fragments say. Only these fragments are read a second time.
+//! Statistics and timestamps of the frames of partly superseded fragments. Only these fragments are read a second time.
 
 use crate::{
     fragment::{Fragment, Frames},
@@ -12,15 +12,16 @@ use crate::{
 use muster_artifacts::ContentHash;
 use std::collections::{BTreeMap, HashMap};
 
-/// What was found, by the first frame of a piece and by the place of an entry.
+/// The details of all pieces that are parts of fragments.
 #[derive(Debug, Default)]
 pub(crate) struct Recalled {
+    /// By the first frame of the piece.
     pieces: HashMap<u64, Detail>,
-    /// The statistics that any frame of an entry has.
-    spoken: HashMap<u32, Vec<u32>>,
+    /// The paths of the statistics that any frame of an entry has, by the place of the entry.
+    frame_paths: HashMap<u32, Vec<u32>>,
 }
 
-/// What the frames of one piece say.
+/// The time span and the sums of the frames of one piece.
 #[derive(Debug, Default)]
 pub(crate) struct Detail {
     pub(crate) span: Option<Span>,
@@ -28,7 +29,10 @@ pub(crate) struct Detail {
 }
 
 impl Recalled {
-    /// Reads what is needed.
+    /// Reads the partly superseded fragments that list their frames again.
+    ///
+    /// # Errors
+    /// If a fragment has changed or is gone.
     pub(crate) fn read(table: &Table, pieces: &[Piece], source: &mut dyn Source) -> Result<Self, MergeError> {
         let mut recalled = Self::default();
         let mut partial: Vec<Piece> =
@@ -37,31 +41,35 @@ impl Recalled {
         for group in partial.chunk_by(|one, next| one.entry == next.entry) {
             let place = group[0].entry;
             let fragment = read_again(table, &table.entries()[place as usize], source)?;
-            recalled.take(table, group, &fragment);
+            let paths = table
+                .paths
+                .numbers_of(&fragment.paths)
+                .expect("its paths were adopted when it was first read");
+            recalled.add(group, &fragment, &paths);
         }
         Ok(recalled)
     }
 
-    /// What the frames of a piece say, where the piece is only a part and the frames are listed.
+    /// Returns the detail of a piece; none if the piece is a whole fragment or its fragment lists no frames.
     pub(crate) fn detail(&self, piece: &Piece) -> Option<&Detail> {
         self.pieces.get(&piece.range.start)
     }
 
-    /// Whether the frames of an entry speak of a statistic.
-    pub(crate) fn is_spoken(&self, place: u32, key: u32) -> bool {
-        self.spoken.get(&place).is_some_and(|keys| keys.binary_search(&key).is_ok())
+    /// Returns true if any frame of an entry has a statistic.
+    pub(crate) fn has_frames_with(&self, place: u32, path: u32) -> bool {
+        self.frame_paths.get(&place).is_some_and(|paths| paths.binary_search(&path).is_ok())
     }
 
-    fn take(&mut self, table: &Table, group: &[Piece], fragment: &Fragment) {
-        let key = |name: u32| table.keys.known(fragment.names.text(name)).expect("it was read before");
-        let mut spoken: Vec<u32> = fragment.frames.values().iter().map(|(name, _)| key(*name)).collect();
-        spoken.sort_unstable();
-        spoken.dedup();
+    fn add(&mut self, group: &[Piece], fragment: &Fragment, paths: &[u32]) {
+        let values = fragment.frames.values().iter();
+        let mut frame_paths: Vec<u32> = values.map(|(path, _)| paths[*path as usize]).collect();
+        frame_paths.sort_unstable();
+        frame_paths.dedup();
         for piece in group {
-            let sums = sums(&fragment.frames, piece.range, key);
+            let sums = sums(&fragment.frames, piece.range, paths);
             self.pieces.insert(piece.range.start, Detail { span: fragment.frames.span(piece.range), sums });
         }
-        self.spoken.insert(group[0].entry, spoken);
+        self.frame_paths.insert(group[0].entry, frame_paths);
     }
 }
 
@@ -70,7 +78,7 @@ fn is_partial(table: &Table, piece: &Piece) -> bool {
     entry.has_frames && piece.range != entry.range
 }
 
-/// Reads a fragment a second time and sees that it is still the same.
+/// Reads a fragment a second time and checks that it is the same.
 fn read_again(table: &Table, entry: &Entry, source: &mut dyn Source) -> Result<Fragment, MergeError> {
     let file = table.file_name(entry).to_string();
     let changed = || MergeError::Changed(file.clone());
@@ -81,10 +89,10 @@ fn read_again(table: &Table, entry: &Entry, source: &mut dyn Source) -> Result<F
     Fragment::parse(&bytes).map_err(|_| changed())
 }
 
-fn sums(frames: &Frames, range: FrameRange, key: impl Fn(u32) -> u32) -> BTreeMap<u32, Sum> {
+fn sums(frames: &Frames, range: FrameRange, paths: &[u32]) -> BTreeMap<u32, Sum> {
     let mut sums: BTreeMap<u32, Sum> = BTreeMap::new();
-    for (name, number) in frames.within(range).iter().flat_map(|frame| frames.values_of(frame)) {
-        sums.entry(key(*name)).or_default().add(*number);
+    for (path, number) in frames.within(range).iter().flat_map(|frame| frames.values_of(frame)) {
+        sums.entry(paths[*path as usize]).or_default().add(*number);
     }
     sums
 }

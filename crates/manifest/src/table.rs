@@ -1,4 +1,4 @@
-//! What the merge keeps of every fragment: little, and of the same size however many frames it has.
+//! The part of every fragment that the merge keeps. Its size does not depend on the number of frames.
 
 use crate::{
     fragment::Fragment,
@@ -6,20 +6,23 @@ use crate::{
     name::{self, FragmentName},
     names::Names,
     number::{Number, Sum},
+    paths::Paths,
     range::FrameRange,
 };
 use muster_artifacts::ContentHash;
 use std::{collections::BTreeMap, fmt};
 
-/// All fragments; after [`Table::settle`] in the order of their frames.
+/// All fragments. [`Table::settle`] sorts them by their frames.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     entries: Vec<Entry>,
-    /// The statistics of all fragments, and beside each the number of its name: together they would take a fifth more.
+    /// The statistics of all fragments. Their paths are in a list of their own: pairs would take a fifth more memory.
     numbers: Vec<Number>,
-    names: Vec<u32>,
-    pub(crate) keys: Names,
+    number_paths: Vec<u32>,
+    pub(crate) paths: Paths,
     workers: Names,
+    /// The texts of `cameras` and `validationSummary`. Most fragments of a session share them.
+    texts: Names,
 }
 
 /// One fragment.
@@ -32,20 +35,22 @@ pub(crate) struct Entry {
     values_from: u32,
     values_end: u32,
     worker: u32,
+    cameras: u32,
+    validation_summary: u32,
     is_named_by_chunk: bool,
     pub(crate) is_replay: bool,
     pub(crate) is_estimated: bool,
     pub(crate) has_frames: bool,
 }
 
-/// The name of a fragment's file, put together when it is asked for.
+/// The name of a fragment's file, built on demand.
 pub(crate) struct FileName<'a> {
     worker: &'a str,
     chunk: Option<u64>,
 }
 
 impl Table {
-    /// Makes room for so many. What is not used later costs nothing; growing would for a while need room twice.
+    /// Reserves room for `count` fragments. Unused room costs nothing; growing would need the room twice for a while.
     pub(crate) fn with_room_for(count: usize) -> Self {
         Self { entries: Vec::with_capacity(count), ..Self::default() }
     }
@@ -61,6 +66,8 @@ impl Table {
             values_from,
             values_end: self.values_end(),
             worker: self.workers.number(name.worker()),
+            cameras: self.texts.number(fragment.cameras.as_deref().unwrap_or(NO_TEXT)),
+            validation_summary: self.texts.number(fragment.validation_summary.as_deref().unwrap_or(NO_TEXT)),
             is_named_by_chunk: name.chunk().is_some(),
             is_replay: fragment.replay(),
             is_estimated: fragment.is_estimated || fragment.frames.is_estimated,
@@ -68,7 +75,7 @@ impl Table {
         });
     }
 
-    /// Takes out fragments that claim one chunk, and puts the others in order; gives the names and chunks of those out.
+    /// Removes fragments that claim the same chunk and sorts the others. Returns the file names and chunks of those removed.
     pub(crate) fn settle(&mut self) -> Vec<(String, u64)> {
         self.entries.sort_unstable_by_key(|entry| entry.chunk);
         let twice = |pair: &[Entry]| (pair[0].chunk == pair[1].chunk).then_some(pair[0].chunk);
@@ -86,17 +93,27 @@ impl Table {
         &self.entries
     }
 
-    /// The statistics of a whole fragment, by the numbers of their names.
+    /// Returns the statistics of a whole fragment with the numbers of their paths.
     pub(crate) fn values(&self, entry: &Entry) -> impl Iterator<Item = (u32, Number)> {
         let range = entry.values_from as usize..entry.values_end as usize;
-        self.names[range.clone()].iter().copied().zip(self.numbers[range].iter().copied())
+        self.number_paths[range.clone()].iter().copied().zip(self.numbers[range].iter().copied())
     }
 
     pub(crate) fn worker(&self, entry: &Entry) -> &str {
         self.workers.text(entry.worker)
     }
 
-    /// The workers of all entries, in the order of their names.
+    /// Returns the text of an entry's `cameras`.
+    pub(crate) fn cameras(&self, entry: &Entry) -> Option<&str> {
+        Some(self.texts.text(entry.cameras)).filter(|text| *text != NO_TEXT)
+    }
+
+    /// Returns the text of an entry's `validationSummary`.
+    pub(crate) fn validation_summary(&self, entry: &Entry) -> Option<&str> {
+        Some(self.texts.text(entry.validation_summary)).filter(|text| *text != NO_TEXT)
+    }
+
+    /// Returns the workers of all entries, sorted.
     pub(crate) fn workers(&self) -> Vec<&str> {
         let mut numbers: Vec<u32> = self.entries.iter().map(|entry| entry.worker).collect();
         numbers.sort_unstable();
@@ -110,32 +127,33 @@ impl Table {
         FileName { worker: self.worker(entry), chunk: entry.is_named_by_chunk.then_some(entry.chunk) }
     }
 
-    /// What only the single frames say is summed up, so that it does not depend on what else is merged.
+    /// Adds the statistics of a fragment. Statistics that only its frames have are added as their sum.
     fn add_values(&mut self, fragment: &Fragment) {
         if self.numbers.is_empty() {
-            // Fragments of one session mostly have the same statistics.
+            // Most fragments of a session have the same statistics.
             let room = self.entries.capacity() * fragment.statistics.len().min(STATISTICS_EXPECTED_MAX);
             self.numbers.reserve(room);
-            self.names.reserve(room);
+            self.number_paths.reserve(room);
         }
-        for (name, number) in &fragment.statistics {
-            self.add_value(fragment.names.text(*name), *number);
+        let paths = self.paths.adopt(&fragment.paths);
+        for (path, number) in &fragment.statistics {
+            self.add_value(paths[*path as usize], *number);
         }
         let mut sums: BTreeMap<u32, Sum> = BTreeMap::new();
-        for (name, number) in fragment.frames.values() {
-            sums.entry(*name).or_default().add(*number);
+        for (path, number) in fragment.frames.values() {
+            sums.entry(*path).or_default().add(*number);
         }
-        for (name, _) in &fragment.statistics {
-            sums.remove(name);
+        for (path, _) in &fragment.statistics {
+            sums.remove(path);
         }
-        for (name, sum) in sums {
-            self.add_value(fragment.names.text(name), sum.number());
+        for (path, sum) in sums {
+            self.add_value(paths[path as usize], sum.number());
         }
     }
 
-    fn add_value(&mut self, name: &str, number: Number) {
+    fn add_value(&mut self, path: u32, number: Number) {
         self.numbers.push(number);
-        self.names.push(self.keys.number(name));
+        self.number_paths.push(path);
     }
 
     fn values_end(&self) -> u32 {
@@ -149,5 +167,7 @@ impl fmt::Display for FileName<'_> {
     }
 }
 
-/// Memory is not taken on the word of one fragment.
+/// Stands for a field that is absent; no JSON text is empty.
+const NO_TEXT: &str = "";
+/// One fragment alone must not make the table reserve much memory.
 const STATISTICS_EXPECTED_MAX: usize = 16;

@@ -1,12 +1,12 @@
-//! Holds a manifest against the fragments that lie beside it (S24).
+//! Compares a manifest with the fragments beside it (S24).
 
 use crate::{
-    clock::Skipped,
     directory::{MANIFEST, merge_folder, read_session},
     folder::Folder,
-    json::{self, Opaque},
+    json::{self, DEPTH_MAX, Opaque},
     merge::{MergeError, MergeOptions, MergeReport, Merged, Progress, Refused},
     range::FrameRange,
+    time_order::Skipped,
 };
 use serde::{Deserialize, Serialize, Serializer};
 use std::{
@@ -16,57 +16,60 @@ use std::{
     path::Path,
 };
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VerifyReport {
-    /// Whether every frame has exactly one fragment.
+    /// True if every frame has exactly one fragment and none was left out.
     pub complete: bool,
-    /// Fragments that were hashed again.
+    /// The number of fragments that were hashed again.
     pub fragments: u64,
-    /// What is not as the manifest says.
+    /// The differences between the manifest and the fragments.
     pub differences: Vec<Difference>,
-    /// Frames without a fragment.
+    /// The frames without a fragment.
     pub gaps: Vec<FrameRange>,
-    /// Frames that were left out.
+    /// The frames that were left out.
     pub skipped: Vec<Skipped>,
-    /// Files that could not be merged.
+    /// The files and lines that could not be merged.
     pub refusals: Vec<Refused>,
 }
 
-/// Something that is not as the manifest says.
+/// A difference between the manifest and the fragments.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
-    /// The manifest is none.
+    /// The file is not a manifest.
     #[error("{MANIFEST} is not a manifest: {0}")]
     NotAManifest(String),
     /// A fragment is gone.
     #[error("{0} is named in the manifest and is not there")]
     Missing(String),
-    /// A fragment has another content.
+    /// A fragment has another content than the merged one.
     #[error("{0} is not what was merged: its SHA-256 differs")]
     Changed(String),
-    /// A fragment came later.
+    /// A fragment was added later.
     #[error("{0} is there and was not merged")]
     Unmerged(String),
-    /// Two ranges share frames or stand in the wrong order.
-    #[error("the ranges {0} and {1} are not sorted and disjoint")]
+    /// Two ranges share frames.
+    #[error("the ranges {0} and {1} share frames")]
     Ranges(FrameRange, FrameRange),
     /// The session has another length.
     #[error("the manifest counts {manifest} frames, session.json {session}")]
     TotalFrames {
-        /// By the manifest.
+        /// The number in the manifest.
         manifest: u64,
-        /// By the session.
+        /// The number in `session.json`.
         session: u64,
     },
-    /// A merge would write something else.
-    #[error("{MANIFEST} is not what a merge gives now: they differ from byte {0} on")]
+    /// A merge would write other bytes.
+    #[error(
+        "{MANIFEST} is not what a merge gives now: they differ from byte {0} on; if an earlier version wrote it, \
+         merge again"
+    )]
     Bytes(u64),
 }
 
 impl VerifyReport {
-    /// Whether the manifest is complete and exactly what its fragments give.
+    /// Returns true if the manifest is complete and a merge of its fragments gives the same bytes.
     #[must_use]
     pub fn is_fine(&self) -> bool {
         self.complete && self.differences.is_empty() && self.refusals.is_empty()
@@ -90,11 +93,10 @@ impl Serialize for Difference {
     }
 }
 
-/// Hashes every fragment of a directory again and merges once more, writing nothing. `progress` hears of how
-/// many fragments how many were read.
+/// Hashes every fragment of a directory again, merges them in memory, and compares the result. Writes nothing.
 ///
 /// # Errors
-/// When the directory cannot be read. Whatever is wrong with the manifest or a fragment stands in the report.
+/// If the directory cannot be read. Faults of the manifest and of fragments are in the report.
 pub fn verify_directory(
     directory: &Path,
     progress: Option<&Progress<'_>>,
@@ -117,11 +119,13 @@ pub fn verify_directory(
 fn read_manifest(folder: &Folder, bytes: &mut Vec<u8>) -> Result<Recorded, String> {
     let found = folder.read(MANIFEST, bytes).map_err(|error| error.to_string())?;
     found.ok_or_else(|| "it is not there; `muster manifest merge` writes it".to_owned())?;
-    json::read(bytes, PhantomData::<Opaque>).map_err(|error| error.to_string())?;
+    json::read_nested(bytes, DEPTH_MAX + DEPTH_ADDED, PhantomData::<Opaque>)
+        .map_err(|error| error.to_string())?;
     serde_json::from_slice(bytes).map_err(|error| error.to_string())
 }
 
-/// What of a manifest is checked by itself, so that a difference can be named; the bytes tell the rest.
+/// The parts of a manifest that are checked one by one, so that a difference can be named. A comparison of all bytes
+/// finds the others.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Recorded {
@@ -156,12 +160,18 @@ impl Recorded {
         {
             differences.push(Difference::TotalFrames { manifest, session });
         }
-        let pairs = self.ranges.array_windows().map(|[one, next]| (one.frame_range, next.frame_range));
-        let wrong = pairs.filter(|(one, next)| next.start < one.end);
-        differences.extend(wrong.map(|(one, next)| Difference::Ranges(one, next)));
+        differences.extend(shared_frames(&self.ranges));
         differences.extend(self.distributed.differences(merged));
         differences
     }
+}
+
+/// Finds ranges that share frames. Their order does not matter here: they may be in the order of time (S23).
+fn shared_frames(ranges: &[RecordedRange]) -> Vec<Difference> {
+    let mut ranges: Vec<FrameRange> = ranges.iter().map(|range| range.frame_range).collect();
+    ranges.sort_unstable();
+    let pairs = ranges.array_windows().filter(|[one, next]| next.start < one.end);
+    pairs.map(|[one, next]| Difference::Ranges(*one, *next)).collect()
 }
 
 impl RecordedHashes {
@@ -183,7 +193,7 @@ impl RecordedHashes {
     }
 }
 
-/// A file that the manifest names and the merge did not take: refused for what it holds now, or not there at all.
+/// Explains why a file of the manifest was not merged: its new content is refused, or it is gone.
 fn absent(file: String, merged: &Merged) -> Difference {
     if merged.is_refused(&file) {
         Difference::Changed(file)
@@ -192,7 +202,7 @@ fn absent(file: String, merged: &Merged) -> Difference {
     }
 }
 
-/// Where a manifest written now would differ.
+/// Finds the first byte that a merge would write differently.
 fn other_bytes(merged: &Merged, found: &[u8]) -> Option<Difference> {
     let mut comparison = Comparison { found, at: 0, difference: None };
     merged.write_manifest(&mut comparison).expect("comparing does not fail");
@@ -201,7 +211,7 @@ fn other_bytes(merged: &Merged, found: &[u8]) -> Option<Difference> {
     difference.or(is_longer.then_some(at)).map(|at| Difference::Bytes(at as u64))
 }
 
-/// Compares what is written with what is there.
+/// Compares the written bytes with those of a file.
 struct Comparison<'a> {
     found: &'a [u8],
     at: usize,
@@ -223,3 +233,6 @@ impl Write for Comparison<'_> {
         Ok(())
     }
 }
+
+/// A manifest has values of fragments inside lists and objects of its own.
+const DEPTH_ADDED: u32 = 4;

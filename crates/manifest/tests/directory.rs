@@ -163,6 +163,22 @@ fn links_pipes_and_directories_are_refused() {
     assert!(fs::symlink_metadata(home.path().join("manifest.json")).unwrap().is_file());
 }
 
+/// S21, S25: `completions.jsonl` is not read through a link either; the fragments still merge.
+#[test]
+fn a_linked_completions_file_is_refused() {
+    let (home, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    put(home.path(), [0, 10], 1);
+    let secret = outside.path().join("secret");
+    fs::write(&secret, r#"{"globalIdChunkId":1,"poseFiles":["secret"]}"#).unwrap();
+    symlink(&secret, home.path().join("completions.jsonl")).unwrap();
+    let report = merge(home.path());
+    assert_eq!(report.refusals.len(), 1);
+    assert_eq!(report.refusals[0].file, "completions.jsonl");
+    assert_eq!(report.refusals[0].reason, FileRefusal::Unreadable(Unreadable::Link));
+    assert!(report.complete && !report.is_fine());
+    assert_eq!(manifest(home.path())["ranges"][0].get("poseFiles"), None);
+}
+
 /// S25: what was there is replaced by a rename: whoever has it open keeps the old one whole; nothing else changes.
 #[test]
 fn a_manifest_is_replaced_in_one_step() {

@@ -1,4 +1,4 @@
-//! The source document's section on merging, example by example.
+//! The source document's section on merging, example by example, and every field of the manifest.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use muster_manifest::{MergeOptions, MergeReport, merge_directory, verify_directory};
@@ -65,7 +65,16 @@ const TWO_WORKERS: &str = r#"{
   "overlaps": [],
   "replayDrops": [],
   "skipped": [],
+  "reordered": [],
+  "cameras": [],
   "statistics": {"persons":12,"seconds":1.75},
+  "validationSummary": {
+    "totals": {},
+    "fragments": [
+      {"workerId":"workerA","globalIdChunkId":1,"validationSummary":{}},
+      {"workerId":"workerB","globalIdChunkId":2,"validationSummary":{}}
+    ]
+  },
   "distributed": {
     "workers": [
       "workerA",
@@ -138,40 +147,6 @@ fn a_frame_in_two_fragments_is_kept_once() {
     assert_eq!(manifest["statistics"], json!({"persons": 43}));
 }
 
-/// S23: 7.3, timestamps that fall: sorted and warned of within a fragment, skipped between two.
-#[test]
-fn time_that_goes_backwards_is_skipped() {
-    let with_times = |range: [u64; 2], chunk: u64, times: &[Value]| {
-        let mut fragment = fragment(range, chunk, &json!({"persons": 1}));
-        let frames = (range[0]..).zip(times).map(|(id, time)| json!({"frameId": id, "timestamp": time}));
-        fragment["frames"] = frames.collect();
-        fragment
-    };
-    let meta = Meta::with(&[
-        ("manifest_fragment_A_1.json", with_times([0, 3], 1, &[json!(0), json!(2.5), json!(1)])),
-        ("manifest_fragment_B_2.json", with_times([3, 6], 2, &[json!(2), json!(3), json!(4)])),
-        ("manifest_fragment_A_3.json", with_times([6, 9], 3, &[json!(2.5), json!(5), json!(6)])),
-    ]);
-    let (report, manifest) = meta.merge();
-    assert!(!report.is_fine() && !report.complete && report.gaps.is_empty(), "{report:?}");
-    let reason = "the timestamps of chunk 2 begin at 2, before those of chunk 1 ended at 2.5";
-    assert_eq!(manifest["skipped"], json!([{"frameRange": [3, 6], "reason": reason}]));
-    assert_eq!(manifest["ranges"].as_array().unwrap().len(), 2);
-    assert_eq!(manifest["statistics"], json!({"persons": 2}));
-    assert_eq!(report.warnings.len(), 1);
-    assert_eq!(report.warnings[0].file.as_deref(), Some("manifest_fragment_A_1.json"));
-    assert!(
-        meta.text("manifest_merge.log")
-            .contains("warning manifest_fragment_A_1.json: its timestamps go backwards")
-    );
-    let instants = [json!("2026-01-01T00:00:01Z"), json!("2026-01-01T00:00:00.5Z")];
-    let meta = Meta::with(&[
-        ("manifest_fragment_A_1.json", with_times([0, 1], 1, &instants[..1])),
-        ("manifest_fragment_B_2.json", with_times([1, 2], 2, &instants[1..])),
-    ]);
-    assert_eq!(meta.merge().1["skipped"][0]["frameRange"], json!([1, 2]));
-}
-
 /// S22: 7.3, statistics are not added blindly: what of a fragment was superseded does not count.
 #[test]
 fn statistics_are_counted_anew() {
@@ -209,4 +184,212 @@ fn what_the_master_knows_is_in_the_manifest() {
     // A retired chunk covers nothing, also while nobody has its frames yet.
     assert_eq!(manifest["gaps"], json!([[20, 30]]));
     assert!(!report.is_fine());
+}
+
+/// S26b, S24: frames that the server gave up are skipped with its reason and are no gap, unless a fragment has them.
+#[test]
+fn given_up_frames_are_skipped() {
+    let session = json!({"sessionId": "s1", "totalFrames": 30, "givenUp": [
+        {"frameRange": [25, 26], "reason": "failed 5 times"},
+        {"frameRange": [5, 15], "reason": "the renderer crashed\n"},
+    ]});
+    let meta = Meta::with(&[
+        ("session.json", session),
+        ("manifest_fragment_A_1.json", fragment([0, 10], 1, &json!({}))),
+        ("manifest_fragment_A_2.json", fragment([10, 12], 2, &json!({}))),
+        ("manifest_fragment_A_3.json", fragment([15, 24], 3, &json!({}))),
+    ]);
+    let (report, manifest) = meta.merge();
+    assert_eq!(
+        manifest["skipped"],
+        json!([
+            {"frameRange": [12, 15], "reason": "the renderer crashed\n"},
+            {"frameRange": [25, 26], "reason": "failed 5 times"},
+        ])
+    );
+    assert_eq!(manifest["gaps"], json!([[24, 25], [26, 30]]));
+    assert_eq!(manifest["complete"], false);
+    assert!(!report.is_fine() && report.skipped.iter().all(|skipped| skipped.chunk_id.is_none()));
+    let log = meta.text("manifest_merge.log");
+    assert!(
+        log.contains("skipped [12, 15): the renderer crashed\\n\nskipped [25, 26): failed 5 times\n"),
+        "{log}"
+    );
+}
+
+/// S21, S22: nested statistics are summed member by member and shown nested again; a part counts what its frames say.
+#[test]
+fn nested_statistics_are_summed() {
+    let mut older =
+        fragment([0, 4], 1, &json!({"persons": {"seated": 4, "standing": {"still": 8}}, "seconds": 2.0}));
+    let frame = |id: u64| json!({"frame_id": id, "statistics": {"persons": {"seated": 1, "new": id}}});
+    older["frames"] = (0..4).map(frame).collect();
+    let newer =
+        fragment([3, 7], 2, &json!({"persons": {"seated": 10, "standing": {"still": 1, "moving": 0.5}}}));
+    let meta = Meta::with(&[("manifest_fragment_A_1.json", older), ("manifest_fragment_B_2.json", newer)]);
+    let (report, manifest) = meta.merge();
+    assert!(report.is_fine() && report.warnings.is_empty(), "{report:?}");
+    assert_eq!(
+        manifest["statistics"],
+        json!({
+            "persons": {"new": 3, "seated": 13, "standing": {"moving": 0.5, "still": 7}}, "seconds": 1.5, "estimated": true,
+        })
+    );
+    assert!(meta.text("manifest.json").contains(r#""statistics": {"persons":{"new":3,"seated":13,"#));
+}
+
+/// S21: a member that is a number in one fragment and an object in another is left out, with a warning that names it.
+#[test]
+fn a_mixed_statistic_is_left_out() {
+    let meta = Meta::with(&[
+        ("manifest_fragment_A_1.json", fragment([0, 1], 1, &json!({"a": 1, "b": {"c": 1, "d": 1}, "e": 1}))),
+        (
+            "manifest_fragment_B_2.json",
+            fragment([1, 2], 2, &json!({"a": {"x": 1}, "b": {"c": {"": 1}, "d": 1}, "e": {}})),
+        ),
+    ]);
+    let (report, manifest) = meta.merge();
+    assert_eq!(manifest["statistics"], json!({"b": {"d": 2}, "e": 1}));
+    let warnings: Vec<&str> = report.warnings.iter().map(|warning| warning.warning.as_str()).collect();
+    let because = "is a number in one place and an object in another; it was left out of the totals";
+    assert_eq!(
+        warnings,
+        [format!("statistics: \"a\" {because}"), format!("statistics: \"b\".\"c\" {because}")]
+    );
+    assert!(report.is_fine());
+}
+
+/// S21: the manifest has each camera of the surviving fragments once, in the words of its first appearance.
+#[test]
+fn cameras_are_listed_once() {
+    let meta = Meta::with(&[]);
+    let write = |chunk: u64, range: [u64; 2], cameras: &str| {
+        let text = format!(r#"{{"frameRange":{range:?},"globalIdChunkId":{chunk},"cameras":{cameras}}}"#);
+        fs::write(meta.0.path().join(format!("manifest_fragment_A_{chunk}.json")), text).unwrap();
+    };
+    write(4, [0, 10], r#"[{"id": "cam0", "fov": 60.0}, {"id": "cam1"}]"#);
+    write(3, [10, 20], r#"[{"id": "lost"}]"#);
+    write(2, [20, 30], "{\"id\": \"cam2\",\n \"pose\": [1, 2]}");
+    write(1, [30, 40], r#"[{"fov": 60.0, "id": "cam0"}, {"id": "cam3"}, {"id": "cam1"}]"#);
+    write(5, [10, 20], "null");
+    let (report, _) = meta.merge();
+    assert!(report.is_fine(), "{report:?}");
+    let expected = r#"
+  "cameras": [
+    {"id":"cam0","fov":60.0},
+    {"id":"cam1"},
+    {"id":"cam2","pose":[1,2]},
+    {"id":"cam3"}
+  ],
+"#;
+    assert!(meta.text("manifest.json").contains(expected), "{}", meta.text("manifest.json"));
+}
+
+/// S21: numbers of validation summaries are summed over the survivors, and each summary is listed as submitted.
+#[test]
+fn validation_summaries_are_summed() {
+    let with = |range: [u64; 2], chunk: u64, summary: Value| {
+        let mut fragment = fragment(range, chunk, &json!({}));
+        fragment["validationSummary"] = summary;
+        (format!("manifest_fragment_A_{chunk}.json"), fragment)
+    };
+    let fragments = [
+        with([0, 10], 1, json!({"checked": 10, "errors": {"pose": 1, "list": [1]}, "ok": true, "mixed": 1})),
+        // Survives in part and counts whole.
+        with([10, 20], 2, json!({"checked": 10, "errors": {"pose": 2, "depth": 0.5}, "mixed": {"a": 1}})),
+        with([15, 20], 3, json!("fine")),
+        with([20, 30], 4, json!({"checked": 1000})),
+        with([20, 30], 5, json!(null)),
+    ];
+    let meta = Meta::with(&fragments.each_ref().map(|(name, fragment)| (name.as_str(), fragment.clone())));
+    let (report, manifest) = meta.merge();
+    assert_eq!(
+        manifest["validationSummary"],
+        json!({
+            "totals": {"checked": 20, "errors": {"depth": 0.5, "pose": 3}},
+            "fragments": [
+                {"workerId": "A", "globalIdChunkId": 1, "validationSummary": fragments[0].1["validationSummary"]},
+                {"workerId": "A", "globalIdChunkId": 2, "validationSummary": fragments[1].1["validationSummary"]},
+                {"workerId": "A", "globalIdChunkId": 3, "validationSummary": "fine"},
+            ],
+        })
+    );
+    assert_eq!(report.warnings.len(), 1);
+    assert!(
+        report.warnings[0].warning.starts_with(r#"validationSummary: "mixed" is a number"#),
+        "{report:?}"
+    );
+    let least = json!({"frameRange": [0, 1], "globalIdChunkId": 1});
+    let without = Meta::with(&[("manifest_fragment_A_1.json", least)]);
+    assert_eq!(without.merge().1["validationSummary"], json!({"totals": {}, "fragments": []}));
+}
+
+/// S21: each range has the pose files and metrics of its completion, as submitted; a divided one has them once.
+#[test]
+fn ranges_have_what_was_submitted() {
+    let meta = Meta::with(&[
+        ("manifest_fragment_A_1.json", fragment([0, 30], 1, &json!({}))),
+        ("manifest_fragment_B_2.json", fragment([10, 20], 2, &json!({}))),
+        ("manifest_fragment_B_3.json", fragment([30, 40], 3, &json!({}))),
+    ]);
+    let lines = [
+        r#"{"globalIdChunkId":2,"poseFiles":[],"metricsSnapshot":null}"#,
+        r#"{"globalIdChunkId":1,"poseFiles":["b.json","a.json"],"metricsSnapshot":{"fps":30.0,"big":123456789012345678901}}"#,
+        r#"{"globalIdChunkId":99,"poseFiles":["nobody.json"]}"#,
+    ];
+    fs::write(meta.0.path().join("completions.jsonl"), lines.join("\n")).unwrap();
+    let (report, _) = meta.merge();
+    assert!(report.is_fine(), "{report:?}");
+    let expected = r#"
+  "ranges": [
+    {"frameRange":[0,10],"globalIdChunkId":1,"workerId":"A","poseFiles":["b.json","a.json"],"metricsSnapshot":{"fps":30.0,"big":123456789012345678901}},
+    {"frameRange":[10,20],"globalIdChunkId":2,"workerId":"B","poseFiles":[]},
+    {"frameRange":[20,30],"globalIdChunkId":1,"workerId":"A"},
+    {"frameRange":[30,40],"globalIdChunkId":3,"workerId":"B"}
+  ],
+"#;
+    assert!(meta.text("manifest.json").contains(expected), "{}", meta.text("manifest.json"));
+}
+
+/// S21, S25: bad lines of `completions.jsonl` are refused by number; the other lines count.
+#[test]
+fn bad_completions_are_refused() {
+    let meta = Meta::with(&[
+        ("manifest_fragment_A_1.json", fragment([0, 10], 1, &json!({}))),
+        ("manifest_fragment_B_2.json", fragment([10, 20], 2, &json!({}))),
+    ]);
+    let lines = "{\"globalIdChunkId\":1,\"poseFiles\":[\"first\"]}\nnonsense\n\n{\"globalIdChunkId\":1,\"poseFiles\":[\"second\"]}\n{\"globalIdChunkId\":2,\"metricsSnapshot\":{}}\n{\"globalId";
+    fs::write(meta.0.path().join("completions.jsonl"), lines).unwrap();
+    let (report, manifest) = meta.merge();
+    let refused: Vec<String> =
+        report.refusals.iter().map(|refused| format!("{}: {}", refused.file, refused.reason)).collect();
+    assert_eq!(refused.len(), 4, "{refused:?}");
+    for (refused, beginning) in
+        refused.iter().zip(["line 2: not a", "line 3: not a", "line 4: chunk 1 has", "line 6: not a"])
+    {
+        assert!(refused.starts_with(&format!("completions.jsonl: {beginning}")), "{refused}");
+    }
+    assert!(report.complete && !report.is_fine());
+    assert_eq!(manifest["ranges"][0]["poseFiles"], json!(["first"]));
+    assert_eq!(manifest["ranges"][1]["metricsSnapshot"], json!({}));
+    assert!(meta.text("manifest_merge.log").contains("refused completions.jsonl: line 2: not a completion"));
+}
+
+/// S21, S25: values of a fragment may nest as deep as a fragment may; the manifest around them can still be verified.
+#[test]
+fn deep_values_can_be_verified() {
+    let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let meta = Meta::with(&[]);
+    let write = |name: &str, text: String| fs::write(meta.0.path().join(name), text).unwrap();
+    write(
+        "manifest_fragment_A_1.json",
+        format!(
+            r#"{{"frameRange":[0,1],"globalIdChunkId":1,"cameras":{0},"validationSummary":{0}}}"#,
+            deep(127)
+        ),
+    );
+    write("completions.jsonl", format!(r#"{{"globalIdChunkId":1,"metricsSnapshot":{}}}"#, deep(127)));
+    let report = merge_directory(meta.0.path(), &MergeOptions::default()).unwrap();
+    assert!(report.is_fine() && report.covered_frames == 1, "{report:?}");
+    assert!(verify_directory(meta.0.path(), None).unwrap().is_fine());
 }

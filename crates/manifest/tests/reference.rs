@@ -1,20 +1,20 @@
-//! The merge beside a deliberately naive one, on random fragments.
+//! The merge compared with a deliberately naive one, on random fragments.
 //!
-//! A failure is shrunk, printed, and kept in `tests/reference.regressions`, from where the next run begins with it.
+//! A failure is shrunk, printed, and kept in `tests/reference.regressions`, where the next run starts.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod naive;
 
-use muster_manifest::{Memory, MergeOptions, Session, merge};
-use naive::{Around, Made, MadeFrame};
+use muster_manifest::{Memory, MergeOptions, MergeReport, Session, merge};
+use naive::{Around, Expected, Made, MadeFrame, Sums};
 use proptest::{
     collection::vec,
     option,
     prelude::*,
-    sample::subsequence,
+    sample::{select, subsequence},
     test_runner::{Config, FileFailurePersistence},
 };
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 proptest! {
     #![proptest_config(Config {
@@ -23,23 +23,30 @@ proptest! {
         ..Config::default()
     })]
 
-    /// S22, S23, S24, S25: what is merged is what the rules say, frame by frame.
+    /// S21, S22, S23, S24, S25: the merge follows the rules, frame by frame.
     #[test]
     fn the_merge_is_the_naive_one((made, around) in fragments()) {
-        let (expected, statistics, is_estimated) = naive::merge(&made, &around);
-        let mut manifest: Value = serde_json::from_slice(&merged(&made, &around)).unwrap();
-        let said = manifest.as_object_mut().unwrap().remove("statistics").unwrap();
-        let hashes = manifest["distributed"].as_object_mut().unwrap().remove("fragmentHashes").unwrap();
+        let expected = naive::merge(&made, &around);
+        let (bytes, report) = merged(&made, &around);
+        let mut manifest: Value = serde_json::from_slice(&bytes).unwrap();
+        let statistics = take(&mut manifest, "/statistics");
+        let validation = take(&mut manifest, "/validationSummary/totals");
+        let hashes = take(&mut manifest, "/distributed/fragmentHashes");
         for skipped in manifest["skipped"].as_array_mut().unwrap() {
-            assert!(skipped.as_object_mut().unwrap().remove("reason").is_some());
+            if skipped["reason"].as_str().unwrap().starts_with("the timestamps of chunk ") {
+                skipped.as_object_mut().unwrap().remove("reason");
+            }
         }
-        assert_eq!(manifest, expected);
+        assert_eq!(manifest, expected.manifest);
         let refused = made.iter().filter(|one| around.total_frames.is_some_and(|total| one.end > total));
         assert_eq!(hashes.as_array().unwrap().len(), made.len() - refused.count());
-        same_statistics(&said, &statistics, is_estimated);
+        same_statistics(statistics, &expected);
+        same_sums(&validation, &expected.validation, false);
+        same_warnings(&report, &expected);
+        every_frame_is_somewhere(&manifest, &report);
     }
 
-    /// S24: any order gives the same bytes.
+    /// S24: any order of the fragments gives the same bytes.
     #[test]
     fn the_order_does_not_matter(
         ((made, around), other) in fragments().prop_flat_map(|(made, around)| {
@@ -51,34 +58,90 @@ proptest! {
     }
 }
 
-fn merged(made: &[Made], around: &Around) -> Vec<u8> {
-    let mut source: Memory = made.iter().map(Made::file).collect();
-    let session = Session::parse(&around.json()).unwrap();
+fn merged(made: &[Made], around: &Around) -> (Vec<u8>, MergeReport) {
+    let mut source: Memory = made.iter().map(Made::file).chain([around.completions()]).collect();
+    let session = Session::parse(&around.session()).unwrap();
+    let merged = merge(&mut source, session, &MergeOptions::default()).unwrap();
     let mut bytes = Vec::new();
-    merge(&mut source, session, &MergeOptions::default()).unwrap().write_manifest(&mut bytes).unwrap();
-    bytes
+    merged.write_manifest(&mut bytes).unwrap();
+    (bytes, merged.into_report())
+}
+
+fn take(manifest: &mut Value, pointer: &str) -> Value {
+    let (parent, key) = pointer.rsplit_once('/').unwrap();
+    manifest.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(key).unwrap()
+}
+
+fn same_statistics(mut statistics: Value, expected: &Expected) {
+    let estimated = statistics.as_object_mut().unwrap().remove("estimated");
+    assert_eq!(estimated, expected.is_estimated.then_some(Value::Bool(true)));
+    same_sums(&statistics, &expected.statistics, expected.is_estimated);
 }
 
 #[allow(clippy::float_cmp, reason = "whole numbers are exact")]
-fn same_statistics(said: &Value, expected: &std::collections::BTreeMap<String, f64>, is_estimated: bool) {
-    let mut said = said.as_object().unwrap().clone();
-    assert_eq!(said.remove("estimated"), is_estimated.then_some(Value::Bool(true)));
-    let names: Vec<&String> = said.keys().collect();
-    assert_eq!(names, expected.keys().collect::<Vec<_>>());
-    for (name, value) in &said {
-        let expected = expected[name];
+fn same_sums(found: &Value, expected: &Sums, is_estimated: bool) {
+    let leaves = naive::leaves(found);
+    assert!(leaves.iter().map(|(path, _)| path).eq(expected.numbers.keys()), "{found} {expected:?}");
+    let ends: usize = found.as_object().unwrap().values().map(ends).sum();
+    assert_eq!(ends, leaves.len(), "{found}");
+    for (path, number) in leaves {
+        let expected = expected.numbers[&path];
+        let (name, text) = (path.last().unwrap(), found.pointer(&pointer(&path)).unwrap().to_string());
         if name.starts_with('f') || is_estimated {
-            assert!((value.as_f64().unwrap() - expected).abs() < 1e-6, "{name}: {value} and not {expected}");
+            assert!((number - expected).abs() < 1e-6, "{path:?}: {number} and not {expected}");
         } else {
-            assert_eq!(value.as_i64().unwrap() as f64, expected, "{name}");
-            assert!(!value.to_string().contains('.'), "{name}: {value} is no whole number");
+            assert_eq!(number, expected, "{path:?}");
+            assert!(!text.contains('.'), "{path:?}: {text} is no whole number");
         }
     }
 }
 
+fn pointer(path: &[String]) -> String {
+    path.iter().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
+}
+
+/// Counts the values that contain nothing: numbers, and also empty objects, which a manifest does not show.
+fn ends(value: &Value) -> usize {
+    match value {
+        Value::Object(members) if !members.is_empty() => members.values().map(ends).sum(),
+        _ => 1,
+    }
+}
+
+fn same_warnings(report: &MergeReport, expected: &Expected) {
+    let warnings: Vec<&str> = report.warnings.iter().map(|warning| warning.warning.as_str()).collect();
+    let is_backwards = warnings.iter().any(|warning| warning.starts_with("timestamps go backwards between"));
+    assert_eq!(is_backwards, expected.is_backwards, "{warnings:?}");
+    for (field, sums) in [("statistics", &expected.statistics), ("validationSummary", &expected.validation)] {
+        let name = |path: &Vec<String>| {
+            let keys: Vec<String> = path.iter().map(|key| format!("{key:?}")).collect();
+            format!("{field}: {} is a number in one place and an object in another", keys.join("."))
+        };
+        let begin = format!("{field}: ");
+        assert_eq!(warnings.iter().filter(|warning| warning.starts_with(&begin)).count(), sums.mixed.len());
+        for name in sums.mixed.iter().map(name) {
+            assert!(warnings.iter().any(|warning| warning.starts_with(&name)), "{name} {warnings:?}");
+        }
+    }
+}
+
+/// S24: each frame is in exactly one of `ranges[]`, `gaps[]` and `skipped[]`, also where ranges moved.
+fn every_frame_is_somewhere(manifest: &Value, report: &MergeReport) {
+    let of = |list: &str, key: &str| -> Vec<[u64; 2]> {
+        let items = manifest[list].as_array().unwrap().iter();
+        items.map(|item| serde_json::from_value(item.pointer(key).unwrap().clone()).unwrap()).collect()
+    };
+    let parts = [of("ranges", "/frameRange"), of("gaps", ""), of("skipped", "/frameRange")].concat();
+    let mut frames: Vec<u64> = parts.into_iter().flat_map(|[start, end]| start..end).collect();
+    frames.sort_unstable();
+    assert!(frames.into_iter().eq(0..report.total_frames), "{manifest}");
+    assert_eq!(report.reordered.len(), manifest["reordered"].as_array().unwrap().len());
+    assert!(report.reordered.len() != 1, "one range alone cannot change its place");
+}
+
 const FRAMES: u64 = 40;
 
-/// Fragments with different chunks, and what is known beside them.
+/// Fragments with different chunks, and the other files.
 fn fragments() -> impl Strategy<Value = (Vec<Made>, Around)> {
     let made = vec(fragment(), 0..10).prop_flat_map(|made| {
         let chunks: Vec<u64> = (1..=made.len() as u64).collect();
@@ -95,45 +158,115 @@ fn around() -> impl Strategy<Value = Around> {
         (range(), 1..12_u64, 1..20_u64).prop_map(|((start, end), retired, new)| (start, end, retired, new));
     let total = prop_oneof![3 => Just(None), 3 => Just(Some(FRAMES)), 1 => (1..FRAMES).prop_map(Some)];
     let replays = prop_oneof![2 => Just(Vec::new()), 1 => vec(replay, 0..3)];
-    (total, replays).prop_map(|(total_frames, replays)| Around { total_frames, replays })
+    let part = (range(), select(vec!["bad frame", "lost"]))
+        .prop_map(|((start, end), reason)| (start, end, reason.to_owned()));
+    let given_up = prop_oneof![1 => Just(Vec::new()), 1 => vec(part, 0..4)];
+    (total, replays, given_up, completions()).prop_map(|(total_frames, replays, given_up, completions)| {
+        Around { total_frames, replays, given_up, completions }
+    })
+}
+
+/// Lines for some chunks, at most one for each.
+fn completions() -> impl Strategy<Value = Vec<Value>> {
+    let pose_files = option::of(select(vec![json!([]), json!(["a.json", "b.json"])]));
+    let metrics = option::of(select(vec![json!({"fps": 29.5, "gpu": {"a": [1]}}), json!(7)]));
+    let line = (pose_files, metrics)
+        .prop_map(|(files, metrics)| json!({"poseFiles": files, "metricsSnapshot": metrics}));
+    (subsequence((1..12_u64).collect::<Vec<_>>(), 0..6), vec(line, 6)).prop_map(|(chunks, mut lines)| {
+        lines.iter_mut().zip(&chunks).for_each(|(line, chunk)| line["globalIdChunkId"] = json!(chunk));
+        lines.truncate(chunks.len());
+        lines
+    })
 }
 
 fn fragment() -> impl Strategy<Value = Made> {
-    let worker = prop::sample::select(vec!["w1", "w2", "w_3"]);
-    (range(), worker, any::<bool>(), statistics()).prop_flat_map(
-        |((start, end), worker, replay, statistics)| {
-            let made =
-                Made { start, end, chunk: 0, worker: worker.into(), replay, statistics, frames: Vec::new() };
-            (Just(made), frames(start, end)).prop_map(|(made, frames)| Made { frames, ..made })
+    let of_worker = (select(vec!["w1", "w2", "w_3"]), any::<bool>(), clock(), prop::bool::weighted(0.2));
+    (range(), of_worker, statistics(), cameras(), validation()).prop_flat_map(
+        |((start, end), (worker, replay, clock, has_instants), statistics, cameras, validation)| {
+            let made = Made {
+                start,
+                end,
+                chunk: 0,
+                worker: worker.into(),
+                replay,
+                statistics,
+                cameras,
+                validation,
+                has_instants,
+                frames: Vec::new(),
+            };
+            (Just(made), frames(start, end, clock)).prop_map(|(made, frames)| Made { frames, ..made })
         },
     )
+}
+
+/// How far the clock of a worker is off: not at all, by a little, or by more than a session lasts.
+fn clock() -> impl Strategy<Value = i64> {
+    prop_oneof![6 => Just(0), 2 => (-6..6_i64).prop_map(|tens| tens * 10), 2 => select(vec![-3600_i64, 3600])]
 }
 
 fn range() -> impl Strategy<Value = (u64, u64)> {
     (0..FRAMES, 1..15_u64).prop_map(|(start, length)| (start, (start + length).min(FRAMES)))
 }
 
-fn statistics() -> impl Strategy<Value = Vec<(String, f64)>> {
-    let value = (0..1000_i32).prop_map(f64::from);
-    let all = ("persons", "detections", "fscore");
-    (option::of(value.clone()), option::of(value.clone()), option::of(value)).prop_map(move |values| {
-        let named = [(all.0, values.0), (all.1, values.1), (all.2, values.2.map(|value| value / 10.0))];
-        named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+fn whole() -> impl Strategy<Value = Value> {
+    (0..1000_i32).prop_map(|value| json!(value))
+}
+
+fn fraction() -> impl Strategy<Value = Value> {
+    (0..1000_i32).prop_map(|value| json!(f64::from(value) / 10.0))
+}
+
+fn object(members: [(&str, Option<Value>); 3]) -> Value {
+    let members = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(members.collect::<Map<_, _>>())
+}
+
+/// Numbers, nested ones, and now and then a name that is a number here and an object there.
+fn statistics() -> impl Strategy<Value = Value> {
+    let deep = (option::of(whole()), option::of(fraction()))
+        .prop_map(|(whole, fraction)| object([("a/b", whole), ("f", fraction), ("", None)]));
+    let nested = (option::of(whole()), option::of(deep), option::weighted(0.1, whole()))
+        .prop_map(|(whole, deep, mixed)| object([("persons", whole), ("deep", deep.or(mixed)), ("", None)]));
+    let mixed = prop_oneof![9 => whole(), 1 => whole().prop_map(|value| json!({"": value}))];
+    let flat = (option::of(whole()), option::of(fraction()), option::weighted(0.2, mixed));
+    (flat, option::of(nested)).prop_map(|((whole, fraction, mixed), nested)| {
+        let mut all = object([("persons", whole), ("fscore", fraction), ("mixed", mixed)]);
+        nested.into_iter().for_each(|nested| all["nested"] = nested);
+        all
     })
 }
 
+fn cameras() -> impl Strategy<Value = Value> {
+    let camera =
+        select(vec![json!({"id": "a", "fov": 1.5}), json!({"id": "b"}), json!("c"), json!(null), json!(1)]);
+    prop_oneof![1 => Just(json!(null)), 1 => Just(json!({"id": "b"})), 6 => vec(camera, 0..4).prop_map(Value::Array)]
+}
+
+/// Anything; only its numbers count.
+fn validation() -> impl Strategy<Value = Value> {
+    let other = select(vec![json!(null), json!("fine"), json!(5), json!([1, 2]), json!({})]);
+    let summary = (statistics(), any::<bool>(), option::of(whole())).prop_map(|(numbers, is_ok, errors)| {
+        let mut summary = json!({"ok": is_ok, "notes": ["a", 7], "numbers": numbers});
+        errors.into_iter().for_each(|errors| summary["errors"] = errors);
+        summary
+    });
+    prop_oneof![2 => other, 3 => summary]
+}
+
 /// None, some or all of a fragment's frames, mostly in time, listed in any order.
-fn frames(start: u64, end: u64) -> impl Strategy<Value = Vec<MadeFrame>> {
+fn frames(start: u64, end: u64, clock: i64) -> impl Strategy<Value = Vec<MadeFrame>> {
     let ids: Vec<u64> = (start..end).collect();
     let some = subsequence(ids.clone(), 0..=ids.len());
     let listed = prop_oneof![2 => Just(Vec::new()), 1 => Just(ids), 1 => some, ].prop_shuffle();
-    listed.prop_flat_map(|ids| ids.into_iter().map(frame).collect::<Vec<_>>())
+    listed.prop_flat_map(move |ids| ids.into_iter().map(|id| frame(id, clock)).collect::<Vec<_>>())
 }
 
-fn frame(id: u64) -> impl Strategy<Value = MadeFrame> {
-    let usual = i64::try_from(id).unwrap() * 10;
+fn frame(id: u64, clock: i64) -> impl Strategy<Value = MadeFrame> {
+    // Two frames have the same time, so that ranges often touch.
+    let usual = i64::try_from(id / 2).unwrap() * 10 + clock;
     let timestamp = prop_oneof![
-        2 => Just(None), 10 => Just(Some(usual)), 1 => (usual - 30..usual + 30).prop_map(Some)
+        2 => Just(None), 20 => Just(Some(usual)), 1 => (usual - 30..usual + 30).prop_map(Some)
     ];
     (timestamp, statistics()).prop_map(move |(timestamp, statistics)| MadeFrame { id, timestamp, statistics })
 }

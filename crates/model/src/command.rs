@@ -18,8 +18,8 @@ pub enum Command {
     },
     /// A worker reports its devices and asks for work (N1).
     Pull(Pull),
-    /// A worker showed that it lives (N15).
-    Sight {
+    /// A worker sent its heartbeat (N8).
+    Heartbeat {
         /// Which.
         worker: Name,
     },
@@ -172,8 +172,6 @@ pub struct DeviceReport {
 pub struct Report {
     /// The sender's id for it.
     pub id: ReportId,
-    /// Of its content.
-    pub digest: Digest,
     /// The sender.
     pub worker: Name,
     /// By the sender's clock.
@@ -182,6 +180,70 @@ pub struct Report {
     pub body: Box<str>,
     /// What it says.
     pub kind: ReportKind,
+}
+
+/// The type of a report and what it is about. Two reports with one id are the same report if their subjects are equal (N5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReportSubject {
+    /// Its type.
+    pub kind: ReportType,
+    /// The job it is about.
+    pub job: JobId,
+    /// The task of that job; 0 for a report about the job itself.
+    pub ordinal: u32,
+}
+
+/// The types of reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReportType {
+    /// N9.
+    RunStarted,
+    /// N14.
+    RunFinished,
+    /// N10.
+    TaskStarted,
+    /// N11.
+    TaskProgress,
+    /// N12.
+    TaskFinished,
+}
+
+impl ReportType {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::RunStarted, Self::RunFinished, Self::TaskStarted, Self::TaskProgress, Self::TaskFinished];
+
+    /// The contract's word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RunStarted => "run_started",
+            Self::RunFinished => "run_finished",
+            Self::TaskStarted => "task_started",
+            Self::TaskProgress => "task_progress",
+            Self::TaskFinished => "task_finished",
+        }
+    }
+}
+
+impl Report {
+    /// The subject of the report.
+    #[must_use]
+    pub const fn subject(&self) -> ReportSubject {
+        let (kind, job, ordinal) = match &self.kind {
+            ReportKind::RunStarted { job } => (ReportType::RunStarted, *job, 0),
+            ReportKind::RunFinished { job, .. } => (ReportType::RunFinished, *job, 0),
+            ReportKind::Task(about) => {
+                let kind = match about.kind {
+                    TaskReportKind::Started => ReportType::TaskStarted,
+                    TaskReportKind::Progress(_) => ReportType::TaskProgress,
+                    TaskReportKind::Finished { .. } => ReportType::TaskFinished,
+                };
+                (kind, about.task.job, about.task.ordinal)
+            }
+        };
+        ReportSubject { kind, job, ordinal }
+    }
 }
 
 /// What a report says.

@@ -2,9 +2,9 @@
 #![allow(missing_docs, reason = "the fields of an event are named for what they hold")]
 
 use crate::{
-    AccountEvent, AlertRecord, Attachment, DeviceReport, Digest, Fence, FrameEvent, JobId, JobStatus, Labels,
-    LeaseKind, Name, Outcome, PoolEvent, ReportId, ScheduleEvent, Step, Submission, TaskId, TaskStatus,
-    Timestamp,
+    AccountEvent, AlertRecord, Attachment, DeviceReport, Fence, FrameEvent, JobId, JobOutcome, JobStatus,
+    Labels, LeaseKind, Name, Outcome, PoolEvent, ReportId, ReportSubject, ScheduleEvent, Step, Submission,
+    TaskId, TaskStatus, Timestamp,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -23,6 +23,8 @@ pub enum Event {
     WorkerCapped { worker: Name, cap: Option<u32>, at: Timestamp },
     /// A worker has a new secret; the one before dies at `old_until`.
     SecretRotated { worker: Name, hash: [u8; 32], old_until: Timestamp, at: Timestamp },
+    /// The heartbeat of an online worker is missing (`late`), or is back (N8c).
+    HeartbeatChanged { worker: Name, late: bool, at: Timestamp },
     /// Supply to a worker rests (N17).
     SupplyPaused { worker: Name, until: Timestamp, at: Timestamp },
     /// A pause is over.
@@ -48,7 +50,7 @@ pub enum Event {
     /// A job became the one its queue serves (Q2).
     JobActivated { job: JobId, at: Timestamp },
     /// A job ended (Q7).
-    JobEnded { job: JobId, status: JobStatus, error: Option<Box<str>>, at: Timestamp },
+    JobEnded { job: JobId, status: JobStatus, outcome: JobOutcome, error: Option<Box<str>>, at: Timestamp },
     /// The last running task of an ended job ended: nothing of it is live.
     JobClosed { job: JobId },
 
@@ -80,9 +82,8 @@ pub enum Event {
     /// A report was taken, with this effect.
     ReportRecorded {
         id: ReportId,
-        digest: Digest,
+        subject: ReportSubject,
         worker: Name,
-        kind: &'static str,
         task: Option<TaskId>,
         effect: Recorded,
         body: Box<str>,

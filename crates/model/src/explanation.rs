@@ -1,8 +1,8 @@
 //! Why something is not running (Q16).
 
 use crate::{
-    FrameCause, FrameTaskId, JobId, JobStatus, MemberCause, Missed, Name, PoolCause, PoolJobId, PoolWorkerId,
-    ScheduleId, SessionId, TaskId, TaskStatus, Timestamp,
+    FrameCause, FrameTaskId, JobId, JobOutcome, JobStatus, MemberCause, Missed, Name, PoolCause, PoolJobId,
+    PoolWorkerId, ScheduleId, SessionId, TaskId, TaskStatus, Timestamp,
 };
 
 /// What may be asked about.
@@ -37,6 +37,8 @@ pub struct Explanation {
     pub subject: Subject,
     /// What holds it back, or that nothing does.
     pub cause: Cause,
+    /// For an online worker: since when its heartbeat has been late (N8c).
+    pub heartbeat_late_since: Option<Timestamp>,
 }
 
 /// What holds something back.
@@ -46,7 +48,7 @@ pub enum Cause {
     /// Nothing: it runs, with so many live leases.
     Running { leases: u32 },
     /// It ended as a job.
-    JobEnded { status: JobStatus },
+    JobEnded { status: JobStatus, outcome: Option<JobOutcome> },
     /// It ended as a task.
     TaskEnded { status: TaskStatus },
     /// Older jobs of the queue come first.

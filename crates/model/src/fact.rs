@@ -1,9 +1,9 @@
 //! What memory has forgotten and a decision needs: looked up in the store before it is decided.
 
 use crate::{
-    AssignmentId, AssignmentRecord, ChunkRecord, Digest, FrameTaskId, FrameTaskRecord, JobId, JobStatus,
-    KeyRecord, PoolEndRecord, PoolJobId, PoolKeyRecord, ReportId, SessionId, SessionRecord, SubmissionKey,
-    TaskId, TaskRecord, UserId,
+    AssignmentId, AssignmentRecord, ChunkRecord, FrameTaskId, FrameTaskRecord, JobId, JobStatus, KeyRecord,
+    PoolEndRecord, PoolJobId, PoolKeyRecord, ReportId, ReportSubject, SessionId, SessionRecord,
+    SubmissionKey, TaskId, TaskRecord, UserId,
 };
 use alloc::{boxed::Box, collections::BTreeMap};
 
@@ -35,8 +35,8 @@ pub enum Key {
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
-    /// A report with this content was taken.
-    Report(Digest),
+    /// A report about this subject was taken; `None` if a version that did not store the subject took it.
+    Report(Option<ReportSubject>),
     /// The task, ended.
     Task(Box<TaskRecord>),
     /// The job, ended and closed.

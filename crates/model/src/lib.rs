@@ -20,6 +20,7 @@ mod reply;
 mod schedule;
 mod settings;
 mod strangers;
+mod supply;
 mod task;
 mod time;
 mod worker;
@@ -29,19 +30,20 @@ pub use accounts::{
     AuditRecord, LoginRecord, Role, Roles, UserChange, UserId, UserRecord,
 };
 pub use command::{
-    Command, DeviceReport, JobPayload, Pull, Report, ReportKind, RunSummary, Submission, TaskReport,
-    TaskReportKind,
+    Command, DeviceReport, JobPayload, Pull, Report, ReportKind, ReportSubject, ReportType, RunSummary,
+    Submission, TaskReport, TaskReportKind,
 };
 pub use event::{Event, Grant, Recorded};
 pub use explanation::{Cause, Explanation, Subject};
 pub use fact::{Fact, Facts, Key};
 pub use frames::{
-    Beat, ChunkRecord, ChunkState, Completion, DiagnosticRecord, Effect, EntryId, FarmRecord, FrameCause,
-    FrameChange, FrameCommand, FrameEvent, FrameHandout, FrameQuery, FrameRange, FrameRejection, FrameReply,
-    FrameSettings, FrameTaskId, FrameTaskRecord, FrameTaskStatus, FrameView, Heartbeat, Held, IdRange,
-    LiveTask, Order, Pressure, Progress, QuarantineKind, QuarantineRecord, RangeEnd, RangeGrant, Ratio,
-    Rebind, Registration, RendererRecord, RendererState, RendererView, ReplayRecord, SessionId,
-    SessionRecord, SessionStatus, SessionSubmission, SessionView, StatusView, Steering, TransitionRecord,
+    Beat, ChunkRecord, ChunkState, ClosedSession, Completion, DiagnosticKind, DiagnosticRecord, Effect,
+    EntryId, FarmRecord, FrameCause, FrameChange, FrameCommand, FrameEvent, FrameHandout, FrameQuery,
+    FrameRange, FrameRejection, FrameReply, FrameSettings, FrameTaskId, FrameTaskRecord, FrameTaskStatus,
+    FrameView, Heartbeat, Held, IdRange, LiveTask, Order, Pressure, Progress, QuarantineKind,
+    QuarantineRecord, RangeEnd, RangeGrant, Ratio, Rebind, Registration, Removal, RendererRecord,
+    RendererState, RendererView, Reopening, ReplayRecord, RetryRequest, SessionId, SessionRecord,
+    SessionStatus, SessionSubmission, SessionView, SkippedRange, StatusView, Steering, TransitionRecord,
 };
 pub use id::{Digest, Fence, IdError, JobId, Name, NameError, ReportId, SubmissionKey, TaskId, is_unseen};
 pub use pool::{
@@ -62,6 +64,9 @@ pub use schedule::{
 };
 pub use settings::Settings;
 pub use strangers::Strangers;
-pub use task::{FailureReason, JobStatus, LeaseKind, Outcome, Scope, Step, StepStatus, TaskStatus};
+pub use supply::WorkerSupply;
+pub use task::{
+    FailureReason, JobOutcome, JobStatus, LeaseKind, Outcome, Scope, Step, StepStatus, TaskStatus,
+};
 pub use time::{Millis, Timestamp};
 pub use worker::{Attachment, Labels, LaneStatus, WorkerStatus};

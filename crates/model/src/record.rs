@@ -1,9 +1,9 @@
 //! What a store keeps: rows that mirror the engine's state, and rows of history.
 
 use crate::{
-    AccountChange, Attachment, Digest, Fence, FrameChange, JobId, JobPayload, JobStatus, Labels, LaneStatus,
-    LeaseKind, Name, PoolChange, Recorded, ReportId, ScheduleId, ScheduleRecord, Scope, SubmissionKey,
-    TaskId, TaskStatus, Timestamp, WorkerStatus,
+    AccountChange, Attachment, Digest, Fence, FrameChange, JobId, JobOutcome, JobPayload, JobStatus, Labels,
+    LaneStatus, LeaseKind, Name, PoolChange, Recorded, ReportId, ReportSubject, ScheduleId, ScheduleRecord,
+    Scope, SubmissionKey, TaskId, TaskStatus, Timestamp, WorkerStatus,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -71,6 +71,8 @@ pub struct JobRecord {
     pub queue: Name,
     /// Where it stands.
     pub status: JobStatus,
+    /// How much of it was done (Q7b).
+    pub outcome: JobOutcome,
     /// For which devices.
     pub scope: Scope,
     /// Attempts per task.
@@ -176,6 +178,8 @@ pub struct WorkerRecord {
     pub lease_until: Timestamp,
     /// The last sign of life that was written down.
     pub last_seen: Timestamp,
+    /// Since when its heartbeat counts as missing although it is online (N8c).
+    pub heartbeat_late_since: Option<Timestamp>,
     /// When it was first seen.
     pub created_at: Timestamp,
 }
@@ -285,7 +289,8 @@ pub struct LogRecord {
 pub struct WorkerLogRecord {
     /// Whose.
     pub worker: Name,
-    /// `enrolled`, `online`, `offline`, `draining`, `resumed`, `paused`, `supplied`, `capped`, `secret_rotated`.
+    /// `enrolled`, `online`, `offline`, `draining`, `resumed`, `paused`, `supplied`, `capped`, `secret_rotated`,
+    /// `heartbeat_late`, `heartbeat_back`.
     pub kind: &'static str,
     /// When.
     pub at: Timestamp,
@@ -296,13 +301,11 @@ pub struct WorkerLogRecord {
 pub struct ReportRecord {
     /// The sender's id for it.
     pub id: ReportId,
-    /// Of its content.
-    pub digest: Digest,
+    /// Recognises a repeat (N5).
+    pub subject: ReportSubject,
     /// The sender.
     pub worker: Name,
-    /// Its type in the contract's word.
-    pub kind: &'static str,
-    /// Of which task it speaks.
+    /// The task it is about.
     pub task: Option<TaskId>,
     /// What it did: `Applied` or `Stale`.
     pub effect: Recorded,
@@ -355,9 +358,29 @@ pub enum AlertKind {
     ChunkIntegrity,
     /// Two workers report the same devices (N1b).
     DeviceContested,
+    /// Two different events came under one id (N5).
+    EventConflict,
+    /// A worker is online, but its heartbeat is missing (N8c).
+    HeartbeatLate,
+    /// A removed simulation worker does not answer (S6).
+    WorkerZombie,
+    /// A session was completed without some of its frames (S23b, S26b).
+    FramesSkipped,
 }
 
 impl AlertKind {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::MassDropout,
+        Self::SummaryMismatch,
+        Self::ChunkIntegrity,
+        Self::DeviceContested,
+        Self::EventConflict,
+        Self::HeartbeatLate,
+        Self::WorkerZombie,
+        Self::FramesSkipped,
+    ];
+
     /// The value of `alerts.kind`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -366,6 +389,10 @@ impl AlertKind {
             Self::SummaryMismatch => "summary_mismatch",
             Self::ChunkIntegrity => "chunkIntegrity",
             Self::DeviceContested => "device_contested",
+            Self::EventConflict => "event_conflict",
+            Self::HeartbeatLate => "heartbeat_late",
+            Self::WorkerZombie => "worker_zombie",
+            Self::FramesSkipped => "frames_skipped",
         }
     }
 }

@@ -15,6 +15,8 @@ pub struct Settings {
     pub offline_grace: Millis,
     /// Silence after which a worker counts as offline (N15).
     pub offline_after: Millis,
+    /// Period of the workers' heartbeats; one is late after three of them (N8c).
+    pub heartbeat: Millis,
     /// When an unconfirmed job is handed out again (N2).
     pub redeliver_after: Millis,
     /// How long a lease outlives the last sign of life of its worker (N15b).
@@ -49,6 +51,7 @@ impl Default for Settings {
             max_attempts: 3,
             offline_grace: Millis::from_secs(120),
             offline_after: Millis::from_secs(30),
+            heartbeat: Millis::from_secs(30),
             redeliver_after: Millis::from_secs(15),
             lease: Millis::from_secs(300),
             dropout_devices: 10,

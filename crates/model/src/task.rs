@@ -38,6 +38,50 @@ impl JobStatus {
     }
 }
 
+/// How much of a job was done (Q7b).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum JobOutcome {
+    /// The job has not ended.
+    Open,
+    /// Every task completed.
+    Complete,
+    /// Some tasks completed and some did not.
+    Partial,
+    /// No task completed.
+    Failed,
+    /// The job was cancelled.
+    Cancelled,
+}
+
+impl JobOutcome {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Open, Self::Complete, Self::Partial, Self::Failed, Self::Cancelled];
+
+    /// The outcome of a job with this status, of whose tasks so many completed.
+    #[must_use]
+    pub const fn of(status: JobStatus, tasks: u32, completed: u32) -> Self {
+        match status {
+            JobStatus::Pending | JobStatus::Running => Self::Open,
+            JobStatus::Success if completed < tasks => Self::Partial,
+            JobStatus::Success => Self::Complete,
+            JobStatus::Failed => Self::Failed,
+            JobStatus::Cancelled => Self::Cancelled,
+        }
+    }
+
+    /// The value of `tasks.outcome`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Complete => "complete",
+            Self::Partial => "partial",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaskStatus {
@@ -109,8 +153,16 @@ pub enum Outcome {
     },
     /// The attempt took longer than allowed (Q9).
     TimedOut,
-    /// The lease ran out because its holder fell silent (N15b).
+    /// The lease ended because its holder fell silent or did not renew it (N15b, Q14): a timeout, too (Q9b).
     LeaseLost,
+}
+
+impl Outcome {
+    /// Whether the attempt ended by a timeout of any kind (Q9, Q9b).
+    #[must_use]
+    pub const fn is_timeout(&self) -> bool {
+        matches!(self, Self::TimedOut | Self::LeaseLost)
+    }
 }
 
 /// The causes of failure that a node can name (N13).

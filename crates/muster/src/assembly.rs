@@ -97,10 +97,11 @@ pub(crate) async fn work(simulation: Simulation, dashboard: Dashboard, config: &
     tokio::join!(simulation.run_effects(), keeping, dashboard.follow_feed());
 }
 
-/// What the door goes by; the name by which others reach this server is its own.
+/// The settings of the HTTP layer. The name by which others reach this server is one of its own names.
 pub(crate) fn door_settings(config: &Config, address: &CoordinatorUrl) -> DoorSettings {
     let mut settings = config.door.clone();
     settings.hosts.push(address.host().to_owned());
+    settings.advertised_url = config.advertise.as_ref().map(ToString::to_string);
     settings
 }
 

@@ -13,7 +13,7 @@ use asked::Asked;
 pub(crate) use events::{Entry, Events};
 use muster_agent::http::{Manner, Servers, Unanswered, root_cause};
 use reqwest::{Method, Response, StatusCode};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::{
     io,
     ops::Deref,
@@ -100,7 +100,17 @@ impl Client {
 
     /// As [`Self::post`] of nothing but the wish; why stands in the audit log.
     pub(crate) async fn order(&self, path: &[&str], reason: &Reason) -> Result<Value, ClientError> {
-        let asked = Asked { body: Some("{}".to_owned()), ..Asked::new(Method::POST, path) };
+        self.order_with(path, &Value::Object(Map::new()), reason).await
+    }
+
+    /// As [`Self::post`], with a reason for the audit log.
+    pub(crate) async fn order_with(
+        &self,
+        path: &[&str],
+        body: &Value,
+        reason: &Reason,
+    ) -> Result<Value, ClientError> {
+        let asked = Asked { body: Some(body.to_string()), ..Asked::new(Method::POST, path) };
         self.send(ONCE, Asked { reason: reason.text(), ..asked }).await
     }
 

@@ -7,6 +7,7 @@ mod audit;
 mod backup;
 mod canonical;
 mod checkpoint;
+mod chunk;
 mod completions;
 mod config;
 mod court;
@@ -86,8 +87,10 @@ enum Command {
     Run(run::Run),
     /// Have runs submitted by the calendar
     Schedule(schedule::Schedule),
-    /// Submit, list, show, steer and watch sessions of frames
+    /// Submit, list, show, steer, retry and watch sessions of frames
     Session(session::Session),
+    /// List and retire chunks of ids that were given out for frames
+    Chunk(chunk::Chunk),
     /// List simulation workers, approve them or put them into quarantine
     Worker(worker::Worker),
     /// List devices and return them to service
@@ -110,7 +113,7 @@ enum Command {
     Key(key::Key),
     /// List what privileged people did, newest first
     Audit(audit::Audit),
-    /// List and fetch files that tasks left behind
+    /// List and fetch files that tasks left behind, and make links to them
     Artifact(artifact::Artifact),
     /// Merge the manifest fragments of a session, and verify the result
     Manifest(manifest::Manifest),
@@ -155,6 +158,7 @@ impl Cli {
             Command::Run(run) => run.run(),
             Command::Schedule(schedule) => schedule.run(),
             Command::Session(session) => session.run(),
+            Command::Chunk(chunk) => chunk.run(),
             Command::Worker(worker) => worker.run(),
             Command::Device(device) => device.run(),
             Command::Node(node) => node.run(),
@@ -218,6 +222,16 @@ mod tests {
         {
             assert_eq!(usage_exit(line), Exit::Usage as i32, "{line}");
         }
+        for line in [
+            "muster session retry",
+            "muster session retry demo --frames 9-3",
+            "muster session retry demo --frames all",
+            "muster chunk retire 7",
+            "muster chunk retire x --reason y",
+            "muster chunk list --state lost",
+        ] {
+            assert_eq!(usage_exit(line), Exit::Usage as i32, "{line}");
+        }
         assert_eq!(usage_exit("muster --help"), 0);
     }
 
@@ -246,6 +260,11 @@ mod tests {
         "muster schedule list --json",
         "muster schedule show s1",
         "muster schedule delete s1",
+        "muster session retry demo",
+        "muster session retry demo --frames 7,120-130 --reason new-scene --json",
+        "muster session diagnostics demo --limit 50 --json",
+        "muster chunk list --session demo --state retired --limit 10 --json",
+        "muster chunk retire 7 --reason wrong-ids --json",
         "muster device list --json",
         "muster device return d1 --note fixed",
         "muster node list",
@@ -271,6 +290,7 @@ mod tests {
         "muster artifact list --run r1 --json",
         "muster artifact list --device d1",
         "muster artifact get videos/_/PC-01/d1/r1/1.png -o shot.png",
+        "muster artifact link videos/_/PC-01/d1/r1/1.png --json",
         "muster manifest merge meta --total-frames 100 --json",
         "muster manifest verify meta --json",
         "muster checkpoint export backup.json",

@@ -134,6 +134,7 @@ fn door_settings(read: &Reading<'_>) -> Result<DoorSettings, ConfigError> {
         origins: read.origins("server.origins")?,
         public_metrics: read.boolean("server.public_metrics")?,
         public_url: read.opt_url("server.public_url")?,
+        advertised_url: None,
         trusted_proxies: read.addresses("server.trusted_proxies")?,
     })
 }
@@ -149,6 +150,7 @@ fn rates(read: &Reading<'_>) -> Result<Rates, ConfigError> {
 fn artifact_settings(read: &Reading<'_>) -> Result<ArtifactSettings, ConfigError> {
     Ok(ArtifactSettings {
         url_ttl: read.seconds("artifacts.url_ttl_s", 0.1, WEEK_S)?,
+        public_url_ttl: read.days_or_zero("artifacts.public_url_days")?,
         size_max_bytes: read.count("artifacts.size_max_bytes", 1, 1 << 40)?,
         types: read.media_types("artifacts.types")?,
         uploads_max: read.count("artifacts.max_uploads", 1, 400)?,
@@ -163,6 +165,7 @@ fn rule_settings(read: &Reading<'_>) -> Result<Settings, ConfigError> {
         offline_grace: read.seconds("operations.offline_grace_s", 0.0, WEEK_S)?,
         schedule_grace: read.seconds("operations.schedule_grace_s", 0.0, WEEK_S)?,
         offline_after: read.seconds("nodes.offline_after_s", 0.1, WEEK_S)?,
+        heartbeat: read.seconds("nodes.heartbeat_s", 0.1, WEEK_S)?,
         redeliver_after: read.seconds("nodes.redeliver_after_s", 0.1, WEEK_S)?,
         lease: read.seconds("nodes.lease_s", 0.1, WEEK_S)?,
         dropout_devices: read.count("nodes.dropout_devices", 1, 1_000_000)?,
@@ -230,5 +233,20 @@ mod tests {
         let mut layers = Layers::defaults();
         layers.add_toml("nodes.offline_after_s = 0.5", "f".as_ref()).unwrap();
         assert_eq!(parse(&layers).settings.offline_after, Millis(500));
+    }
+
+    /// N21, I10: links last a week by default, a fraction of a day where that is set, and 0 switches them off.
+    #[test]
+    fn links_last_for_days() {
+        let ttl = |days: &str| {
+            let mut layers = Layers::defaults();
+            layers.add_toml(&format!("artifacts.public_url_days = {days}"), "f".as_ref()).unwrap();
+            parse(&layers).artifacts.public_url_ttl
+        };
+        assert_eq!(parse(&Layers::defaults()).artifacts.public_url_ttl, Millis::from_secs(604_800));
+        assert_eq!(
+            [ttl("0"), ttl("0.0"), ttl("0.5"), ttl("1")].map(|ttl| ttl.0),
+            [0, 0, 43_200_000, 86_400_000]
+        );
     }
 }

@@ -65,7 +65,7 @@ fn parse(text: &str) -> Result<EnvFilter, String> {
 }
 
 fn is_colourful() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    crate::output::is_colourful(std::io::stderr().is_terminal())
 }
 
 /// What tells at finer levels what must not be told: the database's client shows the parameters of every statement, and

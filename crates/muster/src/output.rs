@@ -35,6 +35,16 @@ pub(crate) fn listing(whole: &Value, name: &str, columns: &[&str], json: bool) {
     }
 }
 
+/// A moment in epoch milliseconds, as people read it.
+pub(crate) fn moment(millis: i64) -> String {
+    Timestamp::from_millisecond(millis).map_or_else(|_| millis.to_string(), |moment| moment.to_string())
+}
+
+/// Whether to print in colour to an output that is a terminal, or is not.
+pub(crate) fn is_colourful(is_terminal: bool) -> bool {
+    is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 fn render(rows: &[Value], columns: &[&str], is_terminal: bool) -> String {
     let mut table = Table::new();
     table.load_style(if is_terminal { presets::UTF8_HORIZONTAL_ONLY } else { presets::NOTHING });
@@ -49,9 +59,8 @@ fn render(rows: &[Value], columns: &[&str], is_terminal: bool) -> String {
 
 /// What stands under a name, on one line. Some routes tell moments as text, others in milliseconds: people read one form.
 fn named(key: &str, value: &Value) -> String {
-    let moment = value.as_i64().filter(|millis| is_moment(key) && *millis >= MILLIS_MIN);
-    let moment = moment.and_then(|millis| Timestamp::from_millisecond(millis).ok());
-    moment.map_or_else(|| cell(value), |moment| moment.to_string())
+    let millis = value.as_i64().filter(|millis| is_moment(key) && *millis >= MILLIS_MIN);
+    millis.map_or_else(|| cell(value), moment)
 }
 
 fn is_moment(key: &str) -> bool {

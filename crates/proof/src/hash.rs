@@ -28,6 +28,21 @@ pub fn signed_bytes(assignment_id: u64, nonce: &str, output_hash: Option<&str>) 
     bytes
 }
 
+/// Computes the vote of a result (P15): the hash of its output. With an artifact it is the SHA-256 of the canonical JSON of
+/// exactly `{"artifact_uri":…,"output_hash":…}`, so that workers agree only if both are the same.
+pub fn vote(output_hash: &str, artifact_uri: Option<&str>) -> String {
+    let Some(artifact_uri) = artifact_uri else {
+        return output_hash.to_owned();
+    };
+    let mut bytes = Vec::with_capacity(40 + artifact_uri.len() + output_hash.len());
+    bytes.extend_from_slice(b"{\"artifact_uri\":");
+    write_text(artifact_uri, &mut bytes);
+    bytes.extend_from_slice(b",\"output_hash\":");
+    write_text(output_hash, &mut bytes);
+    bytes.push(b'}');
+    sha256_hex(&bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +68,17 @@ mod tests {
         assert_eq!(sha256_hex(b""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
         let output = canonical(b"{ \"ok\" : true }").unwrap();
         assert_eq!(sha256_hex(&output), "4062edaf750fb8074e7e83e0c9028c94e32468a8b6f1614774328ef045150f93");
+    }
+
+    /// P15: a vote covers the artifact, if there is one; without it the vote is the hash of the output.
+    #[test]
+    fn a_vote_covers_output_and_artifact() {
+        let hash = sha256_hex(b"{}");
+        assert_eq!(vote(&hash, None), hash);
+        let text = format!(r#"{{"artifact_uri":"s3://a\"b","output_hash":"{hash}"}}"#);
+        assert_eq!(canonical(text.as_bytes()).unwrap(), text.as_bytes());
+        assert_eq!(vote(&hash, Some("s3://a\"b")), sha256_hex(text.as_bytes()));
+        assert_ne!(vote(&hash, Some("")), hash);
     }
 
     proptest! {

@@ -12,7 +12,7 @@ mod receipt;
 mod sign;
 
 pub use base64url::{NotBase64Url, decode as decode_base64url, encode as encode_base64url};
-pub use hash::{sha256_hex, signed_bytes};
+pub use hash::{sha256_hex, signed_bytes, vote};
 pub use json::{Reason, Refused, Value, canonical};
 pub use receipt::{Receipt, ReceiptError, ReceiptFault};
 pub use sign::{KeyError, KeyPair, PublicKey, Signature, SignatureError, decode_signature};

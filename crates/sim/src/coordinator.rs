@@ -263,7 +263,7 @@ const RECOVERS_WITHIN: Millis = Millis(4_000);
 pub(crate) fn speaker(command: &Command) -> Option<&Name> {
     match command {
         Command::Pull(pull) => Some(&pull.worker),
-        Command::Sight { worker } | Command::Claim { worker, .. } => Some(worker),
+        Command::Heartbeat { worker } | Command::Claim { worker, .. } => Some(worker),
         Command::Report(report) => Some(&report.worker),
         _ => None,
     }

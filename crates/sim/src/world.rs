@@ -259,7 +259,8 @@ impl World {
 
     /// Whether every session that somebody wanted has ended, and all that follows from it was done.
     fn is_farm_quiet(&self) -> bool {
-        self.farm.director.is_quiet() && self.checker.frames.is_quiet()
+        let is_settled = self.farm.director.is_quiet() && self.checker.frames.is_quiet();
+        is_settled && !self.farm.director.wants_retry(&self.checker.frames.view())
     }
 }
 

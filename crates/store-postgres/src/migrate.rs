@@ -142,17 +142,25 @@ struct Migration {
 }
 
 /// Versions count as those of the embedded store do: a backup of one fits the other if they are the same.
-const MIGRATIONS: &[Migration] = &[Migration {
-    to: 4,
-    oldest_binary: 4,
-    sql: &[
-        include_str!("../migrations/0004_tables.sql"),
-        include_str!("../migrations/0004_sessions.sql"),
-        include_str!("../migrations/0004_pool.sql"),
-        include_str!("../migrations/0004_schedules.sql"),
-        include_str!("../migrations/0004_leadership.sql"),
-    ],
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        to: 4,
+        oldest_binary: 4,
+        sql: &[
+            include_str!("../migrations/0004_tables.sql"),
+            include_str!("../migrations/0004_sessions.sql"),
+            include_str!("../migrations/0004_pool.sql"),
+            include_str!("../migrations/0004_schedules.sql"),
+            include_str!("../migrations/0004_leadership.sql"),
+        ],
+    },
+    // Column event_ids.digest is gone: a binary of version 4 cannot write reports here.
+    Migration {
+        to: 5,
+        oldest_binary: 5,
+        sql: &[include_str!("../migrations/0005_outcomes.sql"), include_str!("../migrations/0005_votes.sql")],
+    },
+];
 
 /// The version of the tables that this binary makes and knows.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS[MIGRATIONS.len() - 1].to;

@@ -89,6 +89,7 @@ fn granted(job: PoolJobId) -> AssignmentRecord {
         ended_at: None,
         digest: None,
         output_hash: None,
+        vote: None,
         result: None,
     }
 }
@@ -103,6 +104,7 @@ fn done(job: PoolJobId) -> AssignmentRecord {
         output: Some("{\"sum\":36}".into()),
         output_hash: Some("0123456789abcdef".repeat(4).into()),
         hash_matches: Some(true),
+        vote: None,
         error: None,
         artifact_uri: None,
         metrics: None,
@@ -113,6 +115,7 @@ fn done(job: PoolJobId) -> AssignmentRecord {
         ended_at: Some(AT),
         digest: Some(result.digest),
         output_hash: result.output_hash.clone(),
+        vote: None,
         result: Some(Arc::new(result)),
         ..granted
     }

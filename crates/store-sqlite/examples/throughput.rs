@@ -4,9 +4,9 @@
 #![allow(clippy::disallowed_methods, reason = "a measurement needs the real clock")]
 
 use muster_model::{
-    Attachment, Change, Digest, Fence, JobId, JobRecord, JobStatus, Key, Labels, LaneRecord, LaneStatus,
-    LeaseKind, LogKind, LogRecord, Name, Recorded, ReportId, ReportRecord, Scope, TaskId, TaskRecord,
-    TaskStatus, Timestamp, WorkerRecord, WorkerStatus,
+    Attachment, Change, Fence, JobId, JobOutcome, JobRecord, JobStatus, Key, Labels, LaneRecord, LaneStatus,
+    LeaseKind, LogKind, LogRecord, Name, Recorded, ReportId, ReportRecord, ReportSubject, ReportType, Scope,
+    TaskId, TaskRecord, TaskStatus, Timestamp, WorkerRecord, WorkerStatus,
 };
 use muster_store::{Batch, Cursor, Store, Writer};
 use muster_store_sqlite::SqliteStore;
@@ -108,9 +108,8 @@ fn with_reports(writer: &mut dyn Writer, rows: u32, batch: u32) -> Result<(), Bo
 fn taken(number: u32) -> Result<ReportRecord, muster_model::NameError> {
     Ok(ReportRecord {
         id: ReportId::new(&format!("01890a5d-ac96-774b-bcce-{number:012x}"))?,
-        digest: Digest(u128::from(number)),
+        subject: ReportSubject { kind: ReportType::TaskFinished, job: JobId(1), ordinal: number },
         worker: Name::new("PC-001")?,
-        kind: "task_finished",
         task: None,
         effect: Recorded::Applied,
         body: "{\"type\":\"task_finished\"}".repeat(10).into(),
@@ -134,6 +133,7 @@ fn fleet(workers: &[Name], lanes: &[Name]) -> Batch {
         paused_until: None,
         lease_until: at,
         last_seen: at,
+        heartbeat_late_since: None,
         created_at: at,
     };
     let lane = |(place, name): (usize, &Name)| LaneRecord {
@@ -159,6 +159,7 @@ fn open_job(id: JobId) -> Result<JobRecord, muster_model::NameError> {
         seq: 1,
         queue: Name::new("default")?,
         status: JobStatus::Running,
+        outcome: JobOutcome::Open,
         scope: Scope::All,
         max_attempts: 3,
         tasks: 0,

@@ -7,7 +7,7 @@ mod pool;
 mod scene;
 
 use muster_store::{Batch, Store, StoreError};
-use muster_store_sqlite::SqliteStore;
+use muster_store_sqlite::{SCHEMA_VERSION, SqliteStore};
 use rusqlite::Connection;
 use scene::{batch, night, shell, tasks, worker_batch};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
@@ -65,7 +65,7 @@ fn the_file_is_in_wal_mode_and_says_its_version() {
     let pragma =
         |name| shell.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0)).unwrap();
     assert_eq!(pragma("journal_mode"), "wal".to_owned().into());
-    assert_eq!(pragma("user_version"), 4.into());
+    assert_eq!(pragma("user_version"), i64::from(SCHEMA_VERSION).into());
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_newer_schema_is_refused_and_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     drop(SqliteStore::open(directory.path()).unwrap());
     shell(directory.path()).pragma_update(None, "user_version", 99).unwrap();
-    assert!(matches!(refusal(directory.path()), StoreError::TooNew { found: 99, known: 4 }));
+    assert!(matches!(refusal(directory.path()), StoreError::TooNew { found: 99, known: SCHEMA_VERSION }));
     let version: u32 =
         shell(directory.path()).pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
     assert_eq!(version, 99);

@@ -20,7 +20,10 @@ mod samples;
 mod schedules;
 mod terms;
 mod texts;
+mod upgrade;
 mod work;
+
+pub use upgrade::{VERSION_4_ROWS, version_4_goes_on};
 
 use crate::Store;
 

@@ -41,6 +41,9 @@ pub trait FrameReader: Send + Sync {
     /// The ranges of a session that were cut, by first frame, without their results.
     fn frame_tasks(&self, session: &SessionId, page: &Cursor) -> Result<Page<FrameTaskRecord>, StoreError>;
 
+    /// The same ranges, their results included.
+    fn frame_results(&self, session: &SessionId, page: &Cursor) -> Result<Page<FrameTaskRecord>, StoreError>;
+
     /// One range, its result included.
     fn frame_task(&self, id: &FrameTaskId) -> Result<Option<FrameTaskRecord>, StoreError>;
 

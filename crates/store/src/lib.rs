@@ -265,6 +265,12 @@ pub trait Reader: FrameReader + PoolReader + AccountReader + ScheduleReader + Ov
     /// When the database fails.
     fn feed(&self, after: u64, limit: u32) -> Result<FeedPage, StoreError>;
 
+    /// The records of all workers, by name.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn worker_records(&self) -> Result<Vec<WorkerRecord>, StoreError>;
+
     /// The record of a worker alone.
     ///
     /// # Errors

@@ -50,6 +50,7 @@ fn batch(id: &str) -> Batch {
         paused_until: None,
         lease_until: at,
         last_seen: at,
+        heartbeat_late_since: None,
         created_at: at,
     };
     Batch { changes: vec![Change::Worker(Box::new(worker))], ..Batch::default() }

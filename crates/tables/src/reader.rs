@@ -16,7 +16,7 @@ use crate::{
 };
 use muster_model::{
     AlertRecord, JobId, JobRecord, LaneRecord, LogRecord, Name, Scope, TaskId, TaskRecord, Timestamp,
-    WorkerLogRecord,
+    WorkerLogRecord, WorkerRecord,
 };
 use muster_store::{
     CountedJob, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError, TaskFilter,
@@ -88,6 +88,10 @@ impl<P: Connections> Reader for TableReader<P> {
 
     fn lane(&self, id: &Name) -> Result<Option<LaneRecord>, StoreError> {
         self.read(|connection| fleet::lane(connection, id))
+    }
+
+    fn worker_records(&self) -> Result<Vec<WorkerRecord>, StoreError> {
+        self.read(counts::worker_records)
     }
 
     fn workers(&self, page: &Cursor) -> Result<Page<WorkerSummary>, StoreError> {

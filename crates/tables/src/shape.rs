@@ -97,4 +97,4 @@ pub(crate) const fn bytes(name: &'static str) -> Column {
 }
 
 /// The version of what the tables look like; a store numbers its own schema, which may have more than these.
-pub const TABLES_VERSION: u32 = 4;
+pub const TABLES_VERSION: u32 = 5;

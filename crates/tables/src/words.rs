@@ -1,14 +1,20 @@
 //! The words that stand in the tables for what the model has types for, both ways.
 
 use muster_model::{
-    AlertKind, Attachment, ChunkState, FrameTaskStatus, JobStatus, LaneStatus, LeaseKind, LogKind, Recorded,
-    RendererState, Role, Roles, SessionStatus, TaskStatus, WorkerStatus,
+    AlertKind, Attachment, ChunkState, DiagnosticKind, FrameTaskStatus, JobOutcome, JobStatus, LaneStatus,
+    LeaseKind, LogKind, Recorded, Removal, RendererState, Role, Roles, SessionStatus, TaskStatus,
+    WorkerStatus,
 };
 
 /// `tasks.status`, read.
 pub(crate) fn parse_job_status(word: &str) -> Option<JobStatus> {
     use JobStatus::{Cancelled, Failed, Pending, Running, Success};
     [Pending, Running, Success, Failed, Cancelled].into_iter().find(|status| status.as_str() == word)
+}
+
+/// `tasks.outcome`, read.
+pub(crate) fn parse_job_outcome(word: &str) -> Option<JobOutcome> {
+    JobOutcome::ALL.into_iter().find(|outcome| outcome.as_str() == word)
 }
 
 /// `task_devices.status`, read.
@@ -58,7 +64,7 @@ pub(crate) fn parse_log_kind(word: &str) -> Option<LogKind> {
 
 /// `pc_logs.event_type`, read: the word the model uses for it.
 pub(crate) fn parse_worker_log_kind(word: &str) -> Option<&'static str> {
-    const KINDS: [&str; 9] = [
+    const KINDS: [&str; 11] = [
         "enrolled",
         "online",
         "offline",
@@ -68,19 +74,15 @@ pub(crate) fn parse_worker_log_kind(word: &str) -> Option<&'static str> {
         "supplied",
         "capped",
         "secret_rotated",
+        "heartbeat_late",
+        "heartbeat_back",
     ];
     KINDS.into_iter().find(|kind| *kind == word)
 }
 
 /// `alerts.kind`, read.
 pub(crate) fn parse_alert_kind(word: &str) -> Option<AlertKind> {
-    const KINDS: [AlertKind; 4] = [
-        AlertKind::MassDropout,
-        AlertKind::SummaryMismatch,
-        AlertKind::ChunkIntegrity,
-        AlertKind::DeviceContested,
-    ];
-    KINDS.into_iter().find(|kind| kind.as_str() == word)
+    AlertKind::ALL.into_iter().find(|kind| kind.as_str() == word)
 }
 
 /// `node_events.effect`.
@@ -105,6 +107,16 @@ pub(crate) fn parse_session_status(word: &str) -> Option<SessionStatus> {
 /// `sim_tasks.status`, read.
 pub(crate) fn parse_frame_task_status(word: &str) -> Option<FrameTaskStatus> {
     FrameTaskStatus::ALL.into_iter().find(|status| status.as_str() == word)
+}
+
+/// `sim_workers.removal`, read.
+pub(crate) fn parse_removal(word: &str) -> Option<Removal> {
+    Removal::ALL.into_iter().find(|removal| removal.as_str() == word)
+}
+
+/// `sim_diagnostics.kind`, read.
+pub(crate) fn parse_diagnostic_kind(word: &str) -> Option<DiagnosticKind> {
+    DiagnosticKind::ALL.into_iter().find(|kind| kind.as_str() == word)
 }
 
 /// `sim_chunks.state`, read.

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 pub(crate) fn data(cause: &Cause) -> Value {
     match cause {
         Cause::Running { leases } => json!({"running": leases}),
-        Cause::JobEnded { status } => json!({"status": status.as_str()}),
+        Cause::JobEnded { status, outcome } => {
+            let outcome = outcome.map(|outcome| outcome.as_str());
+            without_null(json!({"status": status.as_str(), "outcome": outcome}))
+        }
         Cause::TaskEnded { status } => json!({"status": status.as_str()}),
         Cause::QueuedBehind { active, ahead } => json!({"run_id": active.to_string(), "ahead": ahead}),
         Cause::WorkQueuedBehind { job, active, ahead } => {
@@ -69,6 +72,7 @@ fn of_frames(cause: &FrameCause) -> Value {
         | FrameCause::RenderersBusy { workers }
         | FrameCause::RenderersPressed { workers }
         | FrameCause::RenderersResting { workers }
+        | FrameCause::RenderersUnheard { workers }
         | FrameCause::AwaitingRenderer { workers } => json!({"workers": workers}),
         FrameCause::RangeUnconfirmed { worker, attempt, since } => {
             json!({"worker_id": worker.as_str(), "attempt": attempt, "since": since.0})
@@ -85,6 +89,10 @@ fn of_frames(cause: &FrameCause) -> Value {
         | FrameCause::RendererDegraded { since, reason } => {
             without_null(json!({"since": since.0, "reason": reason}))
         }
+        FrameCause::RangeAvoided { worker, attempt, until } => {
+            json!({"worker_id": worker.as_str(), "attempt": attempt, "until": until.0})
+        }
+        FrameCause::RendererUnheard { since } => json!({"since": since.0}),
         FrameCause::RendererResting { until } => json!({"until": until.0}),
         FrameCause::NoFrames { sessions } => json!({"sessions": sessions}),
         FrameCause::SessionMerging

@@ -29,7 +29,11 @@ pub struct Why {
 #[must_use]
 pub fn show(explanation: &Explanation, now: Timestamp) -> Why {
     let subject = subject(&explanation.subject);
-    Why::new(rows(), subject, (explanation.cause.rule_and_code(), data(&explanation.cause)), now)
+    let why = Why::new(rows(), subject, (explanation.cause.rule_and_code(), data(&explanation.cause)), now);
+    match explanation.heartbeat_late_since {
+        Some(since) => why.with_late_heartbeat(since, now),
+        None => why,
+    }
 }
 
 /// What to do about a code.
@@ -65,7 +69,20 @@ impl Why {
         let sentence = format!("The {what} {id} {said}{end}");
         Self { kind, id, code, rule, sentence, data }
     }
+
+    /// Adds that the heartbeat of the node is late (N8c).
+    fn with_late_heartbeat(mut self, since: Timestamp, now: Timestamp) -> Self {
+        self.data.insert("heartbeat".to_owned(), "late".into());
+        self.data.insert("heartbeat_late_since".to_owned(), since.0.into());
+        let said = fill(LATE_HEARTBEAT, &self.data, now);
+        self.sentence.push_str(&said);
+        self
+    }
 }
+
+/// The sentence about a late heartbeat; the dashboard's texts have the same.
+const LATE_HEARTBEAT: &str =
+    " Its heartbeat has been late for {heartbeat_late_since:ago}: restart its agent or look at its log.";
 
 fn subject(subject: &Subject) -> (&'static str, String) {
     match subject {

@@ -1,7 +1,7 @@
 use super::*;
 use muster_model::{
-    Cause, FrameCause, FrameTaskStatus, JobId, JobStatus, MemberCause, Missed, Name, PoolCause, PoolJobId,
-    PoolJobStatus, PoolWorkerId, SessionId, SessionStatus, TaskId, TaskStatus,
+    Cause, FrameCause, FrameTaskStatus, JobId, JobOutcome, JobStatus, MemberCause, Missed, Name, PoolCause,
+    PoolJobId, PoolJobStatus, PoolWorkerId, SessionId, SessionStatus, TaskId, TaskStatus,
 };
 use std::collections::BTreeSet;
 
@@ -17,14 +17,14 @@ fn task() -> TaskId {
 }
 
 fn why(subject: Subject, cause: Cause) -> Why {
-    show(&Explanation { subject, cause }, NOW)
+    show(&Explanation { subject, cause, heartbeat_late_since: None }, NOW)
 }
 
 fn of_devices() -> Vec<Cause> {
     let (lane, worker, task) = (name("d1"), name("PC-01"), task());
     vec![
         Cause::Running { leases: 3 },
-        Cause::JobEnded { status: JobStatus::Success },
+        Cause::JobEnded { status: JobStatus::Success, outcome: Some(JobOutcome::Partial) },
         Cause::TaskEnded { status: TaskStatus::Completed },
         Cause::QueuedBehind { active: JOB, ahead: 2 },
         Cause::WorkQueuedBehind { job: JOB, active: JOB, ahead: 1 },
@@ -81,6 +81,13 @@ fn of_frames() -> Vec<Cause> {
         FrameCause::RendererRunning { ranges: 2 },
         FrameCause::NoFrames { sessions: 0 },
         FrameCause::RendererIdle { session },
+        FrameCause::RenderersUnheard { workers },
+        FrameCause::RendererUnheard { since },
+        FrameCause::RangeAvoided {
+            worker: Name::new("w8").unwrap(),
+            attempt: 2,
+            until: Timestamp(1_001_000),
+        },
     ];
     causes.into_iter().map(Cause::Frames).collect()
 }

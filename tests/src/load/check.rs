@@ -122,6 +122,9 @@ fn repeats_are_known(node: &Client, acked: &Acked) {
         assert_eq!(send(event).expect(200), json!({"ok": true, "duplicate": true}), "{}", event.id);
     }
     if let Some((event, _)) = acked.callbacks.last() {
-        let _ = send(&event.clone().set("timestamp", Value::from(1))).problem(409);
+        let resent = event.clone().set("timestamp", Value::from(1));
+        assert_eq!(send(&resent).expect(200), json!({"ok": true, "duplicate": true}), "a new timestamp");
+        let other_run = Value::from("01990000-0000-7000-8000-000000000001");
+        let _ = send(&event.clone().set("run_id", other_run)).problem(409);
     }
 }

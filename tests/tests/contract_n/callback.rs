@@ -45,7 +45,8 @@ fn an_event_has_an_id() {
     let _ = node.send(&longest).expect(200);
 }
 
-/// N5: a repeat changes nothing, also after kill -9, flat as nested; another body under the id is refused.
+/// N5: a repeat changes nothing, whatever its timestamp, also after kill -9, flat as nested; an id that is used for another
+/// event is refused, logged, and raises an alert.
 #[test]
 fn an_event_counts_once_over_a_kill() {
     let (mut server, node, job) = at_work();
@@ -61,11 +62,15 @@ fn an_event_counts_once_over_a_kill() {
         for body in [event.nested(), event.flat()] {
             assert_eq!(node.send(&body).expect(200), json!({"ok": true, "duplicate": true}));
         }
-        let other = event.clone().set("timestamp", json!(now_ms() + 1));
-        let _ = node.send(&other.nested()).problem(409);
+        let resent = event.clone().set("timestamp", json!(now_ms() + 1));
+        assert_eq!(node.send(&resent.nested()).expect(200), json!({"ok": true, "duplicate": true}));
     }
     assert_eq!(server.database().dump(&["feed"]), before);
+    let mut other = Event::run_started("PC-01", job["run_id"].as_str().unwrap()).nested();
+    other["event_id"] = started.nested()["event_id"].clone();
+    let _ = node.send(&other).problem(409);
     assert!(server.log().contains("409"), "the refusal is logged");
+    assert_eq!(server.alerts()[0]["kind"], "event_conflict");
     node.succeed(&second);
 }
 

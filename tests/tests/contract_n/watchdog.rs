@@ -39,6 +39,30 @@ fn a_silent_node_is_offline_everywhere() {
     assert_eq!(life(&server)[0], "online");
 }
 
+/// N8c: a node that pulls but sends no heartbeat stays online, is shown as late everywhere, and raises one alert; its next
+/// heartbeat ends that.
+#[test]
+fn a_missing_heartbeat_is_shown() {
+    let server = Server::with(&[("MUSTER_NODES__HEARTBEAT_S", "0.2")]);
+    let node = FakeNode::enrolled(server.node(), "PC-01", 1);
+    let listed = || server.admin().get("/api/nodes").expect(200)["nodes"][0].clone();
+    assert_eq!(listed()["node_id"], "PC-01", "listed before its first heartbeat");
+    until("the heartbeat is late", || {
+        let _ = node.pull(0);
+        (listed()["heartbeat"] == "late").then_some(())
+    });
+    assert_eq!((&listed()["status"], &server.pc("PC-01")["heartbeat"]), (&json!("online"), &json!("late")));
+    let why = server.admin().get("/api/explain/node/PC-01").expect(200);
+    assert_eq!(why["data"]["heartbeat"], "late", "{why}");
+    assert!(why["sentence"].as_str().unwrap().contains("heartbeat has been late"), "{why}");
+    let late: Vec<Value> =
+        server.alerts().into_iter().filter(|alert| alert["kind"] == "heartbeat_late").collect();
+    assert_eq!(late.len(), 1, "{late:?}");
+    node.tell(&Event::heartbeat("PC-01"));
+    assert_eq!(listed()["heartbeat"], "ok");
+    assert_eq!(life(&server)[..2], ["heartbeat_back", "heartbeat_late"]);
+}
+
 /// N15: after a start of the server, silence counts from that start.
 #[test]
 fn silence_counts_from_the_servers_start() {
@@ -53,7 +77,7 @@ fn silence_counts_from_the_servers_start() {
     assert!(since - started >= 1000, "offline {} ms after the start", since - started);
 }
 
-/// N15b: any sign of life renews the lease; its end costs a retry like a timeout, and a late end still counts.
+/// N15b, Q9b: any sign of life renews the lease; its end is a timeout and costs a retry, and a late end still counts.
 #[test]
 fn a_lease_lives_on_signs_of_life() {
     let server = Server::with(&[("MUSTER_NODES__LEASE_S", "2"), ("MUSTER_NODES__OFFLINE_AFTER_S", "1")]);
@@ -70,6 +94,8 @@ fn a_lease_lives_on_signs_of_life() {
     let task = job["task_id"].as_str().unwrap();
     let words: Vec<String> = server.history(task).into_iter().map(|(_, word)| word).collect();
     assert_eq!(words[words.len() - 2..], ["TIMEOUT", "RETRY_SCHEDULED"]);
+    let lost = server.database().column("SELECT timed_out || ' ' || error FROM task_devices");
+    assert_eq!(lost, ["1 Task device timeout: its PC fell silent for 2 seconds"], "Q9b");
     assert_eq!(node.tell(&Event::succeeded("PC-01", &job)), json!({"ok": true}));
     assert_eq!(server.rows(&run)[0]["status"], "completed");
     assert_eq!(server.run(&run)["status"], "success");

@@ -21,6 +21,33 @@ fn a_pc_is_refilled_exactly_up_to_its_slots() {
     assert_eq!(server.pc("PC-01")["running_count"], 20);
 }
 
+/// Q21: `running_count`, `eligible_device_count` and `target` of a PC, as Q3 defines them; without an active run nothing is
+/// eligible.
+#[test]
+fn a_pc_shows_its_target() {
+    let server = Server::start();
+    let node = FakeNode::enrolled(server.node(), "PC-01", 30);
+    let figures = || {
+        let listed = server.admin().get("/api/pcs").expect(200)["pcs"][0].clone();
+        let alone = server.pc("PC-01");
+        ["running_count", "eligible_device_count", "target"].map(|field| {
+            assert_eq!(listed[field], alone[field], "{field}");
+            listed[field].as_u64().unwrap()
+        })
+    };
+    assert_eq!(figures(), [0, 0, 0]);
+    let run = server.submit(&run());
+    assert_eq!(figures(), [0, 30, 20]);
+    let jobs = node.jobs(19);
+    assert_eq!(figures(), [19, 11, 20]);
+    node.succeed(&jobs[0]);
+    assert_eq!(figures(), [18, 11, 20]);
+    let _ = server.admin().patch("/api/pcs/PC-01", &json!({"max_devices": 18})).expect(200);
+    assert_eq!(figures(), [18, 11, 18]);
+    let _ = server.admin().post(&format!("/api/runs/{run}/cancel"), &json!({})).expect(200);
+    assert_eq!(figures(), [18, 0, 18]);
+}
+
 /// Q3, Q15: a PC's own `max_devices` is the cap where set, for pulls and claims alike.
 #[test]
 fn a_pc_may_have_a_cap_of_its_own() {

@@ -2,7 +2,7 @@
 
 use crate::said;
 use muster_tests::{Court, until};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 
 /// C5, I4: a second king is refused, and `court run` as a whole while any role is held; whoever is killed lets go.
@@ -71,6 +71,32 @@ fn soldiers_do_not_outlive_their_general() {
     fs::write(court.path("may-end"), "").unwrap();
     court.start(&["general", "slow"]);
     assert_eq!(court.result(&court.finished(&event))["status"], "success");
+}
+
+/// C19: by default a court takes every event, however busy the host is; the chamberlain still writes its report and alerts
+/// people. A king that obeys holds the event back, and the doctor says why.
+#[test]
+fn a_busy_host_delays_only_a_king_that_obeys() {
+    let busy = "yellow_percent = 0\norange_percent = 0\nred_percent = 0";
+    let hello =
+        json!({"id": "evt-1", "type": "greet.hello", "source": "me", "payload": {}, "priority": "high"});
+    let is_red = |court: &Court| {
+        let report = fs::read(court.path("state/resources.json")).ok()?;
+        serde_json::from_slice::<Value>(&report).ok().filter(|report| report["health"] == "red").map(|_| ())
+    };
+    let mut court = Court::as_shipped().section("chamberlain", busy);
+    court.start(&["run"]);
+    until("the host is red", || is_red(&court));
+    let task = court.finished(&court.emit(&hello));
+    assert_eq!(court.result(&task)["status"], "success");
+    until("the alert is told", || court.stdout(&["run"]).contains("Host health is red").then_some(()));
+    let mut court = Court::as_shipped().section("chamberlain", busy).section("king", "obey_health = true");
+    court.start(&["run"]);
+    until("the host is red", || is_red(&court));
+    let id = court.emit(&hello);
+    let doctor = said(&court.output(&["doctor", "--json"]).stdout);
+    assert!(doctor.contains("1 events wait because the host's health is red"), "{doctor}");
+    assert!(court.file("queue/events/pending", &id).is_some());
 }
 
 /// C0, I4: a configuration that cannot be meant keeps all from starting, with the file and the key.

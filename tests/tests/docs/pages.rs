@@ -19,7 +19,7 @@ fn the_tutorial() {
     shell::run("docs/tutorial.md");
 }
 
-/// I3, S5, S26, P9, P13, P17, C14, C18: frames, jobs and a court, with the workers that come with Muster.
+/// I3, S5, S6, S26, S26b, S26c, P9, P13, P17, C14, C18: frames, jobs and a court, with the workers that come with Muster.
 #[test]
 fn the_walkthroughs() {
     shell::run("docs/walkthroughs.md");

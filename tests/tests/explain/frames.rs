@@ -27,6 +27,12 @@ impl<'a> Worker<'a> {
         self.client.get(&format!("/api/v1/workers/{}/tasks", self.id)).expect(200)["task"].clone()
     }
 
+    fn fail(&self, task: &Value) {
+        let body = json!({"workerId": self.id, "attempt": task["attempt"], "error": "out of memory"});
+        let path = format!("/api/v1/tasks/{}/fail", task["taskId"].as_str().unwrap());
+        let _ = self.client.post(&path, &body).expect(200);
+    }
+
     fn progress(&self, task: &Value) {
         let body = json!({"sessionId": task["sessionId"], "taskId": task["taskId"], "processedFrames": 1,
             "maxQueueRatio": 0.0, "droppedFrames": 0, "diagnostics": []});
@@ -39,6 +45,8 @@ pub(crate) fn plant(planted: &Planted<'_>) {
     submit(planted, "first");
     planted.check("session", "first", "no_sim_workers");
     let one = Worker::registered(server, "W1");
+    planted.check("session", "first", "sim_workers_unheard");
+    planted.check("worker", "W1", "sim_worker_unheard");
     let check = |kind: &str, id: &str, code: &'static str| {
         one.beat(0.0, "ok");
         planted.check(kind, id, code)
@@ -69,6 +77,8 @@ pub(crate) fn plant(planted: &Planted<'_>) {
 /// What becomes of it all when workers are silent, unwell or in quarantine.
 fn unwell(planted: &Planted<'_>, range: &str, one: &Worker<'_>) {
     let two = Worker::registered(planted.server, "W2");
+    // Until its first good heartbeat, that alone is the cause.
+    two.beat(0.0, "ok");
     two.beat(0.0, "error");
     let why = planted.check("worker", "W2", "sim_worker_degraded");
     assert_eq!(why["reason"], "it reports an error");
@@ -102,6 +112,14 @@ fn unwell(planted: &Planted<'_>, range: &str, one: &Worker<'_>) {
     let numbered = Worker::registered(planted.server, "17");
     numbered.beat(0.0, "ok");
     planted.check("worker", "17", "no_frames");
+    submit(planted, "third");
+    three.beat(0.0, "ok");
+    numbered.beat(0.0, "ok");
+    let task = three.task();
+    three.fail(&task);
+    let range = task["taskId"].as_str().unwrap();
+    assert_eq!(planted.check("range", range, "range_awaiting_another_worker")["worker_id"], "W3");
+    operate(planted, "sessions/third/cancel", &json!({}));
 }
 
 fn submit(planted: &Planted<'_>, id: &str) {

@@ -56,7 +56,9 @@ impl Planted<'_> {
 /// Q16: of at least thirty causes, each planted and asked about with the real command, every one is named.
 #[test]
 fn every_planted_cause_is_named() {
-    let mut court = Court::as_shipped();
+    // The king waits for the chamberlain's first report, and then for nothing: this machine may be busy.
+    let limits = "yellow_percent = 101\norange_percent = 102\nred_percent = 103";
+    let mut court = Court::as_shipped().section("king", "obey_health = true").section("chamberlain", limits);
     let home = court.home();
     let settings = [
         ("MUSTER_NODES__OFFLINE_AFTER_S", "5"),

@@ -8,6 +8,7 @@ mod calendar;
 mod checkpoint;
 mod court;
 mod fence;
+mod leader;
 mod pause;
 mod rebind;
 mod stale;

@@ -128,6 +128,7 @@ fn of_sessions(method: &str, path: &str) -> Option<Value> {
             "metricsSnapshot": {"a": 1}, "manifestFragment": {"frameRange": [0, 5], "globalIdChunkId": 1,
                 "workerId": "W1", "cameras": [], "statistics": {"frames": 5}, "validationSummary": {}}}),
         "sessions" => session(USED_SESSION, 5),
+        "sessions/{id}/retry" => json!({"frames": [[0, 1]]}),
         _ => return None,
     })
 }

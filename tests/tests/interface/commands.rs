@@ -118,6 +118,7 @@ fn every_exit_code_has_its_cause() {
     let again = server.submit(&json!({"workflow_id": "w", "params": {}}));
     node.succeed(&node.job());
     assert_eq!(exit(&server, &["run", "watch", &again]), 0);
+    assert_eq!(exit(&server, &["run", "watch", &again, "--allow-failures", "many"]), 2);
     let wrong = muster_command()
         .args(["run", "list", "--server", &server.anonymous().url()])
         .env("MUSTER_TOKEN", "wrong-wrong-wrong")
@@ -125,6 +126,31 @@ fn every_exit_code_has_its_cause() {
         .unwrap();
     assert_eq!(wrong.status.code(), Some(4));
     assert!(wrong.stdout.is_empty() && !wrong.stderr.is_empty());
+}
+
+/// Q7b: a run that left a device out is `partial` and exits with 1, unless so much was allowed; lists say so.
+#[test]
+fn a_partial_run_is_no_success() {
+    let server = Server::start();
+    let node = FakeNode::enrolled(server.node(), "PC-01", 4);
+    let run = server.submit(&json!({"workflow_id": "w", "params": {}, "max_attempts": 1}));
+    let jobs = node.jobs(4);
+    node.fail(&jobs[0]);
+    jobs[1..].iter().for_each(|job| node.succeed(job));
+    let shown = server.run(&run);
+    assert_eq!((&shown["status"], &shown["outcome"]), (&json!("success"), &json!("partial")));
+    let listed = server.admin().get("/api/runs").expect(200);
+    assert_eq!(listed["runs"][0]["outcome"], "partial");
+    assert_eq!(server.database().column("SELECT outcome FROM tasks"), ["partial"]);
+    let list = muster(&server, &["run", "list"]);
+    assert!(String::from_utf8_lossy(&list.stdout).contains("partial"), "{list:?}");
+    let watch = muster(&server, &["run", "watch", &run]);
+    assert_eq!(watch.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&watch.stderr).contains("3 of 4 devices completed"), "{watch:?}");
+    for (allowed, expected) in [("1", 0), ("25%", 0), ("0", 1), ("24.9%", 1)] {
+        let code = exit(&server, &["run", "watch", &run, "--allow-failures", allowed]);
+        assert_eq!(code, expected, "{allowed}");
+    }
 }
 
 /// I5: the server by flag, then `MUSTER_SERVER`; the token by `MUSTER_TOKEN`, then the login's file, if only its owner can read it.

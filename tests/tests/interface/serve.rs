@@ -1,6 +1,6 @@
 //! Starting and stopping: I1.
 
-use muster_tests::{Event, FakeNode, Request, Server, muster_command, now_ms, until};
+use muster_tests::{Event, FakeNode, Request, Server, ServerSetup, muster_command, now_ms, until};
 use serde_json::json;
 use std::thread;
 
@@ -32,6 +32,29 @@ fn a_stop_ends_what_waits() {
         server.restart();
         assert_eq!(server.pc("PC-01")["device_count"], 1);
     }
+}
+
+/// S7, I1, N21: with a store of its own a server names itself as the leader and makes links to itself: by `--advertise`, else
+/// by where it listens. A caller's `Host` changes neither.
+#[test]
+fn a_server_goes_by_its_advertised_url() {
+    let leader = |server: &Server| {
+        let request = Request::new("GET", "/api/v1/status").header("host", "6.6.6.6");
+        server.admin().send(request).expect(200)["leader"].as_str().unwrap().to_owned()
+    };
+    let plain = Server::start();
+    assert_eq!(leader(&plain), plain.anonymous().url());
+    let advertised = ServerSetup::new(&[]).args(&["--advertise", "http://muster.example:7400"]).start();
+    assert_eq!(leader(&advertised), "http://muster.example:7400");
+    let node = FakeNode::enrolled(advertised.node(), "PC-01", 1);
+    let _ = advertised.submit(&json!({"workflow_id": "w", "params": {}}));
+    let job = node.job();
+    let ask = json!({"node_id": "PC-01", "task_id": job["task_id"], "attempt": job["attempt"],
+        "lease_token": job["lease"]["token"], "kind": "screenshot", "content_type": "image/png", "size": 1});
+    let request = Request::new("POST", "/api/nodes/artifacts").header("host", "6.6.6.6").json(&ask);
+    let offer = advertised.node().send(request).expect(200);
+    let link = offer["public_url"].as_str().unwrap();
+    assert!(link.starts_with("http://muster.example:7400/api/artifacts/"), "{link}");
 }
 
 /// I1: a second server on the same data directory refuses with a clear message; the first goes on.

@@ -21,7 +21,10 @@ fn act(route: &'static str, path: impl Into<String>, body: Value, action: &'stat
 fn every_privileged_act_is_written_down() {
     let court = court_that_asks();
     let home = court.home();
-    let mut server = Server::with(&[("MUSTER_COURT__DIRECTORY", home.to_str().unwrap())]);
+    let mut server = Server::with(&[
+        ("MUSTER_COURT__DIRECTORY", home.to_str().unwrap()),
+        ("MUSTER_SIMULATION__QUARANTINE_AFTER", "1000"),
+    ]);
     let boss = server.user("boss", &["ADMIN"]);
     let acts = acts(&server, &boss);
     every_route_is_here(&server, &acts);
@@ -164,12 +167,7 @@ fn of_nodes() -> Vec<Act> {
 }
 
 fn of_sessions(server: &Server) -> Vec<Act> {
-    let enroller = server.anonymous().with_token(&server.enrol_secret());
-    for id in ["W1", "W2"] {
-        let registration = json!({"workerId": id, "role": "render", "capabilities": {"cameras": 1, "gpu": "none",
-            "slots": 1}, "currentSession": null, "endpoint": null});
-        let _ = enroller.post("/api/v1/workers/register", &registration).expect(201);
-    }
+    enrol_workers(server);
     let session = |id: &str| {
         json!({"sessionId": id, "totalFrames": 10, "framesPerTask": 5, "scenario": {}, "cameras": ["front"],
             "qualityMode": "strict"})
@@ -217,9 +215,39 @@ fn of_sessions(server: &Server) -> Vec<Act> {
             json!({"command": "ResumeAll"}),
             "resume_all",
         ),
+        act("POST /api/v1/sessions/{id}/retry", "/api/v1/sessions/bad/retry", json!({}), "retry_session"),
         act("POST /api/v1/sessions/{id}/cancel", of("cancel"), json!({}), "steer_session"),
         act("DELETE /api/v1/workers/{id}", "/api/v1/workers/W2", json!({}), "remove_sim_worker"),
     ]
+}
+
+/// Registers the workers W1 and W2.
+fn enrol_workers(server: &Server) {
+    let enroller = server.anonymous().with_token(&server.enrol_secret());
+    for id in ["W1", "W2"] {
+        let registration = json!({"workerId": id, "role": "render", "capabilities": {"cameras": 1, "gpu": "none",
+            "slots": 1}, "currentSession": null, "endpoint": null});
+        let worker = enroller.post("/api/v1/workers/register", &registration).expect(201);
+        let worker = server.anonymous().with_token(worker["workerToken"].as_str().unwrap());
+        // Work waits for it.
+        let _ =
+            worker.post(&format!("/api/v1/workers/{id}/heartbeat"), &json!({"queueRatio": 0.1})).expect(200);
+        if id == "W1" {
+            fail_a_frame(server, &worker);
+        }
+    }
+}
+
+/// Has the only frame of a session given up, so that it can be retried.
+fn fail_a_frame(server: &Server, worker: &Client) {
+    let session = json!({"sessionId": "bad", "totalFrames": 1, "framesPerTask": 1});
+    let _ = server.admin().post("/api/v1/sessions", &session).expect(201);
+    for attempt in 1..=5 {
+        let task = worker.get("/api/v1/workers/W1/tasks").expect(200);
+        assert_eq!(task["task"]["attempt"], attempt);
+        let failure = json!({"workerId": "W1", "attempt": attempt, "error": "no bone"});
+        let _ = worker.post("/api/v1/tasks/bad.00000000/fail", &failure).expect(200);
+    }
 }
 
 fn of_the_pool(server: &Server, boss: &Client) -> Vec<Act> {

@@ -60,7 +60,7 @@ impl Caller {
 /// The roles that open a door.
 fn opened_by(guard: Guard) -> &'static [&'static str] {
     match guard {
-        Guard::Viewer | Guard::ViewerOrRenderer => &["VIEWER", "OPERATOR", "ADMIN"],
+        Guard::Viewer | Guard::ViewerOrLink | Guard::ViewerOrRenderer => &["VIEWER", "OPERATOR", "ADMIN"],
         Guard::Operator | Guard::OperatorOrNode | Guard::OperatorOrRenderer => &["OPERATOR", "ADMIN"],
         Guard::Client => &["CLIENT", "ADMIN"],
         Guard::Owner => &["WORKER_OWNER"],

@@ -22,6 +22,8 @@ pub(crate) enum Guard {
     Operator,
     /// OPERATOR, or the nodes' secret.
     OperatorOrNode,
+    /// VIEWER, or a link: a signature in the address.
+    ViewerOrLink,
     /// VIEWER, or a simulation worker's token.
     ViewerOrRenderer,
     /// OPERATOR, or a simulation worker's token.
@@ -125,7 +127,6 @@ const TABLE: &[(Guard, &[&str])] = &[
         &[
             "GET /metrics",
             "GET /api/alerts",
-            "GET /api/artifacts/{path}",
             "GET /api/devices",
             "GET /api/devices/{id}",
             "GET /api/devices/{id}/artifacts",
@@ -187,6 +188,7 @@ const TABLE: &[(Guard, &[&str])] = &[
             "POST /api/v1/sessions/{id}/cancel",
             "POST /api/v1/sessions/{id}/pause",
             "POST /api/v1/sessions/{id}/resume",
+            "POST /api/v1/sessions/{id}/retry",
             "POST /api/v1/tasks/assign",
             "POST /api/v1/workers/broadcast",
             "POST /api/v1/workers/{id}/approve",
@@ -203,6 +205,8 @@ const TABLE: &[(Guard, &[&str])] = &[
             "POST /rest/v1/rpc/renew_task_device_lease",
         ],
     ),
+    // What a link opens is tested in contract_n/artifacts/links.rs.
+    (Guard::ViewerOrLink, &["GET /api/artifacts/{path}"]),
     (Guard::ViewerOrRenderer, &["GET /api/v1/status"]),
     (Guard::OperatorOrRenderer, &["DELETE /api/v1/workers/{id}"]),
     (Guard::User, &["GET /auth/me", "POST /auth/refresh", "POST /auth/logout"]),

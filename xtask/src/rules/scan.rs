@@ -30,12 +30,12 @@ pub(super) fn rule_tests(text: &str) -> Vec<RuleTest> {
     found
 }
 
-/// Says whether a word has the form of a rule id: a contract's letter, a number, perhaps a `b`.
+/// Says whether a word has the form of a rule id: a contract's letter, a number, perhaps a `b` or a `c`.
 pub(super) fn is_rule_id(word: &str) -> bool {
-    let Some(tail) = word.strip_prefix(['N', 'Q', 'S', 'C', 'P', 'I']) else {
+    let Some(tail) = word.strip_prefix(['N', 'Q', 'S', 'C', 'P', 'I', 'V']) else {
         return false;
     };
-    let digits = tail.strip_suffix('b').unwrap_or(tail);
+    let digits = tail.strip_suffix(['b', 'c']).unwrap_or(tail);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn an_id_is_a_whole_word() {
-        for word in ["Q", "Qb", "Q9c", "XQ9", "Q9_a", "q9", "T1"] {
+        for word in ["Q", "Qb", "Q9d", "XQ9", "Q9_a", "q9", "T1"] {
             let text = format!("/// {word}\n#[test]\nfn f() {{}}\n");
             assert!(found(&text).is_empty(), "{word}");
         }

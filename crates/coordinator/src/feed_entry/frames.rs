@@ -1,7 +1,7 @@
 //! What subscribers read about sessions. Whatever concerns one session names it.
 
 use super::Body;
-use muster_model::{FrameEvent, FrameRange, FrameTaskId, Timestamp};
+use muster_model::{FrameEvent, FrameRange, FrameTaskId, Reopening, Timestamp};
 
 /// The kind and the body of an event, if it is told.
 pub(super) fn phrase(event: &FrameEvent) -> Option<(&'static str, Body)> {
@@ -43,6 +43,9 @@ fn about_sessions(event: &FrameEvent) -> Option<(&'static str, Body)> {
             let body = Body::at(*at).text("session", session).text("status", status.as_str());
             ("session_ended", error.iter().fold(body, |body, error| body.text("error", error)))
         }
+        FrameEvent::SessionReopened { closed, at } => {
+            ("session_reopened", Body::at(*at).text("session", &closed.record.id))
+        }
         FrameEvent::ChunkRetired { ids, task, reason, at, .. } => {
             let body = Body::at(*at).text("session", &task.session).text("task", task);
             ("chunk_retired", body.raw("chunkId", ids.chunk).text("reason", reason))
@@ -70,7 +73,27 @@ fn about_ranges(event: &FrameEvent) -> Option<(&'static str, Body)> {
             let body = body.raw("attempt", attempt).raw("chunkId", completion.chunk);
             ("range_completed", body.raw("droppedFrames", completion.dropped))
         }
-        FrameEvent::RangeReopened { record, at } => ("range_reopened", range(*at, &record.id, None)),
+        FrameEvent::RangeReopened { record, cause, at } => {
+            let body = range(*at, &record.id, None);
+            (
+                "range_reopened",
+                match cause {
+                    Reopening::Retired => body,
+                    Reopening::Skipped(reason) => body.text("reason", reason),
+                },
+            )
+        }
+        FrameEvent::RangeSplit { task, middle, at } => {
+            ("range_split", range(*at, task, None).raw("middle", middle))
+        }
+        FrameEvent::RangeGivenUp { task, error, at } => {
+            ("range_given_up", range(*at, task, None).text("error", error))
+        }
+        FrameEvent::RangeSkipped { record, reason, at } => {
+            let frames = FrameRange { start: record.id.start, end: record.end };
+            ("range_skipped", range(*at, &record.id, Some(frames)).text("reason", reason))
+        }
+        FrameEvent::RangeRetried { task, at } => ("range_retried", range(*at, task, None)),
         _ => return None,
     })
 }

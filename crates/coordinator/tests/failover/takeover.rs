@@ -26,6 +26,26 @@ async fn a_silent_leader_is_replaced_and_follows() {
     stop([a, b]).await;
 }
 
+/// S7: every server names the one that leads, by its advertised URL, also after a takeover; none while no server leads.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_server_names_the_leader() {
+    let store = MemoryStore::shared();
+    let a = Server::leading(&store, "a", 1_000_000).await;
+    let b = Server::join(&store, "b", 77);
+    b.until_follows(&a, 1).await;
+    for server in [&a, &b] {
+        assert_eq!(server.coordinator.leader_url().as_ref(), Some(&a.address));
+    }
+    a.wire.cut(true);
+    until_moving(&[&a, &b], "b leads", || b.leads() == Some(2)).await;
+    assert_eq!(b.coordinator.leader_url().as_ref(), Some(&b.address));
+    until_moving(&[&a], "a leads no more", || a.coordinator.leader_url().is_none()).await;
+    a.wire.cut(false);
+    a.until_follows(&b, 2).await;
+    assert_eq!(a.coordinator.leader_url().as_ref(), Some(&b.address));
+    stop([a, b]).await;
+}
+
 /// S18: a server that was started anew does not take its former life for a leader that it could follow.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_follows_a_former_life() {

@@ -226,7 +226,7 @@ async fn gathered(effects: &mut Effects) -> Vec<Effect> {
 
 async fn enrol(server: &Server, secret: &str) {
     let hash: [u8; 32] = <sha2::Sha256 as sha2::Digest>::digest(secret.as_bytes()).into();
-    server.coordinator.ask(Command::Sight { worker: name("PC-01") }).await.expect("it leads");
+    server.coordinator.ask(Command::Heartbeat { worker: name("PC-01") }).await.expect("it leads");
     let rotate = Command::RotateSecret { worker: name("PC-01"), hash };
     server.coordinator.ask(rotate).await.expect("it leads");
 }

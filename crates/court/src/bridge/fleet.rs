@@ -136,11 +136,20 @@ impl Fleet {
                 let count = |key| number(answer.get("counts").and_then(|counts| counts.get(key)));
                 let (completed, failed, cancelled) =
                     (count("completed"), count("failed"), count("cancelled"));
-                format!("run {id}: {completed} completed, {failed} failed, {cancelled} cancelled")
+                let counts = format!("{completed} completed, {failed} failed, {cancelled} cancelled");
+                // A run with failures is never called a success alone (Q7b).
+                match answer.get("outcome").and_then(Value::as_str) {
+                    Some("partial") => format!("run {id}: partial, {counts}"),
+                    _ => format!("run {id}: {counts}"),
+                }
             }
             Self::Session => {
                 let (done, all) = (number(answer.get("completedFrames")), number(answer.get("totalFrames")));
-                format!("session {id}: {status}, {done} of {all} frames")
+                // Nor is a session with skipped frames called completed alone (S23b).
+                match number(answer.get("skippedFrames")) {
+                    0 => format!("session {id}: {status}, {done} of {all} frames"),
+                    skipped => format!("session {id}: {status}, {done} of {all} frames, {skipped} skipped"),
+                }
             }
             Self::Job => format!("job {id}: {status}"),
         }

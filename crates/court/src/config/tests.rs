@@ -23,10 +23,21 @@ fn an_empty_file_is_a_court() {
     let Settings { envoy, sentinel, king, chamberlain, retention } = court.settings;
     assert_eq!((envoy.to, envoy.listen, envoy.base_url), (Outlet::Stdout, None, None));
     assert!(sentinel.github.is_none() && sentinel.jira.is_none() && sentinel.command.is_empty());
-    assert_eq!(king.default_channel, None);
+    assert_eq!((king.default_channel, king.obey_health), (None, false));
     let limits = [chamberlain.every_s, chamberlain.yellow_percent, chamberlain.orange_percent];
     assert_eq!((limits, chamberlain.red_percent), ([30.0, 60.0, 80.0], 90.0));
     assert_eq!(retention.events_days, 30.0);
+}
+
+/// C0, C19: the king obeys the host's health only if it is told to; a key that is nearly right is an error.
+#[test]
+fn health_is_obeyed_on_request() {
+    let king = |text: &str| read(&[("court.toml", text)]).map(|court| court.settings.king.obey_health);
+    assert_eq!(king("[king]"), Ok(false));
+    assert_eq!(king("[king]\nobey_health = true"), Ok(true));
+    for (text, named) in [("obey_healths = true", "obey_healths"), ("obey_health = 'yes'", "boolean")] {
+        assert!(king(&format!("[king]\n{text}")).unwrap_err().contains(named), "{text}");
+    }
 }
 
 /// C0, C16, C22: what a general has if its file does not say.

@@ -61,6 +61,7 @@ pub(super) struct Visit<'a> {
     pub(super) folder: &'a Folder,
     pub(super) court: &'a Court,
     now: Timestamp,
+    /// The colour that the king goes by (C19).
     pub(super) colour: Colour,
     /// Roles that somebody has.
     running: BTreeSet<String>,
@@ -79,7 +80,8 @@ impl<'a> Visit<'a> {
         let generals = court.generals.keys().map(|name| general_role(name));
         let roles = generals.chain(["king".to_owned(), "envoy".to_owned(), "chamberlain".to_owned()]);
         let running = roles.filter(|role| RoleLock::is_held(folder, role)).collect();
-        Self { folder, court, now, colour: chamberlain::health(folder, now), running }
+        let colour = chamberlain::obeyed_health(folder, &court.settings.king, now);
+        Self { folder, court, now, colour, running }
     }
 
     /// The files of a place that have lain there longer than `patience`.

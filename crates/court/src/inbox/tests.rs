@@ -65,7 +65,7 @@ fn an_answer_is_a_reply_event() {
     assert_eq!(payload.text("thread_ts").as_deref(), Some("1234.5678"));
 }
 
-/// C14: an answer makes a `resume` task, whatever the health colour; the question is then answered, and no second
+/// C14, C19: an answer makes a `resume` task, whatever the health colour; the question is then answered, and no second
 /// answer is taken.
 #[test]
 fn an_answer_makes_the_work_go_on() {
@@ -76,7 +76,9 @@ fn an_answer_makes_the_work_go_on() {
     Chamberlain::new(Default::default(), "ops".to_owned()).look(&folder, &sample, now()).unwrap();
     ask(&folder, "task-20260101-001", "");
     reply(&folder, &id("task-20260101-001"), "x", now()).unwrap();
-    let mut king = King::new(Court::read(home.path()).unwrap(), "ops".to_owned()).unwrap();
+    let mut court = Court::read(home.path()).unwrap();
+    court.settings.king.obey_health = true;
+    let mut king = King::new(court, "ops".to_owned()).unwrap();
     king.begin(&folder, now()).unwrap();
     king.step(&folder, now()).unwrap();
 

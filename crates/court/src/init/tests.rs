@@ -69,6 +69,7 @@ fn every_key_is_in_the_manual() {
     let shown: Settings = toml::from_str(&text).unwrap();
     assert_eq!(shown.chamberlain, Settings::default().chamberlain);
     assert_eq!(shown.retention, Settings::default().retention);
+    assert_eq!(shown.king.obey_health, Settings::default().king.obey_health);
     assert_eq!(shown.envoy.replies_poll_s, Settings::default().envoy.replies_poll_s);
     assert_eq!(shown.sentinel.github, Some(crate::config::Github::default()));
 }

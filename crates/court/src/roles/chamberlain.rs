@@ -6,7 +6,7 @@ mod sample;
 mod sense;
 
 pub(crate) use colour::RESOURCES;
-pub use colour::{Colour, health};
+pub use colour::{Colour, health, obeyed_health};
 pub use look::Chamberlain;
 pub use sample::Sample;
 pub use sense::SenseError;

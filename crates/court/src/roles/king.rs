@@ -56,7 +56,7 @@ impl King {
     /// Does what there is to do; says whether more may be there already. What fails does not hold up the rest.
     pub fn step(&mut self, folder: &Folder, now: Timestamp) -> Result<bool, Fault> {
         let closed = self.close_tasks(folder, now);
-        let colour = chamberlain::health(folder, now);
+        let colour = chamberlain::obeyed_health(folder, &self.court.settings.king, now);
         let scheduled = self.keep_timetable(folder, colour, now);
         let more_events = self.deal_with_events(folder, colour, now);
         let more_archive = self.archive.mend_some(folder);
@@ -74,7 +74,7 @@ impl King {
 /// Runs a king until it is told to stop.
 pub async fn run(folder: Arc<Folder>, mut king: King, stop: CancellationToken) {
     let places = [Place::EventsPending, Place::Results].map(|place| folder.directory(place));
-    // The chamberlain's news lies here.
+    // The chamberlain reports here: a king that obeys the host's health goes on when it changes.
     let state = folder.path("state");
     let wake = Wake::on(&[&places[0], &places[1], &state], POLL);
     let mut has_begun = false;

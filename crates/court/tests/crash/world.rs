@@ -77,11 +77,6 @@ impl World {
             assert!(is_dead(), "{}: {fault}", self.story.name);
         }
     }
-
-    fn is_healthy(&self) {
-        let text = format!(r#"{{"timestamp": "{}", "health": "green", "system": {{}}}}"#, self.now());
-        fs::write(self.home().join("state/resources.json"), text).unwrap();
-    }
 }
 
 impl<'a> Life<'a> {
@@ -96,7 +91,6 @@ impl<'a> Life<'a> {
     }
 
     fn begin(&mut self) -> Result<(), Fault> {
-        self.world.is_healthy();
         let now = self.world.now();
         for event in self.world.story.events {
             emit(self.folder, Document::parse(event.as_bytes()).unwrap(), now)?;
@@ -107,7 +101,6 @@ impl<'a> Life<'a> {
 
     /// All that happens within a second.
     fn second(&mut self) -> Result<(), Fault> {
-        self.world.is_healthy();
         let now = self.world.now();
         while self.king.step(self.folder, now)? {}
         for start in self.general.next(self.folder, now) {

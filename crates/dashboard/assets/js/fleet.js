@@ -6,7 +6,7 @@ export const STATES = ['idle', 'running', 'offline', 'error'];
 /** A model of nodes and devices. `takeSnapshot` begins anew, `apply` takes an entry and names the devices and nodes it changed. */
 export class Fleet {
   constructor() {
-    /** node id → {id, online, draining, pausedUntil, maxDevices, devices: [device]} */
+    /** node id → {id, online, draining, pausedUntil, maxDevices, late, devices: [device]} */
     this.nodes = new Map();
     /** device id → {id, node, place, state, attached, failed, task} */
     this.devices = new Map();
@@ -21,7 +21,7 @@ export class Fleet {
     this.tasks.clear();
     this.counts = { idle: 0, running: 0, offline: 0, error: 0 };
     for (const given of snapshot.nodes) {
-      const node = { id: given.node_id, online: given.status === 'online', draining: given.draining, pausedUntil: given.paused_until, maxDevices: given.max_devices, devices: [] };
+      const node = { id: given.node_id, online: given.status === 'online', draining: given.draining, pausedUntil: given.paused_until, maxDevices: given.max_devices, late: false, devices: [] };
       this.nodes.set(node.id, node);
       for (const [id, state, task, attached] of given.devices) {
         // A server of an older version does not say whether a device is attached: its state tells, as far as it can.
@@ -83,7 +83,7 @@ export class Fleet {
   }
 
   enrol(body) {
-    if (!this.nodes.has(body.worker)) this.nodes.set(body.worker, { id: body.worker, online: true, draining: false, pausedUntil: null, maxDevices: null, devices: [] });
+    if (!this.nodes.has(body.worker)) this.nodes.set(body.worker, { id: body.worker, online: true, draining: false, pausedUntil: null, maxDevices: null, late: false, devices: [] });
     return 'node';
   }
 
@@ -117,6 +117,8 @@ const CHANGES = {
   worker_draining(body) { return this.node(body, { draining: true }); },
   worker_resumed(body) { return this.node(body, { draining: false }); },
   worker_capped(body) { return this.node(body, { maxDevices: body.max_devices ?? null }); },
+  heartbeat_late(body) { return this.node(body, { late: true }); },
+  heartbeat_back(body) { return this.node(body, { late: false }); },
   supply_paused(body) { return this.node(body, { pausedUntil: body.until }); },
   supply_resumed(body) { return this.node(body, { pausedUntil: null }); },
   device_attached: Fleet.prototype.attach,

@@ -2,7 +2,7 @@
 
 import { may } from './api.js';
 import { fill, h } from './dom.js';
-import { focusHeading } from './heading.js';
+import { headingFocus } from './heading.js';
 import { closeDialogs } from './parts/dialog.js';
 import { passingText } from './parts/notice.js';
 import { isPassing } from './passing.js';
@@ -73,6 +73,7 @@ function open(main, address) {
 
 function openOnce(main, { name, args, query }, unopened) {
   const alive = new AbortController();
+  const focusHeading = headingFocus(main, alive.signal);
   const title = (...parts) => {
     const heading = h('h1', { tabindex: '-1' }, parts);
     document.title = `${heading.textContent} · Muster`;
@@ -89,13 +90,13 @@ function openOnce(main, { name, args, query }, unopened) {
   const refused = (error) => {
     const isMeant = !alive.signal.aborted;
     failed(error);
-    focusHeading(main, alive.signal);
+    focusHeading();
     // What it had begun ends with it.
     alive.abort();
     if (isMeant) unopened(error);
   };
   const closing = load(name).then((module) => (alive.signal.aborted ? undefined : module.open(context))).catch(refused);
-  closing.then(() => focusHeading(main, alive.signal));
+  closing.then(focusHeading);
   return () => { alive.abort(); closing.then((done) => done?.()); };
 }
 

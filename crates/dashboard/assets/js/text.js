@@ -64,7 +64,9 @@ function format(name, make) {
 export const inUnits = (value, unit) => format(unit, () => new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'narrow', maximumFractionDigits: 1 })).format(value);
 
 export const number = (value) => format('number', () => new Intl.NumberFormat(language, { maximumFractionDigits: 1 })).format(value);
-export const percent = (part) => format('percent', () => new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 0 })).format(part);
+
+/** A share in percent. Only the whole is 100 %: what is almost done, or lacks a little, is not rounded up to it. */
+export const percent = (part) => format('percent', () => new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 0 })).format(part < 1 ? Math.min(part, 0.99) : part);
 
 /** Several things in a row. */
 export const listing = (things) => format('list', () => new Intl.ListFormat(language, { type: 'unit', style: 'short' })).format(things);

@@ -156,12 +156,13 @@ impl PoolCounts {
     }
 }
 
-/// Workers of sessions by state, every state named but that of those who were removed.
+/// Workers of sessions by state. Removed workers are left out, except zombies: they still call or never answered (S6).
 pub(super) fn sim_workers(frames: &StatusView) -> BTreeMap<&'static str, u64> {
     let known = RendererState::ALL.into_iter().map(|state| (state, 0));
     let counted = known.chain(frames.renderers.iter().copied());
     let shown = counted.filter(|(state, _)| *state != RendererState::Removed);
-    shown.map(|(state, count)| (state.as_str(), count)).collect()
+    let shown = shown.map(|(state, count)| (state.as_str(), count));
+    shown.chain([("zombie", frames.zombies)]).collect()
 }
 
 /// The one that has waited longest, of all kinds.
@@ -239,13 +240,15 @@ mod tests {
         assert_eq!(PoolCounts::of(&status), expected);
     }
 
-    /// S6: every state is named; who was removed is no worker any more.
+    /// S6: every state is named; a removed worker is counted only while it is a zombie.
     #[test]
     fn workers_of_sessions_are_counted_by_state() {
         let renderers = vec![(RendererState::Healthy, 3), (RendererState::Removed, 2)];
-        let counts = sim_workers(&StatusView { renderers, ..StatusView::default() });
+        let counts = sim_workers(&StatusView { renderers, zombies: 1, ..StatusView::default() });
         assert_eq!(counts[RendererState::Healthy.as_str()], 3);
         assert_eq!(counts[RendererState::Lost.as_str()], 0);
-        assert_eq!(counts.len(), RendererState::ALL.len() - 1);
+        assert_eq!(counts["zombie"], 1);
+        assert!(!counts.contains_key(RendererState::Removed.as_str()));
+        assert_eq!(counts.len(), RendererState::ALL.len());
     }
 }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blockers, countOf, readTrail, remarkOf, trailQuery } from '../../assets/js/pages/why/answer.js';
+import { blockers, countOf, isMoment, readTrail, remarkOf, trailQuery } from '../../assets/js/pages/why/answer.js';
 
 test('what an answer names can be asked further, the thing itself not', () => {
   const answer = { kind: 'device', id: 'sim-1', data: { device_id: 'sim-1', task_device_id: 'r.1', node_id: 'PC-01', running: 3, job_id: 7, run_id: null } };
@@ -25,4 +25,10 @@ test('the trail goes through the address, ids with colons included, and stays sh
   const query = new URLSearchParams(trailQuery(trail, { kind: 'node', id: 'PC 1' }));
   assert.deepEqual(readTrail(query), [{ kind: 'run', id: 'a:b/c' }, { kind: 'node', id: 'PC 1' }]);
   assert.equal(readTrail(new URLSearchParams(Array.from({ length: 50 }, () => ['via', 'run:x']))).length, 6);
+});
+
+test('N8c, S8, S26b: what the newest causes refer to is known', () => {
+  assert.ok(['since', 'until', 'heartbeat_late_since'].every(isMoment));
+  assert.equal(countOf({ workers: 2 }), 2);
+  assert.deepEqual(blockers({ kind: 'range', id: 's.0', data: { worker_id: 'W1', attempt: 2, until: 9 } }), [{ kind: 'worker', id: 'W1' }]);
 });

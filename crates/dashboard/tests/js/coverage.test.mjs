@@ -27,3 +27,18 @@ test('a frame is found in its stretch', () => {
   assert.equal(stretchAt(coverage, 5), coverage[1]);
   assert.equal(stretchAt(coverage, 9), undefined);
 });
+
+test('S26b: a cell with a failed frame is failed, whatever else it holds, and failed frames are counted', () => {
+  const session = {
+    total: 40, replays: [], drops: [], failedFrames: [[3, 4], [18, 20]],
+    coverage: [stretch(0, 3, 'completed'), stretch(3, 4, 'failed'), stretch(4, 15, 'completed'), stretch(15, 18, 'lost'), stretch(18, 20, 'failed'), stretch(20, 40, 'completed')],
+  };
+  assert.deepEqual(fillCells(session, { perCell: 10, cells: 4 }).map(({ standing }) => standing), ['failed', 'failed', 'completed', 'completed']);
+  assert.deepEqual(countFrames(session).counts, { completed: 34, failed: 3, lost: 3 });
+});
+
+test('S26b: failed frames beyond the part of the map that the server tells are shown all the same', () => {
+  const session = { total: 40, replays: [], drops: [], failedFrames: [[9, 11], [35, 36]], coverage: [stretch(0, 9, 'completed'), stretch(9, 10, 'failed')] };
+  assert.deepEqual(fillCells(session, { perCell: 10, cells: 4 }).map(({ standing }) => standing), ['failed', 'failed', 'pending', 'failed']);
+  assert.deepEqual(countFrames(session).counts, { completed: 9, failed: 3, pending: 28 });
+});

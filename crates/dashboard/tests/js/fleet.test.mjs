@@ -161,3 +161,15 @@ test('what is done to a node is known', () => {
   tell(known, 'supply_resumed', { worker: 'A' });
   assert.deepEqual([known.nodes.get('A').draining, known.nodes.get('A').pausedUntil], [false, null]);
 });
+
+test('N8c: a late heartbeat is known until it is back, and changes no device', () => {
+  const known = fleet(node('A', [['a1', 'idle', null, true]]));
+  assert.equal(known.nodes.get('A').late, false);
+  assert.equal(tell(known, 'heartbeat_late', { worker: 'A' }), 'node');
+  assert.equal(known.nodes.get('A').late, true);
+  assert.equal(stateOf(known, 'a1'), 'idle');
+  tell(known, 'heartbeat_back', { worker: 'A' });
+  assert.equal(known.nodes.get('A').late, false);
+  assert.equal(tell(known, 'heartbeat_late', { worker: 'nobody' }), null);
+  check(known);
+});

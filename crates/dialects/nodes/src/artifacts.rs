@@ -1,8 +1,10 @@
-//! The doors of N21: a node asks for an address, uploads to it, and operators fetch what came.
+//! The routes of N21: a node asks for an upload URL and uploads to it; operators and holders of a link fetch the file.
 
+mod address;
 mod announce;
 mod describe;
 mod download;
+mod link;
 mod receive;
 mod upload;
 
@@ -10,7 +12,7 @@ use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, StatusCode, request::Parts},
 };
-use muster_artifacts::{ArtifactStore, Claim, Signer, StoreError};
+use muster_artifacts::{ArtifactStore, Claim, LinkSigner, Signer, StoreError};
 use muster_door::{Door, Problem};
 use muster_model::{Millis, Timestamp};
 use std::{
@@ -23,32 +25,37 @@ use std::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-/// What the routes of N21 share. Cheap to clone.
+/// The state that the routes of N21 share. Cheap to clone.
 #[derive(Clone)]
 pub struct Artifacts(Arc<Shared>);
 
-/// What an operator may set about artifacts (section `artifacts`).
+/// Settings of section `artifacts`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtifactSettings {
-    /// How long an address to upload to is good for.
+    /// Lifetime of an upload URL.
     pub url_ttl: Millis,
-    /// Larger files are refused.
+    /// Lifetime of a link to a file; 0 switches links off, and every download needs an operator's token.
+    pub public_url_ttl: Millis,
+    /// Size limit; larger files are refused.
     pub size_max_bytes: u64,
-    /// What may be uploaded, in lower case and without parameters.
+    /// Media types that may be uploaded, in lower case and without parameters.
     pub types: Vec<String>,
-    /// More uploads at once are turned away (I9).
+    /// Limit of concurrent uploads; more are refused (I9).
     pub uploads_max: usize,
 }
 
 struct Shared {
     store: Arc<dyn ArtifactStore>,
     signer: Signer,
+    link_signer: LinkSigner,
     settings: ArtifactSettings,
     places: Arc<Semaphore>,
+    /// Downloads by link. Operators have places of their own, so that nobody with a link can keep them out.
+    link_places: Arc<Semaphore>,
     swept_at: AtomicI64,
 }
 
-/// One request and what it came to: what every handler here needs.
+/// The parts of a request that every handler here needs.
 struct Visit {
     door: Door,
     artifacts: Artifacts,
@@ -67,12 +74,14 @@ pub fn artifact_routes(artifacts: Artifacts) -> OpenApiRouter<Door> {
 }
 
 impl Artifacts {
-    /// Puts the parts together; whoever knows `key` can make addresses.
+    /// Puts the parts together. Anyone who knows `key` can sign upload URLs and links.
     #[must_use]
     pub fn new(store: Arc<dyn ArtifactStore>, key: &str, settings: ArtifactSettings) -> Self {
         let places = Arc::new(Semaphore::new(settings.uploads_max));
-        let signer = Signer::new(key.as_bytes());
-        Self(Arc::new(Shared { store, signer, settings, places, swept_at: AtomicI64::new(0) }))
+        let (signer, link_signer) = (Signer::new(key.as_bytes()), LinkSigner::new(key.as_bytes()));
+        let link_places = Arc::new(Semaphore::new(DOWNLOADS_BY_LINK_MAX));
+        let swept_at = AtomicI64::new(0);
+        Self(Arc::new(Shared { store, signer, link_signer, settings, places, link_places, swept_at }))
     }
 
     /// Runs something on the store, off the async threads.
@@ -85,7 +94,13 @@ impl Artifacts {
         done.map_err(|error| Problem::internal(&error))?.map_err(|error| phrase(&error))
     }
 
-    /// The right to one upload.
+    /// A permit for one download by link.
+    fn link_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let permit = Arc::clone(&self.0.link_places).try_acquire_owned();
+        permit.map_err(|_| Problem::busy("too many downloads by link are in progress; try again"))
+    }
+
+    /// A permit for one upload.
     fn place(&self) -> Result<OwnedSemaphorePermit, Problem> {
         let place = Arc::clone(&self.0.places).try_acquire_owned();
         place.map_err(|_| Problem::busy("too many uploads are under way; try again"))
@@ -157,6 +172,7 @@ impl Default for ArtifactSettings {
     fn default() -> Self {
         Self {
             url_ttl: Millis::from_secs(900),
+            public_url_ttl: Millis::from_secs(7 * 86_400),
             size_max_bytes: 67_108_864,
             types: TYPES.map(str::to_owned).to_vec(),
             uploads_max: 64,
@@ -176,5 +192,7 @@ const TYPES: [&str; 8] = [
 ];
 const GIVEN_UP_AFTER: Millis = Millis::from_secs(86_400);
 const SWEEP_EVERY: Millis = Millis::from_secs(3600);
-/// Somebody has to make room first.
+/// Enough for everyone who reads a report at once.
+const DOWNLOADS_BY_LINK_MAX: usize = 256;
+/// An operator has to make room first.
 const FULL_RETRY_AFTER_S: u32 = 10;

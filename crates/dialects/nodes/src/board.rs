@@ -1,8 +1,8 @@
-//! What is remembered of heartbeats: in memory, bounded, gone with the process (N5).
+//! The latest heartbeats: in memory, bounded, lost with the process (N5).
 
-use muster_model::{Digest, Name, ReportId, Timestamp};
+use muster_model::{Name, ReportId, Timestamp};
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -29,47 +29,26 @@ pub struct Heartbeat {
     pub degraded: bool,
 }
 
-/// Whether a heartbeat was heard before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
-    /// For the first time.
-    New,
-    /// The same once more.
-    Again,
-    /// Its id belongs to another content.
-    Conflict,
-}
-
 #[derive(Debug, Default)]
 struct Memory {
-    ids: HashMap<ReportId, Digest>,
+    ids: HashSet<ReportId>,
     order: VecDeque<ReportId>,
     last: BTreeMap<Name, Heartbeat>,
 }
 
 impl Board {
-    /// Each node's last heartbeat, by name.
-    #[must_use]
-    pub fn heartbeats(&self) -> Vec<(Name, Heartbeat)> {
-        self.memory().last.iter().map(|(node, beat)| (node.clone(), beat.clone())).collect()
-    }
-
     /// The last heartbeat of one node.
     #[must_use]
     pub fn heartbeat(&self, node: &Name) -> Option<Heartbeat> {
         self.memory().last.get(node).cloned()
     }
 
-    /// Says whether a heartbeat's id is known, without remembering it.
-    pub(crate) fn check(&self, id: &ReportId, digest: Digest) -> Heard {
-        self.memory().check(id, digest)
-    }
-
-    /// Remembers a heartbeat that was taken; the last to arrive is the one shown, because a node's clock may be set back.
-    pub(crate) fn remember(&self, (id, digest): (ReportId, Digest), node: Name, beat: Heartbeat) {
+    /// Remembers an accepted heartbeat and returns whether its id is new. The last heartbeat to arrive is the one shown,
+    /// because a node's clock may be set back.
+    pub(crate) fn remember(&self, id: ReportId, node: Name, beat: Heartbeat) -> bool {
         let mut memory = self.memory();
-        memory.remember_id(id, digest);
         memory.remember_beat(node, beat);
+        memory.remember_id(id)
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -79,17 +58,9 @@ impl Board {
 }
 
 impl Memory {
-    fn check(&self, id: &ReportId, digest: Digest) -> Heard {
-        match self.ids.get(id) {
-            None => Heard::New,
-            Some(known) if *known == digest => Heard::Again,
-            Some(_) => Heard::Conflict,
-        }
-    }
-
-    fn remember_id(&mut self, id: ReportId, digest: Digest) {
-        if self.ids.insert(id.clone(), digest).is_some() {
-            return;
+    fn remember_id(&mut self, id: ReportId) -> bool {
+        if !self.ids.insert(id.clone()) {
+            return false;
         }
         self.order.push_back(id);
         if self.order.len() > IDS_MAX
@@ -97,6 +68,7 @@ impl Memory {
         {
             self.ids.remove(&oldest);
         }
+        true
     }
 
     fn remember_beat(&mut self, node: Name, beat: Heartbeat) {
@@ -125,26 +97,24 @@ mod tests {
         ReportId::new(&format!("hb-{n}")).unwrap()
     }
 
-    /// N5: a heartbeat's id is remembered in memory, and another body under it is a conflict.
+    /// N5: a heartbeat's id is remembered in memory; a repeat is known by its id alone.
     #[test]
-    fn a_heartbeat_heard_twice_is_known() {
+    fn a_repeated_heartbeat_is_known() {
         let board = Board::default();
         let node = Name::new("PC-01").unwrap();
-        assert_eq!(board.check(&id(1), Digest(7)), Heard::New);
-        board.remember((id(1), Digest(7)), node.clone(), beat(1));
-        assert_eq!(board.check(&id(1), Digest(7)), Heard::Again);
-        assert_eq!(board.check(&id(1), Digest(8)), Heard::Conflict);
-        assert_eq!(board.heartbeat(&node), Some(beat(1)));
+        assert!(board.remember(id(1), node.clone(), beat(1)));
+        assert!(!board.remember(id(1), node.clone(), beat(2)));
+        assert_eq!(board.heartbeat(&node), Some(beat(2)));
     }
 
     #[test]
     fn memory_is_bounded() {
         let board = Board::default();
         for n in 0..IDS_MAX + 5 {
-            board.remember((id(n), Digest(0)), Name::new(&format!("n{n}")).unwrap(), beat(n as i64));
+            board.remember(id(n), Name::new(&format!("n{n}")).unwrap(), beat(n as i64));
         }
         assert_eq!(board.memory().ids.len(), IDS_MAX);
-        assert_eq!(board.heartbeats().len(), NODES_MAX);
-        assert_eq!(board.check(&id(0), Digest(0)), Heard::New);
+        assert_eq!(board.memory().last.len(), NODES_MAX);
+        assert!(board.remember(id(0), Name::new("n0").unwrap(), beat(0)), "the oldest id is forgotten");
     }
 }

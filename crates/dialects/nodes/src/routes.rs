@@ -2,7 +2,6 @@
 
 use crate::{
     Board,
-    board::Heard,
     translate::{
         Message, PullOrder, Run, Said, WHOLE_MAX, answer_pull, answer_report, claimed_node, list_nodes,
         order_one, phrase, read_pull, read_report,
@@ -17,7 +16,7 @@ use axum::{
 };
 use muster_coordinator::Refusal;
 use muster_door::{Door, JsonBody, Node, Operator, Params, Place, Problem};
-use muster_model::{Command, JobId, Name, PullReply, Recorded, Reply};
+use muster_model::{Command, JobId, Name, PullReply, Recorded, Reply, WorkerRecord};
 use muster_store::Reader;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,11 +103,11 @@ async fn callback(
     take(&door, &board, &body).await.map(|recorded| Json(answer_report(recorded)))
 }
 
-/// Shows each node's last heartbeat, as far as this process heard of one, and whether the node is online.
+/// Lists every known node: whether it is online, and what its last heartbeat said.
 #[utoipa::path(
     get, path = "/api/nodes", operation_id = "nodes", tag = "nodes", security(("operator" = [])),
     responses(
-        (status = 200, description = "The last heartbeats, by node", body = NodeList),
+        (status = 200, description = "The nodes, by name", body = NodeList),
         (status = 422, description = "There are no parameters"),
     )
 )]
@@ -119,13 +118,13 @@ async fn nodes(
     params: Params,
 ) -> Result<Json<NodeList>, Problem> {
     params.only(&[])?;
-    let read = move |reader: &dyn Reader| {
-        let beats = board.heartbeats().into_iter();
-        beats
-            .map(|(node, beat)| Ok((reader.worker_record(&node)?, node, beat)))
-            .collect::<Result<Vec<_>, _>>()
+    let records =
+        door.coordinator.read(|reader: &dyn Reader| reader.worker_records()).await.map_err(refuse)?;
+    let with_beat = |record: WorkerRecord| {
+        let beat = board.heartbeat(&record.id);
+        (record, beat)
     };
-    Ok(Json(list_nodes(door.coordinator.read(read).await.map_err(refuse)?)))
+    Ok(Json(list_nodes(&records.into_iter().map(with_beat).collect::<Vec<_>>())))
 }
 
 /// A node's own secret opens the door for that node only; for any other it is a wrong one (N3).
@@ -171,13 +170,9 @@ async fn record(door: &Door, board: &Board, message: Message) -> Result<Recorded
             other => Err(Problem::internal(&format_args!("a report was answered with {other:?}"))),
         },
         Said::Alive(worker, beat) => {
-            let heard = board.check(&message.id, message.digest);
-            if heard == Heard::Conflict {
-                return Err(phrase(&muster_model::Rejection::ReportConflict));
-            }
-            door.coordinator.ask(Command::Sight { worker: worker.clone() }).await.map_err(refuse)?;
-            board.remember((message.id, message.digest), worker, beat);
-            Ok(if heard == Heard::Again { Recorded::Duplicate } else { Recorded::Applied })
+            door.coordinator.ask(Command::Heartbeat { worker: worker.clone() }).await.map_err(refuse)?;
+            let is_new = board.remember(message.id, worker, beat);
+            Ok(if is_new { Recorded::Applied } else { Recorded::Duplicate })
         }
     }
 }

@@ -7,8 +7,8 @@ mod pull;
 mod value;
 
 pub use answer::{
-    CallbackAnswer, JobOffer, LeaseOffer, NodeHeartbeat, NodeList, PullAnswer, RunOffer, StopOffer,
+    CallbackAnswer, JobOffer, LeaseOffer, NodeList, NodeState, PullAnswer, RunOffer, StopOffer,
 };
-pub use artifact::{ArtifactRequest, UploadOffer, Uploaded, UploadedPart};
+pub use artifact::{ArtifactLink, ArtifactRequest, UploadOffer, Uploaded, UploadedPart};
 pub use callback::Callback;
 pub use pull::{DeviceEntry, NodeName, PullRequest};

@@ -137,9 +137,17 @@ async fn refusals_come_in_the_contracts_order() {
         json!({"workflow_id": "w1", "timeoutMs": 1, "timestamp": answer["now"]}),
     );
     assert_eq!(world.callback(&started).await.0, 200);
+    let mut resent = started.clone();
+    (resent["timeoutMs"], resent["timestamp"]) = (json!(2), json!(1_760_000_000_000_i64));
+    assert_eq!(world.callback(&resent).await, (200, json!({"ok": true, "duplicate": true})), "N5");
     let mut other = started.clone();
-    other["timeoutMs"] = json!(2);
+    (other["type"], other["step"], other["status"]) =
+        (json!("task_progress"), json!("LOGIN_FLOW"), json!("running"));
     assert_eq!(world.callback(&other).await.0, 409);
+    let page = muster_store::Cursor { after: None, limit: 9 };
+    let alerts = world.coordinator.read(move |store| store.alerts(&page)).await.unwrap().items;
+    let kinds: Vec<_> = alerts.iter().map(|alert| alert.kind).collect();
+    assert_eq!(kinds, [muster_model::AlertKind::EventConflict], "N5");
     let mut unknown = started.clone();
     (unknown["event_id"], unknown["run_id"], unknown["task_id"]) =
         (json!("e2"), json!("uuid"), json!("string"));
@@ -165,10 +173,22 @@ async fn a_heartbeat_is_heard() {
     assert_eq!(world.callback(&beat).await, (200, json!({"ok": true})));
     assert_eq!(world.callback(&beat).await, (200, json!({"ok": true, "duplicate": true})));
     beat["payload"]["queue_devices_count"] = json!(79);
-    assert_eq!(world.callback(&beat).await.0, 409);
+    assert_eq!(world.callback(&beat).await, (200, json!({"ok": true, "duplicate": true})));
     let (status, nodes) = world.send("GET /api/nodes", ADMIN, String::new()).await;
-    assert_eq!((status.as_u16(), &nodes["nodes"][0]["queue_devices_count"]), (200, &json!(80)));
+    assert_eq!((status.as_u16(), &nodes["nodes"][0]["queue_devices_count"]), (200, &json!(79)));
     assert!(world.coordinator.last_seen(&Name::new("PC-01").unwrap()).is_some());
+}
+
+/// N8c: a node that never sent a heartbeat is listed as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_without_a_heartbeat_is_listed() {
+    let world = World::new();
+    world.pull(json!({"node_id": "PC-07", "max_jobs": 0})).await;
+    let (_, nodes) = world.send("GET /api/nodes", ADMIN, String::new()).await;
+    let expected = json!([{"node_id": "PC-07", "status": "online", "heartbeat": "ok", "heartbeat_late_since": null,
+        "timestamp": null, "heard_at": null, "connected_devices_count": null, "running_devices_count": null,
+        "queue_devices_count": null, "vendor_ws_ok": null, "degraded": null}]);
+    assert_eq!(nodes["nodes"], expected);
 }
 
 /// N1: `GET` gives one job; a long poll ends when work appears.

@@ -21,7 +21,7 @@ pub(crate) use attempt::show_attempts;
 pub(crate) use device::{read_labels, read_note, show_device};
 pub(crate) use explain::{KINDS as EXPLAINED_KINDS, read_subjects};
 pub use pc::show_alert;
-pub(crate) use pc::{read_cap, show_history, show_pc};
+pub(crate) use pc::{LiveFacts, read_cap, show_history, show_pc};
 pub(crate) use phrase::{as_postgrest, phrase};
 pub(crate) use progress::{Progress, count_rows, rate_since};
 pub(crate) use retry::{Retry, failure_of, read_retry, show_failures};

@@ -1,4 +1,4 @@
-//! What must happen outside once a decision is durable: pushes, moves and manifests (S3, S15, S21).
+//! What must happen outside once a decision is durable: pushes, removals, moves and manifests (S3, S6, S15, S21).
 //!
 //! Each effect may come twice, and comes again with every term, so doing one twice is harmless and losing one with the
 //! process is too. What fails for the disk's sake is tried again until it works or the term is over; a push is tried
@@ -17,22 +17,23 @@ use futures_util::future::BoxFuture;
 use muster_coordinator::{Coordinator, Refusal};
 use muster_model::{Command, Effect, EntryId, FrameCommand, FrameHandout, Name, QuarantineRecord, SessionId};
 use persist::{Complaints, Trouble};
-use push::{Courier, Push};
-use serde_json::Value;
-use std::sync::Arc;
+use push::{Courier, Errand, Push};
+use serde_json::{Value, json};
+use std::{sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet};
 use turns::{Turns, Wish};
 
 /// Says what a worker is told of a task (S3).
 pub type Describe = Arc<dyn Fn(FrameHandout) -> BoxFuture<'static, Result<Value, Refusal>> + Send + Sync>;
 
-/// Carries out what is due, until it is dropped. Whoever runs it first has all of it.
-pub async fn run_effects(coordinator: Coordinator, root: OutputRoot, describe: Describe) {
+/// Carries out what is due, until it is dropped. Whoever runs it first has all of it. With `assembles`, the frames of an
+/// ended session are put together in one directory (S26c).
+pub async fn run_effects(coordinator: Coordinator, root: OutputRoot, describe: Describe, assembles: bool) {
     let Some(mut due) = coordinator.take_effects() else {
         tracing::error!("effects are carried out elsewhere already");
         return;
     };
-    let runner = Arc::new(Runner::new(coordinator, root, describe));
+    let runner = Arc::new(Runner::new(coordinator, root, describe, assembles));
     let mut under_way = JoinSet::new();
     loop {
         tokio::select! {
@@ -61,11 +62,13 @@ struct Runner {
     /// Hashing keeps a disk busy; a manifest must not wait for it.
     movers: Semaphore,
     writers: Semaphore,
+    assembles: bool,
 }
 
 impl Runner {
-    fn new(coordinator: Coordinator, root: OutputRoot, describe: Describe) -> Self {
+    fn new(coordinator: Coordinator, root: OutputRoot, describe: Describe, assembles: bool) -> Self {
         Self {
+            assembles,
             coordinator,
             root,
             describe,
@@ -84,9 +87,12 @@ impl Runner {
             Effect::Push { worker, endpoint, token_hash, handout } => {
                 self.push((&worker, &endpoint, &token_hash), *handout).await;
             }
+            Effect::Dismiss { worker, endpoint, token_hash } => {
+                self.dismiss((&worker, &endpoint, &token_hash)).await;
+            }
             Effect::Quarantine(record) => self.quarantine(record, epoch).await,
-            Effect::WriteSession { session } => self.tend(session, Wish { epoch, merge: false }).await,
-            Effect::Merge { session } => self.tend(session, Wish { epoch, merge: true }).await,
+            Effect::WriteSession { session } => self.tend(session, Wish { epoch, merge: None }).await,
+            Effect::Merge { session, mark } => self.tend(session, Wish { epoch, merge: Some(mark) }).await,
         }
     }
 
@@ -100,18 +106,32 @@ impl Runner {
                 return self.tell(FrameCommand::Pushed { task, attempt, acked: false }).await;
             }
         };
-        let push = Push { worker, endpoint, key, body };
-        let brought = self.courier.bring(push).await;
+        let push = Push { errand: Errand::Task, worker, endpoint, key, body };
+        let brought = self.courier.bring(&push).await;
         if let Err(error) = &brought {
             tracing::info!(%worker, %task, attempt, endpoint, %error, "a push was not taken");
         }
         self.tell(FrameCommand::Pushed { task, attempt, acked: brought.is_ok() }).await;
     }
 
+    /// Tells a removed worker to stop, and whether it acknowledged. It is tried three times: a worker that is told by none
+    /// of them is a zombie before long (S6).
+    async fn dismiss(&self, (worker, endpoint, key): (&Name, &str, &[u8; 32])) {
+        let body = json!({"workerId": worker.as_str(), "removed": true}).to_string();
+        let push = Push { errand: Errand::Removal, worker, endpoint, key, body };
+        for pause in DISMISS_PAUSES {
+            tokio::time::sleep(pause).await;
+            match self.courier.bring(&push).await {
+                Ok(()) => return self.tell(FrameCommand::Dismissed { worker: worker.clone() }).await,
+                Err(error) => tracing::info!(%worker, endpoint, %error, "a removed worker was not reached"),
+            }
+        }
+    }
+
     /// Moves files to quarantine, and tells how many there are (S15).
     async fn quarantine(&self, record: Box<QuarantineRecord>, epoch: u64) {
         let entry = &record.id;
-        if !self.entries.begin(entry, Wish { epoch, merge: false }) {
+        if !self.entries.begin(entry, Wish { epoch, merge: None }) {
             return;
         }
         let record = Arc::new((*record).clone());
@@ -146,5 +166,7 @@ impl Runner {
     }
 }
 
+/// How long to wait before each try to reach a removed worker.
+const DISMISS_PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(2)];
 /// More at once only make the disk slower.
 const AT_THE_DISK_MAX: usize = 4;

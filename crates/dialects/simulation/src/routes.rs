@@ -5,6 +5,7 @@ mod complete;
 mod fleet;
 mod ids;
 mod quarantine;
+mod retry;
 mod session_detail;
 mod sessions;
 mod status;
@@ -41,6 +42,7 @@ pub fn routes(door: &Door, simulation: Simulation) -> OpenApiRouter<Door> {
         .merge(ids::routes())
         .merge(quarantine::routes())
         .merge(sessions::routes())
+        .merge(retry::routes())
         .merge(session_detail::routes())
         .merge(stream::routes())
         .merge(checkpoint::routes())

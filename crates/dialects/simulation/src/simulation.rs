@@ -14,10 +14,18 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 /// What an operator may set about this contract's routes (section `simulation`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimulationSettings {
     /// Hosts that tasks may be pushed to, beside those that registrations come from (S3).
     pub endpoint_allow: Vec<String>,
+    /// Whether the frames of an ended session are put together in one directory (S26c).
+    pub assemble: bool,
+}
+
+impl Default for SimulationSettings {
+    fn default() -> Self {
+        Self { endpoint_allow: Vec::new(), assemble: true }
+    }
 }
 
 /// The state that the routes of contract S share, beside the door's. Cheap to clone.
@@ -74,7 +82,9 @@ impl Simulation {
 
     /// Carries out what is due outside, for as long as it is polled.
     pub async fn run_effects(&self) {
-        crate::effects::run_effects(self.0.coordinator.clone(), self.0.output.clone(), self.describe()).await;
+        let Shared { coordinator, output, settings, .. } = &*self.0;
+        let (coordinator, output) = (coordinator.clone(), output.clone());
+        crate::effects::run_effects(coordinator, output, self.describe(), settings.assemble).await;
     }
 
     /// A task as its worker is told it (S3); its directory is there when this returns.

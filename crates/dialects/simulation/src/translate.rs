@@ -15,15 +15,19 @@ mod word;
 mod worker;
 
 pub(crate) use completion::{Handed, Manifest, read_completion};
-pub(crate) use coverage::Coverer;
+pub(crate) use coverage::{Covered, Coverer};
 pub(crate) use endpoint::Origin;
 pub(crate) use limit::FRAGMENT_BYTES;
-pub(crate) use operate::{read_assignment, read_broadcast, read_note, read_reason, read_request_for_ids};
+pub(crate) use operate::{
+    read_assignment, read_broadcast, read_note, read_reason, read_request_for_ids, read_retry,
+};
 pub(crate) use phrase::phrase;
 pub(crate) use registration::read_registration;
 pub(crate) use report::{WAIT_MS_MAX, read_fail, read_heartbeat, read_progress, read_rebind, wait_of};
 pub(crate) use session::{eta_seconds, frames_a_second, read_parts, read_session, show_session};
-pub(crate) use show::{show_chunk, show_diagnostic, show_entry, show_ids, show_replay, show_task};
+pub(crate) use show::{
+    show_chunk, show_completed, show_diagnostic, show_entry, show_ids, show_replay, show_task,
+};
 pub(crate) use status::{show_status, show_warning, workers};
 pub(crate) use word::{CHUNK_WORDS, SESSION_WORDS, is_about, read_chunk_state, read_session_status};
 pub(crate) use worker::{show_beat, show_detail, show_state, show_worker};

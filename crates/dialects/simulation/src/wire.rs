@@ -13,11 +13,12 @@ pub use chunk::{Chunk, ChunkList, EntryList, QuarantineEntry};
 pub use json_text::JsonText;
 pub use request::{
     AssignRequest, BroadcastRequest, CompleteRequest, ConfirmRequest, FailRequest, HeartbeatRequest,
-    IdRangeRequest, ProgressRequest, ReasonRequest, RebindRequest, RegisterRequest, SessionRequest,
+    IdRangeRequest, ProgressRequest, ReasonRequest, RebindRequest, RegisterRequest, RetryRequest,
+    SessionRequest,
 };
 pub use session::{
-    Coverage, Diagnostic, DiagnosticList, Dropped, Replay, Session, SessionDetail, SessionList, SessionTask,
-    TaskList, Tick,
+    CompletedRange, Coverage, Diagnostic, DiagnosticList, Dropped, Replay, Session, SessionDetail,
+    SessionList, SessionTask, TaskList, Tick,
 };
 pub use status::{Broadcasted, Status, Warning};
 pub use task::{Accepted, Assigned, IdChunk, Taken, TaskAnswer, TaskOffer};
@@ -35,4 +36,9 @@ pub type Range = [u64; 2];
 fn range() -> RefOr<Schema> {
     let bound = muster_door::schema::schema(muster_door::schema::between(0, i64::MAX));
     RefOr::T(Schema::Array(ArrayBuilder::new().items(bound).min_items(Some(2)).max_items(Some(2)).build()))
+}
+
+/// The schema of a list of [`Range`]s.
+fn ranges() -> RefOr<Schema> {
+    RefOr::T(Schema::Array(ArrayBuilder::new().items(range()).build()))
 }

@@ -13,7 +13,9 @@ impl State {
         match event {
             Event::JobSubmitted { job, submission, at } => self.enqueue(*job, submission, *at),
             Event::JobActivated { job, at } => self.activate(*job, *at),
-            Event::JobEnded { job, status, error, at } => self.end_job((*job, *status, *at), error.clone()),
+            Event::JobEnded { job, status, error, at, .. } => {
+                self.end_job((*job, *status, *at), error.clone())
+            }
             Event::JobClosed { job } => self.close_job(*job),
             _ => {}
         }

@@ -7,7 +7,7 @@ mod task;
 mod worker;
 
 use crate::state::{State, Timer};
-use muster_model::{AlertKind, Change, Event, LogKind, LogRecord, ReportRecord};
+use muster_model::{AlertKind, AlertRecord, Change, Event, LogKind, LogRecord, ReportRecord};
 
 pub(crate) use lease::LogEntry;
 
@@ -21,6 +21,7 @@ impl State {
             | Event::WorkerDraining { .. }
             | Event::WorkerCapped { .. }
             | Event::SecretRotated { .. }
+            | Event::HeartbeatChanged { .. }
             | Event::SupplyPaused { .. }
             | Event::SupplyResumed { .. }
             | Event::LeasesExtended { .. }
@@ -60,30 +61,39 @@ impl State {
                     self.schedules.take_changes();
                 }
             }
-            Event::AlertRaised(alert) => {
-                let about =
-                    self.workers.ix(&alert.worker).filter(|_| alert.kind == AlertKind::DeviceContested);
-                if let Some(ix) = about {
-                    self.workers[ix].contest_told = Some(alert.at);
-                }
-                self.dirty.history.push(Change::Alert(alert.clone()));
-            }
+            Event::AlertRaised(alert) => self.raise(alert),
         }
     }
 
+    /// Stores an alert, and remembers when it was raised if it may not be raised again soon.
+    fn raise(&mut self, alert: &AlertRecord) {
+        if let Some(ix) = self.workers.ix(&alert.worker) {
+            match alert.kind {
+                AlertKind::DeviceContested => self.workers[ix].contest_told = Some(alert.at),
+                AlertKind::EventConflict => self.workers[ix].conflict_alerted_at = Some(alert.at),
+                AlertKind::MassDropout
+                | AlertKind::SummaryMismatch
+                | AlertKind::ChunkIntegrity
+                | AlertKind::HeartbeatLate
+                | AlertKind::WorkerZombie
+                | AlertKind::FramesSkipped => {}
+            }
+        }
+        self.dirty.history.push(Change::Alert(alert.clone()));
+    }
+
     fn remember_report(&mut self, event: &Event) {
-        let Event::ReportRecorded { id, digest, worker, kind, task, effect, body, at } = event else {
+        let Event::ReportRecorded { id, subject, worker, task, effect, body, at } = event else {
             return;
         };
         if self.has_bug(crate::Mutant::ReportForgotten) {
             return;
         }
-        self.recent.reports.insert(id.clone(), *digest);
+        self.recent.reports.insert(id.clone(), *subject);
         self.dirty.history.push(Change::Report(alloc::boxed::Box::new(ReportRecord {
             id: id.clone(),
-            digest: *digest,
+            subject: *subject,
             worker: worker.clone(),
-            kind,
             task: *task,
             effect: *effect,
             body: body.clone(),

@@ -51,22 +51,23 @@ impl State {
     /// A late success on a task that waits again ends no lease, only the wait (N15b).
     fn end_attempt(&mut self, id: TaskId, outcome: &Outcome, at: Timestamp) {
         let Some(task) = self.task_ref(id) else { return };
-        let error = crate::rule::retry::error_text(self, outcome);
+        let Some(kind) = self.tasks.get(&task).map(|live| live.kind) else { return };
+        let error = crate::rule::retry::error_text(self, kind, outcome);
+        let has_bug = self.has_bug(crate::Mutant::SilenceIsNoTimeout);
         let Some(live) = self.tasks.get_mut(&task) else {
             return;
         };
-        let (worker, kind, was_leased) = (live.worker, live.kind, live.lease.is_some());
+        let (worker, was_leased) = (live.worker, live.lease.is_some());
         live.error = error;
         live.ended_at = Some(at);
-        live.timed_out |= matches!(outcome, Outcome::TimedOut);
+        live.timed_out |= outcome.is_timeout() && !(has_bug && *outcome == Outcome::LeaseLost);
         let station = match outcome {
             Outcome::Succeeded => LogKind::Succeeded,
             Outcome::Failed { .. } => LogKind::Failed,
             Outcome::TimedOut | Outcome::LeaseLost => LogKind::Timeout,
         };
         self.log_live(task, station, at);
-        let silent = matches!(outcome, Outcome::TimedOut | Outcome::LeaseLost);
-        if silent && was_leased && kind == LeaseKind::Presence {
+        if outcome.is_timeout() && was_leased && kind == LeaseKind::Presence {
             self.supersede(worker, id);
         } else {
             self.end_stop(worker, id);

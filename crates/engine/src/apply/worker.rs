@@ -26,6 +26,12 @@ impl State {
             Event::WorkerCapped { worker, cap, at } => {
                 self.change_worker(worker, ("capped", *at), |worker| worker.cap = *cap);
             }
+            Event::HeartbeatChanged { worker, late, at } => {
+                let kind = if *late { "heartbeat_late" } else { "heartbeat_back" };
+                self.change_worker(worker, (kind, *at), |worker| {
+                    worker.heartbeat_late_since = late.then_some(*at);
+                });
+            }
             Event::SupplyPaused { worker, until, at } => {
                 self.change_worker(worker, ("paused", *at), |worker| worker.paused_until = Some(*until));
             }

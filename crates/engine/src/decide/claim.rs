@@ -69,9 +69,9 @@ mod tests {
             20s  pull PC-01 max=0             => nothing
             40s  renew PC-01 r1/d1 lease=60s  -> renewed r1/d1 100s => true
             41s  renew PC-02 r1/d1 lease=60s  => false
-            60s  sight PC-01
+            60s  heartbeat PC-01
             99s  tick
-            100s tick                         -> ended r1/d1#1 lease lost; queued r1/d1
+            100s tick                         -> ended r1/d1#1 timeout; queued r1/d1
             101s renew PC-01 r1/d1            => false
             ",
         );

@@ -54,3 +54,16 @@ impl Decision {
 }
 
 pub(crate) type Decided = Result<Decision, Rejection>;
+
+/// A rejection that still makes something true, such as an alert.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) events: Vec<Event>,
+    pub(crate) rejection: Rejection,
+}
+
+impl From<Rejection> for Refused {
+    fn from(rejection: Rejection) -> Self {
+        Self { events: Vec::new(), rejection }
+    }
+}

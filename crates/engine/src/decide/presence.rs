@@ -4,7 +4,7 @@ use crate::state::State;
 use alloc::{vec, vec::Vec};
 use muster_model::{Event, Name, Timestamp};
 
-/// What a sign of life makes true.
+/// The events that a sign of life causes.
 pub(crate) fn appear(state: &State, worker: &Name, at: Timestamp) -> Vec<Event> {
     match state.workers.ix(worker) {
         None => vec![Event::WorkerEnrolled { worker: worker.clone(), at }],

@@ -1,6 +1,6 @@
 //! N4–N7, N9–N16: what a worker's report makes true, once.
 
-use super::{Context, Decided, Decision, submit::ended_status};
+use super::{Context, Decision, Refused, submit::ended_status};
 use crate::{
     Mutant,
     rule::retry::{Ending, end_attempt},
@@ -8,8 +8,9 @@ use crate::{
 };
 use alloc::{boxed::Box, format, vec::Vec};
 use muster_model::{
-    AlertKind, AlertRecord, Digest, Event, Fact, JobId, JobStatus, Key, Name, Outcome, Recorded, Rejection,
-    Reply, Report, ReportKind, RunSummary, TaskId, TaskRecord, TaskReport, TaskReportKind, TaskStatus,
+    AlertKind, AlertRecord, Event, Fact, JobId, JobStatus, Key, Millis, Name, Outcome, Recorded, Rejection,
+    Reply, Report, ReportKind, ReportSubject, RunSummary, TaskId, TaskRecord, TaskReport, TaskReportKind,
+    TaskStatus,
 };
 
 /// What the parts of a decision add up to.
@@ -28,35 +29,48 @@ impl Effect {
     }
 }
 
-pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> Decided {
-    if let Some(digest) = known(state, &report, context) {
-        return match digest == report.digest {
-            true => Ok(Decision::new(Vec::new(), Reply::Recorded(Recorded::Duplicate))),
-            false => Err(Rejection::ReportConflict),
-        };
+/// Decides a report. The id alone makes it a repeat, whatever else differs; an id that was used for another subject is
+/// refused, with an alert (N5).
+pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> Result<Decision, Refused> {
+    let subject = subject_of(state, &report);
+    match earlier_subject(state, &report, context) {
+        None => {}
+        Some(earlier) if earlier.is_none_or(|earlier| earlier == subject && names_own_run(&report)) => {
+            return Ok(Decision::new(Vec::new(), Reply::Recorded(Recorded::Duplicate)));
+        }
+        Some(_) => {
+            let events = conflict_alert(state, &report, context).into_iter().collect();
+            return Err(Refused { events, rejection: Rejection::ReportConflict });
+        }
     }
     if report.at < context.now - state.settings.report_id_retention {
         return Ok(Decision::new(Vec::new(), Reply::Recorded(Recorded::Stale)));
     }
-    let (kind, task, effect) = match &report.kind {
+    let (task, effect) = match &report.kind {
         ReportKind::RunStarted { job } => {
             check_job(state, *job, context)?;
-            ("run_started", None, Effect::applied(Vec::new()))
+            (None, Effect::applied(Vec::new()))
         }
         ReportKind::RunFinished { job, summary } => {
             check_job(state, *job, context)?;
-            ("run_finished", None, run_finished(state, &report, (*job, *summary), context))
+            (None, run_finished(state, &report, (*job, *summary), context))
         }
-        ReportKind::Task(task) => {
-            (type_of(&task.kind), Some(task.task), about_task(state, &report, task, context)?)
-        }
+        ReportKind::Task(task) => (Some(task.task), about_task(state, &report, task, context)?),
     };
     let mut events = effect.events;
     events.extend(stop_ended(state, &report, context));
-    let Report { id, digest, worker, body, .. } = report;
+    let Report { id, worker, body, .. } = report;
     let at = context.now;
-    events.push(Event::ReportRecorded { id, digest, worker, kind, task, effect: effect.recorded, body, at });
+    events.push(Event::ReportRecorded { id, subject, worker, task, effect: effect.recorded, body, at });
     Ok(Decision::new(events, Reply::Recorded(effect.recorded)))
+}
+
+/// Whether a report about a task names the task's own run.
+fn names_own_run(report: &Report) -> bool {
+    match &report.kind {
+        ReportKind::Task(about) => about.job == about.task.job,
+        ReportKind::RunStarted { .. } | ReportKind::RunFinished { .. } => true,
+    }
 }
 
 /// The end of what a worker was told to stop: the attempt that it lost, not one before it.
@@ -82,22 +96,47 @@ fn last_attempt(state: &State, id: TaskId, context: &Context<'_>) -> Option<(Nam
     live.or_else(|| ended_task(state, id, context).map(|task| (task.worker.clone(), task.attempt)))
 }
 
-fn known(state: &State, report: &Report, context: &Context<'_>) -> Option<Digest> {
-    if let Some(digest) = state.recent.reports.get(&report.id) {
-        return Some(*digest);
+/// The subject under which a report is remembered. A planted bug makes the timestamp a part of it.
+fn subject_of(state: &State, report: &Report) -> ReportSubject {
+    let subject = report.subject();
+    match state.has_bug(Mutant::TimestampInSubject) {
+        true => {
+            ReportSubject { job: JobId(subject.job.0 ^ u128::from(report.at.0.unsigned_abs())), ..subject }
+        }
+        false => subject,
+    }
+}
+
+/// The subject of the report that used this id before. `Some(None)`: an older version took it and kept no subject.
+fn earlier_subject(state: &State, report: &Report, context: &Context<'_>) -> Option<Option<ReportSubject>> {
+    if let Some(subject) = state.recent.reports.get(&report.id) {
+        return Some(Some(*subject));
     }
     match context.facts.get(&Key::Report(report.id.clone()))? {
-        Fact::Report(digest) => Some(*digest),
+        Fact::Report(subject) => Some(*subject),
         _ => None,
     }
 }
 
-fn type_of(kind: &TaskReportKind) -> &'static str {
-    match kind {
-        TaskReportKind::Started => "task_started",
-        TaskReportKind::Progress(_) => "task_progress",
-        TaskReportKind::Finished { .. } => "task_finished",
+/// The alert about an id that was used twice; at most one per worker and minute, since a faulty worker may go on.
+fn conflict_alert(state: &State, report: &Report, context: &Context<'_>) -> Option<Event> {
+    let worker = &state.workers[state.workers.ix(&report.worker)?];
+    if worker.conflict_alerted_at.is_some_and(|at| context.now < at + CONFLICT_ALERT_EVERY) {
+        return None;
     }
+    let message = format!(
+        "{} used the event id {:?} for two different events; the second one was refused",
+        report.worker,
+        report.id.as_str()
+    );
+    Some(Event::AlertRaised(AlertRecord {
+        id: context.number(0),
+        kind: AlertKind::EventConflict,
+        worker: report.worker.clone(),
+        job: None,
+        message: message.into(),
+        at: context.now,
+    }))
 }
 
 fn check_job(state: &State, job: JobId, context: &Context<'_>) -> Result<(), Rejection> {
@@ -251,6 +290,8 @@ fn is_stale(task: &Task, about: &TaskReport) -> bool {
     };
     other_attempt || other_fence || began_before
 }
+
+const CONFLICT_ALERT_EVERY: Millis = Millis::from_secs(60);
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use super::Context;
 use crate::{
     Mutant,
-    rule::{liveness, offline_grace, redelivery},
+    rule::{heartbeat, liveness, offline_grace, redelivery},
     state::{LaneIx, State, Timer, WorkerIx},
 };
 use alloc::vec::Vec;
@@ -25,7 +25,9 @@ pub(crate) fn next_due(state: &mut State, context: &Context<'_>) -> Option<Vec<E
             }
             state.workers[ix].lease_due = liveness::earliest_due(state, ix);
             state.dirty.rearm.insert(ix);
-            liveness::judge(state, ix, now)
+            let mut events = liveness::judge(state, ix, now);
+            events.extend(heartbeat::judge(state, ix, context));
+            events
         }
         Timer::Redelivery(ix) => {
             redeliver(state, ix, now);

@@ -1,7 +1,7 @@
 //! Q16: what holds a session, a range or a worker back.
 
 use super::{
-    rule::pressure,
+    rule::{pressure, split},
     state::{Farm, FrameTask, Renderer, Session},
 };
 use muster_model::{
@@ -60,6 +60,7 @@ impl Farm {
         }
         Some(match Hold::of(renderer, now) {
             Hold::Resting(until) => FrameCause::RendererResting { until },
+            Hold::Unheard => FrameCause::RendererUnheard { since },
             Hold::Pressed => FrameCause::RendererPressed,
             Hold::Full | Hold::Free if renderer.state == RendererState::Degraded => {
                 FrameCause::RendererDegraded { since, reason }
@@ -91,6 +92,9 @@ impl Farm {
                 let session = &self.sessions[&id.session];
                 let held = self.stopped(&id.session, session);
                 match held.unwrap_or_else(|| self.unsupplied(session, now)) {
+                    FrameCause::AwaitingRenderer { .. } if self.is_avoided(task, now) => {
+                        FrameCause::RangeAvoided { worker, attempt, until: task.avoids_until.unwrap_or(now) }
+                    }
                     FrameCause::AwaitingRenderer { .. } => {
                         FrameCause::RangeReplay { worker, attempt, is_loss: status == FrameTaskStatus::Lost }
                     }
@@ -100,10 +104,15 @@ impl Farm {
         }
     }
 
+    /// Whether a range is kept from a worker that failed it, for one that has not (S26b).
+    fn is_avoided(&self, task: &FrameTask, now: Timestamp) -> bool {
+        task.losers.iter().any(|worker| split::is_kept_from(self, task, worker, now))
+    }
+
     /// Why nothing more of a session is given out at all.
     fn stopped(&self, id: &SessionId, session: &Session) -> Option<FrameCause> {
         match session.status {
-            _ if session.merging => Some(FrameCause::SessionMerging),
+            _ if session.merging.is_some() => Some(FrameCause::SessionMerging),
             SessionStatus::Paused => Some(FrameCause::SessionPaused { session: id.clone() }),
             SessionStatus::Running if self.paused => Some(FrameCause::FarmPaused),
             SessionStatus::Running => None,
@@ -132,6 +141,7 @@ enum Hold {
     Full,
     Pressed,
     Resting(Timestamp),
+    Unheard,
 }
 
 impl Hold {
@@ -139,6 +149,7 @@ impl Hold {
         match renderer.rests_until.filter(|until| *until > now) {
             _ if !renderer.has_free_slot() => Self::Full,
             Some(until) => Self::Resting(until),
+            None if !renderer.is_heard() => Self::Unheard,
             None if pressure::level(renderer) == Pressure::Pause => Self::Pressed,
             None => Self::Free,
         }
@@ -154,6 +165,7 @@ struct Round {
     full: u32,
     pressed: u32,
     resting: u32,
+    unheard: u32,
 }
 
 impl Round {
@@ -168,6 +180,7 @@ impl Round {
                 (_, Hold::Full) => &mut round.full,
                 (_, Hold::Pressed) => &mut round.pressed,
                 (_, Hold::Resting(_)) => &mut round.resting,
+                (_, Hold::Unheard) => &mut round.unheard,
             };
             *counter += 1;
         }
@@ -177,7 +190,7 @@ impl Round {
     /// Why nobody may work.
     fn nobody(&self) -> Option<FrameCause> {
         let Self { lost, quarantined, .. } = *self;
-        if self.free + self.full + self.pressed + self.resting > 0 {
+        if self.free + self.full + self.pressed + self.resting + self.unheard > 0 {
             return None;
         }
         Some(match (lost, quarantined) {
@@ -194,7 +207,8 @@ impl Round {
             Self { free: 1.., .. } => FrameCause::AwaitingRenderer { workers: self.free },
             Self { full: 1.., .. } => FrameCause::RenderersBusy { workers: self.full },
             Self { pressed: 1.., .. } => FrameCause::RenderersPressed { workers: self.pressed },
-            _ => FrameCause::RenderersResting { workers: self.resting },
+            Self { resting: 1.., .. } => FrameCause::RenderersResting { workers: self.resting },
+            _ => FrameCause::RenderersUnheard { workers: self.unheard },
         }
     }
 }

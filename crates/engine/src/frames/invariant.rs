@@ -25,7 +25,7 @@ impl Farm {
 
     /// Whether a worker that asks now would be given work (invariant 13).
     pub(crate) fn has_supply_for(&self, worker: &Name, now: Timestamp) -> bool {
-        self.renderers.get(worker).is_some_and(|renderer| find_work(self, renderer, now).is_some())
+        find_work(self, worker, now).is_some()
     }
 }
 
@@ -55,7 +55,7 @@ fn invariant_ids_never_overlap(farm: &Farm) -> Broken {
     beyond.map_or(Ok(()), |ids| Err(format!("{ids:?} may be granted again")))
 }
 
-/// 8: each frame of an open session is uncut, in one range, or done, and only one of these.
+/// 8: each frame of an open session is uncut, in one range, done or given up, and only one of these.
 fn invariant_each_frame_stands_once(farm: &Farm) -> Broken {
     for (id, session) in &farm.sessions {
         let mut ranges: BTreeMap<u64, u64> = session.uncut.clone();
@@ -68,6 +68,11 @@ fn invariant_each_frame_stands_once(farm: &Farm) -> Broken {
             }
             if session.ready.contains(&(task.order, *start)) != task.lease.is_none() {
                 return Err(format!("{id}.{start} waits and is leased, or neither"));
+            }
+        }
+        for (start, record) in &session.failed {
+            if ranges.insert(*start, record.end).is_some() || *start != record.id.start {
+                return Err(format!("the failed frame {start} of {id} stands twice"));
             }
         }
         let waiting = session.tasks.values().filter(|task| task.lease.is_none()).count();

@@ -75,9 +75,18 @@ impl Farm {
             session.tasks.keys().map(|start| FrameTaskId { session: id.clone(), start: *start })
         });
         let tasks = ids.filter_map(|id| self.task_record(&id)).map(|task| FrameChange::Task(task.into()));
+        let failed = self.sessions.values().flat_map(|session| session.failed.values().cloned());
+        let failed =
+            failed.map(|record| FrameChange::Task(Box::new(FrameTaskRecord { result: None, ..*record })));
         let moving = self.quarantine.values().cloned().map(|record| FrameChange::Quarantine(record.into()));
         let farm = core::iter::once(FrameChange::Farm(self.farm_record()));
-        farm.chain(renderers).chain(sessions).chain(tasks).chain(moving).map(Change::Frames).collect()
+        farm.chain(renderers)
+            .chain(sessions)
+            .chain(tasks)
+            .chain(failed)
+            .chain(moving)
+            .map(Change::Frames)
+            .collect()
     }
 
     pub(crate) fn farm_record(&self) -> FarmRecord {
@@ -94,6 +103,10 @@ impl Farm {
             endpoint: renderer.endpoint.clone(),
             slots: renderer.slots,
             failures: renderer.failures.clone(),
+            losses: renderer.losses.clone(),
+            last_completed: renderer.last_completed,
+            removal: renderer.removal,
+            removed_from: renderer.removed_from.clone(),
             registered_at: renderer.registered_at,
             last_heartbeat: renderer.last_heartbeat,
             description: None,
@@ -111,6 +124,7 @@ impl Farm {
             output: session.output.clone(),
             digest: session.digest,
             completed_frames: session.done,
+            failed_frames: session.failed_frames(),
             open: true,
             created_at: session.created_at,
             ended_at: None,
@@ -127,6 +141,7 @@ impl Farm {
             status: task.status(),
             attempt: task.attempt,
             failures: task.failures,
+            losses: task.losses,
             losers: task.losers.clone(),
             worker: task.worker.clone(),
             ids: task.ids,

@@ -6,12 +6,13 @@ use super::{
 };
 use crate::Mutant;
 use alloc::{
+    boxed::Box,
     collections::{BTreeMap, BTreeSet},
     vec::Vec,
 };
 use muster_model::{
-    ChunkRecord, Effect, FrameChange, FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus,
-    RendererRecord, SessionRecord, Timestamp,
+    ChunkRecord, Effect, FrameChange, FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, Removal,
+    RendererRecord, RendererState, SessionRecord, Timestamp,
 };
 
 impl Farm {
@@ -53,6 +54,10 @@ impl Farm {
         names.iter().for_each(|name| self.arm(name));
         let moving = self.quarantine.values().filter(|_| !self.has_bug(Mutant::MoveForgotten)).cloned();
         self.dirty.effects = moving.map(|record| Effect::Quarantine(record.into())).collect();
+        let unanswered = self.renderers.iter().filter(|(_, r)| r.removal == Some(Removal::Waiting));
+        let dismissals: Vec<Effect> =
+            unanswered.filter_map(|(name, renderer)| renderer.dismissal(name)).collect();
+        self.dirty.effects.extend(dismissals);
         for id in self.sessions.keys() {
             self.dirty.effects.push(Effect::WriteSession { session: id.clone() });
             self.dirty.check_sessions.insert(id.clone());
@@ -87,6 +92,12 @@ impl Farm {
             state_since: record.state_since,
             endpoint: record.endpoint,
             failures: record.failures,
+            losses: record.losses,
+            last_completed: record.last_completed,
+            // Whoever is Degraded was mostly Healthy before; only whoever just registered must show it once more.
+            was_fine: record.state != RendererState::Registered,
+            removal: record.removal,
+            removed_from: record.removed_from,
             registered_at: record.registered_at,
             last_heartbeat: record.last_heartbeat,
             bound: false,
@@ -114,7 +125,8 @@ impl Farm {
                 tasks: BTreeMap::new(),
                 ready: BTreeSet::new(),
                 done: 0,
-                merging: false,
+                failed: BTreeMap::new(),
+                merging: None,
             },
         );
     }
@@ -131,6 +143,10 @@ impl Farm {
         match record.status {
             FrameTaskStatus::Completed | FrameTaskStatus::Cancelled => {
                 session.done += range.len();
+                return;
+            }
+            FrameTaskStatus::Failed => {
+                session.failed.insert(range.start, Box::new(record.clone()));
                 return;
             }
             FrameTaskStatus::Pending | FrameTaskStatus::Lost => {
@@ -182,7 +198,10 @@ impl FrameTask {
             range: FrameRange { start: record.id.start, end: record.end },
             attempt: record.attempt,
             failures: record.failures,
+            losses: record.losses,
             losers: record.losers.clone(),
+            avoids_until: None,
+            suspect: None,
             worker: record.worker.clone(),
             ids: record.ids,
             created_at: record.created_at,

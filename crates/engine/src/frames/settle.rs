@@ -2,7 +2,7 @@
 
 use super::{
     decide::{Told, find_work, grant, may_be_given},
-    state::{Farm, Renderer},
+    state::{Farm, Renderer, Session},
 };
 use crate::{Context, Mutant};
 use alloc::{boxed::Box, vec, vec::Vec};
@@ -54,9 +54,12 @@ impl Farm {
     }
 
     fn begin_merge(&mut self, id: &muster_model::SessionId) {
-        if let Some(session) = self.sessions.get_mut(id).filter(|session| session.done == session.total) {
-            session.merging = true;
-            self.dirty.effects.push(Effect::Merge { session: id.clone() });
+        let is_over = |session: &&mut Session| session.done + session.failed_frames() == session.total;
+        let next_chunk = self.ids.next_chunk;
+        if let Some(session) = self.sessions.get_mut(id).filter(is_over) {
+            // Whatever is rendered again takes a chunk, so a later manifest has a later mark.
+            let mark = *session.merging.get_or_insert(next_chunk);
+            self.dirty.effects.push(Effect::Merge { session: id.clone(), mark });
         }
     }
 
@@ -65,9 +68,11 @@ impl Farm {
         let can = |name: &&Name| {
             self.renderers.get(*name).is_some_and(|renderer| may_be_given(self, renderer, context.now))
         };
-        let mut able = self.crew.reachable.iter().flatten().filter(|_| !self.has_bug(Mutant::PushForgotten));
-        let worker = able.find(can).filter(|_| !self.offering.is_empty())?;
-        let work = find_work(self, &self.renderers[worker], context.now)?;
+        if self.offering.is_empty() || self.has_bug(Mutant::PushForgotten) {
+            return None;
+        }
+        let mut able = self.crew.reachable.iter().flatten().filter(can);
+        let (worker, work) = able.find_map(|worker| Some((worker, find_work(self, worker, context.now)?)))?;
         let granted = grant(self, &work, (worker, Told::ByPush), context.now).ok()?;
         Some(FrameEvent::RangeGranted(Box::new(granted)))
     }
@@ -78,7 +83,7 @@ impl Farm {
             return Vec::new();
         }
         let renderer = |name: &Name| &self.renderers[name];
-        let could = |name: &&Name| find_work(self, renderer(name), self.latest).is_some();
+        let could = |name: &&Name| find_work(self, name, self.latest).is_some();
         let mut able: Vec<&Name> = self.crew.hungry.iter().filter(could).collect();
         able.sort_by_key(|name| rank(renderer(name)));
         pieces = pieces.min(able.len());

@@ -68,6 +68,8 @@ pub(crate) enum FarmTimer {
     Stall(FrameTaskId, u16),
     /// Is the next try of this push due (S3)?
     Push(FrameTaskId, u16),
+    /// May a range go back to a worker that failed it (S26b)?
+    Avoidance,
     /// Who did not come back with its task (S19)?
     NewTerm,
 }
@@ -93,8 +95,10 @@ pub(crate) struct Session {
     pub(crate) ready: BTreeSet<(u64, u64)>,
     /// Frames done.
     pub(crate) done: u64,
-    /// All are, and the manifest is being written.
-    pub(crate) merging: bool,
+    /// Ranges that were given up or skipped, by their first frame (S23b, S26b).
+    pub(crate) failed: BTreeMap<u64, Box<FrameTaskRecord>>,
+    /// All frames are done or given up, and the manifest with this mark is being written.
+    pub(crate) merging: Option<u64>,
 }
 
 /// A range that was cut and is not done.
@@ -102,8 +106,15 @@ pub(crate) struct Session {
 pub(crate) struct FrameTask {
     pub(crate) range: FrameRange,
     pub(crate) attempt: u16,
+    /// Attempts that failed, and attempts that lost their worker: each halves the range at last (S26b).
     pub(crate) failures: u16,
+    pub(crate) losses: u16,
+    /// The workers that failed or lost it.
     pub(crate) losers: Vec<Name>,
+    /// Until then it goes to none of them while there is another worker (S26b). Not durable.
+    pub(crate) avoids_until: Option<Timestamp>,
+    /// The frame at which its last attempt failed, as its progress told (S26b). Not durable.
+    pub(crate) suspect: Option<u64>,
     /// Who has or last had it.
     pub(crate) worker: Name,
     /// Of its last attempt.
@@ -261,6 +272,10 @@ impl Session {
 
     pub(crate) fn has_work(&self) -> bool {
         self.is_serving() && !(self.ready.is_empty() && self.uncut.is_empty())
+    }
+
+    pub(crate) fn failed_frames(&self) -> u64 {
+        self.failed.values().map(|record| record.end - record.id.start).sum()
     }
 
     pub(crate) fn uncut_frames(&self) -> u64 {

@@ -6,8 +6,8 @@ use super::{
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use muster_model::{
-    FrameQuery, FrameRange, FrameTaskId, FrameView, LiveTask, Name, RendererView, SessionId, SessionView,
-    StatusView, Timestamp,
+    FrameQuery, FrameRange, FrameTaskId, FrameView, LiveTask, Name, Removal, RendererView, SessionId,
+    SessionView, StatusView, Timestamp,
 };
 
 impl Farm {
@@ -61,7 +61,8 @@ impl Farm {
 
     fn renderer_view(&self, name: &Name, renderer: &Renderer, now: Timestamp) -> RendererView {
         let window = now - self.settings.quarantine_window;
-        let failures = renderer.failures.iter().filter(|at| **at > window).count();
+        let counted = renderer.failures.iter().chain(&renderer.losses);
+        let failures = counted.filter(|at| **at > window).count();
         RendererView {
             id: name.clone(),
             state: renderer.state,
@@ -88,10 +89,11 @@ impl Farm {
         let rates = at_it.filter_map(|worker| self.renderers.get(worker)?.rate);
         SessionView {
             status: session.status,
-            merging: session.merging,
+            merging: session.merging.is_some(),
             completed_frames: session.done,
             uncut: session.uncut.iter().map(|(start, end)| FrameRange { start: *start, end: *end }).collect(),
             tasks,
+            failed: joined(session.failed.values().map(|record| (record.id.start, record.end))),
             rate: rates.fold(0, u64::saturating_add),
         }
     }
@@ -99,8 +101,21 @@ impl Farm {
 
 impl Renderer {
     fn is_zombie(&self, now: Timestamp) -> bool {
-        self.zombie_until.is_some_and(|until| until > now)
+        let is_calling = self.zombie_until.is_some_and(|until| until > now);
+        is_calling || self.removal == Some(Removal::Silent)
     }
+}
+
+/// Ranges in order, those that touch joined.
+fn joined(ranges: impl Iterator<Item = (u64, u64)>) -> Vec<FrameRange> {
+    let mut joined: Vec<FrameRange> = Vec::new();
+    for (start, end) in ranges {
+        match joined.last_mut() {
+            Some(last) if last.end == start => last.end = end,
+            _ => joined.push(FrameRange { start, end }),
+        }
+    }
+    joined
 }
 
 fn live_task(id: &FrameTaskId, task: &FrameTask) -> LiveTask {

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::Mutant;
 use alloc::{
+    boxed::Box,
     collections::{VecDeque, btree_map},
     sync::Arc,
     vec::Vec,
@@ -172,7 +173,7 @@ impl Pool {
             class: self.ready.join(&demand, Vec::new()),
             max_attempts: record.max_attempts,
             redundancy: draft.redundancy.max(1),
-            verify: draft.verify_output_hash,
+            verify: draft.verify_output_hash || draft.redundancy > 1,
             timeout: draft.timeout,
             given: 0,
             forgiven: 0,
@@ -247,13 +248,23 @@ impl Pool {
         let state = if failed { AssignmentState::Failed } else { AssignmentState::Completed };
         let lease = self.lease(result.assignment).copied();
         self.end_lease(result.assignment, (state, at), Some(result));
-        let Some((lease, hash)) = lease.zip(result.output_hash.clone()).filter(|_| !failed) else {
+        let Some((lease, hash)) = lease.zip(self.vote_of(result)) else {
             return;
         };
-        if let Some(job) = self.jobs.get_mut(&lease.id.job()).filter(|job| job.redundancy > 1) {
+        if let Some(job) = self.jobs.get_mut(&lease.id.job()) {
             job.votes.push(Vote { id: lease.id, worker: lease.worker, owner: lease.owner, hash });
             self.reindex(lease.id.job());
         }
+    }
+
+    /// The vote that a result is for its job; `None` for a failure, and for a job without redundancy (P15).
+    fn vote_of(&self, result: &PoolResult) -> Option<Box<str>> {
+        let job = self.jobs.get(&result.assignment.job())?;
+        if job.redundancy < 2 || vote::has_failed(result) {
+            return None;
+        }
+        let trusts_declared = self.has_bug(Mutant::DeclaredHashTrusted);
+        if trusts_declared { result.output_hash.clone() } else { result.vote.clone() }
     }
 
     /// Takes a lease down and writes down how it ended.
@@ -264,6 +275,7 @@ impl Pool {
         result: Option<&Arc<PoolResult>>,
     ) {
         let costs = self.has_bug(Mutant::RevokedCosts);
+        let vote = result.and_then(|result| self.vote_of(result));
         let Some(job) = self.jobs.get_mut(&id.job()) else {
             return;
         };
@@ -288,6 +300,7 @@ impl Pool {
             ended_at: Some(at),
             digest: result.map(|result| result.digest),
             output_hash: result.and_then(|result| result.output_hash.clone()),
+            vote,
             ..lease.record()
         };
         if !self.has_bug(Mutant::ResultForgotten) {
@@ -357,6 +370,7 @@ impl Lease {
             ended_at: None,
             digest: None,
             output_hash: None,
+            vote: None,
             result: None,
         }
     }

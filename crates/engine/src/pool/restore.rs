@@ -89,7 +89,9 @@ impl Pool {
             }
         }
         let voted = record.state == AssignmentState::Completed && job.redundancy > 1 && !forgets;
-        if let Some(hash) = record.output_hash.clone().filter(|_| voted) {
+        // A vote of an earlier version has no computed hash: the declared one stays its vote.
+        let hash = record.vote.clone().or_else(|| record.output_hash.clone());
+        if let Some(hash) = hash.filter(|_| voted) {
             job.votes.push(Vote { id, worker, owner, hash });
         }
     }

@@ -87,6 +87,7 @@ pub(crate) struct Job {
     pub(crate) class: ClassIx,
     pub(crate) max_attempts: u8,
     pub(crate) redundancy: u8,
+    /// Results are refused whose hash is not that of their output; always so with redundancy (P11, P15).
     pub(crate) verify: bool,
     pub(crate) timeout: Option<Millis>,
     /// Assignments so far.
@@ -96,7 +97,7 @@ pub(crate) struct Job {
     pub(crate) leases: Vec<Lease>,
     /// With redundancy: owners who have or had it; what was taken back from them does not count (P15).
     pub(crate) had: Vec<UserId>,
-    /// With redundancy: what was said so far (P15).
+    /// With redundancy: the votes so far (P15).
     pub(crate) votes: Vec<Vote>,
     /// Stands among those that can be given out.
     pub(crate) waits: bool,
@@ -114,7 +115,7 @@ pub(crate) struct Lease {
     pub(crate) timeout_at: Option<Timestamp>,
 }
 
-/// What one owner's worker said (P15).
+/// The computed hash of what one owner's worker submitted (P15).
 #[derive(Clone, Debug)]
 pub(crate) struct Vote {
     pub(crate) id: AssignmentId,

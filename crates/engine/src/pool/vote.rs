@@ -1,4 +1,4 @@
-//! P8, P15: what the results of a job amount to.
+//! P8, P15: decides how a job ends from its results.
 
 use super::{
     Pool,
@@ -40,7 +40,6 @@ pub(super) fn judge(pool: &Pool, job: &Job, result: Option<&PoolResult>) -> Opti
     let assignment = result.filter(|_| failed).map(|result| result.assignment);
     let error = match (assignment, job.votes.is_empty()) {
         (Some(_), _) => None,
-        (None, true) if result.is_some() => Some("no result had an output_hash to compare"),
         (None, true) => Some("no worker finished it in time"),
         (None, false) => Some("no majority of the workers agreed on a result"),
     };

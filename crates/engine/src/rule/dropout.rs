@@ -71,10 +71,10 @@ mod tests {
             5s   finished PC-01 r1/d1 failed  -> confirmed r1/d1; ended r1/d1#1 failed; forgiven r1/d1; queued r1/d1
             6s   pull PC-01 devices=d1..d12   => nothing
             7s   explain node PC-01           => supply_paused
-            30s  sight PC-01
-            55s  sight PC-01
-            80s  sight PC-01
-            105s sight PC-01
+            30s  heartbeat PC-01
+            55s  heartbeat PC-01
+            80s  heartbeat PC-01
+            105s heartbeat PC-01
             123s tick                         -> nothing
             124s tick                         -> supplied PC-01
             125s pull PC-01 max=2             => jobs=r1/d2#1,r1/d3#1

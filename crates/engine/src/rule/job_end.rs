@@ -1,7 +1,7 @@
 //! Q6, Q7: when an active job is over, and how.
 
 use crate::state::{Job, State};
-use muster_model::{Event, JobStatus, Timestamp};
+use muster_model::{Event, JobOutcome, JobStatus, Timestamp};
 
 /// The event that ends a job, if it is over.
 ///
@@ -21,7 +21,8 @@ pub(crate) fn verdict(state: &State, job: &Job, now: Timestamp) -> Option<Event>
         (_, 0) => (JobStatus::Failed, Some("no task completed".into())),
         _ => (JobStatus::Success, None),
     };
-    Some(Event::JobEnded { job: job.id, status, error, at: now })
+    let outcome = JobOutcome::of(status, job.tasks, job.completed);
+    Some(Event::JobEnded { job: job.id, status, outcome, error, at: now })
 }
 
 /// Until when an active job waits for a first device.
@@ -48,6 +49,37 @@ mod tests {
             6s  submit r2 devices=d1 attempts=1
             7s  pull PC-01
             8s  finished PC-01 r2/d1 failed  -> confirmed r2/d1; ended r2/d1#1 failed; closed r2/d1 Failed (adb_offline); error d1; over r2 Failed (no task completed)
+            ",
+        );
+    }
+
+    /// Q7b: the outcome says whether all rows completed; skipped rows did not.
+    #[test]
+    fn the_outcome_of_a_run() {
+        check(
+            "
+
+            0s   pull PC-01 max=0 devices=d1,d2,d3:offline
+            1s   submit r1 attempts=1 devices=d1,d2
+            1s   row r1                        => Running open
+            2s   pull PC-01
+            3s   finished PC-01 r1/d1 ok
+            4s   finished PC-01 r1/d2 ok
+            4s   row r1                        => Success complete
+            5s   submit r2 devices=d1,d3
+            6s   pull PC-01
+            7s   finished PC-01 r2/d1 ok
+            100s pull PC-01 max=0 devices=d1,d2,d3:offline
+            125s tick
+            125s row r2                        => Success partial
+            130s submit r3 attempts=1 devices=d1
+            131s pull PC-01
+            132s restart
+            133s finished PC-01 r3/d1 failed
+            133s row r3                        => Failed failed
+            140s submit r4 devices=d2
+            141s cancel r4
+            141s row r4                        => Cancelled cancelled
             ",
         );
     }

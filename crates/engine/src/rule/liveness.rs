@@ -2,7 +2,10 @@
 
 use crate::{
     Mutant,
-    rule::retry::{Ending, end_attempt},
+    rule::{
+        heartbeat,
+        retry::{Ending, end_attempt},
+    },
     state::{State, Task, WorkerIx},
 };
 use alloc::vec::Vec;
@@ -31,11 +34,12 @@ pub(crate) fn judge(state: &State, ix: WorkerIx, now: Timestamp) -> Vec<Event> {
 pub(crate) fn next_judgement(state: &State, ix: WorkerIx) -> Option<Timestamp> {
     let worker = &state.workers[ix];
     let silence = worker.online.then_some(worker.last_seen + state.settings.offline_after);
+    let heartbeat = heartbeat::due(worker);
     let leases = holds_presence_leases(state, ix).then(|| {
         let prolonged = worker.last_seen + state.settings.lease;
         if prolonged > worker.lease_until { renewal_at(state, ix) } else { prolonged }
     });
-    [silence, leases, worker.lease_due, worker.paused_until].into_iter().flatten().min()
+    [silence, heartbeat, leases, worker.lease_due, worker.paused_until].into_iter().flatten().min()
 }
 
 /// Leases are written anew when half their time is over: often enough to be true, seldom enough to
@@ -135,7 +139,7 @@ mod tests {
             2s   pull PC-01                   -> granted r1/d1#1
             3s   started PC-01 r1/d1
             302s tick                         -> offline PC-01; extended PC-01 303s
-            303s tick                         -> ended r1/d1#1 lease lost; queued r1/d1
+            303s tick                         -> ended r1/d1#1 timeout; queued r1/d1
             304s pull PC-01 max=0             => stop=r1/d1
             305s finished PC-01 r1/d1 ok attempt=1 -> ended r1/d1#1 ok; closed r1/d1 Completed; over r1 Success
             306s pull PC-01 max=0             => finished=r1
@@ -153,17 +157,17 @@ mod tests {
             1s   submit r1
             2s   pull PC-01                   -> granted r1/d1#1
             3s   started PC-01 r1/d1
-            29s  sight PC-01
-            55s  sight PC-01
-            81s  sight PC-01
-            107s sight PC-01
-            133s sight PC-01
-            151s sight PC-01
+            29s  heartbeat PC-01
+            55s  heartbeat PC-01
+            81s  heartbeat PC-01
+            107s heartbeat PC-01
+            133s heartbeat PC-01
+            151s heartbeat PC-01
             152s tick                         -> extended PC-01 451s
-            180s sight PC-01
+            180s heartbeat PC-01
             410s tick                         -> offline PC-01; extended PC-01 480s
             479s tick                         -> nothing
-            480s tick                         -> ended r1/d1#1 lease lost; queued r1/d1
+            480s tick                         -> ended r1/d1#1 timeout; queued r1/d1
             530s tick                         -> closed r1/d1 Cancelled (skipped: device offline); over r1 Failed (no task completed)
             ",
         );

@@ -4,6 +4,7 @@ pub(crate) mod active_job;
 pub(crate) mod contest;
 pub(crate) mod dropout;
 pub(crate) mod eligible;
+pub(crate) mod heartbeat;
 pub(crate) mod job_end;
 pub(crate) mod liveness;
 pub(crate) mod offline_grace;

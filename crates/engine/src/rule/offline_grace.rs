@@ -55,13 +55,13 @@ mod tests {
             1s   submit r1
             2s   pull PC-01 max=1            -> granted r1/d1#1
             3s   finished PC-01 r1/d1 ok     -> confirmed r1/d1; ended r1/d1#1 ok; closed r1/d1 Completed
-            33s  sight PC-01
+            33s  heartbeat PC-01
             33s  tick                        -> offline PC-02
-            60s  sight PC-01
+            60s  heartbeat PC-01
             61s  pull PC-01                  => jobs=r1/d2#1
             80s  finished PC-01 r1/d2 ok     -> confirmed r1/d2; ended r1/d2#1 ok; closed r1/d2 Completed
-            100s sight PC-01
-            125s sight PC-01
+            100s heartbeat PC-01
+            125s heartbeat PC-01
             152s tick                        -> nothing
             153s tick                        -> skipped r1/e1; over r1 Success
             ",
@@ -76,16 +76,17 @@ mod tests {
 
             0s   pull PC-01 max=0 devices=d1,d2,d3:offline
             121s pull PC-01 max=0 devices=d1,d2,d3:offline
+            121s heartbeat PC-01
             121s tick                        -> nothing
             122s submit r1                   -> active r1
             122s tick                        -> skipped r1/d3
             123s pull PC-01                  -> granted r1/d1#1; granted r1/d2#1
             124s finished PC-01 r1/d1 failed -> confirmed r1/d1; ended r1/d1#1 failed; queued r1/d1
             125s pull PC-01 max=0 devices=d1:offline,d2:offline,d3:offline
-            150s sight PC-01
-            175s sight PC-01
-            200s sight PC-01
-            225s sight PC-01
+            150s heartbeat PC-01
+            175s heartbeat PC-01
+            200s heartbeat PC-01
+            225s heartbeat PC-01
             245s tick                        -> closed r1/d1 Cancelled (skipped: device offline)
             246s finished PC-01 r1/d2 failed -> confirmed r1/d2; ended r1/d2#1 failed; queued r1/d2; closed r1/d2 Cancelled (skipped: device offline); over r1 Failed (no task completed)
             ",
@@ -121,6 +122,8 @@ mod tests {
             0s   pull PC-02 max=0 devices=e1
             119s pull PC-01 max=0 devices=d1,d2:offline,d3:offline
             119s pull PC-02 max=0 devices=e1
+            119s heartbeat PC-01
+            119s heartbeat PC-02
             120s tick                        -> nothing
             121s submit r1 pcs=PC-02         -> active r1
             121s submit r2 queue=b labels=rack:a -> active r2

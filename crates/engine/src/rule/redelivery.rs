@@ -45,7 +45,7 @@ mod tests {
             32s   pull PC-01                  => runs=r1:1 jobs=r1/d1#1
             33s   started PC-01 r1/d1 fence=1 -> confirmed r1/d1
             60s   pull PC-01                  => nothing
-            1190s sight PC-01
+            1190s heartbeat PC-01
             1201s tick
             1202s tick                        -> ended r1/d1#1 timeout; queued r1/d1
             ",

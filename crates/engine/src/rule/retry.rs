@@ -6,7 +6,7 @@ use crate::{
     state::{State, Task},
 };
 use alloc::{boxed::Box, format, vec, vec::Vec};
-use muster_model::{Event, Outcome, TaskId, TaskStatus, Timestamp};
+use muster_model::{Event, LeaseKind, Outcome, TaskId, TaskStatus, Timestamp};
 
 /// An attempt that ends.
 pub(crate) struct Ending {
@@ -21,7 +21,7 @@ pub(crate) struct Ending {
 /// out of service.
 pub(crate) fn end_attempt(state: &State, task: &Task, ending: Ending) -> Vec<Event> {
     let Ending { task: id, outcome, result, at } = ending;
-    let error = error_text(state, &outcome);
+    let error = error_text(state, task.kind, &outcome);
     let succeeded = outcome == Outcome::Succeeded;
     let mut events = vec![Event::AttemptEnded { task: id, attempt: task.attempt, outcome, at }];
     let ended = |status, error| Event::TaskEnded { task: id, status, error, result, at };
@@ -42,12 +42,12 @@ pub(crate) fn end_attempt(state: &State, task: &Task, ending: Ending) -> Vec<Eve
     events
 }
 
-/// What stands in `task_devices.error` after an outcome.
-pub(crate) fn error_text(state: &State, outcome: &Outcome) -> Option<Box<str>> {
+/// The text of `task_devices.error` after an outcome.
+pub(crate) fn error_text(state: &State, kind: LeaseKind, outcome: &Outcome) -> Option<Box<str>> {
     match outcome {
         Outcome::Succeeded => None,
         Outcome::TimedOut => Some(timeout::error_text(state.settings.attempt_timeout)),
-        Outcome::LeaseLost => Some("Task device lease expired: its holder fell silent".into()),
+        Outcome::LeaseLost => Some(timeout::lease_text(kind, state.settings.lease)),
         Outcome::Failed { reason: None, error } => Some(error.clone().unwrap_or_else(|| "unknown".into())),
         Outcome::Failed { reason: Some(reason), error: None } => Some(reason.as_str().into()),
         Outcome::Failed { reason: Some(reason), error: Some(error) } => {

@@ -5,7 +5,7 @@ use crate::{
     state::{LaneIx, Share, State, WorkerIx},
 };
 use alloc::{borrow::Cow, collections::BTreeSet, vec::Vec};
-use muster_model::Timestamp;
+use muster_model::{Timestamp, WorkerSupply};
 
 /// A lane chosen for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,22 @@ pub(crate) fn choose(state: &State, ix: WorkerIx, max: u32, now: Timestamp) -> V
         }
     }
     chosen
+}
+
+/// The figures of Q3 for a worker. A device that several active jobs could start on counts once.
+pub(crate) fn supply(state: &State, ix: WorkerIx) -> WorkerSupply {
+    let worker = &state.workers[ix];
+    let shares = shares_in_turn(state, ix);
+    let eligible = match &shares[..] {
+        [(_, share)] => share.waiting.len(),
+        shares => {
+            let lanes = shares.iter().flat_map(|(_, share)| share.waiting.iter().map(|(_, lane)| *lane));
+            lanes.collect::<BTreeSet<_>>().len()
+        }
+    };
+    let [running, eligible] = [worker.live.len(), eligible].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+    let target = cap(state, ix).min(running.saturating_add(eligible));
+    WorkerSupply { worker: worker.name.clone(), running, eligible, target }
 }
 
 /// The worker's shares of the active jobs, beginning after the queue it was last served from.
@@ -124,6 +140,33 @@ mod tests {
             2s  pull PC-01                   -> granted r1/d1#1
             3s  explain task r1/d1           => awaiting_redelivery
             4s  explain device d2            => no_slot
+            ",
+        );
+    }
+
+    /// Q21: running, eligible and target of a PC; without an active run nothing is eligible.
+    #[test]
+    fn the_figures_of_a_pc() {
+        check(
+            "
+
+            0s  pull PC-01 max=0 devices=d1..d30
+            0s  supply PC-01                  => running=0 eligible=0 target=0
+            1s  submit r1
+            1s  supply PC-01                  => running=0 eligible=30 target=20
+            2s  pull PC-01 max=19
+            2s  supply PC-01                  => running=19 eligible=11 target=20
+            3s  finished PC-01 r1/d1 ok
+            3s  supply PC-01                  => running=18 eligible=11 target=20
+            4s  cap PC-01 5
+            4s  supply PC-01                  => running=18 eligible=11 target=5
+            5s  cap PC-01 none
+            6s  submit s1 queue=other devices=d1,d30
+            6s  supply PC-01                  => running=18 eligible=12 target=20
+            7s  cancel r1
+            7s  supply PC-01                  => running=18 eligible=2 target=20
+            8s  cancel s1
+            8s  supply PC-01                  => running=18 eligible=0 target=18
             ",
         );
     }

@@ -90,6 +90,12 @@ impl Stage {
         if words[0] == "explain" {
             return (String::new(), self.explain(words));
         }
+        if words[0] == "supply" {
+            return (String::new(), self.supply(words[1]));
+        }
+        if words[0] == "row" {
+            return (String::new(), self.row(words[1]));
+        }
         if words[0] == "strangers" {
             return (String::new(), self.strangers(words));
         }
@@ -163,6 +169,38 @@ impl Stage {
         self.engine.check_invariants().expect("a restored engine is sound");
     }
 
+    fn supply(&self, worker: &str) -> String {
+        match &self.engine.supplies(&[parse::name(worker)])[..] {
+            [muster_model::WorkerSupply { running, eligible, target, .. }] => {
+                alloc::format!("running={running} eligible={eligible} target={target}")
+            }
+            _ => "unknown".into(),
+        }
+    }
+
+    /// A row as a store would hold it: of a task (`r1/d1`), a run (`r1`) or a worker.
+    fn row(&self, name: &str) -> String {
+        let row = match (self.tasks.get(name), self.jobs.get(name)) {
+            (Some(task), _) => self.rows.live.get(&alloc::format!("4 {task}")),
+            (None, Some(job)) => {
+                self.rows.live.values().find(|row| matches!(row, Change::Job(record) if record.id == *job))
+            }
+            (None, None) => self.rows.live.get(&alloc::format!("1 {name}")),
+        };
+        match row {
+            Some(Change::Task(record)) => {
+                let flag = if record.timed_out { " timed_out" } else { "" };
+                alloc::format!("{:?}{flag}", record.status)
+            }
+            Some(Change::Job(record)) => alloc::format!("{:?} {}", record.status, record.outcome.as_str()),
+            Some(Change::Worker(record)) => {
+                let flag = if record.heartbeat_late_since.is_some() { " late" } else { "" };
+                alloc::format!("{:?}{flag}", record.status)
+            }
+            _ => "none".into(),
+        }
+    }
+
     fn strangers(&self, words: &[&str]) -> String {
         let found = self.engine.strangers(&parse::scope(words));
         let targets = alloc::format!("{} targets", found.targets);
@@ -217,7 +255,7 @@ impl Rows {
                 }
                 Change::Secrets(worker, _) => alloc::format!("7 {worker}"),
                 Change::Report(record) => {
-                    self.facts.insert(Key::Report(record.id.clone()), Fact::Report(record.digest));
+                    self.facts.insert(Key::Report(record.id.clone()), Fact::Report(Some(record.subject)));
                     continue;
                 }
                 Change::Key(record) => {

@@ -60,7 +60,7 @@ impl Stage {
             "cancel" => Command::Cancel { job: self.jobs[words[1]] },
             "tick" => Command::Tick,
             "sweep" => Command::Sweep,
-            "sight" => Command::Sight { worker: name(words[1]) },
+            "heartbeat" => Command::Heartbeat { worker: name(words[1]) },
             "claim" => Command::Claim {
                 worker: name(words[1]),
                 max: options.number("max").unwrap_or(1),
@@ -100,15 +100,7 @@ impl Stage {
             _ => ReportKind::Task(self.task_report(words, options)),
         };
         let at = options.get("at").map_or(self.now, time);
-        let digest = digest(options.get("body").unwrap_or(words[0]));
-        Report {
-            id: ReportId::new(&id).expect("an id"),
-            digest,
-            worker: name(words[1]),
-            at,
-            body: "{}".into(),
-            kind,
-        }
+        Report { id: ReportId::new(&id).expect("an id"), worker: name(words[1]), at, body: "{}".into(), kind }
     }
 
     fn task_report(&self, words: &[&str], options: &Options<'_>) -> TaskReport {

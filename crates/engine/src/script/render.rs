@@ -28,6 +28,9 @@ impl Stage {
         Some(match event {
             Event::WorkerOffline { worker, .. } => format!("offline {worker}"),
             Event::WorkerOnline { worker, .. } => format!("online {worker}"),
+            Event::HeartbeatChanged { worker, late, .. } => {
+                format!("heartbeat {worker} {}", if *late { "late" } else { "back" })
+            }
             Event::SupplyPaused { worker, .. } => format!("paused {worker}"),
             Event::SupplyResumed { worker, .. } => format!("supplied {worker}"),
             Event::LeasesExtended { worker, until } => format!("extended {worker} {}s", until.0 / 1000),
@@ -107,7 +110,6 @@ fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Succeeded => "ok",
         Outcome::Failed { .. } => "failed",
-        Outcome::TimedOut => "timeout",
-        Outcome::LeaseLost => "lease lost",
+        Outcome::TimedOut | Outcome::LeaseLost => "timeout",
     }
 }

@@ -2,12 +2,12 @@
 
 use super::Map;
 use alloc::boxed::Box;
-use muster_model::{Digest, JobId, JobStatus, KeyRecord, ReportId, SubmissionKey, TaskId, TaskRecord};
+use muster_model::{JobId, JobStatus, KeyRecord, ReportId, ReportSubject, SubmissionKey, TaskId, TaskRecord};
 
 /// Facts that a look-up in the store might still miss.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recent {
-    pub(crate) reports: Map<ReportId, Digest>,
+    pub(crate) reports: Map<ReportId, ReportSubject>,
     pub(crate) keys: Map<SubmissionKey, KeyRecord>,
     pub(crate) tasks: Map<TaskId, Box<TaskRecord>>,
     pub(crate) jobs: Map<JobId, JobStatus>,

@@ -22,6 +22,10 @@ pub(crate) struct Worker {
     pub(crate) status_since: Timestamp,
     /// The last sign of life; not durable, counts anew after a start (N15).
     pub(crate) last_seen: Timestamp,
+    /// When its heartbeat becomes late, once it has pulled or called back (N8c). Not durable.
+    pub(crate) heartbeat_due: Option<Timestamp>,
+    /// Since when its heartbeat has been late.
+    pub(crate) heartbeat_late_since: Option<Timestamp>,
     /// Requests of it that wait for work; while one does, it is there. Not durable.
     pub(crate) waiting: u32,
     pub(crate) cap: Option<u32>,
@@ -59,6 +63,8 @@ pub(crate) struct Worker {
     pub(crate) contest: Option<Contest>,
     /// When an alert about that was raised last. Not durable.
     pub(crate) contest_told: Option<Timestamp>,
+    /// When the last alert about a reused event id was raised (N5). Not durable.
+    pub(crate) conflict_alerted_at: Option<Timestamp>,
 }
 
 /// Two workers report one device (N1b).
@@ -109,6 +115,8 @@ impl Worker {
             online: true,
             status_since: at,
             last_seen: at,
+            heartbeat_due: None,
+            heartbeat_late_since: None,
             waiting: 0,
             cap: None,
             draining: false,
@@ -131,6 +139,7 @@ impl Worker {
             created_at: at,
             contest: None,
             contest_told: None,
+            conflict_alerted_at: None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The single frames of a fragment, where it lists them.
+//! The frames that a fragment lists.
 
 use crate::{
     moment::{Moment, Span},
@@ -6,7 +6,7 @@ use crate::{
     range::FrameRange,
 };
 
-/// Frames in the order of their ids, their statistics in one list beside them.
+/// Frames in the order of their ids, and the statistics of all frames in one list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frames {
     list: Vec<Frame>,
@@ -24,17 +24,20 @@ pub(crate) struct Frame {
 }
 
 impl Frames {
-    /// Adds a frame as the text lists it; the statistics were added before it.
+    /// Adds a frame as the text lists it. Its statistics were added before.
     pub(super) fn push(&mut self, id: u64, moment: Option<Moment>) {
         let values_from = self.list.last().map_or(0, |frame| frame.values_end);
         self.list.push(Frame { id, moment, values_from, values_end: self.values.len() });
     }
 
-    pub(super) fn push_value(&mut self, name: u32, value: Number) {
-        self.values.push((name, value));
+    pub(super) fn push_value(&mut self, path: u32, value: Number) {
+        self.values.push((path, value));
     }
 
-    /// Puts them in order, or says what is wrong with them.
+    /// Sorts the frames by id.
+    ///
+    /// # Errors
+    /// Names the first frame that is outside the range, listed twice, or has a timestamp of another kind.
     pub(super) fn settled(mut self, range: FrameRange) -> Result<Self, String> {
         if let Some(stray) = self.list.iter().find(|frame| !range.has(frame.id)) {
             return Err(format!("frameId {} is not in the frameRange {range}", stray.id));
@@ -42,7 +45,7 @@ impl Frames {
         let listed_backwards = goes_backwards(&self.list)?;
         self.list.sort_unstable_by_key(|frame| frame.id);
         if let Some([frame, _]) = self.list.array_windows().find(|[one, next]| one.id == next.id) {
-            return Err(format!("frameId {} stands twice", frame.id));
+            return Err(format!("frameId {} is listed twice", frame.id));
         }
         self.is_disordered = listed_backwards || goes_backwards(&self.list)?;
         Ok(self)
@@ -52,24 +55,24 @@ impl Frames {
         self.list.is_empty()
     }
 
-    /// Those of a range.
+    /// Returns the frames of a range.
     pub(crate) fn within(&self, range: FrameRange) -> &[Frame] {
         let from = self.list.partition_point(|frame| frame.id < range.start);
         let end = self.list.partition_point(|frame| frame.id < range.end);
         &self.list[from..end]
     }
 
-    /// What one says about itself.
+    /// Returns the statistics of one frame.
     pub(crate) fn values_of(&self, frame: &Frame) -> &[(u32, Number)] {
         &self.values[frame.values_from..frame.values_end]
     }
 
-    /// What all say.
+    /// Returns the statistics of all frames.
     pub(crate) fn values(&self) -> &[(u32, Number)] {
         &self.values
     }
 
-    /// From the earliest to the latest timestamp in a range.
+    /// Returns the earliest and the latest timestamp in a range.
     pub(crate) fn span(&self, range: FrameRange) -> Option<Span> {
         Span::of(self.within(range).iter().filter_map(|frame| frame.moment))
     }

@@ -1,17 +1,18 @@
-//! Reads a fragment's JSON straight into its parts; no tree of it is built.
+//! Reads the JSON of a fragment straight into its parts, without a tree in between.
 
 use super::frames::Frames;
 use crate::{
-    json::{members, skip_value},
+    json::{member_text, members, skip_value},
     moment::Moment,
-    names::Names,
     number::Number,
+    number_tree::{NumberTree, Others},
+    paths::{Paths, TOP},
     range::FrameRange,
 };
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::{cell::RefCell, fmt, marker::PhantomData};
 
-/// What a text said, before it is known to make sense.
+/// The fields of a fragment before they are checked.
 #[derive(Default)]
 pub(super) struct Draft {
     pub(super) frame_range: Option<FrameRange>,
@@ -21,10 +22,12 @@ pub(super) struct Draft {
     pub(super) statistics: Vec<(u32, Number)>,
     pub(super) is_estimated: bool,
     pub(super) frames: Frames,
-    pub(super) names: Names,
+    pub(super) paths: Paths,
+    pub(super) cameras: Option<Box<str>>,
+    pub(super) validation_summary: Option<Box<str>>,
 }
 
-/// Reads the outermost object and remembers which field it is in.
+/// Reads the outermost object and keeps the name of the current field for error messages.
 pub(super) struct Reader<'a> {
     pub(super) field: &'a RefCell<String>,
 }
@@ -55,7 +58,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// Keys come from outside: only their beginning is repeated, and nothing in it that could steer a terminal.
+    /// Keeps the name of a field. Keys come from outside: only their beginning is kept, without control characters.
     fn enter(&self, key: &str) {
         let mut field = self.field.borrow_mut();
         field.clear();
@@ -65,26 +68,28 @@ impl Reader<'_> {
 
 impl Draft {
     fn read_member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        let Self { statistics, is_estimated, frames, names, .. } = self;
+        let Self { statistics, is_estimated, frames, paths, .. } = self;
         match key {
             "frameRange" => self.frame_range = Some(map.next_value()?),
             "globalIdChunkId" => self.chunk = Some(map.next_value()?),
             "workerId" => self.worker = map.next_value()?,
             "replay" => self.replay = map.next_value::<Option<bool>>()?.unwrap_or(false),
             "statistics" => {
-                let take = |name, value| statistics.push((name, value));
-                *is_estimated = map.next_value_seed(Statistics { names, take })?;
+                let take = |path, value| statistics.push((path, value));
+                *is_estimated = map.next_value_seed(Statistics { paths, take })?;
             }
-            "frames" => map.next_value_seed(FrameList { frames, names })?,
+            "frames" => map.next_value_seed(FrameList { frames, paths })?,
+            "cameras" => self.cameras = member_text(map)?,
+            "validationSummary" => self.validation_summary = member_text(map)?,
             _ => skip_value(map)?,
         }
         Ok(())
     }
 }
 
-/// An object of numbers, flat; says whether it calls itself estimated.
+/// An object of numbers and of objects of numbers (S21). The result says whether it calls itself estimated.
 struct Statistics<'a, T> {
-    names: &'a mut Names,
+    paths: &'a mut Paths,
     take: T,
 }
 
@@ -113,8 +118,9 @@ impl<'de, T: FnMut(u32, Number)> Visitor<'de> for Statistics<'_, T> {
             if key == ESTIMATED {
                 is_estimated = map.next_value()?;
             } else {
-                let number = map.next_value()?;
-                (self.take)(self.names.number(key), number);
+                let path = self.paths.number(TOP, key);
+                let (paths, take) = (&mut *self.paths, &mut self.take);
+                map.next_value_seed(NumberTree { paths, path, take, others: Others::Refuse })?;
             }
             Ok(())
         })?;
@@ -124,7 +130,7 @@ impl<'de, T: FnMut(u32, Number)> Visitor<'de> for Statistics<'_, T> {
 
 struct FrameList<'a> {
     frames: &'a mut Frames,
-    names: &'a mut Names,
+    paths: &'a mut Paths,
 }
 
 impl<'de> DeserializeSeed<'de> for FrameList<'_> {
@@ -147,15 +153,15 @@ impl<'de> Visitor<'de> for FrameList<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let Self { frames, names } = self;
-        while items.next_element_seed(OneFrame { frames, names })?.is_some() {}
+        let Self { frames, paths } = self;
+        while items.next_element_seed(OneFrame { frames, paths })?.is_some() {}
         Ok(())
     }
 }
 
 struct OneFrame<'a> {
     frames: &'a mut Frames,
-    names: &'a mut Names,
+    paths: &'a mut Paths,
 }
 
 impl<'de> DeserializeSeed<'de> for OneFrame<'_> {
@@ -174,15 +180,22 @@ impl<'de> Visitor<'de> for OneFrame<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Self { frames, names } = self;
+        let Self { frames, paths } = self;
         let (mut id, mut moment): (Option<u64>, Option<Moment>) = (None, None);
         members(&mut map, |key, map| {
             match key {
-                "frameId" => id = Some(map.next_value()?),
+                "frameId" | "frame_id" => {
+                    let found: u64 = map.next_value()?;
+                    if let Some(other) = id.replace(found).filter(|other| *other != found) {
+                        return Err(A::Error::custom(format_args!(
+                            "frameId and frame_id differ: {other} and {found}"
+                        )));
+                    }
+                }
                 "timestamp" => moment = map.next_value_seed(PhantomData::<Option<Moment>>)?,
                 "statistics" => {
-                    let take = |name, value| frames.push_value(name, value);
-                    let is_estimated = map.next_value_seed(Statistics { names: &mut *names, take })?;
+                    let take = |path, value| frames.push_value(path, value);
+                    let is_estimated = map.next_value_seed(Statistics { paths: &mut *paths, take })?;
                     frames.is_estimated |= is_estimated;
                 }
                 _ => skip_value(map)?,
@@ -194,6 +207,6 @@ impl<'de> Visitor<'de> for OneFrame<'_> {
     }
 }
 
-/// Tells whether statistics are exact; every other member is a number.
+/// The one member of statistics that is a boolean: true if they are not exact.
 pub(crate) const ESTIMATED: &str = "estimated";
 const FIELD_CHARS_MAX: usize = 64;

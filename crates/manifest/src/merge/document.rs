@@ -1,29 +1,26 @@
-//! Writes `manifest.json`: one list item on a line, nothing that depends on when or where it was merged.
+//! Writes `manifest.json`: one list item per line, and nothing that depends on the time or place of the merge.
 
 use super::Merged;
 use crate::range::FrameRange;
 use muster_artifacts::ContentHash;
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::{
+    Serialize, Serializer,
+    ser::{Error, SerializeMap},
+};
+use serde_json::value::RawValue;
 use std::{
     fmt::Display,
     io::{self, Write},
+    mem,
 };
 
 impl Merged {
-    /// Writes the manifest; the same fragments give the same bytes.
+    /// Writes the manifest. The same fragments give the same bytes.
     ///
     /// # Errors
-    /// When writing fails.
+    /// If writing fails.
     pub fn write_manifest(&self, out: &mut dyn Write) -> io::Result<()> {
         let entries = self.table.entries();
-        let ranges = self.coverage.pieces.iter().map(|piece| {
-            let entry = &entries[piece.entry as usize];
-            Survivor {
-                frame_range: piece.range,
-                global_id_chunk_id: entry.chunk,
-                worker_id: self.table.worker(entry),
-            }
-        });
         let hashes = entries.iter().map(|entry| FragmentHash {
             file: Shown(self.table.file_name(entry)),
             sha256: Shown(entry.hash),
@@ -32,18 +29,54 @@ impl Merged {
         lines.member("sessionId", &self.session.session_id)?;
         lines.member("totalFrames", &self.total_frames)?;
         lines.member("complete", &self.is_complete())?;
-        lines.list("ranges", ranges)?;
+        lines.list("ranges", self.survivors())?;
         lines.list("gaps", self.coverage.gaps.iter())?;
         lines.list("overlaps", self.coverage.overlaps.iter())?;
         lines.list("replayDrops", self.coverage.drops.iter())?;
         lines.list("skipped", self.skipped.iter())?;
+        lines.list("reordered", self.reordered.iter())?;
+        lines.list("cameras", self.cameras.iter().map(|camera| Json(camera)))?;
         lines.member("statistics", &Statistics(self))?;
+        self.write_validation(&mut lines)?;
         lines.open("distributed", b'{')?;
         lines.list("workers", self.table.workers().iter())?;
         lines.list("replay", self.replays.iter())?;
         lines.list("fragmentHashes", hashes)?;
         lines.close(b'}')?;
         lines.end()
+    }
+
+    /// Returns the entries of `ranges[]`. Where a fragment has several, the first one carries the files and metrics: a
+    /// fragment in very many pieces must not repeat them each time.
+    fn survivors(&self) -> impl Iterator<Item = Survivor<'_>> {
+        let mut has_ranges = vec![false; self.table.entries().len()];
+        self.coverage.pieces.iter().map(move |piece| {
+            let entry = &self.table.entries()[piece.entry as usize];
+            let is_first = !mem::replace(&mut has_ranges[piece.entry as usize], true);
+            let completion = self.completions.of_chunk(entry.chunk).filter(|_| is_first);
+            Survivor {
+                frame_range: piece.range,
+                global_id_chunk_id: entry.chunk,
+                worker_id: self.table.worker(entry),
+                pose_files: completion.and_then(|line| line.pose_files.as_deref()),
+                metrics_snapshot: completion.and_then(|line| line.metrics_snapshot.as_deref()),
+            }
+        })
+    }
+
+    fn write_validation(&self, lines: &mut Lines<'_>) -> io::Result<()> {
+        let summaries = self.validation.fragments.iter().filter_map(|place| {
+            let entry = &self.table.entries()[*place as usize];
+            Some(FragmentSummary {
+                worker_id: self.table.worker(entry),
+                global_id_chunk_id: entry.chunk,
+                validation_summary: Json(self.table.validation_summary(entry)?),
+            })
+        });
+        lines.open("validationSummary", b'{')?;
+        lines.member("totals", &self.validation.totals.members)?;
+        lines.list("fragments", summaries)?;
+        lines.close(b'}')
     }
 }
 
@@ -53,6 +86,18 @@ struct Survivor<'a> {
     frame_range: FrameRange,
     global_id_chunk_id: u64,
     worker_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pose_files: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics_snapshot: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FragmentSummary<'a> {
+    worker_id: &'a str,
+    global_id_chunk_id: u64,
+    validation_summary: Json<'a>,
 }
 
 #[derive(Serialize)]
@@ -62,7 +107,16 @@ struct FragmentHash<F: Display> {
     sha256: Shown<ContentHash>,
 }
 
-/// Something by its text.
+/// A JSON text, written as it is.
+struct Json<'a>(&'a str);
+
+impl Serialize for Json<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        serde_json::from_str::<&RawValue>(self.0).map_err(S::Error::custom)?.serialize(to)
+    }
+}
+
+/// A value, written as its text.
 struct Shown<T>(T);
 
 impl<T: Display> Serialize for Shown<T> {
@@ -76,7 +130,7 @@ struct Statistics<'a>(&'a Merged);
 impl Serialize for Statistics<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(None)?;
-        for (name, total) in &self.0.tally.totals {
+        for (name, total) in &self.0.tally.totals.members {
             map.serialize_entry(name, total)?;
         }
         if self.0.tally.is_estimated {
@@ -86,7 +140,7 @@ impl Serialize for Statistics<'_> {
     }
 }
 
-/// Writes an object with a member on each line, and an item of a list on each line.
+/// Writes an object with one member, or one item of a list, per line.
 struct Lines<'a> {
     out: &'a mut dyn Write,
     depth: usize,

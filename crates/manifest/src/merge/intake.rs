@@ -1,4 +1,4 @@
-//! Takes fragments in one by one and refuses the bad ones by name (S25).
+//! Reads fragments one by one and refuses the bad ones by name (S25).
 
 use super::{Progress, Warning};
 use crate::{
@@ -11,60 +11,68 @@ use muster_artifacts::ContentHash;
 use serde::{Serialize, Serializer};
 use std::{io, sync::Arc};
 
-/// A file that was not merged.
+/// A file, or a line of a file, that was not merged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refused {
-    /// Its name.
+    /// The name of the file.
     pub file: String,
-    /// Why.
+    /// The reason.
     pub reason: FileRefusal,
 }
 
-/// Why a file was not merged.
+/// The reason why a file was not merged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileRefusal {
-    /// Its name is not a fragment's.
+    /// The name is not a fragment's.
     #[error("its name is wrong: {0}")]
     Name(#[from] NameError),
-    /// It could not be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    /// It does not hold a fragment.
+    /// The content is not a fragment.
     #[error(transparent)]
     Content(#[from] Refusal),
-    /// Name and content disagree.
+    /// Name and content name different chunks.
     #[error("its name says chunk {named}, its globalIdChunkId {found}")]
     Disagrees {
-        /// By the name.
+        /// The chunk in the name.
         named: u64,
-        /// By the content.
+        /// The chunk in the content.
         found: u64,
     },
-    /// Several files have one chunk.
+    /// Several files claim one chunk.
     #[error("chunk {chunk} is claimed by {} files: {files}", files.split(' ').count())]
     ClaimedTwice {
         /// The chunk.
         chunk: u64,
-        /// All of them, with a space between.
+        /// The names of all of them, separated by spaces.
         files: Arc<str>,
     },
-    /// It has frames that the session does not have.
+    /// The fragment has frames that the session does not have.
     #[error("frameRange: {range} goes beyond the {total_frames} frames of the session")]
     BeyondEnd {
         /// The frames.
         range: FrameRange,
-        /// How many there are.
+        /// The number of frames of the session.
         total_frames: u64,
     },
-    /// It should tell about the session and does not.
+    /// The content of `session.json` is wrong.
     #[error("{0}")]
     Session(String),
+    /// A line of `completions.jsonl` is wrong. The other lines count.
+    #[error("line {number}: {problem}")]
+    Line {
+        /// The number of the line, from 1.
+        number: u64,
+        /// The fault.
+        problem: String,
+    },
 }
 
-/// Why a file has no bytes to merge.
+/// The reason why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// It leads elsewhere.
+    /// It is a link.
     #[error("it is a symbolic link, and links are not followed")]
     Link,
     /// It is a directory, a pipe or the like.
@@ -73,10 +81,10 @@ pub enum Unreadable {
     /// It is too large.
     #[error("it is larger than {limit_bytes} bytes")]
     TooLarge {
-        /// The most.
+        /// The limit.
         limit_bytes: u64,
     },
-    /// The system says no.
+    /// The system reports an error.
     #[error("it cannot be read: {0}")]
     Io(String),
 }
@@ -93,7 +101,7 @@ impl Serialize for FileRefusal {
     }
 }
 
-/// What was taken in so far.
+/// The fragments that were read so far.
 pub(super) struct Intake<'a> {
     total_frames: Option<u64>,
     progress: Option<&'a Progress<'a>>,
@@ -120,7 +128,7 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// Closes the doors. What is told is told in the order of the files' names, however they came.
+    /// Refuses fragments that claim the same chunk, and sorts everything by file name.
     pub(super) fn settle(mut self) -> (Table, Vec<Refused>, Vec<Warning>) {
         let out = self.table.settle();
         for claims in out.chunk_by(|(_, one), (_, next)| one == next) {
@@ -159,7 +167,8 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// The master writes the names, workers the contents: where they disagree on the worker, the name is right.
+    /// Warns about a fragment. The server writes the names and workers write the contents, so the name decides which
+    /// worker it is.
     fn look(&mut self, file: &str, name: &FragmentName, fragment: &Fragment) {
         let mut warn = |warning: String| self.warnings.push(Warning { file: Some(file.to_owned()), warning });
         if let Some(worker) = fragment.worker().filter(|worker| *worker != name.worker()) {
@@ -171,7 +180,7 @@ impl<'a> Intake<'a> {
     }
 
     fn refuse(&mut self, file: &str, reason: FileRefusal) {
-        // A name may hold anything that a file system allows.
+        // A file name may contain control characters.
         self.refusals.push(Refused { file: file.escape_debug().to_string(), reason });
     }
 }

@@ -1,13 +1,13 @@
-//! Writes `manifest_merge.log`: what a merge found and decided, for people (S21, S24).
+//! Writes `manifest_merge.log`: the findings and decisions of a merge, for people (S21, S24).
 
 use super::Merged;
 use std::io::{self, Write};
 
 impl Merged {
-    /// Writes the log of the merge. It holds no time, so the same fragments give the same log.
+    /// Writes the log of the merge. It contains no time of day, so the same fragments give the same log.
     ///
     /// # Errors
-    /// When writing fails.
+    /// If writing fails.
     pub fn write_log(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "merged {} fragments, refused {}", self.table.entries().len(), self.refusals.len())?;
         for refused in &self.refusals {
@@ -24,7 +24,10 @@ impl Merged {
             writeln!(out, "dropped {} of chunk {}", drop.frame_range, drop.retired_chunk_id)?;
         }
         for skipped in &self.skipped {
-            writeln!(out, "skipped {}: {}", skipped.frame_range, skipped.reason)?;
+            writeln!(out, "skipped {skipped}")?;
+        }
+        for reordered in &self.reordered {
+            writeln!(out, "reordered {reordered}")?;
         }
         for gap in &self.coverage.gaps {
             writeln!(out, "gap {gap}")?;

@@ -1,18 +1,21 @@
-//! The merge once more, as plainly as it can be said: frame by frame, every fragment asked about every frame.
+//! The merge once more, as plainly as possible: frame by frame, range by range, everything compared with everything.
 //!
-//! It shares nothing with the real one but the rules.
+//! It shares nothing with the real merge but the rules.
+
+mod time;
 
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+pub(crate) use time::Kept;
 
 #[derive(Clone, Debug)]
 pub(crate) struct MadeFrame {
     pub(crate) id: u64,
     pub(crate) timestamp: Option<i64>,
-    pub(crate) statistics: Vec<(String, f64)>,
+    pub(crate) statistics: Value,
 }
 
-/// A fragment before it is JSON. Statistics are whole numbers, or else their name begins with `f`.
+/// A fragment before it becomes JSON. Statistics are whole numbers, or fractions if their last key begins with `f`.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub(crate) start: u64,
@@ -20,25 +23,66 @@ pub(crate) struct Made {
     pub(crate) chunk: u64,
     pub(crate) worker: String,
     pub(crate) replay: bool,
-    pub(crate) statistics: Vec<(String, f64)>,
+    pub(crate) statistics: Value,
+    pub(crate) cameras: Value,
+    pub(crate) validation: Value,
+    /// Timestamps are RFC 3339 and not numbers.
+    pub(crate) has_instants: bool,
     pub(crate) frames: Vec<MadeFrame>,
 }
 
+/// The other files of the directory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Around {
     pub(crate) total_frames: Option<u64>,
     /// (start, end, retired, new)
     pub(crate) replays: Vec<(u64, u64, u64, u64)>,
+    /// (start, end, reason)
+    pub(crate) given_up: Vec<(u64, u64, String)>,
+    /// Lines of `completions.jsonl`.
+    pub(crate) completions: Vec<Value>,
+}
+
+/// The result of a naive merge.
+pub(crate) struct Expected {
+    /// Without the hashes, the statistics, the totals of summaries, and the reasons of ranges skipped for their time.
+    pub(crate) manifest: Value,
+    pub(crate) statistics: Sums,
+    pub(crate) validation: Sums,
+    pub(crate) is_estimated: bool,
+    /// Whether a warning names ranges that go backwards.
+    pub(crate) is_backwards: bool,
+}
+
+/// Numbers by their paths, and the paths left out because they are numbers here and objects there.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Sums {
+    pub(crate) numbers: BTreeMap<Vec<String>, f64>,
+    pub(crate) mixed: BTreeSet<Vec<String>>,
 }
 
 impl Made {
     pub(crate) fn file(&self) -> (String, Vec<u8>) {
-        let frames: Vec<Value> = self.frames.iter().map(frame_json).collect();
+        let frames: Vec<Value> = self.frames.iter().map(|frame| self.frame_json(frame)).collect();
         let text = json!({
             "frameRange": [self.start, self.end], "globalIdChunkId": self.chunk, "workerId": self.worker,
-            "replay": self.replay, "statistics": numbers_json(&self.statistics), "frames": frames,
+            "replay": self.replay, "statistics": self.statistics, "frames": frames, "cameras": self.cameras,
+            "validationSummary": self.validation,
         });
         (format!("manifest_fragment_{}_{}.json", self.worker, self.chunk), text.to_string().into_bytes())
+    }
+
+    fn frame_json(&self, frame: &MadeFrame) -> Value {
+        let id = if frame.id.is_multiple_of(2) { "frameId" } else { "frame_id" };
+        let mut object = json!({id: frame.id});
+        if let Some(timestamp) = frame.timestamp {
+            let instant = || jiff::Timestamp::from_second(timestamp).unwrap().to_string();
+            object["timestamp"] = if self.has_instants { json!(instant()) } else { json!(timestamp) };
+        }
+        if frame.statistics != json!({}) {
+            object["statistics"] = frame.statistics.clone();
+        }
+        object
     }
 
     fn has(&self, frame: u64) -> bool {
@@ -46,68 +90,72 @@ impl Made {
     }
 }
 
-fn frame_json(frame: &MadeFrame) -> Value {
-    let mut object = json!({"frameId": frame.id});
-    if let Some(timestamp) = frame.timestamp {
-        object["timestamp"] = json!(timestamp);
-    }
-    if !frame.statistics.is_empty() {
-        object["statistics"] = numbers_json(&frame.statistics);
-    }
-    object
-}
-
-#[allow(clippy::cast_possible_truncation)]
-fn numbers_json(numbers: &[(String, f64)]) -> Value {
-    let number = |(name, value): &(String, f64)| {
-        (name.clone(), if name.starts_with('f') { json!(value) } else { json!(*value as i64) })
-    };
-    Value::Object(numbers.iter().map(number).collect::<Map<_, _>>())
-}
-
 impl Around {
-    pub(crate) fn json(&self) -> Vec<u8> {
+    pub(crate) fn session(&self) -> Vec<u8> {
         let replay = |(start, end, retired, new): &(u64, u64, u64, u64)| json!({"frameRange": [start, end], "retiredChunkId": retired, "newChunkId": new});
         let replays: Vec<Value> = self.replays.iter().map(replay).collect();
-        json!({"sessionId": "s", "totalFrames": self.total_frames, "replays": replays})
+        let part =
+            |(start, end, reason): &(u64, u64, String)| json!({"frameRange": [start, end], "reason": reason});
+        let given_up: Vec<Value> = self.given_up.iter().map(part).collect();
+        let totals = self.total_frames;
+        json!({"sessionId": "s", "totalFrames": totals, "replays": replays, "givenUp": given_up})
             .to_string()
             .into_bytes()
+    }
+
+    pub(crate) fn completions(&self) -> (String, Vec<u8>) {
+        let lines: String = self.completions.iter().map(|line| format!("{line}\n")).collect();
+        ("completions.jsonl".to_owned(), lines.into_bytes())
     }
 
     fn is_retired(&self, chunk: u64) -> bool {
         self.replays.iter().any(|(_, _, retired, _)| *retired == chunk)
     }
+
+    /// The entry that gave up a frame: of several the first in the order of ranges, then of reasons.
+    fn given_up(&self, frame: u64) -> Option<&(u64, u64, String)> {
+        self.given_up.iter().filter(|(start, end, _)| *start <= frame && frame < *end).min()
+    }
 }
 
-/// The manifest, without the hashes, the reasons of what was skipped, and the statistics, which come beside it.
-pub(crate) fn merge(made: &[Made], around: &Around) -> (Value, BTreeMap<String, f64>, bool) {
+pub(crate) fn merge(made: &[Made], around: &Around) -> Expected {
     let fits = |fragment: &&Made| around.total_frames.is_none_or(|total| fragment.end <= total);
-    let made: Vec<&Made> = made.iter().filter(fits).collect();
+    let mut made: Vec<&Made> = made.iter().filter(fits).collect();
+    made.sort_by_key(|fragment| (fragment.start, fragment.end, fragment.chunk));
     let end = around.total_frames.or(made.iter().map(|fragment| fragment.end).max()).unwrap_or(0);
     let owners: Vec<Option<&Made>> = (0..end).map(|frame| owner(&made, around, frame)).collect();
     let ranges = runs(end, |frame| owners[frame as usize].map(|owner| owner.chunk));
     let by_chunk: BTreeMap<u64, &Made> = made.iter().map(|fragment| (fragment.chunk, *fragment)).collect();
-    let (kept, skipped) = in_time(ranges, &by_chunk);
+    let time::Timeline { kept, mut skipped, reordered, is_backwards } = time::in_time(ranges, &by_chunk);
+    let ownerless = |frame: u64| owners[frame as usize].is_none();
+    let given_up = runs(end, |frame| around.given_up(frame).filter(|_| ownerless(frame)));
+    skipped.extend(given_up.iter().map(|(start, end, (_, _, reason))| (*start, *end, Some(reason.clone()))));
+    skipped.sort();
+    let gaps = runs(end, |frame| (ownerless(frame) && around.given_up(frame).is_none()).then_some(()));
     let drops = drops(&made, &owners);
     let (statistics, is_estimated) = statistics(&made, &kept);
+    let survivors: Vec<&Made> =
+        made.iter().filter(|one| kept.iter().any(|kept| kept.2 == one.chunk)).copied().collect();
     let manifest = json!({
         "sessionId": "s",
         "totalFrames": around.total_frames,
         "complete": !kept.is_empty() && skipped.is_empty() && owners.iter().all(Option::is_some),
-        "ranges": kept.iter().map(|(start, end, chunk)| json!({
-            "frameRange": [start, end], "globalIdChunkId": chunk, "workerId": by_chunk[chunk].worker,
-        })).collect::<Vec<_>>(),
-        "gaps": runs(end, |frame| owners[frame as usize].is_none().then_some(())).iter()
-            .map(|(start, end, ())| json!([start, end])).collect::<Vec<_>>(),
+        "ranges": ranges_json(&kept, &by_chunk, around),
+        "gaps": gaps.iter().map(|(start, end, ())| json!([start, end])).collect::<Vec<_>>(),
         "overlaps": overlaps(&made, end),
         "replayDrops": drops.iter().map(drop_json).collect::<Vec<_>>(),
-        "skipped": skipped.iter().map(|(start, end)| json!({"frameRange": [start, end]})).collect::<Vec<_>>(),
+        "skipped": skipped.iter().map(skipped_json).collect::<Vec<_>>(),
+        "reordered": reordered.iter()
+            .map(|(start, end, chunk)| json!({"frameRange": [start, end], "chunkId": chunk})).collect::<Vec<_>>(),
+        "cameras": cameras(&survivors),
+        "validationSummary": {"fragments": summaries(&survivors)},
         "distributed": {
             "workers": made.iter().map(|fragment| &fragment.worker).collect::<BTreeSet<_>>(),
             "replay": replays(&drops, around),
         },
     });
-    (manifest, statistics, is_estimated)
+    let all_leaves = survivors.iter().flat_map(|fragment| leaves(&fragment.validation));
+    Expected { manifest, statistics, validation: summed(all_leaves), is_estimated, is_backwards }
 }
 
 fn owner<'a>(made: &[&'a Made], around: &Around, frame: u64) -> Option<&'a Made> {
@@ -128,21 +176,54 @@ fn runs<T: PartialEq>(end: u64, what: impl Fn(u64) -> Option<T>) -> Vec<(u64, u6
     runs
 }
 
-type Kept = Vec<(u64, u64, u64)>;
+/// The first range of a chunk has what its completion says.
+fn ranges_json(kept: &Kept, by_chunk: &BTreeMap<u64, &Made>, around: &Around) -> Vec<Value> {
+    let range = |(place, (start, end, chunk)): (usize, &(u64, u64, u64))| {
+        let mut range = json!({
+            "frameRange": [start, end], "globalIdChunkId": chunk, "workerId": by_chunk[chunk].worker,
+        });
+        let is_first = !kept[..place].iter().any(|(_, _, other)| other == chunk);
+        let line = around.completions.iter().find(|line| line["globalIdChunkId"] == *chunk);
+        for (name, value) in line.filter(|_| is_first).into_iter().flat_map(|line| line.as_object().unwrap())
+        {
+            if !value.is_null() {
+                range[name] = value.clone();
+            }
+        }
+        range
+    };
+    kept.iter().enumerate().map(range).collect()
+}
 
-fn in_time(ranges: Kept, by_chunk: &BTreeMap<u64, &Made>) -> (Kept, Vec<(u64, u64)>) {
-    let (mut kept, mut skipped, mut latest) = (Vec::new(), Vec::new(), None);
-    for (start, end, chunk) in ranges {
-        let frames = by_chunk[&chunk].frames.iter().filter(|frame| start <= frame.id && frame.id < end);
-        let times: Vec<i64> = frames.filter_map(|frame| frame.timestamp).collect();
-        if times.iter().min().is_some_and(|first| latest.is_some_and(|latest| *first < latest)) {
-            skipped.push((start, end));
-        } else {
-            latest = times.iter().copied().max().or(latest);
-            kept.push((start, end, chunk));
+fn skipped_json((start, end, reason): &(u64, u64, Option<String>)) -> Value {
+    let mut skipped = json!({"frameRange": [start, end]});
+    if let Some(reason) = reason {
+        skipped["reason"] = json!(reason);
+    }
+    skipped
+}
+
+fn cameras(survivors: &[&Made]) -> Vec<Value> {
+    let mut cameras: Vec<Value> = Vec::new();
+    for fragment in survivors {
+        let listed = match &fragment.cameras {
+            Value::Null => Vec::new(),
+            Value::Array(listed) => listed.clone(),
+            other => vec![other.clone()],
+        };
+        for camera in listed {
+            if !cameras.contains(&camera) {
+                cameras.push(camera);
+            }
         }
     }
-    (kept, skipped)
+    cameras
+}
+
+fn summaries(survivors: &[&Made]) -> Vec<Value> {
+    let with_one = survivors.iter().filter(|fragment| !fragment.validation.is_null());
+    let summary = |one: &&Made| json!({"workerId": one.worker, "globalIdChunkId": one.chunk, "validationSummary": one.validation});
+    with_one.map(summary).collect()
 }
 
 /// (start, end, chunk) of everything that was superseded, sorted.
@@ -190,44 +271,66 @@ fn replays(drops: &[(u64, u64, u64)], around: &Around) -> Vec<Value> {
         .collect()
 }
 
+/// All numbers in nested objects, by their paths.
+pub(crate) fn leaves(value: &Value) -> Vec<(Vec<String>, f64)> {
+    let empty = Map::new();
+    let mut leaves = Vec::new();
+    for (key, value) in value.as_object().unwrap_or(&empty) {
+        leaves.extend(value.as_f64().map(|number| (vec![key.clone()], number)));
+        let nested = self::leaves(value).into_iter();
+        leaves.extend(nested.map(|(path, number)| ([vec![key.clone()], path].concat(), number)));
+    }
+    leaves
+}
+
+fn summed(leaves: impl IntoIterator<Item = (Vec<String>, f64)>) -> Sums {
+    let mut numbers: BTreeMap<Vec<String>, f64> = BTreeMap::new();
+    leaves.into_iter().for_each(|(path, number)| *numbers.entry(path).or_default() += number);
+    let is_above = |one: &[String], other: &[String]| one.len() < other.len() && other.starts_with(one);
+    let is_mixed = |path: &&Vec<String>| numbers.keys().any(|other| is_above(path, other));
+    let mixed: BTreeSet<Vec<String>> = numbers.keys().filter(is_mixed).cloned().collect();
+    let topmost = |path: &&Vec<String>| !mixed.iter().any(|other| is_above(other, path));
+    let mixed: BTreeSet<Vec<String>> = mixed.iter().filter(topmost).cloned().collect();
+    numbers.retain(|path, _| !mixed.iter().any(|mixed| path.starts_with(mixed)));
+    Sums { numbers, mixed }
+}
+
 #[allow(clippy::cast_precision_loss)]
-fn statistics(made: &[&Made], kept: &Kept) -> (BTreeMap<String, f64>, bool) {
-    let (mut sums, mut is_estimated) = (BTreeMap::<String, f64>::new(), false);
+fn statistics(made: &[&Made], kept: &Kept) -> (Sums, bool) {
+    let (mut all, mut is_estimated) = (Vec::new(), false);
     for fragment in made {
         let survives = |frame: u64| {
             kept.iter().any(|(start, end, chunk)| *start <= frame && frame < *end && *chunk == fragment.chunk)
         };
-        let all = fragment.end - fragment.start;
+        let frames = fragment.end - fragment.start;
         let surviving = (fragment.start..fragment.end).filter(|frame| survives(*frame)).count() as u64;
         if surviving == 0 {
             continue;
         }
-        let listed: BTreeSet<&str> = fragment
+        let listed: BTreeSet<Vec<String>> = fragment
             .frames
             .iter()
-            .flat_map(|frame| frame.statistics.iter().map(|(name, _)| name.as_str()))
+            .flat_map(|frame| leaves(&frame.statistics))
+            .map(|(path, _)| path)
             .collect();
-        let said: BTreeMap<&str, f64> =
-            fragment.statistics.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        for name in listed.iter().copied().chain(said.keys().copied()).collect::<BTreeSet<_>>() {
-            let of_frames: f64 = fragment
-                .frames
-                .iter()
-                .filter(|frame| survives(frame.id))
-                .flat_map(|frame| &frame.statistics)
-                .filter(|(found, _)| found == name)
-                .map(|(_, value)| value)
+        let said: BTreeMap<Vec<String>, f64> = leaves(&fragment.statistics).into_iter().collect();
+        for path in listed.iter().chain(said.keys()).collect::<BTreeSet<_>>() {
+            let surviving_frames = fragment.frames.iter().filter(|frame| survives(frame.id));
+            let of_frames: f64 = surviving_frames
+                .flat_map(|frame| leaves(&frame.statistics))
+                .filter(|(found, _)| found == path)
+                .map(|(_, number)| number)
                 .sum();
-            let value = match said.get(name) {
-                Some(said) if surviving == all => *said,
-                Some(said) if !listed.contains(name) => {
+            let value = match said.get(path) {
+                Some(said) if surviving == frames => *said,
+                Some(said) if !listed.contains(path) => {
                     is_estimated = true;
-                    said * surviving as f64 / all as f64
+                    said * surviving as f64 / frames as f64
                 }
                 _ => of_frames,
             };
-            *sums.entry(name.to_owned()).or_default() += value;
+            all.push((path.clone(), value));
         }
     }
-    (sums, is_estimated)
+    (summed(all), is_estimated)
 }

@@ -1,6 +1,8 @@
 //! What can be asked about sessions.
 
-use super::{EntryId, FrameRange, FrameTaskId, QuarantineRecord, Ratio, SessionId};
+use super::{
+    EntryId, FrameRange, FrameTaskId, FrameTaskRecord, QuarantineRecord, Ratio, SessionId, SessionRecord,
+};
 use crate::{Digest, Millis, Name};
 use alloc::{boxed::Box, vec::Vec};
 
@@ -123,13 +125,55 @@ pub enum FrameCommand {
         /// What they say of it.
         note: Box<str>,
     },
-    /// The manifest of a session whose frames are all done was written (S21).
+    /// The manifest of a session whose frames are all done or given up was written (S21).
     Merged {
         /// Which.
         session: SessionId,
-        /// What it had to leave out (S23).
-        fault: Option<Box<str>>,
+        /// The mark of the request to write it.
+        mark: u64,
+        /// The completed ranges that it would skip (S23).
+        skipped: Vec<SkippedRange>,
     },
+    /// Render failed frames again (S26b).
+    Retry(Box<RetryRequest>),
+    /// A removed worker was told so by push and acknowledged it (S6).
+    Dismissed {
+        /// Which.
+        worker: Name,
+    },
+}
+
+/// A completed range that the manifest would skip (S23).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkippedRange {
+    /// Its task, as the store knows it.
+    pub task: FrameTaskId,
+    /// The chunk of its fragment.
+    pub chunk: u64,
+    /// Why, for people.
+    pub reason: Box<str>,
+}
+
+/// A request to render failed frames again (S26b).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryRequest {
+    /// Of which session.
+    pub session: SessionId,
+    /// Only failed ranges that have frames in common with one of these; `None`: all of them.
+    pub frames: Option<Vec<FrameRange>>,
+    /// The session as the store knows it, if it has ended.
+    pub closed: Option<ClosedSession>,
+}
+
+/// A session that has ended, with everything of it that is not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClosedSession {
+    /// The session.
+    pub record: SessionRecord,
+    /// Its ranges that were not completed, by first frame.
+    pub ranges: Vec<FrameTaskRecord>,
+    /// Frames that were never cut into a range.
+    pub uncut: Vec<FrameRange>,
 }
 
 /// A worker as it enrols.

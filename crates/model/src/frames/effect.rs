@@ -18,6 +18,15 @@ pub enum Effect {
         /// What.
         handout: Box<FrameHandout>,
     },
+    /// Tell a removed worker by push to stop (S6); `Dismissed` tells that it acknowledged.
+    Dismiss {
+        /// Whom.
+        worker: Name,
+        /// Where.
+        endpoint: Box<str>,
+        /// SHA-256 of its token: the key of the signature.
+        token_hash: [u8; 32],
+    },
     /// Move files to quarantine (S15); `Moved` tells that it is done.
     Quarantine(Box<QuarantineRecord>),
     /// Write `session.json` anew (S21).
@@ -25,9 +34,11 @@ pub enum Effect {
         /// Of which session.
         session: SessionId,
     },
-    /// Write the manifest of a session whose frames are all done (S21); `Merged` tells that it is done.
+    /// Write the manifest of a session whose frames are all done or given up (S21); `Merged` tells that it is done.
     Merge {
         /// Of which session.
         session: SessionId,
+        /// Tells this request from earlier ones for the session: a manifest that was overtaken by a retry does not count.
+        mark: u64,
     },
 }

@@ -2,11 +2,12 @@
 #![allow(missing_docs, reason = "the fields of an event are named for what they hold")]
 
 use super::{
-    Completion, EntryId, FrameRange, FrameTaskId, FrameTaskRecord, Heartbeat, IdRange, Progress,
-    QuarantineRecord, RangeEnd, Registration, RendererState, SessionId, SessionStatus, SessionSubmission,
+    ClosedSession, Completion, EntryId, FrameRange, FrameTaskId, FrameTaskRecord, Heartbeat, IdRange,
+    Progress, QuarantineRecord, RangeEnd, Registration, Removal, RendererState, SessionId, SessionStatus,
+    SessionSubmission,
 };
 use crate::{Name, Timestamp};
-use alloc::boxed::Box;
+use alloc::{boxed::Box, vec::Vec};
 
 /// A change of what is known about sessions and their workers. Applying it cannot fail.
 #[derive(Clone, Debug)]
@@ -15,10 +16,12 @@ pub enum FrameEvent {
     RendererRegistered { registration: Box<Registration>, at: Timestamp },
     /// A worker's state changed (S11).
     RendererMoved { worker: Name, from: RendererState, to: RendererState, cause: Box<str>, at: Timestamp },
-    /// A loss or failure counts towards a worker's diagnosis (S8).
-    FailureCounted { worker: Name, at: Timestamp },
+    /// A loss (`lost`) or a failed range counts towards a worker's diagnosis (S8).
+    FailureCounted { worker: Name, lost: bool, at: Timestamp },
     /// An operator's approval cleared the count (S8).
     FailuresCleared { worker: Name },
+    /// How a removed worker takes its removal has changed (S6). It waits for no answer about sessions not listed here.
+    RemovalChanged { worker: Name, to: Removal, sessions: Vec<SessionId> },
     /// A removed worker has been silent for long: it leaves memory.
     RendererForgotten { worker: Name },
     /// A heartbeat was heard (volatile).
@@ -36,6 +39,8 @@ pub enum FrameEvent {
     SessionSteered { session: SessionId, status: SessionStatus, at: Timestamp },
     /// A session ended.
     SessionEnded { session: SessionId, status: SessionStatus, error: Option<Box<str>>, at: Timestamp },
+    /// An ended session runs again, for these of its ranges and frames (S26b).
+    SessionReopened { closed: Box<ClosedSession>, at: Timestamp },
 
     /// A range was given to a worker (S3).
     RangeGranted(Box<RangeGrant>),
@@ -53,8 +58,16 @@ pub enum FrameEvent {
     RangeEnded { task: FrameTaskId, attempt: u16, end: RangeEnd, error: Option<Box<str>>, at: Timestamp },
     /// A range was handed in and taken (S5).
     RangeCompleted { completion: Box<Completion>, worker: Name, attempt: u16, at: Timestamp },
-    /// A completed range is to be done anew (S17).
-    RangeReopened { record: Box<FrameTaskRecord>, at: Timestamp },
+    /// A completed range is to be rendered again: its chunk was retired (S17), or the manifest would skip it (S23b).
+    RangeReopened { record: Box<FrameTaskRecord>, cause: Reopening, at: Timestamp },
+    /// A range was halved at a frame; both halves wait (S26b).
+    RangeSplit { task: FrameTaskId, middle: u64, at: Timestamp },
+    /// A single frame was given up (S26b).
+    RangeGivenUp { task: FrameTaskId, error: Box<str>, at: Timestamp },
+    /// A completed range stays out of the manifest: its attempts are used up (S23b).
+    RangeSkipped { record: Box<FrameTaskRecord>, reason: Box<str>, at: Timestamp },
+    /// A range that was given up waits again, with all its attempts (S26b).
+    RangeRetried { task: FrameTaskId, at: Timestamp },
 
     /// More ids were granted to a task (S1).
     IdsGranted { task: FrameTaskId, worker: Name, attempt: u16, ids: IdRange, at: Timestamp },
@@ -77,6 +90,15 @@ pub enum FrameEvent {
 
     /// No task is given out any more (`true`), or again (`false`) (S6).
     Broadcast { paused: bool, at: Timestamp },
+}
+
+/// Why a completed range is rendered again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reopening {
+    /// An operator retired its chunk (S17).
+    Retired,
+    /// The manifest would skip it, for this reason (S23b).
+    Skipped(Box<str>),
 }
 
 /// A range as it was given to a worker.

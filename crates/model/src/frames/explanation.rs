@@ -28,6 +28,8 @@ pub enum FrameCause {
     RenderersQuarantined { workers: u32 },
     /// Some workers are silent, the others in quarantine.
     NoneCapable { lost: u32, quarantined: u32 },
+    /// The workers that may work have not sent a good heartbeat yet.
+    RenderersUnheard { workers: u32 },
     /// The workers that may work have their slots full.
     RenderersBusy { workers: u32 },
     /// The workers with a free slot have full queues.
@@ -42,6 +44,8 @@ pub enum FrameCause {
     RangeRunning { worker: Name, attempt: u16, processed: u64, frames: u64 },
     /// An earlier attempt of the range ended without a result; the next waits for a worker to ask.
     RangeReplay { worker: Name, attempt: u16, is_loss: bool },
+    /// The range failed for its last worker and waits for another one for a while (S26b).
+    RangeAvoided { worker: Name, attempt: u16, until: Timestamp },
     /// The range is over.
     RangeEnded { status: FrameTaskStatus },
     /// The worker fell silent.
@@ -52,6 +56,8 @@ pub enum FrameCause {
     RendererRemoved { since: Timestamp, reason: Option<Box<str>> },
     /// The worker is unwell and gets little work.
     RendererDegraded { since: Timestamp, reason: Option<Box<str>> },
+    /// The worker has not sent a good heartbeat yet, and gets no work before.
+    RendererUnheard { since: Timestamp },
     /// The worker's queue is full.
     RendererPressed,
     /// The worker could not be reached by push, and is left alone for a while.
@@ -79,6 +85,7 @@ impl FrameCause {
             Self::RenderersLost { .. } => ("S8", "sim_workers_lost"),
             Self::RenderersQuarantined { .. } => ("S9", "sim_workers_quarantined"),
             Self::NoneCapable { .. } => ("S8", "no_capable_worker"),
+            Self::RenderersUnheard { .. } => ("S8", "sim_workers_unheard"),
             Self::RenderersBusy { .. } => ("S3", "sim_workers_busy"),
             Self::RenderersPressed { .. } => ("S10", "sim_workers_degraded"),
             Self::RenderersResting { .. } => ("S3", "sim_workers_unreachable"),
@@ -86,11 +93,13 @@ impl FrameCause {
             Self::RangeUnconfirmed { .. } => ("S3", "range_unconfirmed"),
             Self::RangeRunning { .. } => ("S4", "range_running"),
             Self::RangeReplay { .. } => ("S16", "range_awaiting_replay"),
+            Self::RangeAvoided { .. } => ("S26b", "range_awaiting_another_worker"),
             Self::RangeEnded { .. } => ("S5", "range_ended"),
             Self::RendererLost { .. } => ("S8", "sim_worker_lost"),
             Self::RendererQuarantined { .. } => ("S9", "sim_worker_quarantined"),
             Self::RendererRemoved { .. } => ("S6", "sim_worker_removed"),
             Self::RendererDegraded { .. } => ("S8", "sim_worker_degraded"),
+            Self::RendererUnheard { .. } => ("S8", "sim_worker_unheard"),
             Self::RendererPressed => ("S10", "sim_worker_queue_full"),
             Self::RendererResting { .. } => ("S3", "sim_worker_unreachable"),
             Self::RendererRunning { .. } => ("S3", "sim_worker_running"),

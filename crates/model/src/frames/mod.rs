@@ -12,10 +12,11 @@ mod view;
 mod word;
 
 pub use command::{
-    Completion, FrameCommand, Heartbeat, Held, Progress, Registration, SessionSubmission, Steering,
+    ClosedSession, Completion, FrameCommand, Heartbeat, Held, Progress, Registration, RetryRequest,
+    SessionSubmission, SkippedRange, Steering,
 };
 pub use effect::Effect;
-pub use event::{FrameEvent, RangeGrant};
+pub use event::{FrameEvent, RangeGrant, Reopening};
 pub use explanation::FrameCause;
 pub use id::{EntryId, FrameRange, FrameTaskId, IdRange, Ratio, SessionId};
 pub use record::{
@@ -26,5 +27,6 @@ pub use reply::{Beat, FrameHandout, FrameRejection, FrameReply, Order};
 pub use settings::{FrameSettings, Rebind};
 pub use view::{FrameQuery, FrameView, LiveTask, RendererView, SessionView, StatusView};
 pub use word::{
-    ChunkState, FrameTaskStatus, Pressure, QuarantineKind, RangeEnd, RendererState, SessionStatus,
+    ChunkState, DiagnosticKind, FrameTaskStatus, Pressure, QuarantineKind, RangeEnd, Removal, RendererState,
+    SessionStatus,
 };

@@ -1,8 +1,8 @@
 //! What a store keeps of sessions.
 
 use super::{
-    ChunkState, EntryId, FrameRange, FrameTaskId, FrameTaskStatus, IdRange, RendererState, SessionId,
-    SessionStatus,
+    ChunkState, DiagnosticKind, EntryId, FrameRange, FrameTaskId, FrameTaskStatus, IdRange, Removal,
+    RendererState, SessionId, SessionStatus,
 };
 use crate::{Digest, Name, Timestamp};
 use alloc::{boxed::Box, vec::Vec};
@@ -47,8 +47,16 @@ pub struct RendererRecord {
     pub endpoint: Option<Box<str>>,
     /// Tasks it takes at a time.
     pub slots: u32,
-    /// Losses and failures that may still count (S8), oldest first.
+    /// Failed ranges that may still count (S8), oldest first.
     pub failures: Vec<Timestamp>,
+    /// Losses that may still count (S8), oldest first.
+    pub losses: Vec<Timestamp>,
+    /// When it last completed a range (S26b).
+    pub last_completed: Option<Timestamp>,
+    /// How it took its removal; `None` unless it was removed (S6).
+    pub removal: Option<Removal>,
+    /// The sessions it held ranges of when it was removed, whose files it may still write (S6).
+    pub removed_from: Vec<SessionId>,
     /// When it last enrolled.
     pub registered_at: Timestamp,
     /// The last heartbeat that was written down.
@@ -93,6 +101,8 @@ pub struct SessionRecord {
     pub digest: Digest,
     /// Frames done.
     pub completed_frames: u64,
+    /// Frames that were given up or skipped (S23b, S26b).
+    pub failed_frames: u64,
     /// Whether something of it is live; closed sessions are not loaded.
     pub open: bool,
     /// When it was taken.
@@ -116,8 +126,10 @@ pub struct FrameTaskRecord {
     pub status: FrameTaskStatus,
     /// Attempts made, the live one included.
     pub attempt: u16,
-    /// Those of them that count against it (S8).
+    /// Attempts that failed (S26b).
     pub failures: u16,
+    /// Attempts that lost their worker (S8).
+    pub losses: u16,
     /// The different workers that lost or failed it (S8).
     pub losers: Vec<Name>,
     /// The worker that has or last had it.
@@ -197,16 +209,18 @@ pub struct QuarantineRecord {
     pub at: Timestamp,
 }
 
-/// A line of the diagnostics log (S4).
+/// A line of the diagnostics log (S4, S20b).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiagnosticRecord {
-    /// Who said it.
+    /// What it tells of.
+    pub kind: DiagnosticKind,
+    /// The worker that said it, or that it is about.
     pub worker: Name,
     /// In which session.
     pub session: SessionId,
-    /// At which task.
+    /// The task it is about.
     pub task: Option<FrameTaskId>,
-    /// What.
+    /// The text for people.
     pub text: Box<str>,
     /// When.
     pub at: Timestamp,

@@ -133,6 +133,10 @@ pub enum FrameRejection {
     IdsExhausted,
     /// The files of the entry are on their way: nobody can have looked at them yet (S15).
     EntryMoving,
+    /// Nothing of the session failed, or nothing of the frames that were named (S26b).
+    NothingFailed,
+    /// The session changed while it was read: the request may be repeated.
+    SessionChanged,
     /// No task is given out between PauseAll and ResumeAll (S6), or while the session is paused.
     Paused,
 }

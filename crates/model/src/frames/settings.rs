@@ -19,7 +19,10 @@ pub struct FrameSettings {
     pub quarantine_after: u32,
     /// Within this time (S8).
     pub quarantine_window: Millis,
-    /// Failures and losses of one task that end its session (S8).
+    /// Failures after which a range is halved (S26b).
+    pub split_after: u16,
+    /// Failures or losses after which a single frame is given up, losses after which a range is halved, and renderings of
+    /// a range that the manifest would skip (S8, S23b, S26b).
     pub max_attempts: u16,
     /// From so many different workers on, a task's losses are the task's fault (S8).
     pub poison_workers: u32,
@@ -60,6 +63,7 @@ impl Default for FrameSettings {
             degraded_recovery: Millis::from_secs(30),
             quarantine_after: 3,
             quarantine_window: Millis::from_secs(600),
+            split_after: 2,
             max_attempts: 5,
             poison_workers: 3,
             chunk_size: 1_000_000,

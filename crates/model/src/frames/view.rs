@@ -123,6 +123,8 @@ pub struct SessionView {
     pub uncut: Vec<FrameRange>,
     /// Ranges that were cut and are not done.
     pub tasks: Vec<LiveTask>,
+    /// Frames that were given up (S26b).
+    pub failed: Vec<FrameRange>,
     /// Frames per 1000 seconds that the workers at it make together, as their completed ranges tell.
     pub rate: u64,
 }

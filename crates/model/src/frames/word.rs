@@ -13,7 +13,7 @@ pub enum RendererState {
     Lost,
     /// Kept away from work until an operator approves it.
     Quarantined,
-    /// Taken off the list; shown as zombie while it keeps calling (S6).
+    /// Taken off the list; shown as zombie while it keeps calling, or never answers (S6).
     Removed,
 }
 
@@ -49,9 +49,9 @@ pub enum SessionStatus {
     Running,
     /// What is held may be completed, nothing more is given out.
     Paused,
-    /// Every frame stands in the manifest.
+    /// The manifest is written. A relaxed session may lack frames, which it names (S23b).
     Completed,
-    /// A range used up its attempts (S8).
+    /// A strict session ended without some of its frames (S23b, S26b).
     Failed,
     /// Ended on request.
     Cancelled,
@@ -93,14 +93,23 @@ pub enum FrameTaskStatus {
     Completed,
     /// Waiting for another worker, because the one before was lost.
     Lost,
+    /// Given up: a single frame used up its attempts (S26b), or the manifest skips the range (S23b).
+    Failed,
     /// Ended with its session.
     Cancelled,
 }
 
 impl FrameTaskStatus {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Pending, Self::Assigned, Self::Running, Self::Completed, Self::Lost, Self::Cancelled];
+    pub const ALL: [Self; 7] = [
+        Self::Pending,
+        Self::Assigned,
+        Self::Running,
+        Self::Completed,
+        Self::Lost,
+        Self::Failed,
+        Self::Cancelled,
+    ];
 
     /// The word on the wire and in tables.
     #[must_use]
@@ -111,14 +120,15 @@ impl FrameTaskStatus {
             Self::Running => "running",
             Self::Completed => "completed",
             Self::Lost => "lost",
+            Self::Failed => "failed",
             Self::Cancelled => "cancelled",
         }
     }
 
-    /// Whether nothing will change any more, unless an operator retires its chunk.
+    /// Whether nothing will change any more, unless an operator retires its chunk or retries it.
     #[must_use]
     pub const fn is_ended(self) -> bool {
-        matches!(self, Self::Completed | Self::Cancelled)
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
@@ -197,16 +207,112 @@ impl RangeEnd {
         matches!(self, Self::WorkerLost | Self::Stalled | Self::Replaced | Self::NewTerm)
     }
 
-    /// Whether it counts towards the attempts of the task (S8).
+    /// Whether the range failed: so many failures halve it (S26b).
+    #[must_use]
+    pub const fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Stalled | Self::FramesDropped)
+    }
+
+    /// Whether the range lost its worker: so many losses halve it (S8).
+    #[must_use]
+    pub const fn is_lost_worker(self) -> bool {
+        matches!(self, Self::WorkerLost | Self::Replaced)
+    }
+
+    /// Whether it counts towards the attempts of the task (S8, S26b).
     #[must_use]
     pub const fn counts_against_task(self) -> bool {
-        matches!(self, Self::WorkerLost | Self::Failed | Self::Stalled | Self::FramesDropped | Self::Replaced)
+        self.is_failure() || self.is_lost_worker()
     }
 
     /// Whether it counts towards the diagnosis of the worker (S8).
     #[must_use]
     pub const fn counts_against_worker(self) -> bool {
         matches!(self, Self::WorkerLost | Self::Failed | Self::Stalled)
+    }
+}
+
+/// How a removed worker took its removal (S6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Removal {
+    /// It has neither acknowledged nor called since.
+    Waiting,
+    /// It has acknowledged, called, removed itself or been lost before.
+    Known,
+    /// It stayed silent for too long: a zombie until it calls, acknowledges, or an operator confirms its files.
+    Silent,
+}
+
+impl Removal {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Waiting, Self::Known, Self::Silent];
+
+    /// The word in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Known => "known",
+            Self::Silent => "silent",
+        }
+    }
+}
+
+/// The kinds of lines in the diagnostics log (S20b).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DiagnosticKind {
+    /// A worker's own message (S4).
+    Message,
+    /// A worker changed its state: it was lost, quarantined or removed.
+    Worker,
+    /// An attempt ended without a result.
+    Ended,
+    /// A range went to another worker.
+    Reassigned,
+    /// A range was halved.
+    Split,
+    /// A frame was given up.
+    GivenUp,
+    /// Ids will never be used again.
+    Retired,
+    /// Files were moved to quarantine.
+    Quarantined,
+    /// The manifest would skip a range.
+    Skipped,
+    /// A client had failed frames rendered again.
+    Retried,
+}
+
+impl DiagnosticKind {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Message,
+        Self::Worker,
+        Self::Ended,
+        Self::Reassigned,
+        Self::Split,
+        Self::GivenUp,
+        Self::Retired,
+        Self::Quarantined,
+        Self::Skipped,
+        Self::Retried,
+    ];
+
+    /// The word on the wire and in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Worker => "worker",
+            Self::Ended => "ended",
+            Self::Reassigned => "reassigned",
+            Self::Split => "split",
+            Self::GivenUp => "given_up",
+            Self::Retired => "retired",
+            Self::Quarantined => "quarantined",
+            Self::Skipped => "skipped",
+            Self::Retried => "retried",
+        }
     }
 }
 

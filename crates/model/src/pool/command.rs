@@ -66,6 +66,9 @@ pub struct PoolResult {
     pub output_hash: Option<Box<str>>,
     /// Whether `output_hash` is that of `output`; `None`: one of them is missing (P11).
     pub hash_matches: Option<bool>,
+    /// The hash that the coordinator computed from `output` and `artifact_uri`; `None` without an output (P15). A store
+    /// keeps it with the assignment, and only for redundant jobs.
+    pub vote: Option<Box<str>>,
     /// A non-empty one makes the assignment failed (P8).
     pub error: Option<Box<str>>,
     pub artifact_uri: Option<Box<str>>,
@@ -114,7 +117,7 @@ pub struct PoolJobDraft {
     pub max_attempts: Option<u8>,
     /// Counts from the grant (P5).
     pub timeout: Option<Millis>,
-    /// Whether the hash of a result is checked (P11).
+    /// Checks the hash of a result against its output (P11); a redundant job always does (P15).
     pub verify_output_hash: bool,
     /// So many workers of different owners do it (P15).
     pub redundancy: u8,

@@ -152,8 +152,11 @@ pub struct AssignmentRecord {
     pub ended_at: Option<Timestamp>,
     /// SHA-256 of the body its result came in (P8).
     pub digest: Option<[u8; 32]>,
-    /// What `output_hash` was: its vote (P15).
+    /// The `output_hash` that the worker signed.
     pub output_hash: Option<Box<str>>,
+    /// The computed hash that counts as its vote, for a redundant job (P15). `None` for a vote that a version before
+    /// schema 5 took: then `output_hash` is the vote.
+    pub vote: Option<Box<str>>,
     /// Its result; present when it is written, and in what a reader answers; left out of what a look-up finds and of
     /// what is handed over at a start.
     pub result: Option<Arc<PoolResult>>,

@@ -58,6 +58,8 @@ pub enum PoolRejection {
     AlreadySubmitted { identical: bool },
     /// It is over (P8).
     NotSubmittable,
+    /// A result of a redundant job has no output to compare (P15).
+    OutputRequired,
     /// The hash is not that of the output (P11).
     HashMismatch,
     /// The key that verified the signature is no longer the worker's.

@@ -44,6 +44,20 @@ async fn any_server_takes_any_request() {
     assert_eq!((refused.status(), epoch(&refused)), (StatusCode::UNAUTHORIZED, 1));
 }
 
+/// S7: whichever server is asked, and by whatever name, it names the one that leads by its advertised URL; after a takeover,
+/// the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn any_server_names_the_leader() {
+    let (_data, leader, follower) = pair().await;
+    assert_ne!(leader.url, follower.url);
+    for server in [&leader, &follower] {
+        assert_eq!(server.leader("6.6.6.6:1").await, leader.url);
+        assert_eq!(server.leader("localhost").await, leader.url);
+    }
+    leader.stop().await;
+    assert_eq!(follower.leader("6.6.6.6:1").await, follower.url);
+}
+
 /// S18, I8: events reach whoever watches through another server, and a stop of the leader hands everything over.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_hands_over() {
@@ -139,6 +153,13 @@ impl Server {
 
     async fn text(&self, path: &str) -> String {
         self.get(path).send().await.unwrap().text().await.unwrap()
+    }
+
+    /// The leader that its status names to a caller who gives it this name.
+    async fn leader(&self, host: &str) -> String {
+        let answer = self.get("/api/v1/status").header("host", host).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK);
+        answer.json::<Value>().await.unwrap()["leader"].as_str().unwrap().to_owned()
     }
 
     /// Stops it as `muster serve` does.

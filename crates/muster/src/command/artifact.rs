@@ -1,4 +1,4 @@
-//! `muster artifact list|get`: files that tasks left behind (N21).
+//! `muster artifact list|get|link`: files that tasks left behind (N21).
 
 use super::converse;
 use crate::{
@@ -46,6 +46,11 @@ enum Action {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Print a link that opens one without a token until it expires
+    Link {
+        /// Its storage_path, as the list and a task's result tell it
+        path: String,
+    },
 }
 
 impl Artifact {
@@ -54,6 +59,7 @@ impl Artifact {
         converse(&reach, async |client| match action {
             Action::List { run, device, limit } => list(client, (run, device), limit, reach.json).await,
             Action::Get { path, output } => get(client, &path, output.as_deref(), reach.json).await,
+            Action::Link { path } => link(client, &path, reach.json).await,
         })
     }
 }
@@ -111,15 +117,35 @@ async fn to_file(client: &Client, path: &str, file: &Path, json: bool) -> Result
     Ok(Exit::Fine)
 }
 
-/// Writes an artifact somewhere and says how long it was.
+/// Prints the link alone on stdout, so that a script can use it; the rest is for people.
+async fn link(client: &Client, path: &str, json: bool) -> Result<Exit, Failure> {
+    let link = client.get(&pieces_of(path), &[("link", "true".to_owned())]).await?;
+    if json {
+        output::document(&link);
+        return Ok(Exit::Fine);
+    }
+    let url = link["public_url"].as_str().ok_or_else(|| client.not_ours("no public_url in the answer"))?;
+    output::line(url);
+    match link["expires_at"].as_i64() {
+        Some(at) => eprintln!("opens without a token until {}", output::moment(at)),
+        None => eprintln!("needs an operator's token: the server has artifacts.public_url_days = 0"),
+    }
+    Ok(Exit::Fine)
+}
+
+/// The route of an artifact, piece by piece.
+fn pieces_of(path: &str) -> Vec<&str> {
+    ["api", "artifacts"].into_iter().chain(path.split('/')).collect()
+}
+
+/// Writes an artifact to a sink and returns its size.
 async fn fetch(client: &Client, path: &str, mut sink: impl Write) -> Result<u64, Failure> {
     let mut size = 0;
-    let pieces: Vec<&str> = ["api", "artifacts"].into_iter().chain(path.split('/')).collect();
     let take = |piece: &[u8]| {
         size += piece.len() as u64;
         sink.write_all(piece)
     };
-    client.fetch(&pieces, take).await?;
+    client.fetch(&pieces_of(path), take).await?;
     sink.flush()?;
     Ok(size)
 }

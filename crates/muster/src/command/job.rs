@@ -4,7 +4,7 @@ mod submit;
 
 use super::{
     converse,
-    watch::{Telling, Watched, print_members},
+    watch::{Telling, Watched, print_members, status_of},
 };
 use crate::{
     client::{Client, Listing},
@@ -127,14 +127,19 @@ async fn retry(client: &Client, ids: &[String], reason: &Reason, json: bool) -> 
 
 async fn watch(client: &Client, id: &str, telling: Telling) -> Result<Exit, Failure> {
     let path = ["jobs", id];
-    let watched =
-        Watched { path: &path, template: "{spinner} {msg}", end_of, show: draw, print: print_members };
+    let watched = Watched {
+        path: &path,
+        template: "{spinner} {msg}",
+        end_of: &end_of,
+        show: draw,
+        print: print_members,
+    };
     watched.until_ended(client, telling).await
 }
 
-/// How a job ended, if it did (P13).
-fn end_of(status: &str) -> Option<Exit> {
-    match status {
+/// The exit code of a job that has ended (P13).
+fn end_of(job: &Value) -> Option<Exit> {
+    match status_of(job) {
         "completed" => Some(Exit::Fine),
         "failed" | "cancelled" => Some(Exit::Failed),
         _ => None,
@@ -154,9 +159,9 @@ mod tests {
     /// I4, P13: a job that failed or was cancelled ends with 1.
     #[test]
     fn the_end_of_a_job_is_the_exit_code() {
-        assert_eq!(end_of("completed"), Some(Exit::Fine));
-        assert_eq!(end_of("failed"), Some(Exit::Failed));
-        assert_eq!(end_of("cancelled"), Some(Exit::Failed));
-        assert_eq!((end_of("queued"), end_of("running")), (None, None));
+        let end = |status: &str| end_of(&json!({"status": status}));
+        assert_eq!(end("completed"), Some(Exit::Fine));
+        assert_eq!(["failed", "cancelled"].map(end), [Some(Exit::Failed); 2]);
+        assert_eq!(["queued", "running"].map(end), [None; 2]);
     }
 }

@@ -9,7 +9,8 @@ use crate::{
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use muster_manifest::{
-    FrameRange, MergeOptions, MergeReport, Refused, Skipped, VerifyReport, merge_directory, verify_directory,
+    FrameRange, MergeOptions, MergeReport, Refused, ReorderedRange, Skipped, VerifyReport, merge_directory,
+    verify_directory,
 };
 use serde::Serialize;
 use std::{
@@ -29,11 +30,11 @@ enum Action {
     Merge {
         #[command(flatten)]
         place: Place,
-        /// How many frames there must be [default: as session.json says, else up to the last fragment]
+        /// Number of frames of the session [default: totalFrames of session.json, else the end of the last fragment]
         #[arg(long, value_name = "N")]
         total_frames: Option<u64>,
     },
-    /// Hash every fragment again and see that manifest.json is what they give
+    /// Hash every fragment again and check that merging them gives manifest.json
     Verify {
         #[command(flatten)]
         place: Place,
@@ -42,7 +43,7 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct Place {
-    /// The directory of the fragments, such as output/session_1/meta
+    /// Directory of the fragments, such as output/session_1/meta
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// Print one JSON document
@@ -82,10 +83,9 @@ fn tell_merge(report: &MergeReport, place: &Place) -> Exit {
         document(report);
     } else {
         holes(&report.gaps, &report.skipped);
+        print_first(&moves(&report.reordered));
         show_coverage(report);
-        let MergeReport { fragments, covered_frames, total_frames, .. } = report;
-        let outcome = if report.complete { "complete" } else { "incomplete" };
-        eprintln!("{outcome}: {covered_frames} of {total_frames} frames, {fragments} fragments merged");
+        eprintln!("{}", summary(report));
     }
     exit(report.is_fine())
 }
@@ -97,15 +97,35 @@ fn tell_verification(report: &VerifyReport, place: &Place) -> Exit {
     } else {
         let differences: Vec<String> =
             report.differences.iter().map(|found| format!("differs: {found}")).collect();
-        some(&differences);
+        print_first(&differences);
         holes(&report.gaps, &report.skipped);
-        let outcome = if report.is_fine() { "verified" } else { "not as it should be" };
+        let outcome = if report.is_fine() { "verified" } else { "failed" };
         eprintln!("{outcome}: {} fragments hashed and merged again", report.fragments);
     }
     exit(report.is_fine())
 }
 
-/// A strip of the frames, for people who look on.
+/// The outcome of a merge in one line.
+fn summary(report: &MergeReport) -> String {
+    let MergeReport { complete, fragments, covered_frames, total_frames, skipped, reordered, .. } = report;
+    let outcome = if *complete { "complete" } else { "incomplete" };
+    let skipped_frames: u64 = skipped.iter().map(|skipped| skipped.frame_range.frames()).sum();
+    let mut text =
+        format!("{outcome}: {covered_frames} of {total_frames} frames, {fragments} fragments merged");
+    if skipped_frames > 0 {
+        text += &format!(", {skipped_frames} frames skipped");
+    }
+    if !reordered.is_empty() {
+        text += &format!(", {} ranges reordered by time", reordered.len());
+    }
+    text
+}
+
+fn moves(reordered: &[ReorderedRange]) -> Vec<String> {
+    reordered.iter().map(|range| format!("reordered: frames {range}")).collect()
+}
+
+/// Draws the frames as a strip, on a terminal only.
 fn show_coverage(report: &MergeReport) {
     if io::stderr().is_terminal() {
         let skipped = report.skipped.iter().map(|skipped| skipped.frame_range);
@@ -115,21 +135,19 @@ fn show_coverage(report: &MergeReport) {
 }
 
 fn holes(gaps: &[FrameRange], skipped: &[Skipped]) {
-    some(&gaps.iter().map(|gap| format!("missing: frames {gap}")).collect::<Vec<_>>());
-    let skipped =
-        skipped.iter().map(|skipped| format!("skipped: frames {}: {}", skipped.frame_range, skipped.reason));
-    some(&skipped.collect::<Vec<_>>());
+    print_first(&gaps.iter().map(|gap| format!("missing: frames {gap}")).collect::<Vec<_>>());
+    print_first(&skipped.iter().map(|skipped| format!("skipped: frames {skipped}")).collect::<Vec<_>>());
 }
 
-/// The first few lines of many; the manifest and its log have them all.
-fn some(lines: &[String]) {
+/// Prints the first lines of many. The manifest and its log have them all.
+fn print_first(lines: &[String]) {
     lines.iter().take(LINES_MAX).for_each(|line| eprintln!("{line}"));
     if lines.len() > LINES_MAX {
-        eprintln!("… and {} more like it", lines.len() - LINES_MAX);
+        eprintln!("… and {} more", lines.len() - LINES_MAX);
     }
 }
 
-/// Refused files are named one and all, for people and for scripts.
+/// Prints all refusals, for people and for scripts.
 fn refusals(refusals: &[Refused]) {
     refusals
         .iter()
@@ -148,7 +166,7 @@ const fn exit(is_fine: bool) -> Exit {
     if is_fine { Exit::Fine } else { Exit::Failed }
 }
 
-/// A bar on a terminal, nothing elsewhere.
+/// Creates a progress bar, which is visible on a terminal only.
 fn progress() -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -159,3 +177,35 @@ fn progress() -> ProgressBar {
 
 const STRIP_CELLS: usize = 64;
 const LINES_MAX: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S23: the summary of a merge mentions skipped frames and reordered ranges, if there are any.
+    #[test]
+    fn a_summary_mentions_what_moved_and_what_is_skipped() {
+        let range = FrameRange { start: 0, end: 10 };
+        let mut report = MergeReport {
+            complete: true,
+            fragments: 3,
+            covered_frames: 20,
+            total_frames: 30,
+            gaps: Vec::new(),
+            skipped: Vec::new(),
+            reordered: Vec::new(),
+            overlaps: Vec::new(),
+            replay_drops: Vec::new(),
+            refusals: Vec::new(),
+            warnings: Vec::new(),
+        };
+        assert_eq!(summary(&report), "complete: 20 of 30 frames, 3 fragments merged");
+        report.reordered = [1, 2].map(|chunk_id| ReorderedRange { frame_range: range, chunk_id }).to_vec();
+        report.skipped = vec![Skipped { frame_range: range, reason: "lost".to_owned(), chunk_id: None }];
+        report.complete = false;
+        assert_eq!(
+            summary(&report),
+            "incomplete: 20 of 30 frames, 3 fragments merged, 10 frames skipped, 2 ranges reordered by time"
+        );
+    }
+}

@@ -90,12 +90,14 @@ async fn secret(client: &Client, id: &str, reason: &Reason, json: bool) -> Resul
     Ok(())
 }
 
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 11] = [
     "pc_id",
     "pc_status",
+    "heartbeat",
     "max_devices",
     "device_count",
     "running_count",
+    "target",
     "idle_count",
     "error_count",
     "disconnected_count",

@@ -1,5 +1,6 @@
 //! `muster run submit|list|show|failures|cancel|retry|watch`.
 
+mod allowed;
 mod flags;
 mod retry;
 mod submit;
@@ -53,10 +54,14 @@ enum Action {
     },
     /// Submit a run again for the devices on which it failed; those out of service wait until they are returned
     Retry(retry::Retry),
-    /// Wait for a run to end; ends with 1 unless it succeeded. With --json: one document per line whenever something changed
+    /// Wait for a run to end; exits with 1 unless every device completed. With --json: one document per line whenever
+    /// something changed
     Watch {
         /// Which one
         id: String,
+        /// Exit with 0 although so many devices, or so many percent of them, did not complete
+        #[arg(long, value_name = "N|N%")]
+        allow_failures: Option<allowed::AllowedFailures>,
     },
 }
 
@@ -83,7 +88,10 @@ impl Run {
             Action::Cancel { id, reason } => cancel(client, &id, &reason, reach.json).await,
             Action::Failures { id } => retry::failures(client, &id, reach.json).await,
             Action::Retry(retry) => retry.run(client, reach.json).await,
-            Action::Watch { id } => watch::watch(client, &id, Telling::all_along(reach.json)).await,
+            Action::Watch { id, allow_failures: allowed } => {
+                let telling = Telling::all_along(reach.json);
+                watch::watch(client, &id, watch::Waiting { telling, allowed }).await
+            }
         })
     }
 }
@@ -94,7 +102,12 @@ impl List {
         let query = filters.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
         let runs =
             client.list(Listing { path: &["api", "runs"], name: "runs", query, limit: self.limit }).await?;
-        output::listing(&runs, "runs", &["run_id", "status", "workflow_id", "queue", "title", "error"], json);
+        output::listing(
+            &runs,
+            "runs",
+            &["run_id", "status", "outcome", "workflow_id", "queue", "title", "error"],
+            json,
+        );
         Ok(Exit::Fine)
     }
 }

@@ -1,16 +1,20 @@
-//! `muster session submit|list|show|watch|pause|resume|cancel` (S26).
+//! `muster session submit|list|show|watch|diagnostics|pause|resume|cancel|retry` (S26, S26b).
 
+mod frames;
 mod strip;
 mod submit;
 
 pub(super) use strip::strip;
 
+use frames::{FailedFrames, FrameList};
+use strip::coloured;
+
 use super::{
     converse,
-    watch::{Telling, Watched, print_members},
+    watch::{Telling, Watched, print_members, status_of},
 };
 use crate::{
-    client::{Client, Listing},
+    client::{Client, ClientError, Listing},
     failure::{Exit, Failure},
     output,
     reach::Reach,
@@ -42,15 +46,23 @@ enum Action {
         #[arg(long, default_value_t = 100)]
         limit: usize,
     },
-    /// Show one session: how far it is, which frames were given out anew, which were dropped
+    /// Show one session: its progress, its failed frames, and how many ranges were given out again or lack frames
     Show {
         /// Which one
         id: String,
     },
-    /// Wait for a session to end; ends with 1 unless it completed. With --json: one document per line whenever something changed
+    /// Wait for a session to end; ends with 1 unless it completed with all its frames. With --json: one document per line whenever something changed
     Watch {
         /// Which one
         id: String,
+    },
+    /// List what happened in a session, newest first: messages of its workers, lost workers, ranges given out again, halved or given up
+    Diagnostics {
+        /// Which one
+        id: String,
+        /// At most so many
+        #[arg(long, default_value_t = 100)]
+        limit: usize,
     },
     /// Give out no more of its frames for now; what is held may be completed
     Pause {
@@ -73,6 +85,16 @@ enum Action {
         #[command(flatten)]
         reason: Reason,
     },
+    /// Render failed frames again; a session that ended runs again
+    Retry {
+        /// Which one
+        id: String,
+        /// Only these of the failed frames, such as 120-130,200: from the first up to, not including, the second; a single number is one frame [default: all that failed]
+        #[arg(long, value_name = "A-B,…")]
+        frames: Option<FrameList>,
+        #[command(flatten)]
+        reason: Reason,
+    },
 }
 
 impl Session {
@@ -84,6 +106,11 @@ impl Session {
             Action::List { status, limit } => list(client, status, limit, json).await,
             Action::Show { id } => show(client, &id, json).await,
             Action::Watch { id } => watch(client, &id, Telling::all_along(json)).await,
+            Action::Diagnostics { id, limit } => diagnostics(client, &id, limit, json).await,
+            Action::Retry { id, frames, reason } => {
+                print_members(&retry(client, &id, frames, &reason).await?, json);
+                Ok(Exit::Fine)
+            }
             Action::Pause { id, reason } => steer(client, [&id, "pause"], &reason, json).await,
             Action::Resume { id, reason } => steer(client, [&id, "resume"], &reason, json).await,
             Action::Cancel { id, reason } => steer(client, [&id, "cancel"], &reason, json).await,
@@ -94,8 +121,16 @@ impl Session {
 async fn list(client: &Client, status: Option<String>, limit: usize, json: bool) -> Result<Exit, Failure> {
     let query = status.map(|status| ("status", status)).into_iter().collect();
     let listing = Listing { path: &SESSIONS, name: "sessions", query, limit };
-    let columns =
-        ["sessionId", "status", "completedFrames", "totalFrames", "qualityMode", "createdAt", "error"];
+    let columns = [
+        "sessionId",
+        "status",
+        "completedFrames",
+        "totalFrames",
+        "skippedFrames",
+        "qualityMode",
+        "createdAt",
+        "error",
+    ];
     output::listing(&client.list(listing).await?, "sessions", &columns, json);
     Ok(Exit::Fine)
 }
@@ -105,22 +140,48 @@ async fn show(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
+async fn diagnostics(client: &Client, id: &str, limit: usize, json: bool) -> Result<Exit, Failure> {
+    let [api, version, sessions, id] = path_of(id);
+    let path = [api, version, sessions, id, "diagnostics"];
+    let listing = Listing { path: &path, name: "diagnostics", query: Vec::new(), limit };
+    output::listing(
+        &client.list(listing).await?,
+        "diagnostics",
+        &["at", "kind", "workerId", "taskId", "text"],
+        json,
+    );
+    Ok(Exit::Fine)
+}
+
 async fn steer(client: &Client, [id, verb]: [&str; 2], reason: &Reason, json: bool) -> Result<Exit, Failure> {
     let [api, version, sessions, id] = path_of(id);
     print_members(&client.order(&[api, version, sessions, id, verb], reason).await?, json);
     Ok(Exit::Fine)
 }
 
+/// Has failed frames rendered again: those given, or all (S26b).
+async fn retry(
+    client: &Client,
+    id: &str,
+    frames: Option<FrameList>,
+    reason: &Reason,
+) -> Result<Value, ClientError> {
+    let body = frames.map_or_else(|| json!({}), |frames| json!({ "frames": frames.to_json() }));
+    let [api, version, sessions, id] = path_of(id);
+    client.order_with(&[api, version, sessions, id, "retry"], &body, reason).await
+}
+
 /// Waits for a session to end, with its frames as a strip on a terminal; then prints it.
 async fn watch(client: &Client, id: &str, telling: Telling) -> Result<Exit, Failure> {
     let template = "{msg}\n{wide_bar} {pos}/{len}";
-    let watched = Watched { path: &path_of(id), template, end_of, show: draw, print };
+    let watched = Watched { path: &path_of(id), template, end_of: &end_of, show: draw, print };
     watched.until_ended(client, telling).await
 }
 
-/// How a session ended, if it did (S26).
-fn end_of(status: &str) -> Option<Exit> {
-    match status {
+/// The exit code of a session that has ended (S26); a completed one with skipped frames is not complete (S23b).
+fn end_of(session: &Value) -> Option<Exit> {
+    match status_of(session) {
+        "completed" if session.get("complete") == Some(&Value::Bool(false)) => Some(Exit::Failed),
         "completed" => Some(Exit::Fine),
         "failed" | "cancelled" => Some(Exit::Failed),
         _ => None,
@@ -131,7 +192,8 @@ fn draw(bar: &ProgressBar, session: &Value) {
     let number = |name: &str| session.get(name).and_then(Value::as_u64).unwrap_or(0);
     bar.set_length(number("totalFrames"));
     bar.set_position(number("completedFrames"));
-    bar.set_message(format!("{}  {}", strip(session, STRIP_CELLS), summary(session)));
+    let strip = coloured(session, STRIP_CELLS, output::is_colourful(std::io::stderr().is_terminal()));
+    bar.set_message(format!("{strip}  {}", summary(session)));
 }
 
 /// What there is to say in one line.
@@ -146,6 +208,10 @@ fn summary(session: &Value) -> String {
     if count("drops") > 0 {
         line.push_str(&format!(", {} with dropped frames", count("drops")));
     }
+    match FailedFrames::of(session).count() {
+        0 => {}
+        failed => line.push_str(&format!(", {} failed", frames(failed))),
+    }
     line
 }
 
@@ -156,16 +222,42 @@ fn print(session: &Value, json: bool) {
     }
     let mut short = session.clone();
     if let Some(members) = short.as_object_mut() {
-        for list in ["coverage", "replays", "drops"] {
+        for list in ["coverage", "replays", "drops", "ranges"] {
             if let Some(length) = members.get(list).and_then(Value::as_array).map(Vec::len) {
                 members.insert(list.to_owned(), json!(length));
             }
         }
+        if members.contains_key("failedFrames") {
+            let failed = Some(FailedFrames::of(session).text()).filter(|text| !text.is_empty());
+            members.insert("failedFrames".to_owned(), json!(failed.as_deref().unwrap_or("none")));
+        }
     }
     output::members(&short);
-    if std::io::stdout().is_terminal() {
-        output::line(&strip(session, STRIP_CELLS));
+    let is_terminal = std::io::stdout().is_terminal();
+    if is_terminal {
+        output::line(&coloured(session, STRIP_CELLS, output::is_colourful(is_terminal)));
     }
+    if let Some(advice) = advice(session) {
+        eprintln!("{advice}");
+    }
+}
+
+/// Says which frames are missing for good, and what to do about them (S26b). A cancelled session cannot be retried.
+fn advice(session: &Value) -> Option<String> {
+    let failed = FailedFrames::of(session);
+    let id = session.get("sessionId").and_then(Value::as_str)?;
+    if failed.count() == 0 || status_of(session) == "cancelled" {
+        return None;
+    }
+    let (missing, them) = match failed.count() {
+        1 => ("1 frame is missing".to_owned(), "it"),
+        count => (format!("{count} frames are missing"), "them"),
+    };
+    Some(format!("{missing}: {}. `muster session retry {id}` renders {them} again.", failed.text()))
+}
+
+fn frames(count: u64) -> String {
+    if count == 1 { "1 frame".to_owned() } else { format!("{count} frames") }
 }
 
 fn path_of(id: &str) -> [&str; 4] {
@@ -180,15 +272,37 @@ const STRIP_CELLS: usize = 40;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::{Json, Router, extract::OriginalUri, http::HeaderMap};
+    use muster_agent::http::Servers;
+
+    /// S26b: a retry names the frames as the contract does, or none for all that failed; the reason is for the audit log.
+    #[tokio::test]
+    async fn a_retry_speaks_the_contract() {
+        let echo = async |OriginalUri(uri): OriginalUri, headers: HeaderMap, Json(body): Json<Value>| {
+            let reason = headers.get("muster-reason").map(|reason| reason.to_str().unwrap().to_owned());
+            Json(json!([uri.path(), body, reason]))
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(echo)).await });
+        let client = Client::new(Servers::parse([url.as_str()]).unwrap(), None);
+        let path = "/api/v1/sessions/demo/retry";
+        let all = retry(&client, "demo", None, &Reason::default()).await.unwrap();
+        assert_eq!(all, json!([path, {}, null]));
+        let frames = Some("7,120-130".parse().unwrap());
+        let some = retry(&client, "demo", frames, &Reason::because("mended")).await.unwrap();
+        assert_eq!(some, json!([path, {"frames": [[7, 8], [120, 130]]}, "mended"]));
+    }
 
     /// I4, S26: a session that failed or was cancelled ends with 1.
     #[test]
     fn the_end_of_a_session_is_the_exit_code() {
-        assert_eq!(end_of("completed"), Some(Exit::Fine));
-        assert_eq!(end_of("failed"), Some(Exit::Failed));
-        assert_eq!(end_of("cancelled"), Some(Exit::Failed));
-        assert_eq!(end_of("running"), None);
-        assert_eq!(end_of("paused"), None);
+        let end = |status: &str| end_of(&json!({"status": status, "complete": true}));
+        assert_eq!(end("completed"), Some(Exit::Fine));
+        assert_eq!(["failed", "cancelled"].map(end), [Some(Exit::Failed); 2]);
+        assert_eq!(["running", "paused"].map(end), [None; 2]);
+        let skipped = json!({"status": "completed", "complete": false});
+        assert_eq!(end_of(&skipped), Some(Exit::Failed), "S23b: a skip is never hidden");
     }
 
     #[test]
@@ -196,5 +310,24 @@ mod tests {
         let session =
             json!({"status": "running", "rate": 12.34, "etaSeconds": 7.6, "replays": [1, 2], "drops": []});
         assert_eq!(summary(&session), "running, 12.3 frames/s, 2 given out anew, 8 s left");
+        let failed = |ranges: Value| summary(&json!({"status": "running", "failedFrames": ranges}));
+        assert!(failed(json!([[3, 4]])).ends_with(", 1 frame failed"));
+        assert!(failed(json!([[3, 4], [7, 9]])).ends_with(", 3 frames failed"));
+        assert!(!failed(json!([])).contains("failed"));
+    }
+
+    /// S23b, S26b: the end of a session names the missing frames and the command that renders them again.
+    #[test]
+    fn missing_frames_come_with_advice() {
+        let session = |status: &str, failed: Value| {
+            advice(&json!({"sessionId": "demo", "status": status, "failedFrames": failed}))
+        };
+        let one = "1 frame is missing: [7, 8). `muster session retry demo` renders it again.";
+        assert_eq!(session("failed", json!([[7, 8]])).as_deref(), Some(one));
+        let more =
+            "11 frames are missing: [7, 8), [120, 130). `muster session retry demo` renders them again.";
+        assert_eq!(session("completed", json!([[7, 8], [120, 130]])).as_deref(), Some(more));
+        assert_eq!(session("completed", json!([])), None);
+        assert_eq!(session("cancelled", json!([[7, 8]])), None);
     }
 }

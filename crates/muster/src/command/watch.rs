@@ -39,8 +39,8 @@ pub(super) struct Watched<'a> {
     pub(super) path: &'a [&'a str],
     /// How the line on the terminal looks.
     pub(super) template: &'static str,
-    /// How it ended, if it did, by its status.
-    pub(super) end_of: fn(&str) -> Option<Exit>,
+    /// The exit code, once the work has ended.
+    pub(super) end_of: &'a dyn Fn(&Value) -> Option<Exit>,
     /// Puts what was answered on the bar.
     pub(super) show: fn(&ProgressBar, &Value),
     /// Prints what was answered last.
@@ -55,8 +55,7 @@ impl Watched<'_> {
         let mut told = Value::Null;
         let mut answer = client.get(self.path, &[]).await?;
         loop {
-            let status = answer.get("status").and_then(Value::as_str).unwrap_or_default();
-            if let Some(exit) = (self.end_of)(status) {
+            if let Some(exit) = (self.end_of)(&answer) {
                 bar.finish_and_clear();
                 match telling {
                     Telling::Lines => output::line(&answer.to_string()),
@@ -124,6 +123,11 @@ fn plain_line(bar: &ProgressBar) -> String {
     }
 }
 
+/// The status in a server's response.
+pub(super) fn status_of(answer: &Value) -> &str {
+    answer.get("status").and_then(Value::as_str).unwrap_or_default()
+}
+
 /// One object: the document that `--json` promises, or its members for people.
 pub(super) fn print_members(object: &Value, json: bool) {
     if json { output::document(object) } else { output::members(object) }
@@ -167,8 +171,9 @@ mod tests {
         let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, Router::new().fallback(look)).await });
         let client = Client::new(Servers::parse([url.as_str()]).unwrap(), None);
-        let end_of = |status: &str| (status == "success").then_some(Exit::Fine);
-        let watched = Watched { path: &["x"], template: "{msg}", end_of, show: |_, _| {}, print: |_, _| {} };
+        let end_of = |answer: &Value| (answer["status"] == "success").then_some(Exit::Fine);
+        let watched =
+            Watched { path: &["x"], template: "{msg}", end_of: &end_of, show: |_, _| {}, print: |_, _| {} };
         let ended = watched.until_ended(&client, Telling::Document).await;
         (ended, looks.load(Ordering::Relaxed))
     }

@@ -22,7 +22,6 @@ impl Reading<'_> {
         texts.ok_or_else(|| self.unfit(key, "a list of texts"))
     }
 
-    /// Origins of pages, as browsers write them: scheme and host, no path.
     /// IP addresses.
     pub(super) fn addresses(&self, key: &str) -> Result<Vec<IpAddr>, ConfigError> {
         let texts = self.texts(key)?;
@@ -32,6 +31,7 @@ impl Reading<'_> {
         parsed.collect()
     }
 
+    /// Origins of pages, as browsers write them: scheme and host, no path.
     pub(super) fn origins(&self, key: &str) -> Result<Vec<String>, ConfigError> {
         let origins = self.texts(key)?;
         let is_origin = |text: &String| {
@@ -150,6 +150,13 @@ impl Reading<'_> {
         days.map(|days| millis(days * 86_400.0)).ok_or_else(|| self.unfit(key, "days from 0.001 to 36500"))
     }
 
+    /// A span given in days, where 0 switches something off: 0, or from about a tenth of a second to a hundred years.
+    pub(super) fn days_or_zero(&self, key: &str) -> Result<Millis, ConfigError> {
+        let is_fit = |days: &f64| *days == 0.0 || (0.000_001..=36_500.0).contains(days);
+        let days = self.number(key).filter(is_fit).map(|days| millis(days * 86_400.0));
+        days.ok_or_else(|| self.unfit(key, "0, or days from 0.000001 to 36500"))
+    }
+
     #[allow(clippy::cast_precision_loss, reason = "the ranges end far below 2^52")]
     fn number(&self, key: &str) -> Option<f64> {
         match self.0.get(key).0 {
@@ -222,6 +229,10 @@ mod tests {
             "leadership.lease_ms = 0.5",
             "artifacts.root = 7",
             "retention.history_days = 0",
+            "artifacts.public_url_days = -1",
+            "artifacts.public_url_days = 0.0000001",
+            "artifacts.public_url_days = 36501",
+            "artifacts.public_url_days = '7'",
         ] {
             assert!(refusal(text).contains(text.split(' ').next().unwrap()), "{text}");
         }

@@ -24,7 +24,10 @@ pub(super) fn simulation_config(read: &Reading<'_>, data: &Path) -> Result<Simul
     Ok(SimulationConfig {
         output_root,
         checkpoint_interval: read.duration("simulation.checkpoint_interval_s", 0.1, WEEK_S)?,
-        routes: SimulationSettings { endpoint_allow: read.texts("simulation.endpoint_allow")? },
+        routes: SimulationSettings {
+            endpoint_allow: read.texts("simulation.endpoint_allow")?,
+            assemble: read.boolean("simulation.assemble")?,
+        },
     })
 }
 
@@ -39,6 +42,7 @@ pub(super) fn frame_settings(read: &Reading<'_>) -> Result<FrameSettings, Config
         degraded_recovery: read.seconds("simulation.degraded_recovery_s", 0.0, WEEK_S)?,
         quarantine_after: read.count("simulation.quarantine_after", 1, 1000)?,
         quarantine_window: read.seconds("simulation.quarantine_window_s", 0.1, WEEK_S)?,
+        split_after: read.count("simulation.split_after", 1, 1000)?,
         max_attempts: read.count("simulation.max_attempts", 1, 1000)?,
         poison_workers: read.count("simulation.poison_workers", 1, 1000)?,
         chunk_size: read.count("simulation.chunk_size", 2, 1 << 62)?,
@@ -63,14 +67,14 @@ mod tests {
         Config::parse(&layers)
     }
 
-    /// S8, S12, S19, S20: every choice of the contract that is a setting can be set.
+    /// S8, S12, S19, S20, S26b, S26c: every choice of the contract that is a setting can be set.
     #[test]
     fn every_choice_is_a_setting() {
         let config = parse(
             "[simulation]\nheartbeat_ms = 100\nmisses_until_lost = 5\nchunk_size = 10\nrebind = 'resume'\n\
-             quarantine_after = 7\ndegraded_recovery_s = 1\nquarantine_window_s = 60\nmax_attempts = 2\n\
+             quarantine_after = 7\ndegraded_recovery_s = 1\nquarantine_window_s = 60\nsplit_after = 3\nmax_attempts = 2\n\
              checkpoint_interval_s = 0.5\nstall_s = 5\nrtt_max_ms = 50\ndegraded_queue_ratio = 0.5\n\
-             poison_workers = 2\nendpoint_allow = ['gpu-7.lab']\noutput_root = '/srv/out'",
+             poison_workers = 2\nassemble = false\nendpoint_allow = ['gpu-7.lab']\noutput_root = '/srv/out'",
         )
         .unwrap();
         let expected = FrameSettings {
@@ -81,6 +85,7 @@ mod tests {
             degraded_recovery: Millis(1000),
             quarantine_after: 7,
             quarantine_window: Millis(60_000),
+            split_after: 3,
             max_attempts: 2,
             poison_workers: 2,
             chunk_size: 10,
@@ -92,6 +97,7 @@ mod tests {
         assert_eq!(config.simulation.output_root, Path::new("/srv/out"));
         assert_eq!(config.simulation.checkpoint_interval, Duration::from_millis(500));
         assert_eq!(config.simulation.routes.endpoint_allow, ["gpu-7.lab"]);
+        assert!(!config.simulation.routes.assemble && parse("").unwrap().simulation.routes.assemble);
     }
 
     /// I10: what cannot be is refused by name.
@@ -106,6 +112,8 @@ mod tests {
             "simulation.degraded_queue_ratio = nan",
             "simulation.output_root = 7",
             "simulation.endpoint_allow = 'a'",
+            "simulation.split_after = 0",
+            "simulation.assemble = 'yes'",
             "simulation.checkpoint_interval_s = 0",
         ] {
             let error = parse(text).unwrap_err().to_string();

@@ -153,7 +153,7 @@ impl Checker {
 
     fn check_recorded(&self, report: &Report, result: &Answered, scene: &mut Scene) -> Verdict {
         let known = self.mirror.reports.get(&report.id);
-        let same = known.filter(|(digest, _)| *digest == report.digest);
+        let same = known.filter(|(subject, _)| *subject == report.subject());
         let right = match result {
             Ok(Reply::Recorded(Recorded::Duplicate)) => {
                 scene.count("report duplicate");

@@ -17,8 +17,9 @@ use super::{Verdict, broken, ensure};
 use crate::{farm::FarmView, scene::Scene};
 use chunk::Ids;
 use muster_model::{
-    Change, ChunkState, Digest, EntryId, FrameChange, FrameCommand, FrameHandout, FrameRange, FrameSettings,
-    FrameTaskId, Heartbeat, Millis, Name, Ratio, RendererState, SessionId, Timestamp,
+    Change, ChunkState, DiagnosticKind, DiagnosticRecord, Digest, EntryId, FrameChange, FrameCommand,
+    FrameHandout, FrameRange, FrameSettings, FrameTaskId, FrameTaskStatus, Heartbeat, Millis, Name, Ratio,
+    RendererState, SessionId, Timestamp,
 };
 use muster_store::Batch;
 use rows::{Before, Rows};
@@ -62,6 +63,8 @@ pub(crate) struct FrameBook {
     stops: BTreeMap<(Name, FrameTaskId), Timestamp>,
     /// Sessions that somebody wants to be cancelled.
     cancelling: BTreeSet<SessionId>,
+    /// Sessions whose failed frames somebody wants to be rendered again.
+    retrying: BTreeSet<SessionId>,
     /// Pauses and resumes that no durable row tells of yet.
     steered: Steered,
     /// When everything was last told to go on.
@@ -85,13 +88,17 @@ struct Said {
     at: Timestamp,
     queue: Ratio,
     is_fine: bool,
+    is_beat: bool,
 }
 
 impl Said {
-    fn of(heartbeat: &Heartbeat, settings: &FrameSettings, at: Timestamp) -> Self {
-        let is_slow = heartbeat.rtt.is_some_and(|rtt| rtt > settings.rtt_max);
+    /// A heartbeat after what was said before. Without a round trip of its own it is judged by its lateness (S8b).
+    fn of(heartbeat: &Heartbeat, settings: &FrameSettings, (before, at): (Option<&Self>, Timestamp)) -> Self {
+        let before = before.filter(|said| said.is_beat);
+        let lateness = || before.map(|said| at - (said.at + settings.heartbeat));
+        let is_slow = heartbeat.rtt.or_else(lateness).is_some_and(|rtt| rtt > settings.rtt_max);
         let is_fine = !heartbeat.error && heartbeat.queue_ratio < settings.degraded_ratio && !is_slow;
-        Self { at, queue: heartbeat.queue_ratio, is_fine }
+        Self { at, queue: heartbeat.queue_ratio, is_fine, is_beat: true }
     }
 
     fn is_full(&self) -> bool {
@@ -129,6 +136,7 @@ impl FrameBook {
             rebound: BTreeSet::new(),
             stops: BTreeMap::new(),
             cancelling: BTreeSet::new(),
+            retrying: BTreeSet::new(),
             steered: Steered::default(),
             resumed_at: Timestamp(0),
             manifests: BTreeMap::new(),
@@ -156,8 +164,8 @@ impl FrameBook {
         match command {
             FrameCommand::Heartbeat(heartbeat) => {
                 self.heard_of(&heartbeat.worker, now);
-                let said = Said::of(heartbeat, &self.settings, now);
                 let told = self.said.entry(heartbeat.worker.clone()).or_default();
+                let said = Said::of(heartbeat, &self.settings, (told.last(), now));
                 if said.is_full() || told.last().is_some_and(Said::is_full) {
                     self.full_at.insert(heartbeat.worker.clone(), now);
                 }
@@ -166,7 +174,7 @@ impl FrameBook {
             FrameCommand::Register(registration) => {
                 self.heard_of(&registration.worker, now);
                 // What it said before counts no more.
-                let said = Said { at: now, queue: Ratio(0), is_fine: false };
+                let said = Said { at: now, queue: Ratio(0), is_fine: false, is_beat: false };
                 self.said.entry(registration.worker.clone()).or_default().push(said);
             }
             FrameCommand::Approve { worker, .. } => _ = self.approved.insert((worker.clone(), now)),
@@ -190,6 +198,7 @@ impl FrameBook {
                 }
             }
             FrameCommand::Broadcast { .. } => self.steered.all = true,
+            FrameCommand::Retry(request) => _ = self.retrying.insert(request.session.clone()),
             _ => {}
         }
     }
@@ -209,6 +218,7 @@ impl FrameBook {
             match change {
                 FrameChange::Chunk(record) => self.write_chunk(record, &mut before, scene)?,
                 FrameChange::Transition(moved) => self.write_transition(moved, &mut before, scene)?,
+                FrameChange::Diagnostic(line) => self.write_line(line, scene),
                 row => self.rows.write(row, &mut before)?,
             }
         }
@@ -224,6 +234,32 @@ impl FrameBook {
         self.check_sessions(&before, scene)?;
         self.steered = Steered::default();
         Ok(())
+    }
+
+    /// S20b: the diagnostics log tells of every range that is halved, skipped or tried again, in the order of events.
+    fn write_line(&mut self, line: &DiagnosticRecord, scene: &mut Scene) {
+        let Some(task) = &line.task else { return };
+        match line.kind {
+            DiagnosticKind::Split => {
+                scene.count("range halved");
+                let middle = line.text.split_once("halved at ").and_then(|(_, rest)| rest.split(':').next());
+                if let Some(middle) = middle.and_then(|middle| middle.parse().ok()) {
+                    self.ids.split(task, middle);
+                }
+            }
+            DiagnosticKind::Skipped => {
+                scene.count("range skipped by a manifest");
+                for counts in [&mut self.ids.failures, &mut self.ids.skips] {
+                    *counts.entry(task.clone()).or_default() += 1;
+                }
+            }
+            DiagnosticKind::Retried => {
+                scene.count("failed range retried");
+                self.ids.begin_anew(task);
+            }
+            DiagnosticKind::GivenUp => scene.count("frame given up"),
+            _ => {}
+        }
     }
 
     /// A task is on its way to its worker: four times at most, and not at once again (S3).
@@ -254,6 +290,7 @@ impl FrameBook {
         FarmView {
             renderers: self.rows.renderers.values().map(|row| (&row.id, row.state)).collect(),
             sessions: self.rows.sessions.values().collect(),
+            failed: self.rows.tasks.values().filter(|task| task.status == FrameTaskStatus::Failed).collect(),
             chunks: kept.map(|chunk| (chunk.record.ids.chunk, &chunk.record.task)).collect(),
             entries: self.rows.quarantine.iter().collect(),
             paused: self.rows.farm.paused,

@@ -2,8 +2,8 @@
 
 use super::{Verdict, calendar::Calendar, ensure};
 use muster_model::{
-    AlertRecord, Change, Digest, JobId, JobRecord, LaneRecord, Name, Recorded, ReportId, SubmissionKey,
-    TaskId, TaskRecord, TaskStatus, WorkerRecord,
+    AlertRecord, Change, JobId, JobRecord, LaneRecord, Name, Recorded, ReportId, ReportSubject,
+    SubmissionKey, TaskId, TaskRecord, TaskStatus, WorkerRecord,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub(super) struct Mirror {
     pub(super) tasks: BTreeMap<TaskId, TaskRecord>,
     pub(super) lanes: BTreeMap<Name, LaneRecord>,
     pub(super) workers: BTreeMap<Name, WorkerRecord>,
-    pub(super) reports: BTreeMap<ReportId, (Digest, Recorded)>,
+    pub(super) reports: BTreeMap<ReportId, (ReportSubject, Recorded)>,
     pub(super) keys: BTreeMap<SubmissionKey, JobId>,
     pub(super) running: BTreeSet<TaskId>,
     /// The one row of each run on each device.
@@ -54,7 +54,7 @@ impl Mirror {
                 before.workers.entry(worker.id.clone()).or_insert(old);
             }
             Change::Report(report) => {
-                let old = self.reports.insert(report.id.clone(), (report.digest, report.effect));
+                let old = self.reports.insert(report.id.clone(), (report.subject, report.effect));
                 ensure(old.is_none(), "report_taken_twice", || format!("{:?}", report.id))?;
             }
             Change::Key(key) => {

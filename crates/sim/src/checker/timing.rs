@@ -10,6 +10,12 @@ impl Checker {
         if log.kind != LogKind::Timeout {
             return Ok(());
         }
+        // Q9b: log, row and error text never disagree about a timeout, also where the PC fell silent.
+        let says_so = self.mirror.tasks.get(&log.task).is_some_and(|row| row.timed_out)
+            && log.message.as_ref().is_some_and(|text| text.contains("timeout"));
+        ensure(says_so, "timeout_not_marked", || {
+            format!("{log:?} of {:?}", self.mirror.tasks.get(&log.task))
+        })?;
         let Some(Some(row)) = before.tasks.get(&log.task) else {
             return Ok(());
         };

@@ -10,7 +10,8 @@ use crate::{
     scene::Scene,
 };
 use muster_model::{
-    Command, Effect, EntryId, FrameCommand, FrameHandout, FrameRange, FrameTaskId, FrameTaskStatus, SessionId,
+    Command, Effect, EntryId, FrameCommand, FrameHandout, FrameRange, FrameTaskId, FrameTaskStatus, Name,
+    SessionId, SkippedRange,
 };
 use muster_store::Cursor;
 use std::collections::BTreeMap;
@@ -26,6 +27,10 @@ pub(crate) enum Errand {
     Moved(EntryId),
     /// The files that tell of a session are written.
     Written(SessionId),
+    /// The coordinator hears that a manifest is written.
+    Merged(Box<FrameCommand>),
+    /// A removed worker acknowledges (S6).
+    Dismissed(Name),
 }
 
 /// A task on its way to a worker.
@@ -54,9 +59,11 @@ pub(super) struct Errands {
 struct Tending {
     /// The fragments that make up the manifest, where that is being written.
     manifest: Option<Vec<(FrameRange, u64)>>,
+    /// The mark of the request for it.
+    mark: u64,
     replays: Vec<u64>,
-    /// What was asked for meanwhile: `true` with the manifest.
-    again: Option<bool>,
+    /// What was asked for meanwhile, perhaps with a manifest.
+    again: Option<Option<u64>>,
 }
 
 impl Life {
@@ -77,12 +84,27 @@ impl Life {
                 self.push(&endpoint, (token_hash, *handout), scene);
                 Ok(())
             }
+            Errand::Begin(Effect::Dismiss { worker, .. }) => {
+                // Whether a push to it arrives or not: some of the removed are dead.
+                if scene.dice.chance(600) {
+                    self.plan((10, 5_000), Errand::Dismissed(worker), scene);
+                }
+                Ok(())
+            }
+            Errand::Merged(merged) => {
+                self.tell(*merged, scene);
+                Ok(())
+            }
+            Errand::Dismissed(worker) => {
+                self.tell(FrameCommand::Dismissed { worker }, scene);
+                Ok(())
+            }
             Errand::Begin(Effect::Quarantine(record)) => {
                 self.move_files(record.id, scene);
                 Ok(())
             }
-            Errand::Begin(Effect::WriteSession { session }) => self.tend(session, false, scene),
-            Errand::Begin(Effect::Merge { session }) => self.tend(session, true, scene),
+            Errand::Begin(Effect::WriteSession { session }) => self.tend(session, None, scene),
+            Errand::Begin(Effect::Merge { session, mark }) => self.tend(session, Some(mark), scene),
             Errand::PushLate(number) => {
                 self.pushed(number, false, scene);
                 Ok(())
@@ -134,9 +156,9 @@ impl Life {
     }
 
     /// Reads what the store knows of a session; it is on disk some time later.
-    fn tend(&mut self, session: SessionId, merge: bool, scene: &mut Scene) -> Verdict {
+    fn tend(&mut self, session: SessionId, merge: Option<u64>, scene: &mut Scene) -> Verdict {
         if let Some(busy) = self.errands.sessions.get_mut(&session) {
-            busy.again = Some(merge || busy.again == Some(true));
+            busy.again = Some(merge.max(busy.again.flatten()));
             return Ok(());
         }
         let tending = self.read_session(&session, merge)?;
@@ -159,32 +181,38 @@ impl Life {
         };
         checker.session_written(&session, &tending.replays);
         let is_merged = tending.manifest.is_some();
-        if let Some(fragments) = tending.manifest {
+        let skipped =
+            tending.manifest.as_ref().map_or_else(Vec::new, |fragments| skips(&session, fragments, scene));
+        if let Some(mut fragments) = tending.manifest {
+            fragments.retain(|(_, chunk)| skipped.iter().all(|range| range.chunk != *chunk));
             checker.manifest_written(&session, fragments);
         }
+        if is_merged {
+            let merged = FrameCommand::Merged { session: session.clone(), mark: tending.mark, skipped };
+            // A coordinator that is busy hears of it later: what was written may be old by then.
+            let is_late = scene.dice.chance(100);
+            self.plan((0, if is_late { 30_000 } else { 0 }), Errand::Merged(Box::new(merged)), scene);
+        }
         match tending.again {
-            // Something of it was reopened, or told: this manifest is not the last.
-            Some(merge) => self.tend(session, merge || is_merged, scene),
-            None if is_merged => {
-                self.tell(FrameCommand::Merged { session, fault: None }, scene);
-                Ok(())
-            }
+            Some(merge) => self.tend(session, merge, scene),
             None => Ok(()),
         }
     }
 
-    fn read_session(&self, id: &SessionId, merge: bool) -> Result<Tending, Broken> {
+    fn read_session(&self, id: &SessionId, merge: Option<u64>) -> Result<Tending, Broken> {
         let all = Cursor { after: None, limit: u32::MAX };
         let Some(record) = self.reader.session(id).map_err(store_broke)? else {
             return Ok(Tending::default());
         };
         let replays = self.reader.replays(id, &all).map_err(store_broke)?.items;
         let tasks = self.reader.frame_tasks(id, &all).map_err(store_broke)?.items;
-        let is_due = merge && !record.status.is_ended() && record.completed_frames == record.total_frames;
+        let is_over = record.completed_frames + record.failed_frames == record.total_frames;
+        let is_due = merge.is_some() && !record.status.is_ended() && is_over;
         let done = tasks.into_iter().filter(|task| task.status == FrameTaskStatus::Completed);
         let fragments = done.map(|task| (FrameRange { start: task.id.start, end: task.end }, task.ids.chunk));
         Ok(Tending {
             manifest: is_due.then(|| fragments.collect()),
+            mark: merge.unwrap_or_default(),
             replays: replays.into_iter().map(|replay| replay.new).collect(),
             again: None,
         })
@@ -199,4 +227,27 @@ impl Life {
     fn plan(&self, (low, high): (i64, i64), errand: Errand, scene: &mut Scene) {
         scene.within(low, high, Happening::Errand { life: self.number, errand: Box::new(errand) });
     }
+}
+
+/// The fragments that a merge would skip because their timestamps interleave with others' (S23). Which ones follows from
+/// their chunks, so that a merge that is repeated skips the same.
+fn skips(session: &SessionId, fragments: &[(FrameRange, u64)], scene: &mut Scene) -> Vec<SkippedRange> {
+    let every = scene.plan.frames.as_ref().map_or(0, |plan| plan.skips_every);
+    if every == 0 {
+        return Vec::new();
+    }
+    let is_skipped = |(_, chunk): &&(FrameRange, u64)| chunk.is_multiple_of(every);
+    let skipped: Vec<SkippedRange> = fragments
+        .iter()
+        .filter(is_skipped)
+        .map(|(range, chunk)| SkippedRange {
+            task: FrameTaskId { session: session.clone(), start: range.start },
+            chunk: *chunk,
+            reason: "its timestamps interleave".into(),
+        })
+        .collect();
+    if !skipped.is_empty() {
+        scene.count("manifest with skipped ranges");
+    }
+    skipped
 }

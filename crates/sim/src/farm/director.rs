@@ -8,8 +8,8 @@ use crate::{
     scene::Scene,
 };
 use muster_model::{
-    Command, Digest, EntryId, FrameCommand, FrameRange, FrameTaskId, Name, QuarantineRecord, RendererState,
-    SessionId, SessionRecord, SessionSubmission, Steering,
+    Command, Digest, EntryId, FrameCommand, FrameRange, FrameTaskId, FrameTaskRecord, Name, QuarantineRecord,
+    RendererState, SessionId, SessionRecord, SessionStatus, SessionSubmission, Steering,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,6 +34,9 @@ pub(crate) struct Director {
     wanted: BTreeSet<usize>,
     submitting: BTreeMap<u64, usize>,
     cancelling: BTreeMap<u64, SessionId>,
+    /// Sessions whose failed frames were tried again once all was calm, and the requests for it that are under way.
+    retried: BTreeSet<SessionId>,
+    retrying: BTreeSet<u64>,
 }
 
 /// What people can see of sessions and their workers.
@@ -41,6 +44,8 @@ pub(crate) struct Director {
 pub(crate) struct FarmView<'a> {
     pub(crate) renderers: Vec<(&'a Name, RendererState)>,
     pub(crate) sessions: Vec<&'a SessionRecord>,
+    /// Ranges that failed.
+    pub(crate) failed: Vec<&'a FrameTaskRecord>,
     /// Ids that are live or used, and what for.
     pub(crate) chunks: Vec<(u64, &'a FrameTaskId)>,
     pub(crate) entries: Vec<(&'a EntryId, &'a QuarantineRecord)>,
@@ -70,7 +75,9 @@ impl Director {
             }
             Duty::PutInOrder => {
                 put_in_order(scene, view);
-                if view.sessions.iter().any(|session| session.open) {
+                self.retry_failed(scene, view);
+                let is_open = view.sessions.iter().any(|session| session.open);
+                if is_open || self.wants_retry(view) || !self.retrying.is_empty() {
                     scene.within(10_000, 20_000, Happening::Director(Duty::PutInOrder));
                 }
             }
@@ -80,6 +87,7 @@ impl Director {
 
     pub(crate) fn hear(&mut self, ticket: &Ticket) {
         self.cancelling.remove(&ticket.exchange);
+        self.retrying.remove(&ticket.exchange);
         // One that is refused was submitted by somebody else, with another body.
         if let Some(n) = self.submitting.remove(&ticket.exchange) {
             self.wanted.remove(&n);
@@ -93,7 +101,13 @@ impl Director {
 
     /// Whether everything that will be submitted has been.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.wanted.is_empty() && self.cancelling.is_empty()
+        self.wanted.is_empty() && self.cancelling.is_empty() && self.retrying.is_empty()
+    }
+
+    /// Whether the failed frames of some session are still to be tried again.
+    pub(crate) fn wants_retry(&self, view: &FarmView<'_>) -> bool {
+        let mut failed = view.sessions.iter().filter(|session| is_retriable(session));
+        failed.any(|session| !self.retried.contains(&session.id))
     }
 
     pub(crate) fn unrest(&self) -> String {
@@ -106,6 +120,7 @@ impl Director {
         } else if let Some(session) = self.cancelling.remove(&exchange) {
             self.cancel(session, scene);
         }
+        self.retrying.remove(&exchange);
     }
 
     fn submit(&mut self, n: usize, scene: &mut Scene) {
@@ -123,9 +138,10 @@ impl Director {
     }
 }
 
-/// Whether a range fails wherever it is tried (S8).
+/// Whether a range fails wherever it is tried: it holds the frame that its session's name tells (S26b).
 pub(super) fn is_poison(session: &str, frames: FrameRange) -> bool {
-    session.starts_with(POISON) && frames.start == 0
+    let bad = session.strip_prefix(POISON).and_then(|rest| rest.split_once('_')?.1.parse::<u64>().ok());
+    bad.is_some_and(|bad| (frames.start..frames.end).contains(&bad))
 }
 
 /// Lifts whatever would keep sessions from ending once the faults have stopped.
@@ -141,6 +157,11 @@ fn put_in_order(scene: &mut Scene, view: &FarmView<'_>) {
     }
 }
 
+/// Whether a session has failed frames, and was not cancelled.
+fn is_retriable(session: &SessionRecord) -> bool {
+    session.failed_frames > 0 && session.status != SessionStatus::Cancelled
+}
+
 fn ask(command: FrameCommand, scene: &mut Scene) -> Ticket {
     scene.ask(Sender::Client, Command::Frames(command), None)
 }
@@ -148,15 +169,16 @@ fn ask(command: FrameCommand, scene: &mut Scene) -> Ticket {
 /// A session that somebody wants, however often it must be asked for.
 fn order(n: usize, scene: &mut Scene) -> SessionSubmission {
     let poisoned = scene.plan.frames.as_ref().map_or(0, |plan| plan.poisoned);
-    let word = if scene.dice.chance(poisoned) { POISON } else { "s" };
     let total_frames = scene.dice.between(1, 60).unsigned_abs();
+    let bad = scene.dice.below(usize::try_from(total_frames).unwrap_or(1));
+    let name = if scene.dice.chance(poisoned) { format!("{POISON}{n}_{bad}") } else { format!("s{n}") };
     SessionSubmission {
-        session: SessionId::new(&format!("{word}{n}")).expect("a plain id"),
+        session: SessionId::new(&name).expect("a plain id"),
         digest: Digest(n as u128),
         total_frames,
         frames_per_task: scene.dice.between(3, 30).unsigned_abs(),
         strict: scene.dice.chance(400),
-        output: format!("session_{word}{n}").into(),
+        output: format!("session_{name}").into(),
         body: "{}".into(),
     }
 }

@@ -109,7 +109,7 @@ impl Plain {
             Chore::Pull => self.pull(scene),
             Chore::Heartbeat => {
                 let worker = self.site.name.clone();
-                self.site.ask(scene, Command::Sight { worker }, None);
+                self.site.ask(scene, Command::Heartbeat { worker }, None);
                 self.site.plan(scene, (29_000, 30_000), Chore::Heartbeat);
             }
             Chore::Pump => self.pump(scene),

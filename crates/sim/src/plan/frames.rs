@@ -22,8 +22,10 @@ pub(crate) struct FramePlan {
     pub(crate) drops: u32,
     /// How often a worker that is none of muster's own does what it should not.
     pub(crate) mischief: u32,
-    /// Sessions with a range that fails everywhere (S8).
+    /// Sessions with a frame that fails everywhere (S26b).
     pub(crate) poisoned: u32,
+    /// Every so many chunks the timestamps of a fragment interleave with others' (S23); 0: never.
+    pub(crate) skips_every: u64,
     /// How long most works take.
     pub(crate) work_ms: (i64, i64),
 }
@@ -42,6 +44,7 @@ impl FramePlan {
             drops: if rough { 400 } else { 40 },
             mischief: if rough { 200 } else { 20 },
             poisoned: if dice.chance(300) { 400 } else { 0 },
+            skips_every: dice.pick(&[0, 0, 3, 7]).copied().unwrap_or(0),
             work_ms: (200, dice.between(1_000, 8_000)),
         }
     }
@@ -62,6 +65,7 @@ pub(super) fn settings(dice: &mut Dice) -> FrameSettings {
         rebind_within: secs(2, 8),
         stall: secs(5, 30),
         quarantine_after: u32::try_from(dice.between(2, 4)).unwrap_or(3),
+        split_after: u16::try_from(dice.between(1, 3)).unwrap_or(2),
         max_attempts: u16::try_from(dice.between(2, 6)).unwrap_or(5),
         poison_workers: u32::try_from(dice.between(2, 3)).unwrap_or(3),
         chunk_size: dice.pick(&[7, 100, 1_000_000]).copied().unwrap_or(100),

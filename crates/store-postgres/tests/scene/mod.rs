@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test needs a part of it")]
 
 use muster_model::{
-    Change, Fence, JobId, JobRecord, JobStatus, LeaseKind, Name, Scope, TaskId, TaskRecord, TaskStatus,
-    Timestamp, WorkerRecord, WorkerStatus,
+    Change, Fence, JobId, JobOutcome, JobRecord, JobStatus, LeaseKind, Name, Scope, TaskId, TaskRecord,
+    TaskStatus, Timestamp, WorkerRecord, WorkerStatus,
 };
 use muster_pg_harness::Cluster;
 use muster_store::{Batch, Candidate, Election, Loaded, Reader, Store, StoreError, Term};
@@ -130,6 +130,7 @@ pub(crate) fn batch(first: u32, count: u32) -> Batch {
         seq: 1,
         queue: Name::new("default").unwrap(),
         status: JobStatus::Running,
+        outcome: JobOutcome::Open,
         scope: Scope::All,
         max_attempts: 3,
         tasks: 0,
@@ -178,6 +179,7 @@ pub(crate) fn worker_batch(id: &str) -> Batch {
         paused_until: None,
         lease_until: AT,
         last_seen: AT,
+        heartbeat_late_since: None,
         created_at: AT,
     };
     Batch { changes: vec![Change::Worker(Box::new(worker))], ..Batch::default() }

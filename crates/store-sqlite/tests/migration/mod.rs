@@ -1,5 +1,7 @@
 //! What an earlier version wrote is brought up to date and kept.
 
+mod version_4;
+
 use crate::scene::{self, batch, job, night, shell, tasks};
 use muster_model::{FarmRecord, FrameChange, PoolChange, PoolCounters, SessionId};
 use muster_store::{Loaded, Store};
@@ -95,6 +97,42 @@ fn a_file_of_the_second_version_keeps_what_it_holds() {
         panic!("{loaded:?}")
     };
     assert_eq!((*counters, scene::count(store.reader().as_ref())), (PoolCounters::default(), 1));
+    let new = tempfile::tempdir().unwrap();
+    drop(SqliteStore::open(new.path()).unwrap());
+    assert_eq!(schema(directory.path()), schema(new.path()));
+}
+
+/// P15: a redundant job that an earlier version began keeps its votes: the declared hashes.
+#[test]
+fn a_file_of_the_fourth_version_keeps_its_votes() {
+    let directory = tempfile::tempdir().unwrap();
+    first_version(directory.path());
+    let file = shell(directory.path());
+    for migration in [
+        include_str!("../../migrations/0002_sessions.sql"),
+        include_str!("../../migrations/0003_pool.sql"),
+        include_str!("../../migrations/0004_schedules.sql"),
+    ] {
+        file.execute_batch(migration).unwrap();
+    }
+    file.execute_batch(
+        "PRAGMA user_version = 4;
+         INSERT INTO pool_jobs VALUES (1, 7, 0, 5, NULL, NULL, 0, 3, 1, NULL, NULL, NULL, '{}');
+         INSERT INTO pool_assignments VALUES
+             (65, 1, 8, zeroblob(16), 'COMPLETED', 1, NULL, 2, zeroblob(32), 'declared', 0, 's', 'k', NULL, NULL, NULL, '{}'),
+             (66, 2, 9, zeroblob(16), 'COMPLETED', 1, NULL, 2, zeroblob(32), NULL, NULL, 's', 'k', NULL, NULL, NULL, NULL),
+             (67, 3, 10, zeroblob(16), 'STARTED', 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);",
+    )
+    .unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let mut votes = Vec::new();
+    let mut take = |record| {
+        if let Loaded::Pool(PoolChange::Assignment(row)) = record {
+            votes.push((row.id.0, row.output_hash, row.vote));
+        }
+    };
+    store.begin_term().unwrap().writer.load(&mut take).unwrap();
+    assert_eq!(votes, [(65, Some("declared".into()), None), (66, None, None), (67, None, None)]);
     let new = tempfile::tempdir().unwrap();
     drop(SqliteStore::open(new.path()).unwrap());
     assert_eq!(schema(directory.path()), schema(new.path()));

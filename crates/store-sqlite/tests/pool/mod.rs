@@ -92,6 +92,7 @@ fn handed_in() -> AssignmentRecord {
         output: Some("{\"a\":1}".into()),
         output_hash: Some("abc".into()),
         hash_matches: None,
+        vote: None,
         error: None,
         artifact_uri: None,
         metrics: None,
@@ -108,6 +109,7 @@ fn handed_in() -> AssignmentRecord {
         ended_at: Some(AT),
         digest: Some(result.digest),
         output_hash: result.output_hash.clone(),
+        vote: None,
         result: Some(Arc::new(result)),
     }
 }

@@ -2,9 +2,9 @@
 
 use muster_model::{
     Change, ChunkRecord, ChunkState, Digest, EntryId, Fence, FrameChange, FrameTaskId, FrameTaskRecord,
-    FrameTaskStatus, IdRange, JobId, JobRecord, JobStatus, LeaseKind, Name, QuarantineRecord, RendererRecord,
-    RendererState, Scope, SessionId, SessionRecord, SessionStatus, TaskId, TaskRecord, TaskStatus, Timestamp,
-    WorkerRecord, WorkerStatus,
+    FrameTaskStatus, IdRange, JobId, JobOutcome, JobRecord, JobStatus, LeaseKind, Name, QuarantineRecord,
+    RendererRecord, RendererState, Scope, SessionId, SessionRecord, SessionStatus, TaskId, TaskRecord,
+    TaskStatus, Timestamp, WorkerRecord, WorkerStatus,
 };
 use muster_store::{Batch, Cursor, Reader, Store, TaskFilter};
 use muster_store_sqlite::SqliteStore;
@@ -40,6 +40,7 @@ pub(crate) fn batch(first: u32, count: u32) -> Batch {
         seq: 1,
         queue: Name::new("default").unwrap(),
         status: JobStatus::Running,
+        outcome: JobOutcome::Open,
         scope: Scope::All,
         max_attempts: 3,
         tasks: 0,
@@ -88,6 +89,7 @@ pub(crate) fn worker_batch(id: &str) -> Batch {
         paused_until: None,
         lease_until: AT,
         last_seen: AT,
+        heartbeat_late_since: None,
         created_at: AT,
     };
     Batch { changes: vec![Change::Worker(Box::new(worker))], ..Batch::default() }
@@ -133,6 +135,7 @@ fn session() -> SessionRecord {
         output: "night".into(),
         digest: Digest(7),
         completed_frames: 0,
+        failed_frames: 0,
         open: true,
         created_at: AT,
         ended_at: None,
@@ -150,6 +153,10 @@ fn renderer() -> RendererRecord {
         endpoint: None,
         slots: 1,
         failures: vec![],
+        losses: Vec::new(),
+        last_completed: None,
+        removal: None,
+        removed_from: Vec::new(),
         registered_at: AT,
         last_heartbeat: None,
         description: None,
@@ -163,6 +170,7 @@ fn range() -> FrameTaskRecord {
         status: FrameTaskStatus::Assigned,
         attempt: 1,
         failures: 0,
+        losses: 0,
         losers: vec![],
         worker: renderer().id,
         ids: IdRange { chunk: 7, start: 7_000, end: 8_000 },

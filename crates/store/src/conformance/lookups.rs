@@ -1,7 +1,7 @@
 //! What memory has forgotten is found by its key, and only when it is past.
 
 use super::{Fixture, desk::Desk, named, samples::*};
-use muster_model::{Digest, Fact, JobRecord, JobStatus, Key, Recorded, ReportRecord, TaskRecord, TaskStatus};
+use muster_model::{Fact, JobRecord, JobStatus, Key, Recorded, ReportRecord, TaskRecord, TaskStatus};
 
 named![
     a_task_is_a_fact_once_it_ended,
@@ -42,15 +42,16 @@ fn a_job_is_a_fact_once_it_closed(fixture: &mut dyn Fixture) {
 fn a_report_is_known_by_its_id(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     let stale = ReportRecord {
-        digest: Digest(u128::MAX),
+        subject: subject(u32::MAX),
         task: None,
         effect: Recorded::Stale,
         ..report(&"기".repeat(128), 5)
     };
     desk.commit([changed(report("evt-1", 5)), changed(stale)]);
     let mut desk = desk.reopen(fixture);
-    assert_eq!(desk.fact(Key::Report(report_id("evt-1"))), Some(Fact::Report(Digest(7))));
-    assert_eq!(desk.fact(Key::Report(report_id(&"기".repeat(128)))), Some(Fact::Report(Digest(u128::MAX))));
+    assert_eq!(desk.fact(Key::Report(report_id("evt-1"))), Some(Fact::Report(Some(subject(1)))));
+    let long = Key::Report(report_id(&"기".repeat(128)));
+    assert_eq!(desk.fact(long), Some(Fact::Report(Some(subject(u32::MAX)))));
 }
 
 fn report_ids_differ_in_every_character(fixture: &mut dyn Fixture) {

@@ -30,6 +30,7 @@ fn a_worker_comes_back_whole(fixture: &mut dyn Fixture) {
         paused_until: LATE,
         lease_until: Timestamp(3),
         last_seen: Timestamp(4),
+        heartbeat_late_since: None,
         created_at: Timestamp(5),
         ..worker("피씨 \"둘\"")
     };
@@ -42,6 +43,7 @@ fn a_worker_comes_back_whole(fixture: &mut dyn Fixture) {
     });
     assert_eq!(loaded.collect::<Vec<_>>(), written);
     for worker in written {
+        assert!(desk.reader().worker_records().expect("they are read").contains(&worker));
         assert_eq!(desk.reader().worker_record(&worker.id).expect("it is read"), Some(worker));
     }
 }

@@ -3,12 +3,12 @@
 use muster_model::{
     AccountChange, AlertKind, AlertRecord, ApiKeyRecord, AssignmentRecord, Attachment, AuditRecord, Change,
     ChunkRecord, DiagnosticRecord, Digest, FarmRecord, Fence, FrameChange, FrameTaskRecord, JobId,
-    JobPayload, JobRecord, JobStatus, KeyRecord, Labels, LaneRecord, LaneStatus, LeaseKind, LogKind,
-    LogRecord, LoginRecord, Millis, Name, PoolChange, PoolCounters, PoolEndRecord, PoolJobRecord,
+    JobOutcome, JobPayload, JobRecord, JobStatus, KeyRecord, Labels, LaneRecord, LaneStatus, LeaseKind,
+    LogKind, LogRecord, LoginRecord, Millis, Name, PoolChange, PoolCounters, PoolEndRecord, PoolJobRecord,
     PoolKeyRecord, PoolWorkerRecord, QuarantineRecord, Recorded, RendererRecord, ReplayRecord, ReportId,
-    ReportRecord, ScheduleId, ScheduleRecord, Scope, SessionRecord, ShareCounts, ShareRecord, SubmissionKey,
-    TaskId, TaskRecord, TaskStatus, Timestamp, TransitionRecord, UserRecord, WorkerLogRecord, WorkerRecord,
-    WorkerStatus,
+    ReportRecord, ReportSubject, ReportType, ScheduleId, ScheduleRecord, Scope, SessionRecord, ShareCounts,
+    ShareRecord, SubmissionKey, TaskId, TaskRecord, TaskStatus, Timestamp, TransitionRecord, UserRecord,
+    WorkerLogRecord, WorkerRecord, WorkerStatus,
 };
 
 pub(crate) fn name(text: &str) -> Name {
@@ -40,6 +40,7 @@ pub(crate) fn job(number: u64) -> JobRecord {
         seq: number,
         queue: name("default"),
         status: JobStatus::Running,
+        outcome: JobOutcome::Open,
         scope: Scope::All,
         max_attempts: 3,
         tasks: 0,
@@ -54,7 +55,8 @@ pub(crate) fn job(number: u64) -> JobRecord {
 
 /// A job that ended at a moment.
 pub(crate) fn closed_job(number: u64, at: i64) -> JobRecord {
-    let ended = JobRecord { status: JobStatus::Success, open: false, ..job(number) };
+    let (status, outcome) = (JobStatus::Success, JobOutcome::Complete);
+    let ended = JobRecord { status, outcome, open: false, ..job(number) };
     JobRecord { completed_at: Some(Timestamp(at)), ..ended }
 }
 
@@ -112,6 +114,7 @@ pub(crate) fn worker(id: &str) -> WorkerRecord {
         paused_until: None,
         lease_until: Timestamp(2_000),
         last_seen: Timestamp(1_000),
+        heartbeat_late_since: None,
         created_at: Timestamp(1_000),
     }
 }
@@ -138,12 +141,15 @@ pub(crate) fn report_id(text: &str) -> ReportId {
     ReportId::new(text).expect("the suite's report ids are ids")
 }
 
+pub(crate) fn subject(ordinal: u32) -> ReportSubject {
+    ReportSubject { kind: ReportType::TaskFinished, job: job_id(1), ordinal }
+}
+
 pub(crate) fn report(id: &str, at: i64) -> ReportRecord {
     ReportRecord {
         id: report_id(id),
-        digest: Digest(7),
+        subject: subject(1),
         worker: name("PC-01"),
-        kind: "task_finished",
         task: Some(task_id(1, 1)),
         effect: Recorded::Applied,
         body: "{\"later_field\": \"기기\"}".into(),

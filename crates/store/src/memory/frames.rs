@@ -109,10 +109,16 @@ impl FrameTables {
         self.sessions.insert(session.id.clone(), SessionRecord { body, ..session.clone() });
     }
 
-    /// A completed range keeps its result when it is written without one; any other loses it.
+    /// A completed range keeps its result when it is written without one, also when it counts as failed since (S23b); any
+    /// other loses it.
     fn write_task(&mut self, task: &FrameTaskRecord) {
         let old = self.tasks.remove(&task.id).and_then(|old| old.result);
-        let kept = old.filter(|_| task.status == FrameTaskStatus::Completed);
+        let keeps = match task.status {
+            FrameTaskStatus::Completed => true,
+            FrameTaskStatus::Failed => task.digest.is_some(),
+            _ => false,
+        };
+        let kept = old.filter(|_| keeps);
         let result = task.result.clone().or(kept);
         self.tasks.insert(task.id.clone(), FrameTaskRecord { result, ..task.clone() });
     }

@@ -123,6 +123,10 @@ impl Reader for MemoryReader {
         Ok(self.tables().lanes.get(id).cloned())
     }
 
+    fn worker_records(&self) -> Result<Vec<WorkerRecord>, StoreError> {
+        Ok(self.tables().workers.values().cloned().collect())
+    }
+
     fn workers(&self, page: &Cursor) -> Result<Page<WorkerSummary>, StoreError> {
         let tables = self.tables();
         let start = List::Workers.start(page, |text| Name::new(text).ok());

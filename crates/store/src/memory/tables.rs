@@ -3,9 +3,9 @@
 use super::{accounts::AccountTables, frames::FrameTables, pool::PoolTables};
 use crate::{Batch, Cutoffs, FeedEntry, Loaded};
 use muster_model::{
-    AlertRecord, Change, Digest, Fact, JobId, JobRecord, Key, KeyRecord, LaneRecord, LogRecord, Name,
-    ReportId, ReportRecord, ScheduleId, ScheduleRecord, SecretRecord, ShareRecord, SubmissionKey, TaskId,
-    TaskRecord, Timestamp, WorkerLogRecord, WorkerRecord,
+    AlertRecord, Change, Fact, JobId, JobRecord, Key, KeyRecord, LaneRecord, LogRecord, Name, ReportId,
+    ReportRecord, ReportSubject, ScheduleId, ScheduleRecord, SecretRecord, ShareRecord, SubmissionKey,
+    TaskId, TaskRecord, Timestamp, WorkerLogRecord, WorkerRecord,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +28,7 @@ pub(crate) struct Tables {
     stops: BTreeSet<(Name, TaskId)>,
     secrets: BTreeMap<Name, Vec<SecretRecord>>,
     reports: Vec<ReportRecord>,
-    report_ids: BTreeMap<ReportId, (Digest, Timestamp)>,
+    report_ids: BTreeMap<ReportId, (ReportSubject, Timestamp)>,
     keys: BTreeMap<SubmissionKey, KeyRecord>,
     job_seq: u64,
     pub(crate) frames: FrameTables,
@@ -77,7 +77,7 @@ impl Tables {
     /// The fact for a key.
     pub(crate) fn fact(&self, key: &Key) -> Option<Fact> {
         match key {
-            Key::Report(id) => self.report_ids.get(id).map(|(digest, _)| Fact::Report(*digest)),
+            Key::Report(id) => self.report_ids.get(id).map(|(subject, _)| Fact::Report(Some(*subject))),
             Key::Task(id) => {
                 let ended = self.tasks.get(id).filter(|task| task.status.is_ended());
                 ended.map(|task| Fact::Task(Box::new(task.clone())))
@@ -150,7 +150,7 @@ impl Tables {
     }
 
     fn write_report(&mut self, report: &ReportRecord) {
-        self.report_ids.insert(report.id.clone(), (report.digest, report.at));
+        self.report_ids.insert(report.id.clone(), (report.subject, report.at));
         self.reports.push(report.clone());
     }
 

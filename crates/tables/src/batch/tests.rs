@@ -1,9 +1,9 @@
 use super::write_batch;
 use crate::{Fault, Put, Row, Sink, Update, Value};
 use muster_model::{
-    AssignmentId, AssignmentRecord, AssignmentState, Change, Fence, JobId, JobRecord, JobStatus, LogKind,
-    LogRecord, Name, PoolChange, PoolJobId, PoolWorkerId, Scope, ShareCounts, ShareRecord, TaskId, Timestamp,
-    UserId,
+    AssignmentId, AssignmentRecord, AssignmentState, Change, Fence, JobId, JobOutcome, JobRecord, JobStatus,
+    LogKind, LogRecord, Name, PoolChange, PoolJobId, PoolWorkerId, Scope, ShareCounts, ShareRecord, TaskId,
+    Timestamp, UserId,
 };
 use muster_store::Batch;
 
@@ -128,6 +128,7 @@ fn a_result_is_written_before_what_keeps_it() {
             ended_at: None,
             digest: None,
             output_hash: None,
+            vote: None,
             result: None,
         })))
     };
@@ -139,7 +140,7 @@ fn a_result_is_written_before_what_keeps_it() {
     ]);
     assert_eq!(put.columns("+pool_assignments", [1, 4]), [[["2", "STARTED"]], [["4", "COMPLETED"]]]);
     let widths: Vec<usize> = put.0.iter().map(|(_, rows)| rows[0].len()).collect();
-    assert_eq!(widths, [17, 10]);
+    assert_eq!(widths, [18, 11]);
 }
 
 #[test]
@@ -149,6 +150,7 @@ fn ages_and_signs_of_life_are_only_raised() {
         seq: 3,
         queue: name("default"),
         status: JobStatus::Running,
+        outcome: JobOutcome::Open,
         scope: Scope::All,
         max_attempts: 1,
         tasks: 0,

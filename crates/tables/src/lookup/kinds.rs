@@ -44,8 +44,8 @@ macro_rules! kind {
 }
 
 kind!(REPORT: Key::Report(id) => [report::ReportKey::new(id).as_bytes()],
-    "event_ids" [bytes("key")], report::DIGEST_COLUMNS, None,
-    |row| report::read_digest(row).map(|(id, digest)| Some((Key::Report(id), Fact::Report(digest)))));
+    "event_ids" [bytes("key")], report::SUBJECT_COLUMNS, None,
+    |row| report::read_subject(row).map(|(id, subject)| Some((Key::Report(id), Fact::Report(subject)))));
 
 kind!(TASK: Key::Task(id) => [TaskText::new(*id).task()],
 "task_devices" [text("id")], task::COLUMNS, None,

@@ -10,7 +10,7 @@ use crate::{
     value::Value,
     words,
 };
-use muster_model::{JobId, Name, Scope, TaskStatus, Timestamp};
+use muster_model::{JobId, Name, Scope, TaskStatus, Timestamp, WorkerRecord};
 use muster_store::{
     CountedJob, Cursor, JobCounts, JobFilter, Page, TARGET_WORKERS_MAX, WorkerSummary,
     position::{List, sought},
@@ -106,6 +106,12 @@ pub(crate) fn workers(connection: &dyn Sql, page: &Cursor) -> Result<Page<Worker
     Ok(List::Workers.page(page, items, |summary| summary.worker.id.to_string()))
 }
 
+/// The records of all workers, by name.
+pub(crate) fn worker_records(connection: &dyn Sql) -> Result<Vec<WorkerRecord>, Fault> {
+    let sql = format!("SELECT {} FROM pcs ORDER BY id", worker::COLUMNS);
+    list(connection, &sql, &[], worker::read)
+}
+
 /// One worker with its counts.
 pub(crate) fn worker(connection: &dyn Sql, id: &Name) -> Result<Option<WorkerSummary>, Fault> {
     one(connection, &format!("{} WHERE p.id = ?1", select()), &[id.as_str().into()], read)
@@ -125,10 +131,10 @@ fn read(row: &dyn Cells) -> Result<WorkerSummary, Fault> {
     let fields = Fields::new("pc_device_summary", row);
     Ok(WorkerSummary {
         worker: worker::read(row)?,
-        device_count: fields.number(9)?,
-        running_count: fields.number(10)?,
-        idle_count: fields.number(11)?,
-        error_count: fields.number(12)?,
-        disconnected_count: fields.number(13)?,
+        device_count: fields.number(10)?,
+        running_count: fields.number(11)?,
+        idle_count: fields.number(12)?,
+        error_count: fields.number(13)?,
+        disconnected_count: fields.number(14)?,
     })
 }

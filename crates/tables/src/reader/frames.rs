@@ -28,7 +28,11 @@ impl<P: Connections> FrameReader for TableReader<P> {
     }
 
     fn frame_tasks(&self, session: &SessionId, page: &Cursor) -> Result<Page<FrameTaskRecord>, StoreError> {
-        self.read(|connection| sessions::tasks(connection, session, page))
+        self.read(|connection| sessions::tasks(connection, session, page, frame_task::COLUMNS_WITHOUT_RESULT))
+    }
+
+    fn frame_results(&self, session: &SessionId, page: &Cursor) -> Result<Page<FrameTaskRecord>, StoreError> {
+        self.read(|connection| sessions::tasks(connection, session, page, frame_task::COLUMNS))
     }
 
     fn frame_task(&self, id: &FrameTaskId) -> Result<Option<FrameTaskRecord>, StoreError> {

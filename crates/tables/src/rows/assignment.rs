@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 /// What [`read`] expects, in its order.
 pub(crate) const COLUMNS: &str = "a.id, a.worker_id, a.owner_user_id, a.nonce, a.state, a.granted_at, a.timeout_at, \
-     a.finished_at, a.body_sha256, a.output_hash, a.hash_matches, a.signature, a.public_key, a.error_message, \
+     a.finished_at, a.body_sha256, a.output_hash, a.vote, a.hash_matches, a.signature, a.public_key, a.error_message, \
      a.artifact_uri, a.metrics_json, a.output";
 
 /// What [`read`] expects of an assignment whose result is left out.
 pub(crate) const COLUMNS_WITHOUT_RESULT: &str = "a.id, a.worker_id, a.owner_user_id, a.nonce, a.state, a.granted_at, \
-     a.timeout_at, a.finished_at, a.body_sha256, a.output_hash, CAST(NULL AS BIGINT) AS hash_matches, \
+     a.timeout_at, a.finished_at, a.body_sha256, a.output_hash, a.vote, CAST(NULL AS BIGINT) AS hash_matches, \
      CAST(NULL AS TEXT) AS signature";
 
 /// A condition of SQL: assignment `a` is of job `j`.
@@ -75,9 +75,10 @@ pub(crate) fn read_at(row: &dyn Cells, first: usize) -> Result<AssignmentRecord,
         ended_at: fields.maybe_time(7)?,
         digest: if fields.is_null(8)? { None } else { Some(fields.bytes(8)?) },
         output_hash: fields.maybe_text(9)?,
+        vote: fields.maybe_text(10)?,
         result: None,
     };
-    if !fields.is_null(11)? {
+    if !fields.is_null(12)? {
         record.result = Some(Arc::new(read_result(&fields, &record)?));
     }
     Ok(record)
@@ -87,14 +88,15 @@ fn read_result(fields: &Fields<'_>, record: &AssignmentRecord) -> Result<PoolRes
     Ok(PoolResult {
         assignment: record.id,
         nonce: Some(record.fence),
-        signature: fields.text(11)?.into(),
-        public_key: fields.text(12)?.into(),
-        output: fields.maybe_text(16)?,
+        signature: fields.text(12)?.into(),
+        public_key: fields.text(13)?.into(),
+        output: fields.maybe_text(17)?,
         output_hash: record.output_hash.clone(),
-        hash_matches: if fields.is_null(10)? { None } else { Some(fields.flag(10)?) },
-        error: fields.maybe_text(13)?,
-        artifact_uri: fields.maybe_text(14)?,
-        metrics: fields.maybe_text(15)?,
+        hash_matches: if fields.is_null(11)? { None } else { Some(fields.flag(11)?) },
+        vote: record.vote.clone(),
+        error: fields.maybe_text(14)?,
+        artifact_uri: fields.maybe_text(15)?,
+        metrics: fields.maybe_text(16)?,
         digest: record.digest.ok_or_else(|| fields.senseless(8))?,
     })
 }
@@ -116,6 +118,7 @@ fn fill(record: &AssignmentRecord, row: &mut dyn Row) -> Result<(), Fault> {
         record.ended_at.into(),
         record.digest.as_ref().into(),
         record.output_hash.as_deref().into(),
+        record.vote.as_deref().into(),
     ]);
     Ok(())
 }
@@ -149,6 +152,7 @@ pub(crate) const TABLE: TableShape = TableShape {
         number("finished_at"),
         bytes("body_sha256"),
         text("output_hash"),
+        text("vote"),
         number("hash_matches"),
         text("signature"),
         text("public_key"),

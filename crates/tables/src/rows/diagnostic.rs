@@ -1,4 +1,4 @@
-//! Table `sim_diagnostics` (S4).
+//! Table `sim_diagnostics` (S4, S20b).
 
 use super::put;
 use crate::{
@@ -6,11 +6,12 @@ use crate::{
     fields::Fields,
     shape::{Put, TableShape, number, text},
     sql::{Cells, Row, Sink},
+    words,
 };
 use muster_model::DiagnosticRecord;
 
 /// What [`read`] expects, in its order.
-pub(crate) const COLUMNS: &str = "id, worker_id, session_id, task_id, text, at";
+pub(crate) const COLUMNS: &str = "id, worker_id, session_id, task_id, text, at, kind";
 
 /// Adds lines.
 pub(crate) fn write(sink: &mut dyn Sink, records: &[&DiagnosticRecord]) -> Result<(), Fault> {
@@ -26,6 +27,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<(u64, DiagnosticRecord), Fault> {
         task: if fields.is_null(3)? { None } else { Some(fields.id(3)?) },
         text: fields.text(4)?.into(),
         at: fields.time(5)?,
+        kind: fields.word(6, words::parse_diagnostic_kind)?,
     };
     Ok((fields.number(0)?, line))
 }
@@ -38,6 +40,7 @@ fn fill(line: &DiagnosticRecord, row: &mut dyn Row) -> Result<(), Fault> {
         task.as_deref().into(),
         (&*line.text).into(),
         line.at.into(),
+        line.kind.as_str().into(),
     ]);
     Ok(())
 }
@@ -51,6 +54,7 @@ pub(crate) const TABLE: TableShape = TableShape {
         text("task_id"),
         text("text"),
         number("at"),
+        text("kind"),
         number("id"),
     ],
     key: &["id"],

@@ -11,12 +11,12 @@ use crate::{
 use muster_model::{FrameTaskId, FrameTaskRecord, FrameTaskStatus};
 
 /// What [`read`] expects, in its order.
-pub(crate) const COLUMNS: &str = "session_id, start_frame, end_frame, status, attempt, failures, losers, worker_id, \
+pub(crate) const COLUMNS: &str = "session_id, start_frame, end_frame, status, attempt, failures, losses, losers, worker_id, \
      chunk_id, id_start, id_end, created_at, granted_at, confirmed_at, ended_at, dropped_frames, digest, error, result";
 
 /// What [`read`] expects, but for the result.
 pub(crate) const COLUMNS_WITHOUT_RESULT: &str = "session_id, start_frame, end_frame, status, attempt, \
-     failures, losers, worker_id, chunk_id, id_start, id_end, created_at, granted_at, confirmed_at, \
+     failures, losses, losers, worker_id, chunk_id, id_start, id_end, created_at, granted_at, confirmed_at, \
      ended_at, dropped_frames, digest, error, CAST(NULL AS TEXT) AS result";
 
 /// Writes the last state of each range.
@@ -45,23 +45,30 @@ pub(crate) fn read(row: &dyn Cells) -> Result<FrameTaskRecord, Fault> {
         status: fields.word(3, words::parse_frame_task_status)?,
         attempt: fields.number(4)?,
         failures: fields.number(5)?,
-        losers: fields.word(6, lists::parse_names)?,
-        worker: fields.name(7)?,
-        ids: fields.id_range(8)?,
-        created_at: fields.time(11)?,
-        granted_at: fields.time(12)?,
-        confirmed_at: fields.maybe_time(13)?,
-        ended_at: fields.maybe_time(14)?,
-        dropped: fields.number(15)?,
-        digest: if fields.is_null(16)? { None } else { Some(fields.digest(16)?) },
-        error: fields.maybe_text(17)?,
-        result: fields.maybe_text(18)?,
+        losses: fields.number(6)?,
+        losers: fields.word(7, lists::parse_names)?,
+        worker: fields.name(8)?,
+        ids: fields.id_range(9)?,
+        created_at: fields.time(12)?,
+        granted_at: fields.time(13)?,
+        confirmed_at: fields.maybe_time(14)?,
+        ended_at: fields.maybe_time(15)?,
+        dropped: fields.number(16)?,
+        digest: if fields.is_null(17)? { None } else { Some(fields.digest(17)?) },
+        error: fields.maybe_text(18)?,
+        result: fields.maybe_text(19)?,
     })
 }
 
-/// Whether the result that is there stays: memory does not hold it, and may write the row without it.
+/// Whether the result that is there stays: memory does not hold it, and may write the row without it. A range that was
+/// completed and then skipped (S23b) keeps its result, too.
 fn keeps_result(record: &FrameTaskRecord) -> bool {
-    record.status == FrameTaskStatus::Completed && record.result.is_none()
+    let has_result = match record.status {
+        FrameTaskStatus::Completed => true,
+        FrameTaskStatus::Failed => record.digest.is_some(),
+        _ => false,
+    };
+    has_result && record.result.is_none()
 }
 
 fn fill(record: &FrameTaskRecord, row: &mut dyn Row) -> Result<(), Fault> {
@@ -73,6 +80,7 @@ fn fill(record: &FrameTaskRecord, row: &mut dyn Row) -> Result<(), Fault> {
         record.status.as_str().into(),
         record.attempt.into(),
         record.failures.into(),
+        record.losses.into(),
         lists::names_text(&record.losers).as_str().into(),
         record.worker.as_str().into(),
         integer(record.ids.chunk)?.into(),
@@ -99,6 +107,7 @@ pub(crate) const TABLE: TableShape = TableShape {
         text("status"),
         number("attempt"),
         number("failures"),
+        number("losses"),
         text("losers"),
         text("worker_id"),
         number("chunk_id"),

@@ -13,11 +13,11 @@ use muster_model::{JobPayload, JobRecord, Millis};
 
 /// What [`read`] expects, in its order.
 pub(crate) const COLUMNS: &str = "id, seq, queue, status, scope, max_attempts, task_count, open, created_at, started_at, \
-     completed_at, error, workflow_id, title, params, timeout_ms, schedule_id";
+     completed_at, error, outcome, workflow_id, title, params, timeout_ms, schedule_id";
 
 /// What [`read`] expects, but for the payload.
 pub(crate) const COLUMNS_WITHOUT_PAYLOAD: &str = "id, seq, queue, status, scope, max_attempts, task_count, open, \
-     created_at, started_at, completed_at, error, CAST(NULL AS TEXT) AS workflow_id";
+     created_at, started_at, completed_at, error, outcome, CAST(NULL AS TEXT) AS workflow_id";
 
 /// Writes the last state of each job, with the last payload its batch has for it.
 pub(crate) fn write(sink: &mut dyn Sink, mut records: Vec<&JobRecord>) -> Result<(), Fault> {
@@ -57,17 +57,18 @@ pub(crate) fn read(row: &dyn Cells) -> Result<JobRecord, Fault> {
         started_at: fields.maybe_time(9)?,
         completed_at: fields.maybe_time(10)?,
         error: fields.maybe_text(11)?,
-        payload: if fields.is_null(12)? { None } else { Some(read_payload(&fields)?) },
+        outcome: fields.word(12, words::parse_job_outcome)?,
+        payload: if fields.is_null(13)? { None } else { Some(read_payload(&fields)?) },
     })
 }
 
 fn read_payload(fields: &Fields<'_>) -> Result<JobPayload, Fault> {
     Ok(JobPayload {
-        workflow: fields.text(12)?.into(),
-        title: fields.maybe_text(13)?,
-        params: fields.text(14)?.into(),
-        timeout: fields.maybe_number(15)?.map(Millis),
-        schedule: fields.maybe_word(16, |text| text.parse().ok())?,
+        workflow: fields.text(13)?.into(),
+        title: fields.maybe_text(14)?,
+        params: fields.text(15)?.into(),
+        timeout: fields.maybe_number(16)?.map(Millis),
+        schedule: fields.maybe_word(17, |text| text.parse().ok())?,
     })
 }
 
@@ -85,6 +86,7 @@ fn fill(job: &JobRecord, row: &mut dyn Row) -> Result<(), Fault> {
         job.started_at.into(),
         job.completed_at.into(),
         job.error.as_deref().into(),
+        job.outcome.as_str().into(),
     ]);
     Ok(())
 }
@@ -116,6 +118,7 @@ pub(crate) const TABLE: TableShape = TableShape {
         number("started_at"),
         number("completed_at"),
         text("error"),
+        text("outcome"),
         text("workflow_id"),
         text("title"),
         text("params"),

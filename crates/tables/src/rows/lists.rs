@@ -1,7 +1,7 @@
 //! Columns that hold a JSON list.
 
 use super::scope::name;
-use muster_model::{Name, Timestamp};
+use muster_model::{Name, SessionId, Timestamp};
 use serde_json::Value;
 
 /// The text of names, in their order.
@@ -22,6 +22,16 @@ pub(super) fn times_text(times: &[Timestamp]) -> String {
 /// The moments of a text.
 pub(super) fn parse_times(text: &str) -> Option<Vec<Timestamp>> {
     parse(text, |value| value.as_i64().map(Timestamp))
+}
+
+/// The text of sessions, in their order.
+pub(super) fn sessions_text(sessions: &[SessionId]) -> String {
+    sessions.iter().map(|session| Value::from(session.as_str())).collect::<Value>().to_string()
+}
+
+/// The sessions of a text.
+pub(super) fn parse_sessions(text: &str) -> Option<Vec<SessionId>> {
+    parse(text, |value| SessionId::new(value.as_str()?).ok())
 }
 
 fn parse<T>(text: &str, item: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {

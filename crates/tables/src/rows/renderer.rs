@@ -8,15 +8,16 @@ use crate::{
     sql::{Cells, Sink},
     words,
 };
-use muster_model::{Name, RendererRecord};
+use muster_model::{Name, Removal, RendererRecord};
 
 /// What [`read`] expects, in its order.
 pub(crate) const COLUMNS: &str = "id, state, state_since, token_sha256, endpoint, slots, failures, registered_at, \
-     last_heartbeat_at, description";
+     last_heartbeat_at, losses, last_completed_at, removal, removed_from, description";
 
 /// What [`read`] expects, but for the description.
 pub(crate) const COLUMNS_WITHOUT_DESCRIPTION: &str = "id, state, state_since, token_sha256, endpoint, slots, failures, \
-     registered_at, last_heartbeat_at, CAST(NULL AS TEXT) AS description";
+     registered_at, last_heartbeat_at, losses, last_completed_at, removal, removed_from, \
+     CAST(NULL AS TEXT) AS description";
 
 /// Writes a worker; leaves its description where the record has none.
 pub(crate) fn write(sink: &mut dyn Sink, renderer: &RendererRecord) -> Result<(), Fault> {
@@ -33,6 +34,10 @@ pub(crate) fn write(sink: &mut dyn Sink, renderer: &RendererRecord) -> Result<()
             lists::times_text(&renderer.failures).as_str().into(),
             renderer.registered_at.into(),
             renderer.last_heartbeat.into(),
+            lists::times_text(&renderer.losses).as_str().into(),
+            renderer.last_completed.into(),
+            renderer.removal.map(Removal::as_str).into(),
+            lists::sessions_text(&renderer.removed_from).as_str().into(),
             renderer.description.as_deref().into(),
         ],
     )
@@ -56,7 +61,11 @@ pub(crate) fn read(row: &dyn Cells) -> Result<RendererRecord, Fault> {
         failures: fields.word(6, lists::parse_times)?,
         registered_at: fields.time(7)?,
         last_heartbeat: fields.maybe_time(8)?,
-        description: fields.maybe_text(9)?,
+        losses: fields.word(9, lists::parse_times)?,
+        last_completed: fields.maybe_time(10)?,
+        removal: fields.maybe_word(11, words::parse_removal)?,
+        removed_from: fields.word(12, lists::parse_sessions)?,
+        description: fields.maybe_text(13)?,
     })
 }
 
@@ -73,6 +82,10 @@ pub(crate) const TABLE: TableShape = TableShape {
         text("failures"),
         number("registered_at"),
         number("last_heartbeat_at"),
+        text("losses"),
+        number("last_completed_at"),
+        text("removal"),
+        text("removed_from"),
         text("description"),
     ],
     key: &["id"],
@@ -83,6 +96,8 @@ static PUT: Put = TABLE.put(Update::Set(
     "state = excluded.state, state_since = excluded.state_since, token_sha256 = excluded.token_sha256, \
      endpoint = excluded.endpoint, slots = excluded.slots, failures = excluded.failures, \
      registered_at = excluded.registered_at, last_heartbeat_at = excluded.last_heartbeat_at, \
+     losses = excluded.losses, last_completed_at = excluded.last_completed_at, removal = excluded.removal, \
+     removed_from = excluded.removed_from, \
      description = coalesce(excluded.description, sim_workers.description)",
 ));
 

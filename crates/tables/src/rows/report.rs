@@ -9,10 +9,10 @@ use crate::{
     sql::{Cells, Row, Sink},
     words,
 };
-use muster_model::{Digest, JobId, ReportId, ReportRecord};
+use muster_model::{JobId, ReportId, ReportRecord, ReportSubject, ReportType};
 
-/// What [`read_digest`] expects, in its order.
-pub(crate) const DIGEST_COLUMNS: &str = "key, digest";
+/// The columns that [`read_subject`] expects, in its order.
+pub(crate) const SUBJECT_COLUMNS: &str = "key, subject";
 
 /// What a report's id is in column `event_ids.key`.
 pub(crate) enum ReportKey {
@@ -27,16 +27,51 @@ pub(crate) fn write(sink: &mut dyn Sink, records: Vec<&ReportRecord>) -> Result<
     put(sink, &PUT_MESSAGE, &records, fill_message)?;
     put(sink, &PUT_ID, &latest(records, |record| &record.id), |report, row| {
         let key = ReportKey::new(&report.id);
-        row.values(&[key.as_bytes().into(), (&report.digest.0.to_be_bytes()).into(), report.at.into()]);
+        row.values(&[key.as_bytes().into(), (&subject_bytes(report.subject)).into(), report.at.into()]);
         Ok(())
     })
 }
 
-/// Makes a report's id and digest of a row.
-pub(crate) fn read_digest(row: &dyn Cells) -> Result<(ReportId, Digest), Fault> {
+/// Reads a report's id and subject. Schema version 4 stored a digest of 16 bytes in this column, which tells nothing
+/// about the subject: `None`.
+pub(crate) fn read_subject(row: &dyn Cells) -> Result<(ReportId, Option<ReportSubject>), Fault> {
     let fields = Fields::new("event_ids", row);
     let id = ReportKey::id(fields.blob(0)?).ok_or_else(|| fields.senseless(0))?;
-    Ok((id, fields.digest(1)?))
+    let bytes = fields.blob(1)?;
+    if bytes.len() == DIGEST_BYTES {
+        return Ok((id, None));
+    }
+    let subject = parse_subject(bytes).ok_or_else(|| fields.senseless(1))?;
+    Ok((id, Some(subject)))
+}
+
+/// One byte for the type, 16 for the job and 4 for the ordinal.
+fn subject_bytes(subject: ReportSubject) -> [u8; SUBJECT_BYTES] {
+    let mut bytes = [0; SUBJECT_BYTES];
+    bytes[0] = type_byte(subject.kind);
+    bytes[1..17].copy_from_slice(&subject.job.0.to_be_bytes());
+    bytes[17..].copy_from_slice(&subject.ordinal.to_be_bytes());
+    bytes
+}
+
+fn parse_subject(bytes: &[u8]) -> Option<ReportSubject> {
+    let bytes: &[u8; SUBJECT_BYTES] = bytes.try_into().ok()?;
+    let (job, ordinal) = bytes[1..].split_at(16);
+    Some(ReportSubject {
+        kind: ReportType::ALL.into_iter().find(|kind| type_byte(*kind) == bytes[0])?,
+        job: JobId(u128::from_be_bytes(job.try_into().ok()?)),
+        ordinal: u32::from_be_bytes(ordinal.try_into().ok()?),
+    })
+}
+
+const fn type_byte(kind: ReportType) -> u8 {
+    match kind {
+        ReportType::RunStarted => 1,
+        ReportType::RunFinished => 2,
+        ReportType::TaskStarted => 3,
+        ReportType::TaskProgress => 4,
+        ReportType::TaskFinished => 5,
+    }
 }
 
 impl ReportKey {
@@ -83,7 +118,7 @@ fn fill_message(report: &ReportRecord, row: &mut dyn Row) -> Result<(), Fault> {
     row.values(&[
         report.id.as_str().into(),
         report.worker.as_str().into(),
-        report.kind.into(),
+        report.subject.kind.as_str().into(),
         task.as_ref().map(TaskText::task).into(),
         words::effect(report.effect).into(),
         (&*report.body).into(),
@@ -112,10 +147,13 @@ pub(crate) const MESSAGES: TableShape = TableShape {
 /// The table of what must be remembered of a report long after its body is gone.
 pub(crate) const IDS: TableShape = TableShape {
     name: "event_ids",
-    columns: &[bytes("key"), bytes("digest"), number("at")],
+    columns: &[bytes("key"), bytes("subject"), number("at")],
     key: &["key"],
     numbered: false,
 };
+
+const SUBJECT_BYTES: usize = 21;
+const DIGEST_BYTES: usize = 16;
 
 static PUT_MESSAGE: Put = MESSAGES.put_numbered();
 
@@ -135,6 +173,19 @@ mod tests {
             .collect();
         assert_eq!(keys.len(), texts.len());
         assert_eq!(ReportKey::new(&ReportId::new(uuid).unwrap()).as_bytes().len(), 17);
+    }
+
+    /// N5: every subject is read back as it was written.
+    #[test]
+    fn a_subject_is_read_back() {
+        for kind in ReportType::ALL {
+            for (job, ordinal) in [(JobId(1), 0), (JobId(u128::MAX), u32::MAX), (JobId(7 << 64), 4711)] {
+                let subject = ReportSubject { kind, job, ordinal };
+                assert_eq!(parse_subject(&subject_bytes(subject)), Some(subject));
+            }
+        }
+        assert_eq!(parse_subject(&[9; SUBJECT_BYTES]), None);
+        assert_eq!(parse_subject(&[1; 20]), None);
     }
 
     #[test]

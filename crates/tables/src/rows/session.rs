@@ -12,11 +12,11 @@ use muster_model::{SessionId, SessionRecord};
 
 /// What [`read`] expects, in its order, of a query that joins the body.
 pub(crate) const COLUMNS: &str = "id, seq, status, total_frames, frames_per_task, strict, output_directory, digest, \
-     completed_frames, open, created_at, ended_at, error, body";
+     completed_frames, failed_frames, open, created_at, ended_at, error, body";
 
 /// What [`read`] expects, but for the body.
 pub(crate) const COLUMNS_WITHOUT_BODY: &str = "id, seq, status, total_frames, frames_per_task, strict, \
-     output_directory, digest, completed_frames, open, created_at, ended_at, error, CAST(NULL AS TEXT) AS body";
+     output_directory, digest, completed_frames, failed_frames, open, created_at, ended_at, error, CAST(NULL AS TEXT) AS body";
 
 /// Writes the last state of each session, and the bodies there are.
 pub(crate) fn write(sink: &mut dyn Sink, records: Vec<&SessionRecord>) -> Result<(), Fault> {
@@ -52,11 +52,12 @@ pub(crate) fn read(row: &dyn Cells) -> Result<SessionRecord, Fault> {
         output: fields.text(6)?.into(),
         digest: fields.digest(7)?,
         completed_frames: fields.number(8)?,
-        open: fields.flag(9)?,
-        created_at: fields.time(10)?,
-        ended_at: fields.maybe_time(11)?,
-        error: fields.maybe_text(12)?,
-        body: fields.maybe_text(13)?,
+        failed_frames: fields.number(9)?,
+        open: fields.flag(10)?,
+        created_at: fields.time(11)?,
+        ended_at: fields.maybe_time(12)?,
+        error: fields.maybe_text(13)?,
+        body: fields.maybe_text(14)?,
     })
 }
 
@@ -71,6 +72,7 @@ fn fill(session: &SessionRecord, row: &mut dyn Row) -> Result<(), Fault> {
         (&*session.output).into(),
         (&session.digest.0.to_be_bytes()).into(),
         integer(session.completed_frames)?.into(),
+        integer(session.failed_frames)?.into(),
         session.open.into(),
         session.created_at.into(),
         session.ended_at.into(),
@@ -92,6 +94,7 @@ pub(crate) const TABLE: TableShape = TableShape {
         text("output_directory"),
         bytes("digest"),
         number("completed_frames"),
+        number("failed_frames"),
         number("open"),
         number("created_at"),
         number("ended_at"),

@@ -11,8 +11,8 @@ use crate::{
 use muster_model::{Name, Timestamp, WorkerRecord};
 
 /// What [`read`] expects, in its order.
-pub(crate) const COLUMNS: &str =
-    "id, status, status_since, max_devices, draining, paused_until, lease_until, last_seen_at, created_at";
+pub(crate) const COLUMNS: &str = "id, status, status_since, max_devices, draining, paused_until, lease_until, \
+     last_seen_at, created_at, heartbeat_late_since";
 
 /// Writes the last state of each worker.
 pub(crate) fn write(sink: &mut dyn Sink, records: Vec<&WorkerRecord>) -> Result<(), Fault> {
@@ -42,6 +42,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<WorkerRecord, Fault> {
         lease_until: fields.time(6)?,
         last_seen: fields.time(7)?,
         created_at: fields.time(8)?,
+        heartbeat_late_since: fields.maybe_time(9)?,
     })
 }
 
@@ -57,6 +58,7 @@ fn fill(worker: &WorkerRecord, row: &mut dyn Row) -> Result<(), Fault> {
         worker.paused_until.into(),
         worker.lease_until.into(),
         worker.created_at.into(),
+        worker.heartbeat_late_since.into(),
     ]);
     Ok(())
 }
@@ -75,6 +77,7 @@ pub(crate) const TABLE: TableShape = TableShape {
         number("paused_until"),
         number("lease_until"),
         number("created_at"),
+        number("heartbeat_late_since"),
     ],
     key: &["id"],
     numbered: false,

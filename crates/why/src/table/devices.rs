@@ -14,7 +14,7 @@ pub(crate) const ROWS: &[Row] = &[
         code: "ended",
         rule: "Q7, Q8",
         kinds: &["run", "task_device"],
-        says: "has ended with status {status}",
+        says: "has ended with status {status}[ and outcome {outcome}]",
         advice: "Nothing. What failed can be tried again as a new run.",
     },
     Row {

@@ -22,7 +22,7 @@ pub(crate) const ROWS: &[Row] = &[
         rule: "S26",
         kinds: &["session", "range"],
         says: "has ended with status {status}",
-        advice: "Nothing; a failed one names the range that used up its attempts.",
+        advice: "Nothing if no frame is missing; else the session names the frames, and `muster session retry` renders them again.",
     },
     Row {
         code: "session_paused",
@@ -81,6 +81,13 @@ pub(crate) const ROWS: &[Row] = &[
         advice: "Wait, or start more workers.",
     },
     Row {
+        code: "sim_workers_unheard",
+        rule: "S8",
+        kinds: &["session", "range"],
+        says: "waits for the first good heartbeat of {workers#simulation worker|simulation workers}",
+        advice: "Look at the workers: they registered, and must send heartbeats before they get work.",
+    },
+    Row {
         code: "sim_workers_degraded",
         rule: "S10",
         kinds: &["session", "range"],
@@ -123,6 +130,13 @@ pub(crate) const ROWS: &[Row] = &[
         advice: "Nothing; the whole range goes to the next worker that asks, with ids of its own.",
     },
     Row {
+        code: "range_awaiting_another_worker",
+        rule: "S26b",
+        kinds: &["range"],
+        says: "failed at worker {worker_id} in attempt {attempt} and is kept for another worker for {until:in}",
+        advice: "Look at the error of the attempt in the session's diagnostics. If no other worker asks, the same one gets it again.",
+    },
+    Row {
         code: "range_ended",
         rule: "S5",
         kinds: &["range"],
@@ -149,6 +163,13 @@ pub(crate) const ROWS: &[Row] = &[
         kinds: &["worker"],
         says: "was taken off the list {since:ago} ago[: {reason}]",
         advice: "Start it again if it is to come back: it registers by itself.",
+    },
+    Row {
+        code: "sim_worker_unheard",
+        rule: "S8",
+        kinds: &["worker"],
+        says: "registered {since:ago} ago and has not sent a good heartbeat; it gets no work before",
+        advice: "Look at its log: it must send heartbeats, without an error and with a queue that is not full.",
     },
     Row {
         code: "sim_worker_degraded",

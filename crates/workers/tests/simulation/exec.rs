@@ -147,3 +147,67 @@ async fn a_long_scenario_is_a_file() {
     scene.master.nth("POST tasks/t5/complete", 0).await;
     assert_eq!(fs::read_to_string(scene.chunk(5).join("size")).unwrap().trim(), "200002");
 }
+
+fn progress_of(script: &crate::master::Script, task: &str) -> Vec<u64> {
+    let told = script.calls.iter().filter(|call| call.what == "POST workers/W1/progress");
+    let told = told.map(|call| call.json()).filter(|body| body["taskId"] == task);
+    told.map(|body| body["processedFrames"].as_u64().unwrap()).collect()
+}
+
+/// S26b: the master knows how far a program was before it hears that the program failed, whether the program printed
+/// that or only wrote the files. So the first frame that is not done is known.
+#[tokio::test]
+async fn a_failure_comes_after_the_last_progress() {
+    for tells in ["echo frame $n", "true"] {
+        let scene = Scene::exec(&format!(
+            "mkdir frames; n=$MUSTER_FRAME_START
+            while [ $n -lt 104 ]; do echo x > frames/0000$n.png; {tells}; n=$((n + 1)); done
+            echo no bone in frame $n >&2; exit 7"
+        ))
+        .await;
+        scene.master.hand_out(scene.task(5, (100, 110)));
+        let fail = scene.master.nth("POST tasks/t5/fail", 0).await.json();
+        assert_eq!(fail["error"], "sh ended with 7: no bone in frame 104");
+        let script = scene.master.script();
+        assert_eq!(progress_of(&script, "t5").last(), Some(&4), "{tells}");
+        let last = script.calls.iter().rposition(|call| call.what == "POST workers/W1/progress");
+        let failed = script.calls.iter().position(|call| call.what == "POST tasks/t5/fail");
+        assert!(last < failed, "{tells}");
+    }
+}
+
+/// S4, S27: the files of a program that prints nothing are its progress while it runs.
+#[tokio::test]
+async fn files_are_progress() {
+    let scene = Scene::exec(
+        "mkdir frames; for n in 0 1 2; do echo x > frames/0000000$n.png; done
+        until [ -e ../../go ]; do sleep 0.01; done",
+    )
+    .await;
+    scene.master.hand_out(scene.task(5, (0, 10)));
+    scene.master.until(|script| progress_of(script, "t5").contains(&3).then_some(())).await;
+    fs::write(scene.directory.path().join("go"), "").unwrap();
+    scene.master.nth("POST tasks/t5/complete", 0).await;
+}
+
+/// S21, S27: the files that a failed program left, a fragment among them, are no part of what the next attempt hands in.
+#[tokio::test]
+async fn files_of_a_failed_program_stay_with_it() {
+    let scene = Scene::exec(
+        "mkdir frames poses meta; echo x > frames/00000000.png; echo '{}' > poses/$MUSTER_CHUNK_ID.json
+        [ $MUSTER_CHUNK_ID = 6 ] && exit 0
+        echo '{}' > meta/manifest_fragment_${MUSTER_WORKER_ID}_${MUSTER_CHUNK_ID}.json; exit 1",
+    )
+    .await;
+    scene.master.hand_out(scene.task(5, (0, 10)));
+    let fail = scene.master.nth("POST tasks/t5/fail", 0).await.json();
+    assert_eq!(fail["error"], "sh ended with 1");
+    let mut again = scene.task(6, (0, 10));
+    (again["taskId"], again["attempt"]) = (json!("t5"), json!(2));
+    scene.master.hand_out(again);
+    let body = scene.master.nth("POST tasks/t5/complete", 0).await.json();
+    assert_eq!((&body["attempt"], &body["poseFiles"]), (&json!(2), &json!(["poses/6.json"])));
+    assert_eq!(body["manifestFragment"]["globalIdChunkId"], 6);
+    assert_eq!(scene.master.count("POST tasks/t5/complete"), 1);
+    assert!(scene.chunk(5).join("frames/00000000.png").exists(), "the worker deletes nothing");
+}

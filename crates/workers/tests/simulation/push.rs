@@ -2,7 +2,10 @@
 
 use crate::scene::{Cast, Scene, synthetic};
 use hmac::{Hmac, KeyInit, Mac};
-use muster_workers::simulation::render::{Renderer, Synthetic};
+use muster_workers::simulation::{
+    core::Over,
+    render::{Renderer, Synthetic},
+};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -93,4 +96,54 @@ async fn only_the_master_brings_tasks() {
     );
     assert!(!scene.chunk(5).exists());
     assert_eq!(push_to(&scene, "W1", &body, &right).await.0, 200);
+}
+
+async fn remove(scene: &Scene, worker: &str, body: &str, signature: &str) -> (u16, Value) {
+    let url = format!("{}/workers/{worker}", scene.endpoint.as_deref().unwrap());
+    let client = muster_agent::http::client_for(&url).no_proxy().build().unwrap();
+    let request = client.delete(url).header("x-muster-signature", signature).body(body.to_owned());
+    let answer = request.send().await.unwrap();
+    (answer.status().as_u16(), serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap())
+}
+
+/// S6: a worker that the master removes acknowledges it, stops its task and ends. Nothing is reported of the task, and
+/// no further call is made.
+#[tokio::test]
+async fn a_removed_worker_acknowledges_and_ends() {
+    for has_task in [true, false] {
+        let mut scene =
+            scene(Renderer::Synthetic(Synthetic { frames_per_second: 1, persons_per_frame: 1 })).await;
+        if has_task {
+            assert_eq!(push(&scene, &scene.task(5, (0, 1_000))).await.0, 200);
+        }
+        let body = json!({"workerId": "W1", "removed": true}).to_string();
+        let signature = signature(&scene, body.as_bytes());
+        assert_eq!(remove(&scene, "W1", &body, &signature).await, (200, json!({"ack": true})));
+        let over = (&mut scene.worker).await.unwrap();
+        assert!(matches!(&over, Over::Refused(refusal) if refusal.status == 410), "{over:?}");
+        let ends = ["POST tasks/t5/fail", "POST tasks/t5/complete", "DELETE workers/W1"];
+        assert_eq!(ends.map(|what| scene.master.count(what)), [0; 3]);
+    }
+}
+
+/// S6: only the master removes a worker; a signed task that was recorded does not pass for a removal.
+#[tokio::test]
+async fn only_the_master_removes_a_worker() {
+    let scene = scene(synthetic()).await;
+    let body = json!({"workerId": "W1", "removed": true}).to_string();
+    let right = signature(&scene, body.as_bytes());
+    let wrong = signature(&scene, b"another body");
+    for signature in ["", wrong.as_str(), &right.to_uppercase()] {
+        assert_eq!(remove(&scene, "W1", &body, signature).await.0, 401, "{signature}");
+    }
+    assert_eq!(remove(&scene, "W2", &body, &right).await.0, 404);
+    let task = scene.task(5, (0, 10)).to_string();
+    let not_removed = json!({"workerId": "W1", "removed": false}).to_string();
+    let of_another = json!({"workerId": "W2", "removed": true}).to_string();
+    for other in [task.as_str(), &not_removed, &of_another, "", "[]"] {
+        let signature = signature(&scene, other.as_bytes());
+        assert_eq!(remove(&scene, "W1", other, &signature).await.0, 422, "{other}");
+    }
+    assert_eq!(push(&scene, &scene.task(5, (0, 10))).await.0, 200, "the worker works on");
+    scene.master.nth("POST tasks/t5/complete", 0).await;
 }

@@ -32,7 +32,7 @@ impl Visit<'_> {
         let count = waiting.count();
         Ok((count > 0).then(|| {
             let word = self.colour.word();
-            format!("{count} events wait because the host's health is {word}; the limits are in [chamberlain] of court.toml")
+            format!("{count} events wait because the host's health is {word}; {LIMITS}")
         }))
     }
 
@@ -55,10 +55,7 @@ impl Visit<'_> {
             self.colour.word(),
             priority.word()
         );
-        suspect.stuck(
-            why,
-            "see state/resources.json for what is scarce; the limits are in [chamberlain] of court.toml",
-        )
+        suspect.stuck(why, format!("see state/resources.json for what is scarce; {LIMITS}"))
     }
 
     /// Why an event that was dispatched can never be completed, if so; that its task takes long is the task's matter.
@@ -88,4 +85,6 @@ pub(in crate::doctor) fn is_begun(event: &Document) -> bool {
     event.has("dispatch") || event.has("outcome") || is_reply
 }
 
+const LIMITS: &str =
+    "the limits are in [chamberlain] of court.toml, and without obey_health in [king] no event waits";
 const BACK_TO_PENDING: &str = "move the file back to queue/events/pending: the king then makes its task";

@@ -5,7 +5,7 @@ use crate::{
     Fault, Id, Kind, Place,
     folder::{TEMPORARY, TEMPORARY_AGE_MAX},
     layout::{OTHERS, REJECTED},
-    roles::chamberlain::Colour,
+    roles::chamberlain::{self, Colour},
 };
 use jiff::{SignedDuration, Timestamp};
 use std::{ffi::OsStr, fs, path::Path};
@@ -24,8 +24,9 @@ impl Visit<'_> {
         if questions > 0 {
             findings.notes.push(format!("{questions} questions wait for people: see `muster court inbox`"));
         }
-        if self.colour != Colour::Green {
-            findings.notes.push(format!("the host's health counts as {}", self.colour.word()));
+        let health = chamberlain::health(self.folder, self.now);
+        if health != Colour::Green {
+            findings.notes.push(format!("the host's health counts as {}", health.word()));
         }
         Ok(())
     }

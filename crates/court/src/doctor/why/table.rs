@@ -17,7 +17,7 @@ pub const ROWS: &[Row] = &[
     row(
         ("court_host_busy", "C19"),
         "waits because the host's health is {health}, so events of {priority} priority wait",
-        "See state/resources.json for what is scarce; the limits are in `[chamberlain]` of court.toml.",
+        "See state/resources.json for what is scarce. The limits are in `[chamberlain]` of court.toml; without `obey_health` in `[king]` no event waits.",
     ),
     row(
         ("court_host_unwatched", "C19"),

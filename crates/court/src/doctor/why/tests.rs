@@ -95,7 +95,9 @@ fn an_event_is_explained() {
     assert_eq!(scene.why("evt-1"), None);
     scene.event(Place::EventsPending, "");
     scene.check("evt-1", "court_no_king");
-    scene.start("king").check("evt-1", "court_host_unwatched");
+    scene.start("king").check("evt-1", "court_event_untaken");
+    scene.court.settings.king.obey_health = true;
+    scene.check("evt-1", "court_host_unwatched");
     scene.start("chamberlain").look_at_host(99.0);
     let why = scene.check("evt-1", "court_host_busy");
     assert_eq!((&why.data["health"], &why.data["priority"]), (&"red".into(), &"normal".into()));

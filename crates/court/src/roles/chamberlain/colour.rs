@@ -2,7 +2,7 @@
 
 use crate::{
     Document, Folder,
-    config::Chamberlain,
+    config::{Chamberlain, King},
     file::{Priority, instant},
 };
 use jiff::{SignedDuration, Timestamp};
@@ -20,12 +20,17 @@ pub enum Colour {
     Red,
 }
 
-/// How much the host can take, as far as the chamberlain has told lately.
-///
-/// Not to know is orange: nobody may take silence for health.
+/// The host's health by the chamberlain's last report. A report that is missing, empty or stale counts as orange.
 #[must_use]
 pub fn health(folder: &Folder, now: Timestamp) -> Colour {
     told(folder, now).unwrap_or(Colour::Orange)
+}
+
+/// The colour that the king goes by (C19): the host's health if it is told to obey it, else green, which holds nothing
+/// back.
+#[must_use]
+pub fn obeyed_health(folder: &Folder, king: &King, now: Timestamp) -> Colour {
+    if king.obey_health { health(folder, now) } else { Colour::Green }
 }
 
 impl Colour {

@@ -70,7 +70,7 @@ impl Head {
         Self { is_unplanned, priority: Priority::of(event), created_at: created_at(event), id, is_reply }
     }
 
-    /// What was begun goes on whatever the colour; the rest as the host can take it (C19).
+    /// What was begun and answers of people go on whatever the colour; the rest as the colour allows (C19).
     fn is_admitted(&self, colour: Colour) -> bool {
         !self.is_unplanned || self.is_reply || colour.accepts(self.priority)
     }

@@ -13,22 +13,33 @@ struct Scene {
     folder: Folder,
     king: King,
     now: Timestamp,
+    /// The king obeys the host's health (C19).
+    obeys: bool,
 }
 
 impl Scene {
     fn new(generals: &[(&str, &str)]) -> Self {
+        Self::with(generals, false)
+    }
+
+    /// A court whose king obeys the host's health.
+    fn obeying(generals: &[(&str, &str)]) -> Self {
+        Self::with(generals, true)
+    }
+
+    fn with(generals: &[(&str, &str)], obeys: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let folder = Folder::open(directory.path()).unwrap();
         let now: Timestamp = "2026-02-07T10:00:00Z".parse().unwrap();
-        let king = King::new(court(generals), "dev-eddy".to_owned()).unwrap();
-        let scene = Self { _directory: directory, folder, king, now };
+        let king = king(generals, obeys);
+        let scene = Self { _directory: directory, folder, king, now, obeys };
         scene.set_health("green");
         scene
     }
 
     /// Lets another king go on where this one is.
     fn restart(&mut self, generals: &[(&str, &str)]) {
-        self.king = King::new(court(generals), "dev-eddy".to_owned()).unwrap();
+        self.king = king(generals, self.obeys);
         self.king.begin(&self.folder, self.now).unwrap();
     }
 
@@ -77,6 +88,12 @@ impl Scene {
         ids.sort();
         ids.iter().map(|id| self.folder.read(Place::MessagesPending, id).unwrap()).collect()
     }
+}
+
+fn king(generals: &[(&str, &str)], obey_health: bool) -> King {
+    let mut court = court(generals);
+    court.settings.king.obey_health = obey_health;
+    King::new(court, "dev-eddy".to_owned()).unwrap()
 }
 
 fn court(generals: &[(&str, &str)]) -> Court {

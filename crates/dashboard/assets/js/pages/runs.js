@@ -4,7 +4,6 @@ import { may, post } from '../api.js';
 import { fill, h } from '../dom.js';
 import { actButton } from '../parts/act_button.js';
 import { keepInAddress } from '../parts/address.js';
-import { badge } from '../parts/badge.js';
 import { bulkBar, forEach, naming } from '../parts/bulk.js';
 import { ask } from '../parts/dialog.js';
 import { filter, searchBox } from '../parts/fields.js';
@@ -12,6 +11,7 @@ import { following } from '../parts/following.js';
 import { shortId } from '../parts/links.js';
 import { firstOf } from '../parts/pages.js';
 import { bar, withWaiting } from '../parts/progress.js';
+import { runBadge, runOutcome } from '../parts/result.js';
 import { growing, lasting } from '../parts/since.js';
 import { table } from '../parts/table.js';
 import { to } from '../router.js';
@@ -74,7 +74,7 @@ const heading = (title) => h('div', { class: 'heading' }, title(t('nav.runs')),
 function columns() {
   return [
     { label: t('runs.title'), show: (run) => [h('a', { class: 'name', href: to('runs', run.run_id) }, run.title ?? run.run_id), h('span', { class: 'under' }, run.workflow_id)] },
-    { label: t('shell.filter_status'), show: (run) => badge(run.status) },
+    { label: t('shell.filter_status'), show: (run) => [runBadge(run), runOutcome(run) && h('span', { class: 'under outcome' }, runOutcome(run))] },
     { label: t('runs.progress'), show: progressOf },
     { label: t('runs.queue'), show: (run) => run.queue },
     { label: t('runs.created'), show: (run) => h('time', { datetime: new Date(run.created_at).toISOString() }, moment(run.created_at)) },

@@ -2,15 +2,16 @@
 
 import { get, may, post } from '../api.js';
 import { fill, h } from '../dom.js';
+import { failedFrames } from '../missing.js';
 import { actButton } from '../parts/act_button.js';
 import { keepInAddress } from '../parts/address.js';
-import { badge } from '../parts/badge.js';
 import { bulkBar } from '../parts/bulk.js';
 import { ask } from '../parts/dialog.js';
 import { filter, searchBox } from '../parts/fields.js';
 import { following } from '../parts/following.js';
 import { firstOf } from '../parts/pages.js';
 import { share } from '../parts/progress.js';
+import { sessionBadge } from '../parts/result.js';
 import { growing, lasting } from '../parts/since.js';
 import { table } from '../parts/table.js';
 import { to } from '../router.js';
@@ -63,7 +64,7 @@ async function openList({ root, title, query, signal, failed }) {
 function columns() {
   return [
     { label: t('kind.session'), show: (session) => h('a', { class: 'name', href: to('sessions', session.sessionId) }, session.sessionId) },
-    { label: t('shell.filter_status'), show: (session) => badge(session.status) },
+    { label: t('shell.filter_status'), show: sessionBadge },
     { label: t('sessions.progress'), show: progressOf },
     { label: t('sessions.per_task'), number: true, show: (session) => number(session.framesPerTask) },
     { label: t('sessions.quality'), show: (session) => t(`sessions.quality_${session.qualityMode}`) },
@@ -72,8 +73,10 @@ function columns() {
   ];
 }
 
-function progressOf({ completedFrames: done, totalFrames: total }) {
-  return [share(done, total), h('span', { class: 'under' }, t('sessions.frames_of', { done, total }))];
+function progressOf(session) {
+  const { completedFrames: done, totalFrames: total } = session;
+  const failed = failedFrames(session);
+  return [share(done, total), h('span', { class: 'under' }, t('sessions.frames_of', { done, total })), failed > 0 && h('span', { class: 'under error' }, t('sessions.failed_n', { n: failed }))];
 }
 
 /** Has no range given out any more, of any session, or again. */

@@ -80,7 +80,7 @@ function further(thing, { kind, id }, trail) {
 function shown(key, value) {
   if (kindOf(key)) return idLink(kindOf(key), value);
   if (isMoment(key)) return [moment(value), ' ', h('span', { class: 'quiet' }, value < Date.now() ? t('shell.ago', { span: span(Date.now() - value) }) : span(value - Date.now()))];
-  if (key === 'status') return statusWord(value);
+  if (key === 'status' || key === 'heartbeat') return statusWord(value);
   return typeof value === 'number' ? number(value) : typeof value === 'string' ? value : h('code', {}, JSON.stringify(value));
 }
 

@@ -7,6 +7,8 @@ export default {
   progress: 'Progress',
   done_of: '{done} of {total} done',
   done: '{done} done',
+  result_complete: 'complete',
+  result_partial: { one: '{n} device missing', other: '{n} devices missing' },
   no_devices: 'no device',
   queue: 'Queue',
   created: 'Submitted',

@@ -7,6 +7,8 @@ export default {
   progress: '진행률',
   done_of: '{total}대 중 {done}대 완료',
   done: '{done}대 완료',
+  result_complete: '모두 완료',
+  result_partial: { one: '기기 {n}대 미완료', other: '기기 {n}대 미완료' },
   no_devices: '기기 없음',
   queue: '대기열',
   created: '제출 시각',

@@ -7,6 +7,8 @@ export default {
   progress: 'Progresso',
   done_of: '{done} de {total} prontos',
   done: '{done} prontos',
+  result_complete: 'completa',
+  result_partial: { one: 'falta {n} dispositivo', other: 'faltam {n} dispositivos' },
   no_devices: 'nenhum dispositivo',
   queue: 'Fila',
   created: 'Enviada',

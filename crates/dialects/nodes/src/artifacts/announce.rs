@@ -1,4 +1,4 @@
-//! `POST /api/nodes/artifacts`: a node says what it wants to upload and is told where to.
+//! `POST /api/nodes/artifacts`: a node announces an upload and gets the URLs for it.
 
 use super::{Claim, Visit};
 use crate::{
@@ -11,9 +11,10 @@ use muster_coordinator::Refusal;
 use muster_door::{JsonBody, Node, Problem};
 use muster_model::Rejection;
 
-/// Hands out a short-lived address for one upload.
+/// Hands out a short-lived URL for one upload, and a link to the file.
 ///
-/// A repeat while the attempt lives is given the same path, so that an upload goes on after a lost answer or a restart.
+/// A repeated request gets the same path while the attempt lives, so that an upload can resume after a lost response or a
+/// restart.
 #[utoipa::path(
     post, path = "/api/nodes/artifacts", operation_id = "announce_artifact", tag = "nodes", security(("node" = [])),
     request_body = ArtifactRequest,
@@ -45,19 +46,20 @@ pub(super) async fn announce(
     offer(&visit, &claim).map(Json)
 }
 
-fn offer(Visit { door, artifacts, headers }: &Visit, claim: &Claim) -> Result<UploadOffer, Problem> {
+fn offer(visit: &Visit, claim: &Claim) -> Result<UploadOffer, Problem> {
+    let Visit { door, artifacts, headers } = visit;
     let base = door.base_url(headers)?;
     let expires_at = (door.coordinator.now() + artifacts.0.settings.url_ttl).0;
     let signature = artifacts.0.signer.sign(claim, expires_at);
     let Claim { path, size, content_type, sha256 } = claim;
-    // The path and the hash stand in a URL as they are; of the characters of a type only `+` means something else.
+    // Path and hash need no encoding in a URL; of the characters of a media type only `+` does.
     let content_type = content_type.replace('+', "%2B");
     let sha256 = sha256.map(|hash| format!("&sha256={hash}")).unwrap_or_default();
     let query = format!("size={size}&type={content_type}{sha256}&expires={expires_at}&signature={signature}");
     Ok(UploadOffer {
         upload_url: format!("{base}/api/uploads/{path}?{query}"),
         storage_path: path.to_string(),
-        public_url: format!("{base}/api/artifacts/{path}"),
+        public_url: visit.link_to(path)?.public_url,
         expires_at,
     })
 }

@@ -1,41 +1,70 @@
-//! `GET /api/artifacts/…`: operators fetch what came.
+//! `GET /api/artifacts/…`: operators, and callers with a link, fetch a file.
 
-use super::{Artifacts, Visit};
-use crate::translate::{Span, Wanted, read_range};
+use super::{
+    Artifacts, Visit,
+    link::{Download, unknown},
+};
+use crate::{
+    translate::{Span, Wanted, read_range},
+    wire::ArtifactLink,
+};
 use axum::{
+    Json,
     body::{Body, Bytes},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use futures_util::stream;
 use muster_artifacts::{Kept, Opened, StoragePath, StoreError};
-use muster_door::{Operator, PathText, Problem};
+use muster_door::Problem;
 use std::io::{self, Read};
 use tokio::sync::OwnedSemaphorePermit;
 
-/// Gives an artifact back, whole or one stretch of it.
+/// Sends an artifact, whole or one range of it, or makes a link to it.
+///
+/// A link carries `expires` and `signature` and needs no token. It opens this one file until it expires
+/// (`artifacts.public_url_days`).
 #[utoipa::path(
-    get, path = "/api/artifacts/{*path}", operation_id = "artifact", tag = "nodes", security(("operator" = [])),
+    get, path = "/api/artifacts/{*path}", operation_id = "artifact", tag = "nodes",
+    security(("operator" = []), ("signature" = [])),
     params(
         ("path" = String, Path, description = "Its `storage_path`"),
-        ("Range" = Option<String>, Header, description = "`bytes=FIRST-LAST`, one stretch"),
-        ("If-None-Match" = Option<String>, Header, description = "The `ETag` of what is at hand"),
+        ("link" = Option<bool>, Query, description = "`true`: answer a fresh link instead of the file; needs an operator's token"),
+        ("Range" = Option<String>, Header, description = "`bytes=FIRST-LAST`, one range"),
+        ("If-None-Match" = Option<String>, Header, description = "The `ETag` of a cached copy"),
     ),
     responses(
-        (status = 200, description = "The file", body = Vec<u8>, content_type = "*/*"),
-        (status = 206, description = "The stretch of it", body = Vec<u8>, content_type = "*/*"),
-        (status = 304, description = "It is what is at hand"),
+        (status = 200, description = "The file, or with `link=true` a link to it",
+            content((Vec<u8> = "*/*"), (ArtifactLink = "application/json"))),
+        (status = 206, description = "The range of it", body = Vec<u8>, content_type = "*/*"),
+        (status = 304, description = "The cached copy is up to date"),
         (status = 404, description = "No such artifact"),
-        (status = 416, description = "The stretch lies outside of it"),
+        (status = 410, description = "The link has expired"),
+        (status = 416, description = "The range is outside of the file"),
+        (status = 422, description = "A parameter has a value it cannot have, or occurs twice"),
     )
 )]
-pub(super) async fn get(
-    Visit { door, artifacts, headers }: Visit,
-    _: Operator,
-    PathText(path): PathText,
-) -> Result<Response, Problem> {
-    let path = StoragePath::parse(&path).map_err(|_| unknown())?;
-    let permit = door.stream_permit()?;
+pub(super) async fn get(visit: Visit, download: Download) -> Result<Response, Problem> {
+    match download {
+        Download::ByOperator(path) => {
+            let permit = visit.door.stream_permit()?;
+            send(visit, path, permit).await
+        }
+        Download::ByLink(path) => {
+            let permit = visit.artifacts.link_permit()?;
+            send(visit, path, permit).await
+        }
+        Download::FreshLink(path) => {
+            // A link to a file that does not exist would only puzzle its reader.
+            open(&visit.artifacts, path.clone(), 0).await?;
+            Ok(Json(visit.link_to(&path)?).into_response())
+        }
+    }
+}
+
+/// Sends a file; the permit is held until the last byte has left.
+async fn send(visit: Visit, path: StoragePath, permit: OwnedSemaphorePermit) -> Result<Response, Problem> {
+    let Visit { artifacts, headers, .. } = visit;
     let opened = open(&artifacts, path.clone(), 0).await?;
     let kept = opened.kept.clone();
     let etag = format!("\"{}\"", kept.sha256);
@@ -71,10 +100,6 @@ async fn open(artifacts: &Artifacts, path: StoragePath, from: u64) -> Result<Ope
         opened => opened,
     });
     opened.await?.ok_or_else(unknown)
-}
-
-fn unknown() -> Problem {
-    Problem::not_found("there is no such artifact")
 }
 
 fn is_at_hand(headers: &HeaderMap, etag: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use super::{
     Claim, Visit,
+    address::Address,
     receive::{Order, receive},
 };
 use crate::{
@@ -11,12 +12,11 @@ use crate::{
 use axum::{
     Extension,
     body::Body,
-    extract::FromRequestParts,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use muster_artifacts::{Progress, ProofError, StoragePath};
-use muster_door::{Deadline, Door, Params, PathText, Problem};
+use muster_artifacts::{Progress, Proof, ProofError, StoragePath};
+use muster_door::{Deadline, Params, Problem};
 
 /// Takes a file, whole or from where it stands on.
 ///
@@ -96,22 +96,6 @@ pub(super) fn with_offset(mut response: Response, offset: u64, is_complete: bool
     response
 }
 
-/// The address of a request, which may be a proof.
-pub(super) struct Address {
-    path: PathText,
-    params: Params,
-}
-
-impl FromRequestParts<Door> for Address {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, door: &Door) -> Result<Self, Problem> {
-        let path = PathText::from_request_parts(parts, door).await?;
-        let params = Params::from_request_parts(parts, door).await?;
-        Ok(Self { path, params })
-    }
-}
-
 fn verify(
     Visit { door, artifacts, .. }: &Visit,
     Address { path, params }: &Address,
@@ -130,7 +114,7 @@ fn verify(
     Ok(claim)
 }
 
-fn read_claim<'p>(path: &str, params: &'p Params) -> Option<(Claim, (i64, &'p str))> {
+fn read_claim<'p>(path: &str, params: &'p Params) -> Option<(Claim, Proof<'p>)> {
     let sha256 = params.opt_text("sha256").map(str::parse).transpose().ok()?;
     let claim = Claim {
         path: StoragePath::parse(path).ok()?,
@@ -138,7 +122,8 @@ fn read_claim<'p>(path: &str, params: &'p Params) -> Option<(Claim, (i64, &'p st
         content_type: params.opt_text("type")?.to_owned(),
         sha256,
     };
-    Some((claim, (params.opt_text("expires")?.parse().ok()?, params.opt_text("signature")?)))
+    let expires_at = params.opt_text("expires")?.parse().ok()?;
+    Some((claim, Proof { expires_at, signature: params.opt_text("signature")? }))
 }
 
 fn forged() -> Problem {

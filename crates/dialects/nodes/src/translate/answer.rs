@@ -2,11 +2,10 @@
 
 use crate::{
     Heartbeat,
-    wire::{CallbackAnswer, JobOffer, LeaseOffer, NodeHeartbeat, NodeList, PullAnswer, RunOffer, StopOffer},
+    wire::{CallbackAnswer, JobOffer, LeaseOffer, NodeList, NodeState, PullAnswer, RunOffer, StopOffer},
 };
 use muster_model::{
     Handout, JobAnnounced, JobId, JobPayload, Millis, Name, PullReply, Recorded, Timestamp, WorkerRecord,
-    WorkerStatus,
 };
 use serde_json::value::RawValue;
 use std::{collections::BTreeMap, sync::Arc};
@@ -107,20 +106,22 @@ pub(crate) fn answer_report(recorded: Recorded) -> CallbackAnswer {
     }
 }
 
-/// What `GET /api/nodes` shows.
-pub(crate) fn list_nodes(heartbeats: Vec<(Option<WorkerRecord>, Name, Heartbeat)>) -> NodeList {
-    let node = |(record, node, beat): (Option<WorkerRecord>, Name, Heartbeat)| NodeHeartbeat {
-        node_id: node.to_string(),
-        status: record.map_or(WorkerStatus::Offline, |record| record.status).as_str(),
-        timestamp: beat.at.0,
-        heard_at: beat.heard_at.0,
-        connected_devices_count: beat.connected,
-        running_devices_count: beat.running,
-        queue_devices_count: beat.queued,
-        vendor_ws_ok: beat.vendor_ws_ok,
-        degraded: beat.degraded,
+/// The response of `GET /api/nodes`: every known node, with its last heartbeat if this server heard one.
+pub(crate) fn list_nodes(nodes: &[(WorkerRecord, Option<Heartbeat>)]) -> NodeList {
+    let node = |(record, beat): &(WorkerRecord, Option<Heartbeat>)| NodeState {
+        node_id: record.id.to_string(),
+        status: record.status.as_str(),
+        heartbeat: if record.heartbeat_late_since.is_some() { "late" } else { "ok" },
+        heartbeat_late_since: record.heartbeat_late_since.map(|since| since.0),
+        timestamp: beat.as_ref().map(|beat| beat.at.0),
+        heard_at: beat.as_ref().map(|beat| beat.heard_at.0),
+        connected_devices_count: beat.as_ref().map(|beat| beat.connected),
+        running_devices_count: beat.as_ref().map(|beat| beat.running),
+        queue_devices_count: beat.as_ref().map(|beat| beat.queued),
+        vendor_ws_ok: beat.as_ref().map(|beat| beat.vendor_ws_ok),
+        degraded: beat.as_ref().map(|beat| beat.degraded),
     };
-    NodeList { nodes: heartbeats.into_iter().map(node).collect() }
+    NodeList { nodes: nodes.iter().map(node).collect() }
 }
 
 #[cfg(test)]

@@ -1,17 +1,14 @@
 //! The envelope of a callback: both of its shapes become one (N4).
 
 use muster_door::{Fields, Problem};
-use muster_model::{Digest, Name, ReportId};
+use muster_model::{Name, ReportId};
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256};
 
 /// A callback with its fields side by side, whichever shape it came in.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     /// The sender's id for it.
     pub(crate) id: ReportId,
-    /// The same for a repeat, in either shape (N5).
-    pub(crate) digest: Digest,
     /// All fields, unknown ones included, as JSON text with sorted keys.
     pub(crate) text: Box<str>,
     fields: Value,
@@ -31,7 +28,7 @@ impl Message {
         }
         let fields = Value::Object(joined);
         let text = fields.to_string();
-        Ok(Self { id, digest: digest(&text), text: text.into(), fields })
+        Ok(Self { id, text: text.into(), fields })
     }
 
     /// Its fields, to be read one by one.
@@ -71,13 +68,6 @@ fn join(joined: &mut Map<String, Value>, inner: &Map<String, Value>) -> Result<(
     Ok(())
 }
 
-fn digest(text: &str) -> Digest {
-    let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
-    let mut half = [0; 16];
-    half.copy_from_slice(&hash[..16]);
-    Digest(u128::from_be_bytes(half))
-}
-
 /// Every field that some event gives a meaning to.
 const KNOWN: [&str; 27] = [
     "event_id",
@@ -114,7 +104,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// N4, N5: flat and nested are the same message, and so is any order of keys.
+    /// N4: flat and nested are the same message, and so is any order of keys.
     #[test]
     fn flat_and_nested_are_the_same() {
         let flat =
@@ -126,19 +116,10 @@ mod tests {
         let first = Message::read(&flat).unwrap();
         for other in [nested, mixed, empty, null] {
             let other = Message::read(&other).unwrap();
-            assert_eq!(first.digest, other.digest);
             assert_eq!(first.text, other.text);
         }
         let text = r#"{"event_id":"e","node_id":"PC-01","timestamp":1,"type":"t","x":{"a":2,"b":1}}"#;
         assert_eq!(&*first.text, text);
-    }
-
-    /// N5: another value anywhere is another message.
-    #[test]
-    fn another_body_has_another_digest() {
-        let one = Message::read(&json!({"event_id": "e", "type": "t", "x": 1})).unwrap();
-        let two = Message::read(&json!({"event_id": "e", "type": "t", "x": 2})).unwrap();
-        assert_ne!(one.digest, two.digest);
     }
 
     /// N4: `event_id` is required, top-level, 1 to 128 characters.

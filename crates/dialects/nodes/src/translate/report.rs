@@ -32,14 +32,7 @@ pub(crate) fn read_report(message: &Message, now: Timestamp) -> Result<Said, Pro
         "task_progress" => task(&fields, task_progress(&fields, at)?)?,
         _ => task(&fields, task_finished(&fields)?)?,
     };
-    let report = Report {
-        id: message.id.clone(),
-        digest: message.digest,
-        worker,
-        at,
-        body: message.text.clone(),
-        kind,
-    };
+    let report = Report { id: message.id.clone(), worker, at, body: message.text.clone(), kind };
     Ok(Said::Report(Box::new(report)))
 }
 

@@ -72,7 +72,6 @@ fn nest(flat: &Value) -> Value {
 fn said(body: &Value) -> Result<Said, Problem> {
     let message = Message::read(body)?;
     let nested = Message::read(&nest(body))?;
-    assert_eq!(message.digest, nested.digest);
     read_report(&nested, Timestamp(5))?;
     read_report(&message, Timestamp(5))
 }

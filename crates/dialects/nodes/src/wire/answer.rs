@@ -112,34 +112,38 @@ pub struct LeaseOffer {
     pub until: i64,
 }
 
-/// The last heartbeat of each node.
+/// Every node that ever pulled or called back.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct NodeList {
     /// By name.
-    pub nodes: Vec<NodeHeartbeat>,
+    pub nodes: Vec<NodeState>,
 }
 
-/// A node's own account of itself (N8).
+/// A node, with what its last heartbeat said (N8). The fields of the heartbeat are null if this server has heard none.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct NodeHeartbeat {
-    /// Who.
+pub struct NodeState {
+    /// The node.
     pub node_id: String,
     /// `online` or `offline`, by its last sign of life.
     pub status: &'static str,
+    /// `late` when the node pulls or calls back but its heartbeat has been missing for three periods (N8c), else `ok`.
+    pub heartbeat: &'static str,
+    /// Since when the heartbeat is late, epoch milliseconds.
+    pub heartbeat_late_since: Option<i64>,
     /// By the node's clock, epoch milliseconds.
-    pub timestamp: i64,
+    pub timestamp: Option<i64>,
     /// By the coordinator's clock, epoch milliseconds.
-    pub heard_at: i64,
+    pub heard_at: Option<i64>,
     /// Devices attached.
-    pub connected_devices_count: u64,
+    pub connected_devices_count: Option<u64>,
     /// Devices with a running job.
-    pub running_devices_count: u64,
+    pub running_devices_count: Option<u64>,
     /// Targets not yet started.
-    pub queue_devices_count: u64,
+    pub queue_devices_count: Option<u64>,
     /// Whether the vendor's control channel works.
-    pub vendor_ws_ok: bool,
+    pub vendor_ws_ok: Option<bool>,
     /// Whether the node could not deliver its reports for a while.
-    pub degraded: bool,
+    pub degraded: Option<bool>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]

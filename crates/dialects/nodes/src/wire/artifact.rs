@@ -1,4 +1,4 @@
-//! What a node asks with when it wants to upload, and what it is answered (N21).
+//! Wire types of uploads and links (N21).
 
 use super::value;
 use serde::Serialize;
@@ -43,17 +43,26 @@ pub struct ArtifactRequest {
     pub storage_path: Option<String>,
 }
 
-/// Where to upload, and where the file is found afterwards.
+/// The URLs of one upload.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct UploadOffer {
     /// `PUT` the file here. Carries its own proof; a secret until it expires.
     pub upload_url: String,
     /// Where the coordinator keeps it.
     pub storage_path: String,
-    /// Where operators find it.
+    /// Opens the file without a token for `artifacts.public_url_days`; with 0 days it needs an operator's token.
     pub public_url: String,
-    /// When `upload_url` ends, epoch milliseconds.
+    /// When `upload_url` expires, epoch milliseconds.
     pub expires_at: i64,
+}
+
+/// A link to one file.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ArtifactLink {
+    /// Opens the file. Carries its own signature unless `expires_at` is null.
+    pub public_url: String,
+    /// When the link expires, epoch milliseconds; null where links are off: then it needs an operator's token.
+    pub expires_at: Option<i64>,
 }
 
 /// What is kept of an upload that is complete.

@@ -2,13 +2,14 @@
 
 use super::refuse;
 use crate::{
-    translate::{read_cap, show_history, show_pc},
+    translate::{LiveFacts, read_cap, show_history, show_pc},
     wire::{Pc, PcDetail, PcList, PcPatch},
 };
 use axum::{Json, extract::State};
 use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
-use muster_model::{Command, Name};
+use muster_model::{Command, Name, WorkerSupply};
 use muster_store::{Page, WorkerSummary};
+use std::collections::HashMap;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
@@ -32,7 +33,7 @@ async fn list(State(door): State<Door>, _: Operator, params: Params) -> Result<J
     let page = params.cursor()?;
     let Page { items, next } =
         door.coordinator.read(move |store| store.workers(&page)).await.map_err(refuse)?;
-    Ok(Json(PcList { pcs: items.iter().map(|pc| overlay(&door, pc)).collect(), next }))
+    Ok(Json(PcList { pcs: overlay(&door, &items).await?, next }))
 }
 
 /// Shows one PC with its life, newest first.
@@ -48,14 +49,10 @@ async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Jso
     let id = id.name("PC")?;
     let found =
         door.coordinator.read(move |store| Ok((store.worker(&id)?, store.worker_log(&id, EVENTS_MAX)?)));
-    match found.await.map_err(refuse)? {
-        (Some(pc), log) => Ok(Json(PcDetail {
-            own_max_devices: pc.worker.cap,
-            pc: overlay(&door, &pc),
-            history: show_history(&log),
-        })),
-        (None, _) => Err(Problem::not_found("there is no such PC")),
-    }
+    let (found, log) = found.await.map_err(refuse)?;
+    let own_max_devices = found.as_ref().and_then(|pc| pc.worker.cap);
+    let pc = overlay_one(&door, found).await?;
+    Ok(Json(PcDetail { own_max_devices, pc, history: show_history(&log) }))
 }
 
 /// Sets how many devices may run at once on a PC.
@@ -83,12 +80,28 @@ async fn cap(
 /// One PC as it stands now.
 pub(super) async fn pc(door: &Door, id: Name) -> Result<Json<Pc>, Problem> {
     let pc = door.coordinator.read(move |store| store.worker(&id)).await.map_err(refuse)?;
-    pc.map(|pc| Json(overlay(door, &pc))).ok_or_else(|| Problem::not_found("there is no such PC"))
+    overlay_one(door, pc).await.map(Json)
 }
 
-/// Signs of life are written down only now and then; memory knows the last one.
-fn overlay(door: &Door, pc: &WorkerSummary) -> Pc {
-    show_pc(pc, door.coordinator.last_seen(&pc.worker.id), door.coordinator.settings().slots)
+async fn overlay_one(door: &Door, pc: Option<WorkerSummary>) -> Result<Pc, Problem> {
+    let pc = pc.ok_or_else(|| Problem::not_found("there is no such PC"))?;
+    let mut shown = overlay(door, &[pc]).await?;
+    shown.pop().ok_or_else(|| Problem::not_found("there is no such PC"))
+}
+
+/// Adds the facts that memory knows better: the last sign of life, which is stored only now and then, and the figures of
+/// Q3, all from one moment.
+async fn overlay(door: &Door, pcs: &[WorkerSummary]) -> Result<Vec<Pc>, Problem> {
+    let names = pcs.iter().map(|pc| pc.worker.id.clone()).collect();
+    let supplies = door.coordinator.supplies(names).await.map_err(refuse)?;
+    let mut supplies: HashMap<Name, WorkerSupply> =
+        supplies.into_iter().map(|supply| (supply.worker.clone(), supply)).collect();
+    let slots = door.coordinator.settings().slots;
+    let show = |pc: &WorkerSummary| {
+        let last_seen = door.coordinator.last_seen(&pc.worker.id);
+        show_pc(pc, &LiveFacts { last_seen, supply: supplies.remove(&pc.worker.id), slots })
+    };
+    Ok(pcs.iter().map(show).collect())
 }
 
 const EVENTS_MAX: u32 = 100;

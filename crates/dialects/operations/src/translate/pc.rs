@@ -2,7 +2,7 @@
 
 use crate::wire::{Alert, Pc, PcEvent};
 use muster_door::{Fields, Problem};
-use muster_model::{AlertRecord, Timestamp, WorkerLogRecord};
+use muster_model::{AlertRecord, Timestamp, WorkerLogRecord, WorkerSupply};
 use muster_store::WorkerSummary;
 use serde_json::Value;
 
@@ -17,16 +17,33 @@ pub(crate) fn read_cap(body: &Value) -> Result<Option<u32>, Problem> {
     Ok(cap.and_then(|cap| u32::try_from(cap).ok()))
 }
 
-/// A PC as outsiders see it; `last_seen` is what memory knows beyond the store, `slots` the general cap.
-pub(crate) fn show_pc(pc: &WorkerSummary, last_seen: Option<Timestamp>, slots: u32) -> Pc {
+/// The facts about a PC that memory knows better than the store.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LiveFacts {
+    /// The last sign of life.
+    pub(crate) last_seen: Option<Timestamp>,
+    /// The figures of Q3, from one moment.
+    pub(crate) supply: Option<WorkerSupply>,
+    /// The general cap.
+    pub(crate) slots: u32,
+}
+
+/// A PC as outsiders see it.
+pub(crate) fn show_pc(pc: &WorkerSummary, live: &LiveFacts) -> Pc {
+    let LiveFacts { last_seen, supply, slots } = live;
     let worker = &pc.worker;
+    let supply = supply.as_ref().map(|supply| (supply.running, supply.eligible, supply.target));
+    // A PC that memory does not know has nothing to run.
+    let (running, eligible, target) = supply.unwrap_or_default();
     Pc {
         pc_id: worker.id.to_string(),
         pc_number: worker.id.to_string(),
         pc_status: worker.status.as_str(),
-        max_devices: worker.cap.unwrap_or(slots),
+        max_devices: worker.cap.unwrap_or(*slots),
         device_count: pc.device_count,
-        running_count: pc.running_count,
+        running_count: u64::from(running),
+        eligible_device_count: u64::from(eligible),
+        target: u64::from(target),
         idle_count: pc.idle_count,
         error_count: pc.error_count,
         disconnected_count: pc.disconnected_count,
@@ -34,6 +51,7 @@ pub(crate) fn show_pc(pc: &WorkerSummary, last_seen: Option<Timestamp>, slots: u
         status_since: worker.status_since.0,
         draining: worker.draining,
         paused_until: worker.paused_until.map(|until| until.0),
+        heartbeat: if worker.heartbeat_late_since.is_some() { "late" } else { "ok" },
         created_at: worker.created_at.0,
     }
 }
@@ -74,6 +92,7 @@ mod tests {
             paused_until: None,
             lease_until: Timestamp(0),
             last_seen: Timestamp(5),
+            heartbeat_late_since: None,
             created_at: Timestamp(1),
         };
         WorkerSummary {
@@ -86,15 +105,24 @@ mod tests {
         }
     }
 
-    /// Q13: the columns of `pc_device_summary`, with the general cap where the PC has none.
+    fn live(last_seen: Option<i64>) -> LiveFacts {
+        let worker = Name::new("PC-01").unwrap();
+        let supply = Some(WorkerSupply { worker, running: 5, eligible: 3, target: 8 });
+        LiveFacts { last_seen: last_seen.map(Timestamp), supply, slots: 20 }
+    }
+
+    /// Q13, Q21: the columns of `pc_device_summary` with the general cap where the PC has none, and the figures of Q3.
     #[test]
     fn a_pc_has_the_columns_of_the_view() {
         let expected = json!({"pc_id": "PC-01", "pc_number": "PC-01", "pc_status": "online", "max_devices": 20,
-            "device_count": 9, "running_count": 4, "idle_count": 3, "error_count": 1, "disconnected_count": 1,
-            "last_seen_at": 8, "status_since": 2, "draining": false, "paused_until": null, "created_at": 1});
-        assert_eq!(serde_json::to_value(show_pc(&summary(None), Some(Timestamp(8)), 20)).unwrap(), expected);
-        assert_eq!(show_pc(&summary(Some(5)), None, 20).max_devices, 5);
-        assert_eq!(show_pc(&summary(None), Some(Timestamp(3)), 20).last_seen_at, 5);
+            "device_count": 9, "running_count": 5, "eligible_device_count": 3, "target": 8, "idle_count": 3,
+            "error_count": 1, "disconnected_count": 1, "last_seen_at": 8, "status_since": 2, "draining": false,
+            "paused_until": null, "heartbeat": "ok", "created_at": 1});
+        assert_eq!(serde_json::to_value(show_pc(&summary(None), &live(Some(8)))).unwrap(), expected);
+        assert_eq!(show_pc(&summary(Some(5)), &live(None)).max_devices, 5);
+        assert_eq!(show_pc(&summary(None), &live(Some(3))).last_seen_at, 5);
+        let unknown = LiveFacts { supply: None, ..live(None) };
+        assert_eq!(show_pc(&summary(None), &unknown).running_count, 0);
     }
 
     /// Q3: a PC's cap is a number of devices, or lifted.

@@ -107,7 +107,7 @@ const ETA_MAX: f64 = 9_007_199_254_740_992.0;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_model::{JobId, Name, Scope};
+    use muster_model::{JobId, JobOutcome, Name, Scope};
     use serde_json::json;
 
     fn progress(started_at: Option<i64>, ended_since: u64, targets: Option<u64>) -> Progress {
@@ -123,6 +123,7 @@ mod tests {
             seq: 1,
             queue: pc("default"),
             status: JobStatus::Running,
+            outcome: JobOutcome::Open,
             scope: Scope::All,
             max_attempts: 3,
             tasks: 10,

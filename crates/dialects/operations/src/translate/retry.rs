@@ -84,7 +84,7 @@ pub(crate) fn show_failures(counts: BTreeMap<String, u64>) -> Vec<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_model::{JobId, JobPayload, JobStatus, ScheduleId, Timestamp};
+    use muster_model::{JobId, JobOutcome, JobPayload, JobStatus, ScheduleId, Timestamp};
     use serde_json::json;
 
     fn job(title: Option<&str>) -> JobRecord {
@@ -93,6 +93,7 @@ mod tests {
             seq: 1,
             queue: Name::new("night").unwrap(),
             status: JobStatus::Failed,
+            outcome: JobOutcome::Failed,
             scope: Scope::All,
             max_attempts: 2,
             tasks: 3,

@@ -29,6 +29,7 @@ pub(crate) fn show_run(job: JobRecord) -> Run {
     Run {
         run_id: job.id.to_string(),
         status: job.status.as_str(),
+        outcome: job.outcome.as_str(),
         title: title.map(Into::into),
         workflow_id: workflow.into(),
         queue: job.queue.to_string(),

@@ -18,6 +18,10 @@ pub struct Pc {
     pub device_count: u64,
     /// Devices with a running task.
     pub running_count: u64,
+    /// Devices that an active run could start on now (Q5); 0 without an active run.
+    pub eligible_device_count: u64,
+    /// How many devices should run: `min(max_devices, running_count + eligible_device_count)` (Q3).
+    pub target: u64,
     /// Devices online without one.
     pub idle_count: u64,
     /// Devices out of service.
@@ -32,6 +36,8 @@ pub struct Pc {
     pub draining: bool,
     /// Supply rests until then after a mass dropout.
     pub paused_until: Option<i64>,
+    /// `late` when its heartbeat has been missing for three periods although it pulls or calls back (N8c), else `ok`.
+    pub heartbeat: &'static str,
     /// When it was first seen.
     pub created_at: i64,
 }

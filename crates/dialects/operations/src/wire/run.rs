@@ -20,6 +20,8 @@ pub struct Run {
     pub run_id: String,
     /// `pending`, `running`, `success`, `failed` or `cancelled`.
     pub status: &'static str,
+    /// How much of it was done: `open`, `complete`, `partial`, `failed` or `cancelled` (Q7b).
+    pub outcome: &'static str,
     /// For people.
     pub title: Option<String>,
     /// What the agents execute.

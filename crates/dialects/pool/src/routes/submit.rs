@@ -26,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
     request_body = SubmitRequest,
     responses(
         (status = 200, description = "The result was taken", body = Submitted),
-        (status = 400, description = "Worker public key is not configured, Invalid public key encoding, Invalid public key length, Invalid signature encoding, Invalid signature length, Signature verification failed, Invalid nonce, or Output hash mismatch"),
+        (status = 400, description = "Worker public key is not configured, Invalid public key encoding, Invalid public key length, Invalid signature encoding, Invalid signature length, Signature verification failed, Invalid nonce, Output required, or Output hash mismatch"),
         (status = 404, description = "Worker not found, or Assignment not found"),
         (status = 409, description = "Assignment already submitted (with the header Muster-Identical: true where the bodies are the same), Assignment is not in a submittable state, or Concurrent submission conflict"),
     )

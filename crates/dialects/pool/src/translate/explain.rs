@@ -6,8 +6,14 @@ use muster_model::{Cause, Explanation, PoolCause, PoolJobId, Subject, Timestamp}
 /// Says what a job waits for, in a word and in a sentence, and what to do.
 pub(crate) fn explain(job: PoolJobId, cause: PoolCause, now: Timestamp) -> Explained {
     let word = word(&cause);
-    let why =
-        muster_why::show(&Explanation { subject: Subject::PoolJob(job), cause: Cause::Pool(cause) }, now);
+    let why = muster_why::show(
+        &Explanation {
+            subject: Subject::PoolJob(job),
+            cause: Cause::Pool(cause),
+            heartbeat_late_since: None,
+        },
+        now,
+    );
     let advice = muster_why::advice(why.code).unwrap_or_default();
     let explanation = format!("{} {advice}", why.sentence);
     Explained { job_id: job.0, cause: word, code: why.code, rule: why.rule, explanation }

@@ -35,6 +35,7 @@ pub(crate) fn judge(handed: Handed, key: &PublicKey, public_key: Box<str>) -> Re
         output: handed.output,
         output_hash: handed.output_hash,
         hash_matches: handed.hash_matches,
+        vote: handed.vote,
         error: handed.error,
         artifact_uri: handed.artifact_uri,
         metrics: handed.metrics,

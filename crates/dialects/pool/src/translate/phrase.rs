@@ -84,6 +84,7 @@ pub(crate) fn words(rejection: &PoolRejection) -> Words {
             Words { identical: *identical, ..Words::conflict("Assignment already submitted") }
         }
         PoolRejection::NotSubmittable => Words::conflict("Assignment is not in a submittable state"),
+        PoolRejection::OutputRequired => Words::bad("Output required"),
         PoolRejection::HashMismatch => Words::bad("Output hash mismatch"),
         // The key was replaced while the result was on its way: it does not verify the result any more.
         PoolRejection::KeyReplaced => Words::bad("Signature verification failed"),
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
     use axum::response::IntoResponse;
 
-    /// P3, P5, P8, P11, P13: each refusal has the contract's status and exactly its text.
+    /// P3, P5, P8, P11, P13, P15: each refusal has the contract's status and exactly its text.
     #[test]
     fn refusals_have_the_contracts_words() {
         for (rejection, status, text) in [
@@ -121,6 +122,7 @@ mod tests {
             (PoolRejection::NonceInvalid, 400, "Invalid nonce"),
             (PoolRejection::AlreadySubmitted { identical: false }, 409, "Assignment already submitted"),
             (PoolRejection::NotSubmittable, 409, "Assignment is not in a submittable state"),
+            (PoolRejection::OutputRequired, 400, "Output required"),
             (PoolRejection::HashMismatch, 400, "Output hash mismatch"),
             (PoolRejection::KeyReplaced, 400, "Signature verification failed"),
             (PoolRejection::JobUnknown, 404, "Job not found"),

@@ -1,10 +1,10 @@
-//! Results as workers hand them in, not judged yet (P7, P9, P11).
+//! Results as workers submit them, before their signature is checked (P7, P9, P11, P15).
 
 use super::limit;
 use crate::shape::{Shape, read};
 use muster_door::Problem;
 use muster_model::{AssignmentId, Fence, PoolWorkerId};
-use muster_proof::{json::Value, sha256_hex};
+use muster_proof::{json::Value, sha256_hex, vote};
 use sha2::{Digest, Sha256};
 
 /// A result whose signature nobody has looked at.
@@ -17,6 +17,8 @@ pub(crate) struct Handed {
     pub(crate) output: Option<Box<str>>,
     pub(crate) output_hash: Option<Box<str>>,
     pub(crate) hash_matches: Option<bool>,
+    /// Computed from what was submitted; `None` without an output (P15).
+    pub(crate) vote: Option<Box<str>>,
     pub(crate) error: Option<Box<str>>,
     pub(crate) artifact_uri: Option<Box<str>>,
     pub(crate) metrics: Option<Box<str>>,
@@ -43,24 +45,31 @@ pub(crate) fn read_result(body: &[u8]) -> Result<(PoolWorkerId, Handed), Problem
 pub(super) fn handed(fields: &mut Shape<'_, '_, '_>) -> Handed {
     let output = fields.opt_object("output");
     let output_hash = fields.opt_text("output_hash", limit::OUTPUT_HASH_CHARS);
+    let artifact_uri = fields.opt_text("artifact_uri", limit::ARTIFACT_URI_CHARS);
+    let computed = output.map(hash_of);
     Handed {
         assignment: AssignmentId(fields.id("assignment_id")),
         nonce: fields.text("nonce", 1..=limit::NONCE_CHARS),
         signature: fields.text("signature", 0..=usize::MAX),
         output: output.map(|output| output.text().into()),
-        hash_matches: output.zip(output_hash.as_deref()).map(|(output, hash)| is_hash_of(output, hash)),
+        hash_matches: computed
+            .as_deref()
+            .zip(output_hash.as_deref())
+            .map(|(computed, said)| computed == said),
+        vote: computed.map(|hash| vote(&hash, artifact_uri.as_deref()).into()),
         output_hash,
         error: fields.opt_text("error_message", usize::MAX),
-        artifact_uri: fields.opt_text("artifact_uri", limit::ARTIFACT_URI_CHARS),
+        artifact_uri,
         metrics: fields.opt_object("metrics_json").map(|metrics| metrics.text().into()),
         digest: Sha256::digest(fields.text_of_all()).into(),
     }
 }
 
-fn is_hash_of(output: &Value<'_>, hash: &str) -> bool {
+/// Computes the hash of an output's canonical form (P11).
+fn hash_of(output: &Value<'_>) -> String {
     let mut bytes = Vec::with_capacity(output.text().len());
     output.write_canonical(&mut bytes);
-    sha256_hex(&bytes) == hash
+    sha256_hex(&bytes)
 }
 
 #[cfg(test)]
@@ -97,6 +106,21 @@ mod tests {
         assert_eq!(matches(r#","output":{},"output_hash":"hash-1""#), Some(false));
         assert_eq!(matches(&format!(r#","output_hash":"{hash}""#)), None);
         assert_eq!(matches(r#","output":{}"#), None);
+    }
+
+    /// P15: a vote is computed from the canonical output and the artifact, whatever hash is declared.
+    #[test]
+    fn a_vote_is_of_what_was_submitted() {
+        let hash = sha256_hex(br#"{"a":1}"#);
+        let vote = |more: &str| handed(more).unwrap().vote;
+        for declared in ["", r#","output_hash":null"#, r#","output_hash":"hash-1""#] {
+            let more = format!(r#","output":{{ "a": 1 }}{declared}"#);
+            assert_eq!(vote(&more).as_deref(), Some(&*hash), "{declared}");
+        }
+        let text = format!(r#"{{"artifact_uri":"s3://x","output_hash":"{hash}"}}"#);
+        let both = vote(r#","output":{"a":1},"artifact_uri":"s3://x""#);
+        assert_eq!(both.as_deref(), Some(&*sha256_hex(text.as_bytes())));
+        assert_eq!(vote(&format!(r#","output_hash":"{hash}","artifact_uri":"s3://x""#)), None);
     }
 
     /// P7: objects or null, lengths; what is null is absent.

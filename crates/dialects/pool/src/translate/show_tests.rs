@@ -80,6 +80,7 @@ fn result(pair: &KeyPair, fence: Fence) -> PoolResult {
         output: Some(r#"{"ok": true}"#.into()),
         output_hash: Some("h".into()),
         hash_matches: None,
+        vote: Some("v".into()),
         error: None,
         artifact_uri: Some("s3://x".into()),
         metrics: Some("{}".into()),
@@ -100,6 +101,7 @@ fn assignment(state: AssignmentState) -> AssignmentRecord {
         ended_at: Some(AT),
         digest: None,
         output_hash: Some("h".into()),
+        vote: Some("v".into()),
         result: Some(Arc::new(result(&KeyPair::from_seed(&[1; 32]), fence))),
     }
 }

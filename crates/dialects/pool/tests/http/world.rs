@@ -161,7 +161,7 @@ impl World {
         self.clock.advance(Millis::from_secs(seconds));
         self.coordinator.explain_pool(PoolJobId(1)).await.unwrap();
         // An answer leaves when all that was decided before it is durable, and only then do others see it.
-        let nobody = Command::Sight { worker: Name::new("nobody").unwrap() };
+        let nobody = Command::Heartbeat { worker: Name::new("nobody").unwrap() };
         let _ = self.coordinator.ask(nobody).await;
     }
 }

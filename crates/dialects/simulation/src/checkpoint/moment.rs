@@ -47,8 +47,12 @@ impl Moment {
             // Its worker came or went between two reads; whoever is not there holds nothing.
             task.status = FrameTaskStatus::Lost;
         });
-        let done = self.tasks.iter().filter(|task| task.status == FrameTaskStatus::Completed);
-        self.session.completed_frames = done.map(|task| task.end - task.id.start).sum();
+        let frames = |status: FrameTaskStatus| {
+            let tasks = self.tasks.iter().filter(|task| task.status == status);
+            tasks.map(|task| task.end - task.id.start).sum()
+        };
+        self.session.completed_frames = frames(FrameTaskStatus::Completed);
+        self.session.failed_frames = frames(FrameTaskStatus::Failed);
         let chunks = std::mem::take(&mut self.chunks);
         let mut chunks: BTreeMap<u64, ChunkRecord> =
             chunks.into_iter().map(|chunk| (chunk.ids.chunk, chunk)).collect();
@@ -71,19 +75,23 @@ impl Moment {
 /// fate, all others are retired.
 fn settle(chunk: &mut ChunkRecord, task: Option<&FrameTaskRecord>) {
     let last = task.filter(|task| task.attempt == chunk.attempt && chunk.state != ChunkState::Retired);
-    let state = last.map_or(ChunkState::Retired, |task| state_of_ids(task.status));
+    let state = last.map_or(ChunkState::Retired, state_of_ids);
     if state == ChunkState::Retired && chunk.state != state {
         chunk.reason = task.and_then(|task| task.error.clone());
     }
     chunk.state = state;
 }
 
-/// What a range makes of the ids of its last attempt.
-pub(super) fn state_of_ids(of: FrameTaskStatus) -> ChunkState {
-    match of {
+/// What a range makes of the ids of its last attempt. A range that the manifest skips keeps its fragment (S23b).
+pub(super) fn state_of_ids(task: &FrameTaskRecord) -> ChunkState {
+    match task.status {
         FrameTaskStatus::Assigned | FrameTaskStatus::Running => ChunkState::Live,
         FrameTaskStatus::Completed => ChunkState::Used,
-        FrameTaskStatus::Pending | FrameTaskStatus::Lost | FrameTaskStatus::Cancelled => ChunkState::Retired,
+        FrameTaskStatus::Failed if task.digest.is_some() => ChunkState::Used,
+        FrameTaskStatus::Pending
+        | FrameTaskStatus::Lost
+        | FrameTaskStatus::Failed
+        | FrameTaskStatus::Cancelled => ChunkState::Retired,
     }
 }
 
@@ -120,6 +128,7 @@ mod tests {
             output: "session_s1".into(),
             digest: Digest(1),
             completed_frames: 99,
+            failed_frames: 0,
             open: true,
             created_at: Timestamp(1),
             ended_at: None,
@@ -135,6 +144,7 @@ mod tests {
             status,
             attempt,
             failures: 0,
+            losses: 0,
             losers: Vec::new(),
             worker: Name::new("w1").unwrap(),
             ids: IdRange { chunk, start: chunk * 1000, end: chunk * 1000 + 1000 },

@@ -1,10 +1,10 @@
-//! Brings a task to a worker that can be reached, signed so that the worker knows who sent it (S3).
+//! Calls a worker that can be reached, with a task or its removal, signed so that the worker knows who sent it (S3, S6).
 
 use crate::output::hex;
 use hmac::{Hmac, KeyInit, Mac};
 use muster_model::Name;
 use reqwest::{
-    Client, Response, StatusCode, Url,
+    Client, Method, Response, StatusCode, Url,
     header::{CONTENT_TYPE, HeaderName},
 };
 use serde::Deserialize;
@@ -16,20 +16,31 @@ use std::{
 };
 use tokio::sync::Semaphore;
 
-/// One try to bring one task.
+/// The reasons for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Errand {
+    /// To bring a task (S3).
+    Task,
+    /// To tell a worker that it was removed (S6).
+    Removal,
+}
+
+/// One call to a worker.
 #[derive(Debug)]
 pub(super) struct Push<'a> {
+    /// What for.
+    pub(super) errand: Errand,
     /// To whom.
     pub(super) worker: &'a Name,
     /// Where.
     pub(super) endpoint: &'a str,
     /// SHA-256 of the worker's token.
     pub(super) key: &'a [u8; 32],
-    /// The task as JSON.
+    /// The body, as JSON.
     pub(super) body: String,
 }
 
-/// Why a task was not taken.
+/// Why a call was not acknowledged.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PushError {
     /// The endpoint cannot be called.
@@ -74,27 +85,31 @@ impl Courier {
     }
 
     /// Makes one try.
-    pub(super) async fn bring(&self, push: Push<'_>) -> Result<(), PushError> {
+    pub(super) async fn bring(&self, push: &Push<'_>) -> Result<(), PushError> {
         let lane = self.lane(push.endpoint);
         let brought = {
             let _turn = lane.acquire().await;
             let _place = self.places.acquire().await;
-            self.call(&push).await
+            self.call(push).await
         };
         self.leave(push.endpoint, lane);
         brought
     }
 
     async fn call(&self, push: &Push<'_>) -> Result<(), PushError> {
-        let url = address(push.endpoint, push.worker)?;
+        let url = address(push.errand, push.endpoint, push.worker)?;
         let client = if url.scheme() == "https" {
             self.secure.get_or_init(|| client(true)).as_ref()
         } else {
             self.plain.as_ref()
         };
         let client = client.map_err(|error| PushError::Tls(error.clone()))?;
+        let method = match push.errand {
+            Errand::Task => Method::POST,
+            Errand::Removal => Method::DELETE,
+        };
         let request = client
-            .post(url)
+            .request(method, url)
             .header(CONTENT_TYPE, "application/json")
             .header(SIGNATURE, signature(push.key, push.body.as_bytes()))
             .body(push.body.clone());
@@ -135,8 +150,8 @@ fn signature(key: &[u8; 32], body: &[u8]) -> String {
     hex(&mac.finalize().into_bytes())
 }
 
-/// `{endpoint}/workers/{id}/tasks`, whatever the worker's name holds.
-fn address(endpoint: &str, worker: &Name) -> Result<Url, PushError> {
+/// `{endpoint}/workers/{id}/tasks` for a task and `{endpoint}/workers/{id}` for a removal, whatever the worker's name holds.
+fn address(errand: Errand, endpoint: &str, worker: &Name) -> Result<Url, PushError> {
     let wrong = || PushError::Address(endpoint.to_owned());
     let mut url = Url::parse(endpoint).map_err(|_| wrong())?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -145,7 +160,10 @@ fn address(endpoint: &str, worker: &Name) -> Result<Url, PushError> {
     url.set_query(None);
     url.set_fragment(None);
     let mut path = url.path_segments_mut().map_err(|()| wrong())?;
-    path.pop_if_empty().extend(["workers", worker.as_str(), "tasks"]);
+    path.pop_if_empty().extend(["workers", worker.as_str()]);
+    if errand == Errand::Task {
+        path.push("tasks");
+    }
     drop(path);
     Ok(url)
 }
@@ -209,21 +227,23 @@ mod tests {
         );
     }
 
-    /// S3: the address is the endpoint's, with the worker's name in its place and nothing else of it.
+    /// S3, S6: the address is the endpoint's, with the worker's name in its place and nothing else of it.
     #[test]
-    fn a_task_goes_to_its_workers_address() {
+    fn a_call_goes_to_its_workers_address() {
         let worker = Name::new("gpu.01").unwrap();
         for (endpoint, url) in [
             ("http://10.0.0.7:9000", "http://10.0.0.7:9000/workers/gpu.01/tasks"),
             ("https://gpu/base/", "https://gpu/base/workers/gpu.01/tasks"),
             ("http://[::1]:9000/a?b=c#d", "http://[::1]:9000/a/workers/gpu.01/tasks"),
         ] {
-            assert_eq!(address(endpoint, &worker).unwrap().as_str(), url);
+            assert_eq!(address(Errand::Task, endpoint, &worker).unwrap().as_str(), url);
         }
         let odd = Name::new("a?b#c%2f").unwrap();
-        assert_eq!(address("http://h", &odd).unwrap().as_str(), "http://h/workers/a%3Fb%23c%252f/tasks");
+        let url = |errand: Errand| address(errand, "http://h", &odd).unwrap().to_string();
+        assert_eq!(url(Errand::Task), "http://h/workers/a%3Fb%23c%252f/tasks");
+        assert_eq!(url(Errand::Removal), "http://h/workers/a%3Fb%23c%252f");
         for bad in ["", "10.0.0.7:9000", "ftp://h", "file:///etc/passwd", "mailto:a@b", "http://"] {
-            assert!(matches!(address(bad, &worker), Err(PushError::Address(_))), "{bad}");
+            assert!(matches!(address(Errand::Task, bad, &worker), Err(PushError::Address(_))), "{bad}");
         }
     }
 }

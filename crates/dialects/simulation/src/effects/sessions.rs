@@ -2,17 +2,21 @@
 
 use super::{Runner, Trouble, Wish};
 use crate::{
-    output::{SessionFiles, left_out},
+    output::{AcceptedRange, OutputError, SessionFiles},
     pages::pages,
 };
-use muster_model::{FrameCommand, FrameTaskStatus, Name, SessionId};
-use muster_store::Reader;
-use std::collections::HashMap;
+use muster_manifest::{GivenUpRange, MergeReport};
+use muster_model::{
+    FrameCommand, FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, SessionId, SessionRecord,
+    SkippedRange,
+};
+use muster_store::{Reader, StoreError};
+use std::collections::{HashMap, HashSet};
 
 /// What the store knows of a session.
 struct Known {
     files: SessionFiles,
-    /// All frames are done and it has not ended: its manifest is due.
+    /// All frames are done or given up and it has not ended: its manifest is due.
     is_mergeable: bool,
 }
 
@@ -20,8 +24,8 @@ struct Known {
 enum Merge {
     /// A range was given out anew, or the session has ended.
     NotDue,
-    /// The manifest is there; what it had to leave out is said.
-    Written { fault: Option<Box<str>> },
+    /// The manifest is there, without these ranges.
+    Written { skipped: Vec<SkippedRange> },
 }
 
 impl Runner {
@@ -31,14 +35,10 @@ impl Runner {
             return;
         }
         while let Some(wish) = self.sessions.take(&session) {
-            if wish.merge {
+            if let Some(mark) = wish.merge {
                 let merged = self.persist("write a manifest", wish.epoch, || self.merge(&session)).await;
-                let Some(Merge::Written { fault }) = merged else { continue };
-                if self.sessions.is_wanted(&session) {
-                    // Something may have been reopened since: this manifest is not the last, and one is still due.
-                    self.sessions.begin(&session, wish);
-                } else {
-                    self.tell(FrameCommand::Merged { session: session.clone(), fault }).await;
+                if let Some(Merge::Written { skipped }) = merged {
+                    self.tell(FrameCommand::Merged { session: session.clone(), mark, skipped }).await;
                 }
             } else {
                 self.persist("write session.json", wish.epoch, || self.write_session(&session)).await;
@@ -54,18 +54,31 @@ impl Runner {
         }
     }
 
-    /// Writes the manifest.
+    /// Writes the manifest, and puts the frames together (S21, S26c).
     async fn merge(&self, session: &SessionId) -> Result<Merge, Trouble> {
         let _place = self.writers.acquire().await;
         let Some(known) = self.read_session(session).await?.filter(|known| known.is_mergeable) else {
             return Ok(Merge::NotDue);
         };
-        let accepted = self.read_accepted(session).await?;
-        let report = self.on_disk(move |root| root.merge(&known.files, &accepted)).await?;
+        let mut accepted = self.read_accepted(&known.files).await?;
+        let (files, ranges) = (known.files.clone(), accepted.clone());
+        let report = self.on_disk(move |root| root.merge(&files, &ranges)).await?;
         for warning in &report.warnings {
             tracing::warn!(%session, file = warning.file, "{}", warning.warning);
         }
-        Ok(Merge::Written { fault: left_out(&report).map(Into::into) })
+        let skipped = skipped_ranges(session, &report, &accepted);
+        let out: HashSet<u64> = skipped.iter().map(|range| range.chunk).collect();
+        accepted.retain(|chunk, _| !out.contains(chunk));
+        if self.assembles {
+            match self.on_disk(move |root| root.assemble(&known.files, &accepted)).await {
+                // The frames are delivered all the same: the chunks have them. A session must not wait for ever.
+                Err(Trouble::Output(error)) => {
+                    tracing::error!(%session, %error, "frames/ of a session cannot be put together");
+                }
+                assembled => _ = assembled?,
+            }
+        }
+        Ok(Merge::Written { skipped })
     }
 
     async fn read_session(&self, session: &SessionId) -> Result<Option<Known>, Trouble> {
@@ -74,31 +87,85 @@ impl Runner {
             let Some(record) = reader.session(&id)? else { return Ok(None) };
             let mut replays = Vec::new();
             pages(|page| reader.replays(&id, page), |replay| replays.push(replay))?;
-            let is_mergeable = !record.status.is_ended() && record.completed_frames == record.total_frames;
+            let settled_frames = record.completed_frames + record.failed_frames;
+            let is_mergeable = !record.status.is_ended() && settled_frames == record.total_frames;
+            let given_up = read_given_up(reader, &record)?;
             let (output, total_frames) = (record.output, record.total_frames);
             Ok(Some(Known {
-                files: SessionFiles { session: id, output, total_frames, replays },
+                files: SessionFiles { session: id, output, total_frames, replays, given_up },
                 is_mergeable,
             }))
         };
         Ok(self.coordinator.read(read).await?)
     }
 
-    /// Whose fragment counts for each chunk.
-    async fn read_accepted(&self, session: &SessionId) -> Result<HashMap<u64, Name>, Trouble> {
-        let id = session.clone();
+    /// Reads whose fragment counts for each chunk, and writes `completions.jsonl` meanwhile: all results together may be
+    /// more than memory holds.
+    async fn read_accepted(&self, files: &SessionFiles) -> Result<HashMap<u64, AcceptedRange>, Trouble> {
+        let (files, root, coordinator) = (files.clone(), self.root.clone(), self.coordinator.clone());
         let read = move |reader: &dyn Reader| {
             let mut accepted = HashMap::new();
+            let mut written = root.begin_completions();
+            let mut failed: Option<OutputError> = None;
             pages(
-                |page| reader.frame_tasks(&id, page),
+                |page| reader.frame_results(&files.session, page),
                 |task| {
-                    if task.status == FrameTaskStatus::Completed {
-                        accepted.insert(task.ids.chunk, task.worker);
+                    if task.status != FrameTaskStatus::Completed {
+                        return;
                     }
+                    if let (Ok(completions), Some(result)) = (&mut written, &task.result) {
+                        failed = failed.take().or(completions.add(task.ids.chunk, result).err());
+                    }
+                    accepted.insert(task.ids.chunk, accepted_range(task));
                 },
             )?;
-            Ok(accepted)
+            let written = failed.map_or(written, Err);
+            let shown = written.and_then(|written| {
+                // All servers share the files: whoever does not lead any more leaves them alone.
+                coordinator.is_ready().then(|| root.finish_completions(&files, written)).transpose()
+            });
+            Ok((accepted, shown))
         };
-        Ok(self.coordinator.read(read).await?)
+        let (accepted, shown) = self.coordinator.read(read).await?;
+        shown?.map(|()| accepted).ok_or(Trouble::MayBeOver)
     }
+}
+
+fn accepted_range(task: FrameTaskRecord) -> AcceptedRange {
+    let range = FrameRange { start: task.id.start, end: task.end };
+    AcceptedRange { worker: task.worker, range }
+}
+
+/// The frames that were given up, with the reason. Most sessions have none, and are not read through.
+fn read_given_up(reader: &dyn Reader, record: &SessionRecord) -> Result<Vec<GivenUpRange>, StoreError> {
+    let mut given_up = Vec::new();
+    if record.failed_frames > 0 {
+        pages(
+            |page| reader.frame_tasks(&record.id, page),
+            |task| {
+                let frame_range = muster_manifest::FrameRange::new(task.id.start, task.end);
+                if let (FrameTaskStatus::Failed, Some(frame_range)) = (task.status, frame_range) {
+                    let reason = task.error.map_or_else(|| "failed".to_owned(), Into::into);
+                    given_up.push(GivenUpRange { frame_range, reason });
+                }
+            },
+        )?;
+    }
+    Ok(given_up)
+}
+
+/// The completed ranges that a manifest leaves out, each once.
+fn skipped_ranges(
+    session: &SessionId,
+    report: &MergeReport,
+    accepted: &HashMap<u64, AcceptedRange>,
+) -> Vec<SkippedRange> {
+    let mut seen = HashSet::new();
+    let range = |skipped: &muster_manifest::Skipped| {
+        let chunk = skipped.chunk_id.filter(|chunk| seen.insert(*chunk))?;
+        let start = accepted.get(&chunk)?.range.start;
+        let task = FrameTaskId { session: session.clone(), start };
+        Some(SkippedRange { task, chunk, reason: skipped.reason.as_str().into() })
+    };
+    report.skipped.iter().filter_map(range).collect()
 }

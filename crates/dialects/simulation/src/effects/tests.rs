@@ -8,8 +8,8 @@ use super::{Describe, Runner, run_effects};
 use crate::output::{OutputRoot, TaskFiles};
 use muster_coordinator::{Coordinator, ManualClock, Options};
 use muster_model::{
-    Command, Completion, Digest, FrameCommand, FrameHandout, FrameQuery, FrameReply, Name, Registration,
-    Reply, SessionId, SessionSubmission, Timestamp,
+    Command, Completion, Digest, FrameCommand, FrameHandout, FrameQuery, FrameReply, Heartbeat, Name, Ratio,
+    Registration, Reply, SessionId, SessionSubmission, Timestamp,
 };
 use muster_store::MemoryStore;
 use serde_json::json;
@@ -43,11 +43,11 @@ impl World {
     }
 
     fn run(&self) -> JoinHandle<()> {
-        tokio::spawn(run_effects(self.coordinator.clone(), self.root.clone(), describe()))
+        tokio::spawn(run_effects(self.coordinator.clone(), self.root.clone(), describe(), true))
     }
 
     fn runner(&self) -> Runner {
-        Runner::new(self.coordinator.clone(), self.root.clone(), describe())
+        Runner::new(self.coordinator.clone(), self.root.clone(), describe(), true)
     }
 
     fn path(&self, below_root: &str) -> PathBuf {
@@ -70,6 +70,11 @@ impl World {
             description: "{}".into(),
         };
         self.ask(FrameCommand::Register(Box::new(registration))).await;
+        // Work waits for it (S8).
+        let (worker, queue_ratio) = (name(worker), Ratio(100_000));
+        let beat =
+            Heartbeat { worker, queue_ratio, gpu_usage: None, last_frame: None, error: false, rtt: None };
+        self.ask(FrameCommand::Heartbeat(beat)).await;
     }
 
     async fn submit(&self, total_frames: u64) {

@@ -12,8 +12,8 @@ use std::{
 pub(super) struct Wish {
     /// The newest term that wants it.
     pub(super) epoch: u64,
-    /// The manifest, too.
-    pub(super) merge: bool,
+    /// The manifest, too: the newest mark that one was asked for with.
+    pub(super) merge: Option<u64>,
 }
 
 /// Who is at what. A key is there while somebody is; a wish of `None`: nobody asked since.
@@ -26,7 +26,7 @@ impl<K: Clone + Eq + Hash> Turns<K> {
         let mut wishes = self.lock();
         let earlier = wishes.get(key).copied();
         let open = earlier.flatten();
-        let merge = wish.merge || open.is_some_and(|open| open.merge);
+        let merge = wish.merge.max(open.and_then(|open| open.merge));
         let epoch = open.map_or(wish.epoch, |open| open.epoch.max(wish.epoch));
         wishes.insert(key.clone(), Some(Wish { epoch, merge }));
         earlier.is_none()
@@ -67,15 +67,15 @@ mod tests {
     fn wishes_are_gathered() {
         let turns = Turns::default();
         let wish = |epoch, merge| Wish { epoch, merge };
-        assert!(turns.begin(&7, wish(1, false)) && turns.is_wanted(&7));
-        assert_eq!(turns.take(&7), Some(wish(1, false)));
+        assert!(turns.begin(&7, wish(1, None)) && turns.is_wanted(&7));
+        assert_eq!(turns.take(&7), Some(wish(1, None)));
         assert!(!turns.is_wanted(&7));
-        assert!(!turns.begin(&7, wish(1, true)) && !turns.begin(&7, wish(2, false)), "somebody is at it");
-        assert!(turns.begin(&8, wish(1, false)), "at another");
-        assert_eq!(turns.take(&7), Some(wish(2, true)));
-        assert!(!turns.begin(&7, wish(3, false)) && !turns.begin(&7, wish(2, true)), "a merge stays due");
-        assert_eq!(turns.take(&7), Some(wish(3, true)));
+        assert!(!turns.begin(&7, wish(1, Some(4))) && !turns.begin(&7, wish(2, None)), "somebody is at it");
+        assert!(turns.begin(&8, wish(1, None)), "at another");
+        assert_eq!(turns.take(&7), Some(wish(2, Some(4))));
+        assert!(!turns.begin(&7, wish(3, None)) && !turns.begin(&7, wish(2, Some(4))), "a merge stays due");
+        assert_eq!(turns.take(&7), Some(wish(3, Some(4))));
         assert_eq!(turns.take(&7), None);
-        assert!(turns.begin(&7, wish(2, false)), "nobody is at it any more");
+        assert!(turns.begin(&7, wish(2, None)), "nobody is at it any more");
     }
 }

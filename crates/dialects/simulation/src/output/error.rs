@@ -85,6 +85,9 @@ pub enum PathFault {
     /// A part of it is a name that Muster uses itself.
     #[error("uses the name {0:?}, which is kept for Muster's own files")]
     Reserved(String),
+    /// It already has frames of something else.
+    #[error("already has numbered files in `frames`: choose another directory, or move them away")]
+    HasFrames,
     /// It leads through a symbolic link.
     #[error("leads through the symbolic link {0:?}: links are not followed")]
     Link(String),

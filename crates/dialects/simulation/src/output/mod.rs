@@ -3,7 +3,8 @@
 //! ```text
 //! <root>/<session's outputDirectory>/
 //!     chunks/<chunkId>/       one attempt of a task; no two attempts ever share a directory
-//!     meta/                   fragments that were accepted, session.json, manifest.json
+//!     frames/                 all frames in order, as links to the files of the chunks that count
+//!     meta/                   fragments that were accepted, session.json, completions.jsonl, manifest.json
 //!     workers/<workerId>/     what a worker leaves that belongs to no task
 //! <root>/quarantine/dropped_chunks/<chunkId>/
 //! <root>/quarantine/worker/<workerId>/<sessionId>/
@@ -13,6 +14,7 @@
 //! Workers write here, so nothing below the root is trusted: names are looked up in open directories, links are not
 //! followed, nothing is deleted and nothing is written over but by an atomic rename of a whole file. All calls block.
 
+mod assemble;
 mod audit;
 mod crash;
 mod directory;
@@ -30,8 +32,8 @@ mod walk;
 mod tests;
 
 pub use error::{OutputError, PathFault};
-pub use session::SessionFiles;
-pub(crate) use session::left_out;
+pub(crate) use session::Submitted;
+pub use session::{AcceptedRange, CompletionsFile, SessionFiles};
 pub(crate) use walk::hex;
 
 use directory::Directory;
@@ -93,6 +95,10 @@ impl OutputRoot {
     /// When it may not; the error says why.
     pub fn check_directory(&self, relative: &str) -> Result<(), OutputError> {
         let way = session_way(relative)?;
+        if let Some(part) = way.iter().find(|part| part.eq_ignore_ascii_case(assemble::FRAMES)) {
+            let fault = PathFault::Reserved((*part).to_owned());
+            return Err(OutputError::Path { path: relative.to_owned(), fault });
+        }
         match self.root().descend(&way) {
             Ok(_) => Ok(()),
             Err(error) => Err(fragment::as_fault(error, relative)),

@@ -6,12 +6,15 @@ use super::{
     entry::Entry,
     error::OutputError,
     fragment::{META, as_fault, fragment_file},
+    part::Part,
 };
 use muster_manifest::{
-    FragmentName, FrameRange, MergeError, MergeOptions, MergeReport, Replay, SESSION, Session, Skipped,
-    merge_directory,
+    COMPLETIONS, CompletionLine, FragmentName, FrameRange, GivenUpRange, MergeError, MergeOptions,
+    MergeReport, Replay, SESSION, Session, merge_directory,
 };
-use muster_model::{Name, ReplayRecord, SessionId};
+use muster_model::{self as model, Name, ReplayRecord, SessionId};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::{collections::HashMap, ffi::OsStr, io::Read};
 
 /// A session as its files tell of it.
@@ -25,6 +28,50 @@ pub struct SessionFiles {
     pub total_frames: u64,
     /// The ranges that were given out anew.
     pub replays: Vec<ReplayRecord>,
+    /// The frames that were given up (S26b).
+    pub given_up: Vec<GivenUpRange>,
+}
+
+/// A completed range, whose fragment counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcceptedRange {
+    /// The worker that handed it in.
+    pub worker: Name,
+    /// Its frames.
+    pub range: model::FrameRange,
+}
+
+/// `completions.jsonl` while it is written: what workers submitted beside their fragments (S21).
+#[derive(Debug)]
+pub struct CompletionsFile<'a>(Part<'a>);
+
+impl CompletionsFile<'_> {
+    /// Adds what was submitted with a range, as it is kept with its task.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn add(&mut self, chunk: u64, result: &str) -> Result<(), OutputError> {
+        let submitted: Submitted = serde_json::from_str(result).unwrap_or_default();
+        let line = CompletionLine {
+            global_id_chunk_id: chunk,
+            pose_files: submitted.pose_files,
+            metrics_snapshot: submitted.metrics_snapshot,
+        };
+        if line.pose_files.is_none() && line.metrics_snapshot.is_none() {
+            return Ok(());
+        }
+        self.0.write(line.to_line().as_bytes())
+    }
+}
+
+/// The parts of a kept completion that the manifest shows.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Submitted {
+    #[serde(default)]
+    pub(crate) pose_files: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) metrics_snapshot: Option<Box<RawValue>>,
 }
 
 impl OutputRoot {
@@ -39,6 +86,7 @@ impl OutputRoot {
         if owner(&meta, files)? {
             return Ok(());
         }
+        self.check_no_frames(&files.output)?;
         let mut part = self.parts().begin()?;
         part.write(&text_of(files))?;
         match part.show(&meta, SESSION) {
@@ -60,17 +108,39 @@ impl OutputRoot {
         part.replace(&meta, SESSION)
     }
 
-    /// Writes `manifest.json` of a session whose frames are all done (S21).
+    /// Begins `completions.jsonl`.
     ///
-    /// `accepted` says which worker's fragment counts for each chunk. All other fragments are moved to quarantine first:
-    /// one that a crash left there was never acknowledged.
+    /// # Errors
+    /// If the disk refuses.
+    pub fn begin_completions(&self) -> Result<CompletionsFile<'_>, OutputError> {
+        self.parts().begin().map(CompletionsFile)
+    }
+
+    /// Shows `completions.jsonl` of a session.
+    ///
+    /// # Errors
+    /// If the directory is another session's, or the disk refuses.
+    pub fn finish_completions(
+        &self,
+        files: &SessionFiles,
+        completions: CompletionsFile<'_>,
+    ) -> Result<(), OutputError> {
+        let meta = self.make_session_directory(&files.output, META)?;
+        owner(&meta, files)?;
+        completions.0.replace(&meta, COMPLETIONS)
+    }
+
+    /// Writes `manifest.json` of a session whose frames are all done or given up (S21).
+    ///
+    /// `accepted` says whose fragment counts for each chunk. All other fragments are moved to quarantine first: they were
+    /// never acknowledged, or their range was given up since.
     ///
     /// # Errors
     /// When a fragment is missing or the merge is not complete, which the error names; or the disk refuses.
     pub fn merge(
         &self,
         files: &SessionFiles,
-        accepted: &HashMap<u64, Name>,
+        accepted: &HashMap<u64, AcceptedRange>,
     ) -> Result<MergeReport, OutputError> {
         self.write_session(files)?;
         let meta = self.make_session_directory(&files.output, META)?;
@@ -89,7 +159,7 @@ impl OutputRoot {
         &self,
         meta: &Directory,
         files: &SessionFiles,
-        accepted: &HashMap<u64, Name>,
+        accepted: &HashMap<u64, AcceptedRange>,
     ) -> Result<(), OutputError> {
         for name in meta.names()? {
             if let Some(entry) = entry_of_stray(&name, files, accepted) {
@@ -102,11 +172,15 @@ impl OutputRoot {
 }
 
 /// Where a file belongs that the merge would take for a fragment and must not; none for all others.
-fn entry_of_stray(name: &OsStr, files: &SessionFiles, accepted: &HashMap<u64, Name>) -> Option<Entry> {
+fn entry_of_stray(
+    name: &OsStr,
+    files: &SessionFiles,
+    accepted: &HashMap<u64, AcceptedRange>,
+) -> Option<Entry> {
     let fragment = FragmentName::parse(&name.to_string_lossy())?;
     let Ok(fragment) = fragment else { return Some(Entry::nameless(&files.output)) };
     let Some(chunk) = fragment.chunk() else { return Some(Entry::nameless(&files.output)) };
-    let counts = accepted.get(&chunk).is_some_and(|worker| worker.as_str() == fragment.worker());
+    let counts = accepted.get(&chunk).is_some_and(|accepted| accepted.worker.as_str() == fragment.worker());
     (!counts).then(|| Entry::chunk(chunk, &files.output, fragment.worker()))
 }
 
@@ -140,15 +214,16 @@ fn text_of(files: &SessionFiles) -> Vec<u8> {
         session_id: Some(files.session.to_string()),
         total_frames: Some(files.total_frames),
         replays: files.replays.iter().filter_map(replay).collect(),
+        given_up: files.given_up.clone(),
     }
     .to_json()
 }
 
 /// The merge would only see a gap; whoever must mend it wants the file's name.
-fn check_all_there(meta: &Directory, accepted: &HashMap<u64, Name>) -> Result<(), OutputError> {
+fn check_all_there(meta: &Directory, accepted: &HashMap<u64, AcceptedRange>) -> Result<(), OutputError> {
     let mut missing = Vec::new();
-    for (chunk, worker) in accepted {
-        let file = fragment_file(worker, *chunk)?;
+    for (chunk, accepted) in accepted {
+        let file = fragment_file(&accepted.worker, *chunk)?;
         if meta.look(&file)?.is_none() {
             missing.push(file);
         }
@@ -162,13 +237,6 @@ fn check_all_there(meta: &Directory, accepted: &HashMap<u64, Name>) -> Result<()
         listed(&missing, String::clone)
     );
     Err(OutputError::Incomplete { path: meta.path().to_owned(), reason })
-}
-
-/// What a manifest left out though it was handed in: frames whose time runs backwards (S23).
-pub(crate) fn left_out(report: &MergeReport) -> Option<String> {
-    let part = |part: &Skipped| format!("{} ({})", part.frame_range, part.reason);
-    (!report.skipped.is_empty())
-        .then(|| format!("the manifest leaves out frames {}", listed(&report.skipped, part)))
 }
 
 /// What keeps a merge from being whole and can be mended.

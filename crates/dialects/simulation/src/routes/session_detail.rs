@@ -3,14 +3,16 @@
 use super::{refuse, session_id};
 use crate::{
     translate::{
-        Coverer, eta_seconds, frames_a_second, read_parts, show_diagnostic, show_replay, show_session,
-        show_task,
+        Covered, Coverer, eta_seconds, frames_a_second, read_parts, show_completed, show_diagnostic,
+        show_replay, show_session, show_task,
     },
-    wire::{DiagnosticList, JsonText, Replay, SessionDetail, TaskList},
+    wire::{CompletedRange, DiagnosticList, JsonText, Replay, SessionDetail, TaskList},
 };
 use axum::{Json, extract::State};
 use muster_door::{Door, Operator, Params, PathText, Problem};
-use muster_model::{FrameQuery, FrameView, SessionId, SessionRecord, SessionStatus, SessionView};
+use muster_model::{
+    FrameQuery, FrameTaskStatus, FrameView, SessionId, SessionRecord, SessionStatus, SessionView,
+};
 use muster_store::{Cursor, DiagnosticFilter, Page, Reader, StoreError};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -67,7 +69,7 @@ async fn tasks(
     Ok(Json(TaskList { tasks: items.into_iter().map(show_task).collect(), next }))
 }
 
-/// Lists what workers said about a session, newest first.
+/// Lists what happened to a session's ranges and workers, and what workers said, newest first.
 #[utoipa::path(
     get, path = "/api/v1/sessions/{id}/diagnostics", operation_id = "list_session_diagnostics", tag = "simulation",
     security(("operator" = [])),
@@ -127,7 +129,8 @@ fn detail(
 ) -> Result<Option<SessionDetail>, StoreError> {
     let Some(mut record) = store.session(id)? else { return Ok(None) };
     let view = view.filter(|_| !record.status.is_ended());
-    let (coverage, coverage_complete, drops) = cover(store, &record, view.as_ref())?;
+    let covered = cover(store, &record, view.as_ref())?;
+    let (ranges, ranges_complete) = completed_ranges(store, id)?;
     let (scenario, cameras) = read_parts(record.body.as_deref().unwrap_or("{}"));
     let done = view.as_ref().map_or(0, |view| view.completed_frames).max(record.completed_frames);
     record.completed_frames = done;
@@ -135,10 +138,13 @@ fn detail(
     let runs = record.status == SessionStatus::Running;
     Ok(Some(SessionDetail {
         merging: view.as_ref().is_some_and(|view| view.merging),
-        coverage,
-        coverage_complete,
+        failed_frames: covered.failed,
+        ranges,
+        ranges_complete,
+        coverage: covered.entries,
+        coverage_complete: covered.is_complete,
         replays: replays(store, id)?,
-        drops,
+        drops: covered.drops,
         rate: frames_a_second(rate),
         eta_seconds: eta_seconds(record.total_frames.saturating_sub(done), rate).filter(|_| runs),
         scenario,
@@ -146,8 +152,6 @@ fn detail(
         session: show_session(record),
     }))
 }
-
-type Covered = (Vec<crate::wire::Coverage>, bool, Vec<crate::wire::Dropped>);
 
 fn cover(
     store: &dyn Reader,
@@ -167,6 +171,27 @@ fn cover(
     Ok(coverer.finish(false))
 }
 
+/// The first completed ranges, and whether they are all. What was submitted with them may be long, so they are read in small
+/// pages and only up to some size.
+fn completed_ranges(store: &dyn Reader, id: &SessionId) -> Result<(Vec<CompletedRange>, bool), StoreError> {
+    let mut page = Cursor { after: None, limit: RANGES_PAGE };
+    let (mut ranges, mut bytes) = (Vec::new(), 0);
+    loop {
+        let Page { items, next } = store.frame_results(id, &page)?;
+        for task in items.into_iter().filter(|task| task.status == FrameTaskStatus::Completed) {
+            bytes += task.result.as_ref().map_or(0, |result| result.len());
+            if ranges.len() == RANGES_MAX || bytes > RANGES_BYTES_MAX {
+                return Ok((ranges, false));
+            }
+            ranges.push(show_completed(task));
+        }
+        match next {
+            None => return Ok((ranges, true)),
+            Some(next) => page.after = Some(next),
+        }
+    }
+}
+
 fn replays(store: &dyn Reader, id: &SessionId) -> Result<Vec<Replay>, StoreError> {
     let mut page = Cursor { after: None, limit: PAGE };
     let mut replays = Vec::new();
@@ -182,6 +207,11 @@ fn replays(store: &dyn Reader, id: &SessionId) -> Result<Vec<Replay>, StoreError
 }
 
 const PAGE: u32 = 1000;
+
+/// Completed ranges with what was submitted for them: the manifest has all of them.
+const RANGES_MAX: usize = 1000;
+const RANGES_BYTES_MAX: usize = 256 * 1024;
+const RANGES_PAGE: u32 = 100;
 
 /// A session of more tasks than this is shown up to some frame: whoever looks should not wait for seconds.
 const TASK_PAGES_MAX: usize = 200;

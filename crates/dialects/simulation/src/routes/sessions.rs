@@ -153,13 +153,14 @@ async fn claim_directory(
         output: submission.output.clone(),
         total_frames: submission.total_frames,
         replays: Vec::new(),
+        given_up: Vec::new(),
     };
     let claimed = simulation.on_disk(move |root| root.claim_directory(&files)).await;
     claimed.map_err(|error| trouble(error, "outputDirectory"))
 }
 
 /// A session as it stands now.
-async fn session(door: &Door, id: SessionId) -> Result<Json<Session>, Problem> {
+pub(super) async fn session(door: &Door, id: SessionId) -> Result<Json<Session>, Problem> {
     let record = door.coordinator.read(move |store| store.session(&id)).await.map_err(refuse)?;
     record
         .map(|record| Json(show_session(record)))

@@ -1,11 +1,11 @@
-//! All in all (S7).
+//! `GET /api/v1/status`: the state of the whole installation (S7).
 
 use super::refuse;
 use crate::{
     translate::{show_status, show_warning},
     wire::{Status, Warning},
 };
-use axum::{Json, extract::State, http::HeaderMap};
+use axum::{Json, extract::State};
 use muster_door::{Door, Problem, RendererOrOperator};
 use muster_model::{FrameQuery, FrameView, Millis};
 use muster_store::Cursor;
@@ -15,24 +15,22 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
     OpenApiRouter::default().routes(routes!(status))
 }
 
-/// Shows how everything stands.
+/// Shows the state of the whole installation.
 #[utoipa::path(
     get, path = "/api/v1/status", operation_id = "simulation_status", tag = "simulation",
     security(("operator" = []), ("worker" = []), ("worker_token" = [])),
-    responses((status = 200, description = "How everything stands", body = Status))
+    responses((status = 200, description = "The state of the whole installation", body = Status))
 )]
-async fn status(
-    _: RendererOrOperator,
-    State(door): State<Door>,
-    headers: HeaderMap,
-) -> Result<Json<Status>, Problem> {
+async fn status(_: RendererOrOperator, State(door): State<Door>) -> Result<Json<Status>, Problem> {
     let view = match door.coordinator.frames(FrameQuery::Status).await.map_err(refuse)? {
         FrameView::Status(view) => view,
         other => return Err(Problem::internal(&format_args!("the status was shown as {other:?}"))),
     };
     let mut status = show_status(&view);
     status.epoch = door.coordinator.epoch();
-    status.leader = door.base_url(&headers)?;
+    // Never from the header Host: that is the caller's word, and the name of the server that the caller asked.
+    let leader = door.coordinator.leader_url();
+    status.leader = leader.ok_or_else(|| Problem::busy("no server leads at the moment; try again"))?;
     status.warnings = warnings(&door).await?;
     Ok(Json(status))
 }

@@ -184,10 +184,8 @@ async fn rebind(
     security(("operator" = []), ("worker" = []), ("worker_token" = [])),
     params(("id" = String, Path, description = "The worker; a worker may remove itself")),
     responses(
-        (status = 200, description = "The worker is removed", body = Standing),
+        (status = 200, description = "The worker is removed, or was before", body = Standing),
         (status = 404, description = "There is no such worker"),
-        (status = 409, description = "The worker was removed before, says an operator's token"),
-        (status = 410, description = "The worker was removed before, says its own"),
     )
 )]
 async fn remove(

@@ -1,6 +1,6 @@
 //! Which frames of a session stand where (S26).
 
-use crate::wire::{Coverage, Dropped};
+use crate::wire::{Coverage, Dropped, Range};
 use muster_model::{FrameTaskRecord, FrameTaskStatus, SessionView};
 use std::collections::HashMap;
 
@@ -15,9 +15,23 @@ pub(crate) struct Coverer {
     processed: HashMap<u64, u64>,
     entries: Vec<Coverage>,
     drops: Vec<Dropped>,
+    failed: Vec<Range>,
     next: u64,
     is_coarse: bool,
     is_full: bool,
+}
+
+/// A session's frames as a map.
+#[derive(Debug)]
+pub(crate) struct Covered {
+    /// Which frames stand where.
+    pub(crate) entries: Vec<Coverage>,
+    /// Whether the map goes to the last frame.
+    pub(crate) is_complete: bool,
+    /// What was dropped.
+    pub(crate) drops: Vec<Dropped>,
+    /// The frames that failed, neighbours joined.
+    pub(crate) failed: Vec<Range>,
 }
 
 impl Coverer {
@@ -30,6 +44,7 @@ impl Coverer {
             processed: live.map(|task| (task.id.start, task.processed)).collect(),
             entries: Vec::new(),
             drops: Vec::new(),
+            failed: Vec::new(),
             next: 0,
             is_coarse: false,
             is_full: false,
@@ -43,6 +58,9 @@ impl Coverer {
             return;
         }
         self.skip_to(task.id.start);
+        if task.status == FrameTaskStatus::Failed {
+            self.add_failed(task.id.start, task.end);
+        }
         if task.dropped > 0 && task.status == FrameTaskStatus::Completed && self.drops.len() < ENTRIES_MAX {
             self.drops.push(Dropped {
                 frame_range: [task.id.start, task.end],
@@ -53,13 +71,23 @@ impl Coverer {
         self.push(self.entry(task));
     }
 
-    /// The map, whether it goes to the last frame, and what was dropped. `all` says whether all ranges were added.
-    pub(crate) fn finish(mut self, all: bool) -> (Vec<Coverage>, bool, Vec<Dropped>) {
+    /// The map. `all` says whether all ranges were added.
+    pub(crate) fn finish(mut self, all: bool) -> Covered {
         if all && !self.is_full {
             self.skip_to(self.total);
         }
         let is_complete = self.next == self.total;
-        (self.entries, is_complete, self.drops)
+        Covered { entries: self.entries, is_complete, drops: self.drops, failed: self.failed }
+    }
+
+    fn add_failed(&mut self, start: u64, end: u64) {
+        if let Some(last) = self.failed.last_mut()
+            && last[1] == start
+        {
+            last[1] = end;
+        } else if self.failed.len() < ENTRIES_MAX {
+            self.failed.push([start, end]);
+        }
     }
 
     fn skip_to(&mut self, start: u64) {
@@ -147,6 +175,7 @@ mod tests {
             status,
             attempt: 1,
             failures: 0,
+            losses: 0,
             losers: Vec::new(),
             worker: Name::new(worker).unwrap(),
             ids: IdRange { chunk: start / 10 + 1, start: 1, end: 2 },
@@ -167,6 +196,7 @@ mod tests {
             merging: false,
             completed_frames: 0,
             uncut: Vec::new(),
+            failed: Vec::new(),
             tasks,
             rate: 0,
         }
@@ -193,7 +223,7 @@ mod tests {
         ] {
             coverer.add(&task);
         }
-        let (entries, is_complete, drops) = coverer.finish(true);
+        let Covered { entries, is_complete, drops, .. } = coverer.finish(true);
         let expected = [
             "0-20 completed w1",
             "20-30 completed w2",
@@ -206,6 +236,24 @@ mod tests {
         assert!(is_complete && drops.is_empty());
         assert_eq!((entries[0].global_id_chunk_id, entries[1].global_id_chunk_id), (None, Some(3)));
         assert_eq!(entries[2].task_id.as_deref(), Some("s1.00000030"));
+    }
+
+    /// S26b: failed frames are on the map, and listed with their neighbours joined.
+    #[test]
+    fn failed_frames_are_listed() {
+        let mut coverer = Coverer::new(40, None);
+        for (start, end, status) in [
+            (0, 10, FrameTaskStatus::Completed),
+            (10, 11, FrameTaskStatus::Failed),
+            (11, 20, FrameTaskStatus::Failed),
+            (20, 30, FrameTaskStatus::Completed),
+            (30, 40, FrameTaskStatus::Failed),
+        ] {
+            coverer.add(&row(start, end, status, "w1"));
+        }
+        let Covered { entries, failed, .. } = coverer.finish(true);
+        assert_eq!(failed, [[10, 20], [30, 40]]);
+        assert_eq!(brief(&entries)[1], "10-11 failed w1");
     }
 
     /// S26: a live range shows how far it is; an ended session has nothing pending.
@@ -225,8 +273,8 @@ mod tests {
         };
         let mut coverer = Coverer::new(10, Some(&open(vec![live])));
         coverer.add(&running);
-        assert_eq!(coverer.finish(true).0[0].processed_frames, Some(4));
-        let (entries, ..) = Coverer::new(10, None).finish(true);
+        assert_eq!(coverer.finish(true).entries[0].processed_frames, Some(4));
+        let Covered { entries, .. } = Coverer::new(10, None).finish(true);
         assert_eq!(brief(&entries), ["0-10 cancelled "]);
     }
 
@@ -238,7 +286,7 @@ mod tests {
         task.dropped = 3;
         coverer.add(&task);
         coverer.add(&row(10, 20, FrameTaskStatus::Completed, "w1"));
-        let (entries, _, drops) = coverer.finish(true);
+        let Covered { entries, drops, .. } = coverer.finish(true);
         let expected = Dropped { frame_range: [0, 10], worker_id: "w1".to_owned(), dropped_frames: 3 };
         assert_eq!((brief(&entries), drops), (vec!["0-20 completed w1".to_owned()], vec![expected]));
     }
@@ -252,13 +300,13 @@ mod tests {
             let worker = format!("w{}", n % 2);
             coverer.add(&row(n * 10, n * 10 + 10, FrameTaskStatus::Completed, &worker));
         }
-        let (entries, is_complete, _) = coverer.finish(true);
+        let Covered { entries, is_complete, .. } = coverer.finish(true);
         assert_eq!((brief(&entries), is_complete), (vec![format!("0-{} completed ", many * 10)], true));
         let mut coverer = Coverer::new(many * 10, None);
         for n in 0..many {
             coverer.add(&row(n * 10, n * 10 + 5, FrameTaskStatus::Running, "w1"));
         }
-        let (entries, is_complete, _) = coverer.finish(true);
+        let Covered { entries, is_complete, .. } = coverer.finish(true);
         assert!(entries.len() <= ENTRIES_MAX + 1 && !is_complete);
     }
 }

@@ -22,6 +22,9 @@ pub(crate) const POSE_FILES: usize = 10_000;
 /// A fragment that comes by path, in bytes. Such a file is read whole before it is accepted.
 pub(crate) const FRAGMENT_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Ranges of frames that one request may name to be rendered again (S26b).
+pub(crate) const RETRIED_RANGES: usize = 1000;
+
 /// Ids that a worker may ask for at once: the rest of them is for others (S13).
 pub(crate) const REQUESTED_IDS: i64 = 1 << 32;
 

@@ -1,8 +1,8 @@
 //! What operators ask, and workers that need more ids (S1, S6, S9, S15, S17).
 
 use super::{limit, report::opt_task_id};
-use muster_door::{Fields, Problem};
-use muster_model::{FrameCommand, Name};
+use muster_door::{Fields, Item, Problem};
+use muster_model::{FrameCommand, FrameRange, Name};
 use serde_json::Value;
 
 /// Reads a task to be placed by hand (S6).
@@ -28,6 +28,26 @@ pub(crate) fn read_reason(body: &Value) -> Result<Box<str>, Problem> {
 /// Reads what somebody says who looked at an entry of the quarantine (S15).
 pub(crate) fn read_note(body: &Value) -> Result<Box<str>, Problem> {
     said(body, "note")
+}
+
+/// Reads which frames are to be rendered again; all that failed where it is missing (S26b).
+pub(crate) fn read_retry(body: &Value) -> Result<Option<Vec<FrameRange>>, Problem> {
+    let fields = Fields::of(body)?;
+    let Some(items) = fields.opt_items("frames", limit::RETRIED_RANGES)? else { return Ok(None) };
+    if items.is_empty() {
+        return Err(
+            fields.refuse("frames", "must name at least one range; leave it out to retry all that failed")
+        );
+    }
+    items.iter().map(read_range).collect::<Result<_, _>>().map(Some)
+}
+
+/// Reads `[start, end]`, half-open.
+fn read_range(item: &Item<'_>) -> Result<FrameRange, Problem> {
+    let [start, end] = &item.items(2)?[..] else { return Err(item.refuse("must be [start, end]")) };
+    let frame = |item: &Item<'_>| item.integer_in(0..=limit::FRAMES).map(i64::unsigned_abs);
+    let range = FrameRange { start: frame(start)?, end: frame(end)? };
+    if range.start < range.end { Ok(range) } else { Err(item.refuse("must begin before it ends")) }
 }
 
 /// Reads how many more ids a worker needs (S1).
@@ -84,6 +104,26 @@ mod tests {
             assert_eq!(blamed(read_reason(&json!({"reason": bad}))), "reason");
         }
         assert_eq!(blamed(read_note(&json!({}))), "note");
+    }
+
+    /// S26b: a retry names ranges of frames, or none at all for everything that failed.
+    #[test]
+    fn a_retry_names_ranges() {
+        assert_eq!(read_retry(&json!({})).unwrap(), None);
+        assert_eq!(read_retry(&json!({"frames": null})).unwrap(), None);
+        let ranges = read_retry(&json!({"frames": [[333, 334], [0, 10]]})).unwrap().unwrap();
+        assert_eq!(ranges, [FrameRange { start: 333, end: 334 }, FrameRange { start: 0, end: 10 }]);
+        for (bad, field) in [
+            (json!([]), "frames"),
+            (json!(333), "frames"),
+            (json!([333]), "frames[0]"),
+            (json!([[1]]), "frames[0]"),
+            (json!([[2, 2]]), "frames[0]"),
+            (json!([[0, 1], [-1, 2]]), "frames[1][0]"),
+            (json!([[0, 10_000_001]]), "frames[0][1]"),
+        ] {
+            assert_eq!(blamed(read_retry(&json!({"frames": bad}))), field, "{bad}");
+        }
     }
 
     /// S1: at least one id is asked for.

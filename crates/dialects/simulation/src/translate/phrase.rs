@@ -84,6 +84,12 @@ fn conflict(rejection: &FrameRejection) -> String {
             "the files are still on their way to quarantine: look at them once `moved` is true".to_owned()
         }
         FrameRejection::Paused => "no task is given out now: the session or everything is paused".to_owned(),
+        FrameRejection::NothingFailed => {
+            "nothing failed among these frames; `failedFrames` of the session lists what did".to_owned()
+        }
+        FrameRejection::SessionChanged => {
+            "the session changed while it was read; send the request again".to_owned()
+        }
         // Said before, with a status of their own.
         FrameRejection::RendererUnknown
         | FrameRejection::SessionUnknown
@@ -134,6 +140,8 @@ mod tests {
             FrameRejection::IdsExhausted,
             FrameRejection::Paused,
             FrameRejection::EntryMoving,
+            FrameRejection::NothingFailed,
+            FrameRejection::SessionChanged,
         ] {
             assert_eq!(status(unfit), 409);
         }

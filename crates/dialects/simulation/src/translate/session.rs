@@ -3,7 +3,7 @@
 use super::{digest, limit};
 use crate::wire::{JsonText, Session};
 use muster_door::{Fields, Problem};
-use muster_model::{SessionId, SessionRecord, SessionSubmission};
+use muster_model::{SessionId, SessionRecord, SessionStatus, SessionSubmission};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
@@ -41,6 +41,8 @@ pub(crate) fn show_session(record: SessionRecord) -> Session {
         status: record.status.as_str(),
         total_frames: record.total_frames,
         completed_frames: record.completed_frames,
+        complete: record.status == SessionStatus::Completed && record.failed_frames == 0,
+        skipped_frames: record.failed_frames,
         frames_per_task: record.frames_per_task,
         quality_mode: if record.strict { "strict" } else { "relaxed" },
         output_directory: record.output.into(),

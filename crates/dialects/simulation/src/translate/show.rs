@@ -1,6 +1,11 @@
 //! Tasks, chunks, replays, entries of the quarantine and diagnostics, as people see them.
 
-use crate::wire::{Chunk, Diagnostic, IdChunk, QuarantineEntry, Range, Replay, SessionTask};
+use crate::{
+    output::Submitted,
+    wire::{
+        Chunk, CompletedRange, Diagnostic, IdChunk, JsonText, QuarantineEntry, Range, Replay, SessionTask,
+    },
+};
 use muster_model::{
     ChunkRecord, DiagnosticRecord, EntryId, FrameRange, FrameTaskRecord, IdRange, QuarantineKind,
     QuarantineRecord, ReplayRecord,
@@ -30,6 +35,19 @@ pub(crate) fn show_task(task: FrameTaskRecord) -> SessionTask {
         ended_at: task.ended_at.map(|at| at.0),
         dropped_frames: task.dropped,
         error: task.error.map(Into::into),
+    }
+}
+
+/// A completed range, with what was submitted for it.
+pub(crate) fn show_completed(task: FrameTaskRecord) -> CompletedRange {
+    let submitted = task.result.as_deref().map(serde_json::from_str::<Submitted>);
+    let submitted = submitted.and_then(Result::ok).unwrap_or_default();
+    CompletedRange {
+        frame_range: [task.id.start, task.end],
+        global_id_chunk_id: task.ids.chunk,
+        worker_id: task.worker.to_string(),
+        pose_files: submitted.pose_files.unwrap_or_default(),
+        metrics_snapshot: submitted.metrics_snapshot.map_or_else(JsonText::null, Into::into),
     }
 }
 
@@ -83,6 +101,7 @@ pub(crate) fn show_entry(entry: QuarantineRecord) -> QuarantineEntry {
 /// A line of the diagnostics log.
 pub(crate) fn show_diagnostic(line: DiagnosticRecord) -> Diagnostic {
     Diagnostic {
+        kind: line.kind.as_str(),
         worker_id: line.worker.to_string(),
         task_id: line.task.map(|task| task.to_string()),
         text: line.text.into(),

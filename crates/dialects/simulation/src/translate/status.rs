@@ -23,16 +23,20 @@ pub(crate) fn show_status(view: &StatusView) -> Status {
     }
 }
 
-/// What somebody should look at, if an alert is about this contract (S17).
+/// The warning that an alert about this contract is shown as (S7).
 pub(crate) fn show_warning(alert: AlertRecord) -> Option<Warning> {
     match alert.kind {
-        AlertKind::ChunkIntegrity => Some(Warning {
+        AlertKind::ChunkIntegrity | AlertKind::WorkerZombie | AlertKind::FramesSkipped => Some(Warning {
             code: alert.kind.as_str(),
             message: alert.message.into(),
             worker_id: alert.worker.to_string(),
             at: alert.at.0,
         }),
-        AlertKind::MassDropout | AlertKind::SummaryMismatch | AlertKind::DeviceContested => None,
+        AlertKind::MassDropout
+        | AlertKind::SummaryMismatch
+        | AlertKind::DeviceContested
+        | AlertKind::EventConflict
+        | AlertKind::HeartbeatLate => None,
     }
 }
 

@@ -104,7 +104,7 @@ impl Said {
 }
 
 fn count(record: &RendererRecord) -> u32 {
-    u32::try_from(record.failures.len()).unwrap_or(u32::MAX)
+    u32::try_from(record.failures.len() + record.losses.len()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -153,6 +153,10 @@ mod tests {
             endpoint: None,
             slots: 1,
             failures: vec![Timestamp(1)],
+            losses: vec![Timestamp(2)],
+            last_completed: None,
+            removal: None,
+            removed_from: Vec::new(),
             registered_at: Timestamp(1),
             last_heartbeat: Some(Timestamp(5)),
             description: Some(r#"{"workerId":"w1","role":"sim","capabilities":{"gpu":"x"},"own":1}"#.into()),
@@ -166,7 +170,7 @@ mod tests {
         };
         let shown = serde_json::to_value(show_detail(&record, None, vec![change])).unwrap();
         assert_eq!((&shown["role"], &shown["capabilities"]), (&json!("sim"), &json!({"gpu": "x"})));
-        assert_eq!((&shown["state"], &shown["failures"]), (&json!("Lost"), &json!(1)));
+        assert_eq!((&shown["state"], &shown["failures"]), (&json!("Lost"), &json!(2)));
         assert_eq!((&shown["lastHeartbeat"], &shown["currentTask"]), (&json!(5), &json!(null)));
         assert_eq!(
             shown["transitions"],

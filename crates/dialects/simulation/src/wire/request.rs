@@ -56,6 +56,8 @@ bodies! {
     ConfirmRequest => schema(must(object(), "note", said()));
     /// A session to be (S26).
     SessionRequest => session();
+    /// Failed frames to be rendered again: those with frames in one of the ranges, or all (S26b).
+    RetryRequest => schema(object().property("frames", frames()));
 }
 
 fn register() -> RefOr<Schema> {
@@ -104,6 +106,14 @@ fn fragment() -> RefOr<Schema> {
     let pair = ArrayBuilder::new().items(bound).min_items(Some(2)).max_items(Some(2)).build();
     let fragment = object().property("frameRange", Schema::Array(pair)).required("frameRange");
     schema(must(fragment, "globalIdChunkId", between(1, i64::MAX)))
+}
+
+/// Ranges of frames, `[start, end]` each.
+fn frames() -> RefOr<Schema> {
+    let bound = schema(between(0, limit::FRAMES));
+    let pair = ArrayBuilder::new().items(bound).min_items(Some(2)).max_items(Some(2)).build();
+    let list = ArrayBuilder::new().items(RefOr::T(Schema::Array(pair))).min_items(Some(1));
+    RefOr::T(Schema::Array(list.max_items(Some(limit::RETRIED_RANGES)).build()))
 }
 
 fn rebind() -> RefOr<Schema> {

@@ -16,6 +16,10 @@ pub struct Session {
     pub total_frames: u64,
     /// Frames done.
     pub completed_frames: u64,
+    /// Whether it is completed and no frame is missing.
+    pub complete: bool,
+    /// Frames that are missing: given up after they failed, or left out of the manifest.
+    pub skipped_frames: u64,
     /// Frames per task at most.
     pub frames_per_task: u64,
     /// `strict` or `relaxed`.
@@ -26,7 +30,7 @@ pub struct Session {
     pub created_at: i64,
     /// When it ended.
     pub ended_at: Option<i64>,
-    /// Why it failed.
+    /// Why it failed, or which frames are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub error: Option<String>,
@@ -49,8 +53,15 @@ pub struct SessionDetail {
     /// The session itself.
     #[serde(flatten)]
     pub session: Session,
-    /// All frames are done and the manifest is being written.
+    /// All frames are done or given up, and the manifest is being written.
     pub merging: bool,
+    /// The frames that are missing, `[start, end]` each: `POST /api/v1/sessions/{id}/retry` renders them again.
+    #[schema(schema_with = super::ranges)]
+    pub failed_frames: Vec<Range>,
+    /// The completed ranges with what was submitted for them, by first frame; at most 1000.
+    pub ranges: Vec<CompletedRange>,
+    /// Whether `ranges` has all of them.
+    pub ranges_complete: bool,
     /// Which frames stand where, in order and without a gap.
     pub coverage: Vec<Coverage>,
     /// Whether `coverage` goes to the last frame; a session of very many tasks is shown up to some frame.
@@ -69,6 +80,23 @@ pub struct SessionDetail {
     pub cameras: JsonText,
 }
 
+/// A completed range, with what its worker submitted beside the fragment (S21).
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CompletedRange {
+    /// The frames.
+    #[schema(schema_with = super::range)]
+    pub frame_range: Range,
+    /// The chunk of its ids.
+    pub global_id_chunk_id: u64,
+    /// The worker that rendered it.
+    pub worker_id: String,
+    /// The pose files, relative to the task's directory.
+    pub pose_files: Vec<String>,
+    /// As it was submitted; null if nothing was.
+    pub metrics_snapshot: JsonText,
+}
+
 /// A stretch of frames and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -76,7 +104,7 @@ pub struct Coverage {
     /// The frames.
     #[schema(schema_with = super::range)]
     pub frame_range: Range,
-    /// `pending`, `assigned`, `running`, `completed`, `lost` or `cancelled`.
+    /// `pending`, `assigned`, `running`, `completed`, `lost`, `failed` or `cancelled`.
     pub status: &'static str,
     /// Who has or had it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,7 +163,7 @@ pub struct SessionTask {
     /// The frames.
     #[schema(schema_with = super::range)]
     pub frame_range: Range,
-    /// `pending`, `assigned`, `running`, `completed`, `lost` or `cancelled`.
+    /// `pending`, `assigned`, `running`, `completed`, `lost`, `failed` or `cancelled`.
     pub status: &'static str,
     /// Attempts made, the live one included.
     pub attempt: u16,
@@ -165,15 +193,18 @@ pub struct TaskList {
     pub next: Option<String>,
 }
 
-/// A line of the diagnostics log (S4).
+/// A line of the diagnostics log (S4, S20b).
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
-    /// Who said it.
+    /// What it tells of: `message` (a worker's own), `worker`, `ended`, `reassigned`, `split`, `given_up`, `retired`,
+    /// `quarantined`, `skipped` or `retried`.
+    pub kind: &'static str,
+    /// The worker that said it, or that it is about.
     pub worker_id: String,
-    /// At which task.
+    /// The task it is about.
     pub task_id: Option<String>,
-    /// What.
+    /// The text for people.
     pub text: String,
     /// When, epoch milliseconds.
     pub at: i64,

@@ -12,7 +12,7 @@ pub struct Status {
     pub status: &'static str,
     /// The epoch.
     pub epoch: u64,
-    /// The address of the node that leads.
+    /// Advertised URL of the leading server.
     pub leader: String,
     /// Open sessions by status.
     pub sessions: BTreeMap<&'static str, u64>,

@@ -25,7 +25,7 @@ pub struct Registered {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BeatAnswer {
-    /// Where it stands; `zombie` for one that was removed and keeps calling.
+    /// Where it stands; `zombie` for one that was removed and keeps calling, or never answered.
     pub state: &'static str,
     /// The epoch.
     pub epoch: u64,
@@ -67,7 +67,7 @@ pub struct Worker {
     pub role: Option<String>,
     /// As it said when it registered.
     pub capabilities: JsonText,
-    /// Where it stands; `zombie` for one that was removed and keeps calling.
+    /// Where it stands; `zombie` for one that was removed and keeps calling, or never answered.
     pub state: &'static str,
     /// Since when, epoch milliseconds.
     pub state_since: i64,

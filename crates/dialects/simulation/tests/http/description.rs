@@ -52,6 +52,7 @@ async fn every_route_is_described() {
         "get /api/v1/sessions/{id}",
         "post /api/v1/sessions/{id}/pause",
         "post /api/v1/sessions/{id}/resume",
+        "post /api/v1/sessions/{id}/retry",
         "post /api/v1/sessions/{id}/cancel",
         "get /api/v1/sessions/{id}/stream",
         "get /api/v1/sessions/{id}/tasks",

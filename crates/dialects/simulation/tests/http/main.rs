@@ -1,6 +1,7 @@
 //! Contract S over HTTP: the real coordinator on a store in memory, the real door, a disk of its own, a clock by hand.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod bad_frames;
 mod checkpoint;
 mod description;
 mod golden;

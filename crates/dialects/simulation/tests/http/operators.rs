@@ -1,6 +1,10 @@
 //! What operators see and do: S6, S7, S9, S11, S15, S20.
 
-use crate::world::{ADMIN, ENROL, World, request};
+use crate::world::{ADMIN, ADVERTISED, ENROL, World, request};
+use axum::{
+    body::Body,
+    http::{Request, header},
+};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -78,7 +82,7 @@ async fn everything_is_counted() {
     let _idle = world.register("w2").await;
     let status = world.get("status").await.body;
     assert_eq!((&status["status"], &status["epoch"]), (&json!("ok"), &json!(1)));
-    assert_eq!(status["leader"], "http://localhost:7400");
+    assert_eq!(status["leader"], ADVERTISED);
     assert_eq!((&status["workers"]["Healthy"], &status["workers"]["Registered"]), (&json!(1), &json!(1)));
     assert_eq!((&status["sessions"]["running"], &status["warnings"]), (&json!(1), &json!([])));
     let response = world.respond(request("GET /metrics", ADMIN, Value::Null)).await;
@@ -101,6 +105,21 @@ async fn everything_is_counted() {
     let rest = world.get(&format!("workers?limit=1&after={next}")).await.body;
     assert_eq!((&rest["workers"][0]["workerId"], rest.get("next")), (&json!("w2"), None));
     assert_eq!(world.get("workers?stat=x").await.status, 422);
+}
+
+/// S7: `leader` is the advertised URL, whatever the caller's headers say.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_does_not_name_the_leader() {
+    let world = World::new().await;
+    for host in ["localhost:7400", "6.6.6.6", "127.0.0.1:1", "[::1]:9"] {
+        let request = Request::get("/api/v1/status").header(header::HOST, host);
+        let request =
+            request.header("x-forwarded-host", "evil.example").header("forwarded", "host=evil.example");
+        let request = request.header(header::AUTHORIZATION, format!("Bearer {ADMIN}"));
+        let answer = world.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!((answer.status, &answer.body["leader"]), (200, &json!(ADVERTISED)), "{host}");
+        assert!(!answer.body.to_string().contains(host), "{answer:?}");
+    }
 }
 
 /// S15: what was set apart is listed, and a person says that they have looked.

@@ -21,6 +21,7 @@ async fn a_session_is_submitted_once() {
     assert_eq!(
         first.body,
         json!({"sessionId": "s1", "status": "running", "totalFrames": 100, "completedFrames": 0, "framesPerTask": 10,
+            "complete": false, "skippedFrames": 0,
             "qualityMode": "strict", "outputDirectory": "session_s1", "createdAt": 1_700_000_000_000_i64, "endedAt": null})
     );
     let again = world.post("sessions", body("s1")).await;
@@ -37,6 +38,7 @@ async fn a_session_is_submitted_once() {
         ("outputDirectory", json!("../x")),
         ("outputDirectory", json!("/tmp/x")),
         ("outputDirectory", json!("quarantine/x")),
+        ("outputDirectory", json!("a/frames")),
         ("outputDirectory", json!("session_s1")),
     ] {
         let mut bad = body("s2");

@@ -196,7 +196,8 @@ async fn progress_is_reported() {
 async fn states_follow_the_heartbeats() {
     let world = World::new().await;
     world.session(100, 100).await;
-    let worker = world.register("w1").await;
+    let worker = world.register_as(json!({"workerId": "w1"})).await;
+    assert_eq!(worker.pull().await.body, json!({"task": null}), "no work before the first heartbeat");
     let states: Vec<Value> = [worker.beat(0.1).await, worker.beat(0.1).await, worker.beat(0.1).await]
         .into_iter()
         .map(|answer| answer["state"].clone())

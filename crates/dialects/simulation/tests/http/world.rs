@@ -9,7 +9,7 @@ use muster_coordinator::{Coordinator, ManualClock, Options};
 use muster_door::{Door, DoorSettings, Keys, Peer, assemble};
 use muster_model::{FrameQuery, Millis, Timestamp};
 use muster_simulation::{Checkpoint, Simulation, SimulationSettings, output::OutputRoot};
-use muster_store::MemoryStore;
+use muster_store::{Candidate, MemoryStore};
 use serde_json::{Value, json};
 use std::{path::PathBuf, sync::Arc};
 use tempfile::TempDir;
@@ -19,6 +19,9 @@ use tower::ServiceExt;
 pub(crate) const ADMIN: &str = "admin-token";
 pub(crate) const NODE: &str = "node-secret";
 pub(crate) const ENROL: &str = "enrol-secret";
+
+/// Where the server says that others reach it.
+pub(crate) const ADVERTISED: &str = "http://10.0.0.7:7400";
 
 /// One life of a server.
 pub(crate) struct World {
@@ -66,13 +69,18 @@ impl World {
 
     async fn live(store: Arc<MemoryStore>, place: Arc<TempDir>, clock: Arc<ManualClock>) -> Self {
         let by = Arc::<ManualClock>::clone(&clock);
+        let candidate = Candidate { node: "n1".to_owned(), address: ADVERTISED.to_owned() };
+        let options = Options::default();
         let coordinator =
-            Coordinator::start_with_clock(Arc::clone(&store) as _, Options::default(), by).unwrap();
+            Coordinator::join_with_clock(Arc::clone(&store) as _, options, candidate, by).unwrap();
         coordinator.frames(FrameQuery::Status).await.unwrap();
         let keys = Keys::new(NODE, ADMIN).enrolling(ENROL);
         let door = Door::new(coordinator.clone(), keys, DoorSettings::default());
         let output = OutputRoot::open(place.path()).unwrap();
-        let settings = SimulationSettings { endpoint_allow: vec!["gpu-7.lab".to_owned()] };
+        let settings = SimulationSettings {
+            endpoint_allow: vec!["gpu-7.lab".to_owned()],
+            ..SimulationSettings::default()
+        };
         let simulation = Simulation::new(coordinator.clone(), output, settings);
         let app = assemble(door.clone(), muster_simulation::routes(&door, simulation.clone()));
         let effects = tokio::spawn(async move { simulation.run_effects().await });
@@ -103,8 +111,12 @@ impl World {
         self.call(&format!("POST /api/v1/{path}"), ADMIN, body).await
     }
 
+    /// Registers a worker, and has it send the heartbeat that work waits for (S8).
     pub(crate) async fn register(&self, id: &str) -> Worker<'_> {
-        self.register_as(json!({"workerId": id, "role": "sim", "capabilities": {"gpu": "x"}})).await
+        let worker =
+            self.register_as(json!({"workerId": id, "role": "sim", "capabilities": {"gpu": "x"}})).await;
+        worker.beat(0.1).await;
+        worker
     }
 
     pub(crate) async fn register_as(&self, body: Value) -> Worker<'_> {

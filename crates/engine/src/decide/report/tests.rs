@@ -2,20 +2,43 @@
 
 use crate::script::check;
 
-/// N4, N5: a repeated report changes nothing, also after a restart; the same id with another body is refused.
+/// N4, N5: a repeated report changes nothing, whatever its timestamp says, also after a restart. The same id with another
+/// type or task is refused, with one alert.
 #[test]
 fn a_report_takes_effect_once() {
+    check(
+        "
+
+        0s  pull PC-01 max=0 devices=d1,d2
+        1s  submit r1
+        2s  pull PC-01
+        3s  finished PC-01 r1/d1 failed id=x at=3s -> confirmed r1/d1; ended r1/d1#1 failed; queued r1/d1 => Applied
+        4s  finished PC-01 r1/d1 failed id=x at=4s -> nothing => Duplicate
+        4s  finished PC-01 r1/d1 ok id=x -> nothing => Duplicate
+        5s  finished PC-01 r1/d2 failed id=x -> alert event_conflict => ! ReportConflict
+        5s  started PC-01 r1/d1 id=x -> nothing => ! ReportConflict
+        5s  run_started PC-01 r1 id=x -> nothing => ! ReportConflict
+        6s  restart
+        7s  finished PC-01 r1/d1 failed id=x -> nothing => Duplicate
+        8s  finished PC-01 r1/d2 ok id=x -> alert event_conflict => ! ReportConflict
+        9s  finished PC-01 r1/d2 ok -> confirmed r1/d2; ended r1/d2#1 ok; closed r1/d2 Completed => Applied
+        ",
+    );
+}
+
+/// N5, N6b: a report that was answered `stale` is a duplicate when it comes again.
+#[test]
+fn a_repeated_stale_report_is_a_duplicate() {
     check(
         "
 
         0s  pull PC-01 max=0 devices=d1
         1s  submit r1
         2s  pull PC-01
-        3s  finished PC-01 r1/d1 failed id=x -> confirmed r1/d1; ended r1/d1#1 failed; queued r1/d1 => Applied
-        4s  finished PC-01 r1/d1 failed id=x -> nothing => Duplicate
-        5s  finished PC-01 r1/d1 failed id=x body=other => ! ReportConflict
-        6s  restart
-        7s  finished PC-01 r1/d1 failed id=x -> nothing => Duplicate
+        3s  finished PC-01 r1/d1 failed attempt=1
+        4s  pull PC-01
+        5s  finished PC-01 r1/d1 ok attempt=1 id=x at=5s -> nothing => Stale
+        6s  finished PC-01 r1/d1 ok attempt=1 id=x at=6s -> nothing => Duplicate
         ",
     );
 }
@@ -172,7 +195,7 @@ fn stop_is_repeated_until_the_end_is_reported() {
         1s    submit r1 attempts=1
         2s    pull PC-01
         3s    started PC-01 r1/d1
-        1190s sight PC-01
+        1190s heartbeat PC-01
         1202s tick
         1203s pull PC-01 max=0            => finished=r1 stop=r1/d1
         1204s restart
@@ -183,7 +206,7 @@ fn stop_is_repeated_until_the_end_is_reported() {
         1209s return d1
         1210s submit r2 attempts=1
         1211s pull PC-01                  => runs=r2:1 jobs=r2/d1#1
-        2400s sight PC-01
+        2400s heartbeat PC-01
         2411s tick
         2412s pull PC-01 max=0            => finished=r2 stop=r2/d1
         2413s run_finished PC-01 r2 failed=1

@@ -1,7 +1,9 @@
 //! Makes events so. Nothing here refuses, and nothing here is decided.
 
+mod diagnostics;
 mod range;
 mod renderer;
+mod retry;
 mod session;
 
 use super::state::{Assignment, Farm, FarmTimer};
@@ -12,11 +14,13 @@ use muster_model::{
 impl Farm {
     /// Changes memory by one event.
     pub(crate) fn apply(&mut self, event: &FrameEvent) {
+        self.diagnose(event);
         match event {
             FrameEvent::RendererRegistered { .. }
             | FrameEvent::RendererMoved { .. }
             | FrameEvent::FailureCounted { .. }
             | FrameEvent::FailuresCleared { .. }
+            | FrameEvent::RemovalChanged { .. }
             | FrameEvent::RendererForgotten { .. }
             | FrameEvent::HeartbeatHeard { .. }
             | FrameEvent::ZombieHeard { .. }
@@ -24,7 +28,8 @@ impl Farm {
             | FrameEvent::OrdersTold { .. } => self.apply_to_renderer(event),
             FrameEvent::SessionSubmitted { .. }
             | FrameEvent::SessionSteered { .. }
-            | FrameEvent::SessionEnded { .. } => self.apply_to_session(event),
+            | FrameEvent::SessionEnded { .. }
+            | FrameEvent::SessionReopened { .. } => self.apply_to_session(event),
             FrameEvent::RangeGranted(grant) => self.grant(grant),
             FrameEvent::RangeConfirmed { .. }
             | FrameEvent::RangeShown { .. }
@@ -34,6 +39,10 @@ impl Farm {
             | FrameEvent::RangeEnded { .. }
             | FrameEvent::RangeCompleted { .. }
             | FrameEvent::RangeReopened { .. }
+            | FrameEvent::RangeSplit { .. }
+            | FrameEvent::RangeGivenUp { .. }
+            | FrameEvent::RangeSkipped { .. }
+            | FrameEvent::RangeRetried { .. }
             | FrameEvent::IdsGranted { .. }
             | FrameEvent::ChunkRetired { .. } => self.apply_to_range(event),
             FrameEvent::QuarantineWanted { .. }

@@ -4,15 +4,15 @@ use crate::{
     Mutant,
     frames::{
         decide::handout_of,
-        rule::{cut, pressure},
+        rule::{cut, pressure, split},
         state::{Assignment, Farm, FarmTimer, FrameTask, Session},
     },
 };
 use alloc::{boxed::Box, vec::Vec};
 use muster_model::{
-    ChunkRecord, ChunkState, Completion, DiagnosticRecord, Effect, FrameChange, FrameEvent, FrameRange,
-    FrameTaskId, FrameTaskRecord, FrameTaskStatus, IdRange, Millis, Name, Pressure, Progress, RangeEnd,
-    RangeGrant, ReplayRecord, Timestamp,
+    ChunkRecord, ChunkState, Completion, DiagnosticKind, DiagnosticRecord, Effect, FrameChange, FrameEvent,
+    FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, IdRange, Millis, Name, Pressure, Progress,
+    RangeEnd, RangeGrant, Reopening, ReplayRecord, Timestamp,
 };
 
 impl Farm {
@@ -27,7 +27,11 @@ impl Farm {
             FrameEvent::RangeProgressed { progress, task, at } => self.note_progress(progress, task, *at),
             FrameEvent::RangeEnded { task, end, error, at, .. } => self.end_range(task, (*end, error), *at),
             FrameEvent::RangeCompleted { completion, at, .. } => self.complete(completion, *at),
-            FrameEvent::RangeReopened { record, .. } => self.reopen(record),
+            FrameEvent::RangeReopened { record, cause, .. } => self.reopen(record, cause),
+            FrameEvent::RangeSplit { task, middle, at } => self.split(task, *middle, *at),
+            FrameEvent::RangeGivenUp { task, error, at } => self.give_up(task, error, *at),
+            FrameEvent::RangeSkipped { record, reason, at } => self.skip(record, reason, *at),
+            FrameEvent::RangeRetried { task, .. } => self.retry_range(task),
             FrameEvent::IdsGranted { task, worker, attempt, ids, at } => {
                 self.ids.granted(*ids);
                 self.dirty.farm |= !self.has_bug(Mutant::AllocatorNotWritten);
@@ -133,7 +137,8 @@ impl Farm {
         let lines = progress.diagnostics.iter().take(room).map(|text| {
             let (worker, session) = (progress.worker.clone(), progress.session.clone());
             let (task, text) = (Some(id.clone()), text.clone());
-            FrameChange::Diagnostic(DiagnosticRecord { worker, session, task, text, at })
+            let kind = DiagnosticKind::Message;
+            FrameChange::Diagnostic(DiagnosticRecord { kind, worker, session, task, text, at })
         });
         self.dirty.history.extend(lines);
     }
@@ -151,11 +156,19 @@ impl Farm {
         let unreached = end == RangeEnd::Unreachable;
         task.error = error.clone().or_else(|| Some(end.as_str().into()));
         task.lost = end.is_loss();
+        task.failures += u16::from(end.is_failure());
+        task.losses += u16::from(end.is_lost_worker());
         if end.counts_against_task() {
-            task.failures += 1;
             if !task.losers.contains(&worker) {
                 task.losers.push(worker.clone());
             }
+            // A worker that makes frames in order failed at the one after those it made.
+            let processed = lease.as_ref().map_or(0, |lease| lease.processed);
+            task.suspect = Some(task.range.start + processed.min(task.range.len() - 1));
+        }
+        if end.is_failure() {
+            task.avoids_until = Some(at + split::AVOIDANCE);
+            self.timers.insert((at + split::AVOIDANCE, FarmTimer::Avoidance));
         }
         task.order = order;
         session.ready.insert((order, id.start));
@@ -206,6 +219,8 @@ impl Farm {
         self.change_renderer(&task.worker, |renderer| {
             renderer.live.remove(id);
             renderer.rate = Some(cut::rate_after(renderer.rate, frames, (at - task.granted_at).0));
+            renderer.last_completed = Some(at);
+            renderer.failures.clear();
         });
         self.recent.tasks.insert(id.clone(), Box::new(record));
         self.dirty.tasks.remove(id);
@@ -217,16 +232,23 @@ impl Farm {
     }
 
     /// A completed range waits again.
-    fn reopen(&mut self, record: &FrameTaskRecord) {
+    fn reopen(&mut self, record: &FrameTaskRecord, cause: &Reopening) {
         let order = self.next_order();
         let id = record.id.clone();
         let Some(session) = self.sessions.get_mut(&id.session) else {
             return;
         };
         let mut task = FrameTask::restored(record, order);
-        (task.error, task.lost) = (Some(RangeEnd::Retired.as_str().into()), false);
+        match cause {
+            Reopening::Retired => task.error = Some(RangeEnd::Retired.as_str().into()),
+            Reopening::Skipped(reason) => {
+                task.failures += 1;
+                task.error = Some(reason.clone());
+            }
+        }
+        task.lost = false;
         session.done -= task.range.len();
-        session.merging = false;
+        session.merging = None;
         session.ready.insert((order, id.start));
         session.tasks.insert(id.start, task);
         self.recent.tasks.remove(&id);
@@ -273,7 +295,7 @@ impl Farm {
         }
     }
 
-    fn next_order(&mut self) -> u64 {
+    pub(super) fn next_order(&mut self) -> u64 {
         self.order += 1;
         self.order
     }
@@ -300,7 +322,10 @@ impl FrameTask {
             range: grant.range,
             attempt: 0,
             failures: 0,
+            losses: 0,
             losers: Vec::new(),
+            avoids_until: None,
+            suspect: None,
             worker: grant.worker.clone(),
             ids: grant.ids,
             created_at: grant.at,

@@ -10,8 +10,8 @@ use crate::{
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use muster_model::{
-    FrameChange, FrameEvent, FrameTaskId, Heartbeat, Name, Pressure, Registration, RendererState, Timestamp,
-    TransitionRecord,
+    FrameChange, FrameEvent, FrameTaskId, Heartbeat, Name, Pressure, Registration, Removal, RendererState,
+    SessionId, Timestamp, TransitionRecord,
 };
 
 impl Farm {
@@ -26,10 +26,12 @@ impl Farm {
                 *self.transitions.entry((from, to)).or_default() += 1;
                 self.move_to(worker, to, *at);
             }
-            FrameEvent::FailureCounted { worker, at } => self.count_failure(worker, *at),
-            FrameEvent::FailuresCleared { worker } => {
-                self.change_renderer(worker, |renderer| renderer.failures.clear());
-            }
+            FrameEvent::FailureCounted { worker, lost, at } => self.count_failure(worker, *lost, *at),
+            FrameEvent::FailuresCleared { worker } => self.change_renderer(worker, |renderer| {
+                renderer.failures.clear();
+                renderer.losses.clear();
+            }),
+            FrameEvent::RemovalChanged { worker, to, sessions } => self.change_removal(worker, *to, sessions),
             FrameEvent::RendererForgotten { worker } => self.forget_renderer(worker),
             FrameEvent::HeartbeatHeard { heartbeat, at } => self.hear(heartbeat, *at),
             FrameEvent::ZombieHeard { worker, at } => self.hear_zombie(worker, *at),
@@ -51,7 +53,9 @@ impl Farm {
         self.change_renderer(worker, |renderer| {
             let kept = (renderer.state, renderer.state_since, renderer.armed, renderer.asking);
             let failures = core::mem::take(&mut renderer.failures);
-            *renderer = Renderer { failures, ..fresh };
+            let losses = core::mem::take(&mut renderer.losses);
+            let last_completed = renderer.last_completed;
+            *renderer = Renderer { failures, losses, last_completed, ..fresh };
             (renderer.state, renderer.state_since, renderer.armed, renderer.asking) = kept;
             renderer.endpoint.clone_from(endpoint);
             renderer.description = Some(description.clone());
@@ -68,17 +72,30 @@ impl Farm {
                 renderer.heard_at = renderer.heard_at.max(at);
             }
         });
-        self.dirty.check_supply |= to.may_work();
+        // Who may not work any more leaves ranges that were kept for it to others (S26b).
+        self.dirty.check_supply = true;
         self.dirty.woken.insert(worker.clone());
         self.arm(worker);
     }
 
-    fn count_failure(&mut self, worker: &Name, at: Timestamp) {
+    fn count_failure(&mut self, worker: &Name, lost: bool, at: Timestamp) {
         let window = at - self.settings.quarantine_window;
         self.change_renderer(worker, |renderer| {
-            renderer.failures.retain(|earlier| *earlier > window);
-            renderer.failures.push(at);
+            let counted = if lost { &mut renderer.losses } else { &mut renderer.failures };
+            counted.retain(|earlier| *earlier > window);
+            counted.push(at);
         });
+    }
+
+    /// How a removed worker takes its removal has changed; while it has not answered, it is told by push and watched (S6).
+    fn change_removal(&mut self, worker: &Name, to: Removal, sessions: &[SessionId]) {
+        self.change_renderer(worker, |renderer| {
+            renderer.removal = Some(to);
+            renderer.removed_from = sessions.to_vec();
+        });
+        let removed = self.renderers.get(worker).filter(|_| to == Removal::Waiting);
+        self.dirty.effects.extend(removed.and_then(|renderer| renderer.dismissal(worker)));
+        self.arm(worker);
     }
 
     fn forget_renderer(&mut self, worker: &Name) {
@@ -91,21 +108,26 @@ impl Farm {
 
     /// A sign of life is not durable; it may let a worker that stood still go on.
     fn hear(&mut self, heartbeat: &Heartbeat, at: Timestamp) {
-        let fine = health::complaint(&self.settings, heartbeat).is_none();
+        let settings = self.settings;
         let Some(renderer) = self.renderers.get_mut(&heartbeat.worker) else {
             return;
         };
-        let stood_still = pressure::level(renderer) == Pressure::Pause;
+        let fine = health::complaint(&settings, renderer, heartbeat, at).is_none();
+        let (stood_still, was_heard) = (pressure::level(renderer) == Pressure::Pause, renderer.is_heard());
+        renderer.is_slow = health::is_slow(&settings, renderer, heartbeat, at);
+        renderer.beat_at = Some(at);
         renderer.heard_at = renderer.heard_at.max(at);
         renderer.last_heartbeat = Some(at);
         renderer.queue_ratio = heartbeat.queue_ratio;
         renderer.gpu_usage = heartbeat.gpu_usage;
         renderer.last_frame = heartbeat.last_frame;
         renderer.fine = if fine { renderer.fine.saturating_add(1) } else { 0 };
+        renderer.was_fine |= fine;
         renderer.fine_since = fine.then(|| renderer.fine_since.unwrap_or(at));
-        if stood_still && pressure::level(renderer) != Pressure::Pause {
-            self.dirty.check_supply = true;
-        }
+        let goes_on = stood_still && pressure::level(renderer) != Pressure::Pause;
+        // A worker that was heard for the first time may get work now (S8).
+        let is_new = !was_heard && renderer.is_heard();
+        self.dirty.check_supply |= goes_on || is_new;
     }
 
     /// A worker that was removed still calls, whatever it is (S6).
@@ -113,6 +135,7 @@ impl Farm {
         let until = at + self.settings.silence_max();
         if let Some(renderer) = self.renderers.get_mut(worker) {
             renderer.zombie_until = Some(until);
+            renderer.heard_at = renderer.heard_at.max(at);
         }
     }
 

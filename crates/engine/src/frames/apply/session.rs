@@ -6,7 +6,8 @@ use alloc::{
     collections::{BTreeMap, BTreeSet},
 };
 use muster_model::{
-    Effect, FrameEvent, FrameTaskId, FrameTaskStatus, SessionId, SessionStatus, SessionSubmission, Timestamp,
+    ClosedSession, Effect, FrameEvent, FrameTaskId, FrameTaskRecord, FrameTaskStatus, SessionId,
+    SessionStatus, SessionSubmission, Timestamp,
 };
 
 impl Farm {
@@ -17,8 +18,44 @@ impl Farm {
             FrameEvent::SessionEnded { session, status, error, at } => {
                 self.end_session(session, *status, (error.clone(), *at));
             }
+            FrameEvent::SessionReopened { closed, .. } => self.reopen_session(closed),
             _ => {}
         }
+    }
+
+    /// An ended session runs again. Whatever of it is not done counts as failed, until it is retried.
+    fn reopen_session(&mut self, closed: &ClosedSession) {
+        let ClosedSession { record, ranges, uncut } = closed;
+        let id = record.id.clone();
+        let as_failed = |range: &FrameTaskRecord| {
+            Box::new(FrameTaskRecord { status: FrameTaskStatus::Failed, result: None, ..range.clone() })
+        };
+        self.by_age.insert(record.seq, id.clone());
+        self.sessions.insert(
+            id.clone(),
+            Session {
+                seq: record.seq,
+                status: SessionStatus::Running,
+                total: record.total_frames,
+                per_task: record.frames_per_task,
+                strict: record.strict,
+                output: record.output.clone(),
+                digest: record.digest,
+                created_at: record.created_at,
+                body: None,
+                uncut: uncut.iter().map(|range| (range.start, range.end)).collect(),
+                tasks: BTreeMap::new(),
+                ready: BTreeSet::new(),
+                done: record.completed_frames,
+                failed: ranges.iter().map(|range| (range.id.start, as_failed(range))).collect(),
+                merging: None,
+            },
+        );
+        self.recent.sessions.remove(&id);
+        self.reindex(&id);
+        self.dirty.sessions.insert(id.clone());
+        self.dirty.effects.push(Effect::WriteSession { session: id });
+        self.dirty.check_supply = true;
     }
 
     fn take_session(&mut self, submission: &SessionSubmission, at: Timestamp) {
@@ -41,7 +78,8 @@ impl Farm {
                 tasks: BTreeMap::new(),
                 ready: BTreeSet::new(),
                 done: 0,
-                merging: false,
+                failed: BTreeMap::new(),
+                merging: None,
             },
         );
         self.reindex(&id);

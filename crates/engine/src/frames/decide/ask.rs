@@ -4,7 +4,7 @@ use super::{Decided, Draft};
 use crate::{
     Mutant,
     frames::{
-        rule::{cut, pressure},
+        rule::{cut, pressure, split},
         state::{Farm, FrameTask, Renderer, Session},
     },
 };
@@ -46,7 +46,7 @@ pub(super) fn ask(draft: &mut Draft<'_>, worker: &Name, supply: bool) -> Decided
         draft.add(FrameEvent::RangeShown { task: task.clone() });
         return Ok(FrameReply::Task(handout_of(draft.farm, &task)));
     }
-    let Some(work) = find_work(draft.farm, renderer, draft.now) else {
+    let Some(work) = find_work(draft.farm, worker, draft.now) else {
         return Ok(FrameReply::Task(None));
     };
     let grant = grant(draft.farm, &work, (worker, Told::Now), draft.now)?;
@@ -63,7 +63,7 @@ pub(super) fn assign(draft: &mut Draft<'_>, task: &FrameTaskId, worker: &Name) -
     if draft.farm.paused || !session.is_serving() {
         return Err(FrameRejection::Paused);
     }
-    if !renderer.state.may_work() || !renderer.has_free_slot() {
+    if !renderer.state.may_work() || !renderer.is_heard() || !renderer.has_free_slot() {
         let live = u32::try_from(renderer.live.len()).unwrap_or(u32::MAX);
         return Err(FrameRejection::Unfit { state: renderer.state, live, slots: renderer.slots });
     }
@@ -73,17 +73,20 @@ pub(super) fn assign(draft: &mut Draft<'_>, task: &FrameTaskId, worker: &Name) -
     Ok(FrameReply::Done)
 }
 
-/// What a worker could be given now: of the oldest session that has something, ranges that came back first.
-pub(crate) fn find_work(farm: &Farm, renderer: &Renderer, now: Timestamp) -> Option<Work> {
-    if !may_be_given(farm, renderer, now) {
-        return None;
-    }
+/// The work that a worker could be given now, from the oldest session that has some. Ranges that came back go first; one
+/// that this worker keeps failing comes last, and for a while it is kept for other workers (S26b).
+pub(crate) fn find_work(farm: &Farm, worker: &Name, now: Timestamp) -> Option<Work> {
+    let renderer = farm.renderers.get(worker).filter(|renderer| may_be_given(farm, renderer, now))?;
     let offering = farm.offering.iter().filter_map(|seq| farm.by_age.get(seq));
     offering.filter_map(|id| Some((id, farm.sessions.get(id)?))).find_map(|(id, session)| {
-        let range = match session.ready.first() {
-            Some((_, start)) => session.tasks.get(start)?.range,
-            None => cut::next(farm, session, renderer)?,
+        let waiting = || {
+            let ready = session.ready.iter().filter_map(|(_, start)| session.tasks.get(start));
+            ready.filter(|task| !split::is_kept_from(farm, task, worker, now))
         };
+        let first = waiting().find(|task| !split::is_set_back(farm, task, worker)).map(|task| task.range);
+        let range = first
+            .or_else(|| cut::next(farm, session, renderer))
+            .or_else(|| waiting().next().map(|task| task.range))?;
         Some(Work { task: FrameTaskId { session: id.clone(), start: range.start }, range })
     })
 }
@@ -95,7 +98,8 @@ pub(crate) fn may_be_given(farm: &Farm, renderer: &Renderer, now: Timestamp) -> 
         || (renderer.state == RendererState::Lost && farm.has_bug(Mutant::LostGivenWork));
     let rests = renderer.rests_until.is_some_and(|until| until > now);
     let full = pressure::level(renderer) == Pressure::Pause && !farm.has_bug(Mutant::PressureIgnored);
-    fit && renderer.has_free_slot() && !broadcast && !rests && !full
+    let heard = renderer.is_heard() || farm.has_bug(Mutant::UnheardGivenWork);
+    fit && heard && renderer.has_free_slot() && !broadcast && !rests && !full
 }
 
 /// The lease on a range, with ids of its own (S13, S16). It reaches its worker by push, or with the answer that it

@@ -7,8 +7,8 @@ use crate::{
 };
 use alloc::{boxed::Box, format};
 use muster_model::{
-    ChunkRecord, ChunkState, Completion, EntryId, FrameEvent, FrameRejection, FrameReply, FrameTaskId,
-    FrameTaskRecord, FrameTaskStatus, Name, RangeEnd,
+    AlertKind, ChunkRecord, ChunkState, Completion, EntryId, FrameEvent, FrameRejection, FrameReply,
+    FrameTaskId, FrameTaskRecord, FrameTaskStatus, Name, RangeEnd,
 };
 
 /// Takes the result of the live attempt; says the same again to whoever repeats it; refuses everything else.
@@ -143,7 +143,7 @@ fn foreign(draft: &mut Draft<'_>, completion: &Completion, expected: u64) -> Dec
             "the completion of {} names chunk {}, which is not its own",
             completion.task, completion.chunk
         );
-        draft.warn_of_chunk(worker, &message);
+        draft.alert(AlertKind::ChunkIntegrity, worker, &message);
     }
     Err(FrameRejection::ChunkForeign { expected })
 }

@@ -3,15 +3,18 @@
 use crate::{
     Context, Mutant,
     frames::{
-        rule::diagnosis,
+        rule::{
+            diagnosis,
+            split::{self, Verdict},
+        },
         state::{Farm, FrameTask, Renderer, Session},
     },
 };
 use alloc::{borrow::ToOwned, boxed::Box, collections::BTreeSet, format, vec::Vec};
 use muster_model::{
     AlertKind, AlertRecord, ChunkRecord, EntryId, Event, Fact, FrameEvent, FrameRejection, FrameTaskId,
-    FrameTaskRecord, IdRange, Key, Name, RangeEnd, RendererState, SessionId, SessionRecord, SessionStatus,
-    Timestamp,
+    FrameTaskRecord, IdRange, Key, Name, RangeEnd, Removal, RendererState, SessionId, SessionRecord,
+    SessionStatus, Timestamp,
 };
 
 /// A decision in the making.
@@ -116,23 +119,22 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Ends an assignment that went wrong; answers whether that speaks against its worker (S8).
+    /// Ends an assignment that went wrong: its range is tried again, halved, or given up (S26b). Returns whether that
+    /// counts against its worker (S8).
     pub(crate) fn fail_range(&mut self, id: &FrameTaskId, end: RangeEnd, error: Option<Box<str>>) -> bool {
         let Some((_, task)) = self.live(id) else {
             return false;
         };
-        let blames = diagnosis::blames_worker(self.farm, task, end);
-        let used_up = diagnosis::uses_up(self.farm, task, end);
-        let why = error.as_deref().unwrap_or(end.as_str());
-        let verdict = format!(
-            "frames {} failed {} times, last at {}: {why}",
-            task.range,
-            task.failures + 1,
-            task.worker
-        );
+        let blames = diagnosis::blames_worker(self.farm, task, end, self.now);
+        let verdict = split::judge(self.farm, task, end);
+        let why = error.clone().unwrap_or_else(|| end.as_str().into());
         self.end_range(id, end, error);
-        if used_up && !self.farm.has_bug(Mutant::PoisonForgiven) {
-            self.end_session(&id.session, SessionStatus::Failed, Some(verdict.into()));
+        let (task, at) = (id.clone(), self.now);
+        match verdict {
+            Verdict::Retry => {}
+            Verdict::Split(middle) => self.add(FrameEvent::RangeSplit { task, middle, at }),
+            Verdict::GiveUp if self.farm.has_bug(Mutant::PoisonForgiven) => {}
+            Verdict::GiveUp => self.add(FrameEvent::RangeGivenUp { task, error: why, at }),
         }
         blames
     }
@@ -155,7 +157,8 @@ impl<'a> Draft<'a> {
         let Some(renderer) = self.farm.renderers.get(worker) else {
             return;
         };
-        self.add(FrameEvent::FailureCounted { worker: worker.clone(), at: self.now });
+        let lost = state == RendererState::Lost;
+        self.add(FrameEvent::FailureCounted { worker: worker.clone(), lost, at: self.now });
         if diagnosis::is_too_much(self.farm, renderer, self.now) {
             let settings = &self.farm.settings;
             let span = settings.quarantine_window.0 / 1000;
@@ -169,6 +172,19 @@ impl<'a> Draft<'a> {
         self.move_renderer(worker, (from, RendererState::Quarantined), cause);
         if !self.farm.has_bug(Mutant::QuarantineKeepsLease) {
             self.give_back(worker, RangeEnd::GivenBack);
+        }
+    }
+
+    /// Notes how a removed worker takes its removal, and whose files it may still write (S6).
+    pub(crate) fn change_removal(&mut self, worker: &Name, to: Removal, sessions: Vec<SessionId>) {
+        self.add(FrameEvent::RemovalChanged { worker: worker.clone(), to, sessions });
+    }
+
+    /// Notes that a removed worker calls: it knows of its removal, or goes on as if there was none (S6).
+    pub(crate) fn hear_zombie(&mut self, worker: &Name) {
+        self.add(FrameEvent::ZombieHeard { worker: worker.clone(), at: self.now });
+        if self.farm.renderers.get(worker).is_some_and(Renderer::is_unanswered) {
+            self.change_removal(worker, Removal::Known, Vec::new());
         }
     }
 
@@ -201,10 +217,12 @@ impl<'a> Draft<'a> {
         self.add(FrameEvent::QuarantineWanted { entry, session, output: output.into(), worker, at });
     }
 
-    /// People should look: ids are not where they belong (S17).
-    pub(crate) fn warn_of_chunk(&mut self, worker: &Name, message: &str) {
-        let id = self.context.number(u64::MAX / 2);
-        let (kind, worker, at) = (AlertKind::ChunkIntegrity, worker.clone(), self.now);
+    /// Raises an alert about a worker, or about the worker that a session last used.
+    pub(crate) fn alert(&mut self, kind: AlertKind, worker: &Name, message: &str) {
+        // Several alerts of one command need ids of their own.
+        let place = u64::try_from(self.events.len()).unwrap_or(u64::MAX / 4);
+        let id = self.context.number(u64::MAX / 2 - place);
+        let (worker, at) = (worker.clone(), self.now);
         let message = message.to_owned().into();
         self.events.push(Event::AlertRaised(AlertRecord { id, kind, worker, job: None, message, at }));
     }

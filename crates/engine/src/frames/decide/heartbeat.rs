@@ -13,10 +13,11 @@ pub(super) fn heartbeat(draft: &mut Draft<'_>, heartbeat: Heartbeat) -> Decided 
     let worker = heartbeat.worker.clone();
     let renderer = draft.renderer(&worker)?;
     let moved = health::verdict(draft.farm, renderer, &heartbeat, draft.now);
-    let pressure = pressure::level_at(renderer, heartbeat.queue_ratio);
+    let is_slow = health::is_slow(&draft.farm.settings, renderer, &heartbeat, draft.now);
+    let pressure = pressure::level_at(renderer, heartbeat.queue_ratio, is_slow);
     draft.add(FrameEvent::HeartbeatHeard { heartbeat, at: draft.now });
     if renderer.state == RendererState::Removed {
-        draft.add(FrameEvent::ZombieHeard { worker: worker.clone(), at: draft.now });
+        draft.hear_zombie(&worker);
     }
     if let Some((to, cause)) = moved {
         draft.move_renderer(&worker, (renderer.state, to), cause);

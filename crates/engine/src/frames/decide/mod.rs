@@ -9,6 +9,7 @@ mod operate;
 mod progress;
 mod register;
 mod retire;
+mod retry;
 mod session;
 mod tick;
 
@@ -19,7 +20,7 @@ pub(crate) use tick::next_due;
 use super::Farm;
 use crate::Context;
 use alloc::{vec, vec::Vec};
-use muster_model::{Event, FrameCommand, FrameEvent, FrameRejection, FrameReply, Key, Name};
+use muster_model::{Event, FrameCommand, FrameRejection, FrameReply, Key, Name, SkippedRange};
 
 /// What a command makes true, and what its sender is told. A refusal may make something true as well: that a
 /// completion came too late, for one.
@@ -45,7 +46,7 @@ fn decide(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
     let Some(worker) = zombie else {
         return decided;
     };
-    draft.add(FrameEvent::ZombieHeard { worker, at: draft.now });
+    draft.hear_zombie(&worker);
     let accepted = matches!(decided, Ok(FrameReply::Accepted { repeated: true, .. }));
     if accepted { decided } else { Err(FrameRejection::Removed) }
 }
@@ -73,14 +74,20 @@ fn decide_for(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
         FrameCommand::Pushed { task, attempt, acked } => acknowledge::pushed(draft, &task, attempt, acked),
         FrameCommand::Moved { entry, files } => acknowledge::moved(draft, entry, files),
         FrameCommand::Confirm { record, note } => acknowledge::confirm(draft, record, note),
-        FrameCommand::Merged { session, fault } => acknowledge::merged(draft, &session, fault),
+        FrameCommand::Merged { session, mark, skipped } => {
+            acknowledge::merged(draft, &session, mark, &skipped)
+        }
+        FrameCommand::Retry(request) => retry::retry(draft, *request),
+        FrameCommand::Dismissed { worker } => operate::dismissed(draft, &worker),
     }
 }
 
 /// The worker that a command comes from and that must be on the list for it. A heartbeat is answered in any case.
 fn caller(command: &FrameCommand) -> Option<&Name> {
     match command {
-        FrameCommand::Ask { worker, .. } | FrameCommand::MoreIds { worker, .. } => Some(worker),
+        FrameCommand::Ask { worker, .. }
+        | FrameCommand::MoreIds { worker, .. }
+        | FrameCommand::Rebind { worker, .. } => Some(worker),
         FrameCommand::Progress(progress) => Some(&progress.worker),
         FrameCommand::Complete(completion) => completion.worker.as_ref(),
         FrameCommand::Fail { worker, .. } => worker.as_ref(),
@@ -106,6 +113,11 @@ pub(crate) fn keys(farm: &Farm, command: &FrameCommand) -> Vec<Key> {
         }
         FrameCommand::Submit(submission) => vec![Key::Session(submission.session.clone())],
         FrameCommand::Steer { session, .. } => vec![Key::Session(session.clone())],
+        FrameCommand::Retry(request) => vec![Key::Session(request.session.clone())],
+        FrameCommand::Merged { skipped, .. } => {
+            let keys = |range: &SkippedRange| [Key::FrameTask(range.task.clone()), Key::Chunk(range.chunk)];
+            skipped.iter().flat_map(keys).collect()
+        }
         _ => Vec::new(),
     };
     keys.retain(|key| match key {

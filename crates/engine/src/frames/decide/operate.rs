@@ -1,20 +1,37 @@
 //! S6, S9: what an operator does to workers.
 
 use super::{Decided, Draft};
-use alloc::format;
-use muster_model::{FrameEvent, FrameRejection, FrameReply, Name, RangeEnd, RendererState};
+use alloc::{format, vec::Vec};
+use muster_model::{
+    FrameEvent, FrameRejection, FrameReply, Name, RangeEnd, Removal, RendererState, SessionId,
+};
 
-/// Takes a worker off the list; its tasks go back at once.
+/// Takes a worker off the list; its tasks go back at once, and it is told to stop (S6).
 pub(super) fn remove(draft: &mut Draft<'_>, worker: &Name, itself: bool) -> Decided {
     let renderer = draft.renderer(worker)?;
     match renderer.state {
-        RendererState::Removed => return Ok(FrameReply::Done),
+        // Removing a zombie once more says that it is gone for good.
+        RendererState::Removed => return dismissed(draft, worker),
         RendererState::Quarantined if itself => return Err(FrameRejection::Quarantined),
         _ => {}
     }
     let cause = if itself { "it unregistered" } else { "removed by an operator" };
+    // A worker that removes itself knows of it, and one that was lost before is simply removed.
+    let is_known = itself || renderer.state == RendererState::Lost;
+    let removal = if is_known { Removal::Known } else { Removal::Waiting };
+    let mut sessions: Vec<SessionId> = renderer.live.iter().map(|task| task.session.clone()).collect();
+    sessions.dedup();
     draft.move_renderer(worker, (renderer.state, RendererState::Removed), cause);
     draft.give_back(worker, RangeEnd::GivenBack);
+    draft.change_removal(worker, removal, if is_known { Vec::new() } else { sessions });
+    Ok(FrameReply::Done)
+}
+
+/// Notes that a removed worker acknowledged its removal by push.
+pub(super) fn dismissed(draft: &mut Draft<'_>, worker: &Name) -> Decided {
+    if draft.renderer(worker)?.is_unanswered() {
+        draft.change_removal(worker, Removal::Known, Vec::new());
+    }
     Ok(FrameReply::Done)
 }
 

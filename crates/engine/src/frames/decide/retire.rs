@@ -5,6 +5,7 @@ use crate::Mutant;
 use alloc::boxed::Box;
 use muster_model::{
     ChunkState, EntryId, FrameEvent, FrameRejection, FrameReply, FrameTaskId, FrameTaskStatus, RangeEnd,
+    Reopening,
 };
 
 /// Retires a chunk and has its range done anew, also one that is completed, as long as its session is open.
@@ -32,7 +33,8 @@ pub(super) fn retire(
         draft.set_apart(EntryId::Chunk(ids.chunk), (&id.session, output), &record.worker);
     }
     if let Some(done) = done.filter(|_| !draft.farm.has_bug(Mutant::RetiredResultKept)) {
-        draft.add(FrameEvent::RangeReopened { record: Box::new(done.clone()), at: draft.now });
+        let (record, cause) = (Box::new(done.clone()), Reopening::Retired);
+        draft.add(FrameEvent::RangeReopened { record, cause, at: draft.now });
     }
     Ok(FrameReply::Done)
 }

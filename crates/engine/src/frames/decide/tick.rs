@@ -9,7 +9,10 @@ use crate::{
     },
 };
 use alloc::{collections::BTreeSet, format, vec::Vec};
-use muster_model::{EntryId, Event, FrameEvent, FrameTaskId, Millis, Name, RangeEnd, Rebind, RendererState};
+use muster_model::{
+    AlertKind, EntryId, Event, FrameEvent, FrameTaskId, Millis, Name, RangeEnd, Rebind, Removal,
+    RendererState,
+};
 
 /// What the next due timer makes true; `None` when none is due.
 pub(crate) fn next_due(farm: &mut Farm, context: &Context<'_>) -> Option<Vec<Event>> {
@@ -17,6 +20,9 @@ pub(crate) fn next_due(farm: &mut Farm, context: &Context<'_>) -> Option<Vec<Eve
         return None;
     }
     let (_, timer) = farm.timers.pop_first()?;
+    if timer == FarmTimer::Avoidance {
+        farm.dirty.check_supply = true;
+    }
     if let FarmTimer::Renderer(worker) = &timer
         && let Some(renderer) = farm.renderers.get_mut(worker)
     {
@@ -32,6 +38,7 @@ pub(crate) fn next_due(farm: &mut Farm, context: &Context<'_>) -> Option<Vec<Eve
         FarmTimer::Stall(task, attempt) => stalled(&mut draft, task, *attempt),
         FarmTimer::Push(task, attempt) => push_again(&mut draft, task, *attempt),
         FarmTimer::NewTerm => end_unbound(&mut draft),
+        FarmTimer::Avoidance => {}
     }
     let events = draft.events;
     match &timer {
@@ -52,12 +59,43 @@ fn look_at(draft: &mut Draft<'_>, worker: &Name) {
         RendererState::Lost if silence >= FORGET_LOST_AFTER => {
             draft.add(FrameEvent::RendererForgotten { worker: worker.clone() });
         }
+        RendererState::Removed if renderer.is_unanswered() => {
+            let since = draft.now - renderer.heard_at.max(renderer.state_since);
+            match renderer.removal {
+                Some(Removal::Waiting) if is_silent(draft.farm, since) => become_zombie(draft, worker),
+                Some(Removal::Silent) if since >= FORGET_LOST_AFTER => {
+                    draft.add(FrameEvent::RendererForgotten { worker: worker.clone() });
+                }
+                _ => {}
+            }
+        }
         RendererState::Removed if silence >= FORGET_AFTER => {
             draft.add(FrameEvent::RendererForgotten { worker: worker.clone() });
         }
         state if state.may_work() && is_silent(draft.farm, silence) => lose(draft, worker, state),
         _ => {}
     }
+}
+
+/// Marks a removed worker that neither acknowledged nor called as a zombie: its files are set apart, and the operator is
+/// notified (S6).
+fn become_zombie(draft: &mut Draft<'_>, worker: &Name) {
+    let Some(renderer) = draft.farm.renderers.get(worker) else {
+        return;
+    };
+    let mut sessions = Vec::new();
+    for id in &renderer.removed_from {
+        if let Some(session) = draft.farm.sessions.get(id) {
+            draft.set_apart(EntryId::Worker(worker.clone(), id.clone()), (id, &session.output), worker);
+            sessions.push(id.clone());
+        }
+    }
+    draft.change_removal(worker, Removal::Silent, sessions);
+    let message = format!(
+        "the removed worker {worker} does not answer and may still run: stop it by hand, then confirm its files in the \
+         quarantine, or remove it once more"
+    );
+    draft.alert(AlertKind::WorkerZombie, worker, &message);
 }
 
 fn is_silent(farm: &Farm, silence: Millis) -> bool {

@@ -1,20 +1,40 @@
-//! S8: what a heartbeat says of its sender.
+//! S8, S8b: what a heartbeat says about its sender.
 
 use crate::frames::state::{Farm, Renderer};
-use muster_model::{FrameSettings, Heartbeat, RendererState, Timestamp};
+use muster_model::{FrameSettings, Heartbeat, Millis, RendererState, Timestamp};
 
-/// What is wrong with a heartbeat; `None` when it is fine.
-pub(crate) fn complaint(settings: &FrameSettings, heartbeat: &Heartbeat) -> Option<&'static str> {
+/// The complaint about a heartbeat; `None` when it is fine.
+pub(crate) fn complaint(
+    settings: &FrameSettings,
+    renderer: &Renderer,
+    heartbeat: &Heartbeat,
+    at: Timestamp,
+) -> Option<&'static str> {
     if heartbeat.error {
         return Some("it reports an error");
     }
     if heartbeat.queue_ratio >= settings.degraded_ratio {
         return Some("its queue is full");
     }
-    heartbeat.rtt.is_some_and(|rtt| rtt > settings.rtt_max).then_some("its heartbeats take long")
+    is_slow(settings, renderer, heartbeat, at).then_some(match heartbeat.rtt {
+        Some(_) => "its heartbeats take long",
+        None => "its heartbeats arrive late",
+    })
 }
 
-/// The state a worker moves to by a heartbeat, and why.
+/// Whether a heartbeat took too long. Without a measured round trip, its lateness counts: the time since the one before
+/// beyond the interval (S8b).
+pub(crate) fn is_slow(
+    settings: &FrameSettings,
+    renderer: &Renderer,
+    heartbeat: &Heartbeat,
+    at: Timestamp,
+) -> bool {
+    let lateness = || renderer.beat_at.map(|before| at - (before + settings.heartbeat));
+    heartbeat.rtt.or_else(lateness).unwrap_or(Millis(0)) > settings.rtt_max
+}
+
+/// The state that a heartbeat moves its sender to, and why.
 pub(crate) fn verdict(
     farm: &Farm,
     renderer: &Renderer,
@@ -23,7 +43,7 @@ pub(crate) fn verdict(
 ) -> Option<(RendererState, &'static str)> {
     use RendererState::{Degraded, Healthy, Registered};
     let settings = &farm.settings;
-    match (renderer.state, complaint(settings, heartbeat)) {
+    match (renderer.state, complaint(settings, renderer, heartbeat, now)) {
         (Registered | Healthy, Some(complaint)) => Some((Degraded, complaint)),
         (Registered, None)
             if renderer.fine + 1 >= FINE_UNTIL_HEALTHY || farm.has_bug(crate::Mutant::HealthyAtOnce) =>

@@ -5,3 +5,4 @@ pub(crate) mod diagnosis;
 pub(crate) mod health;
 pub(crate) mod id_range;
 pub(crate) mod pressure;
+pub(crate) mod split;

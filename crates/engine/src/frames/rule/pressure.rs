@@ -3,15 +3,16 @@
 use crate::frames::state::Renderer;
 use muster_model::{Pressure, Ratio};
 
-/// The level that a worker's fullest queue asks for; what an earlier task's progress said does not hold it back.
+/// The level that a worker's fullest queue asks for; the progress of an earlier task does not hold it back.
 pub(crate) fn level(renderer: &Renderer) -> Pressure {
-    level_at(renderer, renderer.queue_ratio)
+    level_at(renderer, renderer.queue_ratio, renderer.is_slow)
 }
 
-/// The level with the queue that a heartbeat tells of.
-pub(crate) fn level_at(renderer: &Renderer, queue_ratio: Ratio) -> Pressure {
+/// The level with the queue that a heartbeat tells of. Slow heartbeats alone ask for caution (S8b).
+pub(crate) fn level_at(renderer: &Renderer, queue_ratio: Ratio, is_slow: bool) -> Pressure {
     let told = renderer.max_queue_ratio.filter(|_| !renderer.live.is_empty());
-    of(told.unwrap_or_default().max(queue_ratio))
+    let least = if is_slow { Pressure::Caution } else { Pressure::Ok };
+    of(told.unwrap_or_default().max(queue_ratio)).max(least)
 }
 
 /// Whether a worker itself says, with its last heartbeat, that it must stand still. What its last progress said may be

@@ -4,20 +4,22 @@
 //! frame 50, `#2` its second attempt. After every line all invariants are checked. `restart` builds the engine back
 //! from the rows it gave away, as a crash would, and ticks. After `wait W1` a request of W1 waits for a task; `view woken`
 //! says whose requests are to be decided again since the last time. `& COMMAND` came together with the one before it: what
-//! the store knows was looked up for both at once. After `slow` no commit is heard of but by `heard`, one at a time.
+//! the store knows was looked up for both at once. `retry s [a..b]` reads an ended session from the rows, as a route does. After `slow` no commit is heard of but by `heard`, one at a time.
 
 mod parse;
 mod render;
 
 use crate::{Context, Engine, Executed, Restoring};
 use alloc::{
+    boxed::Box,
     collections::{BTreeMap, VecDeque},
     format,
     string::{String, ToString},
     vec::Vec,
 };
 use muster_model::{
-    Change, Command, Fact, Facts, FrameChange, FrameSettings, Key, Settings, Subject, Timestamp,
+    Change, ClosedSession, Command, Effect, Fact, Facts, FrameChange, FrameCommand, FrameSettings,
+    FrameTaskStatus, Key, SessionId, Settings, Subject, Timestamp,
 };
 
 /// Runs a script with the default settings.
@@ -43,6 +45,8 @@ struct Stage {
     /// What it knew before the last command.
     facts_before: BTreeMap<Key, Fact>,
     is_slow: bool,
+    /// The marks of the manifests that were asked for last.
+    marks: BTreeMap<SessionId, u64>,
     /// Commits that were not heard of yet.
     unheard: VecDeque<Vec<Change>>,
 }
@@ -58,6 +62,7 @@ impl Stage {
             facts: BTreeMap::new(),
             facts_before: BTreeMap::new(),
             is_slow: false,
+            marks: BTreeMap::new(),
             unheard: VecDeque::new(),
         }
     }
@@ -87,9 +92,20 @@ impl Stage {
                 let command = Command::Frames(parse::command(&words[1..]));
                 self.execute_with(command, self.facts_before.clone())
             }
+            "register" => self.register(&words),
+            "merged" if !words.iter().any(|word| word.starts_with("mark=")) => self.merged(&words),
+            "retry" => {
+                let closed = self.closed(&parse::session(words[1]));
+                let command = FrameCommand::Retry(Box::new(parse::retry(&words, closed)));
+                self.execute(Command::Frames(command))
+            }
             _ => self.execute(Command::Frames(parse::command(&words))),
         };
         let done = self.engine.take_effects();
+        self.marks.extend(done.iter().filter_map(|effect| match effect {
+            Effect::Merge { session, mark } => Some((session.clone(), *mark)),
+            _ => None,
+        }));
         if let Some(expected) = events {
             assert_eq!(render::events(&executed.events), expected, "events of `{line}`");
         }
@@ -102,6 +118,23 @@ impl Stage {
         self.engine.check_invariants().unwrap_or_else(|broken| panic!("after `{line}`: {broken}"));
     }
 
+    /// Tells that the manifest that was asked for last was written.
+    fn merged(&mut self, words: &[&str]) -> Executed {
+        let mark = self.marks.get(&parse::session(words[1])).copied().unwrap_or_default();
+        let mark = format!("mark={mark}");
+        self.execute(Command::Frames(parse::command(&[words, &[mark.as_str()]].concat())))
+    }
+
+    /// Registers a worker; unless the line says `unheard`, its first good heartbeat follows, so that it gets work (S8).
+    fn register(&mut self, words: &[&str]) -> Executed {
+        let mut executed = self.execute(Command::Frames(parse::command(words)));
+        if executed.result.is_ok() && !words.contains(&"unheard") {
+            let beat = self.execute(Command::Frames(parse::command(&["beat", words[1]])));
+            executed.events.extend(beat.events);
+        }
+        executed
+    }
+
     fn explain(&self, words: &[&str]) -> String {
         let subject = match words[1] {
             "session" => Subject::Session(parse::session(words[2])),
@@ -110,6 +143,19 @@ impl Stage {
         };
         let explanation = self.engine.explain(subject, self.now);
         explanation.map_or("unknown".into(), |why| why.cause.rule_and_code().1.into())
+    }
+
+    /// An ended session with its ranges that were not completed.
+    fn closed(&self, id: &SessionId) -> Option<ClosedSession> {
+        let Some(Fact::Session(record)) = self.facts.get(&Key::Session(id.clone())) else {
+            return None;
+        };
+        let ranges = self.rows.values().filter_map(|row| match row {
+            FrameChange::Task(task) if task.id.session == *id => Some((**task).clone()),
+            _ => None,
+        });
+        let ranges = ranges.filter(|task| task.status != FrameTaskStatus::Completed).collect();
+        Some(ClosedSession { record: (**record).clone(), ranges, uncut: Vec::new() })
     }
 
     fn tick(&mut self) -> Executed {
@@ -172,7 +218,9 @@ impl Stage {
             FrameChange::Renderer(record) => format!("1 {}", record.id),
             FrameChange::Session(record) => {
                 let key = format!("2 {:020}", record.seq);
-                if !record.open {
+                if record.open {
+                    self.facts.remove(&Key::Session(record.id.clone()));
+                } else {
                     self.facts.insert(Key::Session(record.id.clone()), Fact::Session(record.clone()));
                     self.rows.remove(&key);
                     return;

@@ -2,8 +2,9 @@
 
 use alloc::{boxed::Box, string::ToString, vec::Vec};
 use muster_model::{
-    Completion, Digest, EntryId, FrameCommand, FrameRange, FrameTaskId, Heartbeat, Held, Millis, Name,
-    Progress, QuarantineRecord, Ratio, Registration, SessionId, SessionSubmission, Steering, Timestamp,
+    ClosedSession, Completion, Digest, EntryId, FrameCommand, FrameRange, FrameTaskId, Heartbeat, Held,
+    Millis, Name, Progress, QuarantineRecord, Ratio, Registration, RetryRequest, SessionId,
+    SessionSubmission, SkippedRange, Steering, Timestamp,
 };
 
 pub(super) fn cut<'l>(line: &'l str, mark: &str) -> (&'l str, Option<&'l str>) {
@@ -75,8 +76,10 @@ pub(super) fn command(words: &[&str]) -> FrameCommand {
         "confirm" => confirm(words),
         "merged" => FrameCommand::Merged {
             session: session(first),
-            fault: has(words, "incomplete").then(|| "incomplete".into()),
+            mark: number(words, "mark=").expect("the mark of the request"),
+            skipped: words[2..].iter().filter_map(|word| skipped(first, word)).collect(),
         },
+        "dismissed" => FrameCommand::Dismissed { worker: name(first) },
         other => panic!("`{other}` is no command"),
     }
 }
@@ -146,6 +149,22 @@ fn submit(words: &[&str]) -> FrameCommand {
         output: alloc::format!("session_{}", words[1]).into(),
         body: "{}".into(),
     }))
+}
+
+/// `skip=20:7`: the range that begins with frame 20, whose chunk is 7.
+fn skipped(id: &str, word: &str) -> Option<SkippedRange> {
+    let (start, chunk) = word.strip_prefix("skip=")?.split_once(':').expect("skip=frame:chunk");
+    let task = FrameTaskId { session: session(id), start: start.parse().expect("a frame") };
+    Some(SkippedRange { task, chunk: chunk.parse().expect("a chunk"), reason: "time goes backwards".into() })
+}
+
+/// `retry s [a..b]`
+pub(super) fn retry(words: &[&str], closed: Option<ClosedSession>) -> RetryRequest {
+    let frames = words.iter().find_map(|word| word.split_once("..")).map(|(start, end)| FrameRange {
+        start: start.parse().expect("a frame"),
+        end: end.parse().expect("a frame"),
+    });
+    RetryRequest { session: session(words[1]), frames: frames.map(|range| Vec::from([range])), closed }
 }
 
 fn held(words: &[&str]) -> Option<Held> {

@@ -18,9 +18,10 @@ pub(super) fn events(events: &[Event]) -> String {
 pub(super) fn effects(effects: &[Effect]) -> String {
     let told = effects.iter().map(|effect| match effect {
         Effect::Push { worker, handout, .. } => format!("push {} {worker}", parse::text_of(&handout.task)),
+        Effect::Dismiss { worker, .. } => format!("dismiss {worker}"),
         Effect::Quarantine(record) => format!("move {}", record.id),
         Effect::WriteSession { session } => format!("write {session}"),
-        Effect::Merge { session } => format!("merge {session}"),
+        Effect::Merge { session, .. } => format!("merge {session}"),
     });
     told.collect::<Vec<_>>().join("; ")
 }
@@ -82,6 +83,7 @@ fn about_renderers(event: &FrameEvent) -> Option<String> {
         }
         FrameEvent::FailureCounted { worker, .. } => format!("blamed {worker}"),
         FrameEvent::FailuresCleared { worker } => format!("cleared {worker}"),
+        FrameEvent::RemovalChanged { worker, to, .. } => format!("removal {worker} {}", to.as_str()),
         FrameEvent::RendererForgotten { worker } => format!("forgotten {worker}"),
         FrameEvent::SessionSubmitted { submission, .. } => format!("taken {}", submission.session),
         FrameEvent::SessionSteered { session, status, .. } => format!("{session} {}", status.as_str()),
@@ -89,6 +91,7 @@ fn about_renderers(event: &FrameEvent) -> Option<String> {
             let error = error.as_ref().map_or_else(String::new, |error| format!(" ({error})"));
             format!("{session} {}{error}", status.as_str())
         }
+        FrameEvent::SessionReopened { closed, .. } => format!("{} reopened", closed.record.id),
         FrameEvent::QuarantineWanted { entry, .. } => format!("apart {entry}"),
         FrameEvent::QuarantineMoved { entry, .. } => format!("moved {entry}"),
         FrameEvent::QuarantineConfirmed { record, .. } => format!("confirmed {}", record.id),
@@ -111,6 +114,10 @@ fn about_ranges(event: &FrameEvent) -> Option<String> {
             format!("completed {}", parse::text_of(&completion.task))
         }
         FrameEvent::RangeReopened { record, .. } => format!("reopened {}", parse::text_of(&record.id)),
+        FrameEvent::RangeSplit { task, middle, .. } => format!("split {} {middle}", parse::text_of(task)),
+        FrameEvent::RangeGivenUp { task, .. } => format!("given up {}", parse::text_of(task)),
+        FrameEvent::RangeSkipped { record, .. } => format!("skipped {}", parse::text_of(&record.id)),
+        FrameEvent::RangeRetried { task, .. } => format!("retried {}", parse::text_of(task)),
         FrameEvent::IdsGranted { ids, .. } => format!("ids [{}, {})", ids.start, ids.end),
         FrameEvent::ChunkRetired { ids, .. } => format!("retired {}", ids.chunk),
         _ => return None,
@@ -148,7 +155,8 @@ impl Stage {
             FrameView::Session(Some(view)) => {
                 let uncut = view.uncut.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
                 let tasks = view.tasks.iter().map(live).collect::<String>();
-                format!("done={} uncut={uncut}{tasks}", view.completed_frames)
+                let failed = view.failed.iter().map(|range| format!(" failed={range}")).collect::<String>();
+                format!("done={} uncut={uncut}{tasks}{failed}", view.completed_frames)
             }
         }
     }

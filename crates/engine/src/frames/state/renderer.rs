@@ -5,7 +5,9 @@ use alloc::{
     collections::{BTreeMap, BTreeSet},
     vec::Vec,
 };
-use muster_model::{FrameSettings, FrameTaskId, Millis, Name, Ratio, RendererState, Timestamp};
+use muster_model::{
+    Effect, FrameSettings, FrameTaskId, Millis, Name, Ratio, Removal, RendererState, SessionId, Timestamp,
+};
 
 /// A worker.
 #[derive(Clone, Debug)]
@@ -15,7 +17,14 @@ pub(crate) struct Renderer {
     pub(crate) token_hash: [u8; 32],
     pub(crate) endpoint: Option<Box<str>>,
     pub(crate) slots: u32,
+    /// Failed ranges and losses that may count towards its diagnosis (S8).
     pub(crate) failures: Vec<Timestamp>,
+    pub(crate) losses: Vec<Timestamp>,
+    /// When it last completed a range (S26b).
+    pub(crate) last_completed: Option<Timestamp>,
+    /// How it took its removal, and the sessions it held ranges of then (S6).
+    pub(crate) removal: Option<Removal>,
+    pub(crate) removed_from: Vec<SessionId>,
     pub(crate) registered_at: Timestamp,
     /// Not written to the store yet.
     pub(crate) description: Option<Box<str>>,
@@ -25,8 +34,14 @@ pub(crate) struct Renderer {
     /// Silence counts from here: the last heartbeat, or the start of the term.
     pub(crate) heard_at: Timestamp,
     pub(crate) last_heartbeat: Option<Timestamp>,
+    /// Arrival of the last heartbeat in this term: the next one is late by what exceeds the interval (S8b).
+    pub(crate) beat_at: Option<Timestamp>,
+    /// Its last heartbeat took long, or came late (S8b).
+    pub(crate) is_slow: bool,
     /// Fine heartbeats in a row.
     pub(crate) fine: u32,
+    /// One of its heartbeats was fine, since it registered.
+    pub(crate) was_fine: bool,
     /// Since when all heartbeats were fine.
     pub(crate) fine_since: Option<Timestamp>,
     pub(crate) queue_ratio: Ratio,
@@ -46,7 +61,7 @@ pub(crate) struct Renderer {
     pub(crate) stops: BTreeMap<FrameTaskId, u8>,
     /// No push to it before, after some that failed.
     pub(crate) rests_until: Option<Timestamp>,
-    /// Removed, and heard of since (S6).
+    /// Removed, and calling since: a zombie until then (S6).
     pub(crate) zombie_until: Option<Timestamp>,
     pub(crate) armed: Option<Timestamp>,
 }
@@ -74,12 +89,19 @@ impl Renderer {
             endpoint: None,
             slots,
             failures: Vec::new(),
+            losses: Vec::new(),
+            last_completed: None,
+            removal: None,
+            removed_from: Vec::new(),
             registered_at: at,
             description: None,
             live: BTreeSet::new(),
             heard_at: at,
             last_heartbeat: None,
+            beat_at: None,
+            is_slow: false,
             fine: 0,
+            was_fine: false,
             fine_since: None,
             queue_ratio: Ratio::default(),
             gpu_usage: None,
@@ -96,14 +118,39 @@ impl Renderer {
         }
     }
 
+    /// Whether it was removed and has shown no sign of knowing it (S6).
+    pub(crate) fn is_unanswered(&self) -> bool {
+        matches!(self.removal, Some(Removal::Waiting | Removal::Silent))
+    }
+
+    /// The effect that tells it by push that it was removed (S6); `None` if it cannot be reached.
+    pub(crate) fn dismissal(&self, name: &Name) -> Option<Effect> {
+        let (worker, endpoint, token_hash) = (name.clone(), self.endpoint.clone()?, self.token_hash);
+        Some(Effect::Dismiss { worker, endpoint, token_hash })
+    }
+
     pub(crate) fn has_free_slot(&self) -> bool {
         self.live.len() < self.slots as usize
     }
 
-    pub(super) fn next_look(&self, settings: &FrameSettings) -> Option<Timestamp> {
+    /// Whether it has sent a good heartbeat: a worker gets no work before (S8).
+    pub(crate) fn is_heard(&self) -> bool {
         match self.state {
-            RendererState::Removed => Some(self.state_since.max(self.heard_at) + FORGET_AFTER),
-            RendererState::Lost => Some(self.state_since.max(self.heard_at) + FORGET_LOST_AFTER),
+            RendererState::Registered => self.fine > 0,
+            RendererState::Healthy => true,
+            _ => self.was_fine,
+        }
+    }
+
+    pub(super) fn next_look(&self, settings: &FrameSettings) -> Option<Timestamp> {
+        let last = self.state_since.max(self.heard_at);
+        match self.state {
+            RendererState::Removed if self.removal == Some(Removal::Waiting) => {
+                Some(last + settings.silence_max())
+            }
+            RendererState::Removed if self.removal == Some(Removal::Silent) => Some(last + FORGET_LOST_AFTER),
+            RendererState::Removed => Some(last + FORGET_AFTER),
+            RendererState::Lost => Some(last + FORGET_LOST_AFTER),
             RendererState::Quarantined => None,
             _ => {
                 let silent = self.heard_at + settings.silence_max();

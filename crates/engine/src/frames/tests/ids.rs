@@ -17,9 +17,11 @@ fn no_id_is_granted_twice() {
         0s ids W1 count=1500    => chunk=3 [2000, 4000)
         1s fail s.0 W1          -> ended s.0 failed; retired 1; apart chunk-1; retired 2; apart chunk-2; retired 3; apart chunk-3; blamed W1
         2s restart
+        2s beat W1
         2s ask W1               => s.0 [0, 10) #2 chunk=4 replay
         2s ids W1               => chunk=5 [5000, 6000)
         3s restart              -> ended s.0 new_term; retired 4; apart chunk-4; retired 5; apart chunk-5
+        3s beat W1
         3s ask W1               => s.0 [0, 10) #3 chunk=6 replay
     ",
     );

@@ -34,6 +34,7 @@ fn a_paused_session_gives_nothing_out() {
         1s ask W1       => nothing
         1s assign s.10 W1 => ! Paused
         1s restart
+        1s beat W1
         1s ask W1       => nothing
         1s resume s     -> s running
         1s ask W1       => s.10 [10, 20) #1 chunk=2
@@ -70,9 +71,9 @@ fn strict_takes_no_dropped_frames() {
         0s complete s.0 W1 #1 chunk=1 0..10 dropped=2       -> ended s.0 frames_dropped; retired 1; apart chunk-1 => ! FramesDropped { dropped: 2 }
         0s ask W1                                           => s.0 [0, 10) #2 chunk=2 replay
         0s progress W1 s frames=5 dropped=1
-        0s complete s.0 W1 #2 chunk=2 0..10                 => ! FramesDropped { dropped: 1 }
-        0s ask W1                                           => s.0 [0, 10) #3 chunk=3 replay
-        0s complete s.0 W1 #3 chunk=3 0..10                 => accepted
+        0s complete s.0 W1 #2 chunk=2 0..10                 -> ended s.0 frames_dropped; retired 2; apart chunk-2; split s.0 5 => ! FramesDropped { dropped: 1 }
+        0s ask W1                                           => s.0 [0, 5) #3 chunk=3 replay
+        0s complete s.0 W1 #3 chunk=3 0..5                  => accepted
     ",
     );
 }
@@ -103,10 +104,10 @@ fn frames_are_one_sequence() {
         0s submit t frames=10 per=10
         0s ask W1   => s.0 [0, 10) #1 chunk=1
         0s ask W2   => s.10 [10, 20) #1 chunk=2
-        0s fail s.0 W1
-        0s ask W1   => s.0 [0, 10) #2 chunk=3 replay
-        1s complete s.0 W1 #2 chunk=3 0..10
         1s complete s.10 W2 #1 chunk=2 10..20
+        1s fail s.0 W1
+        1s ask W2   => s.0 [0, 10) #2 chunk=3 replay
+        1s complete s.0 W2 #2 chunk=3 0..10
         1s ask W1   => s.20 [20, 25) #1 chunk=4
         1s ask W2   => t.0 [0, 10) #1 chunk=5
         2s complete s.20 W1 #1 chunk=4 20..25 ~> merge s

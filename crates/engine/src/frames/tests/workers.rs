@@ -23,10 +23,29 @@ fn a_new_incarnation_gives_back_what_the_old_one_held() {
 fn the_third_fine_heartbeat_makes_healthy() {
     check(
         "
-        0s register W1
+        0s register W1 unheard
         0s beat W1          -> => Registered ok
         0s beat W1          -> => Registered ok
         0s beat W1          -> W1 Registered>Healthy => Healthy ok
+    ",
+    );
+}
+
+/// S8: a worker gets work with its first good heartbeat; a bad one is not enough. A removed worker may not rebind (S6).
+#[test]
+fn work_waits_for_a_good_heartbeat() {
+    check(
+        "
+        0s register W1 unheard
+        0s submit s frames=10 per=10
+        0s ask W1           => nothing
+        1s beat W1 error    -> W1 Registered>Degraded
+        1s ask W1           => nothing
+        1s explain worker W1 => sim_worker_unheard
+        2s beat W1 rtt=9
+        2s ask W1           => s.0 [0, 5) #1 chunk=1
+        3s remove W1
+        3s rebind W1        => ! Removed
     ",
     );
 }
@@ -36,26 +55,26 @@ fn the_third_fine_heartbeat_makes_healthy() {
 fn a_degraded_worker_recovers_after_thirty_good_seconds() {
     for complaint in ["error", "q=0.85", "rtt=501"] {
         let script = "
-            0s register W1
+            0s register W1 unheard
             0s beat W1
             0s beat W1
-            0s beat W1          -> W1 Registered>Healthy
-            1s beat W1 !        -> W1 Healthy>Degraded
-            3s beat W1
-            6s beat W1
-            8s beat W1 !        -> 
-            9s beat W1          -> 
-            12s beat W1
-            15s beat W1
-            18s beat W1
-            21s beat W1
-            24s beat W1
-            27s beat W1
-            30s beat W1
-            33s beat W1
-            36s beat W1
-            38999ms beat W1     -> 
-            39s beat W1         -> W1 Degraded>Healthy
+            0s beat W1              -> W1 Registered>Healthy
+            1s beat W1 !            -> W1 Healthy>Degraded
+            3s beat W1 rtt=9
+            6s beat W1 rtt=9
+            8s beat W1 !            -> 
+            9s beat W1 rtt=9        -> 
+            12s beat W1 rtt=9
+            15s beat W1 rtt=9
+            18s beat W1 rtt=9
+            21s beat W1 rtt=9
+            24s beat W1 rtt=9
+            27s beat W1 rtt=9
+            30s beat W1 rtt=9
+            33s beat W1 rtt=9
+            36s beat W1 rtt=9
+            38999ms beat W1 rtt=9   -> 
+            39s beat W1 rtt=9       -> W1 Degraded>Healthy
         ";
         check_with(
             FrameSettings { misses_until_lost: 9, ..FrameSettings::default() },
@@ -69,7 +88,7 @@ fn a_degraded_worker_recovers_after_thirty_good_seconds() {
 fn the_limits_themselves() {
     check(
         "
-        0s register W1
+        0s register W1 unheard
         0s beat W1 q=0.8499 rtt=500
         0s beat W1 q=0.8499 rtt=500
         0s beat W1 q=0.8499 rtt=500 -> W1 Registered>Healthy
@@ -88,11 +107,10 @@ fn silence_makes_lost() {
         0s ask W1
         2999ms tick     -> 
         3s tick         -> W1 Registered>Lost; ended s.0 worker_lost; retired 1; apart chunk-1; apart worker-W1.s; blamed W1
-        4s beat W1      -> => Lost ok reregister
+        4s beat W1 rtt=9 -> => Lost ok reregister
         4s complete s.0 W1 #1 chunk=1 0..10 -> apart chunk-1 => ! NotHolder { holder: None }
         4s ask W1       => ! Lost
         5s register W1  -> registered W1; W1 Lost>Registered
-        5s beat W1
         5s beat W1
         5s beat W1      -> W1 Registered>Healthy
         8s tick         -> W1 Healthy>Lost; blamed W1
@@ -150,6 +168,7 @@ fn old_failures_do_not_count() {
     check_with(
         FrameSettings {
             misses_until_lost: 1_000_000,
+            split_after: 99,
             max_attempts: 99,
             poison_workers: 99,
             ..FrameSettings::default()
@@ -191,9 +210,9 @@ fn a_removed_worker_that_keeps_calling_is_a_zombie() {
         0s register W1
         0s submit s frames=10 per=10
         0s ask W1
-        1s remove W1        -> W1 Registered>Removed; ended s.0 given_back; retired 1; apart chunk-1
+        1s remove W1        -> W1 Registered>Removed; ended s.0 given_back; retired 1; apart chunk-1; removal W1 waiting
         1s view worker W1   => Removed failures=0
-        2s beat W1          => Removed ok stop s.0
+        2s beat W1 rtt=9    -> removal W1 known => Removed ok stop s.0
         2s view worker W1   => Removed zombie failures=0
         2s ask W1           => ! Removed
         2s progress W1 s    => ! Removed
@@ -204,6 +223,80 @@ fn a_removed_worker_that_keeps_calling_is_a_zombie() {
         5s view worker W1   => Removed failures=0
         3602s tick          -> forgotten W1
         3603s beat W1       => ! RendererUnknown
+    ",
+    );
+}
+
+/// S6: a removed worker that neither acknowledges nor calls is a zombie: its files are set apart, one alert is raised, also
+/// over a restart. It is one until it calls, or until its files are confirmed.
+#[test]
+fn a_removed_worker_that_never_answers_is_a_zombie() {
+    check(
+        "
+        0s    register W1
+        0s    register W2
+        0s    submit s frames=20 per=10
+        0s    ask W1
+        0s    ask W2
+        2s    remove W1         -> W1 Registered>Removed; ended s.0 given_back; retired 1; apart chunk-1; removal W1 waiting ~> move chunk-1
+        2s    remove W2
+        2500ms beat W2 rtt=9    -> removal W2 known => Removed ok stop s.10
+        3s    restart
+        3s    view worker W1    => Removed failures=0
+        5999ms tick             -> 
+        6s    tick              -> apart worker-W1.s; removal W1 silent; alert worker_zombie ~> move worker-W1.s
+        6s    view worker W1    => Removed zombie failures=0
+        6s    view worker W2    => Removed failures=0
+        6s    view status       => Removed=2 zombies=1 depth=0
+        7s    restart
+        7s    view worker W1    => Removed zombie failures=0
+        20s   tick              -> 
+        20s   moved worker-W1.s
+        21s   confirm worker-W1.s -> removal W1 known; confirmed worker-W1.s
+        21s   view worker W1    => Removed failures=0
+    ",
+    );
+}
+
+/// S6: a silent zombie that calls is one as long as it goes on calling; one that is removed once more is none.
+#[test]
+fn a_zombie_that_calls_is_known() {
+    check(
+        "
+        0s  register W1
+        0s  register W2
+        1s  remove W1
+        1s  remove W2
+        4s  tick                -> removal W1 silent; alert worker_zombie; removal W2 silent; alert worker_zombie
+        5s  ask W1              -> removal W1 known => ! Removed
+        5s  view worker W1      => Removed zombie failures=0
+        8s  view worker W1      => Removed failures=0
+        8s  view worker W2      => Removed zombie failures=0
+        9s  remove W2           -> removal W2 known => done
+        9s  view worker W2      => Removed failures=0
+    ",
+    );
+}
+
+/// S6: a worker that takes tasks by push is told of its removal there, again after a restart until it acknowledges; one that
+/// was lost before, or removed itself, is simply removed.
+#[test]
+fn a_removal_is_told_by_push() {
+    check(
+        "
+        0s  register W1 endpoint
+        0s  register W2
+        0s  register W3
+        1s  remove W1           ~> dismiss W1
+        2s  restart             ~> dismiss W1
+        2s  dismissed W1        -> removal W1 known
+        2s  dismissed W1        -> 
+        3s  restart             ~> 
+        3s  remove W2 itself    -> W2 Registered>Removed; removal W2 known
+        6s  tick                -> W3 Registered>Lost; blamed W3
+        6s  remove W3           -> W3 Lost>Removed; removal W3 known
+        99s tick                -> 
+        99s view status         => Removed=3 zombies=0 depth=0
     ",
     );
 }
@@ -222,7 +315,7 @@ fn a_broadcast_holds_until_it_is_lifted() {
         1s ask W2           => nothing
         1s beat W2          => Registered ok pause
         2s resume-all       -> resumed
-        2s beat W2          => Registered ok resume
+        2s beat W2          => Healthy ok resume
         2s ask W2           => s.0 [0, 10) #1 chunk=1
     ",
     );
@@ -285,7 +378,7 @@ fn backpressure() {
         0s beat W1 q=0.7        => Registered caution
         0s ask W1
         0s progress W1 s frames=1 q=0.95
-        1s beat W1 q=0.1        => Registered slow
+        1s beat W1 q=0.1        => Healthy slow
         1s progress W1 s frames=2 q=1
         1s beat W1              => Healthy pause
         1s ask W2
@@ -365,7 +458,7 @@ fn a_stalled_assignment_goes_to_another() {
         180s beat W1
         188s tick   -> 
         189s tick   -> ended s.0 stalled; retired 1; apart chunk-1; blamed W1
-        189s beat W1 => Degraded ok resume stop s.0
+        189s beat W1 rtt=9 => Degraded ok resume stop s.0
     ",
     );
 }
@@ -385,7 +478,7 @@ fn standing_still_is_no_excuse_for_silence() {
         0s submit s frames=10 per=10
         0s ask W1
         0s progress W1 s frames=3 q=1
-        30s beat W1 => Registered pause
+        30s beat W1 rtt=9 => Registered pause
         59s tick    -> 
         60s tick    -> ended s.0 stalled; retired 1; apart chunk-1; blamed W1
     ",

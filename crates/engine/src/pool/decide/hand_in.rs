@@ -31,10 +31,7 @@ pub(super) fn hand_in(
         return Err(PoolRejection::AssignmentUnknown);
     }
     check_nonce(pool, lease.fence, result)?;
-    let verified = pool.jobs.get(&id.job()).is_some_and(|job| job.verify);
-    if verified && result.hash_matches == Some(false) && !pool.has_bug(Mutant::HashNotVerified) {
-        return Err(PoolRejection::HashMismatch);
-    }
+    check_output(pool, result)?;
     let at = step.context.now;
     step.make_so(pool, PoolEvent::ResultTaken { result: Arc::clone(result), at });
     pool.follow_up(id.job(), Some(result), (at, step.events));
@@ -46,6 +43,26 @@ pub(super) fn hand_in(
 fn check_nonce(pool: &Pool, fence: Fence, result: &PoolResult) -> Result<(), PoolRejection> {
     let good = result.nonce == Some(fence) || pool.has_bug(Mutant::NonceIgnored);
     good.then_some(()).ok_or(PoolRejection::NonceInvalid)
+}
+
+/// Compares a result's hash with its output (P11). A vote needs an output: only what the coordinator computes from it
+/// counts (P15). A failure is no vote and needs none.
+fn check_output(pool: &Pool, result: &PoolResult) -> Result<(), PoolRejection> {
+    let Some(job) = pool.jobs.get(&result.assignment.job()) else {
+        return Ok(());
+    };
+    let is_redundant = job.redundancy > 1;
+    if is_redundant && pool.has_bug(Mutant::DeclaredHashTrusted) {
+        return Ok(());
+    }
+    if is_redundant && result.vote.is_none() && !vote::has_failed(result) {
+        return Err(PoolRejection::OutputRequired);
+    }
+    let is_wrong = job.verify && result.hash_matches == Some(false);
+    if is_wrong && !pool.has_bug(Mutant::HashNotVerified) {
+        return Err(PoolRejection::HashMismatch);
+    }
+    Ok(())
 }
 
 /// Why a result for an assignment that is not live is refused.

@@ -8,10 +8,11 @@ mod votes;
 use crate::{Context, Engine, Restoring};
 use alloc::{boxed::Box, collections::BTreeMap, format, sync::Arc, vec::Vec};
 use muster_model::{
-    AssignmentId, Change, Command, Demand, Digest, Event, Fact, Facts, Key, Millis, PoolChange, PoolCommand,
-    PoolCounters, PoolHandout, PoolJobDraft, PoolJobId, PoolJobStatus, PoolRegistration, PoolRejection,
-    PoolReply, PoolResult, PoolSubmission, PoolTaken, PoolWork, PoolWorkerId, PoolWorkerRecord, Quality,
-    Rejection, Reply, Scale, Settings, Specs, SubmissionKey, Timestamp, UserId,
+    AssignmentId, AssignmentRecord, Change, Command, Demand, Digest, Event, Fact, Facts, Key, Millis,
+    PoolChange, PoolCommand, PoolCounters, PoolHandout, PoolJobDraft, PoolJobId, PoolJobStatus,
+    PoolRegistration, PoolRejection, PoolReply, PoolResult, PoolSubmission, PoolTaken, PoolWork,
+    PoolWorkerId, PoolWorkerRecord, Quality, Rejection, Reply, Scale, Settings, Specs, SubmissionKey,
+    Timestamp, UserId,
 };
 
 /// An engine with a clock, a store and short names for what can be asked.
@@ -212,6 +213,29 @@ impl World {
         }
     }
 
+    /// The assignment whose result became the job's.
+    pub(super) fn winner(&self, job: PoolJobId) -> Option<AssignmentId> {
+        match self.rows.get(&format!("4 {:010}", job.0)) {
+            Some(PoolChange::End(end)) if end.status == PoolJobStatus::Completed => end.assignment,
+            _ => None,
+        }
+    }
+
+    /// The stored row of an assignment.
+    pub(super) fn row(&self, id: AssignmentId) -> &AssignmentRecord {
+        match self.rows.get(&format!("3 {:010}", id.0)) {
+            Some(PoolChange::Assignment(record)) => record,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(super) fn row_mut(&mut self, id: AssignmentId) -> &mut AssignmentRecord {
+        match self.rows.get_mut(&format!("3 {:010}", id.0)) {
+            Some(PoolChange::Assignment(record)) => record,
+            other => panic!("{other:?}"),
+        }
+    }
+
     pub(super) fn record(&self, worker: Worker) -> &PoolWorkerRecord {
         match self.rows.get(&format!("1 {:010}", worker.id.0)) {
             Some(PoolChange::Worker(record)) => record,
@@ -251,16 +275,18 @@ pub(super) fn redundant(k: u8) -> PoolJobDraft {
     PoolJobDraft { redundancy: k, ..job() }
 }
 
-/// A good result for an assignment.
+/// A good result for an assignment, whose output has this hash; the empty text is none, and no output.
 pub(super) fn result(handout: PoolHandout, hash: &str) -> PoolResult {
+    let computed: Option<Box<str>> = (!hash.is_empty()).then(|| hash.into());
     PoolResult {
         assignment: handout.assignment,
         nonce: Some(handout.fence),
         signature: "signature".into(),
         public_key: "key".into(),
-        output: None,
-        output_hash: (!hash.is_empty()).then(|| hash.into()),
-        hash_matches: None,
+        output: computed.as_ref().map(|_| "{}".into()),
+        output_hash: computed.clone(),
+        hash_matches: computed.as_ref().map(|_| true),
+        vote: computed,
         error: None,
         artifact_uri: None,
         metrics: None,

@@ -198,15 +198,13 @@ impl Court {
 
 fn configure(home: &Path, slack: &str) -> Result<(), Failure> {
     fs::create_dir_all(home.join("generals"))?;
-    fs::write(home.join("court.toml"), format!("[envoy]\nto = \"slack\"\nbase_url = \"{slack}\"\n{BUSY}"))?;
+    fs::write(home.join("court.toml"), format!("[envoy]\nto = \"slack\"\nbase_url = \"{slack}\"\n"))?;
     for general in &GENERALS {
         fs::write(home.join(format!("generals/{}.toml", general.name)), general.manifest())?;
     }
     Ok(())
 }
 
-/// The demo keeps the machine busy: that must not keep the court waiting.
-const BUSY: &str = "[chamberlain]\nyellow_percent = 101\norange_percent = 101\nred_percent = 101\n";
 /// In the order in which files go through them, so that none is missed on its way.
 const UNDER_WAY: [Place; 5] = [
     Place::EventsPending,

@@ -1,8 +1,12 @@
 //! `muster run retry` and `muster run failures`.
 
-use super::watch;
+use super::{
+    allowed::AllowedFailures,
+    watch::{self, Waiting},
+};
 use crate::{
     client::Client,
+    command::watch::Telling,
     failure::{Exit, Failure},
     output,
     reason::Reason,
@@ -26,9 +30,12 @@ pub(crate) struct Retry {
     /// Makes a repeat of this very request harmless, also by another call [default: one made up for this call]
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Wait for the new run to end; ends with 1 unless it succeeded
+    /// Wait for the new run to end; exits with 1 unless every device completed
     #[arg(long)]
     wait: bool,
+    /// With --wait: exit with 0 although so many devices, or so many percent of them, did not complete
+    #[arg(long, value_name = "N|N%", requires = "wait")]
+    allow_failures: Option<AllowedFailures>,
     #[command(flatten)]
     reason: Reason,
 }
@@ -41,7 +48,9 @@ impl Retry {
         let key = self.idempotency_key.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
         let path = ["api", "runs", &self.id, "retry"];
         let run = client.order_once(&path, (&body, &key), &self.reason).await?;
-        watch::end(client, &run, self.wait, json).await
+        let waiting =
+            self.wait.then(|| Waiting { telling: Telling::once(json), allowed: self.allow_failures });
+        watch::end(client, &run, waiting, json).await
     }
 }
 

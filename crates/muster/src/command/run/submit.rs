@@ -1,8 +1,13 @@
 //! `muster run submit`.
 
-use super::{flags::RunFlags, watch};
+use super::{
+    allowed::AllowedFailures,
+    flags::RunFlags,
+    watch::{self, Waiting},
+};
 use crate::{
     client::Client,
+    command::watch::Telling,
     failure::{Exit, Failure},
 };
 use clap::Args;
@@ -15,9 +20,12 @@ pub(crate) struct Submit {
     /// Makes a repeat of this very submission harmless, also by another call [default: one made up for this call]
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Wait for the run to end; ends with 1 unless it succeeded
+    /// Wait for the run to end; exits with 1 unless every device completed
     #[arg(long)]
     wait: bool,
+    /// With --wait: exit with 0 although so many devices, or so many percent of them, did not complete
+    #[arg(long, value_name = "N|N%", requires = "wait")]
+    allow_failures: Option<AllowedFailures>,
 }
 
 impl Submit {
@@ -28,7 +36,9 @@ impl Submit {
         let key = self.idempotency_key.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
         let mut run = client.post_once(&path, &body, &key).await?;
         warn(&mut run);
-        watch::end(client, &run, self.wait, json).await
+        let waiting =
+            self.wait.then(|| Waiting { telling: Telling::once(json), allowed: self.allow_failures });
+        watch::end(client, &run, waiting, json).await
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Submit {
     /// Its directory, relative to the server's output root, if not session_ and its name
     #[arg(long, value_name = "DIR")]
     output: Option<String>,
-    /// Wait for the session to end; ends with 1 unless it completed
+    /// Wait for the session to end; ends with 1 unless it completed with all its frames
     #[arg(long)]
     wait: bool,
 }

@@ -6,8 +6,8 @@ use super::{
     rows::{Before, Chunk},
 };
 use crate::scene::Scene;
-use muster_model::{ChunkRecord, ChunkState, EntryId, FrameTaskId, Rebind};
-use std::collections::BTreeMap;
+use muster_model::{ChunkRecord, ChunkState, EntryId, FrameTaskId, Rebind, RendererState};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What was granted so far, over all lives.
 pub(super) struct Ids {
@@ -15,13 +15,53 @@ pub(super) struct Ids {
     next_id: u64,
     /// The first ids of the last attempt at each task.
     last: BTreeMap<FrameTaskId, u64>,
-    /// How often each task was lost or failed (S8).
+    /// How often each range failed, and how often it lost its worker (S8, S26b).
     pub(super) failures: BTreeMap<FrameTaskId, u16>,
+    pub(super) losses: BTreeMap<FrameTaskId, u16>,
+    /// How many of the failures were skips by a manifest (S23b).
+    pub(super) skips: BTreeMap<FrameTaskId, u16>,
+    /// The ranges that the second half of a range was cut from (S26b).
+    ancestors: BTreeMap<FrameTaskId, BTreeSet<FrameTaskId>>,
 }
 
 impl Default for Ids {
     fn default() -> Self {
-        Self { next_chunk: 1, next_id: 1, last: BTreeMap::new(), failures: BTreeMap::new() }
+        Self {
+            next_chunk: 1,
+            next_id: 1,
+            last: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            losses: BTreeMap::new(),
+            skips: BTreeMap::new(),
+            ancestors: BTreeMap::new(),
+        }
+    }
+}
+
+impl Ids {
+    /// Whether ids that were granted for one range may be the last ones of another: it was cut from that one.
+    pub(super) fn are_of(&self, granted_for: &FrameTaskId, range: &FrameTaskId) -> bool {
+        let is_ancestor = self.ancestors.get(range).is_some_and(|ranges| ranges.contains(granted_for));
+        granted_for == range || is_ancestor
+    }
+
+    /// A range was halved at a frame: both halves begin with all their attempts.
+    pub(super) fn split(&mut self, task: &FrameTaskId, middle: u64) {
+        let half = FrameTaskId { start: middle, ..task.clone() };
+        let mut ancestors = self.ancestors.get(task).cloned().unwrap_or_default();
+        ancestors.insert(task.clone());
+        if let Some(last) = self.last.get(task).copied() {
+            self.last.insert(half.clone(), last);
+        }
+        self.ancestors.insert(half, ancestors);
+        self.begin_anew(task);
+    }
+
+    /// A range has all its attempts again.
+    pub(super) fn begin_anew(&mut self, task: &FrameTaskId) {
+        self.failures.remove(task);
+        self.losses.remove(task);
+        self.skips.remove(task);
     }
 }
 
@@ -77,6 +117,7 @@ impl FrameBook {
             live.filter_map(|number| self.rows.chunks.get(number)).map(|chunk| &chunk.record).collect();
         let is_first = live.is_empty();
         if is_first {
+            self.check_heard(record)?;
             self.check_attempt(record)?;
             scene.count(if record.attempt > 1 { "range given out anew" } else { "range given out" });
             self.ids.last.insert(record.task.clone(), record.ids.chunk);
@@ -92,6 +133,17 @@ impl FrameBook {
         let (record, life) = (record.clone(), self.life);
         self.rows.add_chunk(Chunk { record, life, is_first, state });
         Ok(())
+    }
+
+    /// S8: a worker that only registered gets no work before its first good heartbeat.
+    fn check_heard(&self, record: &ChunkRecord) -> Verdict {
+        let said = self.said.get(&record.worker).map_or(&[][..], Vec::as_slice);
+        let until = said.iter().rev().skip_while(|said| said.at > record.at);
+        let is_heard = until.take_while(|said| said.is_beat).any(|said| said.is_fine);
+        let is_new = self.state(&record.worker) == RendererState::Registered;
+        // What an earlier life decided may have become durable only now.
+        let is_older = record.at < self.up_since;
+        ensure(is_heard || !is_new || is_older, "grant_to_unheard", || format!("{record:?} after {said:?}"))
     }
 
     /// 7: new ids begin where the last ended, and end at a multiple of the chunk size.
@@ -130,10 +182,12 @@ impl FrameBook {
         let old = replay.and_then(|replay| self.rows.chunks.get(&replay.retired));
         let row = self.rows.tasks.get(&record.task);
         let right = replay.zip(old).zip(row).is_some_and(|((replay, old), row)| {
-            old.record.task == record.task
+            // The range may have been halved since.
+            self.ids.are_of(&old.record.task, &record.task)
                 && old.is_first
                 && old.record.attempt + 1 == record.attempt
-                && (replay.range.start, replay.range.end) == (row.id.start, row.end)
+                && replay.range.start == row.id.start
+                && replay.range.end >= row.end
         });
         ensure(right, "replay_not_recorded", || format!("{record:?} with {replay:?} of {row:?}"))
     }
@@ -164,8 +218,11 @@ impl FrameBook {
         let reason = record.reason.as_deref().unwrap_or_default();
         if chunk.is_first && was_live {
             scene.count(word(reason));
-            if COUNTED.contains(&reason) {
+            if FAILED.contains(&reason) {
                 *self.ids.failures.entry(record.task.clone()).or_default() += 1;
+            }
+            if LOST.contains(&reason) {
+                *self.ids.losses.entry(record.task.clone()).or_default() += 1;
             }
             if STOPPED.contains(&reason) {
                 self.stops.insert((record.worker.clone(), record.task.clone()), record.at);
@@ -204,8 +261,9 @@ fn word(reason: &str) -> &'static str {
     }
 }
 
-/// Ends that count against a task (S8).
-const COUNTED: [&str; 5] = ["worker_lost", "failed", "stalled", "frames_dropped", "replaced"];
+/// Ends by which a range failed (S26b), and by which it lost its worker (S8).
+pub(super) const FAILED: [&str; 3] = ["failed", "stalled", "frames_dropped"];
+const LOST: [&str; 2] = ["worker_lost", "replaced"];
 /// Ends of which a worker that lives must be told (S2).
 const STOPPED: [&str; 7] =
     ["worker_lost", "stalled", "frames_dropped", "given_back", "retired", "session_ended", "new_term"];

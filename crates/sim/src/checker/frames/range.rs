@@ -6,6 +6,7 @@ use super::{
 };
 use crate::scene::Scene;
 use muster_model::{ChunkState, FrameTaskId, FrameTaskRecord, FrameTaskStatus, RendererState, SessionStatus};
+use std::collections::BTreeMap;
 
 impl FrameBook {
     pub(super) fn check_ranges(&self, before: &Before, scene: &mut Scene) -> Verdict {
@@ -30,7 +31,7 @@ impl FrameBook {
         Ok(())
     }
 
-    /// Ranges of one session never overlap, never change, and are no longer than they may be.
+    /// Ranges of one session never overlap, never change unless they are halved, and are no longer than they may be.
     fn check_cut(&self, row: &FrameTaskRecord, old: Option<&FrameTaskRecord>) -> Verdict {
         let session = self.rows.sessions.get(&row.id.session);
         let fits = session.is_some_and(|session| {
@@ -39,7 +40,11 @@ impl FrameBook {
                 && row.end - row.id.start <= session.frames_per_task
         });
         ensure(fits, "range_does_not_fit", || format!("{row:?} of {session:?}"))?;
-        let same = old.is_none_or(|old| old.end == row.end && old.attempt <= row.attempt);
+        let rest = FrameTaskId { start: row.end, ..row.id.clone() };
+        let is_halved = |old: &FrameTaskRecord| {
+            row.end < old.end && self.ids.are_of(&row.id, &rest) && self.rows.tasks.contains_key(&rest)
+        };
+        let same = old.is_none_or(|old| (old.end == row.end || is_halved(old)) && old.attempt <= row.attempt);
         ensure(same, "range_changes", || format!("{old:?} became {row:?}"))?;
         let next = FrameTaskId { start: row.id.start + 1, ..row.id.clone() };
         let next = self.rows.tasks.range(next..).next().filter(|(id, _)| id.session == row.id.session);
@@ -55,28 +60,55 @@ impl FrameBook {
         let chunk = self.rows.chunks.get(&row.ids.chunk).filter(|chunk| chunk.is_first);
         let record = chunk.map(|chunk| &chunk.record);
         let same = record.is_some_and(|record| {
-            (record.ids, &record.task, &record.worker, record.attempt)
-                == (row.ids, &row.id, &row.worker, row.attempt)
+            let is_its =
+                record.task == row.id || (!is_held(row.status) && self.ids.are_of(&record.task, &row.id));
+            is_its && (record.ids, &record.worker, record.attempt) == (row.ids, &row.worker, row.attempt)
         });
         let state = match row.status {
             FrameTaskStatus::Assigned | FrameTaskStatus::Running => ChunkState::Live,
             FrameTaskStatus::Completed => ChunkState::Used,
-            FrameTaskStatus::Pending | FrameTaskStatus::Lost | FrameTaskStatus::Cancelled => {
-                ChunkState::Retired
-            }
+            // Its fragment is there, and left out of the manifest (S23b).
+            FrameTaskStatus::Failed if row.digest.is_some() => ChunkState::Used,
+            FrameTaskStatus::Pending
+            | FrameTaskStatus::Lost
+            | FrameTaskStatus::Failed
+            | FrameTaskStatus::Cancelled => ChunkState::Retired,
         };
         ensure(same && record.is_some_and(|record| record.state == state), "row_unlike_its_ids", || {
             format!("{row:?} with {record:?}")
         })?;
-        let failures = self.ids.failures.get(&row.id).copied().unwrap_or(0);
-        ensure(row.failures == failures, "failures_miscounted", || {
-            format!("{row:?} failed {failures} times")
+        let count = |counts: &BTreeMap<FrameTaskId, u16>| counts.get(&row.id).copied().unwrap_or(0);
+        let (failures, losses) = (count(&self.ids.failures), count(&self.ids.losses));
+        ensure((row.failures, row.losses) == (failures, losses), "failures_miscounted", || {
+            format!("{row:?} failed {failures} times and lost its worker {losses} times")
         })?;
+        self.check_attempts_left(row)?;
         let live = self.rows.live.get(&row.id);
         ensure(is_held(row.status) || live.is_none(), "chunk_not_retired", || {
             format!("{row:?} with live ids {live:?}")
         })?;
         self.check_dropped(row)
+    }
+
+    /// S26b: a range that failed or was lost too often does not wait any longer: it is halved, or, a single frame, given up.
+    /// Nothing else is.
+    fn check_attempts_left(&self, row: &FrameTaskRecord) -> Verdict {
+        let is_single = row.end - row.id.start == 1;
+        let failures_max = if is_single { self.settings.max_attempts } else { self.settings.split_after };
+        let is_used_up = |failures| failures >= failures_max || row.losses >= self.settings.max_attempts;
+        let waits = matches!(row.status, FrameTaskStatus::Pending | FrameTaskStatus::Lost);
+        // A skip by the manifest counts, but does not halve a range (S23b).
+        let skips = self.ids.skips.get(&row.id).copied().unwrap_or(0);
+        ensure(!waits || !is_used_up(row.failures - skips), "poison_forgiven", || format!("{row:?}"))?;
+        match (row.status, row.digest) {
+            (FrameTaskStatus::Failed, None) => {
+                ensure(is_single && is_used_up(row.failures), "given_up_too_much", || format!("{row:?}"))
+            }
+            (FrameTaskStatus::Failed, Some(_)) => {
+                ensure(row.failures >= self.settings.max_attempts, "skipped_too_early", || format!("{row:?}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// S26: a strict session takes no dropped frames, whoever told of them.
@@ -95,7 +127,7 @@ impl FrameBook {
     /// 9: what was accepted stays, unless an operator retires its ids (S17) — and nothing else is accepted for it.
     fn check_accepted(&self, row: &FrameTaskRecord, old: &FrameTaskRecord) -> Verdict {
         let state = self.rows.chunks.get(&old.ids.chunk).map(|chunk| chunk.record.state);
-        let kept = row.status == FrameTaskStatus::Completed
+        let kept = matches!(row.status, FrameTaskStatus::Completed | FrameTaskStatus::Failed)
             && (row.digest, row.attempt, &row.worker) == (old.digest, old.attempt, &old.worker);
         ensure(kept || state == Some(ChunkState::Retired), "accepted_result_lost", || {
             format!("{old:?} became {row:?}")

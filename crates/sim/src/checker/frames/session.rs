@@ -12,12 +12,13 @@ impl FrameBook {
         for id in touched {
             let row = &self.rows.sessions[id];
             self.check_count(row)?;
-            self.check_poison(row)?;
+            self.check_failed(row)?;
             let old = before.sessions.get(id).and_then(Option::as_ref);
             match old {
-                Some(old) if !old.open => {
+                Some(old) if !old.open && !self.retrying.contains(id) => {
                     ensure(old == row, "ended_session_changes", || format!("{old:?} became {row:?}"))?
                 }
+                Some(old) if !old.open && row.open => scene.count("session reopened"),
                 _ if !row.open => self.check_end(row, scene)?,
                 _ => {}
             }
@@ -33,16 +34,19 @@ impl FrameBook {
         ensure(row.open != row.status.is_ended(), "session_half_ended", || format!("{row:?}"))
     }
 
-    /// S8: a range that was lost or failed too often ends its session, and nothing else does.
-    fn check_poison(&self, row: &SessionRecord) -> Verdict {
-        let failures = |task: &muster_model::FrameTaskRecord| self.ids.failures.get(&task.id).copied();
-        let worst = self.rows.tasks_of(&row.id).filter_map(failures).max().unwrap_or(0);
-        let is_poisoned = worst >= self.settings.max_attempts;
-        ensure(!is_poisoned || !row.open, "poison_forgiven", || {
-            format!("{row:?} has a range that failed {worst} times")
+    /// S23b, S26b: a strict session fails exactly when frames are missing; no session hides that they are.
+    fn check_failed(&self, row: &SessionRecord) -> Verdict {
+        let failed = self.rows.tasks_of(&row.id).filter(|task| task.status == FrameTaskStatus::Failed);
+        let failed: u64 = failed.map(|task| task.end - task.id.start).sum();
+        ensure(failed == row.failed_frames, "failed_frames_miscounted", || {
+            format!("{row:?}, though {failed} failed")
         })?;
-        let has_failed = row.status == SessionStatus::Failed;
-        ensure(!has_failed || is_poisoned, "failed_without_reason", || format!("{row:?}"))
+        let right = match row.status {
+            SessionStatus::Failed => row.strict && failed > 0,
+            SessionStatus::Completed => !row.strict || failed == 0,
+            SessionStatus::Running | SessionStatus::Paused | SessionStatus::Cancelled => true,
+        };
+        ensure(right, "failed_without_reason", || format!("{row:?}"))
     }
 
     fn check_end(&self, row: &SessionRecord, scene: &mut Scene) -> Verdict {
@@ -61,15 +65,16 @@ impl FrameBook {
             }
             _ => {
                 scene.count("session failed");
-                Ok(())
+                self.check_complete(row)
             }
         }
     }
 
-    /// 8: every frame stands in exactly one completed range, and the manifest on disk is made of just these.
+    /// 8: every frame stands in exactly one completed or failed range, and the manifest on disk is made of the completed.
     fn check_complete(&self, row: &SessionRecord) -> Verdict {
         let mut next = 0;
-        for range in self.completed(&row.id) {
+        let ranges = self.rows.tasks_of(&row.id);
+        for range in ranges.map(|task| FrameRange { start: task.id.start, end: task.end }) {
             ensure(range.start == next, "frame_not_once", || {
                 format!("{row:?}: {range} follows what ends at {next}")
             })?;

@@ -1,6 +1,6 @@
 //! S8, S9, S11, invariant 11: where workers stand, and what follows from it.
 
-use super::{FrameBook, SLACK, Said, Verdict, ensure, rows::Before};
+use super::{FrameBook, SLACK, Said, Verdict, chunk::FAILED, ensure, rows::Before};
 use crate::scene::Scene;
 use muster_model::{Name, RendererRecord, RendererState, Timestamp, TransitionRecord};
 
@@ -86,15 +86,36 @@ impl FrameBook {
         old: Option<&RendererRecord>,
         before: &Before,
     ) -> Verdict {
-        let Some(last) = row.failures.last().copied() else {
+        let counted = |row: &RendererRecord| row.failures.iter().chain(&row.losses).max().copied();
+        let Some(last) = counted(row) else {
             return Ok(());
         };
-        let is_new = old.is_none_or(|old| old.failures.last() != Some(&last));
+        let is_new = old.is_none_or(|old| counted(old) != Some(last));
         let window = last - self.settings.quarantine_window;
-        let counted = row.failures.iter().filter(|at| **at > window).count();
+        let counted = row.failures.iter().chain(&row.losses).filter(|at| **at > window).count();
         let is_much = counted >= self.settings.quarantine_after as usize;
         let judged = before.quarantined.contains(&row.id);
-        ensure(!is_new || !is_much || judged, "quarantine_forgotten", || format!("{row:?}"))
+        ensure(!is_new || !is_much || judged, "quarantine_forgotten", || format!("{row:?}"))?;
+        old.map_or(Ok(()), |old| self.check_blame(row, old, before))
+    }
+
+    /// S26b: a worker that completes other ranges is not blamed twice for the same one.
+    fn check_blame(&self, row: &RendererRecord, old: &RendererRecord, before: &Before) -> Verdict {
+        let fresh = row.failures.iter().filter(|at| !old.failures.contains(at));
+        for at in fresh {
+            let does_well =
+                old.last_completed.is_some_and(|done| done > *at - self.settings.quarantine_window);
+            let ended = before.changed.iter().map(|number| &self.rows.chunks[number]).filter(|chunk| {
+                let reason = chunk.record.reason.as_deref().unwrap_or_default();
+                let is_its = chunk.record.worker == row.id && chunk.record.at == *at;
+                chunk.is_first && is_its && FAILED.contains(&reason)
+            });
+            let tasks: Vec<_> = ended.map(|chunk| before.tasks.get(&chunk.record.task)).collect();
+            let [Some(Some(task))] = &tasks[..] else { continue };
+            let is_known = task.losers.contains(&row.id);
+            ensure(!(does_well && is_known), "blamed_again", || format!("{row:?} for {task:?}"))?;
+        }
+        Ok(())
     }
 
     /// Lost only after a silence.

@@ -117,6 +117,8 @@ impl PoolBook {
         let row = self.rows.assignments.get(&result.assignment);
         let holds = row.is_some_and(|row| row.worker == worker);
         let nonce = row.map(|row| row.fence);
+        let job = self.rows.jobs.get(&result.assignment.job());
+        let is_redundant = job.is_some_and(|job| job.draft.redundancy > 1);
         let is_right = match rejection {
             PoolRejection::AssignmentUnknown => !holds,
             PoolRejection::NonceInvalid => {
@@ -133,9 +135,15 @@ impl PoolBook {
                 let ends = [AssignmentState::Expired, AssignmentState::Revoked];
                 holds && row.is_some_and(|row| ends.contains(&row.state))
             }
+            PoolRejection::OutputRequired => {
+                scene.count("vote without its output");
+                let is_failure = result.error.as_deref().is_some_and(|error| !error.is_empty());
+                is_redundant && result.output.is_none() && !is_failure
+            }
             PoolRejection::HashMismatch => {
-                let job = self.rows.jobs.get(&result.assignment.job());
-                result.hash_matches == Some(false) && job.is_some_and(|job| job.draft.verify_output_hash)
+                scene.count("result with a wrong hash");
+                let is_checked = is_redundant || job.is_some_and(|job| job.draft.verify_output_hash);
+                result.hash_matches == Some(false) && is_checked
             }
             PoolRejection::KeyReplaced => {
                 scene.count("result signed with another key");

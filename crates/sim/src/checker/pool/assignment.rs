@@ -1,8 +1,12 @@
 //! P5, P7, P8, invariant 9: an assignment has its own nonce, ends once, and its result is its worker's.
 
-use super::{PoolBook, Verdict, ensure, rows::Before};
+use super::{
+    PoolBook, Verdict, ensure,
+    rows::{Before, submitted},
+};
 use crate::scene::Scene;
-use muster_model::{AssignmentId, AssignmentRecord, AssignmentState, PoolResult};
+use muster_model::{AssignmentId, AssignmentRecord, AssignmentState, PoolJobRecord, PoolResult};
+use muster_proof::{sha256_hex, vote};
 
 impl PoolBook {
     pub(super) fn check_assignments(&mut self, before: &Before, scene: &mut Scene) -> Verdict {
@@ -70,8 +74,12 @@ impl PoolBook {
         ensure(is_handed_in, "result_from_nowhere", || format!("{row:?}"))?;
         let is_signed = self.keys.get(&row.worker).is_some_and(|keys| keys.contains(public_key));
         ensure(is_signed, "foreign_key_taken", || format!("{row:?}"))?;
-        let is_checked = self.rows.jobs.get(&row.id.job()).is_some_and(|job| job.draft.verify_output_hash);
-        ensure(!is_checked || result.hash_matches != Some(false), "wrong_hash_taken", || format!("{row:?}"))
+        let Some(job) = self.rows.jobs.get(&row.id.job()) else {
+            return Ok(());
+        };
+        let is_checked = job.draft.verify_output_hash || job.draft.redundancy > 1;
+        ensure(!is_checked || result.hash_matches != Some(false), "wrong_hash_taken", || format!("{row:?}"))?;
+        check_vote(row, job)
     }
 }
 
@@ -82,6 +90,17 @@ fn check_change(old: &AssignmentRecord, row: &AssignmentRecord) -> Verdict {
     ensure(same, "assignment_changes", || format!("{old:?} became {row:?}"))?;
     let forward = old.state.is_live() && (row.state != AssignmentState::Assigned || old.state == row.state);
     ensure(forward, "ended_assignment_changes", || format!("{old:?} became {row:?}"))
+}
+
+/// P15: a result of a redundant job has an output, and its vote is the hash of what was submitted; no other result has one.
+fn check_vote(row: &AssignmentRecord, job: &PoolJobRecord) -> Verdict {
+    let is_vote = job.draft.redundancy > 1 && !is_failed(row);
+    let submitted = submitted(row).filter(|_| is_vote);
+    ensure(!is_vote || submitted.is_some(), "vote_without_output", || format!("{row:?}"))?;
+    let computed = submitted.map(|(output, artifact)| vote(&sha256_hex(output.as_bytes()), artifact));
+    ensure(row.vote.as_deref() == computed.as_deref(), "vote_of_another_output", || {
+        format!("{computed:?} is the vote of {row:?}")
+    })
 }
 
 fn is_failure(result: &PoolResult) -> bool {

@@ -1,6 +1,9 @@
 //! P8, P13, P15: a job ends when it is over, once, and as it must; who is judged for it.
 
-use super::{PoolBook, Verdict, ensure, rows::Before};
+use super::{
+    PoolBook, Verdict, ensure,
+    rows::{Before, Submitted, submitted},
+};
 use crate::scene::Scene;
 use muster_model::{
     AssignmentId, AssignmentState, PoolEndRecord, PoolJobId, PoolJobRecord, PoolJobStatus, PoolWorkerId,
@@ -51,20 +54,20 @@ impl PoolBook {
         let row = end.assignment.and_then(|id| self.rows.assignments.get(&id));
         let is_its = row.is_some_and(|row| row.id.job() == job.id && row.state == AssignmentState::Completed);
         ensure(is_its, "completed_with_nothing", || format!("{end:?} with {row:?}"))?;
-        let hash = row.and_then(|row| row.output_hash.as_deref());
-        let agreed = job.draft.redundancy < 2 || (hash.is_some() && self.winner(job) == hash);
+        let won = row.and_then(submitted);
+        let agreed = job.draft.redundancy < 2 || (won.is_some() && self.winner(job) == won);
         ensure(agreed, "minority_wins", || {
-            let votes: Vec<_> = self.rows.votes(job.id).map(|(row, hash)| (row.worker, hash)).collect();
+            let votes: Vec<_> = self.rows.votes(job.id).map(|(row, vote)| (row.worker, vote)).collect();
             format!("{end:?} of {} owners: {votes:?}", job.draft.redundancy)
         })
     }
 
     /// What a majority of those asked for, and of those who said anything, agrees on (P15).
-    fn winner(&self, job: &PoolJobRecord) -> Option<&str> {
-        let votes: Vec<&str> = self.rows.votes(job.id).map(|(_, hash)| hash).collect();
+    fn winner(&self, job: &PoolJobRecord) -> Option<Submitted<'_>> {
+        let votes: Vec<Submitted<'_>> = self.rows.votes(job.id).map(|(_, vote)| vote).collect();
         let least = usize::from(job.draft.redundancy / 2) + 1;
-        let count = |hash: &str| votes.iter().filter(|vote| **vote == hash).count();
-        votes.iter().copied().find(|hash| count(hash) >= least && count(hash) * 2 > votes.len())
+        let count = |vote: &Submitted<'_>| votes.iter().filter(|other| *other == vote).count();
+        votes.iter().copied().find(|vote| count(vote) >= least && count(vote) * 2 > votes.len())
     }
 
     /// A job whose result is there, or will never be, does not go on; one that is over has nobody at work.
@@ -84,9 +87,9 @@ impl PoolBook {
     }
 
     fn judge(&mut self, end: &PoolEndRecord, job: &PoolJobRecord) {
-        let won = end.assignment.and_then(|id| self.rows.assignments[&id].output_hash.clone());
+        let won = end.assignment.and_then(|id| submitted(&self.rows.assignments[&id]));
         let votes: Vec<(PoolWorkerId, bool)> =
-            self.rows.votes(job.id).map(|(row, hash)| (row.worker, won.as_deref() == Some(hash))).collect();
+            self.rows.votes(job.id).map(|(row, vote)| (row.worker, won == Some(vote))).collect();
         for (worker, agreed) in votes {
             let counts = if agreed { &mut self.agreed } else { &mut self.dissented };
             *counts.entry(worker).or_default() += 1;

@@ -30,6 +30,16 @@ pub(super) struct Before {
     others: bool,
 }
 
+/// An output and an artifact. The ledger compares these themselves: no hash that somebody declared or computed can mislead
+/// it. Outputs in the world are canonical.
+pub(super) type Submitted<'a> = (&'a str, Option<&'a str>);
+
+/// What was submitted for an assignment, where it has an output.
+pub(super) fn submitted(row: &AssignmentRecord) -> Option<Submitted<'_>> {
+    let result = row.result.as_ref()?;
+    Some((result.output.as_deref()?, result.artifact_uri.as_deref()))
+}
+
 impl Before {
     pub(super) fn is_empty(&self) -> bool {
         self.workers.is_empty() && self.jobs.is_empty() && !self.others
@@ -85,11 +95,11 @@ impl Rows {
         self.assignments.range(AssignmentId::new(job, 0)..=last).map(|(_, row)| row)
     }
 
-    /// What was said of a redundant job: who completed it, with a hash (P15).
-    pub(super) fn votes(&self, job: PoolJobId) -> impl Iterator<Item = (&AssignmentRecord, &str)> {
-        let is_asked = self.jobs.get(&job).is_some_and(|job| job.draft.redundancy > 1);
-        let said = self.of(job).filter(|row| row.state == AssignmentState::Completed);
-        said.filter_map(|row| Some((row, row.output_hash.as_deref()?))).filter(move |_| is_asked)
+    /// The votes on a redundant job: who completed it, and what they submitted (P15).
+    pub(super) fn votes(&self, job: PoolJobId) -> impl Iterator<Item = (&AssignmentRecord, Submitted<'_>)> {
+        let is_redundant = self.jobs.get(&job).is_some_and(|job| job.draft.redundancy > 1);
+        let done = self.of(job).filter(|row| row.state == AssignmentState::Completed);
+        done.filter_map(|row| Some((row, submitted(row)?))).filter(move |_| is_redundant)
     }
 
     /// Attempts of a job that count: those that were taken back do not.

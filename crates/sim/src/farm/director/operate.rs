@@ -1,14 +1,17 @@
 //! S6, S9, S15, S17, S26: what people do while the world runs.
 
-use super::{Director, FarmView, ask, order};
-use crate::scene::Scene;
-use muster_model::{Digest, FrameCommand, FrameTaskId, Name, QuarantineRecord, SessionSubmission, Steering};
+use super::{Director, Duty, FarmView, ask, is_retriable, order};
+use crate::{agenda::Happening, scene::Scene};
+use muster_model::{
+    ClosedSession, Digest, FrameCommand, FrameRange, FrameTaskId, FrameTaskRecord, Name, QuarantineRecord,
+    RetryRequest, SessionRecord, SessionSubmission, Steering,
+};
 
 impl Director {
     /// Does one thing, drawn by chance.
     pub(super) fn operate(&mut self, scene: &mut Scene, view: &FarmView<'_>) {
         let worker = scene.dice.pick(&view.renderers).map(|(name, _)| (*name).clone());
-        let command = match (scene.dice.below(24), worker) {
+        let command = match (scene.dice.below(26), worker) {
             (0..3, _) => steer(scene, view),
             (3, _) => return self.cancel_one(scene, view),
             (4..7, _) => Some(FrameCommand::Broadcast { pause: scene.dice.chance(300) }),
@@ -21,6 +24,7 @@ impl Director {
             (18..20, _) => confirm(scene, view),
             (20..22, _) => return self.order_more(scene),
             (22, _) => self.order_again(scene),
+            (23..26, _) => retry_some(scene, view),
             _ => None,
         };
         if let Some(command) = command {
@@ -44,6 +48,17 @@ impl Director {
         let change = u128::from(scene.dice.chance(500)) << 64;
         let digest = Digest(order.digest.0 | change);
         Some(FrameCommand::Submit(Box::new(SessionSubmission { digest, ..order })))
+    }
+
+    /// Has the failed frames of one session rendered again, once per session.
+    pub(super) fn retry_failed(&mut self, scene: &mut Scene, view: &FarmView<'_>) {
+        let mut failed = view.sessions.iter().filter(|session| is_retriable(session));
+        if let Some(session) = failed.find(|session| !self.retried.contains(&session.id)) {
+            self.retried.insert(session.id.clone());
+            let ticket = ask(retry(session, None, view), scene);
+            self.retrying.insert(ticket.exchange);
+            scene.within(20_000, 20_000, Happening::Director(Duty::GiveUp(ticket.exchange)));
+        }
     }
 
     fn cancel_one(&mut self, scene: &mut Scene, view: &FarmView<'_>) {
@@ -89,6 +104,27 @@ fn retire_all(scene: &mut Scene, view: &FarmView<'_>) {
         let (chunk, task) = (*chunk, Some((*task).clone()));
         ask(FrameCommand::RetireChunk { chunk, task, reason: "all wrong".into() }, scene);
     }
+}
+
+/// Failed frames are to be rendered again: all of a session's, or some that may not have failed.
+fn retry_some(scene: &mut Scene, view: &FarmView<'_>) -> Option<FrameCommand> {
+    let failed: Vec<&SessionRecord> =
+        view.sessions.iter().copied().filter(|session| session.failed_frames > 0).collect();
+    let from = if failed.is_empty() || scene.dice.chance(100) { &view.sessions } else { &failed };
+    let session = *scene.dice.pick(from)?;
+    let half = FrameRange { start: 0, end: session.total_frames.div_ceil(2) };
+    let frames = scene.dice.chance(300).then(|| vec![half]);
+    scene.count("retry of failed frames asked");
+    Some(retry(session, frames, view))
+}
+
+/// As a route asks: with what the store knows of a session that has ended.
+fn retry(session: &SessionRecord, frames: Option<Vec<FrameRange>>, view: &FarmView<'_>) -> FrameCommand {
+    let of_session = view.failed.iter().filter(|range| range.id.session == session.id);
+    let ranges: Vec<FrameTaskRecord> = of_session.map(|range| (*range).clone()).collect();
+    let closed =
+        (!session.open).then(|| ClosedSession { record: session.clone(), ranges, uncut: Vec::new() });
+    FrameCommand::Retry(Box::new(RetryRequest { session: session.id.clone(), frames, closed }))
 }
 
 fn confirm(scene: &mut Scene, view: &FarmView<'_>) -> Option<FrameCommand> {

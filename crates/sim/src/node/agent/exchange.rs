@@ -28,7 +28,7 @@ enum About {
 
 impl Agent {
     pub(super) fn beat(&self, scene: &mut Scene) {
-        self.site.ask(scene, Command::Sight { worker: self.site.name.clone() }, None);
+        self.site.ask(scene, Command::Heartbeat { worker: self.site.name.clone() }, None);
     }
 
     pub(super) fn pull(&mut self, request: PullRequest, scene: &mut Scene, checker: &mut Checker) -> Verdict {

@@ -7,8 +7,8 @@ use muster_agent::{
     wire,
 };
 use muster_model::{
-    DeviceReport, Digest, Handout, Millis, Name, NameError, Outcome, Pull, PullReply, Report, ReportId,
-    ReportKind, RunSummary, Step, StepStatus, TaskReport, TaskReportKind, Timestamp,
+    DeviceReport, Handout, Millis, Name, NameError, Outcome, Pull, PullReply, Report, ReportId, ReportKind,
+    RunSummary, Step, StepStatus, TaskReport, TaskReportKind, Timestamp,
 };
 use std::str::FromStr;
 
@@ -43,7 +43,7 @@ pub(super) fn report(worker: &Name, bytes: &[u8]) -> Result<Report, Broken> {
         }
     };
     let worker = worker.clone();
-    Ok(Report { id, digest: digest(bytes), worker, at: event.at, body: "{}".into(), kind })
+    Ok(Report { id, worker, at: event.at, body: "{}".into(), kind })
 }
 
 /// A request for work.
@@ -122,11 +122,4 @@ fn name_of(text: &str) -> Result<Name, Broken> {
 
 fn strange(what: &str) -> Broken {
     Broken::new("agent_speaks_strangely", what.to_owned())
-}
-
-/// FNV-1a: the same for the same bytes is all that is asked of it.
-fn digest(bytes: &[u8]) -> Digest {
-    let fold =
-        |hash: u128, byte: &u8| (hash ^ u128::from(*byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b);
-    Digest(bytes.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, fold))
 }

@@ -3,7 +3,7 @@
 use super::{Chore, PATIENCE_MS, Plain, Style, execute::Work};
 use crate::{plan::name, scene::Scene};
 use muster_model::{
-    Command, Digest, FailureReason, Outcome, Report, ReportId, ReportKind, Step, StepStatus, TaskReport,
+    Command, FailureReason, Outcome, Report, ReportId, ReportKind, RunSummary, Step, StepStatus, TaskReport,
     TaskReportKind,
 };
 
@@ -22,7 +22,6 @@ impl Plain {
         let id = format!("{}-{number}", self.site.name);
         let report = Report {
             id: ReportId::new(&id).expect("a plain id"),
-            digest: Digest(u128::from(number)),
             worker: self.site.name.clone(),
             at: scene.now,
             body: "{}".into(),
@@ -63,7 +62,12 @@ impl Plain {
         let places = 0..self.spool.len();
         let unsent: Vec<usize> = places.filter(|place| self.spool[*place].exchange.is_none()).collect();
         for place in unsent {
-            let report = self.spool[place].report.clone();
+            let mut report = self.spool[place].report.clone();
+            if self.style == Style::Foreign && report.at < scene.now && scene.dice.chance(300) {
+                // A node may put a new timestamp on a resend.
+                scene.count("report resent with a new timestamp");
+                report.at = scene.now;
+            }
             let ticket = self.site.ask(scene, Command::Report(report), None);
             self.site.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
             self.spool[place].exchange = Some(ticket.exchange);
@@ -87,10 +91,18 @@ impl Plain {
         self.pump(scene);
     }
 
-    /// A faulty node uses an id twice, for another content (N5).
+    /// A faulty node uses an id twice, for two different events (N5).
     fn reuse_id(&self, report: &Report, scene: &mut Scene) {
         scene.count("report id reused");
-        let other = Report { digest: Digest(u128::MAX), ..report.clone() };
+        let job = report.subject().job;
+        let kind = match &report.kind {
+            ReportKind::RunStarted { .. } => {
+                let summary = RunSummary { succeeded: 0, failed: 0, timeout: 0 };
+                ReportKind::RunFinished { job, summary }
+            }
+            ReportKind::RunFinished { .. } | ReportKind::Task(_) => ReportKind::RunStarted { job },
+        };
+        let other = Report { kind, ..report.clone() };
         self.site.ask(scene, Command::Report(Box::new(other)), None);
     }
 

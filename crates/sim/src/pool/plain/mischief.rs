@@ -2,7 +2,7 @@
 
 use super::{Call, Chore, Plain};
 use crate::{
-    pool::nature::{Draft, Nature, result, truth},
+    pool::nature::{Content, Draft, Nature, result},
     scene::Scene,
 };
 use muster_model::{Fence, PoolCommand, PoolHandout, PoolResult, PoolWorkerId, UserId};
@@ -66,8 +66,8 @@ impl Plain {
             return;
         };
         let public_key = self.rig.key(self.key);
-        let output_hash = Some(truth(assignment.job()));
-        let draft = Draft { assignment, nonce: Some(fence), public_key, output_hash, error: None };
+        let content = Content::truth(assignment.job());
+        let draft = Draft { assignment, nonce: Some(fence), public_key, content, error: None };
         let result = result(draft, scene);
         scene.count("result for another's assignment");
         let owner = self.rig.owner;

@@ -59,6 +59,7 @@ impl Plain {
             Nature::Slow if !scene.calm && scene.dice.chance(700) => (lease, lease + 400),
             Nature::Slow if !scene.calm => (lease / 2, lease * 2),
             Nature::Idle if !scene.calm => return,
+            Nature::Swapping if !scene.calm => (0, 50),
             _ => scene.plan.pool.as_ref().map_or((200, 2_000), |plan| plan.work_ms),
         };
         self.rig.plan(scene, span, Chore::Done(handout.assignment));
@@ -106,7 +107,12 @@ impl Plain {
     pub(super) fn told(&mut self, id: AssignmentId, refused: Option<PoolRejection>, scene: &mut Scene) {
         let is_vain = matches!(
             refused,
-            Some(PoolRejection::NonceInvalid | PoolRejection::KeyReplaced | PoolRejection::HashMismatch)
+            Some(
+                PoolRejection::NonceInvalid
+                    | PoolRejection::KeyReplaced
+                    | PoolRejection::OutputRequired
+                    | PoolRejection::HashMismatch
+            )
         );
         if is_vain {
             if refused == Some(PoolRejection::KeyReplaced) {
@@ -135,12 +141,19 @@ impl Plain {
         let nature = if scene.calm { Nature::Honest } else { self.rig.nature };
         let fails = scene.plan.pool.as_ref().map_or(0, |plan| plan.fails);
         let has_failed = !scene.calm && scene.dice.chance(fails);
-        let has_hash = scene.calm || !scene.dice.chance(60);
+        let mut content = nature.content(job, self.rig.number, scene);
+        match scene.dice.below(100) {
+            _ if scene.calm => {}
+            0..6 => content.output_hash = None,
+            6..9 => content.output_hash = Some("of something else".into()),
+            9..11 => content.output = None,
+            _ => {}
+        }
         let draft = Draft {
             assignment: handout.assignment,
             nonce: Some(handout.fence),
             public_key: self.rig.key(self.key),
-            output_hash: has_hash.then(|| nature.hash(job, self.rig.number)),
+            content,
             error: has_failed.then(|| "it broke".into()),
         };
         if nature == Nature::Forging { self.forge(draft, scene) } else { draft }

@@ -1,7 +1,7 @@
 //! P16: the results that a machine has on its disk.
 
 use crate::{
-    pool::nature::{Draft, result, truth},
+    pool::nature::{Content, Draft, result},
     scene::Scene,
 };
 use muster_agent::Text;
@@ -46,12 +46,11 @@ impl Disk {
             assignment,
             nonce: nonce.parse().ok().map(Fence),
             public_key: key.into(),
-            output_hash: (!is_error).then(|| truth(assignment.job())),
+            content: if is_error { Content::nothing() } else { Content::truth(assignment.job()) },
             error: is_error.then(|| "it broke".into()),
         };
-        let mut result = PoolResult::clone(&result(draft, scene));
-        result.hash_matches = result.output_hash.as_ref().map(|_| true);
-        self.0.push(Kept { entry, worker, result: result.into(), is_durable: false, is_acked: false });
+        let result = result(draft, scene);
+        self.0.push(Kept { entry, worker, result, is_durable: false, is_acked: false });
     }
 
     pub(super) fn sync(&mut self, entry: u64) {

@@ -79,6 +79,7 @@ fn refusal(rejection: &PoolRejection) -> Refusal {
         PoolRejection::AlreadySubmitted { identical: true } => (409, IDENTICAL),
         PoolRejection::AlreadySubmitted { identical: false } => (409, "Assignment already submitted"),
         PoolRejection::NotSubmittable => (409, "Assignment is not in a submittable state"),
+        PoolRejection::OutputRequired => (400, "Output required"),
         PoolRejection::HashMismatch => (400, "Output hash mismatch"),
         PoolRejection::KeyReplaced => (400, "Signature verification failed"),
         PoolRejection::NameTaken => (409, "Worker name already exists"),

@@ -69,6 +69,8 @@ fn ranges_come_by_first_frame_in_pages(fixture: &mut dyn Fixture) {
     let expected = starts.map(|start| FrameTaskRecord { result: None, ..done_range(2, start, 5) });
     for size in SIZES {
         assert_eq!(read_all(size, |page| reader.frame_tasks(&session_id(2), page)), expected);
+        let whole = starts.map(|start| done_range(2, start, 5));
+        assert_eq!(read_all(size, |page| reader.frame_results(&session_id(2), page)), whole);
     }
     assert_eq!(read_all(2, |page| reader.frame_tasks(&session_id(9), page)), []);
 }

@@ -3,9 +3,9 @@
 use super::{Fixture, desk::Desk, named, samples::*};
 use crate::{ChunkFilter, Cursor, DiagnosticFilter};
 use muster_model::{
-    ChunkRecord, ChunkState, DiagnosticRecord, Digest, EntryId, FarmRecord, FrameRange, FrameTaskId,
-    FrameTaskRecord, FrameTaskStatus, IdRange, QuarantineRecord, RendererRecord, RendererState, ReplayRecord,
-    SessionId, SessionRecord, SessionStatus, Timestamp, TransitionRecord,
+    ChunkRecord, ChunkState, DiagnosticKind, DiagnosticRecord, Digest, EntryId, FarmRecord, FrameRange,
+    FrameTaskId, FrameTaskRecord, FrameTaskStatus, IdRange, QuarantineRecord, Removal, RendererRecord,
+    RendererState, ReplayRecord, SessionId, SessionRecord, SessionStatus, Timestamp, TransitionRecord,
 };
 
 named![
@@ -30,7 +30,7 @@ const MOST: u64 = i64::MAX.unsigned_abs();
 
 const ALL: Cursor = Cursor { after: None, limit: 100 };
 
-/// S1: a worker's token, and S8: its failures survive a restart.
+/// S1: a worker's token, S8: its failures and losses, and S6: how it took its removal survive a restart.
 fn a_renderer_comes_back_whole(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     let full = |state: RendererState| RendererRecord {
@@ -40,6 +40,10 @@ fn a_renderer_comes_back_whole(fixture: &mut dyn Fixture) {
         endpoint: Some("http://10.0.0.7:9000/a?b='c'".into()),
         slots: u32::MAX,
         failures: vec![Timestamp(3), Timestamp(1), Timestamp(i64::MAX)],
+        losses: vec![Timestamp(2), Timestamp(i64::MIN)],
+        last_completed: LATE,
+        removal: Removal::ALL.into_iter().nth(state as usize),
+        removed_from: vec![session_id(7), session_id(1)],
         registered_at: Timestamp(2),
         last_heartbeat: LATE,
         description: Some("{\"gpu\": \"기기\"}\n".into()),
@@ -88,6 +92,7 @@ fn a_session_comes_back_whole(fixture: &mut dyn Fixture) {
         output: "shots/밤 7".into(),
         digest: Digest(u128::MAX),
         completed_frames: MOST,
+        failed_frames: MOST,
         open: !status.is_ended(),
         created_at: Timestamp(-5),
         ended_at: LATE,
@@ -108,6 +113,7 @@ fn full_range((start, status): (u64, FrameTaskStatus)) -> FrameTaskRecord {
         status,
         attempt: u16::MAX,
         failures: u16::MAX,
+        losses: u16::MAX,
         losers: vec![name("z"), name("a"), name("\"기기\"")],
         worker: name("gpu.01"),
         ids: IdRange { chunk: MOST, start: MOST - 1, end: MOST },
@@ -126,7 +132,7 @@ fn full_range((start, status): (u64, FrameTaskStatus)) -> FrameTaskRecord {
 /// S8: the failures of a range, and who failed it, survive a restart.
 fn a_range_comes_back_whole(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    let starts = [0, 1, 99, 100, 1_000_000, FrameTaskId::START_MAX];
+    let starts = [0, 1, 2, 99, 100, 1_000_000, FrameTaskId::START_MAX];
     let full = starts.into_iter().zip(FrameTaskStatus::ALL).map(full_range);
     let written: Vec<FrameTaskRecord> = full.chain([range(2, 0)]).collect();
     desk.commit(written.iter().cloned().map(changed));
@@ -198,6 +204,7 @@ fn an_entry_of_the_quarantine_comes_back_whole(fixture: &mut dyn Fixture) {
 fn a_line_of_diagnostics_comes_back_whole(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     let full = DiagnosticRecord {
+        kind: DiagnosticKind::GivenUp,
         task: Some(range_id(1, 100)),
         text: "frame 107: NaN\n\u{0} '밤'".into(),
         ..line(1, "gpu.01", 10)

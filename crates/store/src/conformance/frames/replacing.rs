@@ -175,9 +175,11 @@ fn a_range_put_back_loses_its_result(fixture: &mut dyn Fixture) {
 fn a_completed_range_keeps_its_result(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     let again = |start| FrameTaskRecord { dropped: 3, result: None, ..done_range(1, start, 9) };
+    let skipped = |start| FrameTaskRecord { status: FrameTaskStatus::Failed, ..again(start) };
     desk.commit([changed(done_range(1, 0, 5)), changed(again(0)), changed(again(0))]);
     desk.commit([changed(done_range(1, 100, 5))]);
     desk.commit([changed(again(100))]);
+    desk.commit([changed(skipped(100))]);
     let desk = desk.reopen(fixture);
     assert_eq!(results(&desk), [done_range(1, 0, 5).result, done_range(1, 100, 5).result]);
     let read = desk.reader().frame_task(&range_id(1, 0)).expect("it is read");

@@ -2,9 +2,9 @@
 
 pub(super) use crate::conformance::samples::{changed, name};
 use muster_model::{
-    ChunkRecord, ChunkState, DiagnosticRecord, Digest, EntryId, FrameRange, FrameTaskId, FrameTaskRecord,
-    FrameTaskStatus, IdRange, QuarantineRecord, RendererRecord, RendererState, ReplayRecord, SessionId,
-    SessionRecord, SessionStatus, Timestamp, TransitionRecord,
+    ChunkRecord, ChunkState, DiagnosticKind, DiagnosticRecord, Digest, EntryId, FrameRange, FrameTaskId,
+    FrameTaskRecord, FrameTaskStatus, IdRange, QuarantineRecord, RendererRecord, RendererState, ReplayRecord,
+    SessionId, SessionRecord, SessionStatus, Timestamp, TransitionRecord,
 };
 
 pub(super) fn session_id(number: u64) -> SessionId {
@@ -27,6 +27,7 @@ pub(super) fn session(number: u64) -> SessionRecord {
         output: format!("session_{number}").into(),
         digest: Digest(7),
         completed_frames: 0,
+        failed_frames: 0,
         open: true,
         created_at: Timestamp(1_000),
         ended_at: None,
@@ -49,6 +50,7 @@ pub(super) fn range(session: u64, start: u64) -> FrameTaskRecord {
         status: FrameTaskStatus::Pending,
         attempt: 1,
         failures: 0,
+        losses: 0,
         losers: vec![],
         worker: name("gpu-1"),
         ids: ids(1),
@@ -114,6 +116,10 @@ pub(super) fn renderer(id: &str) -> RendererRecord {
         endpoint: None,
         slots: 1,
         failures: vec![],
+        losses: vec![],
+        last_completed: None,
+        removal: None,
+        removed_from: vec![],
         registered_at: Timestamp(1_000),
         last_heartbeat: None,
         description: Some("{\"role\": \"render\"}".into()),
@@ -146,6 +152,7 @@ pub(super) fn entry(id: EntryId, at: i64) -> QuarantineRecord {
 
 pub(super) fn line(session: u64, worker: &str, at: i64) -> DiagnosticRecord {
     DiagnosticRecord {
+        kind: DiagnosticKind::Message,
         worker: name(worker),
         session: session_id(session),
         task: None,

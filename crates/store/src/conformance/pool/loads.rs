@@ -88,6 +88,7 @@ fn payloads_and_results_are_left_out(fixture: &mut dyn Fixture) {
     };
     assert_eq!((&worker.specs_json, &*job.draft.payload, &assignment.result), (&None, "", &None));
     assert_eq!((assignment.digest, assignment.output_hash.as_deref()), (Some([1; 32]), Some("abc")));
+    assert_eq!(assignment.vote.as_deref(), Some("def"));
     assert_eq!(worker.specs, specs());
 }
 

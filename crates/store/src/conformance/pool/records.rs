@@ -85,6 +85,7 @@ fn assignments_are_read_as_written(fixture: &mut dyn Fixture) {
         ended_at: Some(Timestamp(i64::from(n))),
         digest: Some([n; 32]),
         output_hash: Some("'".into()),
+        vote: Some("\"".into()),
         ..assignment(5, n)
     };
     let all: Vec<AssignmentRecord> = states.map(timed).chain([assignment(5, 63)]).collect();
@@ -106,6 +107,7 @@ fn results_are_read_as_written(fixture: &mut dyn Fixture) {
         output: None,
         output_hash: None,
         hash_matches: None,
+        vote: None,
         error: Some("out of '메모리'".into()),
         artifact_uri: Some("file:///a".into()),
         metrics: Some("{\"s\": 1e3}".into()),

@@ -76,6 +76,7 @@ pub(super) fn assignment(job: u64, n: u8) -> AssignmentRecord {
         ended_at: None,
         digest: None,
         output_hash: None,
+        vote: None,
         result: None,
     }
 }
@@ -91,6 +92,7 @@ pub(super) fn done(job: u64, n: u8) -> AssignmentRecord {
         output: Some("{\"sum\": 3}".into()),
         output_hash: Some("abc".into()),
         hash_matches: Some(false),
+        vote: Some("def".into()),
         error: None,
         artifact_uri: None,
         metrics: None,
@@ -108,6 +110,7 @@ pub(super) fn with(assignment: AssignmentRecord, result: PoolResult) -> Assignme
     AssignmentRecord {
         digest: Some(result.digest),
         output_hash: result.output_hash.clone(),
+        vote: result.vote.clone(),
         result: Some(Arc::new(result)),
         ..assignment
     }

@@ -33,11 +33,16 @@ impl FrameReader for MemoryReader {
     }
 
     fn frame_tasks(&self, session: &SessionId, page: &Cursor) -> Result<Page<FrameTaskRecord>, StoreError> {
+        let mut found = self.frame_results(session, page)?;
+        found.items.iter_mut().for_each(|task| task.result = None);
+        Ok(found)
+    }
+
+    fn frame_results(&self, session: &SessionId, page: &Cursor) -> Result<Page<FrameTaskRecord>, StoreError> {
         let tables = self.tables();
         let start = List::FrameTasks.start(page, parse_number);
         let found = following(start, tables.frames.tasks_of(session), |task, after| task.id.start > *after);
-        let mut items = take(found, page);
-        items.iter_mut().for_each(|task| task.result = None);
+        let items = take(found, page);
         Ok(List::FrameTasks.page(page, items, |task| task.id.start.to_string()))
     }
 

@@ -41,18 +41,18 @@ pub(crate) fn session(connection: &dyn Sql, id: &SessionId) -> Result<Option<Ses
     one(connection, &sql, &[id.as_str().into()], session::read)
 }
 
-/// The ranges of a session, by first frame, without their results.
+/// The ranges of a session, by first frame, with or without their results.
 pub(crate) fn tasks(
     connection: &dyn Sql,
     session: &SessionId,
     page: &Cursor,
+    columns: &str,
 ) -> Result<Page<FrameTaskRecord>, Fault> {
     let Some(after) = number_start(List::FrameTasks, page, -1) else {
         return Ok(nothing());
     };
     let sql = format!(
-        "SELECT {} FROM sim_tasks WHERE session_id = ?1 AND start_frame > ?2 ORDER BY start_frame LIMIT ?3",
-        frame_task::COLUMNS_WITHOUT_RESULT
+        "SELECT {columns} FROM sim_tasks WHERE session_id = ?1 AND start_frame > ?2 ORDER BY start_frame LIMIT ?3"
     );
     let items = list(
         connection,

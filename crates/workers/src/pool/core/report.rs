@@ -102,12 +102,13 @@ fn verdict(refusal: Refusal) -> Verdict {
     }
 }
 
-/// P8, P11: what the contract says of a result that it will never take.
-const NEVER: [(u16, &str); 5] = [
+/// Refusals that say that the server will never take a result (P8, P11, P15).
+const NEVER: [(u16, &str); 6] = [
     (404, "Assignment not found"),
     (400, "Invalid nonce"),
     (409, "Assignment already submitted"),
     (409, "Assignment is not in a submittable state"),
+    (400, "Output required"),
     (400, "Output hash mismatch"),
 ];
 /// P8: what the contract says of a key, or of a signature.

@@ -160,7 +160,7 @@ impl Core {
         match &*state {
             LOST => return self.lose(Loss::Ordered, now),
             QUARANTINED => self.let_go_of_all(),
-            ZOMBIE => self.removed(Refusal { status: GONE, detail: "it was removed".into() }, now),
+            ZOMBIE => self.removed(Refusal { status: GONE, detail: REMOVED.into() }, now),
             _ => {}
         }
         if state != self.state {
@@ -169,8 +169,15 @@ impl Core {
         }
     }
 
-    /// An operator took this worker off the list: whoever goes on calling is a nuisance (S6).
-    fn removed(&mut self, refusal: Refusal, now: Timestamp) {
+    /// The master called to say that it removed this worker (S6). Same consequences as a 410.
+    pub fn dismissed(&mut self, now: Timestamp) {
+        self.fence(now);
+        self.removed(Refusal { status: GONE, detail: REMOVED.into() }, now);
+        self.settle(now);
+    }
+
+    /// Stops everything and leaves: the master removed this worker, and one that keeps calling is a zombie (S6).
+    pub(super) fn removed(&mut self, refusal: Refusal, now: Timestamp) {
         self.let_go_of_all();
         self.farewell.get_or_insert_with(|| Farewell::refused(refusal, now));
     }
@@ -195,6 +202,8 @@ const LOST: &str = "Lost";
 const QUARANTINED: &str = "Quarantined";
 const ZOMBIE: &str = "zombie";
 const NOT_FOUND: u16 = 404;
-const GONE: u16 = 410;
+/// S6: the answer to every call of a removed worker, except a heartbeat.
+pub(super) const GONE: u16 = 410;
+const REMOVED: &str = "the worker was removed";
 const REPEATED: u32 = 2;
 const REBIND_AGAIN: Millis = Millis(1_000);

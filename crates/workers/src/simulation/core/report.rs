@@ -2,6 +2,7 @@
 
 use super::{
     Action, Core, Loss, Note, Refusal, Report, Trouble,
+    beat::GONE,
     held::{Outgoing, Phase},
     link::patience,
 };
@@ -25,16 +26,18 @@ impl Core {
                 outgoing.next_at = now + patience(outgoing.tries, asked);
             }
             Err(Trouble::Unauthorized) => self.lose(Loss::Unknown, now),
+            Err(Trouble::Refused(refusal)) if refusal.status == GONE => self.removed(refusal, now),
             Err(Trouble::Refused(refusal)) => self.refused(work, refusal, now),
         }
         self.settle(now);
     }
 
-    /// Sends what is due.
+    /// Sends what is due. A failure waits for the progress before it, so that they arrive in this order.
     pub(super) fn hand_in(&mut self, now: Timestamp) {
         for (work, held) in &mut self.works {
+            let waits = held.awaits_progress();
             let Phase::Reporting(outgoing) = &mut held.phase else { continue };
-            if !outgoing.is_on_its_way && outgoing.next_at <= now {
+            if !waits && !outgoing.is_on_its_way && outgoing.next_at <= now {
                 outgoing.is_on_its_way = true;
                 self.actions.push_back(Action::Send { work: *work, report: outgoing.report.clone() });
             }

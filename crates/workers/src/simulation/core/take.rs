@@ -3,6 +3,7 @@
 use super::super::Task;
 use super::{
     Action, Core, Loss, Note, Offer, Pulled, Report, Trouble, Work,
+    beat::GONE,
     held::Held,
     link::{Link, patience},
 };
@@ -46,7 +47,8 @@ impl Core {
             Ok(Pulled::Wrong { task, why }) => self.turn_down(task, why),
             Err(Trouble::NoAnswer(asked)) => self.pulls.next_at = now + patience(self.pulls.tries, asked),
             Err(Trouble::Unauthorized) => self.lose(Loss::Unknown, now),
-            // Where it stands is what heartbeats tell.
+            Err(Trouble::Refused(refusal)) if refusal.status == GONE => self.removed(refusal, now),
+            // Heartbeats tell the worker's state.
             Err(Trouble::Refused(refusal)) => {
                 self.pulls.next_at = now + patience(self.pulls.tries, None);
                 self.note(Note::NotTaken { task: None, why: refusal.detail });

@@ -2,6 +2,7 @@
 
 use super::{
     Action, Core, End, Loss, Note, Progress, Report, Seen, Trouble,
+    beat::GONE,
     held::{Held, Outgoing, Phase},
 };
 use muster_agent::Text;
@@ -52,23 +53,28 @@ impl Core {
         let Some((&work, held)) = telling else { return self.settle(now) };
         held.telling = None;
         match answer {
+            // The answer to a task that is being ended may belong to an earlier registration.
+            Err(Trouble::Refused(refusal)) if refusal.status == GONE && !held.is_ending() => {
+                self.removed(refusal, now);
+            }
             // The task is not, or no longer, this worker's.
             Err(Trouble::Refused(refusal)) if OVER.contains(&refusal.status) && held.is_running() => {
                 self.note(Note::Stopping { task: self.works[&work].task.id.clone() });
                 self.let_go(work);
             }
             Err(Trouble::Unauthorized) => self.lose(Loss::Unknown, now),
-            Ok(()) | Err(Trouble::NoAnswer(_) | Trouble::Refused(_)) => {}
+            Err(Trouble::NoAnswer(asked)) => held.progress_lost(now, asked),
+            Ok(()) | Err(Trouble::Refused(_)) => {}
         }
         self.settle(now);
     }
 
     /// Tells how far works are that were not told of for a while.
     pub(super) fn tell(&mut self, now: Timestamp) {
-        let is_due = |held: &Held| held.is_running() && held.telling.is_none() && held.progress_at <= now;
-        for held in self.works.values_mut().filter(|held| is_due(held)) {
+        for held in self.works.values_mut().filter(|held| held.is_progress_due(now)) {
             self.last_number += 1;
             held.telling = Some(self.last_number);
+            held.told_processed = held.seen.processed;
             held.progress_at = now + PROGRESS_EVERY;
             self.actions.push_back(Action::Progress(Progress {
                 number: self.last_number,
@@ -119,6 +125,6 @@ impl Core {
 }
 
 /// What a master answers about a task that the worker does not hold.
-const OVER: [u16; 3] = [404, 409, 410];
+const OVER: [u16; 2] = [404, 409];
 const PROGRESS_EVERY: Millis = Millis(1_000);
 const DIAGNOSTICS_MAX: usize = 16;

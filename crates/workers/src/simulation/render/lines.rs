@@ -1,6 +1,6 @@
 //! What a program says of its progress: lines on its standard output.
 //!
-//! `frame N` (frame N is done), `dropped N` (N frames were left out so far), `queue R` and `gpu R` (how full, how busy;
+//! `frame N` (the frames up to and including N are done), `dropped N` (N frames were left out so far), `queue R` and `gpu R` (how full, how busy;
 //! 0 to 1). Everything else is the program's own business.
 
 use super::super::core::Seen;
@@ -12,11 +12,13 @@ pub(super) struct Lines {
     frames: FrameRange,
     line: Vec<u8>,
     seen: Seen,
+    /// Whether the program prints its frames itself.
+    prints_frames: bool,
 }
 
 impl Lines {
     pub(super) fn new(frames: FrameRange) -> Self {
-        Self { frames, line: Vec::new(), seen: Seen::default() }
+        Self { frames, line: Vec::new(), seen: Seen::default(), prints_frames: false }
     }
 
     /// Takes what was printed; tells how far the program is, if it said something about that.
@@ -31,6 +33,17 @@ impl Lines {
             }
         }
         (self.seen != before).then_some(self.seen)
+    }
+
+    /// Takes the number of leading frames that have a file; tells how far the program is, if that is news. What the
+    /// program prints counts for more: only the program knows when a file is complete.
+    pub(super) fn count_files(&mut self, leading: u64) -> Option<Seen> {
+        if self.prints_frames || leading <= self.seen.processed {
+            return None;
+        }
+        self.seen.processed = leading;
+        self.seen.last_frame = Some(self.frames.start + leading - 1);
+        Some(self.seen)
     }
 
     /// How far it is.
@@ -57,6 +70,9 @@ impl Lines {
     fn frame_done(&mut self, frame: Option<u64>) {
         let inside = frame.filter(|frame| (self.frames.start..self.frames.end).contains(frame));
         if let Some(frame) = inside {
+            if !std::mem::replace(&mut self.prints_frames, true) {
+                (self.seen.processed, self.seen.last_frame) = (0, None);
+            }
             self.seen.processed = self.seen.processed.max(frame - self.frames.start + 1);
             self.seen.last_frame = self.seen.last_frame.max(Some(frame));
         }
@@ -87,5 +103,17 @@ mod tests {
         lines.hear(&[b'x'; 1_000_000]);
         assert!(lines.line.len() <= LINE_BYTES_MAX + 1);
         assert_eq!(lines.hear(b"\nframe 199\n").map(|seen| seen.processed), Some(100));
+    }
+
+    /// S26b, S27: files tell how far a program is that does not say so itself.
+    #[test]
+    fn files_count_until_the_program_speaks() {
+        let mut lines = Lines::new(FrameRange { start: 100, end: 200 });
+        assert_eq!(lines.count_files(0), None);
+        let seen = lines.count_files(3).map(|seen| (seen.processed, seen.last_frame));
+        assert_eq!(seen, Some((3, Some(102))));
+        assert_eq!(lines.count_files(3), None);
+        assert_eq!(lines.hear(b"frame 101\n").map(|seen| seen.processed), Some(2));
+        assert_eq!(lines.count_files(4), None);
     }
 }

@@ -3,6 +3,7 @@
 mod completion;
 mod dice;
 mod fragment;
+mod frame_files;
 mod ids;
 mod lines;
 mod output;

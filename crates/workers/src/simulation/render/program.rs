@@ -1,9 +1,17 @@
 //! Any program, once per range (S27).
 
-use super::{Broken, Commission, completion::Rendered, fragment::Fragment, lines::Lines, output::Output};
+use super::{
+    Broken, Commission, blocking, completion::Rendered, fragment::Fragment, frame_files::FrameFiles,
+    lines::Lines, output::Output,
+};
 use crate::complaint::{complaint, name};
 use muster_agent::process::{Ending, Guards, Program, base_environment};
-use std::{ffi::OsString, sync::Arc};
+use std::{
+    convert::Infallible,
+    ffi::OsString,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 /// A program that renders.
 #[derive(Clone, Debug)]
@@ -22,25 +30,69 @@ impl Exec {
     ) -> Result<Rendered, Broken> {
         let environment = environment(commission, output)?;
         let program = Program { argv: &self.argv, directory: output.directory(), environment };
-        let mut lines = Lines::new(commission.task.frames);
-        let mut hear = |bytes: &[u8]| {
-            if let Some(seen) = lines.hear(bytes) {
-                commission.seen(seen);
-            }
+        let progress = ProgramProgress::new(commission, output);
+        let mut hear = |bytes: &[u8]| progress.hear(bytes);
+        let end = tokio::select! {
+            end = self.guards.run_heard(&program, commission.cancel, &mut hear) => end,
+            never = progress.keep_counting() => match never {},
         };
-        let end = self.guards.run_heard(&program, commission.cancel, &mut hear).await;
         let end =
             end.map_err(|error| Broken::Failed(format!("cannot start {}: {error}", name(&self.argv))))?;
         match end.ending {
-            Ending::Exited(0) => Ok(self.rendered(&lines, commission, output)),
-            Ending::Exited(code) => Err(Broken::Failed(complaint(&self.argv, code, &end))),
+            Ending::Exited(0) => Ok(self.rendered(progress.dropped(), commission, output)),
+            Ending::Exited(code) => {
+                // The frame after the last file is the one that failed (S26b).
+                progress.count().await;
+                Err(Broken::Failed(complaint(&self.argv, code, &end)))
+            }
             Ending::Cancelled => Err(Broken::Stopped),
         }
     }
 
-    fn rendered(&self, lines: &Lines, commission: &Commission<'_>, output: &Output) -> Rendered {
+    fn rendered(&self, dropped: u64, commission: &Commission<'_>, output: &Output) -> Rendered {
         let fragment = Fragment::name(commission.worker, commission.task.ids.chunk);
-        Rendered { dropped: lines.seen().dropped, has_fragment: output.has(&fragment), ..Rendered::default() }
+        Rendered { dropped, has_fragment: output.has(&fragment), ..Rendered::default() }
+    }
+}
+
+/// The progress of a program: what it prints, or else the frame files that it writes.
+struct ProgramProgress<'a> {
+    commission: &'a Commission<'a>,
+    lines: Mutex<Lines>,
+    files: Arc<Mutex<FrameFiles>>,
+}
+
+impl<'a> ProgramProgress<'a> {
+    fn new(commission: &'a Commission<'a>, output: &Output) -> Self {
+        let frames = commission.task.frames;
+        let files = Arc::new(Mutex::new(FrameFiles::new(output.directory(), frames)));
+        Self { commission, lines: Mutex::new(Lines::new(frames)), files }
+    }
+
+    fn hear(&self, bytes: &[u8]) {
+        let seen = self.lines.lock().unwrap_or_else(PoisonError::into_inner).hear(bytes);
+        seen.into_iter().for_each(|seen| self.commission.seen(seen));
+    }
+
+    /// Counts the files again and again; never ends by itself.
+    async fn keep_counting(&self) -> Infallible {
+        loop {
+            tokio::time::sleep(COUNT_EVERY).await;
+            self.count().await;
+        }
+    }
+
+    async fn count(&self) {
+        let files = Arc::clone(&self.files);
+        let count = move || files.lock().unwrap_or_else(PoisonError::into_inner).count();
+        // Progress is only a hint: the program goes on without it.
+        let Ok(leading) = blocking(count).await else { return };
+        let seen = self.lines.lock().unwrap_or_else(PoisonError::into_inner).count_files(leading);
+        seen.into_iter().for_each(|seen| self.commission.seen(seen));
+    }
+
+    fn dropped(&self) -> u64 {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).seen().dropped
     }
 }
 
@@ -69,4 +121,6 @@ fn environment(commission: &Commission<'_>, output: &Output) -> Result<Vec<(OsSt
 
 /// Linux takes no longer text in an environment than 128 KiB.
 const SCENARIO_BYTES_MAX: usize = 100 << 10;
+/// As often as progress is told.
+const COUNT_EVERY: Duration = Duration::from_secs(1);
 const SCENARIO_FILE: &str = "scenario.json";

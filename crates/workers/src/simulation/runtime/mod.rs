@@ -8,9 +8,9 @@ pub use options::Options;
 pub use report::Report;
 
 use super::{
-    Master,
+    Master, Task,
     core::{Action, Core, End, Heard, Offer, Over, Pulled, Registration, Seen, Settings, Trouble, Work},
-    push::{self, Brought},
+    push::{self, Hatch, Pushed},
     render::{Commission, Renderer, Told},
     wire::Introduction,
 };
@@ -19,7 +19,7 @@ use muster_model::{Millis, Ratio, Timestamp};
 use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
     net::TcpListener,
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     task::AbortHandle,
 };
 use tokio_util::sync::CancellationToken;
@@ -90,14 +90,11 @@ impl Worker {
 
     /// Works until it is asked to leave, or the master will have none of it.
     pub async fn run(mut self, leave: CancellationToken) -> Over {
-        let (bring, mut brought) = mpsc::unbounded_channel();
+        let (push, mut pushed) = mpsc::unbounded_channel();
+        let ended = CancellationToken::new();
         let serving = self.listener.take().map(|listener| {
-            tokio::spawn(push::serve(
-                listener,
-                Arc::clone(&self.who.worker),
-                Arc::clone(&self.master),
-                bring.clone(),
-            ))
+            let hatch = Hatch::new(Arc::clone(&self.who.worker), Arc::clone(&self.master), push.clone());
+            tokio::spawn(push::serve(listener, hatch, ended.clone()))
         });
         let mut is_leaving = false;
         let over = loop {
@@ -109,7 +106,7 @@ impl Worker {
             let pause = self.pause();
             tokio::select! {
                 Some(happened) = self.happened.recv() => self.note(happened),
-                Some(offered) = brought.recv() => self.offered(offered),
+                Some(request) = pushed.recv() => self.pushed(request),
                 () = leave.cancelled(), if !is_leaving => {
                     is_leaving = true;
                     self.leave();
@@ -117,8 +114,11 @@ impl Worker {
                 () = tokio::time::sleep(pause) => self.core.wake((self.now)()),
             }
         };
+        // Requests that nobody looked at are answered too: without a receiver the listener knows that the worker ended.
+        drop(pushed);
+        ended.cancel();
         if let Some(serving) = serving {
-            serving.abort();
+            let _ = serving.await;
         }
         over
     }
@@ -144,9 +144,20 @@ impl Worker {
         }
     }
 
-    fn offered(&mut self, (task, answer): Brought) {
+    fn pushed(&mut self, request: Pushed) {
+        match request {
+            Pushed::Task(task, answer) => self.offered(*task, answer),
+            Pushed::Removed(answer) => {
+                tracing::info!("the master called: it removed this worker");
+                self.core.dismissed((self.now)());
+                let _ = answer.send(());
+            }
+        }
+    }
+
+    fn offered(&mut self, task: Task, answer: oneshot::Sender<Offer>) {
         let id = task.id.clone();
-        let offer = self.core.offered(*task, (self.now)());
+        let offer = self.core.offered(task, (self.now)());
         if offer != Offer::Taken {
             tracing::warn!(task = %id, ?offer, "a task was brought and is not taken");
         }

@@ -81,6 +81,21 @@ pub fn read_task(bytes: &[u8]) -> Result<Task, WireError> {
     Ok(task)
 }
 
+/// Reads the message that a worker was removed (S6).
+///
+/// # Errors
+/// It is no such message, or it is for another worker.
+pub fn read_removal(bytes: &[u8], worker: &str) -> Result<(), WireError> {
+    let fields = Fields::read(bytes)?;
+    if fields.get::<String>("workerId")? != worker {
+        return Err(WireError::Field { field: "workerId", why: format!("is not {worker}") });
+    }
+    if !fields.get::<bool>("removed")? {
+        return Err(WireError::Field { field: "removed", why: "is not true".to_owned() });
+    }
+    Ok(())
+}
+
 /// Reads a further chunk of ids (S1).
 ///
 /// # Errors

@@ -3,7 +3,7 @@ use super::*;
 const EVENT: &str = r#"{"id": "e1", "type": "github.pr.review_requested", "source": "s", "payload": {}}"#;
 
 fn ended(members: &str) -> Scene {
-    let mut scene = Scene::new(&[PR]);
+    let mut scene = Scene::obeying(&[PR]);
     scene.emit(EVENT);
     scene.step();
     scene.finish(&id("task-20260207-001"), members);
@@ -85,7 +85,8 @@ fn a_question_is_asked() {
     assert_eq!(question.object("reply_context"), Some(reply));
 }
 
-/// C14: an answer goes on with the work, once, whatever the colour; another one comes too late.
+/// C14, C19: an answer goes on with the work, once, whatever the colour and also for a king that obeys it; another one
+/// comes too late.
 #[test]
 fn an_answer_resumes() {
     let mut scene = ended(r#""status": "needs_human", "summary": "s", "question": "which branch?""#);

@@ -82,10 +82,28 @@ fn an_event_nobody_wants_is_discarded() {
     assert_eq!(scene.messages().len(), 0);
 }
 
-/// C19: all on green, only high on yellow, nothing on orange and red; news that are missing, empty or old are no green.
+/// C19: by default the king takes every event, whatever the colour, and also where there is no report.
+#[test]
+fn health_is_only_watched_by_default() {
+    for report in [Some("red"), Some("orange"), Some("yellow"), Some("green"), None] {
+        let mut scene = Scene::new(&[PR]);
+        match report {
+            Some(colour) => scene.set_health(colour),
+            None => std::fs::remove_file(scene.folder.path("state/resources.json")).unwrap(),
+        }
+        for (number, priority) in ["low", "normal", "high"].into_iter().enumerate() {
+            scene.emit(&EVENT.replace("normal", priority).replace("12345678-", &format!("{number}-")));
+        }
+        scene.step();
+        assert_eq!(scene.ids(Place::EventsDispatched).len(), 3, "{report:?}");
+    }
+}
+
+/// C19: a king that obeys takes all on green, only high on yellow, nothing on orange and red; a report that is missing,
+/// empty or stale counts as orange.
 #[test]
 fn a_busy_host_admits_less() {
-    let mut scene = Scene::new(&[PR]);
+    let mut scene = Scene::obeying(&[PR]);
     let normal = EVENT;
     let high = EVENT.replace("normal", "high").replace("12345678-", "99-");
     let admitted = |scene: &mut Scene| {
@@ -194,7 +212,7 @@ fn a_full_event_is_carried() {
 /// C7, C13: producers may use the king's own words; only what the king wrote is a plan.
 #[test]
 fn words_of_producers_are_no_plan() {
-    let mut scene = Scene::new(&[PR]);
+    let mut scene = Scene::obeying(&[PR]);
     scene.set_health("orange");
     for (name, member) in [
         ("a", r#""outcome": "merged""#),

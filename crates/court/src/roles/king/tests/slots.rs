@@ -54,11 +54,30 @@ fn missed_slots_follow_the_policy() {
     }
 }
 
-/// C19, C22: a slot that comes while the host is busy waits and is not missed.
+/// C19, C22: by default a slot comes in time, however busy the host is; also one that an obeying king had held back.
+#[test]
+fn a_slot_does_not_wait_by_default() {
+    let (name, text) = general("skip");
+    for had_obeyed in [false, true] {
+        let mut scene = Scene::with(&[(name, &text)], had_obeyed);
+        scene.step();
+        scene.advance_s(600);
+        scene.set_health("red");
+        scene.step();
+        assert_eq!(tasks(&scene), usize::from(!had_obeyed));
+        scene.obeys = false;
+        scene.advance_s(120);
+        scene.restart(&[(name, &text)]);
+        scene.step();
+        assert_eq!(tasks(&scene), 1);
+    }
+}
+
+/// C19, C22: a slot that comes while the host is busy waits for a king that obeys, and is not missed.
 #[test]
 fn a_busy_host_delays_a_slot() {
     let (name, text) = general("skip");
-    let mut scene = Scene::new(&[(name, &text)]);
+    let mut scene = Scene::obeying(&[(name, &text)]);
     scene.step();
     scene.advance_s(600);
     scene.set_health("orange");
@@ -105,7 +124,7 @@ fn a_wrong_schedule_is_an_error_at_start() {
 #[test]
 fn a_stale_health_makes_no_slot_up() {
     let (name, text) = general("skip");
-    let mut scene = Scene::new(&[(name, &text)]);
+    let mut scene = Scene::obeying(&[(name, &text)]);
     scene.step();
     scene.advance_s(3 * 24 * 3600 + 300);
     scene.restart(&[(name, &text)]);
@@ -119,7 +138,7 @@ fn a_stale_health_makes_no_slot_up() {
 #[test]
 fn a_held_slot_outlives_its_king() {
     let (name, text) = general("skip");
-    let mut scene = Scene::new(&[(name, &text)]);
+    let mut scene = Scene::obeying(&[(name, &text)]);
     scene.step();
     scene.advance_s(600);
     scene.set_health("yellow");

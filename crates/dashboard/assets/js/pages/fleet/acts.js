@@ -70,6 +70,12 @@ export const removeWorker = (worker, n) => ask({
   act: ({ reason }) => remove(at('api', 'v1', 'workers', worker), { reason }), done: t('fleet.remove_done', { worker }),
 });
 
+/** Removes a zombie once more: it is said to be stopped, and its answer is no longer waited for. */
+export const removeZombie = (worker) => ask({
+  title: t('fleet.remove_ask', { worker }), what: t('fleet.remove_zombie_what'), confirm: t('fleet.remove_confirm'), keep: t('shell.keep_it'), danger: true, reason: 'required',
+  act: ({ reason }) => remove(at('api', 'v1', 'workers', worker), { reason }), done: t('fleet.remove_done', { worker }),
+});
+
 /** Of the pool: `drain`, `resume`, `ban` or `unban`. */
 export const steerPoolWorker = (act, { id, name }) => ask({
   title: t(`fleet.pool_${act}_ask`, { name }), what: t(`fleet.pool_${act}_what`), confirm: t(`fleet.pool_${act}_confirm`),

@@ -2,7 +2,7 @@
 
 import { may } from '../../api.js';
 import { fill, h, say } from '../../dom.js';
-import { badge } from '../../parts/badge.js';
+import { badge, lateBadge } from '../../parts/badge.js';
 import { to } from '../../router.js';
 import { moment, number, statusWord, t } from '../../text.js';
 import { drainNode, resumeNode } from './acts.js';
@@ -51,6 +51,7 @@ export function nodeCard(node, { point, acted }) {
   const counts = stateCounts();
   const standing = h('span');
   const since = h('span', { class: 'quiet' });
+  const late = h('span');
   const slots = h('span', { class: 'quiet' });
   const act = may.operate() ? h('button', { class: 'small' }) : null;
   let known = null;
@@ -64,10 +65,11 @@ export function nodeCard(node, { point, acted }) {
     const counted = countStates(node.devices);
     counts.set(counted);
     say(slots, known ? t('fleet.slots', { used: counted.running, n: known.max_devices }) : t('fleet.device_count', { n: node.devices.length }));
-    const words = [node.online, node.draining, node.pausedUntil, known?.status_since].join();
+    const words = [node.online, node.draining, node.late, node.pausedUntil, known?.status_since].join();
     if (words === drawn) return;
     drawn = words;
     fill(standing, badge(!node.online ? 'offline' : node.draining ? 'draining' : 'online'));
+    fill(late, node.online && node.late && [lateBadge(), ' ']);
     say(since, node.pausedUntil ? t('fleet.resting', { until: moment(node.pausedUntil) }) : known ? t('fleet.since', { at: moment(known.status_since) }) : '');
     if (act) say(act, t(node.draining ? 'fleet.resume' : 'fleet.drain'));
     act?.setAttribute('aria-label', t(node.draining ? 'fleet.resume_node' : 'fleet.drain_node', { node: node.id }));
@@ -75,8 +77,8 @@ export function nodeCard(node, { point, acted }) {
 
   const element = h('article', { class: 'card node-card' },
     h('header', {}, h('h2', {}, h('a', { href: to('fleet', 'node', node.id) }, node.id)), standing),
-    h('p', { class: 'since' }, since),
+    h('p', { class: 'since' }, late, since),
     grids.element, counts.element,
     h('footer', {}, slots, act));
-  return { element, node, head, look: grids.look, paint: grids.paint, sync: (wish) => { grids.sync(wish); head(); }, about: (pc) => { known = pc; head(); } };
+  return { element, node, head, look: grids.look, paint: grids.paint, sync: (wish) => { grids.sync(wish); head(); }, about: (pc) => { known = pc; node.late = pc.heartbeat === 'late'; head(); } };
 }

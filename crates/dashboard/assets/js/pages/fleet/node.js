@@ -3,7 +3,7 @@
 import { get, may } from '../../api.js';
 import { fill, h } from '../../dom.js';
 import { atMostEvery } from '../../pace.js';
-import { badge } from '../../parts/badge.js';
+import { badge, lateBadge } from '../../parts/badge.js';
 import { onLook, palette } from '../../parts/palette.js';
 import { refresher } from '../../parts/refresh.js';
 import { showSecret } from '../../parts/secret.js';
@@ -83,7 +83,7 @@ async function nodeWall(id, section, { signal, touched }) {
 function drawFacts(facts, pc) {
   const line = (label, ...value) => [h('dt', {}, label), h('dd', {}, value)];
   fill(facts,
-    line(t('fleet.state'), badge(pc.pc_status), pc.draining && [' ', badge('draining')], ` ${t('fleet.since', { at: moment(pc.status_since) })}`),
+    line(t('fleet.state'), badge(pc.pc_status), pc.draining && [' ', badge('draining')], pc.heartbeat === 'late' && pc.pc_status === 'online' && [' ', lateBadge()], ` ${t('fleet.since', { at: moment(pc.status_since) })}`),
     pc.paused_until && line(t('fleet.rest'), t('fleet.resting', { until: moment(pc.paused_until) })),
     line(t('fleet.last_seen'), moment(pc.last_seen_at)),
     line(t('overview.slots'), t('overview.of', { part: pc.running_count, whole: pc.max_devices })),

@@ -9,7 +9,7 @@ import { refresher } from '../../parts/refresh.js';
 import { table } from '../../parts/table.js';
 import { why } from '../../parts/why_link.js';
 import { moment, number, statusWord, t } from '../../text.js';
-import { approveWorker, quarantineWorker, removeWorker } from './acts.js';
+import { approveWorker, quarantineWorker, removeWorker, removeZombie } from './acts.js';
 
 const EVERY_MS = 5000;
 
@@ -18,7 +18,7 @@ export async function simWorkers(root, { signal }) {
     caption: t('fleet.tab_sim'), id: (worker) => worker.workerId, empty: t('fleet.no_sim'),
     columns: [
       { label: t('fleet.worker'), show: (worker) => idLink('worker', worker.workerId) },
-      { label: t('fleet.state'), show: (worker) => badge(worker.state) },
+      { label: t('fleet.state'), show: (worker) => [badge(worker.state), isZombie(worker) && h('span', { class: 'under' }, t('fleet.zombie_short'))] },
       { label: t('fleet.since_head'), show: (worker) => moment(worker.stateSince) },
       { label: t('fleet.rate'), number: true, show: (worker) => t('overview.per_second', { n: worker.rate ?? 0 }) },
       { label: t('fleet.works_on'), show: (worker) => (worker.tasks.length ? worker.tasks.map((task) => h('div', {}, idLink('range', task))) : '–') },
@@ -42,14 +42,18 @@ const steady = ({ workerId, state, stateSince, tasks, rate, failures, backpressu
 /** How full a worker's queue is, and what follows from it. */
 export const pressure = ({ backpressure: { level, factor } }) => (level === 'ok' ? statusWord('ok') : t('fleet.pressure_at', { level: statusWord(level), factor }));
 
-/** What can be done with a worker, for whoever may. */
+/** Whether a worker was removed, but still calls or never answered (S6). */
+export const isZombie = ({ state }) => state === 'zombie';
+
+/** What can be done with a worker, for whoever may. A zombie can only be removed once more. */
 export function workerActs({ workerId: id, state, tasks }, acted) {
+  const zombie = isZombie({ state });
   const button = (label, named, act) => h('button', { class: 'small', 'data-held': tasks.length, 'aria-label': named, onClick: async () => { if (await act()) acted(); } }, label);
   const acts = may.operate() && state !== 'Removed' && [
-    state === 'Quarantined'
+    !zombie && (state === 'Quarantined'
       ? button(t('fleet.approve'), t('fleet.approve_worker', { worker: id }), () => approveWorker(id))
-      : button(t('fleet.quarantine'), t('fleet.quarantine_worker', { worker: id }), () => quarantineWorker(id, tasks.length)),
-    button(t('fleet.remove'), t('fleet.remove_worker', { worker: id }), () => removeWorker(id, tasks.length)),
+      : button(t('fleet.quarantine'), t('fleet.quarantine_worker', { worker: id }), () => quarantineWorker(id, tasks.length))),
+    button(t('fleet.remove'), t('fleet.remove_worker', { worker: id }), () => (zombie ? removeZombie(id) : removeWorker(id, tasks.length))),
   ];
   return h('div', { class: 'row-acts' }, why('worker', id), acts);
 }

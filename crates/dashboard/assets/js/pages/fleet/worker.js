@@ -9,7 +9,7 @@ import { refresher } from '../../parts/refresh.js';
 import { to } from '../../router.js';
 import { moment, number, percent, span, t } from '../../text.js';
 import { reasonLine } from '../why/reason.js';
-import { pressure, workerActs } from './sim.js';
+import { isZombie, pressure, workerActs } from './sim.js';
 
 const EVERY_MS = 3000;
 
@@ -19,10 +19,12 @@ export async function workerPage(id, { root, title, signal }) {
   const life = h('ol', { class: 'plain-list timeline newest' });
   const registration = h('pre', { tabindex: '0' });
   const reason = reasonLine('worker', id, signal);
+  const zombie = h('p', { class: 'banner', role: 'status', hidden: true }, t('fleet.zombie_what'));
   let shown = '';
   const load = async () => {
     const worker = await get(`/api/v1/workers/${encodeURIComponent(id)}`, {}, signal);
     drawFacts(facts, worker);
+    zombie.hidden = !isZombie(worker);
     const now = JSON.stringify([worker.state, worker.stateSince, worker.tasks, worker.transitions.length]);
     if (now !== shown) {
       fill(acts, workerActs(worker, () => loading.touch()));
@@ -36,6 +38,7 @@ export async function workerPage(id, { root, title, signal }) {
   fill(root,
     h('p', { class: 'crumbs' }, h('a', { href: `${to('fleet')}?tab=sim` }, t('fleet.tab_sim'))),
     h('div', { class: 'headline' }, title(t('fleet.worker_title', { id })), acts),
+    zombie,
     h('div', { class: 'columns' },
       h('section', { class: 'card' }, h('h2', {}, t('fleet.standing')), reason.element, facts),
       h('section', { class: 'card' }, h('h2', {}, t('fleet.state_history')), life)),

@@ -5,6 +5,7 @@ import { keyed } from '../../parts/keyed.js';
 import { idLink } from '../../parts/links.js';
 import { why } from '../../parts/why_link.js';
 import { hasText, moment, t } from '../../text.js';
+import { subjectOf } from './alert_subject.js';
 import { readAway, sortOut, withAway } from './away.js';
 
 const SHOWN = 3;
@@ -55,14 +56,15 @@ export function alertList() {
 }
 
 function line(alert, putAway) {
+  const { kind, id } = subjectOf(alert);
   const name = hasText(`overview.alert_${alert.kind}`) ? t(`overview.alert_${alert.kind}`) : alert.kind;
-  const label = t('overview.put_away_one', { alert: name, node: alert.pc_id, at: moment(alert.at) });
+  const label = t('overview.put_away_one', { alert: name, node: id, at: moment(alert.at) });
   return h('li', {},
     h('div', { class: 'told-of' },
-      h('b', {}, name), ' ', idLink('node', alert.pc_id), alert.run_id && [' · ', idLink('run', alert.run_id)], ' · ',
+      h('b', {}, name), ' ', idLink(kind, id), alert.run_id && [' · ', idLink('run', alert.run_id)], ' · ',
       h('time', { class: 'quiet', datetime: new Date(alert.at).toISOString() }, moment(alert.at)),
       h('p', {}, alert.message)),
     h('span', { class: 'row-acts' },
-      alert.run_id ? why('run', alert.run_id) : why('node', alert.pc_id),
+      alert.run_id ? why('run', alert.run_id) : why(kind, id),
       h('button', { class: 'small', 'aria-label': label, onClick: () => putAway(alert.id) }, t('overview.put_away'))));
 }

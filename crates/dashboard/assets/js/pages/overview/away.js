@@ -4,7 +4,7 @@
 const AWAY_MAX = 500;
 
 /** The worst first; kinds that nobody knows yet stand in between. */
-const RANKS = { mass_dropout: 0, summary_mismatch: 2 };
+const RANKS = { mass_dropout: 0, frames_skipped: 0, heartbeat_late: 2, summary_mismatch: 2 };
 const rank = ({ kind }) => RANKS[kind] ?? 1;
 
 /** What was kept, as ids; nothing where it cannot be read. */

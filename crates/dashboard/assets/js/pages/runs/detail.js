@@ -3,10 +3,10 @@
 import { get, may, post } from '../../api.js';
 import { fill, h, say } from '../../dom.js';
 import { actButton } from '../../parts/act_button.js';
-import { badge } from '../../parts/badge.js';
 import { ask } from '../../parts/dialog.js';
 import { following } from '../../parts/following.js';
 import { ROW_PARTS, bar, withWaiting } from '../../parts/progress.js';
+import { runBadge, runOutcome } from '../../parts/result.js';
 import { growing, lasting } from '../../parts/since.js';
 import { sparing } from '../../parts/sparing.js';
 import { table } from '../../parts/table.js';
@@ -58,7 +58,9 @@ function header(current, signal) {
   const element = h('div', { class: 'doing' }, standing, why('run', current().run_id), retry, cancel);
   const set = () => {
     const run = current();
-    if (standing.textContent !== badge(run.status).textContent) fill(standing, badge(run.status));
+    const outcome = runOutcome(run);
+    const now = h('span', {}, runBadge(run), outcome && h('span', { class: 'quiet outcome' }, ` ${outcome}`));
+    if (!standing.firstChild?.isEqualNode(now)) fill(standing, now);
     if (cancel) cancel.hidden = !isOpen(run);
     if (retry) retry.hidden = isOpen(run) || run.counts.failed === 0;
   };
@@ -91,7 +93,7 @@ function figures() {
   });
   const set = (run) => {
     const counts = withWaiting(run.counts, run.total);
-    say(share, percent(endedPart(counts)));
+    say(share, percent(isOpen(run) ? endedPart(counts) : completedPart(counts)));
     whole.set(counts);
     fill(facts, factsOf(run));
     perNode.set(Object.entries(run.per_pc).sort(([one], [other]) => BY_NUMBER.compare(one, other)).map(([pc, counts]) => ({ pc, ...counts })));
@@ -103,6 +105,9 @@ function endedPart({ pending, running, completed, failed, cancelled }) {
   const ended = completed + failed + cancelled;
   return ended / Math.max(1, ended + pending + running);
 }
+
+/** Of a run that is over, only what was completed counts: a partial one is not at 100 %. */
+const completedPart = (counts) => counts.completed / Math.max(1, Object.values(counts).reduce((sum, count) => sum + count, 0));
 
 function factsOf(run) {
   const facts = [

@@ -5,8 +5,9 @@ import { placeOf } from '../../parts/links.js';
 import { onLook, palette } from '../../parts/palette.js';
 import { table } from '../../parts/table.js';
 import { listing, number, statusWord, t } from '../../text.js';
-import { STANDINGS, fillCells, layCells, stretchAt } from './coverage_layout.js';
+import { STANDINGS, countFrames, fillCells, layCells, stretchAt } from './coverage_layout.js';
 import { drawCell } from './coverage_draw.js';
+import { rangeText } from './frames_text.js';
 
 /** The side of a cell, measured in letters, so that it grows on a wall screen. */
 const CELL_EM = 0.8;
@@ -62,6 +63,7 @@ export function coverageMap() {
   const ends = onLook(() => { signs.draw(); draw(); });
   const set = (session) => {
     state.session = session;
+    signs.count(countFrames(session).counts.failed ?? 0);
     draw();
     say(note, noteOf(session, state.layout));
     if (!asTable.element.hidden) asTable.set(session);
@@ -120,8 +122,9 @@ function describe(cell, { coverage }) {
   return t('sessions.map_told', { frames, facts: listing(facts) });
 }
 
-/** What the signs mean, drawn by the same hand as the map. */
+/** The legend of the map, drawn by the same code as the map. `count(n)` says how many frames failed. */
 function key() {
+  let failed = 0;
   const sample = (words, cell) => {
     const canvas = h('canvas', { class: 'sample', width: SAMPLE_PX * 2, height: SAMPLE_PX * 2, 'aria-hidden': 'true' });
     const pen = canvas.getContext('2d');
@@ -131,10 +134,15 @@ function key() {
   };
   const list = h('ul', { class: 'tally key-of-map' });
   const draw = () => fill(list,
-    [...STANDINGS].reverse().map((standing) => sample(statusWord(standing), { standing })),
+    [...STANDINGS].reverse().map((standing) => sample(standing === 'failed' && failed > 0 ? t('sessions.failed_n', { n: failed }) : statusWord(standing), { standing })),
     sample(t('sessions.key_replayed'), { standing: 'completed', replayed: true }), sample(t('sessions.key_dropped'), { standing: 'completed', dropped: 1 }));
+  const count = (now) => {
+    if (now === failed) return;
+    failed = now;
+    draw();
+  };
   draw();
-  return { element: list, draw };
+  return { element: list, draw, count };
 }
 
 /** The same as a table. */
@@ -142,7 +150,7 @@ function stretches() {
   const list = table({
     caption: t('sessions.map'), id: ({ frameRange: [from] }) => `${from}`,
     columns: [
-      { label: t('sessions.range'), show: ({ frameRange: [from, to] }) => h('span', { class: 'id' }, t('sessions.range_of', { from: String(from), to: String(to - 1) })) },
+      { label: t('sessions.range'), show: ({ frameRange }) => h('span', { class: 'id' }, rangeText(frameRange)) },
       { label: t('sessions.frames'), number: true, show: ({ frameRange: [from, to] }) => number(to - from) },
       { label: t('shell.filter_status'), show: ({ status }) => statusWord(status) },
       { label: t('kind.worker'), show: ({ workerId }) => (workerId ? h('a', { class: 'id', href: placeOf('worker', workerId) }, workerId) : '–') },

@@ -1,6 +1,6 @@
 // One cell of the coverage map: shape and colour say the same.
 
-const COLOUR = { completed: 'good', running: 'busy', assigned: 'busy', pending: 'quiet', lost: 'bad', cancelled: 'quiet' };
+const COLOUR = { completed: 'good', running: 'busy', assigned: 'busy', pending: 'quiet', lost: 'warn', failed: 'bad', cancelled: 'quiet' };
 
 /** Draws a cell with its upper left corner at x, y. */
 export function drawCell(pen, { cell, x, y, size, colours, isHere }) {
@@ -12,7 +12,9 @@ export function drawCell(pen, { cell, x, y, size, colours, isHere }) {
   pen.strokeStyle = colour;
   pen.lineWidth = 1;
   SHAPES[cell.standing]?.(pen, x + 1, y + 1, inner);
-  if (cell.replayed) hatch(pen, { x: x + 1, y: y + 1, size: inner, colour: colours.card });
+  // A failed frame was tried before, always: the cross says enough.
+  if (cell.standing === 'failed') cross(pen, { x: x + 1, y: y + 1, size: inner, colour: colours.card });
+  else if (cell.replayed) hatch(pen, { x: x + 1, y: y + 1, size: inner, colour: colours.card });
   if (cell.dropped) spot(pen, { x, y, size, colours });
   if (isHere) {
     pen.strokeStyle = colours.ink;
@@ -26,8 +28,21 @@ const SHAPES = {
   running: (pen, x, y, size) => pen.fillRect(x, y + size / 3, size, (2 * size) / 3),
   assigned: (pen, x, y, size) => { pen.fillRect(x, y + size * 0.7, size, size * 0.3); },
   lost: (pen, x, y, size) => { pen.fillRect(x, y, size, size); pen.clearRect(x + size * 0.4, y + size * 0.15, size * 0.2, size * 0.7); },
+  failed: (pen, x, y, size) => pen.fillRect(x, y, size, size),
   cancelled: (pen, x, y, size) => { pen.fillRect(x + size * 0.15, y + size * 0.4, size * 0.7, size * 0.2); },
 };
+
+function cross(pen, { x, y, size, colour }) {
+  const inner = size * 0.25;
+  pen.strokeStyle = colour;
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  pen.moveTo(x + inner, y + inner);
+  pen.lineTo(x + size - inner, y + size - inner);
+  pen.moveTo(x + size - inner, y + inner);
+  pen.lineTo(x + inner, y + size - inner);
+  pen.stroke();
+}
 
 function hatch(pen, { x, y, size, colour }) {
   pen.save();

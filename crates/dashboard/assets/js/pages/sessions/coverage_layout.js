@@ -1,7 +1,7 @@
 // Which cell of the coverage map shows which frames, and as what. Pure: no page, no clock.
 
 /** What a frame can be, the one that a mixed cell shows first. */
-export const STANDINGS = ['lost', 'running', 'assigned', 'pending', 'cancelled', 'completed'];
+export const STANDINGS = ['failed', 'lost', 'running', 'assigned', 'pending', 'cancelled', 'completed'];
 
 /** How many cells a session gets in a width: `{columns, rows, perCell, cells}`. */
 export function layCells(total, { width, cell, rowsMax }) {
@@ -13,9 +13,9 @@ export function layCells(total, { width, cell, rowsMax }) {
 
 /**
  * What each cell shows: `[{from, to, standing, replayed, dropped}]`. `coverage` stretches are `[from, to)`, in order; frames
- * beyond the last one wait.
+ * beyond the last one wait, but for those that failed: these are listed in full.
  */
-export function fillCells({ total, coverage, replays, drops }, { perCell, cells }) {
+export function fillCells({ total, coverage, replays, drops, failedFrames = [] }, { perCell, cells }) {
   const filled = Array.from({ length: cells }, (_, place) => ({
     from: place * perCell, to: Math.min(total, (place + 1) * perCell), standing: null, replayed: false, dropped: 0,
   }));
@@ -24,6 +24,7 @@ export function fillCells({ total, coverage, replays, drops }, { perCell, cells 
     for (let place = Math.floor(from / perCell); place <= last; place++) act(filled[place]);
   };
   for (const stretch of coverage) over(stretch.frameRange, (cell) => { cell.standing = first(cell.standing, standingOf(stretch, cell)); });
+  for (const frameRange of failedFrames) over(frameRange, (cell) => { cell.standing = 'failed'; });
   for (const { frameRange } of replays) over(frameRange, (cell) => { cell.replayed = true; });
   for (const { frameRange, droppedFrames } of drops) over(frameRange, (cell) => { cell.dropped += droppedFrames; });
   const end = coverage.at(-1)?.frameRange[1] ?? 0;
@@ -47,10 +48,12 @@ const rank = (standing) => { const place = STANDINGS.indexOf(standing); return p
 export const stretchAt = (coverage, frame) => coverage.find(({ frameRange: [from, to] }) => frame >= from && frame < to);
 
 /** How many frames stand where, and how many of them were made anew or dropped. */
-export function countFrames({ total, coverage, replays, drops }) {
+export function countFrames({ total, coverage, replays, drops, failedFrames = [] }) {
   const counts = {};
   for (const { frameRange: [from, to], status } of coverage) counts[status] = (counts[status] ?? 0) + to - from;
   const end = coverage.at(-1)?.frameRange[1] ?? 0;
-  if (end < total) counts.pending = (counts.pending ?? 0) + total - end;
+  const failed = failedFrames.reduce((sum, [from, to]) => sum + Math.max(0, to - Math.max(from, end)), 0);
+  if (failed > 0) counts.failed = (counts.failed ?? 0) + failed;
+  if (end + failed < total) counts.pending = (counts.pending ?? 0) + total - end - failed;
   return { counts, replayed: replays.length, dropped: drops.reduce((sum, { droppedFrames }) => sum + droppedFrames, 0) };
 }

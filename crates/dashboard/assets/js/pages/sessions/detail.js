@@ -2,9 +2,10 @@
 
 import { get, may } from '../../api.js';
 import { fill, h, say } from '../../dom.js';
+import { failedFrames } from '../../missing.js';
 import { actButton } from '../../parts/act_button.js';
-import { badge } from '../../parts/badge.js';
 import { following } from '../../parts/following.js';
+import { sessionBadge } from '../../parts/result.js';
 import { growing, lasting } from '../../parts/since.js';
 import { tally } from '../../parts/tally.js';
 import { why } from '../../parts/why_link.js';
@@ -13,11 +14,12 @@ import { moment, number, percent, span, statusWord, t } from '../../text.js';
 import { reasonLine } from '../why/reason.js';
 import { coverageMap } from './coverage.js';
 import { countFrames } from './coverage_layout.js';
+import { failedText } from './frames_text.js';
 import { diagnostics, quarantine, replaysAndDrops } from './lists.js';
 import { STEPS, steer } from './steer.js';
 import { tasks } from './tasks.js';
 
-const PARTS = [['completed', 'good'], ['running', 'busy'], ['assigned', 'held'], ['lost', 'bad'], ['cancelled', 'none'], ['pending', 'empty']];
+const PARTS = [['completed', 'good'], ['running', 'busy'], ['assigned', 'held'], ['lost', 'warn'], ['failed', 'bad'], ['cancelled', 'none'], ['pending', 'empty']];
 
 /** Opens the page of a session. */
 export async function openSession({ root, title, signal, failed }, id) {
@@ -27,7 +29,7 @@ export async function openSession({ root, title, signal, failed }, id) {
   const counts = figures();
   const map = coverageMap();
   const waits = reasonLine('session', id, signal);
-  const parts = [tasks(path, signal), replaysAndDrops(), quarantine(id, signal, () => feed.now()), diagnostics(path, signal)];
+  const parts = [tasks(path, { signal, changed: () => feed.now() }), replaysAndDrops(), quarantine(id, signal, () => feed.now()), diagnostics(path, signal)];
   fill(root, h('p', { class: 'crumbs' }, h('a', { href: to('sessions') }, t('nav.sessions'))),
     h('div', { class: 'heading' }, title(session.sessionId), top.element), waits.element, counts.element, map.element, parts.map((part) => part.element));
   const load = async () => {
@@ -48,13 +50,12 @@ export async function openSession({ root, title, signal, failed }, id) {
 /** Status and what can be done. */
 function header(current) {
   const standing = h('span', {});
-  const buttons = STEPS.map((step) => actButton(t(`sessions.${step.name}`), { allowed: may.operate(), kind: step.danger ? 'danger' : undefined, act: () => steer(step, [current()]) }));
+  const buttons = STEPS.map((step) => actButton(t(`sessions.${step.name}`), { allowed: may.operate(), kind: step.danger ? 'danger' : step.name === 'retry' ? 'primary' : undefined, act: () => steer(step, [current()]) }));
   const element = h('div', { class: 'doing' }, standing, why('session', current().sessionId), buttons);
   const set = () => {
     const session = current();
-    const status = session.merging ? 'merging' : session.status;
-    if (standing.dataset.status !== status) fill(standing, session.merging ? h('span', { class: 'badge busy' }, t('sessions.merging')) : badge(status));
-    standing.dataset.status = status;
+    const now = session.merging ? h('span', { class: 'badge busy' }, t('sessions.merging')) : sessionBadge(session);
+    if (!standing.firstChild?.isEqualNode(now)) fill(standing, now);
     STEPS.forEach((step, place) => { if (buttons[place]) buttons[place].hidden = !step.fits(session); });
   };
   set();
@@ -83,6 +84,7 @@ function factsOf(session) {
   const isOpen = session.endedAt === null;
   const facts = [
     [t('sessions.frames'), t('sessions.frames_of', { done: session.completedFrames, total: session.totalFrames })],
+    failedFrames(session) > 0 && [t('sessions.failed_frames'), h('span', { class: 'error' }, failedText(session))],
     isOpen && [t('sessions.rate'), t('sessions.per_second', { n: session.rate })],
     isOpen && [t('sessions.eta'), etaOf(session)],
     [t('sessions.per_task'), number(session.framesPerTask)],

@@ -1,4 +1,4 @@
-// What went wrong in a session: ranges made anew, frames dropped, files set apart, what workers said.
+// What went wrong in a session: ranges made anew, frames dropped, files set apart, diagnostics.
 
 import { get, may, post } from '../../api.js';
 import { h } from '../../dom.js';
@@ -8,12 +8,15 @@ import { area } from '../../parts/form.js';
 import { placeOf } from '../../parts/links.js';
 import { firstOf } from '../../parts/pages.js';
 import { table } from '../../parts/table.js';
-import { moment, number, t } from '../../text.js';
+import { hasText, moment, number, t } from '../../text.js';
+import { rangeText } from './frames_text.js';
 
 const QUARANTINE_MAX = 5000;
 const LINES = 100;
+/** Kinds of diagnostics that people should see first; a worker's own message is the quiet case. */
+const KIND_TONES = { given_up: 'bad', skipped: 'bad', ended: 'warn', worker: 'warn', quarantined: 'warn', retired: 'warn', split: 'warn' };
 
-const range = () => ({ label: t('sessions.range'), show: ({ frameRange: [from, to] }) => h('span', { class: 'id' }, t('sessions.range_of', { from: String(from), to: String(to - 1) })) });
+const range = () => ({ label: t('sessions.range'), show: ({ frameRange }) => h('span', { class: 'id' }, rangeText(frameRange)) });
 const worker = (id) => h('a', { class: 'id', href: placeOf('worker', id) }, id);
 
 /** Ranges that were given out anew, and frames that were dropped. */
@@ -68,13 +71,14 @@ async function confirm(entry, changed) {
   if (isDone) changed();
 }
 
-/** What workers said about the session, newest first. */
+/** What the workers and the server reported about the session, newest first (S20b). */
 export function diagnostics(path, signal) {
   const list = table({
     caption: t('sessions.diagnostics'), id: (line) => `${line.place}`, empty: t('sessions.no_diagnostics'),
     columns: [
       { label: t('sessions.at'), show: (line) => moment(line.at) },
-      { label: t('kind.worker'), show: (line) => worker(line.workerId) },
+      { label: t('sessions.kind'), show: (line) => kindOf(line) },
+      { label: t('kind.worker'), show: (line) => (line.workerId ? worker(line.workerId) : '–') },
       { label: t('kind.range'), show: (line) => (line.taskId ? h('code', {}, line.taskId) : '–') },
       { label: t('sessions.said'), show: (line) => h('span', { class: 'cause' }, line.text) },
     ],
@@ -85,4 +89,10 @@ export function diagnostics(path, signal) {
     list.set(page.diagnostics.map((line, place) => ({ ...line, place: count - place })));
   };
   return { element: h('section', { class: 'low' }, h('h2', {}, t('sessions.diagnostics')), list.element), load };
+}
+
+/** Servers of an older version tell of the workers' own messages alone, and name no kind. */
+function kindOf({ kind = 'message' }) {
+  const word = hasText(`sessions.kind_${kind}`) ? t(`sessions.kind_${kind}`) : kind;
+  return kind === 'message' ? h('span', { class: 'quiet' }, word) : h('span', { class: `badge ${KIND_TONES[kind] ?? 'none'}` }, word);
 }

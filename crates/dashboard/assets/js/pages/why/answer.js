@@ -7,7 +7,7 @@ const NAMED = {
 };
 
 /** Fields that are moments. */
-const MOMENTS = ['since', 'until', 'at', 'next_at', 'slot'];
+const MOMENTS = ['since', 'until', 'at', 'next_at', 'slot', 'heartbeat_late_since'];
 
 /** Numbers that decide between singular and plural, the telling ones first. */
 const COUNTS = ['ahead', 'owners', 'waiting', 'sessions', 'soldiers', 'workers', 'running'];

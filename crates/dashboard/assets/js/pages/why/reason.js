@@ -17,7 +17,8 @@ export function sentenceOf(answer) {
   const values = { n: countOf(answer.data), subject: subject(answer), ...shown(answer.data) };
   const sentence = pieces(key, values);
   const remark = remarkOf(answer.data, Object.keys(values).filter((name) => sentence.includes(values[name])));
-  return remark ? [sentence, ' ', h('q', {}, String(remark))] : sentence;
+  const late = answer.data.heartbeat_late_since ? [' ', pieces('why.heartbeat_late', values)] : [];
+  return [...sentence, ...(remark ? [' ', h('q', {}, String(remark))] : []), ...late];
 }
 
 const subject = ({ kind, id }) => h('span', {}, t(`kind.${kind}`), ' ', idLink(kind, id));

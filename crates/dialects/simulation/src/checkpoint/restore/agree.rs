@@ -57,8 +57,8 @@ fn tasks_belong(checkpoint: &Checkpoint) -> Checked {
         if part.cut.is_some() && part.range.len() > session.frames_per_task {
             return refuse("frameRange", &format!("must have at most {} frames", session.frames_per_task));
         }
-        if !session.open && part.cut.as_ref().is_none_or(|task| task.status != FrameTaskStatus::Completed) {
-            return refuse("status", "must be completed: its session has ended");
+        if !session.open && !is(part, &[FrameTaskStatus::Completed, FrameTaskStatus::Failed]) {
+            return refuse("status", "must be completed or failed: its session has ended");
         }
     }
     Ok(())
@@ -82,11 +82,16 @@ fn frames_stand_once(checkpoint: &Checkpoint) -> Checked {
             let detail = format!("is {}, but its tasks have {frames} frames", session.total_frames);
             return Err(refuse("sessions", index, ("totalFrames", &detail)));
         }
-        let done = parts.iter().filter(|(_, part)| is(part, &[FrameTaskStatus::Completed]));
-        let done: u64 = done.map(|(_, part)| part.range.len()).sum();
-        if done != session.completed_frames {
-            let detail = format!("is {}, but its completed tasks have {done}", session.completed_frames);
-            return Err(refuse("sessions", index, ("completedFrames", &detail)));
+        for (key, status, said) in [
+            ("completedFrames", FrameTaskStatus::Completed, session.completed_frames),
+            ("failedFrames", FrameTaskStatus::Failed, session.failed_frames),
+        ] {
+            let such = parts.iter().filter(|(_, part)| is(part, &[status]));
+            let frames: u64 = such.map(|(_, part)| part.range.len()).sum();
+            if frames != said {
+                let detail = format!("is {said}, but its {} tasks have {frames}", status.as_str());
+                return Err(refuse("sessions", index, (key, &detail)));
+            }
         }
     }
     Ok(())

@@ -17,6 +17,17 @@ pub(super) fn small(fields: &Fields<'_>, key: &str, least: i64) -> Result<u16, P
     Ok(u16::try_from(number).expect("checked to be small"))
 }
 
+/// A whole number up to `most`; 0 where it is missing.
+pub(super) fn opt_whole(fields: &Fields<'_>, key: &str, most: i64) -> Result<u64, Problem> {
+    Ok(fields.opt_integer_in(key, 0..=most)?.map_or(0, i64::unsigned_abs))
+}
+
+/// A small whole number; 0 where it is missing.
+pub(super) fn opt_small(fields: &Fields<'_>, key: &str) -> Result<u16, Problem> {
+    let number = opt_whole(fields, key, i64::from(u16::MAX))?;
+    Ok(u16::try_from(number).expect("checked to be small"))
+}
+
 /// A moment that must be told.
 pub(super) fn moment(fields: &Fields<'_>, key: &str) -> Result<Timestamp, Problem> {
     fields.required(key)?.timestamp()
@@ -29,6 +40,15 @@ pub(super) fn list<'a, T>(
     read: impl Fn(&Item<'a>) -> Result<T, Problem>,
 ) -> Result<Vec<T>, Problem> {
     fields.items(key, LIST_MAX)?.iter().map(read).collect()
+}
+
+/// A list that may be missing.
+pub(super) fn opt_list<'a, T>(
+    fields: &Fields<'a>,
+    key: &str,
+    read: impl Fn(&Item<'a>) -> Result<T, Problem>,
+) -> Result<Vec<T>, Problem> {
+    fields.opt_items(key, LIST_MAX)?.unwrap_or_default().iter().map(read).collect()
 }
 
 /// A text that is kept as it is.
@@ -68,8 +88,13 @@ pub(super) fn worker(item: &Item<'_>) -> Result<Name, Problem> {
 
 /// What a session is called.
 pub(super) fn session(fields: &Fields<'_>, key: &str) -> Result<SessionId, Problem> {
-    let id = SessionId::new(fields.text(key, limit::ID_CHARS)?);
-    id.map_err(|_| fields.refuse(key, "must be what a session may be called"))
+    session_id(&fields.required(key)?)
+}
+
+/// What a session is called, in a list.
+pub(super) fn session_id(item: &Item<'_>) -> Result<SessionId, Problem> {
+    let id = SessionId::new(item.text(limit::ID_CHARS)?);
+    id.map_err(|_| item.refuse("must be what a session may be called"))
 }
 
 /// What a task is called.

@@ -86,7 +86,7 @@ impl<'a> Known<'a> {
             return refuse("attempt", &format!("must be at most {}, as its task says", task.attempt));
         }
         let current = chunk.attempt == task.attempt && chunk.worker == task.worker;
-        match (chunk.state, state_of_ids(task.status)) {
+        match (chunk.state, state_of_ids(task)) {
             (ChunkState::Retired, _) => Ok(()),
             (state, expected) if state == expected && current => Ok(()),
             (state, _) => {
@@ -96,18 +96,20 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// A task's own ids were granted to its worker for its attempt, and are in the state that goes with it.
+    /// A task's own ids were granted to its worker for its attempt, and are in the state that goes with it. The later half
+    /// of a range names the ids of the range it was part of, until it is given out (S26b).
     fn task_fits(&self, index: usize, task: &FrameTaskRecord) -> Checked {
         let refuse = |detail: &str| Err(refuse("tasks", index, ("globalIdChunk", detail)));
         let Some(chunk) = self.chunks.get(&task.ids.chunk) else {
             return refuse("is not among the chunks");
         };
-        let same = (chunk.ids, &chunk.task, chunk.attempt, &chunk.worker)
-            == (task.ids, &task.id, task.attempt, &task.worker);
-        if !same {
+        let expected = state_of_ids(task);
+        let is_of_task =
+            chunk.task == task.id || expected == ChunkState::Retired && is_of_whole(chunk, &task.id);
+        let same = (chunk.ids, chunk.attempt, &chunk.worker) == (task.ids, task.attempt, &task.worker);
+        if !(is_of_task && same) {
             return refuse("is not as the chunks tell it: range, task, attempt and worker must be the same");
         }
-        let expected = state_of_ids(task.status);
         if chunk.state != expected {
             let (is, must) = (chunk.state.as_str(), expected.as_str());
             return refuse(&format!(
@@ -122,14 +124,17 @@ impl<'a> Known<'a> {
         for (index, replay) in checkpoint.replays.iter().enumerate() {
             let refuse = |key: &str, detail: &str| Err(refuse("replays", index, (key, detail)));
             let task = FrameTaskId { session: replay.session.clone(), start: replay.range.start };
-            let of_task = |number: u64| self.chunks.get(&number).filter(|chunk| chunk.task == task);
-            if self.tasks.get(&task).is_some_and(|task| task.end != replay.range.end) {
-                return refuse("frameRange", "must be that of its task");
+            let chunk = |number: u64| self.chunks.get(&number);
+            // A task may have been halved since (S26b).
+            if self.tasks.get(&task).is_some_and(|task| task.end > replay.range.end) {
+                return refuse("frameRange", "must hold its task");
             }
-            if of_task(replay.retired).is_none_or(|chunk| chunk.state != ChunkState::Retired) {
+            let is_retired = |chunk: &ChunkRecord| chunk.state == ChunkState::Retired;
+            let was_its = |chunk: &ChunkRecord| chunk.task == task || is_of_whole(chunk, &task);
+            if !chunk(replay.retired).is_some_and(|chunk| is_retired(chunk) && was_its(chunk)) {
                 return refuse("retiredChunkId", "must be a retired chunk of its task");
             }
-            if replay.new <= replay.retired || of_task(replay.new).is_none() {
+            if replay.new <= replay.retired || chunk(replay.new).is_none_or(|chunk| chunk.task != task) {
                 return refuse("newChunkId", "must be a later chunk of its task");
             }
         }
@@ -147,6 +152,11 @@ impl<'a> Known<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether ids were granted for a range that a task may have been a part of.
+fn is_of_whole(chunk: &ChunkRecord, task: &FrameTaskId) -> bool {
+    chunk.task.session == task.session && chunk.task.start < task.start
 }
 
 fn retired_are_listed(checkpoint: &Checkpoint) -> Checked {

@@ -7,7 +7,7 @@ use crate::translate::{
 use muster_door::{Fields, Item, Problem};
 use muster_model::{
     ChunkRecord, EntryId, FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, Name, QuarantineRecord,
-    RendererRecord, RendererState, ReplayRecord, SessionRecord,
+    Removal, RendererRecord, RendererState, ReplayRecord, SessionRecord,
 };
 
 /// A part of a session's frames: a range that was cut, or a stretch that was not yet.
@@ -25,14 +25,19 @@ pub(super) fn worker(item: &Item<'_>) -> Result<RendererRecord, Problem> {
     fields.opt_non_negative("queueRatio")?;
     fields.opt_integer_in("lastFrame", 0..=i64::MAX)?;
     let slots = fields.integer_in("slots", 1..=limit::SLOTS)?;
+    let state = worker_state(&fields)?;
     Ok(RendererRecord {
         id: field::worker(&fields.required("workerId")?)?,
-        state: worker_state(&fields)?,
+        state,
         state_since: field::moment(&fields, "stateSince")?,
         token_hash: field::hash(&fields.required("tokenHash")?)?,
         endpoint: field::opt_endpoint(&fields, "endpoint")?,
         slots: u32::try_from(slots).expect("checked to be small"),
         failures: field::list(&fields, "failures", Item::timestamp)?,
+        losses: field::opt_list(&fields, "losses", Item::timestamp)?,
+        last_completed: fields.opt_timestamp("lastCompletedAt")?,
+        removal: removal(&fields)?.filter(|_| state == RendererState::Removed),
+        removed_from: field::opt_list(&fields, "removedFrom", field::session_id)?,
         registered_at: field::moment(&fields, "registeredAt")?,
         last_heartbeat: fields.opt_timestamp("lastHeartbeat")?,
         description: field::opt_object(&fields, "registration")?,
@@ -54,6 +59,7 @@ pub(super) fn session(item: &Item<'_>, seq: u64) -> Result<SessionRecord, Proble
         output: field::directory(&fields, "outputDirectory")?,
         digest: field::digest(&fields.required("digest")?)?,
         completed_frames: field::whole(&fields, "completedFrames", (0, limit::FRAMES))?,
+        failed_frames: field::opt_whole(&fields, "failedFrames", limit::FRAMES)?,
         open: !status.is_ended(),
         created_at: field::moment(&fields, "createdAt")?,
         ended_at: fields.opt_timestamp("endedAt")?,
@@ -87,6 +93,7 @@ pub(super) fn part(item: &Item<'_>) -> Result<Part, Problem> {
         status,
         attempt: field::small(&fields, "attempt", 1)?,
         failures: field::small(&fields, "failures", 0)?,
+        losses: field::opt_small(&fields, "losses")?,
         losers: field::list(&fields, "losers", field::worker)?,
         worker: worker_of(&fields)?,
         ids: field::ids(&ids.fields()?)?,
@@ -164,6 +171,15 @@ fn worker_state(fields: &Fields<'_>) -> Result<RendererState, Problem> {
     state.ok_or_else(|| fields.refuse("state", "must be a state of a worker, or zombie"))
 }
 
+/// Checkpoints of version 1.0 do not have it: whoever was removed knows it.
+fn removal(fields: &Fields<'_>) -> Result<Option<Removal>, Problem> {
+    let words = Removal::ALL.map(Removal::as_str);
+    let word = fields.opt_choice("removal", &words)?;
+    Ok(Some(word.map_or(Removal::Known, |word| {
+        Removal::ALL.into_iter().find(|removal| removal.as_str() == word).expect("it is one of the words")
+    })))
+}
+
 fn task_status(fields: &Fields<'_>) -> Result<FrameTaskStatus, Problem> {
     let word = fields.choice("status", &TASK_WORDS)?;
     let status = FrameTaskStatus::ALL.into_iter().find(|status| status.as_str() == word);
@@ -173,10 +189,13 @@ fn task_status(fields: &Fields<'_>) -> Result<FrameTaskStatus, Problem> {
 /// What is known of a range goes with where it stands.
 fn check_status(fields: &Fields<'_>, record: &FrameTaskRecord) -> Result<(), Problem> {
     let done = record.status == FrameTaskStatus::Completed;
-    for (key, is_told) in [("endedAt", record.ended_at.is_some()), ("digest", record.digest.is_some())] {
-        if is_told != done {
-            return Err(fields.refuse(key, "must be told exactly when the task is completed"));
-        }
+    let has_failed = record.status == FrameTaskStatus::Failed;
+    if record.ended_at.is_some() != (done || has_failed) {
+        return Err(fields.refuse("endedAt", "must be told exactly when the task is completed or failed"));
+    }
+    // A failed range has one if the manifest skips it, and none if it was given up.
+    if record.digest.is_some() != done && !has_failed {
+        return Err(fields.refuse("digest", "must be told exactly when the task is completed"));
     }
     if record.result.is_some() && !done {
         return Err(fields.refuse("result", "must be null until the task is completed"));
@@ -190,6 +209,9 @@ fn check_status(fields: &Fields<'_>, record: &FrameTaskRecord) -> Result<(), Pro
         }
         _ if record.failures > record.attempt => {
             Err(fields.refuse("failures", "must not be more than the attempts"))
+        }
+        _ if record.losses > record.attempt => {
+            Err(fields.refuse("losses", "must not be more than the attempts"))
         }
         _ => Ok(()),
     }
@@ -216,4 +238,4 @@ fn check_body(fields: &Fields<'_>, record: &SessionRecord) -> Result<(), Problem
 }
 
 /// A range that ended with its session is not in a checkpoint.
-const TASK_WORDS: [&str; 5] = ["pending", "assigned", "running", "completed", "lost"];
+const TASK_WORDS: [&str; 6] = ["pending", "assigned", "running", "completed", "lost", "failed"];

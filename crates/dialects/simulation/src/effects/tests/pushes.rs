@@ -1,6 +1,6 @@
 //! S3: tasks are brought to workers that can be reached.
 
-use super::super::push::{Courier, Push, PushError, SIGNATURE};
+use super::super::push::{Courier, Errand, Push, PushError, SIGNATURE};
 use super::*;
 use axum::{
     Router,
@@ -80,6 +80,31 @@ async fn a_pushed_task_is_signed_and_its_ack_counts() {
     running.abort();
 }
 
+/// S6: a removed worker is told at its own address, signed; its ack is known.
+#[tokio::test]
+async fn a_removal_is_told_at_the_workers_address() {
+    let world = World::new().await;
+    let running = world.run();
+    let (address, mut kept) = endpoint(ack).await;
+    world.register("W1", Some(&address)).await;
+    world.ask(FrameCommand::Remove { worker: name("W1"), itself: false }).await;
+    let sent = kept.recv().await.unwrap();
+    assert_eq!(sent.path, "DELETE /base/workers/W1");
+    assert_eq!(&sent.body[..], br#"{"removed":true,"workerId":"W1"}"#);
+    let mut mac = Hmac::<Sha256>::new_from_slice(&token_hash("W1")).unwrap();
+    mac.update(&sent.body);
+    assert_eq!(sent.signature, crate::output::hex(&mac.finalize().into_bytes()));
+    let known = async || {
+        let worker = world.coordinator.read(|reader| reader.renderer(&name("W1"))).await.unwrap();
+        worker.filter(|worker| worker.removal == Some(muster_model::Removal::Known))
+    };
+    // It is in no feed: nobody but the engine waits for it.
+    while known().await.is_none() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    running.abort();
+}
+
 /// S3: only `{ack:true}` with 2xx is an ack.
 #[tokio::test]
 async fn what_is_no_ack_is_not_taken_for_one() {
@@ -128,7 +153,8 @@ async fn a_slow_endpoint_holds_up_nobody_else() {
 
 async fn bring(courier: &Courier, endpoint: &str) -> Result<(), PushError> {
     let worker = name("W1");
-    courier.bring(Push { worker: &worker, endpoint, key: &[7; 32], body: "{}".into() }).await
+    let push = Push { errand: Errand::Task, worker: &worker, endpoint, key: &[7; 32], body: "{}".into() };
+    courier.bring(&push).await
 }
 
 /// An endpoint that answers nothing.

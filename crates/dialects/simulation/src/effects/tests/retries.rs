@@ -70,7 +70,7 @@ async fn who_stood_still_writes_nothing_old() {
     let coordinator = Coordinator::join_with_clock(store, options, candidate, by).unwrap();
     coordinator.watch_lead().wait_for(|lead| matches!(lead, Lead::Here { .. })).await.unwrap();
     let root = OutputRoot::open(place.path()).unwrap();
-    let runner = Runner::new(coordinator.clone(), root, describe());
+    let runner = Runner::new(coordinator.clone(), root, describe(), true);
     assert!(runner.on_disk(|_| Ok(())).await.is_ok());
     clock.advance(lease.lease);
     let written = runner.on_disk(|_| -> Result<(), OutputError> { panic!("it may be old") }).await;

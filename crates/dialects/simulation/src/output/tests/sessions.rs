@@ -1,10 +1,14 @@
 //! S21: session.json as it goes, manifest.json when all is done.
 
-use super::super::{OutputError, SessionFiles, crash};
+use super::super::{AcceptedRange, OutputError, PathFault, SessionFiles, crash};
 use super::*;
+use muster_manifest::GivenUpRange;
 use muster_model::{FrameRange, ReplayRecord};
 use serde_json::{Value, json};
-use std::{collections::HashMap, os::unix::fs::symlink};
+use std::{
+    collections::HashMap,
+    os::unix::fs::{MetadataExt, symlink},
+};
 
 /// S21: session.json says which session, how many frames and what was given out anew.
 #[test]
@@ -73,7 +77,7 @@ fn a_merge_takes_accepted_fragments_only() {
     world.write("session_s1/meta/manifest_fragment_W9.json", "{}");
     world.write("session_s1/meta/manifest_fragment_W9_007.json", "{}");
     world.write("session_s1/meta/notes.txt", "somebody's");
-    let accepted = HashMap::from([(1, name("W1")), (2, name("W2"))]);
+    let accepted = accept(&[(1, "W1", [0, 10]), (2, "W2", [10, 20])]);
     let report = world.root.merge(&files(20), &accepted).unwrap();
     assert!(report.is_fine() && report.fragments == 2);
     let manifest: Value = serde_json::from_str(&world.read("session_s1/meta/manifest.json")).unwrap();
@@ -105,11 +109,11 @@ fn a_merge_takes_accepted_fragments_only() {
 fn a_missing_fragment_is_named() {
     let world = World::new();
     place(&world, "W1", 1, [0, 10]);
-    let accepted = HashMap::from([(1, name("W1")), (2, name("W2"))]);
+    let accepted = accept(&[(1, "W1", [0, 10]), (2, "W2", [10, 20])]);
     let error = world.root.merge(&files(20), &accepted).unwrap_err();
     assert!(matches!(error, OutputError::Incomplete { .. }));
     assert!(error.to_string().contains("manifest_fragment_W2_2.json is missing"), "{error}");
-    let error = world.root.merge(&files(20), &HashMap::from([(1, name("W1"))])).unwrap_err();
+    let error = world.root.merge(&files(20), &accept(&[(1, "W1", [0, 10])])).unwrap_err();
     assert!(error.to_string().contains("no fragment for frames [10, 20)"), "{error}");
     place(&world, "W2", 2, [10, 20]);
     world.write("session_s1/meta/manifest_fragment_W2_2.json", "spoilt");
@@ -117,10 +121,117 @@ fn a_missing_fragment_is_named() {
     assert!(error.to_string().contains("refused manifest_fragment_W2_2.json: "), "{error}");
 }
 
+/// S21, S26b: the manifest has what was submitted beside the fragments, and lists the frames that were given up.
+#[test]
+fn a_manifest_has_completions_and_given_up_frames() {
+    let world = World::new();
+    place(&world, "W1", 1, [0, 10]);
+    let range = muster_manifest::FrameRange { start: 10, end: 20 };
+    let given_up = vec![GivenUpRange { frame_range: range, reason: "failed 5 times".into() }];
+    let files = SessionFiles { given_up, ..files(20) };
+    let mut completions = world.root.begin_completions().unwrap();
+    completions
+        .add(1, r#"{"poseFiles": ["pose/0.json"], "metricsSnapshot": {"fps": 30}, "own": 1}"#)
+        .unwrap();
+    completions.add(2, r#"{"own": 1}"#).unwrap();
+    world.root.write_session(&files).unwrap();
+    world.root.finish_completions(&files, completions).unwrap();
+    assert_eq!(world.read("session_s1/meta/completions.jsonl").lines().count(), 1);
+    world.root.merge(&files, &accept(&[(1, "W1", [0, 10])])).unwrap();
+    let manifest: Value = serde_json::from_str(&world.read("session_s1/meta/manifest.json")).unwrap();
+    assert_eq!(manifest["ranges"][0]["poseFiles"], json!(["pose/0.json"]));
+    assert_eq!(manifest["ranges"][0]["metricsSnapshot"], json!({"fps": 30}));
+    assert_eq!(manifest["skipped"], json!([{"frameRange": [10, 20], "reason": "failed 5 times"}]));
+}
+
+/// S26c: the frames of the chunks that count lie in one directory, as links; a chunk that was rendered again replaces
+/// the files of the one before, and nothing else in the directory is touched.
+#[test]
+fn frames_are_put_together() {
+    let world = World::new();
+    world.write("session_s1/chunks/1/0.png", "zero");
+    world.write("session_s1/chunks/1/1.png", "one");
+    world.write("session_s1/chunks/1/manifest_fragment_W1_1.json", "{}");
+    world.write("session_s1/chunks/1/log.txt", "no frame");
+    world.write("session_s1/chunks/2/out/frame_0002_cam1.png", "two, one");
+    world.write("session_s1/chunks/2/out/frame_0002_cam2.png", "two, two");
+    world.write("session_s1/chunks/2/out/frame_0009.png", "not of this range");
+    world.write("session_s1/chunks/3/1.png", "retired");
+    symlink(world.outside(), world.path("session_s1/chunks/2/3.png")).unwrap();
+    let ranges = [(1, "W1", [0, 2]), (2, "W2", [2, 4])];
+    assert_eq!(world.root.assemble(&files(4), &accept(&ranges)).unwrap(), 4);
+    let names = || {
+        let names = fs::read_dir(world.path("session_s1/frames")).unwrap();
+        let mut names: Vec<String> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(names(), ["00000000.png", "00000001.png", "00000002_cam1.png", "00000002_cam2.png"]);
+    let inode = |path: &str| fs::metadata(world.path(path)).unwrap().ino();
+    assert_eq!(inode("session_s1/frames/00000001.png"), inode("session_s1/chunks/1/1.png"), "a link");
+    world.write("session_s1/frames/notes.txt", "somebody's");
+    world.write("session_s1/chunks/4/2.exr", "two, again");
+    let ranges = [(1, "W1", [0, 2]), (4, "W2", [2, 4])];
+    assert_eq!(world.root.assemble(&files(4), &accept(&ranges)).unwrap(), 3);
+    assert_eq!(names(), ["00000000.png", "00000001.png", "00000002.exr", "notes.txt"]);
+    assert_eq!(world.read("session_s1/frames/00000002.exr"), "two, again");
+    world.root.assemble(&files(4), &accept(&ranges)).unwrap();
+    assert_eq!(names().len(), 4);
+}
+
+/// S26c: whenever the server dies, the next try puts the same frames together.
+#[test]
+fn putting_frames_together_survives_a_crash_anywhere() {
+    for changes in 0.. {
+        let world = World::new();
+        world.write("session_s1/chunks/1/0.png", "zero");
+        world.write("session_s1/chunks/1/1.png", "one");
+        let accepted = accept(&[(1, "W1", [0, 2])]);
+        let (_, died) = crash::after(changes, || world.root.assemble(&files(2), &accepted));
+        assert_eq!(world.root.assemble(&files(2), &accepted).unwrap(), 2);
+        assert_eq!(world.read("session_s1/frames/00000001.png"), "one");
+        if !died {
+            return;
+        }
+    }
+}
+
+/// S26c: a session's directory is not called as the one of all frames.
+#[test]
+fn the_directory_of_frames_is_ours() {
+    let world = World::new();
+    for bad in ["frames", "a/Frames", "frames/x"] {
+        let taken = world.root.check_directory(bad);
+        assert!(matches!(taken, Err(OutputError::Path { fault: PathFault::Reserved(_), .. })), "{bad}");
+    }
+}
+
+/// S26c: a new session does not take a directory that has frames of something else; nothing is deleted.
+#[test]
+fn frames_of_others_are_not_replaced() {
+    let world = World::new();
+    world.write("session_s1/frames/00000007.png", "somebody's");
+    let taken = world.root.claim_directory(&files(20));
+    assert!(matches!(taken, Err(OutputError::Path { fault: PathFault::HasFrames, .. })), "{taken:?}");
+    assert_eq!(world.read("session_s1/frames/00000007.png"), "somebody's");
+}
+
+/// S26c: a file that cannot be brought in, or a directory in the way, does not hold up the others.
+#[test]
+fn one_bad_name_does_not_cost_the_others() {
+    let world = World::new();
+    world.write("session_s1/chunks/1/0.png", "zero");
+    world.write(&format!("session_s1/chunks/1/1.{}", "x".repeat(250)), "too long once it has eight digits");
+    world.write("session_s1/frames/20260101/notes.txt", "somebody's");
+    assert_eq!(world.root.assemble(&files(2), &accept(&[(1, "W1", [0, 2])])).unwrap(), 1);
+    assert!(world.has("session_s1/frames/00000000.png") && world.has("session_s1/frames/20260101/notes.txt"));
+}
+
 /// S21: whenever the server dies, the next try makes the same manifest.
 #[test]
 fn a_merge_survives_a_crash_anywhere() {
-    let accepted = HashMap::from([(1, name("W1"))]);
+    let accepted = accept(&[(1, "W1", [0, 10])]);
     for changes in 0.. {
         let world = World::new();
         place(&world, "W1", 1, [0, 10]);
@@ -135,7 +246,15 @@ fn a_merge_survives_a_crash_anywhere() {
 }
 
 fn files(total_frames: u64) -> SessionFiles {
-    SessionFiles { session: session("s1"), output: "session_s1".into(), total_frames, replays: Vec::new() }
+    let (replays, given_up) = (Vec::new(), Vec::new());
+    SessionFiles { session: session("s1"), output: "session_s1".into(), total_frames, replays, given_up }
+}
+
+fn accept(ranges: &[(u64, &str, [u64; 2])]) -> HashMap<u64, AcceptedRange> {
+    let accepted = |&(chunk, worker, [start, end]): &(u64, &str, [u64; 2])| {
+        (chunk, AcceptedRange { worker: name(worker), range: FrameRange { start, end } })
+    };
+    ranges.iter().map(accepted).collect()
 }
 
 fn place(world: &World, worker: &str, chunk: u64, range: [u64; 2]) {

@@ -24,6 +24,7 @@ fn each_answer_to_a_submission_has_its_meaning() {
         "409 Assignment is not in a submittable state",
         "404 Assignment not found",
         "400 Invalid nonce",
+        "400 Output required",
         "400 Output hash mismatch",
     ] {
         after(never, &format!("aside 64 {never}; resume"));

@@ -207,23 +207,55 @@ fn two_workers_of_one_name_do_not_fight_without_pause() {
     );
 }
 
-/// S6: a worker that an operator removed stops, and is no zombie.
+/// S6: a worker that an operator removed stops its task, calls no more, and ends; it is no zombie. It learns of its
+/// removal from its heartbeat, from the answer to any other call, or from the master's own call.
 #[test]
 fn a_removed_worker_stops() {
-    for told in ["beat 410", "heard state=zombie"] {
+    for told in ["beat 410", "heard state=zombie", "dismissed", "told t1 410", "pulled 410"] {
+        check(&format!(
+            "
+            0s    start slots=2
+            0s    registered
+            0.5s  cut
+            1s    pulled t1#1@5   -> begin t1#1@5; pull
+            1.5s  {told}
+            1.5s  over            -> no
+            1.5s  ended t1 well   -> nothing
+            1.5s  over            -> refused 410
+            4s    wait            -> nothing
+            4s    wait            -> nothing
+            "
+        ));
+    }
+    for result in ["ended t1 well", "ended t1 failed out of memory"] {
         check(&format!(
             "
             0s    start
             0s    registered
             1s    pulled t1#1@5
-            2s    {told}
-            2s    over            -> no
-            2s    ended t1 well   -> nothing
+            2s    {result}
+            2s    sent t1 410     -> nothing
             2s    over            -> refused 410
-            2s    wait            -> nothing
             "
         ));
     }
+}
+
+/// S6: an answer to a call of an earlier registration ends nothing.
+#[test]
+fn a_late_410_of_an_earlier_registration_ends_nothing() {
+    check(
+        "
+        0s    start slots=2
+        0s    registered
+        0s    cut
+        1s    pulled t1#1@5
+        40s   heard orders=reregister
+        40s   registered
+        40s   told t1 410     -> nothing
+        40s   over            -> no
+        ",
+    );
 }
 
 /// S9: in quarantine everything is stopped and nothing is asked for, until an operator approves.

@@ -123,6 +123,7 @@ impl Played {
                 self.core.sent(work, trouble(rest).map_or(Ok(()), Err), self.now);
             }
             "leave" => self.core.leave(self.now),
+            "dismissed" => self.core.dismissed(self.now),
             "unregistered" => {
                 let number = self.leaves.pop_front().expect("a farewell is on its way");
                 self.core.unregistered(number, trouble(rest).map_or(Ok(()), Err), self.now);

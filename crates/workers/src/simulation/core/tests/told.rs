@@ -60,7 +60,7 @@ fn a_result_is_told_until_it_is_taken() {
 /// not count it as held for ever.
 #[test]
 fn a_refused_result_is_given_up() {
-    for status in ["403", "404", "409", "410"] {
+    for status in ["403", "404", "409"] {
         check(&format!(
             "
             0s    start
@@ -97,6 +97,66 @@ fn a_failure_is_told_until_it_is_taken() {
         2s    sent t1 silent    -> nothing
         3s    wait              -> fail t1#3 out of memory
         3s    sent t1           -> taken t1; pull
+        ",
+    );
+}
+
+/// S26b: the master hears how far a task was before it hears that the task failed: the frame after those that were done
+/// is the one that it suspects.
+#[test]
+fn the_last_progress_precedes_a_failure() {
+    check(
+        "
+        0s    start
+        0s    registered
+        1s    pulled t1#1@5                -> begin t1#1@5; progress t1 0 max=0
+        1.2s  seen t1 frames=7
+        1.3s  ended t1 failed no such bone -> progress t1 7 max=0; fail t1#1 no such bone
+        1.3s  sent t1                      -> taken t1; pull
+        ",
+    );
+    // A progress on its way is waited for; one without an answer is told again, but not for ever.
+    check(
+        "
+        0s    start
+        0s    registered
+        0.5s  cut
+        1s    pulled t1#1@5                -> begin t1#1@5; progress t1 0 max=0
+        1.2s  seen t1 frames=7
+        1.3s  ended t1 failed no such bone -> nothing
+        1.4s  told t1                      -> progress t1 7 max=0
+        1.5s  told t1 silent               -> nothing
+        2.5s  wait                         -> progress t1 7 max=0
+        2.6s  told t1                      -> fail t1#1 no such bone
+        ",
+    );
+    check(
+        "
+        0s    start
+        0s    registered
+        1s    pulled t1#1@5
+        1.1s  cut
+        1.2s  seen t1 frames=7
+        1.3s  ended t1 failed no such bone -> progress t1 7 max=0
+        1.3s  told t1 silent               -> nothing
+        2.3s  mend
+        2.3s  cut
+        2.3s  told t1 silent               -> nothing
+        4.3s  mend
+        4.3s  cut
+        4.3s  told t1 silent               -> nothing
+        8.3s  mend                         -> fail t1#1 no such bone
+        ",
+    );
+    // A result does not wait.
+    check(
+        "
+        0s    start
+        0s    registered
+        0.5s  cut
+        1s    pulled t1#1@5
+        1.2s  seen t1 frames=10
+        1.3s  ended t1 well                -> complete t1
         ",
     );
 }

@@ -1,5 +1,7 @@
-//! Uploads over HTTP in one process: what depends on time, and what no client outside can bring about.
+//! Uploads and links over HTTP in one process: what depends on time, and what no client outside can bring about.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod links;
 
 use axum::{
     Router,
@@ -11,9 +13,11 @@ use futures_util::stream;
 use muster_artifacts::{
     ArtifactStore, Claim, DirectoryStore, Opened, Progress, StoragePath, StoreError, Upload,
 };
-use muster_coordinator::{Coordinator, Options};
+use muster_coordinator::{Coordinator, ManualClock, Options};
 use muster_door::{Door, DoorSettings, Keys, assemble};
-use muster_model::{Attachment, Command, DeviceReport, Digest, JobPayload, Name, Pull, Scope, Submission};
+use muster_model::{
+    Attachment, Command, DeviceReport, Digest, JobPayload, Name, Pull, Scope, Submission, Timestamp,
+};
 use muster_nodes::{ArtifactSettings, Artifacts, artifact_routes};
 use muster_store::MemoryStore;
 use serde_json::{Value, json};
@@ -27,18 +31,26 @@ use tower::ServiceExt;
 
 struct World {
     app: Router,
-    /// The same, but that it gives up what takes longer than 20 ms.
+    /// The same, but it gives up requests that take longer than 20 ms.
     hurried: Router,
+    clock: Arc<ManualClock>,
     request: Value,
 }
 
 impl World {
     /// A node that holds a job.
     async fn new(store: Arc<dyn ArtifactStore>) -> Self {
-        let coordinator = Coordinator::start(Arc::new(MemoryStore::new()), Options::default()).unwrap();
-        let artifacts = Artifacts::new(store, "key", ArtifactSettings::default());
+        Self::with(store, ArtifactSettings::default(), DoorSettings::default()).await
+    }
+
+    async fn with(store: Arc<dyn ArtifactStore>, settings: ArtifactSettings, door: DoorSettings) -> Self {
+        let clock = Arc::new(ManualClock::at(Timestamp(NOW)));
+        let by = Arc::<ManualClock>::clone(&clock);
+        let memory = Arc::new(MemoryStore::new());
+        let coordinator = Coordinator::start_with_clock(memory, Options::default(), by).unwrap();
+        let artifacts = Artifacts::new(store, "key", settings);
         let app = |request_timeout| {
-            let settings = DoorSettings { request_timeout, ..DoorSettings::default() };
+            let settings = DoorSettings { request_timeout, ..door.clone() };
             let door = Door::new(coordinator.clone(), Keys::new("node-secret", "admin-token"), settings);
             assemble(door, artifact_routes(artifacts.clone()))
         };
@@ -50,25 +62,35 @@ impl World {
         let job = coordinator.pull(pull(None), Duration::ZERO).await.unwrap().handouts.remove(0);
         let request = json!({"node_id": "PC-01", "task_id": job.task.to_string(), "attempt": 1,
             "lease_token": job.fence.to_string(), "kind": "screenshot", "content_type": "image/png", "size": 5});
-        Self { app, hurried, request }
+        Self { app, hurried, clock, request }
     }
 
-    async fn offer(&self) -> String {
-        let request = Request::post("/api/nodes/artifacts").header(header::HOST, "localhost");
+    /// Announces an upload by a request with this `Host`.
+    async fn offer_by(&self, host: &str) -> Value {
+        let request = Request::post("/api/nodes/artifacts").header(header::HOST, host);
         let request = request.header(header::AUTHORIZATION, "Bearer node-secret");
         let request = request.body(Body::from(self.request.to_string())).unwrap();
         let answer = self.app.clone().oneshot(request).await.unwrap();
         assert_eq!(answer.status(), 200);
-        let body = axum::body::to_bytes(answer.into_body(), 10_000).await.unwrap();
-        let offer: Value = serde_json::from_slice(&body).unwrap();
-        offer["upload_url"].as_str().unwrap().strip_prefix("http://localhost").unwrap().to_owned()
+        json_of(answer).await
     }
 
     async fn put(&self, body: Body) -> Response {
-        let request = Request::put(self.offer().await).header(header::HOST, "localhost");
+        let target = target_of(&self.offer_by("localhost").await["upload_url"]);
+        let request = Request::put(target).header(header::HOST, "localhost");
         let request = request.header(header::CONTENT_TYPE, "image/png").body(body).unwrap();
         self.hurried.clone().oneshot(request).await.unwrap()
     }
+}
+
+/// Path and query of a URL.
+fn target_of(url: &Value) -> String {
+    url.as_str().unwrap().strip_prefix("http://localhost").unwrap().to_owned()
+}
+
+async fn json_of(answer: Response) -> Value {
+    let body = axum::body::to_bytes(answer.into_body(), 10_000).await.unwrap();
+    serde_json::from_slice(&body).unwrap()
 }
 
 fn name(text: &str) -> Name {
@@ -136,3 +158,6 @@ async fn a_full_disk_is_told() {
     assert!(answer.headers().contains_key(header::RETRY_AFTER));
     assert_eq!(answer.headers()[header::CONTENT_TYPE], "application/problem+json");
 }
+
+/// The time at which every world begins.
+const NOW: i64 = 1_700_000_000_000;

@@ -1,0 +1,58 @@
+//! S26b: failed frames are rendered again.
+
+use super::{Decided, Draft};
+use alloc::vec::Vec;
+use muster_model::{
+    ClosedSession, EntryId, FrameEvent, FrameRange, FrameRejection, FrameReply, FrameTaskId, FrameTaskRecord,
+    RetryRequest, SessionStatus,
+};
+
+/// Reopens the failed ranges of a session, all or those that were named. A session that has ended runs again.
+pub(super) fn retry(draft: &mut Draft<'_>, request: RetryRequest) -> Decided {
+    let RetryRequest { session: id, frames, closed } = request;
+    let is_meant = |record: &&FrameTaskRecord| {
+        let range = FrameRange { start: record.id.start, end: record.end };
+        frames.as_ref().is_none_or(|frames| frames.iter().any(|frames| has_common_frame(*frames, range)))
+    };
+    if let Some(session) = draft.farm.sessions.get(&id) {
+        let failed: Vec<FrameTaskRecord> =
+            session.failed.values().map(|record| &**record).filter(is_meant).cloned().collect();
+        if failed.is_empty() {
+            return Err(FrameRejection::NothingFailed);
+        }
+        reopen(draft, &session.output, &failed);
+        return Ok(FrameReply::Session { status: session.status, repeated: false });
+    }
+    let known = draft.closed_session(&id).ok_or(FrameRejection::SessionUnknown)?;
+    if known.status == SessionStatus::Cancelled {
+        return Err(FrameRejection::SessionEnded { session: id, status: known.status });
+    }
+    // What was read is only good for the end that is known here.
+    let closed = closed.filter(|closed| closed.record.ended_at == known.ended_at);
+    let closed = closed.ok_or(FrameRejection::SessionChanged)?;
+    let failed: Vec<FrameTaskRecord> = closed.ranges.iter().filter(is_meant).cloned().collect();
+    if failed.is_empty() && closed.uncut.is_empty() {
+        return Err(FrameRejection::NothingFailed);
+    }
+    let output = closed.record.output.clone();
+    draft.add(FrameEvent::SessionReopened { closed: ClosedSession { ..closed }.into(), at: draft.now });
+    reopen(draft, &output, &failed);
+    Ok(FrameReply::Session { status: SessionStatus::Running, repeated: false })
+}
+
+/// Has failed ranges rendered again. The fragment of one that was only skipped counts no longer.
+fn reopen(draft: &mut Draft<'_>, output: &str, failed: &[FrameTaskRecord]) {
+    for record in failed {
+        let FrameTaskRecord { id: task, ids, attempt, worker, .. } = record;
+        if record.digest.is_some() {
+            draft.retire(*ids, (task, *attempt, worker), "retried");
+            draft.set_apart(EntryId::Chunk(ids.chunk), (&task.session, output), worker);
+        }
+        let task: FrameTaskId = task.clone();
+        draft.add(FrameEvent::RangeRetried { task, at: draft.now });
+    }
+}
+
+const fn has_common_frame(one: FrameRange, other: FrameRange) -> bool {
+    one.start < other.end && other.start < one.end
+}

@@ -1,0 +1,153 @@
+//! Frame ranges as people write and read them. The contract's ranges are half-open, and so are these.
+
+use serde_json::{Value, json};
+use std::str::FromStr;
+
+/// Ranges of frames that were given on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FrameList(Vec<Frames>);
+
+/// From `start` up to, not including, `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Frames {
+    start: u64,
+    end: u64,
+}
+
+/// Why a text is no list of frames.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FrameListError {
+    #[error("{0:?} is no frame and no range of frames; {HOW}")]
+    NotFrames(String),
+    #[error("the range {start}-{end} has no frame in it: it ends before {end}; {HOW}")]
+    Empty { start: u64, end: u64 },
+}
+
+impl FrameList {
+    /// As the server takes it: `[[start, end], …]`.
+    pub(super) fn to_json(&self) -> Value {
+        self.0.iter().map(|frames| json!([frames.start, frames.end])).collect()
+    }
+}
+
+impl FromStr for FrameList {
+    type Err = FrameListError;
+
+    fn from_str(text: &str) -> Result<Self, FrameListError> {
+        pieces(text).into_iter().map(piece).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// Splits a list at its commas, except for the one within `[A, B)`.
+fn pieces(text: &str) -> Vec<&str> {
+    let mut is_inside = false;
+    let is_end = |letter: char| {
+        is_inside = letter == '[' || (is_inside && letter != ')');
+        letter == ',' && !is_inside
+    };
+    text.split(is_end).map(str::trim).collect()
+}
+
+fn piece(text: &str) -> Result<Frames, FrameListError> {
+    let frames = read(text).ok_or_else(|| FrameListError::NotFrames(text.to_owned()))?;
+    let Frames { start, end } = frames;
+    if start < end { Ok(frames) } else { Err(FrameListError::Empty { start, end }) }
+}
+
+/// Reads `N`, `A-B`, or `[A, B)` as messages print it.
+fn read(text: &str) -> Option<Frames> {
+    let printed = text.strip_prefix('[').and_then(|inner| inner.strip_suffix(')'));
+    let bounds = match printed {
+        Some(inner) => Some(inner.split_once(',')?),
+        None => text.split_once('-'),
+    };
+    match bounds {
+        Some((start, end)) => Some(Frames { start: number(start)?, end: number(end)? }),
+        None => number(text).and_then(|start| Some(Frames { start, end: start.checked_add(1)? })),
+    }
+}
+
+/// A number without a sign.
+fn number(text: &str) -> Option<u64> {
+    let text = text.trim();
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+/// The `failedFrames` of a session.
+pub(super) struct FailedFrames(Vec<Frames>);
+
+impl FailedFrames {
+    /// Of a session as the server shows it.
+    pub(super) fn of(session: &Value) -> Self {
+        let ranges = session.get("failedFrames").and_then(Value::as_array).into_iter().flatten();
+        let read =
+            |range: &Value| Some(Frames { start: range.get(0)?.as_u64()?, end: range.get(1)?.as_u64()? });
+        Self(ranges.filter_map(read).collect())
+    }
+
+    /// How many frames.
+    pub(super) fn count(&self) -> u64 {
+        self.0.iter().map(|frames| frames.end.saturating_sub(frames.start)).sum()
+    }
+
+    /// The ranges in one line, the first of many.
+    pub(super) fn text(&self) -> String {
+        let ranges = self.0.iter().take(RANGES_MAX).map(|Frames { start, end }| format!("[{start}, {end})"));
+        let mut text = ranges.collect::<Vec<_>>().join(", ");
+        if self.0.len() > RANGES_MAX {
+            text += &format!(" and {} more ranges", self.0.len() - RANGES_MAX);
+        }
+        text
+    }
+}
+
+/// What to write.
+const HOW: &str = "write ranges such as 120-130,200: from the first frame up to, not including, the second; a single number is one frame";
+/// What fits into a few lines; `--json` has them all.
+const RANGES_MAX: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Value, String> {
+        text.parse::<FrameList>().map(|list| list.to_json()).map_err(|error| error.to_string())
+    }
+
+    /// S26b: frames are given as half-open ranges, as single frames, or as a message printed them.
+    #[test]
+    fn frames_are_read() {
+        assert_eq!(parsed("7"), Ok(json!([[7, 8]])));
+        assert_eq!(parsed("120-130,200"), Ok(json!([[120, 130], [200, 201]])));
+        assert_eq!(parsed(" 0-1 , 5 "), Ok(json!([[0, 1], [5, 6]])));
+        assert_eq!(parsed("[7, 8), [120, 130),4"), Ok(json!([[7, 8], [120, 130], [4, 5]])));
+    }
+
+    /// I4, S26b: what is no list of frames is refused with words that say what to write.
+    #[test]
+    fn nonsense_is_refused_with_an_example() {
+        let too_large = u64::MAX.to_string();
+        for wrong in
+            ["", ",", "1,", "x", "-5", "+5", "1-", "1-2-3", "1..5", "[1, 5]", "[1-5)", "1 2", &too_large]
+        {
+            let error = parsed(wrong).unwrap_err();
+            assert!(error.contains("is no frame") && error.contains("120-130,200"), "{wrong}: {error}");
+        }
+        for empty in ["5-5", "9-3", "[4, 4)"] {
+            let error = parsed(empty).unwrap_err();
+            assert!(error.contains("has no frame in it") && error.contains("120-130,200"), "{error}");
+        }
+    }
+
+    /// S26b: failed frames are counted, and named as `--frames` takes them.
+    #[test]
+    fn failed_frames_are_named() {
+        let failed = FailedFrames::of(&json!({"failedFrames": [[7, 8], [120, 130]]}));
+        assert_eq!((failed.count(), failed.text().as_str()), (11, "[7, 8), [120, 130)"));
+        assert_eq!(parsed(&failed.text()), Ok(json!([[7, 8], [120, 130]])));
+        assert_eq!(FailedFrames::of(&json!({})).count(), 0);
+        let many: Vec<Value> = (0..25).map(|frame| json!([frame * 2, frame * 2 + 1])).collect();
+        let text = FailedFrames::of(&json!({ "failedFrames": many })).text();
+        assert!(text.ends_with("[38, 39) and 5 more ranges"), "{text}");
+    }
+}

@@ -1,0 +1,148 @@
+//! A database of schema version 4 is brought up to date: what its rows mean now, and that work goes on with them.
+//!
+//! That no row and no value is lost is for the tests of each store: they compare their tables before and after.
+
+use super::{
+    Fixture,
+    desk::{Desk, read_all},
+    samples::*,
+};
+use crate::{DiagnosticFilter, JobFilter, Loaded, Reader, TaskFilter};
+use muster_model::{
+    DiagnosticKind, Fact, FrameChange, JobId, JobOutcome, Key, PoolChange, PoolJobId, Removal, RendererState,
+    ReportRecord, SessionId, SessionStatus, TaskId,
+};
+
+/// Rows of version 4, as SQL for tables that have none. Blobs are written as in SQLite: `x'00'`.
+pub const VERSION_4_ROWS: &str = include_str!("upgrade/version_4.sql");
+
+/// Opens a database that holds [`VERSION_4_ROWS`], reads it, writes to it and opens it again.
+///
+/// # Panics
+/// Where a row means something else than it did, or a write fails.
+pub fn version_4_goes_on(fixture: &mut dyn Fixture) {
+    let mut desk = Desk::open(fixture);
+    runs_have_outcomes(desk.reader().as_ref());
+    sessions_are_kept(desk.reader().as_ref());
+    workers_are_kept(desk.reader().as_ref());
+    pool_is_kept(desk.reader().as_ref());
+    open_work_is_loaded(&mut desk);
+    event_ids_are_repeats(&mut desk);
+    commits_are_kept(desk, fixture);
+}
+
+/// Q7b: each run of version 4 has the outcome that its rows say.
+fn runs_have_outcomes(reader: &dyn Reader) {
+    let runs = read_all(3, |page| reader.jobs(&JobFilter::default(), page));
+    let outcomes: Vec<(u64, JobOutcome)> = runs.iter().map(|run| (run.seq, run.outcome)).collect();
+    use JobOutcome::{Cancelled, Complete, Failed, Open, Partial};
+    let expected =
+        [(7, Open), (6, Open), (5, Cancelled), (4, Failed), (3, Partial), (2, Partial), (1, Complete)];
+    assert_eq!(outcomes, expected);
+    for run in &runs {
+        let rows = read_all(9, |page| reader.tasks(run.id, &TaskFilter::default(), page));
+        assert_eq!(rows.len(), run.tasks as usize, "run {}", run.seq);
+    }
+    let workers = reader.worker_records().expect("workers are read");
+    let late: Vec<_> = workers.iter().map(|pc| (pc.id.as_str(), pc.heartbeat_late_since)).collect();
+    assert_eq!(late, [("PC-01", None), ("PC-02", None)]);
+    let first = TaskId { job: run_id(1), ordinal: 1 };
+    assert_eq!(reader.task_log(first).expect("a log is read").len(), 2);
+    assert_eq!(reader.feed(0, 9).expect("the feed is read").entries.len(), 3);
+}
+
+/// S26b: no frame of version 4 counts as failed: what a failed session lacks was ended with it, or never cut.
+fn sessions_are_kept(reader: &dyn Reader) {
+    let sessions = ["running", "paused", "completed", "failed", "cancelled"].map(|id| {
+        let found = reader.session(&session_id(id)).expect("a session is read").expect("it is there");
+        assert_eq!((found.status.as_str(), found.failed_frames), (id, 0));
+        let tasks = read_all(2, |page| reader.frame_results(&session_id(id), page));
+        assert!(tasks.iter().all(|task| task.losses == 0), "{tasks:?}");
+        (found.status, tasks.len())
+    });
+    use SessionStatus::{Cancelled, Completed, Failed, Paused, Running};
+    assert_eq!(sessions, [(Running, 3), (Paused, 1), (Completed, 1), (Failed, 3), (Cancelled, 1)]);
+    let lines = read_all(9, |page| reader.diagnostics(&DiagnosticFilter::default(), page));
+    assert_eq!(lines.len(), 2);
+    assert!(lines.iter().all(|line| line.kind == DiagnosticKind::Message), "{lines:?}");
+    assert_eq!(read_all(9, |page| reader.quarantine(page)).len(), 2);
+}
+
+/// S6: a worker that version 4 removed is one that knows of it, as it was then: nobody is alarmed about it.
+fn workers_are_kept(reader: &dyn Reader) {
+    let workers = read_all(9, |page| reader.renderers(page));
+    let found: Vec<_> =
+        workers.iter().map(|worker| (worker.id.as_str(), worker.state, worker.removal)).collect();
+    use RendererState::{Healthy, Lost, Quarantined, Removed};
+    let expected = [
+        ("gpu-1", Healthy, None),
+        ("gpu-2", Quarantined, None),
+        ("gpu-3", Removed, Some(Removal::Known)),
+        ("gpu-4", Lost, None),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(workers[0].failures.len(), 2);
+    assert!(workers.iter().all(|worker| worker.losses.is_empty() && worker.removed_from.is_empty()));
+}
+
+/// P15: a vote of version 4 is the hash that its worker declared, and is not stored a second time.
+fn pool_is_kept(reader: &dyn Reader) {
+    let votes = |job| {
+        let found = reader.assignments(PoolJobId(job)).expect("assignments are read");
+        found.into_iter().map(|row| (row.id.0, row.output_hash, row.vote)).collect::<Vec<_>>()
+    };
+    assert_eq!(votes(1), [(65, Some("aa".into()), None)]);
+    assert_eq!(votes(2), [(129, Some("bb".into()), None), (130, None, None), (131, None, None)]);
+}
+
+fn open_work_is_loaded(desk: &mut Desk) {
+    let loaded = desk.load();
+    let count = |is: fn(&Loaded) -> bool| loaded.iter().filter(|record| is(record)).count();
+    let counts = [
+        count(|record| matches!(record, Loaded::Job(_))),
+        count(|record| matches!(record, Loaded::Task(_))),
+        count(|record| matches!(record, Loaded::Frames(FrameChange::Session(_)))),
+        count(|record| matches!(record, Loaded::Frames(FrameChange::Task(_)))),
+        count(|record| matches!(record, Loaded::Pool(PoolChange::Job(_)))),
+        count(|record| matches!(record, Loaded::Pool(PoolChange::Assignment(_)))),
+    ];
+    assert_eq!(counts, [3, 4, 2, 4, 2, 3], "{loaded:?}");
+}
+
+/// N5: an event that version 4 acknowledged is known, whatever it was about.
+fn event_ids_are_repeats(desk: &mut Desk) {
+    for id in ["evt-1", "01890a5d-ac96-774b-bcce-b302099a8057"] {
+        assert_eq!(desk.fact(Key::Report(report_id(id))), Some(Fact::Report(None)), "{id}");
+    }
+    assert_eq!(desk.fact(Key::Report(report_id("evt-2"))), None);
+}
+
+/// New rows stand beside the old ones, also in tables whose ids the database counts, and old ones can be changed.
+fn commits_are_kept(mut desk: Desk, fixture: &mut dyn Fixture) {
+    let run = desk.reader().job(run_id(6)).expect("a run is read").expect("it is there");
+    let (was, now) = (run.outcome, JobOutcome::Partial);
+    assert_eq!(was, JobOutcome::Open);
+    let report = ReportRecord { subject: subject(2), ..report("evt-2", 9_000) };
+    let changes = [
+        changed(muster_model::JobRecord { outcome: now, ..run }),
+        changed(report),
+        changed(worker_log("PC-01", "heartbeat_late", 9_000)),
+    ];
+    desk.feed([4], changes.into());
+    let mut desk = desk.reopen(fixture);
+    let run = desk.reader().job(run_id(6)).expect("a run is read").expect("it is there");
+    assert_eq!(run.outcome, now);
+    assert_eq!(desk.fact(Key::Report(report_id("evt-1"))), Some(Fact::Report(None)));
+    assert_eq!(desk.fact(Key::Report(report_id("evt-2"))), Some(Fact::Report(Some(subject(2)))));
+    let log = desk.reader().worker_log(&name("PC-01"), 9).expect("a log is read");
+    assert_eq!(log.len(), 2);
+    assert_eq!((desk.term.epoch, desk.term.feed_seq), (6, 4));
+}
+
+fn run_id(number: u32) -> JobId {
+    format!("01890a5d-0000-7000-8000-{number:012}").parse().expect("it is an id")
+}
+
+fn session_id(id: &str) -> SessionId {
+    SessionId::new(id).expect("it is an id")
+}
