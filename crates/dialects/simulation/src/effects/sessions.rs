@@ -3,7 +3,7 @@
 use super::{Runner, Trouble, Wish};
 use crate::{
     output::{AcceptedRange, OutputError, SessionFiles},
-    pages::pages,
+    pages::{pages, small_pages},
 };
 use muster_manifest::{GivenUpRange, MergeReport};
 use muster_model::{
@@ -107,7 +107,7 @@ impl Runner {
             let mut accepted = HashMap::new();
             let mut written = root.begin_completions();
             let mut failed: Option<OutputError> = None;
-            pages(
+            small_pages(
                 |page| reader.frame_results(&files.session, page),
                 |task| {
                     if task.status != FrameTaskStatus::Completed {

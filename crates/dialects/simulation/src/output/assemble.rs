@@ -53,7 +53,7 @@ impl OutputRoot {
             for (chunk, accepted) in accepted {
                 // A worker may deliver a range without files of its own.
                 if let Some(directory) = chunks.child(chunk.to_string())? {
-                    assembly.add_chunk(directory, accepted.range)?;
+                    assembly.add_chunk(&directory, accepted.range)?;
                 }
             }
         }
@@ -89,14 +89,14 @@ struct Source<'a> {
 }
 
 impl Assembly<'_> {
-    fn add_chunk(&mut self, directory: Directory, range: FrameRange) -> Result<(), OutputError> {
-        let mut found = Found::default();
-        found.look_through(directory, "", DEPTH_MAX)?;
-        for (frame, files) in found.by_frame(range) {
+    fn add_chunk(&mut self, directory: &Directory, range: FrameRange) -> Result<(), OutputError> {
+        let mut chunk = ChunkFiles::default();
+        chunk.scan(directory, &[])?;
+        for (frame, files) in chunk.by_frame(range) {
             for (file, name) in files.iter().zip(names_of(frame, &files)) {
-                let source = Source { directory: &found.directories[file.directory], name: file.name };
+                let path = &chunk.directories[file.directory];
                 self.stale.remove(OsStr::new(&name));
-                match self.bring_in(source, &name) {
+                match self.bring_in_from(directory, (path, file.name), &name) {
                     Ok(is_there) => self.count += u64::from(is_there),
                     // One file must not cost the others.
                     Err(error) => tracing::warn!(%error, "a file of a frame is left out of frames/"),
@@ -104,6 +104,19 @@ impl Assembly<'_> {
             }
         }
         Ok(())
+    }
+
+    fn bring_in_from(
+        &self,
+        chunk: &Directory,
+        (path, file): (&[String], &str),
+        name: &str,
+    ) -> Result<bool, OutputError> {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        match chunk.descend(&path)? {
+            Some(directory) => self.bring_in(Source { directory: &directory, name: file }, name),
+            None => Ok(false),
+        }
     }
 
     /// Gives a file a name among the frames; false if it is no plain file (any more).
@@ -161,41 +174,43 @@ impl Assembly<'_> {
     }
 }
 
-/// The files of a chunk.
+/// The files of a chunk. Directories are kept by path: a chunk may have more of them than a process may open.
 #[derive(Default)]
-struct Found {
-    directories: Vec<Directory>,
-    /// The directory, the names of the directories that lead to it, the file's name.
-    files: Vec<(usize, String, String)>,
+struct ChunkFiles {
+    directories: Vec<Vec<String>>,
+    /// The index of the directory, and the file's name.
+    files: Vec<(usize, String)>,
 }
 
-impl Found {
-    fn look_through(&mut self, directory: Directory, way: &str, depth: u32) -> Result<(), OutputError> {
+impl ChunkFiles {
+    fn scan(&mut self, directory: &Directory, path: &[String]) -> Result<(), OutputError> {
         let place = self.directories.len();
-        let mut below = Vec::new();
+        self.directories.push(path.to_vec());
         for name in directory.names()? {
             // Names that nobody can read, hidden files and fragments are no frames.
             let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
             match directory.look(name)?.map(|seen| seen.kind) {
                 Some(FileType::RegularFile) if FragmentName::parse(name).is_none() => {
-                    self.files.push((place, way.to_owned(), name.to_owned()));
+                    self.files.push((place, name.to_owned()));
                 }
-                Some(FileType::Directory) if depth > 0 => {
-                    below.extend(directory.child(name)?.map(|directory| (directory, format!("{way}{name}_"))))
+                Some(FileType::Directory) if path.len() < DEPTH_MAX => {
+                    if let Some(below) = directory.child(name)? {
+                        self.scan(&below, &[path, &[name.to_owned()]].concat())?;
+                    }
                 }
                 _ => {}
             }
         }
-        self.directories.push(directory);
-        below.into_iter().try_for_each(|(directory, way)| self.look_through(directory, &way, depth - 1))
+        Ok(())
     }
 
     /// The files by frame; a file that names no frame of the range is none.
     fn by_frame(&self, range: FrameRange) -> BTreeMap<u64, Vec<FrameFile<'_>>> {
         let mut frames: BTreeMap<u64, Vec<FrameFile<'_>>> = BTreeMap::new();
-        for (directory, way, name) in &self.files {
+        for (directory, name) in &self.files {
             if let Some((frame, before, after)) = split_at_frame(name, range) {
-                let before = format!("{way}{before}");
+                let path = &self.directories[*directory];
+                let before = path.iter().map(String::as_str).chain([before]).collect::<Vec<_>>().join("_");
                 frames.entry(frame).or_default().push(FrameFile {
                     directory: *directory,
                     name,
@@ -232,19 +247,23 @@ fn names_of(frame: u64, files: &[FrameFile<'_>]) -> Vec<String> {
     if let [file] = files {
         return vec![format!("{frame:08}{}", ending(file.after))];
     }
-    let mut taken = HashSet::new();
-    let is_alone = |file: &FrameFile<'_>| files.iter().filter(|other| other.after == file.after).count() == 1;
+    let mut alike: HashMap<&str, usize> = HashMap::new();
+    files.iter().for_each(|file| *alike.entry(file.after).or_default() += 1);
+    let (mut taken, mut next) = (HashSet::new(), HashMap::new());
     let name = |file: &FrameFile<'_>| {
         let before = file.before.trim_end_matches(['_', '-', '.']);
-        let name = match is_alone(file) || before.is_empty() {
+        let name = match alike[file.after] == 1 || before.is_empty() {
             true => format!("{frame:08}{}", file.after),
             false => format!("{frame:08}_{before}{}", file.after),
         };
-        let numbered = (2..).map(|number| format!("{name}.{number}"));
-        let fresh = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name));
-        let fresh = fresh.unwrap_or(name);
-        taken.insert(fresh.clone());
-        fresh
+        let number: &mut usize = next.entry(name.clone()).or_default();
+        loop {
+            *number += 1;
+            let fresh = if *number == 1 { name.clone() } else { format!("{name}.{number}") };
+            if taken.insert(fresh.clone()) {
+                return fresh;
+            }
+        }
     };
     files.iter().map(name).collect()
 }
@@ -267,7 +286,7 @@ fn is_ours(name: &OsStr) -> bool {
 /// The directory of all frames.
 pub(super) const FRAMES: &str = "frames";
 const BUFFER_BYTES: usize = 256 * 1024;
-const DEPTH_MAX: u32 = 8;
+const DEPTH_MAX: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -322,5 +341,7 @@ mod tests {
         assert_eq!(names_of(7, &directories), ["00000007_left.png", "00000007_right.png"]);
         let same = [file("a_", ".png"), file("a-", ".png")];
         assert_eq!(names_of(7, &same), ["00000007_a.png", "00000007_a.png.2"]);
+        let clash = [file("a_", ".png"), file("a-", ".png"), file("", "_a.png.2")];
+        assert_eq!(names_of(7, &clash), ["00000007_a.png", "00000007_a.png.2", "00000007_a.png.2.2"]);
     }
 }

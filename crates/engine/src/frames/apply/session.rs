@@ -52,6 +52,11 @@ impl Farm {
             },
         );
         self.recent.sessions.remove(&id);
+        // A server of version 4 cancelled what was left of a failed session. From now on it counts as failed, in the store too.
+        for range in ranges.iter().filter(|range| range.status != FrameTaskStatus::Failed) {
+            self.recent.tasks.insert(range.id.clone(), as_failed(range));
+            self.dirty.ended.insert(range.id.clone());
+        }
         self.reindex(&id);
         self.dirty.sessions.insert(id.clone());
         self.dirty.effects.push(Effect::WriteSession { session: id });

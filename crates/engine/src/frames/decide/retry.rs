@@ -28,7 +28,7 @@ pub(super) fn retry(draft: &mut Draft<'_>, request: RetryRequest) -> Decided {
         return Err(FrameRejection::SessionEnded { session: id, status: known.status });
     }
     // What was read is only good for the end that is known here.
-    let closed = closed.filter(|closed| closed.record.ended_at == known.ended_at);
+    let closed = closed.filter(|closed| closed.record.ended_at == known.ended_at && is_whole(closed));
     let closed = closed.ok_or(FrameRejection::SessionChanged)?;
     let failed: Vec<FrameTaskRecord> = closed.ranges.iter().filter(is_meant).cloned().collect();
     if failed.is_empty() && closed.uncut.is_empty() {
@@ -51,6 +51,13 @@ fn reopen(draft: &mut Draft<'_>, output: &str, failed: &[FrameTaskRecord]) {
         let task: FrameTaskId = task.clone();
         draft.add(FrameEvent::RangeRetried { task, at: draft.now });
     }
+}
+
+/// True if every frame of an ended session is accounted for. Pruning deletes its ranges before its own row.
+fn is_whole(closed: &ClosedSession) -> bool {
+    let ranges = closed.ranges.iter().map(|range| FrameRange { start: range.id.start, end: range.end });
+    let open: u64 = ranges.chain(closed.uncut.iter().copied()).map(|range| range.len()).sum();
+    closed.record.completed_frames + open == closed.record.total_frames
 }
 
 const fn has_common_frame(one: FrameRange, other: FrameRange) -> bool {

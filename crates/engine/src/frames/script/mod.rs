@@ -4,7 +4,8 @@
 //! frame 50, `#2` its second attempt. After every line all invariants are checked. `restart` builds the engine back
 //! from the rows it gave away, as a crash would, and ticks. After `wait W1` a request of W1 waits for a task; `view woken`
 //! says whose requests are to be decided again since the last time. `& COMMAND` came together with the one before it: what
-//! the store knows was looked up for both at once. `retry s [a..b]` reads an ended session from the rows, as a route does. After `slow` no commit is heard of but by `heard`, one at a time.
+//! the store knows was looked up for both at once. `retry s [a..b]` reads an ended session from the rows, as a route does.
+//! `pruned s.50` deletes a row of the store; `version-4` leaves failed ranges as a server of that version did. After `slow` no commit is heard of but by `heard`, one at a time.
 
 mod parse;
 mod render;
@@ -78,6 +79,11 @@ impl Stage {
             "restart" => self.restart(),
             "slow" => return self.is_slow = true,
             "heard" => return self.hear_of_commit(),
+            "pruned" => {
+                self.rows.remove(&format!("3 {}", parse::task(words[1])));
+                return;
+            }
+            "version-4" => return self.cancel_failed_rows(),
             "wait" => return self.engine.begin_asking(&parse::name(words[1])),
             "explain" => {
                 let told = self.explain(&words);
@@ -156,6 +162,17 @@ impl Stage {
         });
         let ranges = ranges.filter(|task| task.status != FrameTaskStatus::Completed).collect();
         Some(ClosedSession { record: (**record).clone(), ranges, uncut: Vec::new() })
+    }
+
+    /// Version 4 had no failed ranges: whatever a failed session had not done was cancelled.
+    fn cancel_failed_rows(&mut self) {
+        for row in self.rows.values_mut() {
+            if let FrameChange::Task(task) = row
+                && task.status == FrameTaskStatus::Failed
+            {
+                task.status = FrameTaskStatus::Cancelled;
+            }
+        }
     }
 
     fn tick(&mut self) -> Executed {

@@ -212,6 +212,50 @@ fn failed_frames_are_retried() {
     );
 }
 
+/// S26b: a retry of some frames of a session that failed before the upgrade keeps count of the others, also after a restart.
+#[test]
+fn a_session_of_the_last_version_is_retried() {
+    check_with(
+        FrameSettings { max_attempts: 1, split_after: 1, quarantine_after: 99, ..patient() },
+        "
+        0s  register W1
+        0s  submit s frames=2 per=1 strict
+        0s  ask W1
+        0s  fail s.0 W1
+        0s  ask W1
+        0s  fail s.1 W1
+        1s  merged s           -> s failed (2 frames missing, [0, 2): boom)
+        1s  version-4
+        2s  retry s 0..1       -> s reopened; retried s.0 ~> write s => running
+        3s  restart
+        3s  view session s     => done=0 uncut= s.0:pending failed=[1, 2)
+        3s  beat W1 rtt=9
+        3s  ask W1             => s.0 [0, 1) #2 chunk=3 replay
+        3s  complete s.0 W1 #2 chunk=3 0..1 ~> merge s
+        4s  merged s           -> s failed (1 frame missing, [1, 2): boom)
+    ",
+    );
+}
+
+/// S26b: a session whose ranges are being pruned cannot be retried: its frames would be miscounted.
+#[test]
+fn a_pruned_session_is_not_retried() {
+    check_with(
+        FrameSettings { max_attempts: 1, split_after: 1, quarantine_after: 99, ..patient() },
+        "
+        0s  register W1
+        0s  submit s frames=2 per=1 strict
+        0s  ask W1
+        0s  fail s.0 W1
+        0s  ask W1
+        0s  fail s.1 W1
+        1s  merged s           -> s failed (2 frames missing, [0, 2): boom)
+        1s  pruned s.0
+        2s  retry s            -> => ! SessionChanged
+    ",
+    );
+}
+
 /// S23b: a range that the manifest would skip is rendered again as long as it has attempts; after that a strict session
 /// has failed, and a relaxed one is completed with an alert.
 #[test]
