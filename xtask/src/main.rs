@@ -3,6 +3,7 @@
 mod check;
 mod code;
 mod failure;
+mod lines;
 mod options;
 mod process;
 mod rules;
@@ -69,6 +70,7 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command { name: "check", help: check::HELP, run: check::run },
     Command { name: "end-to-end", help: suite::HELP, run: suite::end_to_end },
+    Command { name: "lines", help: lines::HELP, run: lines::run },
     Command { name: "rules", help: rules::HELP, run: rules::run },
     Command { name: "sizes", help: sizes::HELP, run: sizes::run },
     Command { name: "soak", help: soak::HELP, run: soak::run },
@@ -79,6 +81,7 @@ usage: cargo xtask <command> [--help]
 
   check        everything a commit must pass
   end-to-end   the tests of the release binary
+  lines        how large each crate is
   rules        which contract rules have a test
   sizes        files that grew too long, and names that say nothing
   soak         the long series: kills and simulation seeds";

@@ -47,12 +47,12 @@ fn counted_lines(source: &Source) -> usize {
     source.text.get(..end).map_or(0, |counted| counted.trim_end().lines().count())
 }
 
-fn is_test_file(path: &Path) -> bool {
+pub(crate) fn is_test_file(path: &Path) -> bool {
     path_names(path).iter().any(|name| name == "tests")
 }
 
 /// Finds where a `#[cfg(test)] mod tests {…}` begins that nothing follows.
-fn trailing_tests_start(masked: &str) -> Option<usize> {
+pub(crate) fn trailing_tests_start(masked: &str) -> Option<usize> {
     masked.match_indices(TESTS_ATTRIBUTE).map(|(at, _)| at).find(|at| {
         let after = masked.get(at + TESTS_ATTRIBUTE.len()..).unwrap_or_default();
         let module = skip_attributes(after);
