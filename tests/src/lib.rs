@@ -57,7 +57,7 @@ pub use disk::SmallDisk;
 pub use epochs::Epochs;
 pub use event::{Event, FAILURE_REASONS};
 pub use gateway::Gateway;
-pub use network::{Network, Place};
+pub use network::{Network, Place, in_own_network};
 pub use node::FakeNode;
 pub use pool_process::PoolWorker;
 pub use pool_worker::{FakePoolWorker, sha256_hex};

@@ -1,22 +1,45 @@
 //! A network of namespaces, whose members can be cut off from each other pair by pair.
 //!
 //! Every place is a network namespace with one cable to a switch, which is a namespace too, so that no rule of this
-//! machine's firewall concerns it. This machine has a cable of its own and is never cut off. A cut gives both sides a
-//! wrong hardware address of each other: what they send is dropped without a word, as by a broken line, and connections
-//! stay open until somebody loses patience.
+//! machine's firewall concerns it. The test has a cable of its own and is never cut off. A cut gives both sides a wrong
+//! hardware address of each other: what they send is dropped without a word, as by a broken line, and connections stay
+//! open until somebody loses patience.
+//!
+//! The test itself runs in a namespace too ([`in_own_network`]). If it added interfaces to this machine's network, browsers
+//! of other tests would abort what they load with `ERR_NETWORK_CHANGED`.
 
 use std::{
     collections::BTreeMap,
-    fs,
+    env, fs,
     net::Ipv4Addr,
     path::Path,
-    process::{Command, Output},
+    process::{self, Command, Output},
+    thread,
 };
+
+/// Runs the calling test in a network namespace of its own: starts this test binary again for that test alone.
+///
+/// # Panics
+/// When the test fails there, or when this process may not make a namespace: that takes root, iproute2 and util-linux.
+pub fn in_own_network(test: impl FnOnce()) {
+    if env::var_os(IN_OWN_NETWORK).is_some() {
+        return test();
+    }
+    let name = thread::current().name().expect("libtest names the thread after the test").to_owned();
+    let status = Command::new("unshare")
+        .args(["--net", "sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""])
+        .arg(env::current_exe().expect("the test binary has a path"))
+        .args([&name, "--exact", "--nocapture"])
+        .env(IN_OWN_NETWORK, "1")
+        .status();
+    let status = status.unwrap_or_else(|error| panic!("cannot run unshare, of Debian's util-linux: {error}"));
+    assert!(status.success(), "{name} failed in its own network: {status}");
+}
 
 /// A network; gone with the value. Whatever runs in it must have ended before.
 #[derive(Debug)]
 pub struct Network {
-    /// The name of this machine's cable; those of the namespaces begin with it.
+    /// Names of its namespaces begin with this.
     name: String,
     places: BTreeMap<String, Place>,
 }
@@ -35,13 +58,12 @@ impl Network {
     /// When this process may not: it needs root, or `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`, and iproute2.
     #[must_use]
     pub fn with(names: &[&str]) -> Self {
+        assert!(env::var_os(IN_OWN_NETWORK).is_some(), "call this within `in_own_network`");
         clear_away_leftovers();
-        let (name, number) = claim_cable();
-        let mut network = Self { name, places: BTreeMap::new() };
-        network.lay_out(number);
-        for (index, name) in (2..).zip(names) {
-            let place =
-                Place { namespace: format!("{}-{name}", network.name), address: address(number, index) };
+        let mut network = Self { name: format!("{PREFIX}{}", process::id()), places: BTreeMap::new() };
+        network.lay_out();
+        for (index, name) in (2_u8..).zip(names) {
+            let place = Place { namespace: format!("{}-{name}", network.name), address: address(index) };
             network.connect(&place, index);
             network.places.insert((*name).to_owned(), place);
         }
@@ -86,19 +108,19 @@ impl Network {
         act(&other.namespace, &one.address.to_string());
     }
 
-    /// The switch, and this machine's cable to it.
-    fn lay_out(&self, number: u32) {
+    /// The switch, and the test's cable to it.
+    fn lay_out(&self) {
         let switch = self.switch();
         ip(["netns", "add", &switch]);
         ip(["-n", &switch, "link", "add", "switch", "type", "bridge"]);
         ip(["-n", &switch, "link", "set", "switch", "up"]);
-        ip(["link", "set", &peer_of(&self.name), "netns", &switch, "name", "machine"]);
-        ip(["-n", &switch, "link", "set", "machine", "master", "switch", "up"]);
-        ip(["address", "add", &format!("{}/24", address(number, 1)), "dev", &self.name]);
-        ip(["link", "set", &self.name, "up"]);
+        ip(["link", "add", CABLE, "type", "veth", "peer", "name", "test", "netns", &switch]);
+        ip(["-n", &switch, "link", "set", "test", "master", "switch", "up"]);
+        ip(["address", "add", &format!("{}/24", address(1)), "dev", CABLE]);
+        ip(["link", "set", CABLE, "up"]);
     }
 
-    fn connect(&self, place: &Place, index: u32) {
+    fn connect(&self, place: &Place, index: u8) {
         let (switch, namespace, port) = (self.switch(), &place.namespace, format!("port{index}"));
         ip(["netns", "add", namespace]);
         ip(["-n", namespace, "link", "add", "eth0", "type", "veth", "peer", "name", &port, "netns", &switch]);
@@ -141,32 +163,12 @@ impl Place {
     }
 }
 
-/// Takes the first number whose cable nobody has, and writes down whose it is.
-fn claim_cable() -> (String, u32) {
-    for number in 0..NETWORKS {
-        let name = format!("{PREFIX}{number}");
-        let made = try_ip(["link", "add", &name, "type", "veth", "peer", "name", &peer_of(&name)]);
-        if made.status.success() {
-            ip(["link", "set", &name, "alias", &std::process::id().to_string()]);
-            return (name, number);
-        }
-        let said = String::from_utf8_lossy(&made.stderr).into_owned();
-        assert!(
-            said.contains("File exists"),
-            "network namespaces need root and iproute2: {}",
-            said.trim_end()
-        );
-    }
-    panic!("all {NETWORKS} networks are taken")
-}
-
-/// Removes networks of processes that are no more.
+/// Removes networks of processes that have ended.
 fn clear_away_leftovers() {
-    for name in names_in("/sys/class/net", PREFIX) {
-        let owner = fs::read_to_string(format!("/sys/class/net/{name}/ifalias")).unwrap_or_default();
-        let is_gone = |owner: &str| !owner.is_empty() && !Path::new("/proc").join(owner).exists();
-        if is_gone(owner.trim()) {
-            remove(&name);
+    for namespace in names_in("/run/netns", PREFIX) {
+        let owner = namespace[PREFIX.len()..].split('-').next().unwrap_or_default();
+        if !Path::new("/proc").join(owner).exists() {
+            remove(&format!("{PREFIX}{owner}"));
         }
     }
 }
@@ -180,7 +182,7 @@ fn remove(network: &str) {
         }
         try_ip(["netns", "del", &namespace]);
     }
-    try_ip(["link", "del", network]);
+    try_ip(["link", "del", CABLE]);
 }
 
 fn names_in(directory: &str, prefix: &str) -> Vec<String> {
@@ -190,12 +192,8 @@ fn names_in(directory: &str, prefix: &str) -> Vec<String> {
 }
 
 /// In the range that is set aside for tests of networks (RFC 2544).
-fn address(network: u32, index: u32) -> Ipv4Addr {
-    Ipv4Addr::from_bits(Ipv4Addr::new(198, 18, 0, 0).to_bits() + network * 256 + index)
-}
-
-fn peer_of(name: &str) -> String {
-    format!("{name}-p")
+fn address(index: u8) -> Ipv4Addr {
+    Ipv4Addr::new(198, 18, 0, index)
 }
 
 fn ip<const N: usize>(arguments: [&str; N]) {
@@ -209,10 +207,14 @@ fn try_ip<const N: usize>(arguments: [&str; N]) -> Output {
     output.unwrap_or_else(|error| panic!("cannot run ip, which Debian's package iproute2 has: {error}"))
 }
 
-/// Of this machine's cables; a name has at most fifteen letters.
+/// Names of namespaces begin with this and the number of the process that made them.
 const PREFIX: &str = "muster-t";
+
+/// The test's own interface.
+const CABLE: &str = "cable";
+
+/// Set in the environment of a test that runs in a namespace of its own.
+const IN_OWN_NETWORK: &str = "MUSTER_IN_OWN_NETWORK";
 
 /// A hardware address that nobody has.
 const NOBODY: &str = "02:00:00:00:00:01";
-
-const NETWORKS: u32 = 256;

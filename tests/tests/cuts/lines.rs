@@ -2,7 +2,9 @@
 
 use crate::load::{flows, under_load};
 use muster_pg_harness::{Cluster as Database, Lodging};
-use muster_tests::{Agent, AgentSetup, Cluster, ClusterSetup, Network, Request, Standing, load::jobs, until};
+use muster_tests::{
+    Agent, AgentSetup, Cluster, ClusterSetup, Network, Request, Standing, in_own_network, load::jobs, until,
+};
 use serde_json::{Value, json};
 
 /// Two servers, a database and an agent, each in a place of its own. What runs is ended before the network is.
@@ -67,73 +69,79 @@ impl Lines {
 /// first follows it once the line is mended. Nothing that was acknowledged is lost.
 #[test]
 fn a_leader_without_the_database_is_replaced() {
-    let lines = Lines::lay();
-    let cluster = &lines.cluster;
-    let ledger = under_load(cluster, |ledger| {
-        let before = cluster.settle();
-        lines.network.cut(SERVERS[before.index], "database");
-        let after = cluster.leader_after(before.epoch);
-        assert_ne!(after.index, before.index);
-        until("it knows that it leads no more", || {
-            (cluster.standing(before.index) == Standing::Lost).then_some(())
+    in_own_network(|| {
+        let lines = Lines::lay();
+        let cluster = &lines.cluster;
+        let ledger = under_load(cluster, |ledger| {
+            let before = cluster.settle();
+            lines.network.cut(SERVERS[before.index], "database");
+            let after = cluster.leader_after(before.epoch);
+            assert_ne!(after.index, before.index);
+            until("it knows that it leads no more", || {
+                (cluster.standing(before.index) == Standing::Lost).then_some(())
+            });
+            let refused = cluster.only(before.index).with_token(&cluster.servers[0].admin_token());
+            let refused = refused.post("/api/runs", &json!({"workflow_id": "w", "params": {}}));
+            assert!(refused.problem(503)["detail"].is_string() && refused.header("retry-after").is_some());
+            flows(ledger);
+            lines.network.mend(SERVERS[before.index], "database");
+            assert_eq!(cluster.settle(), after, "a leader was replaced that did its work");
         });
-        let refused = cluster.only(before.index).with_token(&cluster.servers[0].admin_token());
-        let refused = refused.post("/api/runs", &json!({"workflow_id": "w", "params": {}}));
-        assert!(refused.problem(503)["detail"].is_string() && refused.header("retry-after").is_some());
-        flows(ledger);
-        lines.network.mend(SERVERS[before.index], "database");
-        assert_eq!(cluster.settle(), after, "a leader was replaced that did its work");
+        jobs::check_all(&cluster.database(), &ledger);
     });
-    jobs::check_all(&cluster.database(), &ledger);
 }
 
 /// S18: a follower that does not reach the leader says so, and what it is asked waits or is refused; the leader goes on,
 /// and nobody takes its place.
 #[test]
 fn a_follower_without_the_leader_says_so() {
-    let lines = Lines::lay();
-    let cluster = &lines.cluster;
-    let ledger = under_load(cluster, |ledger| {
-        let leader = cluster.settle();
-        let follower = cluster.only(1 - leader.index).with_token(&cluster.servers[0].admin_token());
-        let list = || follower.send(Request::new("GET", "/api/runs"));
-        let _ = list().expect(200);
-        lines.network.cut(SERVERS[0], SERVERS[1]);
-        let refused = until("it is refused", || Some(list()).filter(|answer| answer.status != 200));
-        assert!(refused.problem(503)["detail"].is_string() && refused.header("retry-after").is_some());
-        flows(ledger);
-        lines.network.mend(SERVERS[0], SERVERS[1]);
-        until("it is brought to the leader again", || (list().status == 200).then_some(()));
-        assert_eq!(cluster.settle(), leader, "a leader was replaced that did its work");
+    in_own_network(|| {
+        let lines = Lines::lay();
+        let cluster = &lines.cluster;
+        let ledger = under_load(cluster, |ledger| {
+            let leader = cluster.settle();
+            let follower = cluster.only(1 - leader.index).with_token(&cluster.servers[0].admin_token());
+            let list = || follower.send(Request::new("GET", "/api/runs"));
+            let _ = list().expect(200);
+            lines.network.cut(SERVERS[0], SERVERS[1]);
+            let refused = until("it is refused", || Some(list()).filter(|answer| answer.status != 200));
+            assert!(refused.problem(503)["detail"].is_string() && refused.header("retry-after").is_some());
+            flows(ledger);
+            lines.network.mend(SERVERS[0], SERVERS[1]);
+            until("it is brought to the leader again", || (list().status == 200).then_some(()));
+            assert_eq!(cluster.settle(), leader, "a leader was replaced that did its work");
+        });
+        jobs::check_all(&cluster.database(), &ledger);
     });
-    jobs::check_all(&cluster.database(), &ledger);
 }
 
 /// S18, N19: an agent that does not reach the leader has its reports brought to it by another server; one that reaches
 /// nobody keeps them until it does.
 #[test]
 fn an_agent_without_the_leader_asks_another_server() {
-    let lines = Lines::lay();
-    let agent = lines.agent();
-    lines.run_to_its_end();
-    let leader = lines.cluster.settle();
-    lines.network.cut("agent", SERVERS[leader.index]);
-    lines.run_to_its_end();
-    let begun = lines.submit_slow();
-    until("it is at work", || (agent.status()["running"].as_u64() > Some(0)).then_some(()));
-    lines.network.cut("agent", SERVERS[1 - leader.index]);
-    let open = lines.submit();
-    until("a report is kept, since nobody answers", || {
-        let status = agent.status();
-        (status["state"] == "no answer" && status["spooled"].as_u64() > Some(0)).then_some(())
+    in_own_network(|| {
+        let lines = Lines::lay();
+        let agent = lines.agent();
+        lines.run_to_its_end();
+        let leader = lines.cluster.settle();
+        lines.network.cut("agent", SERVERS[leader.index]);
+        lines.run_to_its_end();
+        let begun = lines.submit_slow();
+        until("it is at work", || (agent.status()["running"].as_u64() > Some(0)).then_some(()));
+        lines.network.cut("agent", SERVERS[1 - leader.index]);
+        let open = lines.submit();
+        until("a report is kept, since nobody answers", || {
+            let status = agent.status();
+            (status["state"] == "no answer" && status["spooled"].as_u64() > Some(0)).then_some(())
+        });
+        for server in SERVERS {
+            lines.network.mend("agent", server);
+        }
+        lines.wait_for(&begun);
+        lines.wait_for(&open);
+        until("the spool is empty", || (agent.status()["spooled"] == 0).then_some(()));
+        assert_eq!(lines.cluster.settle(), leader, "a leader was replaced that did its work");
     });
-    for server in SERVERS {
-        lines.network.mend("agent", server);
-    }
-    lines.wait_for(&begun);
-    lines.wait_for(&open);
-    until("the spool is empty", || (agent.status()["spooled"] == 0).then_some(()));
-    assert_eq!(lines.cluster.settle(), leader, "a leader was replaced that did its work");
 }
 
 const SERVERS: [&str; 2] = ["a", "b"];
