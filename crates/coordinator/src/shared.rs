@@ -83,9 +83,9 @@ impl Shared {
         self.stats.is_ready() && self.tenure.is_sole(self.time.local())
     }
 
-    /// Whether that term runs.
+    /// True while this term is loaded and has not ended. The renewal thread may end it before the driver hears of it.
     pub(crate) fn runs(&self, epoch: u64) -> bool {
-        self.stats.is_ready() && self.stats.epoch() == epoch
+        self.stats.is_ready() && self.tenure.runs(epoch)
     }
 
     /// Makes known who leads; whether that is news.

@@ -47,6 +47,11 @@ impl Tenure {
         is_running
     }
 
+    /// True while this term has not ended, also when its lease has to be shown anew.
+    pub(crate) fn runs(&self, epoch: u64) -> bool {
+        *self.lock() == epoch
+    }
+
     /// Whether a term runs and nobody else can lead.
     pub(crate) fn is_sole(&self, now: Timestamp) -> bool {
         now.0 < self.sole_until.load(Ordering::Acquire)
@@ -71,7 +76,9 @@ mod tests {
         tenure.prolong(3, Timestamp(200));
         assert!(tenure.is_sole(Timestamp(199)));
         assert!(!tenure.end(2) && tenure.is_sole(Timestamp(199)), "another term's end");
+        assert!(tenure.runs(3) && !tenure.runs(2));
         assert!(tenure.end(3));
+        assert!(!tenure.runs(3));
         tenure.prolong(3, Timestamp(300));
         assert!(!tenure.is_sole(Timestamp(250)));
         tenure.begin(4, None);

@@ -8,7 +8,7 @@ use crate::{
 use alloc::{boxed::Box, format};
 use muster_model::{
     AlertKind, ChunkRecord, ChunkState, Completion, EntryId, FrameEvent, FrameRejection, FrameReply,
-    FrameTaskId, FrameTaskRecord, FrameTaskStatus, Name, RangeEnd,
+    FrameTaskId, FrameTaskRecord, Name, RangeEnd,
 };
 
 /// Takes the result of the live attempt; says the same again to whoever repeats it; refuses everything else.
@@ -85,7 +85,8 @@ fn complete_live(
 /// The range is done, waits for another worker, or is none.
 fn complete_past(draft: &mut Draft<'_>, completion: &Completion) -> Decided {
     let id = &completion.task;
-    if let Some(done) = draft.ended_task(id).filter(|task| task.status == FrameTaskStatus::Completed) {
+    // A range that the manifest skips counts as failed, but its result was accepted.
+    if let Some(done) = draft.ended_task(id).filter(|task| task.digest.is_some()) {
         return complete_again(draft, done, completion);
     }
     if is_past_chunk_of(draft, completion) {

@@ -289,6 +289,8 @@ fn a_skip_is_never_hidden() {
             3s  ask W1              => s.10 [10, 20) #3 chunk=4 replay
             4s  complete s.10 W1 #3 chunk=4 10..20  ~> merge s
             4s  merged s skip=10:4  -> skipped s.10; END (10 frames missing, [10, 20): time goes backwards)
+            // S5: it was accepted, and stays so.
+            4s  complete s.10 W1 #3 chunk=4 10..20  -> => again
             5s  retry s             -> s reopened; retired 4; apart chunk-4; retried s.10
             5s  view session s      => done=10 uncut= s.10:pending
         ";

@@ -136,6 +136,11 @@ impl FrameBook {
         if beat.state == RendererState::Lost {
             return ensure(beat.orders == [Order::Reregister], "reregister_not_told", || format!("{beat:?}"));
         }
+        if beat.state == RendererState::Removed {
+            // S6: a removed worker stops everything, so nothing is named to it.
+            self.stops.retain(|(whose, _), _| whose != worker);
+            return Ok(());
+        }
         let (taken, _) = self.taken_at(exchange);
         let due = self.stops.iter().filter(|((whose, _), at)| whose == worker && **at < taken);
         let due: Vec<_> = due.map(|(key, _)| key.clone()).collect();

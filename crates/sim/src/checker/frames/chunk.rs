@@ -139,7 +139,8 @@ impl FrameBook {
     fn check_heard(&self, record: &ChunkRecord) -> Verdict {
         let said = self.said.get(&record.worker).map_or(&[][..], Vec::as_slice);
         let until = said.iter().rev().skip_while(|said| said.at > record.at);
-        let is_heard = until.take_while(|said| said.is_beat).any(|said| said.is_fine);
+        // It may have registered again in the same millisecond, after the grant.
+        let is_heard = until.take_while(|said| said.is_beat || said.at == record.at).any(|said| said.is_fine);
         let is_new = self.state(&record.worker) == RendererState::Registered;
         // What an earlier life decided may have become durable only now.
         let is_older = record.at < self.up_since;
