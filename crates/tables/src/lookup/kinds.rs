@@ -6,7 +6,6 @@ use crate::{
     id_text::{JobText, TaskText},
     rows::{assignment, chunk, frame_task, key, pool_end, pool_key, report, session, sought_number, task},
     shape::{bytes, number, text},
-    words,
 };
 use muster_model::{Fact, Key};
 
@@ -58,7 +57,7 @@ kind!(JOB: Key::Job(id) => [JobText::new(*id).as_str()],
 "tasks" [text("id")], "id, status", Some("open = 0"),
 |row| {
     let fields = Fields::new("tasks", row);
-    Ok(Some((Key::Job(fields.id(0)?), Fact::Job(fields.word(1, words::parse_job_status)?))))
+    Ok(Some((Key::Job(fields.id(0)?), Fact::Job(fields.word(1, muster_model::JobStatus::from_word)?))))
 });
 
 kind!(SUBMISSION: Key::Submission(key) => [key.as_str()],

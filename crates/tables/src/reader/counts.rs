@@ -8,7 +8,6 @@ use crate::{
     rows::{list, one, worker},
     sql::{Cells, Sql},
     value::Value,
-    words,
 };
 use muster_model::{JobId, Name, Scope, TaskStatus, Timestamp, WorkerRecord};
 use muster_store::{
@@ -27,7 +26,7 @@ pub(crate) fn job_counts(connection: &dyn Sql, id: JobId, since: Timestamp) -> R
         &[range.from.as_str().into(), range.to.as_str().into(), since.into()],
         &mut |row| {
             let fields = Fields::new("task_devices", row);
-            let status = fields.word(1, words::parse_task_status)?;
+            let status = fields.word(1, muster_model::TaskStatus::from_word)?;
             counts.per_worker.push((fields.name(0)?, status, fields.number(2)?));
             counts.ended_since += fields.number::<u64>(3)?;
             Ok(())
@@ -67,7 +66,7 @@ fn by_status(connection: &dyn Sql, id: JobId) -> Result<Vec<(TaskStatus, u64)>, 
     let mut counts = Vec::new();
     connection.each(sql, &[range.from.as_str().into(), range.to.as_str().into()], &mut |row| {
         let fields = Fields::new("task_devices", row);
-        counts.push((fields.word(0, words::parse_task_status)?, fields.number(1)?));
+        counts.push((fields.word(0, muster_model::TaskStatus::from_word)?, fields.number(1)?));
         Ok(())
     })?;
     counts.sort_unstable();

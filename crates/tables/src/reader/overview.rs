@@ -6,7 +6,6 @@ use crate::{
     fields::Fields,
     rows::{assignment, integer, list, one, sequence, worker},
     sql::{Connections, Sql},
-    words,
 };
 use muster_model::{
     Attachment, JobId, JobStatus, Name, PoolJobId, SessionId, SessionStatus, TaskId, Timestamp,
@@ -36,8 +35,8 @@ fn fleet(connection: &dyn Sql) -> Result<FleetView, Fault> {
     let lanes =
         list(connection, "SELECT id, pc_id, status, attachment FROM devices ORDER BY id", &[], |row| {
             let fields = Fields::new("devices", row);
-            let status = fields.word(2, words::parse_lane_status)?;
-            let attached = fields.word(3, words::parse_attachment)? == Attachment::Online;
+            let status = fields.word(2, muster_model::LaneStatus::from_word)?;
+            let attached = fields.word(3, muster_model::Attachment::from_word)? == Attachment::Online;
             Ok(LaneView { id: fields.name(0)?, worker: fields.name(1)?, status, attached, running: None })
         })?;
     let with_task = |lane: LaneView| LaneView { running: running.remove(&lane.id), ..lane };
@@ -63,7 +62,7 @@ fn jobs(connection: &dyn Sql) -> Result<OpenCounts<JobId>, Fault> {
     let sql = "SELECT status, count(*) FROM tasks WHERE open = 1 GROUP BY status";
     connection.each(sql, &[], &mut |row| {
         let fields = Fields::new("tasks", row);
-        match fields.word(0, words::parse_job_status)? {
+        match fields.word(0, muster_model::JobStatus::from_word)? {
             JobStatus::Pending => counts.pending = fields.number(1)?,
             JobStatus::Running => counts.running = fields.number(1)?,
             // Ended, and something of it still runs.
@@ -87,7 +86,7 @@ fn sessions(connection: &dyn Sql) -> Result<OpenCounts<SessionId>, Fault> {
                FROM sim_sessions s WHERE s.open = 1 ORDER BY s.seq";
     connection.each(sql, &[], &mut |row| {
         let fields = Fields::new("sim_sessions", row);
-        match (fields.word(1, words::parse_session_status)?, fields.flag(3)?) {
+        match (fields.word(1, muster_model::SessionStatus::from_word)?, fields.flag(3)?) {
             (SessionStatus::Running, true) => counts.running += 1,
             (SessionStatus::Running, false) => {
                 counts.pending += 1;

@@ -7,7 +7,6 @@ use crate::{
     id_text::{HexText, JobText, parse_hex},
     shape::{Put, TableShape, Update, number, text},
     sql::{Cells, Sink},
-    words,
 };
 use muster_model::AlertRecord;
 
@@ -36,7 +35,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<AlertRecord, Fault> {
     let fields = Fields::new("alerts", row);
     Ok(AlertRecord {
         id: fields.word(0, parse_hex)?,
-        kind: fields.word(1, words::parse_alert_kind)?,
+        kind: fields.word(1, muster_model::AlertKind::from_word)?,
         worker: fields.name(2)?,
         job: if fields.is_null(3)? { None } else { Some(fields.id(3)?) },
         message: fields.text(4)?.into(),

@@ -6,7 +6,6 @@ use crate::{
     fields::Fields,
     shape::{Put, TableShape, Update, number, text},
     sql::{Cells, Row, Sink, Sql},
-    words,
 };
 use muster_model::ChunkRecord;
 
@@ -33,7 +32,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<ChunkRecord, Fault> {
         task: fields.frame_task(3)?,
         worker: fields.name(5)?,
         attempt: fields.number(6)?,
-        state: fields.word(7, words::parse_chunk_state)?,
+        state: fields.word(7, muster_model::ChunkState::from_word)?,
         reason: fields.maybe_text(8)?,
         at: fields.time(9)?,
     })

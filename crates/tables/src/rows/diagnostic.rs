@@ -6,7 +6,6 @@ use crate::{
     fields::Fields,
     shape::{Put, TableShape, number, text},
     sql::{Cells, Row, Sink},
-    words,
 };
 use muster_model::DiagnosticRecord;
 
@@ -27,7 +26,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<(u64, DiagnosticRecord), Fault> {
         task: if fields.is_null(3)? { None } else { Some(fields.id(3)?) },
         text: fields.text(4)?.into(),
         at: fields.time(5)?,
-        kind: fields.word(6, words::parse_diagnostic_kind)?,
+        kind: fields.word(6, muster_model::DiagnosticKind::from_word)?,
     };
     Ok((fields.number(0)?, line))
 }

@@ -6,7 +6,6 @@ use crate::{
     fields::Fields,
     shape::{Put, TableShape, Update, bytes, number, text},
     sql::{Cells, Row, Sink, Sql},
-    words,
 };
 use muster_model::{FrameTaskId, FrameTaskRecord, FrameTaskStatus};
 
@@ -42,7 +41,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<FrameTaskRecord, Fault> {
     Ok(FrameTaskRecord {
         id: fields.frame_task(0)?,
         end: fields.number(2)?,
-        status: fields.word(3, words::parse_frame_task_status)?,
+        status: fields.word(3, muster_model::FrameTaskStatus::from_word)?,
         attempt: fields.number(4)?,
         failures: fields.number(5)?,
         losses: fields.number(6)?,

@@ -7,7 +7,6 @@ use crate::{
     id_text::JobText,
     shape::{Put, TableShape, Update, number, text},
     sql::{Cells, Row, Sink},
-    words,
 };
 use muster_model::{JobPayload, JobRecord, Millis};
 
@@ -48,7 +47,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<JobRecord, Fault> {
         id: fields.id(0)?,
         seq: fields.number(1)?,
         queue: fields.name(2)?,
-        status: fields.word(3, words::parse_job_status)?,
+        status: fields.word(3, muster_model::JobStatus::from_word)?,
         scope: fields.word(4, scope::parse)?,
         max_attempts: fields.number(5)?,
         tasks: fields.number(6)?,
@@ -57,7 +56,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<JobRecord, Fault> {
         started_at: fields.maybe_time(9)?,
         completed_at: fields.maybe_time(10)?,
         error: fields.maybe_text(11)?,
-        outcome: fields.word(12, words::parse_job_outcome)?,
+        outcome: fields.word(12, muster_model::JobOutcome::from_word)?,
         payload: if fields.is_null(13)? { None } else { Some(read_payload(&fields)?) },
     })
 }

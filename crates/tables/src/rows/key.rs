@@ -7,7 +7,6 @@ use crate::{
     id_text::JobText,
     shape::{Put, TableShape, Update, bytes, number, text},
     sql::{Cells, Row, Sink},
-    words,
 };
 use muster_model::{KeyRecord, SubmissionKey};
 
@@ -26,7 +25,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<KeyRecord, Fault> {
         key: fields.word(0, |text| SubmissionKey::new(text).ok())?,
         digest: fields.digest(1)?,
         job: fields.id(2)?,
-        status: fields.word(3, words::parse_job_status)?,
+        status: fields.word(3, muster_model::JobStatus::from_word)?,
         at: fields.time(4)?,
     })
 }

@@ -6,7 +6,6 @@ use crate::{
     fields::Fields,
     shape::{Put, TableShape, Update, number, text},
     sql::{Cells, Row, Sink},
-    words,
 };
 use muster_model::LaneRecord;
 
@@ -25,9 +24,9 @@ pub(crate) fn read(row: &dyn Cells) -> Result<LaneRecord, Fault> {
     Ok(LaneRecord {
         id: fields.name(0)?,
         worker: fields.name(1)?,
-        status: fields.word(2, words::parse_lane_status)?,
+        status: fields.word(2, muster_model::LaneStatus::from_word)?,
         handle: fields.name(3)?,
-        attachment: fields.word(4, words::parse_attachment)?,
+        attachment: fields.word(4, muster_model::Attachment::from_word)?,
         failed: fields.flag(5)?,
         labels: fields.word(6, scope::parse_labels)?,
         offline_since: fields.maybe_time(7)?,

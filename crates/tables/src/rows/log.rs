@@ -7,7 +7,6 @@ use crate::{
     id_text::TaskText,
     shape::{Put, TableShape, Update, number, text},
     sql::{Cells, Row, Sink},
-    words,
 };
 use muster_model::LogRecord;
 
@@ -26,7 +25,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<LogRecord, Fault> {
         task: fields.id(0)?,
         seq: fields.number(1)?,
         attempt: fields.number(2)?,
-        kind: fields.word(3, words::parse_log_kind)?,
+        kind: fields.word(3, muster_model::LogKind::from_word)?,
         message: fields.maybe_text(4)?,
         at: fields.time(5)?,
     })

@@ -6,7 +6,6 @@ use crate::{
     fields::Fields,
     shape::{Put, TableShape, Update, bytes, number, text},
     sql::{Cells, Sink},
-    words,
 };
 use muster_model::{Name, Removal, RendererRecord};
 
@@ -53,7 +52,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<RendererRecord, Fault> {
     let fields = Fields::new("sim_workers", row);
     Ok(RendererRecord {
         id: fields.name(0)?,
-        state: fields.word(1, words::parse_renderer_state)?,
+        state: fields.word(1, muster_model::RendererState::from_word)?,
         state_since: fields.time(2)?,
         token_hash: fields.bytes(3)?,
         endpoint: fields.maybe_text(4)?,
@@ -63,7 +62,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<RendererRecord, Fault> {
         last_heartbeat: fields.maybe_time(8)?,
         losses: fields.word(9, lists::parse_times)?,
         last_completed: fields.maybe_time(10)?,
-        removal: fields.maybe_word(11, words::parse_removal)?,
+        removal: fields.maybe_word(11, muster_model::Removal::from_word)?,
         removed_from: fields.word(12, lists::parse_sessions)?,
         description: fields.maybe_text(13)?,
     })

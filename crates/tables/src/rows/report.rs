@@ -7,7 +7,6 @@ use crate::{
     id_text::{JobText, TaskText},
     shape::{Put, TableShape, Update, bytes, number, text},
     sql::{Cells, Row, Sink},
-    words,
 };
 use muster_model::{JobId, ReportId, ReportRecord, ReportSubject, ReportType};
 
@@ -120,7 +119,7 @@ fn fill_message(report: &ReportRecord, row: &mut dyn Row) -> Result<(), Fault> {
         report.worker.as_str().into(),
         report.subject.kind.as_str().into(),
         task.as_ref().map(TaskText::task).into(),
-        words::effect(report.effect).into(),
+        report.effect.as_str().into(),
         (&*report.body).into(),
         report.at.into(),
     ]);

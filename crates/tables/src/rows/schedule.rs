@@ -58,7 +58,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<ScheduleRecord, Fault> {
         draft: ScheduleDraft {
             cron: fields.text(1)?.into(),
             timezone: fields.text(2)?.into(),
-            missed: fields.word(3, Missed::parse)?,
+            missed: fields.word(3, Missed::from_word)?,
             next_at: fields.maybe_time(4)?,
             run: read_run(&fields)?,
         },

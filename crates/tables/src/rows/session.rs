@@ -6,7 +6,6 @@ use crate::{
     fields::Fields,
     shape::{Put, TableShape, Update, bytes, number, text},
     sql::{Cells, Row, Sink, Sql},
-    words,
 };
 use muster_model::{SessionId, SessionRecord};
 
@@ -45,7 +44,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<SessionRecord, Fault> {
     Ok(SessionRecord {
         id: fields.session(0)?,
         seq: fields.number(1)?,
-        status: fields.word(2, words::parse_session_status)?,
+        status: fields.word(2, muster_model::SessionStatus::from_word)?,
         total_frames: fields.number(3)?,
         frames_per_task: fields.number(4)?,
         strict: fields.flag(5)?,

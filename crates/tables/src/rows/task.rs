@@ -7,7 +7,6 @@ use crate::{
     id_text::{HexText, TaskText},
     shape::{Put, TableShape, Update, number, text},
     sql::{Cells, Row, Sink},
-    words,
 };
 use muster_model::TaskRecord;
 
@@ -32,13 +31,13 @@ pub(crate) fn read(row: &dyn Cells) -> Result<TaskRecord, Fault> {
         id: fields.id(0)?,
         worker: fields.name(1)?,
         lane: fields.name(2)?,
-        status: fields.word(3, words::parse_task_status)?,
+        status: fields.word(3, muster_model::TaskStatus::from_word)?,
         attempt: fields.number(4)?,
         max_attempts: fields.number(5)?,
         error: fields.maybe_text(6)?,
         result: fields.maybe_text(7)?,
         fence: fields.id(8)?,
-        lease: fields.word(9, words::parse_lease_kind)?,
+        lease: fields.word(9, muster_model::LeaseKind::from_word)?,
         lease_until: fields.maybe_time(10)?,
         created_at: fields.time(11)?,
         started_at: fields.maybe_time(12)?,
@@ -63,7 +62,7 @@ fn fill(record: &TaskRecord, row: &mut dyn Row) -> Result<(), Fault> {
         record.error.as_deref().into(),
         record.result.as_deref().into(),
         HexText::from(record.fence).as_str().into(),
-        words::lease_kind(record.lease).into(),
+        record.lease.as_str().into(),
         record.lease_until.into(),
         record.created_at.into(),
         record.started_at.into(),

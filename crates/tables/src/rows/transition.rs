@@ -6,7 +6,6 @@ use crate::{
     fields::Fields,
     shape::{Put, TableShape, number, text},
     sql::{Cells, Sink},
-    words,
 };
 use muster_model::TransitionRecord;
 
@@ -33,8 +32,8 @@ pub(crate) fn read(row: &dyn Cells) -> Result<TransitionRecord, Fault> {
     let fields = Fields::new("sim_transitions", row);
     Ok(TransitionRecord {
         worker: fields.name(0)?,
-        from: fields.word(1, words::parse_renderer_state)?,
-        to: fields.word(2, words::parse_renderer_state)?,
+        from: fields.word(1, muster_model::RendererState::from_word)?,
+        to: fields.word(2, muster_model::RendererState::from_word)?,
         cause: fields.text(3)?.into(),
         at: fields.time(4)?,
     })

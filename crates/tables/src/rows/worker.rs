@@ -6,7 +6,6 @@ use crate::{
     fields::Fields,
     shape::{Put, TableShape, Update, number, text},
     sql::{Cells, Row, Sink},
-    words,
 };
 use muster_model::{Name, Timestamp, WorkerRecord};
 
@@ -34,7 +33,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<WorkerRecord, Fault> {
     let fields = Fields::new("pcs", row);
     Ok(WorkerRecord {
         id: fields.name(0)?,
-        status: fields.word(1, words::parse_worker_status)?,
+        status: fields.word(1, muster_model::WorkerStatus::from_word)?,
         status_since: fields.time(2)?,
         cap: fields.maybe_number(3)?,
         draining: fields.flag(4)?,

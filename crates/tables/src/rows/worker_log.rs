@@ -6,7 +6,6 @@ use crate::{
     fields::Fields,
     shape::{Put, TableShape, number, text},
     sql::{Cells, Sink},
-    words,
 };
 use muster_model::WorkerLogRecord;
 
@@ -15,7 +14,7 @@ pub(crate) const COLUMNS: &str = "pc_id, event_type, at";
 
 /// Adds an entry.
 pub(crate) fn write(sink: &mut dyn Sink, log: &WorkerLogRecord) -> Result<(), Fault> {
-    put_one(sink, &PUT, &[log.worker.as_str().into(), log.kind.into(), log.at.into()])
+    put_one(sink, &PUT, &[log.worker.as_str().into(), log.kind.as_str().into(), log.at.into()])
 }
 
 /// Makes a record of a row.
@@ -23,7 +22,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<WorkerLogRecord, Fault> {
     let fields = Fields::new("pc_logs", row);
     Ok(WorkerLogRecord {
         worker: fields.name(0)?,
-        kind: fields.word(1, words::parse_worker_log_kind)?,
+        kind: fields.word(1, muster_model::WorkerLogKind::from_word)?,
         at: fields.time(2)?,
     })
 }
