@@ -193,36 +193,20 @@ pub struct ReportSubject {
     pub ordinal: u32,
 }
 
-/// The types of reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ReportType {
-    /// N9.
-    RunStarted,
-    /// N14.
-    RunFinished,
-    /// N10.
-    TaskStarted,
-    /// N11.
-    TaskProgress,
-    /// N12.
-    TaskFinished,
-}
-
-impl ReportType {
-    /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::RunStarted, Self::RunFinished, Self::TaskStarted, Self::TaskProgress, Self::TaskFinished];
-
-    /// The contract's word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::RunStarted => "run_started",
-            Self::RunFinished => "run_finished",
-            Self::TaskStarted => "task_started",
-            Self::TaskProgress => "task_progress",
-            Self::TaskFinished => "task_finished",
-        }
+words! {
+    /// The types of reports.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ReportType {
+        /// N9.
+        RunStarted = "run_started",
+        /// N14.
+        RunFinished = "run_finished",
+        /// N10.
+        TaskStarted = "task_started",
+        /// N11.
+        TaskProgress = "task_progress",
+        /// N12.
+        TaskFinished = "task_finished",
     }
 }
 

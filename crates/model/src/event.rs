@@ -134,13 +134,15 @@ pub struct Grant {
     pub timeout_at: Timestamp,
 }
 
-/// What a report did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recorded {
-    /// It was new and took effect.
-    Applied,
-    /// It had taken effect before (N5).
-    Duplicate,
-    /// It was new, and spoke of what is past; kept, without effect (N6b).
-    Stale,
+words! {
+    /// What a report did.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Recorded {
+        /// It was new and took effect.
+        Applied = "applied",
+        /// It had taken effect before (N5).
+        Duplicate = "duplicate",
+        /// It was new, and spoke of what is past; kept, without effect (N6b).
+        Stale = "stale",
+    }
 }

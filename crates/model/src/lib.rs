@@ -6,6 +6,9 @@
 #![no_std]
 extern crate alloc;
 
+#[macro_use]
+mod word;
+
 mod accounts;
 mod command;
 mod event;
@@ -55,7 +58,7 @@ pub use pool::{
 };
 pub use record::{
     AlertKind, AlertRecord, Change, JobRecord, KeyRecord, LaneRecord, LogKind, LogRecord, ReportRecord,
-    SecretRecord, ShareCounts, ShareRecord, TaskRecord, WorkerLogRecord, WorkerRecord,
+    SecretRecord, ShareCounts, ShareRecord, TaskRecord, WorkerLogKind, WorkerLogRecord, WorkerRecord,
 };
 pub use rejection::Rejection;
 pub use reply::{Handout, JobAnnounced, PullReply, Reply};

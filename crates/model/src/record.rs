@@ -219,43 +219,30 @@ pub struct SecretRecord {
     pub valid_until: Option<Timestamp>,
 }
 
-/// The stations of an attempt (Q12).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogKind {
-    /// The task came into being.
-    Created,
-    /// An attempt was handed out.
-    Sent,
-    /// Its worker confirmed it.
-    Acked,
-    /// It ended well.
-    Succeeded,
-    /// It ended badly.
-    Failed,
-    /// It took too long, or its lease ran out.
-    Timeout,
-    /// Another attempt will follow.
-    RetryScheduled,
-    /// None will.
-    FailedFinal,
+words! {
+    /// The stations of an attempt (Q12).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum LogKind {
+        /// The task came into being.
+        Created = "CREATED",
+        /// An attempt was handed out.
+        Sent = "SENT",
+        /// Its worker confirmed it.
+        Acked = "ACKED",
+        /// It ended well.
+        Succeeded = "SUCCEEDED",
+        /// It ended badly.
+        Failed = "FAILED",
+        /// It took too long, or its lease ran out.
+        Timeout = "TIMEOUT",
+        /// Another attempt will follow.
+        RetryScheduled = "RETRY_SCHEDULED",
+        /// None will.
+        FailedFinal = "FAILED_FINAL",
+    }
 }
 
 impl LogKind {
-    /// The value of `execution_logs.event_type`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "CREATED",
-            Self::Sent => "SENT",
-            Self::Acked => "ACKED",
-            Self::Succeeded => "SUCCEEDED",
-            Self::Failed => "FAILED",
-            Self::Timeout => "TIMEOUT",
-            Self::RetryScheduled => "RETRY_SCHEDULED",
-            Self::FailedFinal => "FAILED_FINAL",
-        }
-    }
-
     /// The value of `execution_logs.level`.
     #[must_use]
     pub const fn level(self) -> &'static str {
@@ -284,14 +271,42 @@ pub struct LogRecord {
     pub at: Timestamp,
 }
 
+words! {
+    /// The kinds of changes in a worker's life. Column `pc_logs.event_type`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum WorkerLogKind {
+        /// The coordinator knows it from now on.
+        Enrolled = "enrolled",
+        /// It spoke again.
+        Online = "online",
+        /// It fell silent.
+        Offline = "offline",
+        /// It gets no more work.
+        Draining = "draining",
+        /// It gets work again.
+        Resumed = "resumed",
+        /// It gets no work for a while.
+        Paused = "paused",
+        /// The pause ended.
+        Supplied = "supplied",
+        /// The number of its devices that may work at once was changed.
+        Capped = "capped",
+        /// It got a new secret.
+        SecretRotated = "secret_rotated",
+        /// It is online, but its heartbeat is missing (N8c).
+        HeartbeatLate = "heartbeat_late",
+        /// Its heartbeat is back.
+        HeartbeatBack = "heartbeat_back",
+    }
+}
+
 /// A change in a worker's life (N15).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerLogRecord {
     /// Whose.
     pub worker: Name,
-    /// `enrolled`, `online`, `offline`, `draining`, `resumed`, `paused`, `supplied`, `capped`, `secret_rotated`,
-    /// `heartbeat_late`, `heartbeat_back`.
-    pub kind: &'static str,
+    /// The change.
+    pub kind: WorkerLogKind,
     /// When.
     pub at: Timestamp,
 }
@@ -347,52 +362,25 @@ pub struct AlertRecord {
     pub at: Timestamp,
 }
 
-/// The sorts of alerts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AlertKind {
-    /// Many devices of one worker vanished at once (N17).
-    MassDropout,
-    /// A worker's summary of its share is unlike the rows (N8b).
-    SummaryMismatch,
-    /// A completion named a chunk that is not its own (S17).
-    ChunkIntegrity,
-    /// Two workers report the same devices (N1b).
-    DeviceContested,
-    /// Two different events came under one id (N5).
-    EventConflict,
-    /// A worker is online, but its heartbeat is missing (N8c).
-    HeartbeatLate,
-    /// A removed simulation worker does not answer (S6).
-    WorkerZombie,
-    /// A session was completed without some of its frames (S23b, S26b).
-    FramesSkipped,
-}
-
-impl AlertKind {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::MassDropout,
-        Self::SummaryMismatch,
-        Self::ChunkIntegrity,
-        Self::DeviceContested,
-        Self::EventConflict,
-        Self::HeartbeatLate,
-        Self::WorkerZombie,
-        Self::FramesSkipped,
-    ];
-
-    /// The value of `alerts.kind`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::MassDropout => "mass_dropout",
-            Self::SummaryMismatch => "summary_mismatch",
-            Self::ChunkIntegrity => "chunkIntegrity",
-            Self::DeviceContested => "device_contested",
-            Self::EventConflict => "event_conflict",
-            Self::HeartbeatLate => "heartbeat_late",
-            Self::WorkerZombie => "worker_zombie",
-            Self::FramesSkipped => "frames_skipped",
-        }
+words! {
+    /// The sorts of alerts.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum AlertKind {
+        /// Many devices of one worker vanished at once (N17).
+        MassDropout = "mass_dropout",
+        /// A worker's summary of its share is unlike the rows (N8b).
+        SummaryMismatch = "summary_mismatch",
+        /// A completion named a chunk that is not its own (S17).
+        ChunkIntegrity = "chunkIntegrity",
+        /// Two workers report the same devices (N1b).
+        DeviceContested = "device_contested",
+        /// Two different events came under one id (N5).
+        EventConflict = "event_conflict",
+        /// A worker is online, but its heartbeat is missing (N8c).
+        HeartbeatLate = "heartbeat_late",
+        /// A removed simulation worker does not answer (S6).
+        WorkerZombie = "worker_zombie",
+        /// A session was completed without some of its frames (S23b, S26b).
+        FramesSkipped = "frames_skipped",
     }
 }

@@ -10,14 +10,16 @@ use core::{fmt, str::FromStr};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScheduleId(pub u128);
 
-/// What becomes of slots at which nobody was there to act.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Missed {
-    /// They are dropped.
-    #[default]
-    Skip,
-    /// One job stands for all of them.
-    Once,
+words! {
+    /// What becomes of slots at which nobody was there to act.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Missed {
+        /// They are dropped.
+        #[default]
+        Skip = "skip",
+        /// One job stands for all of them.
+        Once = "once",
+    }
 }
 
 /// A schedule as it stands. Table `schedules`.
@@ -126,23 +128,6 @@ pub enum ScheduleRejection {
         /// So many.
         max: usize,
     },
-}
-
-impl Missed {
-    /// The word for it, on the wire and in tables.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Skip => "skip",
-            Self::Once => "once",
-        }
-    }
-
-    /// The policy of a word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        [Self::Skip, Self::Once].into_iter().find(|missed| missed.as_str() == word)
-    }
 }
 
 impl fmt::Display for ScheduleId {

@@ -3,19 +3,21 @@
 use crate::{Labels, Name, Timestamp};
 use alloc::{boxed::Box, collections::BTreeSet};
 
-/// Where a job stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum JobStatus {
-    /// Behind older jobs of its queue.
-    Pending,
-    /// The one its queue serves now.
-    Running,
-    /// Ended, and at least one task completed.
-    Success,
-    /// Ended, and none completed.
-    Failed,
-    /// Ended on request.
-    Cancelled,
+words! {
+    /// Where a job stands.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum JobStatus {
+        /// Behind older jobs of its queue.
+        Pending = "pending",
+        /// The one its queue serves now.
+        Running = "running",
+        /// Ended, and at least one task completed.
+        Success = "success",
+        /// Ended, and none completed.
+        Failed = "failed",
+        /// Ended on request.
+        Cancelled = "cancelled",
+    }
 }
 
 impl JobStatus {
@@ -24,39 +26,26 @@ impl JobStatus {
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Success | Self::Failed | Self::Cancelled)
     }
+}
 
-    /// The value of `tasks.status`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Success => "success",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
+words! {
+    /// How much of a job was done (Q7b).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum JobOutcome {
+        /// The job has not ended.
+        Open = "open",
+        /// Every task completed.
+        Complete = "complete",
+        /// Some tasks completed and some did not.
+        Partial = "partial",
+        /// No task completed.
+        Failed = "failed",
+        /// The job was cancelled.
+        Cancelled = "cancelled",
     }
 }
 
-/// How much of a job was done (Q7b).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum JobOutcome {
-    /// The job has not ended.
-    Open,
-    /// Every task completed.
-    Complete,
-    /// Some tasks completed and some did not.
-    Partial,
-    /// No task completed.
-    Failed,
-    /// The job was cancelled.
-    Cancelled,
-}
-
 impl JobOutcome {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Open, Self::Complete, Self::Partial, Self::Failed, Self::Cancelled];
-
     /// The outcome of a job with this status, of whose tasks so many completed.
     #[must_use]
     pub const fn of(status: JobStatus, tasks: u32, completed: u32) -> Self {
@@ -68,33 +57,23 @@ impl JobOutcome {
             JobStatus::Cancelled => Self::Cancelled,
         }
     }
-
-    /// The value of `tasks.outcome`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Complete => "complete",
-            Self::Partial => "partial",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
 }
 
-/// Where a task stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TaskStatus {
-    /// Waiting for another attempt.
-    Pending,
-    /// Leased out.
-    Running,
-    /// Ended well.
-    Completed,
-    /// Ended badly, attempts used up.
-    Failed,
-    /// Ended on request, or because its device stayed away.
-    Cancelled,
+words! {
+    /// Where a task stands.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum TaskStatus {
+        /// Waiting for another attempt.
+        Pending = "pending",
+        /// Leased out.
+        Running = "running",
+        /// Ended well.
+        Completed = "completed",
+        /// Ended badly, attempts used up.
+        Failed = "failed",
+        /// Ended on request, or because its device stayed away.
+        Cancelled = "cancelled",
+    }
 }
 
 impl TaskStatus {
@@ -102,18 +81,6 @@ impl TaskStatus {
     #[must_use]
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
-    }
-
-    /// The value of `task_devices.status`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
     }
 }
 
@@ -130,13 +97,15 @@ pub enum Scope {
     Labels(Labels),
 }
 
-/// What keeps a lease alive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeaseKind {
-    /// Any sign of life of its worker (N15b).
-    Presence,
-    /// Explicit renewal of this one lease (Q14).
-    Claim,
+words! {
+    /// What keeps a lease alive.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum LeaseKind {
+        /// Any sign of life of its worker (N15b).
+        Presence = "presence",
+        /// Explicit renewal of this one lease (Q14).
+        Claim = "claim",
+    }
 }
 
 /// How an attempt ended.
@@ -165,61 +134,24 @@ impl Outcome {
     }
 }
 
-/// The causes of failure that a node can name (N13).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "each is the contract's own word")]
-pub enum FailureReason {
-    NeedsUsbAuthorization,
-    AdbOffline,
-    AdbMissing,
-    VendorWsError,
-    VendorCommandError,
-    BootstrapCriticalFailed,
-    LoginFlowTimeout,
-    ScreenshotError,
-    UploadError,
-    CallbackError,
-    EmulatorNotOnline,
-    EmulatorNotBooted,
-    Unknown,
-}
-
-impl FailureReason {
-    /// All of them, in the contract's order.
-    pub const ALL: [Self; 13] = [
-        Self::NeedsUsbAuthorization,
-        Self::AdbOffline,
-        Self::AdbMissing,
-        Self::VendorWsError,
-        Self::VendorCommandError,
-        Self::BootstrapCriticalFailed,
-        Self::LoginFlowTimeout,
-        Self::ScreenshotError,
-        Self::UploadError,
-        Self::CallbackError,
-        Self::EmulatorNotOnline,
-        Self::EmulatorNotBooted,
-        Self::Unknown,
-    ];
-
-    /// The word that stands in `failure_reason` and in `task_devices.error`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NeedsUsbAuthorization => "needs_usb_authorization",
-            Self::AdbOffline => "adb_offline",
-            Self::AdbMissing => "adb_missing",
-            Self::VendorWsError => "vendor_ws_error",
-            Self::VendorCommandError => "vendor_command_error",
-            Self::BootstrapCriticalFailed => "bootstrap_critical_failed",
-            Self::LoginFlowTimeout => "login_flow_timeout",
-            Self::ScreenshotError => "screenshot_error",
-            Self::UploadError => "upload_error",
-            Self::CallbackError => "callback_error",
-            Self::EmulatorNotOnline => "emulator_not_online",
-            Self::EmulatorNotBooted => "emulator_not_booted",
-            Self::Unknown => "unknown",
-        }
+words! {
+    /// The causes of failure that a node can name (N13).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[allow(missing_docs, reason = "each is the contract's own word")]
+    pub enum FailureReason {
+        NeedsUsbAuthorization = "needs_usb_authorization",
+        AdbOffline = "adb_offline",
+        AdbMissing = "adb_missing",
+        VendorWsError = "vendor_ws_error",
+        VendorCommandError = "vendor_command_error",
+        BootstrapCriticalFailed = "bootstrap_critical_failed",
+        LoginFlowTimeout = "login_flow_timeout",
+        ScreenshotError = "screenshot_error",
+        UploadError = "upload_error",
+        CallbackError = "callback_error",
+        EmulatorNotOnline = "emulator_not_online",
+        EmulatorNotBooted = "emulator_not_booted",
+        Unknown = "unknown",
     }
 }
 

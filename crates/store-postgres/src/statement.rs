@@ -19,19 +19,18 @@ pub(crate) fn put(put: &Put) -> String {
     let (list, rows) = (names.join(", "), unnest(columns));
     let insert = format!("INSERT INTO {table} ({list}) SELECT * FROM {rows}");
     let conflict = format!("ON CONFLICT ({}) DO", key.join(", "));
-    let others = || names.iter().filter(|name| !key.contains(name));
     match update {
         Update::Never => insert,
-        Update::Whole | Update::Named if others().next().is_none() => format!("{insert} {conflict} NOTHING"),
-        Update::Whole | Update::Named => {
-            let set: Vec<String> = others().map(|name| format!("{name} = excluded.{name}")).collect();
-            format!("{insert} {conflict} UPDATE SET {}", set.join(", "))
+        Update::Whole | Update::Named if put.others().next().is_none() => {
+            format!("{insert} {conflict} NOTHING")
         }
-        Update::Set(set) => format!("{insert} {conflict} UPDATE SET {set}"),
+        Update::Whole | Update::Named | Update::Except(_) => {
+            format!("{insert} {conflict} UPDATE SET {}", put.overwritten().join(", "))
+        }
         Update::Raise => {
-            let set: Vec<String> = others().map(|name| format!("{name} = new.{name}")).collect();
+            let set: Vec<String> = put.others().map(|name| format!("{name} = new.{name}")).collect();
             let smaller =
-                others().map(|name| format!("({table}.{name} IS NULL OR {table}.{name} < new.{name})"));
+                put.others().map(|name| format!("({table}.{name} IS NULL OR {table}.{name} < new.{name})"));
             let same = names.iter().filter(|name| key.contains(name)).map(|name| same(table, name));
             let conditions: Vec<String> = same.chain(smaller).collect();
             let (set, conditions) = (set.join(", "), conditions.join(" AND "));
@@ -99,7 +98,7 @@ mod tests {
         let replace = format!("{insert} ON CONFLICT (id) DO UPDATE SET at = excluded.at");
         assert_eq!((statement(Update::Whole), statement(Update::Named)), (replace.clone(), replace));
         assert_eq!(
-            statement(Update::Set("at = 1")),
+            statement(Update::Except(&[("at", Some("1"))])),
             format!("{insert} ON CONFLICT (id) DO UPDATE SET at = 1")
         );
         let raise = "WHERE t.id = new.id AND (t.at IS NULL OR t.at < new.at)";

@@ -4,9 +4,11 @@
 mod scene;
 
 use muster_store::{
-    Store,
+    Store, StoreError,
     conformance::{Fixture, cases, shared},
 };
+use muster_store_postgres::Stage;
+use muster_tables::conformance::round_trips;
 use std::thread;
 
 struct Database(String);
@@ -35,6 +37,12 @@ fn it_conforms() {
             });
         }
     });
+}
+
+#[test]
+fn every_record_is_read_back_as_it_was_written() {
+    let store = scene::open(&scene::fresh());
+    store.fill(Stage::Whole, &[], |whole| round_trips(whole).map_err(StoreError::from)).unwrap();
 }
 
 /// S18

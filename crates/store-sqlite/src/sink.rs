@@ -68,16 +68,13 @@ fn text(put: &Put) -> String {
     let places: Vec<String> = (1..=names.len()).map(|n| format!("?{n}")).collect();
     let row = format!("{table} ({}) VALUES ({})", names.join(", "), places.join(", "));
     let conflict = format!("ON CONFLICT ({}) DO UPDATE SET", key.join(", "));
-    let others = names.iter().filter(|name| !key.contains(name));
     match update {
         Update::Never => format!("INSERT INTO {row}"),
         // Into a table with nothing but its primary key it overwrites in place, without a search first.
         Update::Whole => format!("INSERT OR REPLACE INTO {row}"),
-        Update::Named => {
-            let set: Vec<String> = others.map(|name| format!("{name} = excluded.{name}")).collect();
-            format!("INSERT INTO {row} {conflict} {}", set.join(", "))
+        Update::Named | Update::Except(_) => {
+            format!("INSERT INTO {row} {conflict} {}", put.overwritten().join(", "))
         }
-        Update::Set(set) => format!("INSERT INTO {row} {conflict} {set}"),
         Update::Raise => raise(table, &names, key),
         Update::Gone => format!("DELETE FROM {table} WHERE {}", equal(&names, |_| true).join(" AND ")),
     }
@@ -112,7 +109,7 @@ mod tests {
         assert_eq!(statement(Update::Whole), "INSERT OR REPLACE INTO t (id, at) VALUES (?1, ?2)");
         let conflict = "INSERT INTO t (id, at) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET";
         assert_eq!(statement(Update::Named), format!("{conflict} at = excluded.at"));
-        assert_eq!(statement(Update::Set("at = 1")), format!("{conflict} at = 1"));
+        assert_eq!(statement(Update::Except(&[("at", Some("1"))])), format!("{conflict} at = 1"));
         let raise = "UPDATE t SET at = ?2 WHERE id = ?1 AND (at IS NULL OR at < ?2)";
         assert_eq!(statement(Update::Raise), raise);
         assert_eq!(statement(Update::Gone), "DELETE FROM t WHERE id = ?1 AND at = ?2");

@@ -1,8 +1,9 @@
 //! The tables that every SQL store is said to have are those of the file.
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
+use muster_store::StoreError;
 use muster_store_sqlite::SqliteStore;
-use muster_tables::{Kind, TABLES, TableShape};
+use muster_tables::{Kind, TABLES, TableShape, conformance::round_trips};
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 
@@ -18,6 +19,13 @@ fn every_table_is_known_with_all_its_columns() {
     for table in TABLES {
         assert_same(&shell, table);
     }
+}
+
+#[test]
+fn every_record_is_read_back_as_it_was_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    store.fill(|whole| round_trips(whole).map_err(StoreError::from)).unwrap();
 }
 
 fn assert_same(shell: &Connection, table: &TableShape) {

@@ -1,19 +1,15 @@
 //! What a batch writes, table by table.
 
-mod accounts;
-mod frames;
-mod pool;
-
 use crate::{
     fault::Fault,
-    rows::{
-        alert, feed, job, key, lane, log, pool_worker, report, schedule, secret, share, stop, task, worker,
-        worker_log,
-    },
+    record::{write, write_all, write_latest},
+    rows::{accounts, feed, fleet, frames, job, pool, report, sequence},
     sql::Sink,
 };
 use muster_model::{
-    Change, JobRecord, KeyRecord, LaneRecord, LogRecord, ReportRecord, TaskRecord, WorkerRecord,
+    AccountChange, AssignmentRecord, Change, ChunkRecord, DiagnosticRecord, FarmRecord, FrameChange,
+    FrameTaskRecord, JobRecord, KeyRecord, LaneRecord, LogRecord, PoolChange, PoolCounters, PoolEndRecord,
+    PoolJobRecord, PoolKeyRecord, PoolWorkerRecord, ReportRecord, SessionRecord, TaskRecord, WorkerRecord,
 };
 use muster_store::Batch;
 
@@ -27,8 +23,8 @@ pub fn write_batch(batch: &Batch, moment: i64, sink: &mut dyn Sink) -> Result<()
         sorted.take(sink, change)?;
     }
     sorted.write(sink)?;
-    worker::write_sightings(sink, &batch.sightings)?;
-    pool_worker::write_sightings(sink, &batch.pool_sightings)?;
+    fleet::write_sightings(sink, &batch.sightings)?;
+    pool::write_sightings(sink, &batch.pool_sightings)?;
     feed::write(sink, &batch.feed, moment)
 }
 
@@ -41,11 +37,11 @@ struct Sorted<'a> {
     jobs: Vec<&'a JobRecord>,
     lanes: Vec<&'a LaneRecord>,
     workers: Vec<&'a WorkerRecord>,
-    shares: Vec<share::Changed<'a>>,
-    stops: Vec<stop::Changed<'a>>,
+    shares: Vec<job::ShareChange<'a>>,
+    stops: Vec<job::StopChange<'a>>,
     keys: Vec<&'a KeyRecord>,
-    frames: frames::Sorted<'a>,
-    pool: pool::Sorted<'a>,
+    frames: SortedFrames<'a>,
+    pool: SortedPool<'a>,
 }
 
 impl<'a> Sorted<'a> {
@@ -62,31 +58,111 @@ impl<'a> Sorted<'a> {
             Change::ShareGone { worker, job } => self.shares.push(((worker, *job), None)),
             Change::Stop { worker, task, gone } => self.stops.push(((worker, *task), *gone)),
             Change::Key(record) => self.keys.push(record),
-            Change::Secrets(worker, secrets) => secret::write(sink, worker, secrets)?,
-            Change::WorkerLog(record) => worker_log::write(sink, record)?,
-            Change::Alert(record) => alert::write(sink, record)?,
+            Change::Secrets(worker, secrets) => fleet::write_secrets(sink, worker, secrets)?,
+            Change::WorkerLog(record) => write(sink, record)?,
+            Change::Alert(record) => write(sink, record)?,
             Change::Frames(change) => self.frames.take(sink, change)?,
             Change::Pool(change) => self.pool.take(change),
-            Change::Accounts(change) => accounts::write(sink, change)?,
-            Change::Schedule(record) => schedule::write(sink, record)?,
-            Change::ScheduleGone(id) => schedule::delete(sink, *id)?,
+            Change::Accounts(change) => write_account(sink, change)?,
+            Change::Schedule(record) => write(sink, &**record)?,
+            Change::ScheduleGone(id) => job::delete_schedule(sink, *id)?,
         }
         Ok(())
     }
 
     /// Writes what was put aside.
     fn write(self, sink: &mut dyn Sink) -> Result<(), Fault> {
-        task::write(sink, self.tasks)?;
-        log::write(sink, self.logs)?;
-        report::write(sink, self.reports)?;
-        job::write(sink, self.jobs)?;
-        lane::write(sink, self.lanes)?;
-        worker::write(sink, self.workers)?;
-        share::write(sink, &self.shares)?;
-        stop::write(sink, &self.stops)?;
-        key::write(sink, self.keys)?;
+        write_latest(sink, self.tasks, |record| record.id)?;
+        write_latest(sink, self.logs, |record| (record.task, record.seq))?;
+        report::write(sink, &self.reports)?;
+        job::write_jobs(sink, self.jobs)?;
+        write_latest(sink, self.lanes, |record| &record.id)?;
+        write_latest(sink, self.workers, |record| &record.id)?;
+        job::write_shares(sink, &self.shares)?;
+        job::write_stops(sink, &self.stops)?;
+        write_latest(sink, self.keys, |record| &record.key)?;
         self.frames.write(sink)?;
         self.pool.write(sink)
+    }
+}
+
+/// The changes of sessions.
+#[derive(Default)]
+struct SortedFrames<'a> {
+    tasks: Vec<&'a FrameTaskRecord>,
+    chunks: Vec<&'a ChunkRecord>,
+    sessions: Vec<&'a SessionRecord>,
+    diagnostics: Vec<&'a DiagnosticRecord>,
+    farm: Option<&'a FarmRecord>,
+}
+
+impl<'a> SortedFrames<'a> {
+    fn take(&mut self, sink: &mut dyn Sink, change: &'a FrameChange) -> Result<(), Fault> {
+        match change {
+            FrameChange::Task(record) => self.tasks.push(record),
+            FrameChange::Chunk(record) => self.chunks.push(record),
+            FrameChange::Session(record) => self.sessions.push(record),
+            FrameChange::Diagnostic(record) => self.diagnostics.push(record),
+            FrameChange::Farm(record) => self.farm = Some(record),
+            FrameChange::Renderer(record) => write(sink, &**record)?,
+            FrameChange::RendererGone(id) => frames::delete_renderer(sink, id)?,
+            FrameChange::Transition(record) => write(sink, record)?,
+            FrameChange::Replay(record) => write(sink, record)?,
+            FrameChange::Quarantine(record) => write(sink, &**record)?,
+        }
+        Ok(())
+    }
+
+    fn write(self, sink: &mut dyn Sink) -> Result<(), Fault> {
+        frames::write_tasks(sink, self.tasks)?;
+        write_latest(sink, self.chunks, |record| record.ids.chunk)?;
+        frames::write_sessions(sink, self.sessions)?;
+        write_all(sink, &self.diagnostics)?;
+        self.farm.map_or(Ok(()), |farm| frames::write_farm(sink, *farm))
+    }
+}
+
+/// The changes of the pool.
+#[derive(Default)]
+struct SortedPool<'a> {
+    workers: Vec<&'a PoolWorkerRecord>,
+    jobs: Vec<&'a PoolJobRecord>,
+    assignments: Vec<&'a AssignmentRecord>,
+    ends: Vec<&'a PoolEndRecord>,
+    keys: Vec<&'a PoolKeyRecord>,
+    counters: Option<&'a PoolCounters>,
+}
+
+impl<'a> SortedPool<'a> {
+    fn take(&mut self, change: &'a PoolChange) {
+        match change {
+            PoolChange::Worker(record) => self.workers.push(record),
+            PoolChange::Job(record) => self.jobs.push(record),
+            PoolChange::Assignment(record) => self.assignments.push(record),
+            PoolChange::End(record) => self.ends.push(record),
+            PoolChange::Key(record) => self.keys.push(record),
+            PoolChange::Counters(record) => self.counters = Some(record),
+        }
+    }
+
+    fn write(self, sink: &mut dyn Sink) -> Result<(), Fault> {
+        write_latest(sink, self.jobs, |record| record.id)?;
+        pool::write_assignments(sink, self.assignments)?;
+        write_latest(sink, self.ends, |record| record.job)?;
+        pool::write_workers(sink, self.workers)?;
+        write_latest(sink, self.keys, |record| (record.client, &record.key))?;
+        self.counters.map_or(Ok(()), |counters| sequence::write_pool(sink, counters))
+    }
+}
+
+/// Writes a change of accounts at once: there are never many.
+fn write_account(sink: &mut dyn Sink, change: &AccountChange) -> Result<(), Fault> {
+    match change {
+        AccountChange::User(record) => write(sink, &**record),
+        AccountChange::Login(record) => write(sink, record),
+        AccountChange::LoginGone(id) => accounts::delete_login(sink, *id),
+        AccountChange::ApiKey(record) => write(sink, &**record),
+        AccountChange::Audit(record) => write(sink, record),
     }
 }
 

@@ -39,11 +39,6 @@ impl TaskText {
     pub(crate) fn task(&self) -> &str {
         ascii(&self.0)
     }
-
-    /// The id of its job.
-    pub(crate) fn job(&self) -> &str {
-        ascii(&self.0[..JOB_LEN])
-    }
 }
 
 impl JobText {
@@ -125,7 +120,6 @@ mod tests {
             let id = TaskId { job, ordinal };
             let text = TaskText::new(id);
             assert_eq!(text.task(), id.to_string());
-            assert_eq!(text.job(), job.to_string());
             assert_eq!(JobText::new(job).as_str(), job.to_string());
             let range = TaskRange::of(job);
             assert!(range.from.as_str() < text.task() && text.task() < range.to.as_str());

@@ -5,6 +5,9 @@
 //! way of committing. Statements are written with `?1`, `?2`, … and in what SQLite and PostgreSQL both understand.
 
 mod batch;
+mod column;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod fault;
 mod fields;
 mod id_text;
@@ -12,11 +15,11 @@ mod load;
 mod lookup;
 mod prune;
 mod reader;
+mod record;
 mod rows;
 mod shape;
 mod sql;
 mod value;
-mod words;
 
 pub use batch::write_batch;
 pub use fault::Fault;
@@ -24,7 +27,7 @@ pub use load::load;
 pub use lookup::{LookupKind, LookupPlan, facts, plan};
 pub use prune::{Walk, prune};
 pub use reader::TableReader;
-pub use rows::{TABLES, feed::last_of_feed, specs::text as specs_text};
+pub use rows::{TABLES, feed::last_of_feed, json::specs_text};
 pub use shape::{Column, Kind, Put, TABLES_VERSION, TableShape, Update};
 pub use sql::{Cells, Connections, Row, Sink, Sql, Take, Whole};
 pub use value::Value;

@@ -5,7 +5,7 @@ mod sessions;
 
 pub use pool::Walk;
 
-use crate::{fault::Fault, fields::Fields, id_text::TaskRange, rows::one, sql::Sql};
+use crate::{fault::Fault, fields::Fields, id_text::TaskRange, record::row, sql::Sql};
 use muster_model::{JobId, Timestamp};
 use muster_store::Cutoffs;
 
@@ -55,7 +55,7 @@ fn prune_jobs(connection: &dyn Sql, cutoff: Timestamp) -> Result<bool, Fault> {
 
 fn oldest_closed(connection: &dyn Sql, cutoff: Timestamp) -> Result<Option<JobId>, Fault> {
     let sql = "SELECT id FROM tasks WHERE open = 0 AND completed_at < ?1 ORDER BY completed_at LIMIT 1";
-    one(connection, sql, &[cutoff.into()], |row| Fields::new("tasks", row).id(0))
+    row(connection, sql, &[cutoff.into()], |row| Fields::new("tasks", row).text(0))
 }
 
 /// Deletes the first tasks of a job, with their logs.
@@ -64,7 +64,8 @@ fn prune_tasks(connection: &dyn Sql, job: JobId, limit: u32) -> Result<u32, Faul
     let sql = "SELECT max(id) FROM \
                (SELECT id FROM task_devices WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3) AS first";
     let params = [range.from.as_str().into(), range.to.as_str().into(), limit.into()];
-    let last = one(connection, sql, &params, |row| Fields::new("task_devices", row).maybe_text(0))?;
+    let last =
+        row(connection, sql, &params, |row| Fields::new("task_devices", row).text::<Option<Box<str>>>(0))?;
     // No task left: whatever logs are there belong to none.
     let last = last.flatten().unwrap_or(range.to.into());
     let params = [range.from.as_str().into(), (&*last).into()];

@@ -120,6 +120,11 @@ fn nothing<T>() -> Page<T> {
     Page { items: Vec::new(), next: None }
 }
 
+/// The records of a page, without the numbers of their rows.
+fn without_numbers<T>(page: Page<(u64, T)>) -> Page<T> {
+    Page { items: page.items.into_iter().map(|(_, item)| item).collect(), next: page.next }
+}
+
 /// The number after which a page begins, `beginning` being before all; `None`: nowhere.
 fn number_start(list: List, page: &Cursor, beginning: i64) -> Option<i64> {
     match list.start(page, parse_number) {

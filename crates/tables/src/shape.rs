@@ -1,5 +1,7 @@
 //! What tables look like, and how rows get into them.
 
+use crate::column::Storage;
+
 /// A table that every SQL store has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableShape {
@@ -55,8 +57,9 @@ pub enum Update {
     Whole,
     /// The columns of [`Put::columns`] are overwritten, others stay.
     Named,
-    /// What stands here after `ON CONFLICT (key) DO UPDATE SET`, in terms of `excluded.column` and `table.column`.
-    Set(&'static str),
+    /// As [`Self::Named`], but these columns are set to an expression in terms of `excluded.column` and `table.column`,
+    /// or stay as they are.
+    Except(&'static [(&'static str, Option<&'static str>)]),
     /// Its one column that is not of the key is overwritten where it is smaller or `NULL`; a row that is not there is
     /// not added.
     Raise,
@@ -65,35 +68,35 @@ pub enum Update {
 }
 
 impl TableShape {
-    /// Puts whole rows.
-    pub(crate) const fn put(&self, update: Update) -> Put {
-        self.put_first(self.columns.len(), update)
-    }
-
-    /// Adds rows that the database numbers; the number is the last column.
-    pub(crate) const fn put_numbered(&self) -> Put {
-        self.put_first(self.columns.len() - 1, Update::Never)
-    }
-
     /// Puts the first so many columns of rows.
     pub(crate) const fn put_first(&self, columns: usize, update: Update) -> Put {
         Put { table: self.name, columns: self.columns.split_at(columns).0, key: self.key, update }
     }
 }
 
-/// A column of whole numbers.
-pub(crate) const fn number(name: &'static str) -> Column {
-    Column { name, kind: Kind::Integer }
+impl Column {
+    /// A column of what `S` stores.
+    pub(crate) const fn of<S: Storage>(name: &'static str) -> Self {
+        Self { name, kind: S::KIND }
+    }
 }
 
-/// A column of texts.
-pub(crate) const fn text(name: &'static str) -> Column {
-    Column { name, kind: Kind::Text }
-}
+impl Put {
+    /// The columns that are not of the key.
+    pub fn others(&self) -> impl Iterator<Item = &'static str> {
+        self.columns.iter().map(|column| column.name).filter(|name| !self.key.contains(name))
+    }
 
-/// A column of bytes.
-pub(crate) const fn bytes(name: &'static str) -> Column {
-    Column { name, kind: Kind::Blob }
+    /// `column = …` for each column that is overwritten in a row that is there.
+    #[must_use]
+    pub fn overwritten(&self) -> Vec<String> {
+        let exceptions = if let Update::Except(exceptions) = self.update { exceptions } else { &[] };
+        let value = |name| match exceptions.iter().find(|(column, _)| *column == name) {
+            Some((_, value)) => value.map(str::to_owned),
+            None => Some(format!("excluded.{name}")),
+        };
+        self.others().filter_map(|name| Some(format!("{name} = {}", value(name)?))).collect()
+    }
 }
 
 /// The version of what the tables look like; a store numbers its own schema, which may have more than these.

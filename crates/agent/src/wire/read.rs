@@ -132,7 +132,7 @@ impl Payload {
             return Some(Outcome::Succeeded { artifact });
         }
         let word = self.failure_reason.as_deref()?;
-        let reason = FailureReason::ALL.into_iter().find(|reason| reason.as_str() == word)?;
+        let reason = FailureReason::from_word(word)?;
         Some(Outcome::Failed { reason, error: self.error_message.clone()? })
     }
 }

@@ -85,5 +85,5 @@ pub enum OnFailure {
 /// Finds the reason that a word of the contract names (N13).
 #[must_use]
 pub fn reason_named(word: &str) -> Option<FailureReason> {
-    FailureReason::ALL.into_iter().find(|reason| reason.as_str() == word)
+    FailureReason::from_word(word)
 }

@@ -47,7 +47,7 @@ impl Collector for Counts {
         let status = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut workers = encoder.encode_descriptor("pool_workers", WORKERS, None, MetricType::Gauge)?;
         // Every status, also one that nobody has: a series that comes and goes cannot be watched.
-        for known in PoolWorkerStatus::ALL {
+        for known in &PoolWorkerStatus::ALL {
             let count = status.workers.iter().find(|(of, _)| of == known).map_or(0, |(_, count)| *count);
             gauge(count).encode(workers.encode_family(&[("status", known.as_str())])?)?;
         }

@@ -6,7 +6,8 @@ use crate::{
 };
 use alloc::vec::Vec;
 use muster_model::{
-    Attachment, Change, Event, JobId, LeaseKind, Name, SecretRecord, TaskId, Timestamp, WorkerLogRecord,
+    Attachment, Change, Event, JobId, LeaseKind, Name, SecretRecord, TaskId, Timestamp, WorkerLogKind,
+    WorkerLogRecord,
 };
 
 impl State {
@@ -14,31 +15,35 @@ impl State {
         match event {
             Event::WorkerEnrolled { worker, at } => {
                 let ix = WorkerIx(self.workers.add(Worker::new(worker.clone(), *at)));
-                self.note_worker(ix, "enrolled", *at);
+                self.note_worker(ix, WorkerLogKind::Enrolled, *at);
                 self.arm(ix);
             }
             Event::WorkerOffline { worker, at } => self.set_online(worker, false, *at),
             Event::WorkerOnline { worker, at } => self.set_online(worker, true, *at),
             Event::WorkerDraining { worker, draining, at } => {
-                let kind = if *draining { "draining" } else { "resumed" };
+                let kind = if *draining { WorkerLogKind::Draining } else { WorkerLogKind::Resumed };
                 self.change_worker(worker, (kind, *at), |worker| worker.draining = *draining);
             }
             Event::WorkerCapped { worker, cap, at } => {
-                self.change_worker(worker, ("capped", *at), |worker| worker.cap = *cap);
+                self.change_worker(worker, (WorkerLogKind::Capped, *at), |worker| worker.cap = *cap);
             }
             Event::HeartbeatChanged { worker, late, at } => {
-                let kind = if *late { "heartbeat_late" } else { "heartbeat_back" };
+                let kind = if *late { WorkerLogKind::HeartbeatLate } else { WorkerLogKind::HeartbeatBack };
                 self.change_worker(worker, (kind, *at), |worker| {
                     worker.heartbeat_late_since = late.then_some(*at);
                 });
             }
             Event::SupplyPaused { worker, until, at } => {
-                self.change_worker(worker, ("paused", *at), |worker| worker.paused_until = Some(*until));
+                self.change_worker(worker, (WorkerLogKind::Paused, *at), |worker| {
+                    worker.paused_until = Some(*until)
+                });
             }
-            Event::SupplyResumed { worker, at } => self.change_worker(worker, ("supplied", *at), |worker| {
-                worker.paused_until = None;
-                worker.drops.clear();
-            }),
+            Event::SupplyResumed { worker, at } => {
+                self.change_worker(worker, (WorkerLogKind::Supplied, *at), |worker| {
+                    worker.paused_until = None;
+                    worker.drops.clear();
+                })
+            }
             Event::SecretRotated { worker, hash, old_until, at } => {
                 self.rotate_secret(worker, (*hash, *old_until), *at);
             }
@@ -57,7 +62,7 @@ impl State {
     fn change_worker(
         &mut self,
         name: &Name,
-        entry: (&'static str, Timestamp),
+        entry: (WorkerLogKind, Timestamp),
         change: impl FnOnce(&mut Worker),
     ) {
         let Some(ix) = self.workers.ix(name) else { return };
@@ -68,7 +73,7 @@ impl State {
     }
 
     fn rotate_secret(&mut self, name: &Name, (hash, old_until): ([u8; 32], Timestamp), at: Timestamp) {
-        self.change_worker(name, ("secret_rotated", at), |worker| {
+        self.change_worker(name, (WorkerLogKind::SecretRotated, at), |worker| {
             worker.secrets.retain(|old| old.valid_until.is_none_or(|until| until > at));
             for old in &mut worker.secrets {
                 old.valid_until = Some(old.valid_until.map_or(old_until, |until| until.min(old_until)));
@@ -79,7 +84,7 @@ impl State {
         self.dirty.history.push(Change::Secrets(name.clone(), secrets));
     }
 
-    fn note_worker(&mut self, ix: WorkerIx, kind: &'static str, at: Timestamp) {
+    fn note_worker(&mut self, ix: WorkerIx, kind: WorkerLogKind, at: Timestamp) {
         let worker = self.workers[ix].name.clone();
         self.dirty.workers.insert(ix);
         self.dirty.history.push(Change::WorkerLog(WorkerLogRecord { worker, kind, at }));
@@ -97,7 +102,7 @@ impl State {
                 self.set_usable(lane, online, at);
             }
         }
-        self.note_worker(ix, if online { "online" } else { "offline" }, at);
+        self.note_worker(ix, if online { WorkerLogKind::Online } else { WorkerLogKind::Offline }, at);
         self.arm(ix);
     }
 

@@ -1,46 +1,25 @@
 //! What somebody may do (P1, I7).
 
-/// One right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// Hands in jobs (P13).
-    Client,
-    /// Owns workers of the pool (P3).
-    WorkerOwner,
-    /// Reads what operators read (I7).
-    Viewer,
-    /// Operates (I7).
-    Operator,
-    /// May do everything but speak for a worker (P1).
-    Admin,
+words! {
+    /// One right.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Role {
+        /// Hands in jobs (P13).
+        Client = "CLIENT",
+        /// Owns workers of the pool (P3).
+        WorkerOwner = "WORKER_OWNER",
+        /// Reads what operators read (I7).
+        Viewer = "VIEWER",
+        /// Operates (I7).
+        Operator = "OPERATOR",
+        /// May do everything but speak for a worker (P1).
+        Admin = "ADMIN",
+    }
 }
 
 /// A set of rights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Roles(u8);
-
-impl Role {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Client, Self::WorkerOwner, Self::Viewer, Self::Operator, Self::Admin];
-
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "CLIENT",
-            Self::WorkerOwner => "WORKER_OWNER",
-            Self::Viewer => "VIEWER",
-            Self::Operator => "OPERATOR",
-            Self::Admin => "ADMIN",
-        }
-    }
-
-    /// The role of that name.
-    #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == word)
-    }
-}
 
 impl Roles {
     /// None.

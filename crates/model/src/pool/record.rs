@@ -21,15 +21,17 @@ pub enum PoolChange {
     Counters(PoolCounters),
 }
 
-/// Whether a worker may and can work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PoolWorkerStatus {
-    /// Not heard of lately.
-    Offline,
-    /// Heard of lately.
-    Online,
-    /// Shut out.
-    Banned,
+words! {
+    /// Whether a worker may and can work.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum PoolWorkerStatus {
+        /// Not heard of lately.
+        Offline = "offline",
+        /// Heard of lately.
+        Online = "online",
+        /// Shut out.
+        Banned = "banned",
+    }
 }
 
 /// A worker.
@@ -82,19 +84,21 @@ pub struct PoolJobRecord {
     pub created_at: Timestamp,
 }
 
-/// How a job ended, or where it stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PoolJobStatus {
-    /// Nobody has it.
-    Queued,
-    /// Somebody has it.
-    Running,
-    /// It has a result.
-    Completed,
-    /// It has none, and will not.
-    Failed,
-    /// Its client, or an admin, ended it.
-    Cancelled,
+words! {
+    /// How a job ended, or where it stands.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum PoolJobStatus {
+        /// Nobody has it.
+        Queued = "queued",
+        /// Somebody has it.
+        Running = "running",
+        /// It has a result.
+        Completed = "completed",
+        /// It has none, and will not.
+        Failed = "failed",
+        /// Its client, or an admin, ended it.
+        Cancelled = "cancelled",
+    }
 }
 
 /// The end of a job.
@@ -114,21 +118,23 @@ pub struct PoolEndRecord {
     pub at: Timestamp,
 }
 
-/// Where an assignment stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AssignmentState {
-    /// Given out.
-    Assigned,
-    /// Its worker said that it begins.
-    Started,
-    /// It has a result.
-    Completed,
-    /// Its worker said that it failed.
-    Failed,
-    /// Its lease or its job's time ran out.
-    Expired,
-    /// It was taken back: the job ended without it, or its worker was shut out.
-    Revoked,
+words! {
+    /// Where an assignment stands.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum AssignmentState {
+        /// Given out.
+        Assigned = "ASSIGNED",
+        /// Its worker said that it begins.
+        Started = "STARTED",
+        /// It has a result.
+        Completed = "COMPLETED",
+        /// Its worker said that it failed.
+        Failed = "FAILED",
+        /// Its lease or its job's time ran out.
+        Expired = "EXPIRED",
+        /// It was taken back: the job ended without it, or its worker was shut out.
+        Revoked = "REVOKED",
+    }
 }
 
 /// An assignment.
@@ -195,44 +201,6 @@ impl Default for PoolCounters {
         Self { next_worker: 1, next_job: 1, oldest_open: 1 }
     }
 }
-
-macro_rules! words {
-    ($type:ident { $($variant:ident = $word:literal),* $(,)? }) => {
-        impl $type {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
-
-            /// Its word in the contract and in the store.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),* }
-            }
-
-            /// The one of that word.
-            #[must_use]
-            pub fn from_word(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|known| known.as_str() == word)
-            }
-        }
-    };
-}
-
-words!(PoolWorkerStatus { Offline = "offline", Online = "online", Banned = "banned" });
-words!(PoolJobStatus {
-    Queued = "queued",
-    Running = "running",
-    Completed = "completed",
-    Failed = "failed",
-    Cancelled = "cancelled",
-});
-words!(AssignmentState {
-    Assigned = "ASSIGNED",
-    Started = "STARTED",
-    Completed = "COMPLETED",
-    Failed = "FAILED",
-    Expired = "EXPIRED",
-    Revoked = "REVOKED",
-});
 
 impl PoolJobStatus {
     /// Whether nothing more happens.

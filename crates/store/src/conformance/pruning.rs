@@ -7,7 +7,7 @@ use super::{
     samples::*,
 };
 use crate::{Cutoffs, JobFilter, Loaded, TaskFilter};
-use muster_model::{Key, LogKind, Timestamp};
+use muster_model::{Key, LogKind, Timestamp, WorkerLogKind};
 
 named![
     an_old_closed_job_goes_with_its_tasks_and_logs,
@@ -107,7 +107,10 @@ fn old_worker_logs_and_alerts_go(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     for at in 1i64..=4 {
         let id = u128::from(at.unsigned_abs());
-        desk.commit([changed(worker_log("PC-01", "online", at * 100)), changed(alert(id, at * 100))]);
+        desk.commit([
+            changed(worker_log("PC-01", WorkerLogKind::Online, at * 100)),
+            changed(alert(id, at * 100)),
+        ]);
     }
     desk.prune(&before(300));
     let logs = desk.reader().worker_log(&name("PC-01"), 100).expect("it is read");

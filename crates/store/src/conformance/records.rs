@@ -4,7 +4,7 @@ use super::{Fixture, desk::Desk, named, samples::*};
 use crate::{Cursor, Loaded};
 use muster_model::{
     AlertKind, AlertRecord, Attachment, Change, LaneRecord, LaneStatus, LogKind, LogRecord, SecretRecord,
-    ShareCounts, ShareRecord, Timestamp, WorkerRecord, WorkerStatus,
+    ShareCounts, ShareRecord, Timestamp, WorkerLogKind, WorkerRecord, WorkerStatus,
 };
 
 named![
@@ -49,20 +49,17 @@ fn a_worker_comes_back_whole(fixture: &mut dyn Fixture) {
 }
 
 fn a_lane_comes_back_whole(fixture: &mut dyn Fixture) {
-    use Attachment::{Absent, Error, Offline, Online, Unauthorized};
     let mut desk = Desk::open(fixture);
-    let statuses = [LaneStatus::Online, LaneStatus::Offline, LaneStatus::Error];
     let variant = |(place, attachment)| LaneRecord {
         attachment,
-        status: statuses[place % 3],
+        status: LaneStatus::ALL[place % 3],
         failed: place % 2 == 1,
         labels: [(name("모델"), name("S24 \"Ultra\"")), (name("rack"), name("7"))].into(),
         offline_since: LATE,
         note: Some("new cable\n'ok'".into()),
         ..lane(&format!("lane-{place}"), "PC-01")
     };
-    let mut written: Vec<LaneRecord> =
-        [Online, Offline, Unauthorized, Error, Absent].into_iter().enumerate().map(variant).collect();
+    let mut written: Vec<LaneRecord> = Attachment::ALL.into_iter().enumerate().map(variant).collect();
     written.push(lane("plain", "PC-02"));
     desk.commit(written.iter().cloned().map(changed));
     let mut desk = desk.reopen(fixture);
@@ -107,19 +104,17 @@ fn secrets_come_back_in_their_order(fixture: &mut dyn Fixture) {
 }
 
 fn every_station_of_a_task_comes_back(fixture: &mut dyn Fixture) {
-    use LogKind::{Acked, Created, Failed, FailedFinal, RetryScheduled, Sent, Succeeded, Timeout};
     let mut desk = Desk::open(fixture);
-    let kinds = [Created, Sent, Acked, Succeeded, Failed, Timeout, RetryScheduled, FailedFinal];
     let variant = |(seq, kind)| LogRecord {
         attempt: u16::MAX,
         message: Some("연결 끊김".into()),
         at: Timestamp(i64::MAX),
         ..log(task_id(1, 1), seq, kind)
     };
-    let mut written: Vec<LogRecord> = (1..).zip(kinds).map(variant).collect();
-    written.push(log(task_id(1, 1), 1_000, Created));
+    let mut written: Vec<LogRecord> = (1..).zip(LogKind::ALL).map(variant).collect();
+    written.push(log(task_id(1, 1), 1_000, LogKind::Created));
     // Neither the order of writing nor the neighbours matter.
-    let neighbour = log(task_id(1, 2), 1, Created);
+    let neighbour = log(task_id(1, 2), 1, LogKind::Created);
     desk.commit(written.iter().rev().cloned().chain([neighbour]).map(changed));
     let desk = desk.reopen(fixture);
     assert_eq!(desk.reader().task_log(task_id(1, 1)).expect("it is read"), written);
@@ -127,19 +122,9 @@ fn every_station_of_a_task_comes_back(fixture: &mut dyn Fixture) {
 
 fn every_kind_of_worker_log_comes_back(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
-    let kinds = [
-        "enrolled",
-        "online",
-        "offline",
-        "draining",
-        "resumed",
-        "paused",
-        "supplied",
-        "capped",
-        "secret_rotated",
-    ];
-    let written: Vec<_> = (1..).zip(kinds).map(|(at, kind)| worker_log("PC-01", kind, at)).collect();
-    desk.commit(written.iter().cloned().chain([worker_log("PC-02", "online", 3)]).map(changed));
+    let written: Vec<_> =
+        (1..).zip(WorkerLogKind::ALL).map(|(at, kind)| worker_log("PC-01", kind, at)).collect();
+    desk.commit(written.iter().cloned().chain([worker_log("PC-02", WorkerLogKind::Online, 3)]).map(changed));
     let desk = desk.reopen(fixture);
     let read = desk.reader().worker_log(&name("PC-01"), 100).expect("it is read");
     assert_eq!(read, written.iter().rev().cloned().collect::<Vec<_>>());

@@ -8,7 +8,7 @@ use muster_model::{
     PoolKeyRecord, PoolWorkerRecord, QuarantineRecord, Recorded, RendererRecord, ReplayRecord, ReportId,
     ReportRecord, ReportSubject, ReportType, ScheduleId, ScheduleRecord, Scope, SessionRecord, ShareCounts,
     ShareRecord, SubmissionKey, TaskId, TaskRecord, TaskStatus, Timestamp, TransitionRecord, UserRecord,
-    WorkerLogRecord, WorkerRecord, WorkerStatus,
+    WorkerLogKind, WorkerLogRecord, WorkerRecord, WorkerStatus,
 };
 
 pub(crate) fn name(text: &str) -> Name {
@@ -133,7 +133,7 @@ pub(crate) fn log(task: TaskId, seq: u32, kind: LogKind) -> LogRecord {
     LogRecord { task, seq, attempt: 1, kind, message: None, at: Timestamp(1_000) }
 }
 
-pub(crate) fn worker_log(worker: &str, kind: &'static str, at: i64) -> WorkerLogRecord {
+pub(crate) fn worker_log(worker: &str, kind: WorkerLogKind, at: i64) -> WorkerLogRecord {
     WorkerLogRecord { worker: name(worker), kind, at: Timestamp(at) }
 }
 

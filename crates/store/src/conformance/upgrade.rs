@@ -10,7 +10,7 @@ use super::{
 use crate::{DiagnosticFilter, JobFilter, Loaded, Reader, TaskFilter};
 use muster_model::{
     DiagnosticKind, Fact, FrameChange, JobId, JobOutcome, Key, PoolChange, PoolJobId, Removal, RendererState,
-    ReportRecord, SessionId, SessionStatus, TaskId,
+    ReportRecord, SessionId, SessionStatus, TaskId, WorkerLogKind,
 };
 
 /// Rows of version 4, as SQL for tables that have none. Blobs are written as in SQLite: `x'00'`.
@@ -126,7 +126,7 @@ fn commits_are_kept(mut desk: Desk, fixture: &mut dyn Fixture) {
     let changes = [
         changed(muster_model::JobRecord { outcome: now, ..run }),
         changed(report),
-        changed(worker_log("PC-01", "heartbeat_late", 9_000)),
+        changed(worker_log("PC-01", WorkerLogKind::HeartbeatLate, 9_000)),
     ];
     desk.feed([4], changes.into());
     let mut desk = desk.reopen(fixture);

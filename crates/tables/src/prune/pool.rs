@@ -3,7 +3,7 @@
 use crate::{
     fault::Fault,
     fields::Fields,
-    rows::list,
+    record::rows,
     sql::{Cells, Sql},
 };
 use muster_model::{AssignmentId, Timestamp};
@@ -48,7 +48,7 @@ impl Walk {
         while left > 0 {
             ask = left.min(ask);
             let params = [self.after.into(), cutoff.into(), ask.into()];
-            let jobs = list(connection, JOBS, &params, read)?;
+            let jobs = rows(connection, JOBS, &params, read)?;
             for job in &jobs {
                 if job.is_young {
                     return Ok(false);
@@ -72,7 +72,7 @@ impl Walk {
 
 fn read(row: &dyn Cells) -> Result<Passed, Fault> {
     let fields = Fields::new("pool_jobs", row);
-    Ok(Passed { id: fields.number(0)?, is_young: fields.flag(1)?, is_old: fields.flag(2)? })
+    Ok(Passed { id: fields.number(0)?, is_young: fields.number(1)?, is_old: fields.number(2)? })
 }
 
 fn delete(connection: &dyn Sql, run: &Run) -> Result<(), Fault> {

@@ -1,12 +1,7 @@
 //! Deleting sessions that ended long ago, and the history of their workers.
 
 use super::ROWS_MAX;
-use crate::{
-    fault::Fault,
-    fields::Fields,
-    rows::{one, session},
-    sql::Sql,
-};
+use crate::{fault::Fault, fields::Fields, record::row, rows::frames::delete_session, sql::Sql};
 use muster_model::{SessionId, Timestamp};
 
 /// Deletes closed sessions until the rows of one call are used up, each session's own row last.
@@ -23,7 +18,7 @@ pub(crate) fn prune(connection: &dyn Sql, cutoff: Timestamp) -> Result<bool, Fau
             left -= i64::try_from(deleted).unwrap_or(left);
         }
         if left > 0 {
-            session::delete(connection, &id)?;
+            delete_session(connection, &id)?;
             left -= 1;
         }
     }
@@ -32,7 +27,7 @@ pub(crate) fn prune(connection: &dyn Sql, cutoff: Timestamp) -> Result<bool, Fau
 
 fn oldest_closed(connection: &dyn Sql, cutoff: Timestamp) -> Result<Option<SessionId>, Fault> {
     let sql = "SELECT id FROM sim_sessions WHERE open = 0 AND ended_at < ?1 ORDER BY ended_at LIMIT 1";
-    one(connection, sql, &[cutoff.into()], |row| Fields::new("sim_sessions", row).session(0))
+    row(connection, sql, &[cutoff.into()], |row| Fields::new("sim_sessions", row).text(0))
 }
 
 const OLD_TASKS: &str = "DELETE FROM sim_tasks WHERE session_id = ?1 AND start_frame IN \

@@ -1,10 +1,10 @@
 //! Reads about accounts.
 
-use super::{TableReader, nothing, number_start};
+use super::{TableReader, nothing, number_start, without_numbers};
 use crate::{
-    fault::Fault,
-    rows::{api_key, audit, list, sought_number, user},
-    sql::{Connections, Sql},
+    column::sought_number,
+    record::{numbered_records, records},
+    sql::Connections,
 };
 use muster_model::{ApiKeyRecord, AuditRecord, UserId, UserRecord};
 use muster_store::{
@@ -14,46 +14,40 @@ use muster_store::{
 
 impl<P: Connections> AccountReader for TableReader<P> {
     fn users(&self, page: &Cursor) -> Result<Page<UserRecord>, StoreError> {
-        self.read(|connection| users(connection, page))
+        self.read(|connection| {
+            let Some(after) = number_start(List::Users, page, -1) else {
+                return Ok(nothing());
+            };
+            let params = [after.into(), sought(page).into()];
+            let items = records(connection, "WHERE id > ?1 ORDER BY id LIMIT ?2", &params)?;
+            Ok(List::Users.page(page, items, |user: &UserRecord| user.id.to_string()))
+        })
     }
 
     fn api_keys(&self, user: Option<UserId>, page: &Cursor) -> Result<Page<ApiKeyRecord>, StoreError> {
-        self.read(|connection| api_keys(connection, user, page))
+        self.read(|connection| {
+            let Some(after) = number_start(List::ApiKeys, page, -1) else {
+                return Ok(nothing());
+            };
+            let of_user = if user.is_some() { "user_id = ?2" } else { "CAST(?2 AS BIGINT) IS NULL" };
+            let user = user.map(|user| sought_number(user.0));
+            let items = records(
+                connection,
+                &format!("WHERE id > ?1 AND {of_user} ORDER BY id LIMIT ?3"),
+                &[after.into(), user.into(), sought(page).into()],
+            )?;
+            Ok(List::ApiKeys.page(page, items, |key: &ApiKeyRecord| key.id.to_string()))
+        })
     }
 
     fn audit(&self, page: &Cursor) -> Result<Page<AuditRecord>, StoreError> {
-        self.read(|connection| audit(connection, page))
+        self.read(|connection| {
+            let Some(before) = number_start(List::Audit, page, i64::MAX) else {
+                return Ok(nothing());
+            };
+            let params = [before.into(), sought(page).into()];
+            let items = numbered_records(connection, "WHERE id < ?1 ORDER BY id DESC LIMIT ?2", &params)?;
+            Ok(without_numbers(List::Audit.page(page, items, |(number, _)| number.to_string())))
+        })
     }
-}
-
-fn users(connection: &dyn Sql, page: &Cursor) -> Result<Page<UserRecord>, Fault> {
-    let Some(after) = number_start(List::Users, page, -1) else {
-        return Ok(nothing());
-    };
-    let sql = format!("SELECT {} FROM users WHERE id > ?1 ORDER BY id LIMIT ?2", user::COLUMNS);
-    let items = list(connection, &sql, &[after.into(), sought(page).into()], user::read)?;
-    Ok(List::Users.page(page, items, |user| user.id.to_string()))
-}
-
-fn api_keys(connection: &dyn Sql, user: Option<UserId>, page: &Cursor) -> Result<Page<ApiKeyRecord>, Fault> {
-    let Some(after) = number_start(List::ApiKeys, page, -1) else {
-        return Ok(nothing());
-    };
-    let of_user = if user.is_some() { "user_id = ?2" } else { "CAST(?2 AS BIGINT) IS NULL" };
-    let sql =
-        format!("SELECT {} FROM api_keys WHERE id > ?1 AND {of_user} ORDER BY id LIMIT ?3", api_key::COLUMNS);
-    let user = user.map(|user| sought_number(user.0));
-    let items = list(connection, &sql, &[after.into(), user.into(), sought(page).into()], api_key::read)?;
-    Ok(List::ApiKeys.page(page, items, |key| key.id.to_string()))
-}
-
-fn audit(connection: &dyn Sql, page: &Cursor) -> Result<Page<AuditRecord>, Fault> {
-    let Some(before) = number_start(List::Audit, page, i64::MAX) else {
-        return Ok(nothing());
-    };
-    let sql = format!("SELECT {} FROM audit_log WHERE id < ?1 ORDER BY id DESC LIMIT ?2", audit::COLUMNS);
-    let items = list(connection, &sql, &[before.into(), sought(page).into()], audit::read)?;
-    let numbered = List::Audit.page(page, items, |(place, _)| place.to_string());
-    let items = numbered.items.into_iter().map(|(_, act)| act).collect();
-    Ok(Page { items, next: numbered.next })
 }

@@ -5,10 +5,9 @@ use crate::{
     fault::Fault,
     fields::Fields,
     id_text::TaskRange,
-    rows::{list, one, worker},
+    record::{Record as _, records, row, rows},
     sql::{Cells, Sql},
     value::Value,
-    words,
 };
 use muster_model::{JobId, Name, Scope, TaskStatus, Timestamp, WorkerRecord};
 use muster_store::{
@@ -27,8 +26,7 @@ pub(crate) fn job_counts(connection: &dyn Sql, id: JobId, since: Timestamp) -> R
         &[range.from.as_str().into(), range.to.as_str().into(), since.into()],
         &mut |row| {
             let fields = Fields::new("task_devices", row);
-            let status = fields.word(1, words::parse_task_status)?;
-            counts.per_worker.push((fields.name(0)?, status, fields.number(2)?));
+            counts.per_worker.push((fields.text(0)?, fields.text(1)?, fields.number(2)?));
             counts.ended_since += fields.number::<u64>(3)?;
             Ok(())
         },
@@ -67,7 +65,7 @@ fn by_status(connection: &dyn Sql, id: JobId) -> Result<Vec<(TaskStatus, u64)>, 
     let mut counts = Vec::new();
     connection.each(sql, &[range.from.as_str().into(), range.to.as_str().into()], &mut |row| {
         let fields = Fields::new("task_devices", row);
-        counts.push((fields.word(0, words::parse_task_status)?, fields.number(1)?));
+        counts.push((fields.text(0)?, fields.number(1)?));
         Ok(())
     })?;
     counts.sort_unstable();
@@ -92,7 +90,7 @@ pub(crate) fn targets(connection: &dyn Sql, scope: &Scope) -> Result<Option<u64>
 }
 
 fn count(connection: &dyn Sql, sql: &str, values: &[Value<'_>]) -> Result<u64, Fault> {
-    let found = one(connection, sql, values, |row| Fields::new("devices", row).number(0))?;
+    let found = row(connection, sql, values, |row| Fields::new("devices", row).number(0))?;
     Ok(found.unwrap_or_default())
 }
 
@@ -102,24 +100,24 @@ pub(crate) fn workers(connection: &dyn Sql, page: &Cursor) -> Result<Page<Worker
         return Ok(nothing());
     };
     let sql = format!("{} WHERE p.id > ?1 ORDER BY p.id LIMIT ?2", select());
-    let items = list(connection, &sql, &[after.as_str().into(), sought(page).into()], read)?;
+    let items = rows(connection, &sql, &[after.as_str().into(), sought(page).into()], read)?;
     Ok(List::Workers.page(page, items, |summary| summary.worker.id.to_string()))
 }
 
 /// The records of all workers, by name.
 pub(crate) fn worker_records(connection: &dyn Sql) -> Result<Vec<WorkerRecord>, Fault> {
-    let sql = format!("SELECT {} FROM pcs ORDER BY id", worker::COLUMNS);
-    list(connection, &sql, &[], worker::read)
+    records(connection, "ORDER BY id", &[])
 }
 
 /// One worker with its counts.
 pub(crate) fn worker(connection: &dyn Sql, id: &Name) -> Result<Option<WorkerSummary>, Fault> {
-    one(connection, &format!("{} WHERE p.id = ?1", select()), &[id.as_str().into()], read)
+    row(connection, &format!("{} WHERE p.id = ?1", select()), &[id.as_str().into()], read)
 }
 
 /// The view is joined, not repeated: people and programs see the same counts.
 fn select() -> String {
-    let columns: Vec<String> = worker::COLUMNS.split(", ").map(|column| format!("p.{column}")).collect();
+    let columns: Vec<String> =
+        WorkerRecord::COLUMNS.split(", ").map(|column| format!("p.{column}")).collect();
     format!(
         "SELECT {}, s.device_count, s.running_count, s.idle_count, s.error_count, s.disconnected_count \
          FROM pcs p JOIN pc_device_summary s ON s.pc_id = p.id",
@@ -130,11 +128,11 @@ fn select() -> String {
 fn read(row: &dyn Cells) -> Result<WorkerSummary, Fault> {
     let fields = Fields::new("pc_device_summary", row);
     Ok(WorkerSummary {
-        worker: worker::read(row)?,
-        device_count: fields.number(10)?,
-        running_count: fields.number(11)?,
-        idle_count: fields.number(12)?,
-        error_count: fields.number(13)?,
-        disconnected_count: fields.number(14)?,
+        worker: WorkerRecord::read(row)?,
+        device_count: fields.number(WorkerRecord::WIDTH)?,
+        running_count: fields.number(WorkerRecord::WIDTH + 1)?,
+        idle_count: fields.number(WorkerRecord::WIDTH + 2)?,
+        error_count: fields.number(WorkerRecord::WIDTH + 3)?,
+        disconnected_count: fields.number(WorkerRecord::WIDTH + 4)?,
     })
 }

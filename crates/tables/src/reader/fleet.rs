@@ -4,7 +4,7 @@ use super::nothing;
 use crate::{
     fault::Fault,
     id_text::HexText,
-    rows::{alert, lane, list, one, worker_log},
+    record::{record, records},
     sql::Sql,
 };
 use muster_model::{AlertRecord, LaneRecord, Name, WorkerLogRecord};
@@ -26,30 +26,23 @@ pub(crate) fn lanes(
     let worker = filter.worker.as_ref().map(Name::as_str);
     // The index knows the devices of a worker in the order of their names.
     let of_worker = if worker.is_some() { "pc_id = ?3" } else { "CAST(?3 AS TEXT) IS NULL" };
-    let sql = format!(
-        "SELECT {} FROM devices WHERE id > ?1 AND (CAST(?2 AS TEXT) IS NULL OR status = ?2) AND {of_worker} ORDER BY id LIMIT ?4",
-        lane::COLUMNS
+    let rest = format!(
+        "WHERE id > ?1 AND (CAST(?2 AS TEXT) IS NULL OR status = ?2) AND {of_worker} ORDER BY id LIMIT ?4"
     );
-    let items = list(
-        connection,
-        &sql,
-        &[after.as_str().into(), status.into(), worker.into(), sought(page).into()],
-        lane::read,
-    )?;
-    Ok(List::Lanes.page(page, items, |lane| lane.id.to_string()))
+    let params = [after.as_str().into(), status.into(), worker.into(), sought(page).into()];
+    let items = records(connection, &rest, &params)?;
+    Ok(List::Lanes.page(page, items, |lane: &LaneRecord| lane.id.to_string()))
 }
 
 /// One device.
 pub(crate) fn lane(connection: &dyn Sql, id: &Name) -> Result<Option<LaneRecord>, Fault> {
-    let sql = format!("SELECT {} FROM devices WHERE id = ?1", lane::COLUMNS);
-    one(connection, &sql, &[id.as_str().into()], lane::read)
+    record(connection, "WHERE id = ?1", &[id.as_str().into()])
 }
 
 /// A worker's life, newest first.
 pub(crate) fn worker_log(connection: &dyn Sql, id: &Name, limit: u32) -> Result<Vec<WorkerLogRecord>, Fault> {
-    let sql =
-        format!("SELECT {} FROM pc_logs WHERE pc_id = ?1 ORDER BY id DESC LIMIT ?2", worker_log::COLUMNS);
-    list(connection, &sql, &[id.as_str().into(), limit.into()], worker_log::read)
+    let params = [id.as_str().into(), limit.into()];
+    records(connection, "WHERE pc_id = ?1 ORDER BY id DESC LIMIT ?2", &params)
 }
 
 /// Alerts, newest first.
@@ -59,17 +52,10 @@ pub(crate) fn alerts(connection: &dyn Sql, page: &Cursor) -> Result<Page<AlertRe
         Start::After(key) => key,
         Start::Nowhere => return Ok(nothing()),
     };
-    let sql = format!(
-        "SELECT {} FROM alerts WHERE at <= ?1 AND (at < ?1 OR id < ?2) ORDER BY at DESC, id DESC LIMIT ?3",
-        alert::COLUMNS
-    );
-    let items = list(
-        connection,
-        &sql,
-        &[at.into(), HexText::new(id).as_str().into(), sought(page).into()],
-        alert::read,
-    )?;
-    Ok(List::Alerts.page(page, items, |alert| alert_key(alert.at.0, alert.id)))
+    let rest = "WHERE at <= ?1 AND (at < ?1 OR id < ?2) ORDER BY at DESC, id DESC LIMIT ?3";
+    let id = HexText::new(id);
+    let items = records(connection, rest, &[at.into(), id.as_str().into(), sought(page).into()])?;
+    Ok(List::Alerts.page(page, items, |alert: &AlertRecord| alert_key(alert.at.0, alert.id)))
 }
 
 /// The name after which a page begins, the empty text being before all; `None`: nowhere.

@@ -4,7 +4,7 @@ use super::{nothing, number_start};
 use crate::{
     fault::Fault,
     id_text::{JobText, TaskRange, TaskText},
-    rows::{job, list, log, one, task},
+    record::{record, records},
     sql::Sql,
 };
 use muster_model::{JobId, JobRecord, LogRecord, Name, TaskId, TaskRecord};
@@ -26,24 +26,18 @@ pub(crate) fn jobs(
     let queue = filter.queue.as_ref().map(Name::as_str);
     // What has not ended is open: the small index finds it among any amount of history.
     let open = if filter.status.is_some_and(|status| !status.is_ended()) { "open = 1 AND" } else { "" };
-    let sql = format!(
-        "SELECT {} FROM tasks WHERE {open} seq < ?1 AND (CAST(?2 AS TEXT) IS NULL OR status = ?2) AND (CAST(?3 AS TEXT) IS NULL OR queue = ?3) \
-         ORDER BY seq DESC LIMIT ?4",
-        job::COLUMNS
+    let rest = format!(
+        "WHERE {open} seq < ?1 AND (CAST(?2 AS TEXT) IS NULL OR status = ?2) AND (CAST(?3 AS TEXT) IS NULL OR queue = ?3) \
+         ORDER BY seq DESC LIMIT ?4"
     );
-    let items = list(
-        connection,
-        &sql,
-        &[before.into(), status.into(), queue.into(), sought(page).into()],
-        job::read,
-    )?;
-    Ok(List::Jobs.page(page, items, |job| job.seq.to_string()))
+    let params = [before.into(), status.into(), queue.into(), sought(page).into()];
+    let items = records(connection, &rest, &params)?;
+    Ok(List::Jobs.page(page, items, |job: &JobRecord| job.seq.to_string()))
 }
 
 /// One job.
 pub(crate) fn job(connection: &dyn Sql, id: JobId) -> Result<Option<JobRecord>, Fault> {
-    let sql = format!("SELECT {} FROM tasks WHERE id = ?1", job::COLUMNS);
-    one(connection, &sql, &[JobText::new(id).as_str().into()], job::read)
+    record(connection, "WHERE id = ?1", &[JobText::new(id).as_str().into()])
 }
 
 /// The tasks of a job, oldest first.
@@ -64,31 +58,26 @@ pub(crate) fn tasks(
     let lane = filter.lane.as_ref().map(Name::as_str);
     let mark = format!("AND result LIKE '%{ARTIFACT_MARK}%'");
     let artifact = if filter.has_artifact { &*mark } else { "" };
-    let sql = format!(
-        "SELECT {} FROM task_devices WHERE id > ?1 AND id < ?2 AND (CAST(?3 AS TEXT) IS NULL OR status = ?3) \
-         AND (CAST(?4 AS TEXT) IS NULL OR pc_id = ?4) AND (CAST(?5 AS TEXT) IS NULL OR device_id = ?5) {artifact} ORDER BY id LIMIT ?6",
-        task::COLUMNS
+    let rest = format!(
+        "WHERE id > ?1 AND id < ?2 AND (CAST(?3 AS TEXT) IS NULL OR status = ?3) \
+         AND (CAST(?4 AS TEXT) IS NULL OR pc_id = ?4) AND (CAST(?5 AS TEXT) IS NULL OR device_id = ?5) {artifact} ORDER BY id LIMIT ?6"
     );
     let (after, to) = (after.as_str(), range.to.as_str());
     let values = [after.into(), to.into(), status.into(), worker.into(), lane.into(), sought(page).into()];
-    let items = list(connection, &sql, &values, task::read)?;
-    Ok(List::Tasks.page(page, items, |task| task.id.ordinal.to_string()))
+    let items = records(connection, &rest, &values)?;
+    Ok(List::Tasks.page(page, items, |task: &TaskRecord| task.id.ordinal.to_string()))
 }
 
 /// One task.
 pub(crate) fn task(connection: &dyn Sql, id: TaskId) -> Result<Option<TaskRecord>, Fault> {
-    let sql = format!("SELECT {} FROM task_devices WHERE id = ?1", task::COLUMNS);
-    one(connection, &sql, &[TaskText::new(id).task().into()], task::read)
+    record(connection, "WHERE id = ?1", &[TaskText::new(id).task().into()])
 }
 
 /// The stations of tasks from one to another, task by task, oldest first.
 pub(crate) fn task_logs(connection: &dyn Sql, from: TaskId, to: TaskId) -> Result<Vec<LogRecord>, Fault> {
-    let sql = format!(
-        "SELECT {} FROM execution_logs WHERE task_device_id >= ?1 AND task_device_id <= ?2 ORDER BY task_device_id, seq",
-        log::COLUMNS
-    );
+    let rest = "WHERE task_device_id >= ?1 AND task_device_id <= ?2 ORDER BY task_device_id, seq";
     let (from, to) = (TaskText::new(from), TaskText::new(to));
-    list(connection, &sql, &[from.task().into(), to.task().into()], log::read)
+    records(connection, rest, &[from.task().into(), to.task().into()])
 }
 
 fn parse_ordinal(text: &str) -> Option<u32> {

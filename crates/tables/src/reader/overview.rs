@@ -2,11 +2,12 @@
 
 use super::TableReader;
 use crate::{
+    column::integer,
     fault::Fault,
     fields::Fields,
-    rows::{assignment, integer, list, one, sequence, worker},
+    record::{records, row, rows},
+    rows::{pool, sequence},
     sql::{Connections, Sql},
-    words,
 };
 use muster_model::{
     Attachment, JobId, JobStatus, Name, PoolJobId, SessionId, SessionStatus, TaskId, Timestamp,
@@ -30,15 +31,14 @@ impl<P: Connections> OverviewReader for TableReader<P> {
 }
 
 fn fleet(connection: &dyn Sql) -> Result<FleetView, Fault> {
-    let sql = format!("SELECT {} FROM pcs ORDER BY id", worker::COLUMNS);
-    let workers = list(connection, &sql, &[], worker::read)?;
+    let workers = records(connection, "ORDER BY id", &[])?;
     let mut running = running(connection)?;
     let lanes =
-        list(connection, "SELECT id, pc_id, status, attachment FROM devices ORDER BY id", &[], |row| {
+        rows(connection, "SELECT id, pc_id, status, attachment FROM devices ORDER BY id", &[], |row| {
             let fields = Fields::new("devices", row);
-            let status = fields.word(2, words::parse_lane_status)?;
-            let attached = fields.word(3, words::parse_attachment)? == Attachment::Online;
-            Ok(LaneView { id: fields.name(0)?, worker: fields.name(1)?, status, attached, running: None })
+            let attached = fields.text::<Attachment>(3)? == Attachment::Online;
+            let (id, worker, status) = (fields.text(0)?, fields.text(1)?, fields.text(2)?);
+            Ok(LaneView { id, worker, status, attached, running: None })
         })?;
     let with_task = |lane: LaneView| LaneView { running: running.remove(&lane.id), ..lane };
     Ok(FleetView { workers, lanes: lanes.into_iter().map(with_task).collect() })
@@ -52,7 +52,7 @@ fn running(connection: &dyn Sql) -> Result<HashMap<Name, TaskId>, Fault> {
     let mut running = HashMap::new();
     connection.each(sql, &[], &mut |row| {
         let fields = Fields::new("task_devices", row);
-        running.insert(fields.name(0)?, fields.id(1)?);
+        running.insert(fields.text(0)?, fields.text(1)?);
         Ok(())
     })?;
     Ok(running)
@@ -63,7 +63,7 @@ fn jobs(connection: &dyn Sql) -> Result<OpenCounts<JobId>, Fault> {
     let sql = "SELECT status, count(*) FROM tasks WHERE open = 1 GROUP BY status";
     connection.each(sql, &[], &mut |row| {
         let fields = Fields::new("tasks", row);
-        match fields.word(0, words::parse_job_status)? {
+        match fields.text(0)? {
             JobStatus::Pending => counts.pending = fields.number(1)?,
             JobStatus::Running => counts.running = fields.number(1)?,
             // Ended, and something of it still runs.
@@ -73,9 +73,9 @@ fn jobs(connection: &dyn Sql) -> Result<OpenCounts<JobId>, Fault> {
     })?;
     let oldest =
         "SELECT id, created_at FROM tasks WHERE open = 1 AND status = 'pending' ORDER BY seq LIMIT 1";
-    counts.oldest = one(connection, oldest, &[], |row| {
+    counts.oldest = row(connection, oldest, &[], |row| {
         let fields = Fields::new("tasks", row);
-        Ok((fields.id(0)?, fields.time(1)?))
+        Ok((fields.text(0)?, fields.number(1)?))
     })?;
     Ok(counts)
 }
@@ -87,12 +87,12 @@ fn sessions(connection: &dyn Sql) -> Result<OpenCounts<SessionId>, Fault> {
                FROM sim_sessions s WHERE s.open = 1 ORDER BY s.seq";
     connection.each(sql, &[], &mut |row| {
         let fields = Fields::new("sim_sessions", row);
-        match (fields.word(1, words::parse_session_status)?, fields.flag(3)?) {
+        match (fields.text(1)?, fields.number(3)?) {
             (SessionStatus::Running, true) => counts.running += 1,
             (SessionStatus::Running, false) => {
                 counts.pending += 1;
                 if counts.oldest.is_none() {
-                    counts.oldest = Some((fields.session(0)?, fields.time(2)?));
+                    counts.oldest = Some((fields.text(0)?, fields.number(2)?));
                 }
             }
             (SessionStatus::Paused, _) => counts.paused += 1,
@@ -109,11 +109,11 @@ fn oldest_pool_job(connection: &dyn Sql) -> Result<Option<(PoolJobId, Timestamp)
         "SELECT id, created_at FROM (SELECT j.id, j.created_at, {} AS is_running FROM pool_jobs j \
          LEFT JOIN pool_ends e ON e.id = j.id AND e.id >= ?1 AND e.id < ?2 \
          WHERE j.id >= ?1 AND j.id < ?2 AND e.id IS NULL) AS open WHERE is_running = 0 ORDER BY id LIMIT 1",
-        assignment::is_running()
+        pool::is_running()
     );
     let params = [integer(first)?.into(), integer(first.saturating_add(POOL_JOBS_LOOKED_AT))?.into()];
-    one(connection, &sql, &params, |row| {
+    row(connection, &sql, &params, |row| {
         let fields = Fields::new("pool_jobs", row);
-        Ok((PoolJobId(fields.number(0)?), fields.time(1)?))
+        Ok((fields.number(0)?, fields.number(1)?))
     })
 }

@@ -3,27 +3,37 @@
 //! The body holds the entries one after the other as `<bytes of kind> <bytes of body> <kind> <body>`
 //! and a line feed: readable, and exact whatever the texts hold.
 
-use super::{integer, one, put_one};
 use crate::{
     fault::Fault,
     fields::Fields,
-    shape::{Put, TableShape, Update, number, text},
-    sql::{Cells, Sink, Sql},
+    record::{row, table, write as write_row},
+    sql::{Sink, Sql},
 };
 use muster_store::FeedEntry;
 use std::fmt::Write as _;
 
-/// The entries of one batch, as a row.
-pub(crate) struct Run {
+/// The entries of one batch.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FeedRow {
     first_seq: u64,
     count: u64,
-    body: String,
+    at: i64,
+    body: Box<str>,
 }
 
-impl Run {
+table! {
+    FeedRow in "feed", key ["first_seq"], put Never {
+        first_seq: Number("first_seq"),
+        count: Number("count"),
+        at: Number("at"),
+        body: Text("body"),
+    }
+}
+
+impl FeedRow {
     /// The entries after a number.
     pub(crate) fn entries_after(&self, after: u64) -> Result<Vec<FeedEntry>, Fault> {
-        let mut rest = self.body.as_str();
+        let mut rest = &*self.body;
         let mut entries = Vec::new();
         for seq in self.first_seq..self.first_seq + self.count {
             let (kind, body, tail) = split_entry(rest)
@@ -37,9 +47,6 @@ impl Run {
     }
 }
 
-/// What [`read`] expects, in its order.
-pub(crate) const COLUMNS: &str = "first_seq, count, body";
-
 /// Adds the entries of a batch.
 pub(crate) fn write(sink: &mut dyn Sink, entries: &[FeedEntry], at: i64) -> Result<(), Fault> {
     let Some(first) = entries.first() else {
@@ -50,14 +57,7 @@ pub(crate) fn write(sink: &mut dyn Sink, entries: &[FeedEntry], at: i64) -> Resu
         let (kind, text) = (&entry.kind, &entry.body);
         writeln!(body, "{} {} {kind} {text}", kind.len(), text.len()).expect("a string takes every text");
     }
-    let (first, count) = (integer(first.seq)?, integer(entries.len() as u64)?);
-    put_one(sink, &PUT, &[first.into(), count.into(), at.into(), body.as_str().into()])
-}
-
-/// Makes a run of a row.
-pub(crate) fn read(row: &dyn Cells) -> Result<Run, Fault> {
-    let fields = Fields::new("feed", row);
-    Ok(Run { first_seq: fields.number(0)?, count: fields.number(1)?, body: fields.text(2)?.to_owned() })
+    write_row(sink, &FeedRow { first_seq: first.seq, count: entries.len() as u64, at, body: body.into() })
 }
 
 /// The last number of the feed that was given out, and when; pruning keeps the row that says so.
@@ -66,7 +66,7 @@ pub(crate) fn read(row: &dyn Cells) -> Result<Run, Fault> {
 /// When the database fails.
 pub fn last_of_feed(connection: &dyn Sql) -> Result<(u64, i64), Fault> {
     let sql = "SELECT first_seq, count, at FROM feed ORDER BY first_seq DESC LIMIT 1";
-    let last = one(connection, sql, &[], |row| {
+    let last = row(connection, sql, &[], |row| {
         let fields = Fields::new("feed", row);
         let (first, count) = (fields.number::<u64>(0)?, fields.number::<u64>(1)?);
         Ok(((first + count).saturating_sub(1), fields.number(2)?))
@@ -81,13 +81,3 @@ fn split_entry(text: &str) -> Option<(&str, &str, &str)> {
     let (body, text) = text.strip_prefix(' ')?.split_at_checked(body_len.parse().ok()?)?;
     Some((kind, body, text.strip_prefix('\n')?))
 }
-
-/// The table.
-pub(crate) const TABLE: TableShape = TableShape {
-    name: "feed",
-    columns: &[number("first_seq"), number("count"), number("at"), text("body")],
-    key: &["first_seq"],
-    numbered: false,
-};
-
-static PUT: Put = TABLE.put(Update::Never);

@@ -1,18 +1,48 @@
 //! Tables `node_events` (the whole message) and `event_ids` (what a repeat is recognised by).
 
-use super::{latest, put};
 use crate::{
     fault::Fault,
-    fields::Fields,
-    id_text::{JobText, TaskText},
-    shape::{Put, TableShape, Update, bytes, number, text},
-    sql::{Cells, Row, Sink},
-    words,
+    id_text::JobText,
+    record::{table, write_all, write_latest},
+    sql::Sink,
 };
-use muster_model::{JobId, ReportId, ReportRecord, ReportSubject, ReportType};
+use muster_model::{JobId, ReportId, ReportRecord, ReportSubject, ReportType, Timestamp};
 
-/// The columns that [`read_subject`] expects, in its order.
-pub(crate) const SUBJECT_COLUMNS: &str = "key, subject";
+table! {
+    write_only ReportRecord in "node_events", key ["id"], put Never {
+        id: Text("event_id"),
+        worker: Text("node_id"),
+        _: Text("type") = subject.kind,
+        task: Text("task_id"),
+        effect: Text("effect"),
+        body: Text("body"),
+        at: Number("at"),
+    }
+    row ReportRecord { id, subject, worker, task, effect, body, at }
+    numbered "id"
+}
+
+/// What must be remembered of a report long after its body is gone.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ReportedId {
+    pub(crate) id: ReportId,
+    pub(crate) subject: StoredSubject,
+    at: Timestamp,
+}
+
+table! {
+    ReportedId in "event_ids", key ["key"], put Whole {
+        id: Bytes("key"),
+        subject: Bytes("subject"),
+        at: Number("at"),
+    }
+}
+
+/// The subject of a report, as column `event_ids.subject` holds it.
+///
+/// Schema version 4 stored a digest of 16 bytes in this column, which tells nothing about the subject: `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredSubject(pub(crate) Option<ReportSubject>);
 
 /// What a report's id is in column `event_ids.key`.
 pub(crate) enum ReportKey {
@@ -23,45 +53,39 @@ pub(crate) enum ReportKey {
 }
 
 /// Adds reports.
-pub(crate) fn write(sink: &mut dyn Sink, records: Vec<&ReportRecord>) -> Result<(), Fault> {
-    put(sink, &PUT_MESSAGE, &records, fill_message)?;
-    put(sink, &PUT_ID, &latest(records, |record| &record.id), |report, row| {
-        let key = ReportKey::new(&report.id);
-        row.values(&[key.as_bytes().into(), (&subject_bytes(report.subject)).into(), report.at.into()]);
-        Ok(())
-    })
+pub(crate) fn write(sink: &mut dyn Sink, records: &[&ReportRecord]) -> Result<(), Fault> {
+    write_all(sink, records)?;
+    let reported = |report: &&ReportRecord| ReportedId {
+        id: report.id.clone(),
+        subject: StoredSubject(Some(report.subject)),
+        at: report.at,
+    };
+    let ids: Vec<ReportedId> = records.iter().map(reported).collect();
+    write_latest(sink, ids.iter().collect(), |report| &report.id)
 }
 
-/// Reads a report's id and subject. Schema version 4 stored a digest of 16 bytes in this column, which tells nothing
-/// about the subject: `None`.
-pub(crate) fn read_subject(row: &dyn Cells) -> Result<(ReportId, Option<ReportSubject>), Fault> {
-    let fields = Fields::new("event_ids", row);
-    let id = ReportKey::id(fields.blob(0)?).ok_or_else(|| fields.senseless(0))?;
-    let bytes = fields.blob(1)?;
-    if bytes.len() == DIGEST_BYTES {
-        return Ok((id, None));
+impl StoredSubject {
+    /// One byte for the type, 16 for the job and 4 for the ordinal.
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        let Some(subject) = self.0 else {
+            return vec![0; DIGEST_BYTES];
+        };
+        let (job, ordinal) = (subject.job.0.to_be_bytes(), subject.ordinal.to_be_bytes());
+        [&[type_byte(subject.kind)], job.as_slice(), ordinal.as_slice()].concat()
     }
-    let subject = parse_subject(bytes).ok_or_else(|| fields.senseless(1))?;
-    Ok((id, Some(subject)))
-}
 
-/// One byte for the type, 16 for the job and 4 for the ordinal.
-fn subject_bytes(subject: ReportSubject) -> [u8; SUBJECT_BYTES] {
-    let mut bytes = [0; SUBJECT_BYTES];
-    bytes[0] = type_byte(subject.kind);
-    bytes[1..17].copy_from_slice(&subject.job.0.to_be_bytes());
-    bytes[17..].copy_from_slice(&subject.ordinal.to_be_bytes());
-    bytes
-}
-
-fn parse_subject(bytes: &[u8]) -> Option<ReportSubject> {
-    let bytes: &[u8; SUBJECT_BYTES] = bytes.try_into().ok()?;
-    let (job, ordinal) = bytes[1..].split_at(16);
-    Some(ReportSubject {
-        kind: ReportType::ALL.into_iter().find(|kind| type_byte(*kind) == bytes[0])?,
-        job: JobId(u128::from_be_bytes(job.try_into().ok()?)),
-        ordinal: u32::from_be_bytes(ordinal.try_into().ok()?),
-    })
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() == DIGEST_BYTES {
+            return Some(Self(None));
+        }
+        let bytes: &[u8; SUBJECT_BYTES] = bytes.try_into().ok()?;
+        let (job, ordinal) = bytes[1..].split_at(16);
+        Some(Self(Some(ReportSubject {
+            kind: ReportType::ALL.into_iter().find(|kind| type_byte(*kind) == bytes[0])?,
+            job: JobId(u128::from_be_bytes(job.try_into().ok()?)),
+            ordinal: u32::from_be_bytes(ordinal.try_into().ok()?),
+        })))
+    }
 }
 
 const fn type_byte(kind: ReportType) -> u8 {
@@ -93,7 +117,7 @@ impl ReportKey {
     }
 
     /// The id that has a key.
-    fn id(key: &[u8]) -> Option<ReportId> {
+    pub(crate) fn id(key: &[u8]) -> Option<ReportId> {
         match key.split_first()? {
             (b'u', uuid) => {
                 let uuid = JobId(u128::from_be_bytes(uuid.try_into().ok()?));
@@ -113,51 +137,8 @@ impl ReportKey {
     }
 }
 
-fn fill_message(report: &ReportRecord, row: &mut dyn Row) -> Result<(), Fault> {
-    let task = report.task.map(TaskText::new);
-    row.values(&[
-        report.id.as_str().into(),
-        report.worker.as_str().into(),
-        report.subject.kind.as_str().into(),
-        task.as_ref().map(TaskText::task).into(),
-        words::effect(report.effect).into(),
-        (&*report.body).into(),
-        report.at.into(),
-    ]);
-    Ok(())
-}
-
-/// The table of whole messages.
-pub(crate) const MESSAGES: TableShape = TableShape {
-    name: "node_events",
-    columns: &[
-        text("event_id"),
-        text("node_id"),
-        text("type"),
-        text("task_id"),
-        text("effect"),
-        text("body"),
-        number("at"),
-        number("id"),
-    ],
-    key: &["id"],
-    numbered: true,
-};
-
-/// The table of what must be remembered of a report long after its body is gone.
-pub(crate) const IDS: TableShape = TableShape {
-    name: "event_ids",
-    columns: &[bytes("key"), bytes("subject"), number("at")],
-    key: &["key"],
-    numbered: false,
-};
-
 const SUBJECT_BYTES: usize = 21;
 const DIGEST_BYTES: usize = 16;
-
-static PUT_MESSAGE: Put = MESSAGES.put_numbered();
-
-static PUT_ID: Put = IDS.put(Update::Whole);
 
 #[cfg(test)]
 mod tests {
@@ -181,11 +162,13 @@ mod tests {
         for kind in ReportType::ALL {
             for (job, ordinal) in [(JobId(1), 0), (JobId(u128::MAX), u32::MAX), (JobId(7 << 64), 4711)] {
                 let subject = ReportSubject { kind, job, ordinal };
-                assert_eq!(parse_subject(&subject_bytes(subject)), Some(subject));
+                let stored = StoredSubject(Some(subject));
+                assert_eq!(StoredSubject::parse(&stored.bytes()), Some(stored));
             }
         }
-        assert_eq!(parse_subject(&[9; SUBJECT_BYTES]), None);
-        assert_eq!(parse_subject(&[1; 20]), None);
+        assert_eq!(StoredSubject::parse(&[9; SUBJECT_BYTES]), None);
+        assert_eq!(StoredSubject::parse(&[1; 20]), None);
+        assert_eq!(StoredSubject::parse(&[1; DIGEST_BYTES]), Some(StoredSubject(None)));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Rows of `meta` that say how far something was numbered; they outlive what was.
 
-use super::{integer, one, put_one};
 use crate::{
+    column::integer,
     fault::Fault,
-    fields::Fields,
-    shape::{Put, TableShape, Update, number, text},
+    record::{Written as _, put_values, record, table, write_all},
+    shape::{Put, Update},
     sql::{Sink, Sql},
 };
 use muster_model::PoolCounters;
@@ -15,16 +15,30 @@ pub(crate) const JOBS: &str = "job_seq";
 /// How far sessions were numbered.
 pub(crate) const SESSIONS: &str = "session_seq";
 
+/// A number under its name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Counter {
+    key: Box<str>,
+    value: u64,
+}
+
+table! {
+    Counter in "meta", key ["key"], put Whole {
+        key: Text("key"),
+        value: Number("value"),
+    }
+}
+
 /// The largest number given so far.
 pub(crate) fn largest(connection: &dyn Sql, key: &str) -> Result<u64, Fault> {
-    let sql = "SELECT key, value FROM meta WHERE key = ?1";
-    one(connection, sql, &[key.into()], |row| Fields::new("meta", row).number(1))?
-        .ok_or_else(|| Fault::corrupt(format!("meta {key}: missing")))
+    let counter: Option<Counter> = record(connection, "WHERE key = ?1", &[key.into()])?;
+    counter.map(|counter| counter.value).ok_or_else(|| Fault::corrupt(format!("meta {key}: missing")))
 }
 
 /// Notes a number that was given, if it is the largest.
 pub(crate) fn raise(sink: &mut dyn Sink, key: &str, seq: Option<u64>) -> Result<(), Fault> {
-    seq.map_or(Ok(()), |seq| put_one(sink, &RAISE, &[key.into(), integer(seq)?.into()]))
+    static RAISE: Put = Counter::TABLE.put_first(2, Update::Raise);
+    seq.map_or(Ok(()), |seq| put_values(sink, &RAISE, &[key.into(), integer(seq)?.into()]))
 }
 
 /// How far the pool was numbered, and from where on there may be live jobs.
@@ -43,20 +57,9 @@ pub(crate) fn write_pool(sink: &mut dyn Sink, counters: &PoolCounters) -> Result
         (POOL_NEXT_JOB, counters.next_job),
         (POOL_OLDEST_OPEN, counters.oldest_open),
     ];
-    sink.put(&PUT, all.len(), &mut |n, row| {
-        let (key, value) = all[n];
-        row.values(&[key.into(), integer(value)?.into()]);
-        Ok(())
-    })
+    let all = all.map(|(key, value)| Counter { key: key.into(), value });
+    write_all(sink, &all.each_ref())
 }
-
-/// The table.
-pub(crate) const TABLE: TableShape =
-    TableShape { name: "meta", columns: &[text("key"), number("value")], key: &["key"], numbered: false };
-
-static PUT: Put = TABLE.put(Update::Whole);
-
-static RAISE: Put = TABLE.put(Update::Raise);
 
 const POOL_NEXT_WORKER: &str = "pool_next_worker";
 const POOL_NEXT_JOB: &str = "pool_next_job";

@@ -129,7 +129,7 @@ fn outcome(fields: &Fields<'_>) -> Result<Outcome, Problem> {
 fn failure_reason(fields: &Fields<'_>) -> Result<Option<FailureReason>, Problem> {
     let words = FailureReason::ALL.map(FailureReason::as_str);
     let word = fields.opt_choice("failure_reason", &words)?;
-    Ok(word.and_then(|word| FailureReason::ALL.into_iter().find(|reason| reason.as_str() == word)))
+    Ok(word.and_then(FailureReason::from_word))
 }
 
 fn check_artifact(fields: &Fields<'_>) -> Result<(), Problem> {

@@ -58,7 +58,7 @@ pub(crate) fn show_pc(pc: &WorkerSummary, live: &LiveFacts) -> Pc {
 
 /// A PC's life.
 pub(crate) fn show_history(log: &[WorkerLogRecord]) -> Vec<PcEvent> {
-    log.iter().map(|entry| PcEvent { event_type: entry.kind, at: entry.at.0 }).collect()
+    log.iter().map(|entry| PcEvent { event_type: entry.kind.as_str(), at: entry.at.0 }).collect()
 }
 
 /// An alert as outsiders see it.

@@ -23,7 +23,7 @@ pub(crate) fn read_schedule(
     let cron = Cron::parse(expression, timezone).map_err(|fault| refuse_cron(&fields, &fault))?;
     let never = || fields.refuse("cron", "must name a day that exists: no slot would ever come");
     let next_at = Some(cron.next_after(now).ok_or_else(never)?);
-    let missed = fields.opt_choice("missed", &MISSED_WORDS)?.and_then(Missed::parse).unwrap_or_default();
+    let missed = fields.opt_choice("missed", &MISSED_WORDS)?.and_then(Missed::from_word).unwrap_or_default();
     let run = fields.required("run")?;
     let text = body.to_string();
     if text.len() > BYTES_MAX {

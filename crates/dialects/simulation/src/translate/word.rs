@@ -5,12 +5,12 @@ use serde::Deserialize;
 
 /// Where a session stands.
 pub(crate) fn read_session_status(word: &str) -> Option<SessionStatus> {
-    SessionStatus::ALL.into_iter().find(|status| status.as_str() == word)
+    SessionStatus::from_word(word)
 }
 
 /// What became of granted ids.
 pub(crate) fn read_chunk_state(word: &str) -> Option<ChunkState> {
-    ChunkState::ALL.into_iter().find(|state| state.as_str() == word)
+    ChunkState::from_word(word)
 }
 
 /// Whether an entry of the feed is about a session: it names the session, or a task of it.

@@ -166,7 +166,7 @@ fn worker_of(fields: &Fields<'_>) -> Result<Name, Problem> {
 /// Whoever is shown as zombie was removed.
 fn worker_state(fields: &Fields<'_>) -> Result<RendererState, Problem> {
     let word = fields.text("state", limit::STATUS_CHARS)?;
-    let state = RendererState::ALL.into_iter().find(|state| state.as_str() == word);
+    let state = RendererState::from_word(word);
     let state = state.or((word == "zombie").then_some(RendererState::Removed));
     state.ok_or_else(|| fields.refuse("state", "must be a state of a worker, or zombie"))
 }
@@ -175,14 +175,12 @@ fn worker_state(fields: &Fields<'_>) -> Result<RendererState, Problem> {
 fn removal(fields: &Fields<'_>) -> Result<Option<Removal>, Problem> {
     let words = Removal::ALL.map(Removal::as_str);
     let word = fields.opt_choice("removal", &words)?;
-    Ok(Some(word.map_or(Removal::Known, |word| {
-        Removal::ALL.into_iter().find(|removal| removal.as_str() == word).expect("it is one of the words")
-    })))
+    Ok(Some(word.map_or(Removal::Known, |word| Removal::from_word(word).expect("it is one of the words"))))
 }
 
 fn task_status(fields: &Fields<'_>) -> Result<FrameTaskStatus, Problem> {
     let word = fields.choice("status", &TASK_WORDS)?;
-    let status = FrameTaskStatus::ALL.into_iter().find(|status| status.as_str() == word);
+    let status = FrameTaskStatus::from_word(word);
     Ok(status.expect("it is one of the words"))
 }
 
