@@ -1,8 +1,8 @@
 //! What a privileged act is called in the audit log (I7).
 
 use muster_model::{
-    AccountCommand, Actor, AuditRecord, Command, FrameCommand, PoolCommand, Reply, RetryRequest, Role, Roles,
-    ScheduleCommand, Timestamp, UserChange, UserId,
+    AccountCommand, Actor, AuditRecord, Command, FrameCommand, JobReply, PoolCommand, Reply, RetryRequest,
+    Role, Roles, ScheduleCommand, Timestamp, UserChange, UserId,
 };
 
 /// The line for an act that was carried out; why stands after what it was done to.
@@ -19,7 +19,9 @@ pub(crate) fn record(mut actor: Actor, act: (&'static str, String), at: Timestam
 /// An act with the id of what came of it, which nobody knew before it was decided.
 pub(crate) fn named(act: (&'static str, String), reply: &Reply) -> (&'static str, String) {
     match (act, reply) {
-        (("submit_run", subject), Reply::Job { job, .. }) => ("submit_run", format!("run {job}, {subject}")),
+        (("submit_run", subject), Reply::Job(JobReply { job, .. })) => {
+            ("submit_run", format!("run {job}, {subject}"))
+        }
         (("add_schedule", subject), Reply::Schedule(schedule)) => {
             ("add_schedule", format!("schedule {}, {subject}", schedule.id))
         }

@@ -2,8 +2,8 @@
 
 use muster_engine::Woken;
 use muster_model::{
-    Command, FrameCommand, FrameReply, Name, PoolCommand, PoolReply, PoolWork, PoolWorkerId, Pull, Reply,
-    Timestamp, UserId,
+    Command, FrameCommand, FrameReply, Name, PoolCommand, PoolReply, PoolWork, PoolWorkReply, PoolWorkerId,
+    Pull, Reply, Timestamp, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -50,7 +50,7 @@ impl Asked {
             Reply::Pulled(reply) => reply.nothing_new,
             Reply::Frames(FrameReply::Task(task)) => task.is_none(),
             Reply::Pool(PoolReply::Assignment(assignment)) => assignment.is_none(),
-            Reply::Pool(PoolReply::Worked { assignments, .. }) => assignments.is_empty(),
+            Reply::Pool(PoolReply::Worked(PoolWorkReply { assignments, .. })) => assignments.is_empty(),
             _ => false,
         }
     }

@@ -11,8 +11,9 @@ use crate::{
 };
 use alloc::{vec, vec::Vec};
 use muster_model::{
-    Change, Command, Event, Explanation, JobStatus, Key, Name, Outcome, PoolWorkerId, Pull, Rejection, Reply,
-    ReportKind, Scope, Settings, Strangers, Subject, TaskId, TaskRecord, Timestamp, WorkerSupply,
+    Change, Command, Event, Explanation, JobReply, JobStatus, Key, Name, Outcome, PoolWorkerId, Pull,
+    Rejection, Reply, ReportKind, Scope, Settings, Strangers, Subject, SweepReply, TaskId, TaskRecord,
+    Timestamp, WorkerSupply,
 };
 
 /// Timers followed in one command at most; the rest is due at once.
@@ -269,8 +270,8 @@ impl Engine {
         let reply = self.make_so(decision, context, events);
         Ok(match (row, reply) {
             (Some(task), _) => self.row(task, context).map_or(Reply::Done, |row| Reply::Task(row.into())),
-            (None, Reply::Job { job, status }) if changed => {
-                Reply::Job { job, status: self.job_status(job).unwrap_or(status) }
+            (None, Reply::Job(JobReply { job, status })) if changed => {
+                Reply::Job(JobReply { job, status: self.job_status(job).unwrap_or(status) })
             }
             (None, reply) => reply,
         })
@@ -332,10 +333,10 @@ impl Engine {
         let count = |wanted: fn(&Event) -> bool| {
             u32::try_from(events.iter().filter(|event| wanted(event)).count()).unwrap_or(u32::MAX)
         };
-        Reply::Swept {
+        Reply::Swept(SweepReply {
             jobs: count(|event| matches!(event, Event::JobEnded { .. })),
             tasks: count(|event| matches!(event, Event::AttemptEnded { .. })),
-        }
+        })
     }
 
     fn follow_timers(&mut self, context: &Context<'_>, events: &mut Vec<Event>) -> Reply {

@@ -18,8 +18,8 @@ use alloc::{
     vec::Vec,
 };
 use muster_model::{
-    Cause, Change, Event, JobId, Rejection, Reply, ScheduleCommand, ScheduleDraft, ScheduleEvent, ScheduleId,
-    ScheduleRecord, ScheduleRejection, Submission, SubmissionKey, Timestamp,
+    Cause, Change, Event, JobId, JobReply, Rejection, Reply, ScheduleCommand, ScheduleDraft, ScheduleEvent,
+    ScheduleId, ScheduleRecord, ScheduleRejection, Submission, SubmissionKey, Timestamp,
 };
 
 /// One more is refused.
@@ -93,7 +93,7 @@ fn fire(
     let mut run = Submission { key: None, ..record.draft.run.clone() };
     run.payload.schedule = Some(schedule);
     let mut decision = submit::decide(state, Box::new(run), context)?;
-    if let Reply::Job { job, .. } = decision.reply {
+    if let Reply::Job(JobReply { job, .. }) = decision.reply {
         let fired = ScheduleEvent::Fired { schedule, slot, next_at, job, at: context.now };
         decision.events.insert(0, Event::Schedules(fired));
     }

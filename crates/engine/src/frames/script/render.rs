@@ -7,8 +7,8 @@ use alloc::{
     vec::Vec,
 };
 use muster_model::{
-    Beat, Effect, Event, FrameEvent, FrameHandout, FrameQuery, FrameReply, FrameView, LiveTask, Order,
-    Rejection, Reply,
+    Beat, CompletionReply, Effect, Event, FrameEvent, FrameHandout, FrameQuery, FrameReply, FrameView,
+    LiveTask, Order, RegistrationReply, Rejection, Reply, SessionReply,
 };
 
 pub(super) fn events(events: &[Event]) -> String {
@@ -36,13 +36,15 @@ pub(super) fn reply(result: &Result<Reply, Rejection>) -> String {
 
 fn frame_reply(reply: &FrameReply) -> String {
     match reply {
-        FrameReply::Registered { epoch } => format!("epoch {epoch}"),
+        FrameReply::Registered(RegistrationReply { epoch }) => format!("epoch {epoch}"),
         FrameReply::Beat(beat) => render_beat(beat),
         FrameReply::Task(None) => "nothing".into(),
         FrameReply::Task(Some(handout)) => render_handout(handout),
-        FrameReply::Accepted { repeated, .. } => if *repeated { "again" } else { "accepted" }.into(),
+        FrameReply::Accepted(CompletionReply { repeated, .. }) => {
+            if *repeated { "again" } else { "accepted" }.into()
+        }
         FrameReply::Ids(ids) => format!("chunk={} [{}, {})", ids.chunk, ids.start, ids.end),
-        FrameReply::Session { status, repeated } => {
+        FrameReply::Session(SessionReply { status, repeated }) => {
             format!("{}{}", status.as_str(), if *repeated { " again" } else { "" })
         }
         FrameReply::Done => "done".into(),
