@@ -15,6 +15,7 @@ mod apply;
 mod beside;
 mod decide;
 mod engine;
+mod execute;
 mod explain;
 mod frames;
 mod invariant;
