@@ -3,8 +3,8 @@
 use crate::{decide::Context, execute::Execution, state::State};
 use alloc::{vec, vec::Vec};
 use muster_model::{
-    Change, Command, Event, Explanation, Key, Name, PoolWorkerId, Rejection, Reply, ReportKind, Scope,
-    Settings, Strangers, Subject, TaskId, TaskRecord, Timestamp, WorkerSupply,
+    Change, Command, Event, Explanation, Key, Name, Rejection, Reply, ReportKind, Scope, Settings, Strangers,
+    Subject, TaskId, TaskRecord, Timestamp, WorkerSupply,
 };
 
 /// Everything live, and the rules by which it changes.
@@ -20,19 +20,6 @@ pub struct Executed {
     pub result: Result<Reply, Rejection>,
     /// What became true, in order.
     pub events: Vec<Event>,
-}
-
-/// Whose waiting requests should be decided again.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Woken {
-    /// Everybody's.
-    pub all: bool,
-    /// Theirs.
-    pub workers: Vec<Name>,
-    /// Those of these simulation workers.
-    pub renderers: Vec<Name>,
-    /// Those of these workers of the pool.
-    pub members: Vec<PoolWorkerId>,
 }
 
 impl Engine {
@@ -131,33 +118,6 @@ impl Engine {
     /// The signs of life since the last call.
     pub fn take_sightings(&mut self) -> Vec<(Name, Timestamp)> {
         self.state.take_sightings()
-    }
-
-    /// Whose waiting requests should be decided again since the last call.
-    pub fn take_woken(&mut self) -> Woken {
-        let all = core::mem::take(&mut self.state.dirty.woken_all);
-        let woken = core::mem::take(&mut self.state.dirty.woken);
-        if self.state.has_bug(crate::Mutant::WakeLost) {
-            return Woken::default();
-        }
-        let workers = woken.into_iter().map(|ix| self.state.workers[ix].name.clone()).collect();
-        let (renderers, members) = (self.state.farm.take_woken(), self.state.pool.take_woken());
-        Woken { all, workers, renderers, members }
-    }
-
-    /// Tells that a request of a worker waits for work from now on: the worker is there while it does (N15).
-    pub fn begin_waiting(&mut self, worker: &Name) {
-        if let Some(ix) = self.state.workers.ix(worker) {
-            self.state.workers[ix].waiting += 1;
-        }
-    }
-
-    /// Tells that a waiting request was answered or given up.
-    pub fn end_waiting(&mut self, worker: &Name) {
-        if let Some(ix) = self.state.workers.ix(worker) {
-            let waiting = &mut self.state.workers[ix].waiting;
-            *waiting = waiting.checked_sub(1).expect("what ends has begun");
-        }
     }
 
     /// Lets go of what a commit has made findable in the store.

@@ -29,8 +29,10 @@ mod schedules;
 mod script;
 mod state;
 mod strangers;
+mod waiting;
 
 pub use decide::Context;
-pub use engine::{Engine, Executed, Woken};
+pub use engine::{Engine, Executed};
 pub use mutant::Mutant;
 pub use restore::Restoring;
+pub use waiting::{Waiter, Woken};

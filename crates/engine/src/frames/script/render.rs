@@ -1,6 +1,7 @@
 //! How a script reads what happened.
 
 use super::{Stage, parse};
+use crate::Waiter;
 use alloc::{
     format,
     string::{String, ToString},
@@ -131,8 +132,12 @@ impl Stage {
     pub(super) fn view(&mut self, words: &[&str]) -> String {
         let query = match words[1] {
             "woken" => {
-                let woken = self.engine.take_woken().renderers;
-                return woken.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+                let woken = self.engine.take_woken().workers.into_iter();
+                let woken = woken.filter_map(|waiter| match waiter {
+                    Waiter::Renderer(worker) => Some(worker.to_string()),
+                    Waiter::Node(_) | Waiter::Member(_) => None,
+                });
+                return woken.collect::<Vec<_>>().join(" ");
             }
             "status" => FrameQuery::Status,
             "worker" => FrameQuery::Renderers([parse::name(words[2])].into()),
