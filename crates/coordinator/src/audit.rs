@@ -52,7 +52,10 @@ pub(crate) fn describe(command: &Command) -> Option<(&'static str, String)> {
         Command::Pool(command) => about_pool(command)?,
         Command::Accounts(command) => about_accounts(command)?,
         Command::Schedules(command) => about_schedules(command)?,
-        Command::Pull(_) | Command::Heartbeat { .. } | Command::Report(_) | Command::Tick => return None,
+        // A node speaks for itself.
+        Command::Pull(_) | Command::Heartbeat { .. } | Command::Report(_) => return None,
+        // Nobody asks for it.
+        Command::Tick => return None,
     })
 }
 
@@ -79,7 +82,18 @@ fn about_frames(command: &FrameCommand) -> Option<(&'static str, String)> {
         }
         FrameCommand::Complete(completion) => ("complete_range", format!("task {}", completion.task)),
         FrameCommand::Fail { task, .. } => ("fail_range", format!("task {task}")),
-        _ => return None,
+        // A worker speaks for itself.
+        FrameCommand::Register(_)
+        | FrameCommand::Heartbeat(_)
+        | FrameCommand::Ask { .. }
+        | FrameCommand::Progress(_)
+        | FrameCommand::MoreIds { .. }
+        | FrameCommand::Rebind { .. } => return None,
+        // The server says what it did.
+        FrameCommand::Pushed { .. }
+        | FrameCommand::Moved { .. }
+        | FrameCommand::Merged { .. }
+        | FrameCommand::Dismissed { .. } => return None,
     })
 }
 
@@ -98,6 +112,7 @@ fn about_pool(command: &PoolCommand) -> Option<(&'static str, String)> {
         PoolCommand::Drain { worker, draining: false, .. } => ("resume_worker", format!("worker {worker}")),
         PoolCommand::Ban { worker, reason } => ("ban_worker", format!("worker {worker}: {reason}")),
         PoolCommand::Unban { worker, reason } => ("unban_worker", format!("worker {worker}: {reason}")),
+        // A worker speaks for itself.
         PoolCommand::Beat { .. }
         | PoolCommand::Poll { .. }
         | PoolCommand::Resume { .. }
@@ -110,6 +125,7 @@ fn about_schedules(command: &ScheduleCommand) -> Option<(&'static str, String)> 
     Some(match command {
         ScheduleCommand::Create(draft) => ("add_schedule", format!("{:?} {}", draft.cron, draft.timezone)),
         ScheduleCommand::Delete { schedule } => ("delete_schedule", format!("schedule {schedule}")),
+        // The server follows the calendar.
         ScheduleCommand::Fire { .. } | ScheduleCommand::Skip { .. } => return None,
     })
 }
@@ -125,6 +141,7 @@ fn about_accounts(command: &AccountCommand) -> Option<(&'static str, String)> {
         AccountCommand::AddKey { name, prefix, .. } => ("add_api_key", format!("{prefix}… {name:?}")),
         AccountCommand::RevokeKey { key, .. } => ("revoke_api_key", format!("key {key}")),
         AccountCommand::Note { action, subject } => (action, subject.to_string()),
+        // Nothing changes: a login goes on, a key is used.
         AccountCommand::Refresh { .. } | AccountCommand::TouchKey { .. } => return None,
     })
 }
