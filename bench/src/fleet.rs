@@ -3,8 +3,8 @@
 use crate::stopwatch::wall_clock;
 use muster_engine::{Context, Engine, Executed};
 use muster_model::{
-    Attachment, Change, Command, DeviceReport, Digest, Facts, Handout, JobPayload, Millis, Name, Outcome,
-    Pull, Reply, Report, ReportId, ReportKind, RunSummary, Scope, Settings, Submission, TaskReport,
+    Ask, Attachment, Change, Command, DeviceReport, Digest, Facts, Handout, JobPayload, Millis, Name,
+    Outcome, Pull, Report, ReportId, ReportKind, RunSummary, Scope, Settings, Submission, TaskReport,
     TaskReportKind, Timestamp,
 };
 
@@ -82,11 +82,8 @@ impl Fleet {
     /// A worker asks for work, and reports the end of the runs that hold nothing more for it.
     pub(crate) fn pull(&mut self, worker: usize, max: u32) -> Vec<Handout> {
         let name = self.workers[worker].clone();
-        let Ok(Reply::Pulled(reply)) =
-            self.execute(Command::Pull(Pull { worker: name, max, devices: None })).result
-        else {
-            return Vec::new();
-        };
+        let pulled = self.execute(Command::Pull(Pull { worker: name, max, devices: None })).result;
+        let reply = Pull::reply(pulled.expect("a pull is never refused"));
         for job in reply.finished {
             let summary = RunSummary { succeeded: u64::from(DEVICES_PER_WORKER), failed: 0, timeout: 0 };
             self.report(worker, ReportKind::RunFinished { job, summary });

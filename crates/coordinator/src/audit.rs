@@ -1,8 +1,8 @@
 //! What a privileged act is called in the audit log (I7).
 
 use muster_model::{
-    AccountCommand, Actor, AuditRecord, Command, FrameCommand, PoolCommand, Reply, RetryRequest, Role, Roles,
-    ScheduleCommand, Timestamp, UserChange, UserId,
+    AccountCommand, Actor, AuditRecord, Command, FrameCommand, JobReply, PoolCommand, Reply, RetryRequest,
+    Role, Roles, ScheduleCommand, Timestamp, UserChange, UserId,
 };
 
 /// The line for an act that was carried out; why stands after what it was done to.
@@ -19,7 +19,9 @@ pub(crate) fn record(mut actor: Actor, act: (&'static str, String), at: Timestam
 /// An act with the id of what came of it, which nobody knew before it was decided.
 pub(crate) fn named(act: (&'static str, String), reply: &Reply) -> (&'static str, String) {
     match (act, reply) {
-        (("submit_run", subject), Reply::Job { job, .. }) => ("submit_run", format!("run {job}, {subject}")),
+        (("submit_run", subject), Reply::Job(JobReply { job, .. })) => {
+            ("submit_run", format!("run {job}, {subject}"))
+        }
         (("add_schedule", subject), Reply::Schedule(schedule)) => {
             ("add_schedule", format!("schedule {}, {subject}", schedule.id))
         }
@@ -50,7 +52,10 @@ pub(crate) fn describe(command: &Command) -> Option<(&'static str, String)> {
         Command::Pool(command) => about_pool(command)?,
         Command::Accounts(command) => about_accounts(command)?,
         Command::Schedules(command) => about_schedules(command)?,
-        Command::Pull(_) | Command::Heartbeat { .. } | Command::Report(_) | Command::Tick => return None,
+        // A node speaks for itself.
+        Command::Pull(_) | Command::Heartbeat { .. } | Command::Report(_) => return None,
+        // Nobody asks for it.
+        Command::Tick => return None,
     })
 }
 
@@ -77,7 +82,18 @@ fn about_frames(command: &FrameCommand) -> Option<(&'static str, String)> {
         }
         FrameCommand::Complete(completion) => ("complete_range", format!("task {}", completion.task)),
         FrameCommand::Fail { task, .. } => ("fail_range", format!("task {task}")),
-        _ => return None,
+        // A worker speaks for itself.
+        FrameCommand::Register(_)
+        | FrameCommand::Heartbeat(_)
+        | FrameCommand::Ask { .. }
+        | FrameCommand::Progress(_)
+        | FrameCommand::MoreIds { .. }
+        | FrameCommand::Rebind { .. } => return None,
+        // The server says what it did.
+        FrameCommand::Pushed { .. }
+        | FrameCommand::Moved { .. }
+        | FrameCommand::Merged { .. }
+        | FrameCommand::Dismissed { .. } => return None,
     })
 }
 
@@ -96,6 +112,7 @@ fn about_pool(command: &PoolCommand) -> Option<(&'static str, String)> {
         PoolCommand::Drain { worker, draining: false, .. } => ("resume_worker", format!("worker {worker}")),
         PoolCommand::Ban { worker, reason } => ("ban_worker", format!("worker {worker}: {reason}")),
         PoolCommand::Unban { worker, reason } => ("unban_worker", format!("worker {worker}: {reason}")),
+        // A worker speaks for itself.
         PoolCommand::Beat { .. }
         | PoolCommand::Poll { .. }
         | PoolCommand::Resume { .. }
@@ -108,6 +125,7 @@ fn about_schedules(command: &ScheduleCommand) -> Option<(&'static str, String)> 
     Some(match command {
         ScheduleCommand::Create(draft) => ("add_schedule", format!("{:?} {}", draft.cron, draft.timezone)),
         ScheduleCommand::Delete { schedule } => ("delete_schedule", format!("schedule {schedule}")),
+        // The server follows the calendar.
         ScheduleCommand::Fire { .. } | ScheduleCommand::Skip { .. } => return None,
     })
 }
@@ -123,6 +141,7 @@ fn about_accounts(command: &AccountCommand) -> Option<(&'static str, String)> {
         AccountCommand::AddKey { name, prefix, .. } => ("add_api_key", format!("{prefix}… {name:?}")),
         AccountCommand::RevokeKey { key, .. } => ("revoke_api_key", format!("key {key}")),
         AccountCommand::Note { action, subject } => (action, subject.to_string()),
+        // Nothing changes: a login goes on, a key is used.
         AccountCommand::Refresh { .. } | AccountCommand::TouchKey { .. } => return None,
     })
 }

@@ -9,8 +9,8 @@ use crate::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use muster_model::{
-    Actor, Command, FrameCommand, FrameHandout, FrameQuery, FrameReply, FrameView, JobId, JobPayload, Millis,
-    Name, Pull, PullReply, Rejection, Reply, Settings, TaskId, TaskRecord, Timestamp,
+    Actor, Ask, Command, FrameHandout, FrameQuery, FrameView, JobId, JobPayload, Millis, Name, Pull,
+    PullReply, Rejection, Settings, TaskId, TaskRecord, Timestamp, ask,
 };
 use muster_store::{Reader, StoreError};
 use std::{
@@ -48,13 +48,13 @@ pub enum Refusal {
 }
 
 impl Coordinator {
-    /// Has a command decided and, once that is durable, answers. Not for `Pull`: see [`Self::pull`].
+    /// Has a request decided and, once that is durable, returns its reply. Requests for work do not wait for any: see
+    /// [`Self::pull`].
     ///
     /// # Errors
     /// When it was refused, or its fate is unknown.
-    pub async fn ask(&self, command: Command) -> Result<Reply, Refusal> {
-        self.note_sighting(&command);
-        self.request(command, None).await
+    pub async fn ask<A: Ask>(&self, request: A) -> Result<A::Reply, Refusal> {
+        self.request::<A>(request.into(), None, None).await
     }
 
     /// As [`Self::ask`], for somebody who is to be called to account: the act stands in the audit log, made durable
@@ -62,9 +62,8 @@ impl Coordinator {
     ///
     /// # Errors
     /// As [`Self::ask`].
-    pub async fn ask_as(&self, actor: &Actor, command: Command) -> Result<Reply, Refusal> {
-        self.note_sighting(&command);
-        self.request_as(command, None, Some(actor.clone())).await
+    pub async fn ask_as<A: Ask>(&self, actor: &Actor, request: A) -> Result<A::Reply, Refusal> {
+        self.request::<A>(request.into(), None, Some(actor.clone())).await
     }
 
     /// Asks for work for a worker; waits up to `wait` for some to appear.
@@ -72,13 +71,7 @@ impl Coordinator {
     /// # Errors
     /// As [`Self::ask`].
     pub async fn pull(&self, pull: Pull, wait: Duration) -> Result<PullReply, Refusal> {
-        let wait = Millis(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
-        let command = Command::Pull(pull);
-        self.note_sighting(&command);
-        match self.request(command, Some(self.now() + wait)).await? {
-            Reply::Pulled(reply) => Ok(reply),
-            _ => Err(Refusal::Unavailable),
-        }
+        self.ask_and_wait(pull, wait).await
     }
 
     /// Asks for a range of frames for a simulation worker; waits up to `wait` for one (S3).
@@ -90,12 +83,7 @@ impl Coordinator {
         worker: Name,
         wait: Duration,
     ) -> Result<Option<Box<FrameHandout>>, Refusal> {
-        let wait = Millis(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
-        let command = Command::Frames(FrameCommand::Ask { worker, supply: true });
-        match self.request(command, Some(self.now() + wait)).await? {
-            Reply::Frames(FrameReply::Task(task)) => Ok(task),
-            _ => Err(Refusal::Unavailable),
-        }
+        self.ask_and_wait(ask::frames::Ask { worker, supply: true }, wait).await
     }
 
     /// What memory knows of sessions beyond the store.
@@ -287,25 +275,24 @@ impl Coordinator {
         self.shared.stats.epoch()
     }
 
-    pub(crate) async fn request(
-        &self,
-        command: Command,
-        wait_until: Option<Timestamp>,
-    ) -> Result<Reply, Refusal> {
-        self.request_as(command, wait_until, None).await
+    /// As [`Self::ask`], for a request that may wait for work.
+    pub(crate) async fn ask_and_wait<A: Ask>(&self, request: A, wait: Duration) -> Result<A::Reply, Refusal> {
+        let wait = Millis(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
+        self.request::<A>(request.into(), Some(self.now() + wait), None).await
     }
 
-    async fn request_as(
+    async fn request<A: Ask>(
         &self,
         command: Command,
         wait_until: Option<Timestamp>,
         actor: Option<Actor>,
-    ) -> Result<Reply, Refusal> {
+    ) -> Result<A::Reply, Refusal> {
+        self.note_sighting(&command);
         let place = self.place()?;
         let (reply, answer) = oneshot::channel();
         let request = Request { command, actor, wait_until, handle: Handle { reply, place: Some(place) } };
         self.shared.inbox.send(Message::Request(Box::new(request))).map_err(|_| Refusal::Unavailable)?;
-        Ok(answer.await.map_err(|_| Refusal::Unavailable)??)
+        Ok(A::reply(answer.await.map_err(|_| Refusal::Unavailable)??))
     }
 
     /// A place among those who wait for the driver, so that they never grow without bound (I9).

@@ -4,22 +4,17 @@ use crate::{
     audit,
     entropy::Seeds,
     feed_entry,
-    parked::{Asked, Parked, Waiting},
+    parked::{Parked, Waiting, WorkRequest},
     schedules,
 };
-use muster_engine::{Context, Engine};
+use muster_engine::{Context, Engine, Waiter};
 use muster_model::{
-    AccountChange, AccountCommand, Actor, Change, Command, Effect, Explanation, Facts, FrameCommand,
-    FrameQuery, FrameView, Key, Millis, Name, PoolWorkerId, Rejection, Reply, Subject, TaskId, TaskRecord,
-    Timestamp,
+    AccountChange, Actor, Change, Command, Effect, Explanation, Facts, FrameQuery, FrameView, Key, Millis,
+    Rejection, Reply, Subject, TaskId, TaskRecord, Timestamp,
 };
 use muster_store::{Batch, FeedEntry};
 use std::sync::Arc;
 
-/// Requests of one simulation worker that may wait; more than it has any use for.
-const WAITING_PER_RENDERER: usize = 16;
-/// Requests of one worker of the pool that may wait.
-const WAITING_PER_MEMBER: usize = 64;
 /// Slots of schedules acted upon at once; the rest is due at once again.
 const SLOTS_PER_TICK: usize = 100;
 /// How often signs of life are written down.
@@ -125,43 +120,17 @@ impl<R> Desk<R> {
     pub fn take(&mut self, request: Request<R>, now: Timestamp, facts: &Facts) {
         let Request { command, actor, wait_until, mut handle } = request;
         let act = actor.and_then(|actor| Some((actor, audit::describe(&command)?)));
-        let waits =
-            wait_until.filter(|until| *until > now).and_then(|until| Some((Asked::of(&command)?, until)));
-        let enrolled = match &command {
-            Command::Frames(FrameCommand::Register(registration)) => Some(registration.worker.clone()),
-            _ => None,
-        };
-        let disabled = match &command {
-            Command::Accounts(AccountCommand::ChangeUser { user, change }) => {
-                change.active.is_some_and(|active| !active).then_some(*user)
-            }
-            _ => None,
-        };
+        let until = wait_until.filter(|until| *until > now);
+        let waits = until.and_then(|until| Some((WorkRequest::of(&command)?, until)));
         let result = self.execute(command, now, facts);
-        if let Some(user) = disabled.filter(|_| result.is_ok()) {
-            // Whoever is out of service is given nothing any more, not even where it was promised (P1).
-            for number in self.parked.of_owner(user) {
-                self.answer_waiting(number, now);
-            }
-        }
         if let (Some((actor, act)), Ok(reply)) = (act, &result) {
             let record = audit::record(actor, audit::named(act, reply), now);
             self.acts.push(Change::Accounts(AccountChange::Audit(record)));
         }
-        if let Some(worker) = enrolled.filter(|_| result.is_ok()) {
-            // Whoever waits under the token before is answered with nothing: what there is belongs to the new one (S1).
-            self.dismiss_renderer(&worker, 0, now);
-        }
         match (waits, &result) {
-            (Some((asked, until)), Ok(reply)) if Asked::is_unmet(reply) => {
+            (Some((work, until)), Ok(reply)) if WorkRequest::is_unmet(reply) => {
                 (self.parks)(&mut handle);
-                match &asked {
-                    Asked::Frames(worker) => self.dismiss_renderer(worker, WAITING_PER_RENDERER - 1, now),
-                    Asked::Pool { worker, .. } => self.dismiss_member(*worker, now),
-                    Asked::Jobs(_) => {}
-                }
-                self.begin_waiting(&asked);
-                self.parked.park(Waiting { asked, until, handle });
+                self.park(Waiting { work, until, handle }, now);
             }
             _ => self.answers.push(Answer { handle, result }),
         }
@@ -177,9 +146,7 @@ impl<R> Desk<R> {
         }
         self.follow_schedules(now);
         self.serve_waiting(now);
-        for number in self.parked.expired(now) {
-            self.answer_waiting(number, now);
-        }
+        self.answer_all(self.parked.expired(now), now);
         // An answer is a sign of life of its worker: what that brings back may be work for others who wait.
         self.serve_waiting(now);
     }
@@ -228,9 +195,7 @@ impl<R> Desk<R> {
 
     /// Answers everybody who waits, so that the server can stop.
     pub fn dismiss_waiting(&mut self, now: Timestamp) {
-        for number in self.parked.numbers() {
-            self.answer_waiting(number, now);
-        }
+        self.answer_all(self.parked.numbers(), now);
     }
 
     /// Why something is not running, as far as memory knows.
@@ -258,18 +223,8 @@ impl<R> Desk<R> {
     }
 
     /// Workers that wait for work.
-    pub fn waiting_workers(&self) -> impl Iterator<Item = &Name> {
-        self.parked.workers()
-    }
-
-    /// Simulation workers that wait for work.
-    pub fn waiting_renderers(&self) -> impl Iterator<Item = &Name> {
-        self.parked.renderers()
-    }
-
-    /// Workers of the pool that wait for work.
-    pub fn waiting_members(&self) -> impl Iterator<Item = PoolWorkerId> {
-        self.parked.members()
+    pub fn waiters(&self) -> impl Iterator<Item = &Waiter> {
+        self.parked.waiters()
     }
 
     /// The engine, for checks.
@@ -304,12 +259,15 @@ impl<R> Desk<R> {
         }
     }
 
-    /// Decides again the waiting requests that the last changes concern, until nothing concerns any.
+    /// Ends the waits that the last changes end, and decides again the requests that they concern, until there are none.
     fn serve_waiting(&mut self, now: Timestamp) {
         loop {
             let woken = self.engine.take_woken();
+            for waiter in &woken.dismissed {
+                self.answer_all(self.parked.of(waiter), now);
+            }
             let concerned = self.parked.concerned(&woken);
-            if concerned.is_empty() {
+            if concerned.is_empty() && woken.dismissed.is_empty() {
                 return;
             }
             for number in concerned {
@@ -318,38 +276,18 @@ impl<R> Desk<R> {
         }
     }
 
-    /// Ends the waits of a simulation worker but for the newest `kept`, so that no one fills the room for all.
-    fn dismiss_renderer(&mut self, worker: &Name, kept: usize, now: Timestamp) {
-        let waiting = self.parked.of_renderer(worker);
-        for number in waiting.iter().take(waiting.len().saturating_sub(kept)) {
-            self.answer_waiting(*number, now);
-        }
-    }
-
-    /// Ends the oldest waits of a worker of the pool that has too many.
-    fn dismiss_member(&mut self, worker: PoolWorkerId, now: Timestamp) {
-        let waiting = self.parked.of_member(worker);
-        for number in waiting.iter().take(waiting.len().saturating_sub(WAITING_PER_MEMBER - 1)) {
-            self.answer_waiting(*number, now);
-        }
+    /// Lets a request wait. A worker with too many of them has its oldest answered.
+    fn park(&mut self, waiting: Waiting<R>, now: Timestamp) {
+        let waiter = waiting.work.waiter();
+        self.answer_all(self.parked.surplus(&waiter), now);
+        self.engine.begin_waiting(&waiter);
+        self.parked.park(waiting);
     }
 
     fn unpark(&mut self, number: u64, now: Timestamp) -> Option<Waiting<R>> {
         let waiting = self.parked.take(number)?;
-        match &waiting.asked {
-            Asked::Jobs(pull) => self.engine.end_waiting(&pull.worker),
-            Asked::Frames(worker) => self.engine.end_asking(worker),
-            Asked::Pool { worker, .. } => self.engine.end_polling(*worker, now),
-        }
+        self.engine.end_waiting(&waiting.work.waiter(), now);
         Some(waiting)
-    }
-
-    fn begin_waiting(&mut self, asked: &Asked) {
-        match asked {
-            Asked::Jobs(pull) => self.engine.begin_waiting(&pull.worker),
-            Asked::Frames(worker) => self.engine.begin_asking(worker),
-            Asked::Pool { worker, .. } => self.engine.begin_polling(*worker),
-        }
     }
 
     /// A request whose sender went away is no sign of life (N15). Looked for now and then, not at every tick.
@@ -373,9 +311,9 @@ impl<R> Desk<R> {
             self.unpark(number, now);
             return;
         }
-        let again = waiting.asked.again();
+        let again = waiting.work.command(true);
         let result = self.execute(again, now, &Facts::default());
-        if result.as_ref().is_ok_and(Asked::is_unmet) {
+        if result.as_ref().is_ok_and(WorkRequest::is_unmet) {
             return;
         }
         if let Some(waiting) = self.unpark(number, now) {
@@ -383,11 +321,18 @@ impl<R> Desk<R> {
         }
     }
 
+    /// Ends waits: what is there is told, nothing is handed out any more.
+    fn answer_all(&mut self, numbers: Vec<u64>, now: Timestamp) {
+        for number in numbers {
+            self.answer_waiting(number, now);
+        }
+    }
+
     fn answer_waiting(&mut self, number: u64, now: Timestamp) {
         let Some(waiting) = self.unpark(number, now).filter(|waiting| (self.listens)(&waiting.handle)) else {
             return;
         };
-        let result = self.execute(waiting.asked.last(), now, &Facts::default());
+        let result = self.execute(waiting.work.command(false), now, &Facts::default());
         self.answers.push(Answer { handle: waiting.handle, result });
     }
 }

@@ -5,20 +5,88 @@ mod frames;
 mod pool;
 mod schedules;
 
-use muster_model::{Event, Outcome, TaskId, TaskStatus, Timestamp};
+use muster_model::{
+    AlertRecord, Attachment, DeviceReport, Event, Grant, JobId, Name, Outcome, Step, StepStatus, Submission,
+    TaskId, TaskStatus, Timestamp,
+};
 use std::fmt::{Display, Write};
 
-/// The kinds and the JSON bodies of what one command did, as far as it is told.
+/// An entry of the feed: its kind and its body.
+type Entry = (&'static str, Body);
+
+/// The kinds and the JSON bodies of what one command did, as far as it is published.
 pub(crate) fn phrase_all(events: &[Event]) -> impl Iterator<Item = (&'static str, String)> {
-    let each = events.iter().enumerate().filter_map(|(place, event)| match event {
-        Event::AttemptEnded { task, attempt, outcome, at } => {
-            let word = end_word(*task, outcome, events.get(place + 1));
-            let body = Body::at(*at).text("task", task).raw("attempt", attempt);
-            Some(finish(("attempt_ended", body.text("outcome", word))))
+    let each = events.iter().enumerate();
+    let each = each.filter_map(|(place, event)| phrase(event, events.get(place + 1)));
+    each.chain(pool::phrase_all(events)).map(|(kind, body)| (kind, body.close()))
+}
+
+/// The entry for an event, if it is published; `next` is the event after it. Every event has an arm of its own here, so
+/// that nobody forgets to decide whether a new one is published.
+fn phrase(event: &Event, next: Option<&Event>) -> Option<Entry> {
+    Some(match event {
+        Event::WorkerEnrolled { worker, at } => ("worker_enrolled", of_worker(worker, *at)),
+        Event::WorkerOffline { worker, at } => ("worker_offline", of_worker(worker, *at)),
+        Event::WorkerOnline { worker, at } => ("worker_online", of_worker(worker, *at)),
+        Event::WorkerDraining { worker, draining: true, at } => ("worker_draining", of_worker(worker, *at)),
+        Event::WorkerDraining { worker, draining: false, at } => ("worker_resumed", of_worker(worker, *at)),
+        Event::WorkerCapped { worker, cap, at } => (
+            "worker_capped",
+            cap.iter().fold(of_worker(worker, *at), |body, cap| body.raw("max_devices", cap)),
+        ),
+        Event::SecretRotated { worker, at, .. } => ("secret_rotated", of_worker(worker, *at)),
+        Event::HeartbeatChanged { worker, late: true, at } => ("heartbeat_late", of_worker(worker, *at)),
+        Event::HeartbeatChanged { worker, late: false, at } => ("heartbeat_back", of_worker(worker, *at)),
+        Event::SupplyPaused { worker, until, at } => {
+            ("supply_paused", of_worker(worker, *at).raw("until", until.0))
         }
-        event => phrase(event),
-    });
-    each.chain(pool::phrase_all(events).map(finish))
+        Event::SupplyResumed { worker, at } => ("supply_resumed", of_worker(worker, *at)),
+        Event::ShareClosed { worker, job } => share_closed(worker, *job),
+        Event::AlertRaised(alert) => alert_raised(alert),
+        Event::LaneAttached { worker, report, at } => device_attached(worker, report, *at),
+        Event::LaneReported { lane, attachment, at, .. } => match attachment {
+            Attachment::Online => ("device_online", of_device(lane, *at)),
+            _ => ("device_offline", of_device(lane, *at)),
+        },
+        Event::LaneFailed { lane, at } => ("device_error", of_device(lane, *at)),
+        Event::LaneReturned { lane, note, at } => {
+            ("device_returned", of_device(lane, *at).optional("note", note.as_ref()))
+        }
+        Event::LaneLabelled { lane, at, .. } => ("device_labelled", of_device(lane, *at)),
+        Event::JobSubmitted { job, submission, at } => job_submitted(*job, submission, *at),
+        Event::JobActivated { job, at } => ("job_active", Body::at(*at).text("job", job)),
+        Event::JobEnded { job, status, outcome, error, at } => {
+            let body = Body::at(*at).text("job", job).text("status", status.as_str());
+            ("job_ended", body.text("outcome", outcome.as_str()).optional("error", error.as_ref()))
+        }
+        Event::LeaseGranted(grant) => task_leased(grant),
+        Event::LeaseConfirmed { task, attempt, at } => ("task_confirmed", of_attempt(*task, *attempt, *at)),
+        Event::TaskProgressed { task, attempt, step } => task_progress(*task, *attempt, step),
+        Event::AttemptEnded { task, attempt, outcome, at } => {
+            let word = end_word(*task, outcome, next);
+            ("attempt_ended", of_attempt(*task, *attempt, *at).text("outcome", word))
+        }
+        Event::TaskQueued { task, at } => ("task_queued", Body::at(*at).text("task", task)),
+        Event::TaskForgiven { task } => ("task_forgiven", Body::new().text("task", task)),
+        Event::TaskEnded { task, status, error, at, .. } => {
+            let body = Body::at(*at).text("task", task).text("status", status.as_str());
+            ("task_ended", body.optional("error", error.as_ref()))
+        }
+        Event::TaskSkipped { task, lane, at, .. } => {
+            ("task_skipped", Body::at(*at).text("task", task).text("device", lane))
+        }
+        Event::Frames(event) => return frames::phrase(event),
+        Event::Accounts(event) => return accounts::phrase(event),
+        Event::Schedules(event) => schedules::phrase(event),
+        // What one command did to the pool is told together: see `pool::phrase_all`.
+        Event::Pool(_) => return None,
+        // Leases are renewed all the time; their ends are published.
+        Event::LeasesExtended { .. } | Event::LeaseRenewed { .. } => return None,
+        // The entry of the task or job that this belongs to says it.
+        Event::LaneGraceOver { .. } | Event::JobClosed { .. } | Event::StopEnded { .. } => return None,
+        // Messages of workers: what they changed is published.
+        Event::ReportRecorded { .. } | Event::PullAnswered { .. } => return None,
+    })
 }
 
 /// An attempt that ended otherwise than well and whose task was closed as cancelled at once did what was asked of it:
@@ -34,126 +102,49 @@ fn end_word(task: TaskId, outcome: &Outcome, next: Option<&Event>) -> &'static s
     }
 }
 
-fn phrase(event: &Event) -> Option<(&'static str, String)> {
-    if let Event::Frames(event) = event {
-        return frames::phrase(event).map(finish);
-    }
-    if let Event::Accounts(event) = event {
-        return accounts::phrase(event).map(finish);
-    }
-    if let Event::Schedules(event) = event {
-        return Some(finish(schedules::phrase(event)));
-    }
-    about_workers(event)
-        .or_else(|| about_devices(event))
-        .or_else(|| about_jobs(event))
-        .or_else(|| about_tasks(event))
+fn of_worker(worker: &Name, at: Timestamp) -> Body {
+    Body::at(at).text("worker", worker)
 }
 
-fn about_workers(event: &Event) -> Option<(&'static str, String)> {
-    let told = match event {
-        Event::WorkerEnrolled { worker, at } => ("worker_enrolled", Body::at(*at).text("worker", worker)),
-        Event::WorkerOffline { worker, at } => ("worker_offline", Body::at(*at).text("worker", worker)),
-        Event::WorkerOnline { worker, at } => ("worker_online", Body::at(*at).text("worker", worker)),
-        Event::WorkerDraining { worker, draining, at } => (
-            if *draining { "worker_draining" } else { "worker_resumed" },
-            Body::at(*at).text("worker", worker),
-        ),
-        Event::WorkerCapped { worker, cap, at } => {
-            let body = Body::at(*at).text("worker", worker);
-            ("worker_capped", cap.iter().fold(body, |body, cap| body.raw("max_devices", cap)))
-        }
-        Event::SecretRotated { worker, at, .. } => ("secret_rotated", Body::at(*at).text("worker", worker)),
-        Event::HeartbeatChanged { worker, late, at } => {
-            (if *late { "heartbeat_late" } else { "heartbeat_back" }, Body::at(*at).text("worker", worker))
-        }
-        Event::SupplyPaused { worker, until, at } => {
-            ("supply_paused", Body::at(*at).text("worker", worker).raw("until", until.0))
-        }
-        Event::SupplyResumed { worker, at } => ("supply_resumed", Body::at(*at).text("worker", worker)),
-        Event::ShareClosed { worker, job } => {
-            ("share_closed", Body::new().text("worker", worker).text("job", job))
-        }
-        Event::AlertRaised(alert) => {
-            let body = Body::at(alert.at).text("alert", alert.kind.as_str()).text("worker", &alert.worker);
-            ("alert_raised", body.text("message", &alert.message))
-        }
-        _ => return None,
+fn of_device(lane: &Name, at: Timestamp) -> Body {
+    Body::at(at).text("device", lane)
+}
+
+fn of_attempt(task: TaskId, attempt: u16, at: Timestamp) -> Body {
+    Body::at(at).text("task", task).raw("attempt", attempt)
+}
+
+fn share_closed(worker: &Name, job: JobId) -> Entry {
+    ("share_closed", Body::new().text("worker", worker).text("job", job))
+}
+
+fn alert_raised(alert: &AlertRecord) -> Entry {
+    let body = Body::at(alert.at).text("alert", alert.kind.as_str()).text("worker", &alert.worker);
+    ("alert_raised", body.text("message", &alert.message))
+}
+
+fn device_attached(worker: &Name, report: &DeviceReport, at: Timestamp) -> Entry {
+    let body = of_device(&report.device, at).text("worker", worker);
+    ("device_attached", body.raw("online", report.attachment == Attachment::Online))
+}
+
+fn job_submitted(job: JobId, submission: &Submission, at: Timestamp) -> Entry {
+    let body = Body::at(at).text("job", job).text("queue", &submission.queue);
+    ("job_submitted", body.text("workflow", &submission.payload.workflow))
+}
+
+fn task_leased(grant: &Grant) -> Entry {
+    let body = Body::at(grant.at).text("task", grant.task).text("device", &grant.lane);
+    ("task_leased", body.text("worker", &grant.worker).raw("attempt", grant.attempt))
+}
+
+fn task_progress(task: TaskId, attempt: u16, step: &Step) -> Entry {
+    let status = match step.status {
+        StepStatus::Running => "running",
+        StepStatus::Done => "done",
     };
-    Some(finish(told))
-}
-
-fn about_devices(event: &Event) -> Option<(&'static str, String)> {
-    let told = match event {
-        Event::LaneAttached { worker, report, at } => {
-            let body = Body::at(*at).text("device", &report.device).text("worker", worker);
-            ("device_attached", body.raw("online", report.attachment == muster_model::Attachment::Online))
-        }
-        Event::LaneReported { lane, attachment, at, .. } => {
-            let online = *attachment == muster_model::Attachment::Online;
-            (if online { "device_online" } else { "device_offline" }, Body::at(*at).text("device", lane))
-        }
-        Event::LaneFailed { lane, at } => ("device_error", Body::at(*at).text("device", lane)),
-        Event::LaneReturned { lane, note, at } => {
-            let body = Body::at(*at).text("device", lane);
-            ("device_returned", note.iter().fold(body, |body, note| body.text("note", note)))
-        }
-        Event::LaneLabelled { lane, at, .. } => ("device_labelled", Body::at(*at).text("device", lane)),
-        _ => return None,
-    };
-    Some(finish(told))
-}
-
-fn about_jobs(event: &Event) -> Option<(&'static str, String)> {
-    let told = match event {
-        Event::JobSubmitted { job, submission, at } => {
-            let body = Body::at(*at).text("job", job).text("queue", &submission.queue);
-            ("job_submitted", body.text("workflow", &submission.payload.workflow))
-        }
-        Event::JobActivated { job, at } => ("job_active", Body::at(*at).text("job", job)),
-        Event::JobEnded { job, status, outcome, error, at } => {
-            let body = Body::at(*at).text("job", job).text("status", status.as_str());
-            let body = body.text("outcome", outcome.as_str());
-            ("job_ended", error.iter().fold(body, |body, error| body.text("error", error)))
-        }
-        _ => return None,
-    };
-    Some(finish(told))
-}
-
-fn about_tasks(event: &Event) -> Option<(&'static str, String)> {
-    let told = match event {
-        Event::LeaseGranted(grant) => {
-            let body = Body::at(grant.at).text("task", grant.task).text("device", &grant.lane);
-            ("task_leased", body.text("worker", &grant.worker).raw("attempt", grant.attempt))
-        }
-        Event::LeaseConfirmed { task, attempt, at } => {
-            ("task_confirmed", Body::at(*at).text("task", task).raw("attempt", attempt))
-        }
-        Event::TaskProgressed { task, attempt, step } => {
-            let status = match step.status {
-                muster_model::StepStatus::Running => "running",
-                muster_model::StepStatus::Done => "done",
-            };
-            let body = Body::at(step.at).text("task", task).raw("attempt", attempt);
-            ("task_progress", body.text("step", &step.name).text("status", status))
-        }
-        Event::TaskQueued { task, at } => ("task_queued", Body::at(*at).text("task", task)),
-        Event::TaskForgiven { task } => ("task_forgiven", Body::new().text("task", task)),
-        Event::TaskEnded { task, status, error, at, .. } => {
-            let body = Body::at(*at).text("task", task).text("status", status.as_str());
-            ("task_ended", error.iter().fold(body, |body, error| body.text("error", error)))
-        }
-        Event::TaskSkipped { task, lane, at, .. } => {
-            ("task_skipped", Body::at(*at).text("task", task).text("device", lane))
-        }
-        _ => return None,
-    };
-    Some(finish(told))
-}
-
-fn finish((kind, body): (&'static str, Body)) -> (&'static str, String) {
-    (kind, body.close())
+    let body = of_attempt(task, attempt, step.at);
+    ("task_progress", body.text("step", &step.name).text("status", status))
 }
 
 fn outcome_word(outcome: &Outcome) -> &'static str {
@@ -194,6 +185,13 @@ impl Body {
         }
     }
 
+    fn optional(self, key: &str, value: Option<impl Display>) -> Self {
+        match value {
+            Some(value) => self.text(key, value),
+            None => self,
+        }
+    }
+
     fn close(mut self) -> String {
         self.0.push('}');
         self.0
@@ -228,7 +226,8 @@ mod tests {
     #[test]
     fn a_body_is_json_whatever_the_names() {
         let worker = Name::new("PC \"01\"").expect("a name");
-        let (kind, body) = phrase(&Event::WorkerOnline { worker, at: Timestamp(7) }).expect("told");
+        let online = [Event::WorkerOnline { worker, at: Timestamp(7) }];
+        let (kind, body) = phrase_all(&online).next().expect("published");
         assert_eq!((kind, body.as_str()), ("worker_online", r#"{"at":7,"worker":"PC \"01\""}"#));
     }
 }

@@ -56,5 +56,5 @@ pub use leadership::{Lead, LeaseTimes, Step, Watch};
 pub use lease::Lease;
 pub use load::hand_over;
 pub use options::Options;
-pub use pool::{JobWatch, PoolDirectory, PoolMember, Worked};
+pub use pool::{JobWatch, PoolDirectory, PoolMember};
 pub use stats::Stats;

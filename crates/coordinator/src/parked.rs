@@ -1,6 +1,6 @@
 //! Requests for work that found none: decided again when something concerns them.
 
-use muster_engine::Woken;
+use muster_engine::{Waiter, Woken};
 use muster_model::{
     Command, FrameCommand, FrameReply, Name, PoolCommand, PoolReply, PoolWork, PoolWorkerId, Pull, Reply,
     Timestamp, UserId,
@@ -9,24 +9,26 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A waiting request.
 pub(crate) struct Waiting<R> {
-    pub(crate) asked: Asked,
+    pub(crate) work: WorkRequest,
     pub(crate) until: Timestamp,
     pub(crate) handle: R,
 }
 
-/// A request for work that can be decided again.
+/// The part of a command that can be parked until work is available.
 #[derive(Clone)]
-pub(crate) enum Asked {
+pub(crate) enum WorkRequest {
     /// A node's, for device jobs (N1).
     Jobs(Pull),
-    /// A simulation worker's, for a range of frames (S3).
+    /// A worker's, for a range of frames (S3).
     Frames(Name),
-    /// A worker's of the pool, for an assignment (P6), or (`max`) for several (P19).
-    Pool { worker: PoolWorkerId, owner: UserId, start: bool, max: Option<u32> },
+    /// A pool worker's, for an assignment (P6).
+    Assignment { worker: PoolWorkerId, owner: UserId, start: bool },
+    /// A pool worker's, for several assignments (P19).
+    Assignments { worker: PoolWorkerId, owner: UserId, start: bool, max: u32 },
 }
 
-impl Asked {
-    /// What of a command would wait, if it finds nothing.
+impl WorkRequest {
+    /// The request for work in a command, if the command may wait for it.
     pub(crate) fn of(command: &Command) -> Option<Self> {
         match command {
             Command::Pull(pull) if pull.max > 0 => {
@@ -34,80 +36,66 @@ impl Asked {
             }
             Command::Frames(FrameCommand::Ask { worker, supply: true }) => Some(Self::Frames(worker.clone())),
             Command::Pool(PoolCommand::Poll { worker, owner, start, supply: true }) => {
-                Some(Self::Pool { worker: *worker, owner: *owner, start: *start, max: None })
+                Some(Self::Assignment { worker: *worker, owner: *owner, start: *start })
             }
             Command::Pool(PoolCommand::Work(work)) if work.supply && work.results.is_empty() => {
                 let PoolWork { worker, owner, start, max, .. } = **work;
-                Some(Self::Pool { worker, owner, start, max: Some(max) })
+                Some(Self::Assignments { worker, owner, start, max })
             }
             _ => None,
         }
     }
 
-    /// Whether an answer has nothing to say, so that the request may wait.
+    /// True if a reply brings no work, so that the request may wait.
     pub(crate) fn is_unmet(reply: &Reply) -> bool {
         match reply {
             Reply::Pulled(reply) => reply.nothing_new,
             Reply::Frames(FrameReply::Task(task)) => task.is_none(),
             Reply::Pool(PoolReply::Assignment(assignment)) => assignment.is_none(),
-            Reply::Pool(PoolReply::Worked { assignments, .. }) => assignments.is_empty(),
+            Reply::Pool(PoolReply::Worked(worked)) => worked.assignments.is_empty(),
             _ => false,
         }
     }
 
-    /// The command that decides it again.
-    pub(crate) fn again(&self) -> Command {
-        match self {
-            Self::Jobs(pull) => Command::Pull(pull.clone()),
-            Self::Frames(worker) => {
-                Command::Frames(FrameCommand::Ask { worker: worker.clone(), supply: true })
+    /// The command that decides the request again. Without `supply` it hands out nothing new, and so ends the wait.
+    pub(crate) fn command(&self, supply: bool) -> Command {
+        match *self {
+            Self::Jobs(ref pull) => {
+                Command::Pull(Pull { max: if supply { pull.max } else { 0 }, ..pull.clone() })
             }
-            Self::Pool { .. } => self.poll(true),
+            Self::Frames(ref worker) => FrameCommand::Ask { worker: worker.clone(), supply }.into(),
+            Self::Assignment { worker, owner, start } => {
+                PoolCommand::Poll { worker, owner, start, supply }.into()
+            }
+            Self::Assignments { worker, owner, start, max } => {
+                PoolWork { worker, owner, results: Vec::new(), max, start, supply }.into()
+            }
         }
     }
 
-    /// The command that ends the wait: what is there is told, nothing is handed out any more.
-    pub(crate) fn last(self) -> Command {
+    /// The worker that asks.
+    pub(crate) fn waiter(&self) -> Waiter {
         match self {
-            Self::Jobs(pull) => Command::Pull(Pull { max: 0, ..pull }),
-            Self::Frames(worker) => Command::Frames(FrameCommand::Ask { worker, supply: false }),
-            Self::Pool { .. } => self.poll(false),
-        }
-    }
-
-    fn poll(&self, supply: bool) -> Command {
-        let Self::Pool { worker, owner, start, max } = *self else {
-            return Command::Tick;
-        };
-        Command::Pool(match max {
-            None => PoolCommand::Poll { worker, owner, start, supply },
-            Some(max) => {
-                let results = Vec::new();
-                PoolCommand::Work(Box::new(PoolWork { worker, owner, results, max, start, supply }))
-            }
-        })
-    }
-
-    /// Whose it is; names of nodes and of simulation workers may be alike.
-    fn key(&self) -> Key {
-        match self {
-            Self::Jobs(pull) => Key::Jobs(pull.worker.clone()),
-            Self::Frames(worker) => Key::Frames(worker.clone()),
-            Self::Pool { worker, .. } => Key::Pool(*worker),
+            Self::Jobs(pull) => Waiter::Node(pull.worker.clone()),
+            Self::Frames(worker) => Waiter::Renderer(worker.clone()),
+            Self::Assignment { worker, .. } | Self::Assignments { worker, .. } => Waiter::Member(*worker),
         }
     }
 }
 
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
-    Jobs(Name),
-    Frames(Name),
-    Pool(PoolWorkerId),
+/// The number of requests of one worker that may wait, more than it has any use for, so that nobody fills the room for
+/// all. Nodes are the operator's own and have no limit.
+const fn waiting_max(waiter: &Waiter) -> usize {
+    match waiter {
+        Waiter::Node(_) => usize::MAX,
+        Waiter::Renderer(_) => 16,
+        Waiter::Member(_) => 64,
+    }
 }
 
 /// All waiting requests, by worker and by the end of their wait.
 pub(crate) struct Parked<R> {
-    by_worker: BTreeMap<Key, VecDeque<u64>>,
+    by_worker: BTreeMap<Waiter, VecDeque<u64>>,
     by_end: BTreeSet<(Timestamp, u64)>,
     requests: BTreeMap<u64, Waiting<R>>,
     next: u64,
@@ -122,30 +110,21 @@ impl<R> Default for Parked<R> {
 impl<R> Parked<R> {
     pub(crate) fn park(&mut self, waiting: Waiting<R>) {
         self.next += 1;
-        self.by_worker.entry(waiting.asked.key()).or_default().push_back(self.next);
+        self.by_worker.entry(waiting.work.waiter()).or_default().push_back(self.next);
         self.by_end.insert((waiting.until, self.next));
         self.requests.insert(self.next, waiting);
     }
 
-    /// A simulation worker's requests, oldest first.
-    pub(crate) fn of_renderer(&self, worker: &Name) -> Vec<u64> {
-        self.line(&Key::Frames(worker.clone()))
+    /// A worker's requests, oldest first.
+    pub(crate) fn of(&self, waiter: &Waiter) -> Vec<u64> {
+        self.by_worker.get(waiter).into_iter().flatten().copied().collect()
     }
 
-    /// The requests of a worker of the pool, oldest first.
-    pub(crate) fn of_member(&self, worker: PoolWorkerId) -> Vec<u64> {
-        self.line(&Key::Pool(worker))
-    }
-
-    /// The requests of all workers of an owner of the pool, oldest first.
-    pub(crate) fn of_owner(&self, user: UserId) -> Vec<u64> {
-        let theirs = |asked: &Asked| matches!(asked, Asked::Pool { owner, .. } if *owner == user);
-        let theirs = self.requests.iter().filter(|(_, waiting)| theirs(&waiting.asked));
-        theirs.map(|(number, _)| *number).collect()
-    }
-
-    fn line(&self, key: &Key) -> Vec<u64> {
-        self.by_worker.get(key).into_iter().flatten().copied().collect()
+    /// The oldest requests of a worker that must end before one more may wait.
+    pub(crate) fn surplus(&self, waiter: &Waiter) -> Vec<u64> {
+        let mut waiting = self.of(waiter);
+        waiting.truncate((waiting.len() + 1).saturating_sub(waiting_max(waiter)));
+        waiting
     }
 
     /// The requests that a wake-up concerns, oldest first.
@@ -153,10 +132,7 @@ impl<R> Parked<R> {
         if woken.all {
             return self.requests.keys().copied().collect();
         }
-        let jobs = woken.workers.iter().cloned().map(Key::Jobs);
-        let frames = woken.renderers.iter().cloned().map(Key::Frames);
-        let pool = woken.members.iter().copied().map(Key::Pool);
-        let lines = jobs.chain(frames).chain(pool).filter_map(|key| self.by_worker.get(&key));
+        let lines = woken.workers.iter().filter_map(|waiter| self.by_worker.get(waiter));
         let mut numbers: Vec<u64> = lines.flatten().copied().collect();
         numbers.sort_unstable();
         numbers
@@ -165,7 +141,7 @@ impl<R> Parked<R> {
     pub(crate) fn take(&mut self, number: u64) -> Option<Waiting<R>> {
         let waiting = self.requests.remove(&number)?;
         self.by_end.remove(&(waiting.until, number));
-        let key = waiting.asked.key();
+        let key = waiting.work.waiter();
         if let Some(line) = self.by_worker.get_mut(&key) {
             line.retain(|other| *other != number);
             if line.is_empty() {
@@ -192,25 +168,8 @@ impl<R> Parked<R> {
         self.requests.len()
     }
 
-    pub(crate) fn workers(&self) -> impl Iterator<Item = &Name> {
-        self.by_worker.keys().filter_map(|key| match key {
-            Key::Jobs(worker) => Some(worker),
-            _ => None,
-        })
-    }
-
-    pub(crate) fn renderers(&self) -> impl Iterator<Item = &Name> {
-        self.by_worker.keys().filter_map(|key| match key {
-            Key::Frames(worker) => Some(worker),
-            _ => None,
-        })
-    }
-
-    pub(crate) fn members(&self) -> impl Iterator<Item = PoolWorkerId> {
-        self.by_worker.keys().filter_map(|key| match key {
-            Key::Pool(worker) => Some(*worker),
-            _ => None,
-        })
+    pub(crate) fn waiters(&self) -> impl Iterator<Item = &Waiter> {
+        self.by_worker.keys()
     }
 
     pub(crate) fn numbers(&self) -> Vec<u64> {

@@ -7,8 +7,8 @@ pub use watch::JobWatch;
 
 use crate::{Coordinator, Refusal, driver::Message};
 use muster_model::{
-    Command, Millis, PoolChange, PoolCommand, PoolHandout, PoolJobId, PoolRejection, PoolReply, PoolStatus,
-    PoolTaken, PoolWork, PoolWorkerId, Reply, Timestamp, UserId,
+    PoolChange, PoolHandout, PoolJobId, PoolStatus, PoolWork, PoolWorkReply, PoolWorkerId, Timestamp, UserId,
+    ask,
 };
 use payloads::Payloads;
 use std::{
@@ -41,9 +41,6 @@ pub struct PoolMember {
     /// Milliseconds; 0: never.
     seen: AtomicI64,
 }
-
-/// What became of handed-in results, and what a worker is given.
-pub type Worked = (Vec<Result<PoolTaken, PoolRejection>>, Vec<PoolHandout>);
 
 impl PoolDirectory {
     /// A worker by id.
@@ -118,13 +115,9 @@ impl Coordinator {
     /// # Errors
     /// As [`Self::ask`].
     pub async fn beat_pool(&self, worker: PoolWorkerId, owner: UserId) -> Result<Timestamp, Refusal> {
-        match self.ask(Command::Pool(PoolCommand::Beat { worker, owner })).await? {
-            Reply::Pool(PoolReply::Seen { at }) => {
-                self.pool().note_seen(worker, at);
-                Ok(at)
-            }
-            _ => Err(Refusal::Unavailable),
-        }
+        let at = self.ask(ask::pool::Beat { worker, owner }).await?;
+        self.pool().note_seen(worker, at);
+        Ok(at)
     }
 
     /// Asks for an assignment for a worker; waits up to `wait` for one (P6).
@@ -137,30 +130,21 @@ impl Coordinator {
         start: bool,
         wait: Duration,
     ) -> Result<Option<PoolHandout>, Refusal> {
-        let command = PoolCommand::Poll { worker, owner, start, supply: true };
-        match self.request(Command::Pool(command), Some(self.until(wait))).await? {
-            Reply::Pool(PoolReply::Assignment(handout)) => {
-                self.pool().note_seen(worker, self.now());
-                Ok(handout)
-            }
-            _ => Err(Refusal::Unavailable),
-        }
+        let poll = ask::pool::Poll { worker, owner, start, supply: true };
+        let handout = self.ask_and_wait(poll, wait).await?;
+        self.pool().note_seen(worker, self.now());
+        Ok(handout)
     }
 
     /// Hands in results for a worker and asks for more work (P19); waits up to `wait` if there is nothing to answer.
     ///
     /// # Errors
     /// As [`Self::ask`].
-    pub async fn work_pool(&self, work: PoolWork, wait: Duration) -> Result<Worked, Refusal> {
+    pub async fn work_pool(&self, work: PoolWork, wait: Duration) -> Result<PoolWorkReply, Refusal> {
         let worker = work.worker;
-        let command = Command::Pool(PoolCommand::Work(Box::new(work)));
-        match self.request(command, Some(self.until(wait))).await? {
-            Reply::Pool(PoolReply::Worked { results, assignments }) => {
-                self.pool().note_seen(worker, self.now());
-                Ok((results, assignments))
-            }
-            _ => Err(Refusal::Unavailable),
-        }
+        let worked = self.ask_and_wait(work, wait).await?;
+        self.pool().note_seen(worker, self.now());
+        Ok(worked)
     }
 
     /// The pool, counted.
@@ -172,9 +156,5 @@ impl Coordinator {
         let (reply, answer) = oneshot::channel();
         self.shared.inbox.send(Message::PoolStatus(reply)).map_err(|_| Refusal::Unavailable)?;
         answer.await.map_err(|_| Refusal::Unavailable)
-    }
-
-    fn until(&self, wait: Duration) -> Timestamp {
-        self.now() + Millis(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
     }
 }

@@ -2,8 +2,8 @@
 
 use muster_coordinator::{Coordinator, Options, Refusal};
 use muster_model::{
-    Attachment, Command, DeviceReport, Digest, JobId, JobPayload, Name, Pull, Rejection, Reply, Scope,
-    Submission, SubmissionKey, TaskId, TaskStatus,
+    Attachment, DeviceReport, Digest, JobId, JobPayload, Name, Pull, Rejection, Scope, Submission,
+    SubmissionKey, TaskId, TaskStatus,
 };
 use muster_store::{Batch, Cutoffs, Failure, Loaded, MemoryStore, Reader, Store, StoreError, Term, Writer};
 use std::{
@@ -154,8 +154,5 @@ async fn ask(coordinator: Coordinator, key: &'static str) -> Result<JobId, Refus
             schedule: None,
         },
     };
-    match coordinator.ask(Command::Submit(Box::new(submission))).await? {
-        Reply::Job { job, .. } => Ok(job),
-        other => panic!("{other:?}"),
-    }
+    coordinator.ask(submission).await.map(|reply| reply.job)
 }

@@ -1,7 +1,7 @@
 //! A thread that panics takes the process with it: one that answers nobody is worse than none.
 
 use muster_coordinator::{Coordinator, LeaseTimes, Options};
-use muster_model::{Command, Facts, Key, Millis, Name};
+use muster_model::{Facts, Key, Millis, Name, ask::devices::Heartbeat};
 use muster_store::{
     Batch, Candidate, Cutoffs, Election, Loaded, Lookup, MemoryStore, Reader, Standing, Store, StoreError,
     Term, Writer,
@@ -38,7 +38,7 @@ async fn panics_where_it_is_told() {
     let worker = Name::new("PC-01").expect("a name");
     // Long enough for the slowest machine; then the process ends as if all were well.
     for _ in 0..3_000 {
-        let _ = coordinator.ask(Command::Heartbeat { worker: worker.clone() }).await;
+        let _ = coordinator.ask(Heartbeat { worker: worker.clone() }).await;
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

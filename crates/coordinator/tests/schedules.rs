@@ -4,8 +4,12 @@
 use muster_coordinator::{Coordinator, ManualClock, Options, Refusal};
 use muster_cron::Cron;
 use muster_model::{
-    Command, Digest, JobPayload, JobRecord, Missed, Name, Reply, ScheduleCommand, ScheduleDraft, ScheduleId,
-    ScheduleRecord, Scope, Submission, Timestamp,
+    Digest, JobPayload, JobRecord, Missed, Name, ScheduleDraft, ScheduleId, ScheduleRecord, Scope,
+    Submission, Timestamp,
+    ask::{
+        devices::Sweep,
+        schedules::{Delete, Fire},
+    },
 };
 use muster_store::{Cursor, Failure, MemoryStore, Store};
 use std::{sync::Arc, time::Duration};
@@ -43,20 +47,13 @@ impl Stage {
         };
         let (cron, timezone) = (cron.into(), timezone.into());
         let draft = ScheduleDraft { cron, timezone, missed, next_at: next, run };
-        match self.ask(ScheduleCommand::Create(draft.into())).await {
-            Reply::Schedule(record) => *record,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    async fn ask(&self, command: ScheduleCommand) -> Reply {
-        self.coordinator.ask(Command::Schedules(command)).await.unwrap()
+        *self.coordinator.ask(draft).await.unwrap()
     }
 
     /// Moves the clock to a moment and has the driver look at it; what it does is durable before it answers.
     async fn at(&self, moment: &str) {
         self.clock.advance(instant(moment) - self.coordinator.now());
-        while let Err(refusal) = self.coordinator.ask(Command::Sweep).await {
+        while let Err(refusal) = self.coordinator.ask(Sweep {}).await {
             // A term that ended is followed by another.
             assert!(matches!(refusal, Refusal::Unavailable), "{refusal:?}");
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -150,7 +147,7 @@ async fn a_slot_that_was_fired_is_refused() {
     let schedule = stage.create(HOURLY, Missed::Skip).await.id;
     stage.at("2026-05-01 01:00:00").await;
     let (slot, next_at) = (instant("2026-05-01 01:00:00"), Some(instant("2026-05-01 02:00:00")));
-    let again = Command::Schedules(ScheduleCommand::Fire { schedule, slot, next_at });
+    let again = Fire { schedule, slot, next_at };
     assert!(matches!(stage.coordinator.ask(again).await, Err(Refusal::Rejected(_))));
     assert_eq!(stage.runs(schedule), 1);
 }
@@ -206,7 +203,7 @@ async fn a_deleted_schedule_makes_no_more_runs() {
     let mut stage = Stage::open("2026-05-01 00:00:00");
     let schedule = stage.create(HOURLY, Missed::Once).await.id;
     stage.at("2026-05-01 01:00:00").await;
-    stage.ask(ScheduleCommand::Delete { schedule }).await;
+    stage.coordinator.ask(Delete { schedule }).await.unwrap();
     stage.at("2026-05-01 02:00:00").await;
     stage.restart("2026-05-02 00:00:00").await;
     assert_eq!(stage.runs(schedule), 1);
@@ -234,7 +231,7 @@ async fn what_cannot_be_read_rests() {
     let well = stage.create(HOURLY, Missed::Skip).await;
     let mut draft = well.draft.clone();
     draft.timezone = "Mars/Olympus".into();
-    let Reply::Schedule(ill) = stage.ask(ScheduleCommand::Create(draft.into())).await else { panic!() };
+    let ill = stage.coordinator.ask(draft).await.unwrap();
     stage.at("2026-05-01 01:00:00").await;
     assert_eq!((stage.runs(well.id), stage.runs(ill.id)), (1, 0));
     assert_eq!(stage.record(ill.id).draft.next_at, None);
@@ -247,7 +244,7 @@ async fn subscribers_hear_of_it() {
     let schedule = stage.create(HOURLY, Missed::Skip).await.id;
     stage.at("2026-05-01 01:00:00").await;
     stage.restart("2026-05-01 02:30:00").await;
-    stage.ask(ScheduleCommand::Delete { schedule }).await;
+    stage.coordinator.ask(Delete { schedule }).await.unwrap();
     let feed = stage.store.reader().feed(0, 100).unwrap().entries;
     let told = feed.iter().filter(|entry| entry.kind.starts_with("schedule_"));
     let kinds: Vec<&str> = told.clone().map(|entry| entry.kind.as_str()).collect();

@@ -3,7 +3,7 @@
 use crate::{Claims, Keys, Metrics, Problem, key_use::KeyUse, writer_counts::WriterCounts};
 use axum::http::{HeaderMap, header};
 use muster_coordinator::{Coordinator, Refusal};
-use muster_model::{Actor, Command, LoginRecord, Reply};
+use muster_model::{Actor, Ask, LoginRecord};
 use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -63,14 +63,18 @@ impl Door {
         }
     }
 
-    /// Has a command decided; what somebody with a name asks for is written down with it (I7).
+    /// Has a request decided; what somebody with a name asks for is written down with it (I7).
     ///
     /// # Errors
     /// As the coordinator's.
-    pub async fn ask(&self, actor: impl Into<Option<Actor>>, command: Command) -> Result<Reply, Refusal> {
+    pub async fn ask<A: Ask>(
+        &self,
+        actor: impl Into<Option<Actor>>,
+        request: A,
+    ) -> Result<A::Reply, Refusal> {
         match actor.into() {
-            Some(actor) => self.coordinator.ask_as(&actor, command).await,
-            None => self.coordinator.ask(command).await,
+            Some(actor) => self.coordinator.ask_as(&actor, request).await,
+            None => self.coordinator.ask(request).await,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Writes down when an API key was last used, to the minute (P13).
 
 use muster_coordinator::Coordinator;
-use muster_model::{AccountCommand, ApiKeyRecord, Command, Millis};
+use muster_model::{ApiKeyRecord, Millis, ask::accounts::TouchKey};
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, PoisonError},
@@ -21,7 +21,7 @@ impl KeyUse {
         let (this, coordinator, key) = (self.clone(), coordinator.clone(), key.id);
         tokio::spawn(async move {
             // What fails is done by the next use.
-            let _ = coordinator.ask(Command::Accounts(AccountCommand::TouchKey { key })).await;
+            let _ = coordinator.ask(TouchKey { key }).await;
             this.touching(|touching| touching.remove(&key));
         });
     }

@@ -3,8 +3,8 @@
 use crate::Engine;
 use alloc::vec::Vec;
 use muster_model::{
-    Effect, FrameQuery, FrameView, Name, PoolCause, PoolJobId, PoolStatus, PoolWorkerId, ScheduleRecord,
-    Settings, Timestamp,
+    Effect, FrameQuery, FrameView, PoolCause, PoolJobId, PoolStatus, PoolWorkerId, ScheduleRecord, Settings,
+    Timestamp,
 };
 
 impl Engine {
@@ -22,26 +22,6 @@ impl Engine {
     /// The signs of life of the pool's workers since the last call.
     pub fn take_pool_sightings(&mut self) -> Vec<(PoolWorkerId, Timestamp)> {
         self.state.pool.take_sightings()
-    }
-
-    /// Tells that a request of a simulation worker waits for a range from now on.
-    pub fn begin_asking(&mut self, worker: &Name) {
-        self.state.farm.begin_asking(worker);
-    }
-
-    /// Tells that it was answered or given up.
-    pub fn end_asking(&mut self, worker: &Name) {
-        self.state.farm.end_asking(worker);
-    }
-
-    /// Tells that a request of a worker of the pool waits for work from now on.
-    pub fn begin_polling(&mut self, worker: PoolWorkerId) {
-        self.state.pool.begin_asking(worker);
-    }
-
-    /// Tells that it was answered or given up.
-    pub fn end_polling(&mut self, worker: PoolWorkerId, now: Timestamp) {
-        self.state.pool.end_asking(worker, now);
     }
 
     /// The pool, counted.

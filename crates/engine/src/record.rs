@@ -13,6 +13,7 @@ impl State {
         let fresh = Dirty {
             woken: core::mem::take(&mut self.dirty.woken),
             woken_all: self.dirty.woken_all,
+            dismissed: core::mem::take(&mut self.dirty.dismissed),
             sighted: core::mem::take(&mut self.dirty.sighted),
             ..Dirty::default()
         };

@@ -37,13 +37,13 @@ pub(crate) struct Schedules {
 }
 
 /// Says what a command about schedules would make true. Changes nothing.
-pub(crate) fn decide(state: &State, command: ScheduleCommand, context: &Context<'_>) -> Decided {
+pub(crate) fn decide(state: &State, command: ScheduleCommand, context: &Context<'_>) -> Decided<Reply> {
     let at = context.now;
     match command {
         ScheduleCommand::Create(draft) => create(state, *draft, context),
         ScheduleCommand::Delete { schedule } => {
             known(state, schedule)?;
-            Ok(Decision::done(vec![Event::Schedules(ScheduleEvent::Deleted { schedule, at })]))
+            Ok(done(ScheduleEvent::Deleted { schedule, at }))
         }
         ScheduleCommand::Fire { schedule, slot, next_at } => fire(state, schedule, (slot, next_at), context),
         ScheduleCommand::Skip { schedule, next_at } => {
@@ -51,13 +51,13 @@ pub(crate) fn decide(state: &State, command: ScheduleCommand, context: &Context<
             if due.is_none() || next_at.is_some_and(|next| Some(next) <= due) {
                 return Err(Rejection::Schedules(ScheduleRejection::SlotTaken));
             }
-            Ok(Decision::done(vec![Event::Schedules(ScheduleEvent::Skipped { schedule, next_at, at })]))
+            Ok(done(ScheduleEvent::Skipped { schedule, next_at, at }))
         }
     }
 }
 
 /// A repeat of the request that made a schedule answers with it, as long as it stands and the key is remembered.
-fn create(state: &State, draft: ScheduleDraft, context: &Context<'_>) -> Decided {
+fn create(state: &State, draft: ScheduleDraft, context: &Context<'_>) -> Decided<Reply> {
     let schedules = &state.schedules;
     let earlier = draft.run.key.as_ref().and_then(|key| schedules.records.get(schedules.keys.get(key)?));
     let earlier = earlier.filter(|known| context.now < known.created_at + state.settings.key_retention);
@@ -82,7 +82,7 @@ fn fire(
     schedule: ScheduleId,
     (slot, next_at): (Timestamp, Option<Timestamp>),
     context: &Context<'_>,
-) -> Decided {
+) -> Decided<Reply> {
     let record = known(state, schedule)?;
     let fresh = record.draft.next_at.is_some_and(|next| next <= slot);
     let fresh = fresh || state.has_bug(Mutant::SlotFiredAgain);
@@ -92,12 +92,14 @@ fn fire(
     }
     let mut run = Submission { key: None, ..record.draft.run.clone() };
     run.payload.schedule = Some(schedule);
-    let mut decision = submit::decide(state, Box::new(run), context)?;
-    if let Reply::Job { job, .. } = decision.reply {
-        let fired = ScheduleEvent::Fired { schedule, slot, next_at, job, at: context.now };
-        decision.events.insert(0, Event::Schedules(fired));
-    }
-    Ok(decision)
+    let Decision { mut events, reply } = submit::decide(state, Box::new(run), context)?;
+    let fired = ScheduleEvent::Fired { schedule, slot, next_at, job: reply.job, at: context.now };
+    events.insert(0, Event::Schedules(fired));
+    Ok(Decision::new(events, Reply::Job(reply)))
+}
+
+fn done(event: ScheduleEvent) -> Decision<Reply> {
+    Decision::new(vec![Event::Schedules(event)], Reply::Done)
 }
 
 fn known(state: &State, schedule: ScheduleId) -> Result<&ScheduleRecord, Rejection> {

@@ -113,6 +113,30 @@ pub enum Command {
     Schedules(ScheduleCommand),
 }
 
+impl From<FrameCommand> for Command {
+    fn from(command: FrameCommand) -> Self {
+        Self::Frames(command)
+    }
+}
+
+impl From<PoolCommand> for Command {
+    fn from(command: PoolCommand) -> Self {
+        Self::Pool(command)
+    }
+}
+
+impl From<AccountCommand> for Command {
+    fn from(command: AccountCommand) -> Self {
+        Self::Accounts(command)
+    }
+}
+
+impl From<ScheduleCommand> for Command {
+    fn from(command: ScheduleCommand) -> Self {
+        Self::Schedules(command)
+    }
+}
+
 /// A job as a client hands it in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {

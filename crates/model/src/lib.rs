@@ -10,6 +10,7 @@ extern crate alloc;
 mod word;
 
 mod accounts;
+pub mod ask;
 mod command;
 mod event;
 mod explanation;
@@ -32,6 +33,7 @@ pub use accounts::{
     AccountChange, AccountCommand, AccountEvent, AccountRejection, AccountReply, Actor, ApiKeyRecord,
     AuditRecord, LoginRecord, Role, Roles, UserChange, UserId, UserRecord,
 };
+pub use ask::Ask;
 pub use command::{
     Command, DeviceReport, JobPayload, Pull, Report, ReportKind, ReportSubject, ReportType, RunSummary,
     Submission, TaskReport, TaskReportKind,
@@ -40,28 +42,29 @@ pub use event::{Event, Grant, Recorded};
 pub use explanation::{Cause, Explanation, Subject};
 pub use fact::{Fact, Facts, Key};
 pub use frames::{
-    Beat, ChunkRecord, ChunkState, ClosedSession, Completion, DiagnosticKind, DiagnosticRecord, Effect,
-    EntryId, FarmRecord, FrameCause, FrameChange, FrameCommand, FrameEvent, FrameHandout, FrameQuery,
-    FrameRange, FrameRejection, FrameReply, FrameSettings, FrameTaskId, FrameTaskRecord, FrameTaskStatus,
-    FrameView, Heartbeat, Held, IdRange, LiveTask, Order, Pressure, Progress, QuarantineKind,
-    QuarantineRecord, RangeEnd, RangeGrant, Ratio, Rebind, Registration, Removal, RendererRecord,
-    RendererState, RendererView, Reopening, ReplayRecord, RetryRequest, SessionId, SessionRecord,
-    SessionStatus, SessionSubmission, SessionView, SkippedRange, StatusView, Steering, TransitionRecord,
+    Beat, ChunkRecord, ChunkState, ClosedSession, Completion, CompletionReply, DiagnosticKind,
+    DiagnosticRecord, Effect, EntryId, FarmRecord, FrameCause, FrameChange, FrameCommand, FrameEvent,
+    FrameHandout, FrameQuery, FrameRange, FrameRejection, FrameReply, FrameSettings, FrameTaskId,
+    FrameTaskRecord, FrameTaskStatus, FrameView, Heartbeat, Held, IdRange, LiveTask, Order, Pressure,
+    Progress, QuarantineKind, QuarantineRecord, RangeEnd, RangeGrant, Ratio, Rebind, Registration,
+    RegistrationReply, Removal, RendererRecord, RendererState, RendererView, Reopening, ReplayRecord,
+    RetryRequest, SessionId, SessionRecord, SessionReply, SessionStatus, SessionSubmission, SessionView,
+    SkippedRange, StatusView, Steering, TransitionRecord,
 };
 pub use id::{Digest, Fence, IdError, JobId, Name, NameError, ReportId, SubmissionKey, TaskId, is_unseen};
 pub use pool::{
-    AssignmentId, AssignmentRecord, AssignmentState, Demand, MemberCause, PoolCause, PoolChange, PoolCommand,
-    PoolCounters, PoolEndRecord, PoolEvent, PoolGrant, PoolHandout, PoolJobDraft, PoolJobId, PoolJobRecord,
-    PoolJobStatus, PoolKeyRecord, PoolRegistration, PoolRejection, PoolReply, PoolResult, PoolSettings,
-    PoolStatus, PoolSubmission, PoolTaken, PoolWork, PoolWorkerId, PoolWorkerRecord, PoolWorkerStatus,
-    Quality, Scale, Specs,
+    AssignmentId, AssignmentRecord, AssignmentState, Demand, MemberCause, PoolCancelReply, PoolCause,
+    PoolChange, PoolCommand, PoolCounters, PoolEndRecord, PoolEvent, PoolGrant, PoolHandout, PoolJobDraft,
+    PoolJobId, PoolJobRecord, PoolJobStatus, PoolKeyRecord, PoolRegistration, PoolRejection, PoolReply,
+    PoolResult, PoolSettings, PoolStatus, PoolSubmission, PoolSubmissionReply, PoolTaken, PoolWork,
+    PoolWorkReply, PoolWorkerId, PoolWorkerRecord, PoolWorkerStatus, Quality, Scale, Specs,
 };
 pub use record::{
     AlertKind, AlertRecord, Change, JobRecord, KeyRecord, LaneRecord, LogKind, LogRecord, ReportRecord,
     SecretRecord, ShareCounts, ShareRecord, TaskRecord, WorkerLogKind, WorkerLogRecord, WorkerRecord,
 };
 pub use rejection::Rejection;
-pub use reply::{Handout, JobAnnounced, PullReply, Reply};
+pub use reply::{Handout, JobAnnounced, JobReply, PullReply, Reply, SweepReply};
 pub use schedule::{
     Missed, ScheduleCommand, ScheduleDraft, ScheduleEvent, ScheduleId, ScheduleRecord, ScheduleRejection,
 };

@@ -9,13 +9,8 @@ use alloc::{boxed::Box, vec::Vec};
 /// The answer to a command that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// To `Submit` and `Cancel`: the job as it stands now.
-    Job {
-        /// Which.
-        job: JobId,
-        /// Where it stands.
-        status: JobStatus,
-    },
+    /// To `Submit` and `Cancel`, and to the firing of a schedule.
+    Job(JobReply),
     /// To `Pull`.
     Pulled(PullReply),
     /// To `Report`.
@@ -27,12 +22,7 @@ pub enum Reply {
     /// To `Complete` and `FailOrRetry`: the task as it stands now.
     Task(Box<TaskRecord>),
     /// To `Sweep`.
-    Swept {
-        /// Jobs that ended by it.
-        jobs: u32,
-        /// Attempts that ended by it.
-        tasks: u32,
-    },
+    Swept(SweepReply),
     /// To `Frames`.
     Frames(FrameReply),
     /// To `Pool`.
@@ -43,6 +33,24 @@ pub enum Reply {
     Schedule(Box<ScheduleRecord>),
     /// To everything else.
     Done,
+}
+
+/// A job and its current status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobReply {
+    /// The job.
+    pub job: JobId,
+    /// Its status now.
+    pub status: JobStatus,
+}
+
+/// Counts of what ended in one sweep (Q14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SweepReply {
+    /// Jobs that ended.
+    pub jobs: u32,
+    /// Attempts that ended.
+    pub tasks: u32,
 }
 
 /// What a worker that asks is told (N1).

@@ -10,7 +10,7 @@ use crate::{
     plan::{LABELS, name},
     scene::Scene,
 };
-use muster_model::{Command, JobId, Labels, Name, Rejection, Reply};
+use muster_model::{Command, JobId, JobReply, Labels, Name, Rejection, Reply};
 use std::collections::BTreeMap;
 use submit::Order;
 
@@ -62,7 +62,7 @@ impl Clients {
     pub(crate) fn hear(&mut self, ticket: &Ticket, result: &Result<Reply, Rejection>) {
         self.cancelling.remove(&ticket.exchange);
         let submitted = self.submitting.remove(&ticket.exchange);
-        if let (Some(_), Ok(Reply::Job { job, .. })) = (submitted, result) {
+        if let (Some(_), Ok(Reply::Job(JobReply { job, .. }))) = (submitted, result) {
             self.jobs.push(*job);
         }
     }

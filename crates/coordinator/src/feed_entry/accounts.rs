@@ -1,10 +1,10 @@
 //! What subscribers read about accounts: that something changed, nothing that opens a door.
 
-use super::Body;
+use super::{Body, Entry};
 use muster_model::AccountEvent;
 
-/// The kind and the body of an event, if it is told.
-pub(super) fn phrase(event: &AccountEvent) -> Option<(&'static str, Body)> {
+/// The entry for an event, if it is published.
+pub(super) fn phrase(event: &AccountEvent) -> Option<Entry> {
     Some(match event {
         AccountEvent::UserAdded(user) => ("user_added", Body::at(user.created_at).raw("user", user.id)),
         AccountEvent::UserChanged { user, change, at } => {
@@ -15,6 +15,7 @@ pub(super) fn phrase(event: &AccountEvent) -> Option<(&'static str, Body)> {
             ("api_key_added", Body::at(key.created_at).raw("user", key.user).raw("key", key.id))
         }
         AccountEvent::KeyRevoked { key, at } => ("api_key_revoked", Body::at(*at).raw("key", key)),
+        // Logins and uses of keys come by the thousand, and are their user's own affair.
         AccountEvent::LoginBegan(_)
         | AccountEvent::LoginRefreshed(_)
         | AccountEvent::LoginEnded { .. }

@@ -1,11 +1,11 @@
 //! What subscribers read about the pool. What one command did to many jobs is one entry.
 
-use super::Body;
+use super::{Body, Entry};
 use muster_model::{Event, PoolEvent, PoolGrant, PoolJobStatus, PoolWorkerId, Timestamp};
 use std::fmt::{Display, Write};
 
 /// The kinds and bodies of what one command did to the pool.
-pub(super) fn phrase_all(events: &[Event]) -> impl Iterator<Item = (&'static str, Body)> {
+pub(super) fn phrase_all(events: &[Event]) -> impl Iterator<Item = Entry> {
     let pool = || {
         events.iter().filter_map(|event| match event {
             Event::Pool(event) => Some(event),
@@ -16,7 +16,8 @@ pub(super) fn phrase_all(events: &[Event]) -> impl Iterator<Item = (&'static str
     single.into_iter().chain(assigned(pool())).chain(results(pool())).chain(ended(pool()))
 }
 
-fn phrase(event: &PoolEvent) -> Option<(&'static str, Body)> {
+/// The entry for a single event, if it is published as one.
+fn phrase(event: &PoolEvent) -> Option<Entry> {
     let about = |at: &Timestamp, worker: &PoolWorkerId| Body::at(*at).raw("worker", worker);
     Some(match event {
         PoolEvent::WorkerRegistered { worker, registration, at } => {
@@ -40,18 +41,18 @@ fn phrase(event: &PoolEvent) -> Option<(&'static str, Body)> {
             let body = Body::at(*at).raw("client", submission.client).raw("first", first);
             ("pool_jobs_submitted", body.raw("count", submission.jobs.len()))
         }
+        // Published together with all others of the same command: see `assigned`, `results` and `ended`.
+        PoolEvent::Granted(_) | PoolEvent::Ended { .. } | PoolEvent::JobEnded { .. } => return None,
+        // Signs of life, agreement and the steps of an assignment: its end is published.
         PoolEvent::WorkerSeen { .. }
-        | PoolEvent::WorkerJudged { .. }
-        | PoolEvent::Granted(_)
+        | PoolEvent::WorkerJudged { agreed: true, .. }
         | PoolEvent::Started { .. }
-        | PoolEvent::Ended { .. }
-        | PoolEvent::ResultTaken { .. }
-        | PoolEvent::JobEnded { .. } => return None,
+        | PoolEvent::ResultTaken { .. } => return None,
     })
 }
 
 /// One command gives work to one worker.
-fn assigned<'e>(events: impl Iterator<Item = &'e PoolEvent>) -> Option<(&'static str, Body)> {
+fn assigned<'e>(events: impl Iterator<Item = &'e PoolEvent>) -> Option<Entry> {
     let grants: Vec<&PoolGrant> = events
         .filter_map(|event| match event {
             PoolEvent::Granted(grant) => Some(grant),
@@ -63,7 +64,7 @@ fn assigned<'e>(events: impl Iterator<Item = &'e PoolEvent>) -> Option<(&'static
 }
 
 /// Assignments that ended without a result.
-fn results<'e>(events: impl Iterator<Item = &'e PoolEvent>) -> Option<(&'static str, Body)> {
+fn results<'e>(events: impl Iterator<Item = &'e PoolEvent>) -> Option<Entry> {
     let ended: Vec<_> = events
         .filter_map(|event| match event {
             PoolEvent::Ended { assignment, at, .. } => Some((assignment, at)),
@@ -74,7 +75,7 @@ fn results<'e>(events: impl Iterator<Item = &'e PoolEvent>) -> Option<(&'static 
     Some(("pool_assignments_over", body.raw("assignments", list(ended.iter().map(|(id, _)| *id)))))
 }
 
-fn ended<'e>(events: impl Iterator<Item = &'e PoolEvent>) -> Option<(&'static str, Body)> {
+fn ended<'e>(events: impl Iterator<Item = &'e PoolEvent>) -> Option<Entry> {
     let ended: Vec<_> = events
         .filter_map(|event| match event {
             PoolEvent::JobEnded { job, status, at, .. } => Some((job, *status, at)),

@@ -1,10 +1,10 @@
 //! What subscribers read about schedules (Q17).
 
-use super::Body;
+use super::{Body, Entry};
 use muster_model::{ScheduleEvent, ScheduleId, Timestamp};
 
-/// The kind and the body of an event.
-pub(super) fn phrase(event: &ScheduleEvent) -> (&'static str, Body) {
+/// The entry for an event.
+pub(super) fn phrase(event: &ScheduleEvent) -> Entry {
     match event {
         ScheduleEvent::Created(record) => {
             let body = about(record.id, record.created_at).text("cron", &record.draft.cron);

@@ -2,8 +2,7 @@
 
 use muster_coordinator::{Coordinator, Lead, LeaseTimes, ManualClock, Options, Refusal};
 use muster_model::{
-    Command, Digest, Facts, JobId, JobPayload, Key, Millis, Name, Reply, Scope, Submission, SubmissionKey,
-    Timestamp,
+    Digest, Facts, JobId, JobPayload, Key, Millis, Name, Scope, Submission, SubmissionKey, Timestamp,
 };
 use muster_store::{
     Batch, Candidate, Cutoffs, Election, Loaded, Lookup, MemoryStore, Reader, Standing, Store, StoreError,
@@ -64,10 +63,7 @@ impl Server {
     }
 
     pub(crate) async fn submit(&self, key: &str) -> Result<JobId, Refusal> {
-        match self.coordinator.ask(Command::Submit(Box::new(submission(key)))).await? {
-            Reply::Job { job, .. } => Ok(job),
-            other => panic!("{other:?}"),
-        }
+        self.coordinator.ask(submission(key)).await.map(|reply| reply.job)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::stage::{Server, ended, name, until, until_moving};
 use muster_coordinator::{FeedError, Lead, Refusal};
-use muster_model::{Attachment, Command, DeviceReport, Millis, Pull, Timestamp, WorkerStatus};
+use muster_model::{Attachment, DeviceReport, Millis, Pull, Timestamp, WorkerStatus, ask::devices::Sweep};
 use muster_store::{Candidate, MemoryStore, Store};
 use std::time::Duration;
 
@@ -181,7 +181,7 @@ async fn silence_of_workers_counts_from_the_takeover() {
     until("b leads", || b.leads() == Some(2)).await;
     assert_eq!(b.wire.reads(), (1, 0));
     let status = || async {
-        b.coordinator.ask(Command::Sweep).await.expect("it leads");
+        b.coordinator.ask(Sweep {}).await.expect("it leads");
         store.reader().worker(&name("PC-01")).expect("it is read").expect("it is known").worker.status
     };
     assert_eq!(status().await, WorkerStatus::Online);

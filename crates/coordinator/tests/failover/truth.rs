@@ -3,8 +3,9 @@
 use crate::stage::{Server, ended, name, submission, until, until_moving};
 use muster_coordinator::{Effects, Refusal};
 use muster_model::{
-    AccountCommand, Command, Digest, Effect, FrameCommand, FrameQuery, JobId, Pull, Rejection, Role, Roles,
-    SessionId, SessionSubmission, Subject, TaskId, Timestamp,
+    Digest, Effect, FrameQuery, JobId, Pull, Rejection, Role, Roles, SessionId, SessionSubmission, Subject,
+    TaskId, Timestamp,
+    ask::{accounts::AddUser, devices},
 };
 use muster_store::{Cursor, MemoryStore, Store};
 use std::{
@@ -34,7 +35,7 @@ async fn a_replaced_leader_keeps_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replaced_leader_answers_nobody_from_memory() {
     let (_, a, b) = replaced().await;
-    let unknown = Command::Cancel { job: JobId::new(Timestamp(1), 1) };
+    let unknown = devices::Cancel { job: JobId::new(Timestamp(1), 1) };
     let refused = b.coordinator.ask(unknown.clone()).await;
     assert!(matches!(refused, Err(Refusal::Rejected(Rejection::JobUnknown))), "who leads does");
     a.clock.advance(crate::stage::TIMES.reconnect());
@@ -49,12 +50,9 @@ async fn a_replaced_leader_answers_nobody_from_memory() {
 async fn memory_is_told_only_while_nobody_else_can_lead() {
     let store = MemoryStore::shared();
     let a = Server::leading(&store, "a", 0).await;
-    let add = AccountCommand::AddUser {
-        name: "ada".into(),
-        password_hash: "hash".into(),
-        roles: Roles::NONE.with(Role::Admin),
-    };
-    a.coordinator.ask(Command::Accounts(add)).await.expect("it leads");
+    let add =
+        AddUser { name: "ada".into(), password_hash: "hash".into(), roles: Roles::NONE.with(Role::Admin) };
+    a.coordinator.ask(add).await.expect("it leads");
     let secret = a.coordinator.new_secret();
     enrol(&a, &secret).await;
     assert!(tells_all(&a, &secret).await);
@@ -83,9 +81,9 @@ async fn commands_under_way_at_a_takeover_have_no_known_fate() {
         tokio::spawn(async move { coordinator.ask(command).await })
     };
     let before = a.coordinator.stats().commands();
-    let deciding = ask(Command::Submit(Box::new(submission("k"))));
+    let deciding = ask(submission("k"));
     until("it is decided", || a.coordinator.stats().commands() > before).await;
-    let duplicate = ask(Command::Submit(Box::new(submission("k"))));
+    let duplicate = ask(submission("k"));
     let waiting = tokio::spawn({
         let coordinator = a.coordinator.clone();
         let pull = Pull { worker: name("PC-01"), max: 1, devices: None };
@@ -121,18 +119,17 @@ async fn effects_of_a_term_that_is_over_are_passed_over() {
         output: "s1".into(),
         body: "{}".into(),
     };
-    let submit = Command::Frames(FrameCommand::Submit(Box::new(session)));
-    a.coordinator.ask(submit).await.expect("it leads");
+    a.coordinator.ask(session).await.expect("it leads");
     a.wire.cut(true);
     until_moving(&[&a, &b], "b leads", || b.leads() == Some(2) && a.leads().is_none()).await;
-    b.coordinator.ask(Command::Sweep).await.expect("it leads");
+    b.coordinator.ask(devices::Sweep {}).await.expect("it leads");
     let derived = gathered(&mut due[1]).await;
     assert!(!derived.is_empty());
     assert_eq!(gathered(&mut due[0]).await, [], "it leads no more");
     a.wire.cut(false);
     b.coordinator.stop().await;
     until("a leads", || a.leads() == Some(3)).await;
-    a.coordinator.ask(Command::Sweep).await.expect("it leads");
+    a.coordinator.ask(devices::Sweep {}).await.expect("it leads");
     assert_eq!(gathered(&mut due[0]).await, derived);
     a.coordinator.stop().await;
 }
@@ -226,8 +223,8 @@ async fn gathered(effects: &mut Effects) -> Vec<Effect> {
 
 async fn enrol(server: &Server, secret: &str) {
     let hash: [u8; 32] = <sha2::Sha256 as sha2::Digest>::digest(secret.as_bytes()).into();
-    server.coordinator.ask(Command::Heartbeat { worker: name("PC-01") }).await.expect("it leads");
-    let rotate = Command::RotateSecret { worker: name("PC-01"), hash };
+    server.coordinator.ask(devices::Heartbeat { worker: name("PC-01") }).await.expect("it leads");
+    let rotate = devices::RotateSecret { worker: name("PC-01"), hash };
     server.coordinator.ask(rotate).await.expect("it leads");
 }
 

@@ -17,7 +17,7 @@ use axum::{
 };
 use muster_coordinator::Refusal;
 use muster_door::{Door, Misfit, Params, Peer, Problem};
-use muster_model::{AccountRejection, Rejection, Reply};
+use muster_model::{AccountRejection, Rejection};
 use muster_store::Cursor;
 use std::net::IpAddr;
 use utoipa_axum::router::OpenApiRouter;
@@ -89,11 +89,6 @@ fn phrase(rejection: AccountRejection) -> Problem {
             Problem::conflict(format!("One user can have at most {max} API keys; revoke one first"))
         }
     }
-}
-
-/// A reply of another kind than the command calls for: a broken promise of the engine.
-fn unexpected(reply: &Reply) -> Problem {
-    Problem::internal(&format_args!("a command was answered with {reply:?}"))
 }
 
 /// Which page of a list, refused in FastAPI's shape.

@@ -19,7 +19,7 @@ use muster_court::{
     inbox::{self, Question, ReplyError},
 };
 use muster_door::{Door, Fields, JsonBody, Operator, PathText, Problem};
-use muster_model::{AccountCommand, Actor, Command};
+use muster_model::{Actor, ask::accounts::Note};
 use muster_why::Why;
 use std::sync::Arc;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -151,8 +151,8 @@ impl Replier {
     /// The answer is with the court by now, whatever becomes of the line that says who gave it.
     async fn note(&self, task: &str) {
         let subject = format!("court task {task}");
-        let command = AccountCommand::Note { action: "reply_to_court", subject: subject.as_str().into() };
-        if let Err(refusal) = self.door.coordinator.ask_as(&self.actor, Command::Accounts(command)).await {
+        let note = Note { action: "reply_to_court", subject: subject.as_str().into() };
+        if let Err(refusal) = self.door.coordinator.ask_as(&self.actor, note).await {
             tracing::warn!(actor = ?self.actor, subject, %refusal, "an answer stands in no audit log");
         }
     }

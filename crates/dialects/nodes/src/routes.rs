@@ -16,7 +16,7 @@ use axum::{
 };
 use muster_coordinator::Refusal;
 use muster_door::{Door, JsonBody, Node, Operator, Params, Place, Problem};
-use muster_model::{Command, JobId, Name, PullReply, Recorded, Reply, WorkerRecord};
+use muster_model::{JobId, Name, PullReply, Recorded, WorkerRecord, ask::devices::Heartbeat};
 use muster_store::Reader;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -165,12 +165,9 @@ async fn take(door: &Door, board: &Board, body: &Value) -> Result<Recorded, Prob
 
 async fn record(door: &Door, board: &Board, message: Message) -> Result<Recorded, Problem> {
     match read_report(&message, door.coordinator.now())? {
-        Said::Report(report) => match door.coordinator.ask(Command::Report(report)).await.map_err(refuse)? {
-            Reply::Recorded(recorded) => Ok(recorded),
-            other => Err(Problem::internal(&format_args!("a report was answered with {other:?}"))),
-        },
+        Said::Report(report) => door.coordinator.ask(*report).await.map_err(refuse),
         Said::Alive(worker, beat) => {
-            door.coordinator.ask(Command::Heartbeat { worker: worker.clone() }).await.map_err(refuse)?;
+            door.coordinator.ask(Heartbeat { worker: worker.clone() }).await.map_err(refuse)?;
             let is_new = board.remember(message.id, worker, beat);
             Ok(if is_new { Recorded::Applied } else { Recorded::Duplicate })
         }

@@ -8,7 +8,7 @@ use axum::{
 };
 use muster_coordinator::{Coordinator, Options};
 use muster_door::{Door, DoorSettings, Keys, assemble};
-use muster_model::{Command, Digest, JobPayload, Millis, Name, Reply, Scope, Submission};
+use muster_model::{Digest, JobPayload, Millis, Name, Scope, Submission, ask::devices::RotateSecret};
 use muster_store::MemoryStore;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -67,10 +67,7 @@ impl World {
             max_attempts: None,
             payload,
         };
-        match self.coordinator.ask(Command::Submit(Box::new(submission))).await.unwrap() {
-            Reply::Job { job, .. } => job.to_string(),
-            other => panic!("{other:?}"),
-        }
+        self.coordinator.ask(submission).await.unwrap().job.to_string()
     }
 }
 
@@ -211,7 +208,7 @@ async fn an_own_secret_speaks_for_its_node() {
     world.pull(json!({"node_id": "PC-01", "max_jobs": 0})).await;
     let hash = Sha256::digest(b"own").into();
     let worker = Name::new("PC-01").unwrap();
-    world.coordinator.ask(Command::RotateSecret { worker, hash }).await.unwrap();
+    world.coordinator.ask(RotateSecret { worker, hash }).await.unwrap();
     let status = async |node: &str| {
         let body = json!({"node_id": node, "max_jobs": 0}).to_string();
         world.send("POST /api/nodes/pull", "own", body).await.0.as_u16()

@@ -16,7 +16,7 @@ mod task_devices;
 use crate::{translate::phrase, wire::JsonText};
 use muster_coordinator::Refusal;
 use muster_door::{Door, Problem};
-use muster_model::{JobId, Reply};
+use muster_model::JobId;
 use utoipa_axum::router::OpenApiRouter;
 
 /// The routes of contract Q.
@@ -39,11 +39,6 @@ pub fn routes() -> OpenApiRouter<Door> {
 /// Puts the coordinator's refusal into this contract's words.
 fn refuse(refusal: Refusal) -> Problem {
     Problem::of_refusal(refusal, |rejection| phrase(&rejection))
-}
-
-/// A reply of another kind than the command calls for: a broken promise of the engine.
-fn unexpected(reply: &Reply) -> Problem {
-    Problem::internal(&format_args!("a command was answered with {reply:?}"))
 }
 
 /// A text of the store that is not JSON: a damaged store.

@@ -20,7 +20,7 @@ use crate::{
 use axum::Extension;
 use muster_coordinator::Refusal;
 use muster_door::{Door, Problem};
-use muster_model::{Actor, Command, PoolCommand, PoolJobId, PoolReply, PoolWorkerId, Reply, UserId};
+use muster_model::{Actor, Ask, PoolJobId, PoolWorkerId, UserId};
 use utoipa_axum::router::OpenApiRouter;
 
 /// The routes of contract P, but for those of accounts. What they count is shown by the door.
@@ -41,16 +41,9 @@ pub fn routes(door: &Door) -> OpenApiRouter<Door> {
         .layer(Extension(WorkerKeys::default()))
 }
 
-/// Has a command decided; what is done with a privilege is written down with who did it (I7).
-async fn ask(door: &Door, actor: Option<Actor>, command: PoolCommand) -> Result<PoolReply, Problem> {
-    pool_reply(door.ask(actor, Command::Pool(command)).await.map_err(refuse)?)
-}
-
-fn pool_reply(reply: Reply) -> Result<PoolReply, Problem> {
-    match reply {
-        Reply::Pool(reply) => Ok(reply),
-        other => Err(Problem::internal(&format_args!("a command was answered with {other:?}"))),
-    }
+/// Has a request decided; what is done with a privilege is written down with who did it (I7).
+async fn ask<A: Ask>(door: &Door, actor: Option<Actor>, request: A) -> Result<A::Reply, Problem> {
+    door.ask(actor, request).await.map_err(refuse)
 }
 
 /// Puts the coordinator's refusal into this contract's words.
@@ -69,11 +62,6 @@ fn refuse_result(refusal: Refusal) -> Problem {
         Refusal::Unavailable => Words::conflict("Concurrent submission conflict").into(),
         other => refuse(other),
     }
-}
-
-/// A reply of another kind than the command calls for: a broken promise of the engine.
-fn unexpected(reply: &PoolReply) -> Problem {
-    Problem::internal(&format_args!("a command was answered with {reply:?}"))
 }
 
 /// The key of a worker of the caller's, as it was registered; a missing worker and somebody else's are told alike (P5, P8).

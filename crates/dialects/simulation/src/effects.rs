@@ -15,11 +15,14 @@ mod tests;
 use crate::output::OutputRoot;
 use futures_util::future::BoxFuture;
 use muster_coordinator::{Coordinator, Refusal};
-use muster_model::{Command, Effect, EntryId, FrameCommand, FrameHandout, Name, QuarantineRecord, SessionId};
+use muster_model::{
+    Ask, Effect, EntryId, FrameHandout, Name, QuarantineRecord, SessionId,
+    ask::frames::{Dismissed, Moved, Pushed},
+};
 use persist::{Complaints, Trouble};
 use push::{Courier, Errand, Push};
 use serde_json::{Value, json};
-use std::{sync::Arc, time::Duration};
+use std::{fmt::Debug, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet};
 use turns::{Turns, Wish};
 
@@ -103,7 +106,7 @@ impl Runner {
             Ok(body) => body.to_string(),
             Err(error) => {
                 tracing::warn!(%worker, %task, %error, "cannot describe a task");
-                return self.tell(FrameCommand::Pushed { task, attempt, acked: false }).await;
+                return self.tell(Pushed { task, attempt, acked: false }).await;
             }
         };
         let push = Push { errand: Errand::Task, worker, endpoint, key, body };
@@ -111,7 +114,7 @@ impl Runner {
         if let Err(error) = &brought {
             tracing::info!(%worker, %task, attempt, endpoint, %error, "a push was not taken");
         }
-        self.tell(FrameCommand::Pushed { task, attempt, acked: brought.is_ok() }).await;
+        self.tell(Pushed { task, attempt, acked: brought.is_ok() }).await;
     }
 
     /// Tells a removed worker to stop, and whether it acknowledged. It is tried three times: a worker that is told by none
@@ -122,7 +125,7 @@ impl Runner {
         for pause in DISMISS_PAUSES {
             tokio::time::sleep(pause).await;
             match self.courier.bring(&push).await {
-                Ok(()) => return self.tell(FrameCommand::Dismissed { worker: worker.clone() }).await,
+                Ok(()) => return self.tell(Dismissed { worker: worker.clone() }).await,
                 Err(error) => tracing::info!(%worker, endpoint, %error, "a removed worker was not reached"),
             }
         }
@@ -140,7 +143,7 @@ impl Runner {
                 self.persist("move files to quarantine", wish.epoch, || self.set_apart(&record)).await;
             // More came meanwhile: it is told once all of it is there.
             if let (Some(files), false) = (moved, self.entries.is_wanted(entry)) {
-                self.tell(FrameCommand::Moved { entry: entry.clone(), files }).await;
+                self.tell(Moved { entry: entry.clone(), files }).await;
             }
         }
     }
@@ -152,14 +155,14 @@ impl Runner {
     }
 
     /// Tells the engine what was done; what it makes of it is its own affair.
-    async fn tell(&self, command: FrameCommand) {
+    async fn tell(&self, done: impl Ask<Reply = ()> + Clone + Debug) {
         let ask = || async {
-            match self.coordinator.ask(Command::Frames(command.clone())).await {
+            match self.coordinator.ask(done.clone()).await {
                 Err(Refusal::Rejected(rejection)) => {
-                    tracing::debug!(?command, ?rejection, "what was done is no longer of interest");
+                    tracing::debug!(?done, ?rejection, "what was done is no longer of interest");
                     Ok(())
                 }
-                told => told.map(|_| ()).map_err(Trouble::from),
+                told => told.map_err(Trouble::from),
             }
         };
         self.persist("tell what was done", self.coordinator.epoch(), ask).await;

@@ -25,7 +25,7 @@ use axum::{
 };
 use muster_coordinator::{Coordinator, Refusal};
 use muster_door::{Door, Operator, PathText, Problem, Renderer};
-use muster_model::{Command, FrameCommand, FrameReply, Name, Reply, SessionId};
+use muster_model::{Ask, Name, SessionId};
 use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -49,27 +49,20 @@ pub fn routes(door: &Door, simulation: Simulation) -> OpenApiRouter<Door> {
         .layer(Extension(simulation))
 }
 
-/// Has a worker's command decided.
-async fn ask(coordinator: &Coordinator, command: FrameCommand) -> Result<FrameReply, Problem> {
-    read_reply(coordinator.ask(Command::Frames(command)).await)
+/// Has a worker's request decided.
+async fn ask<A: Ask>(coordinator: &Coordinator, request: A) -> Result<A::Reply, Problem> {
+    coordinator.ask(request).await.map_err(refuse)
 }
 
-/// Has an operator's command decided.
-async fn order(door: &Door, operator: &Operator, command: FrameCommand) -> Result<FrameReply, Problem> {
-    read_reply(door.ask(operator.actor(), Command::Frames(command)).await)
+/// Has an operator's request decided.
+async fn order<A: Ask>(door: &Door, operator: &Operator, request: A) -> Result<A::Reply, Problem> {
+    door.ask(operator.actor(), request).await.map_err(refuse)
 }
 
-fn read_reply(asked: Result<Reply, Refusal>) -> Result<FrameReply, Problem> {
-    match asked.map_err(refuse)? {
-        Reply::Frames(reply) => Ok(reply),
-        other => Err(Problem::internal(&format_args!("a command was answered with {other:?}"))),
-    }
-}
-
-/// Has an operator's command about a worker decided. That the worker was removed is no end of anything for an operator,
+/// Has an operator's request about a worker decided. That the worker was removed is no end of anything for an operator,
 /// unlike for the worker: it does not fit the state of things.
-async fn operate(door: &Door, operator: &Operator, command: FrameCommand) -> Result<FrameReply, Problem> {
-    let ordered = order(door, operator, command).await;
+async fn operate<A: Ask>(door: &Door, operator: &Operator, request: A) -> Result<A::Reply, Problem> {
+    let ordered = order(door, operator, request).await;
     ordered.map_err(|problem| match problem.status() {
         StatusCode::GONE => Problem::conflict("the worker was removed"),
         _ => problem,
@@ -93,11 +86,6 @@ fn trouble(trouble: Trouble, field: &str) -> Problem {
             Problem::busy("the output cannot be read or written at the moment; the server's log says why")
         }
     }
-}
-
-/// A reply of another kind than the command calls for: a broken promise of the engine.
-fn unexpected(reply: &FrameReply) -> Problem {
-    Problem::internal(&format_args!("a command was answered with {reply:?}"))
 }
 
 /// Checks that a body that names a worker names the caller.

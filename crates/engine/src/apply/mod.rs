@@ -50,10 +50,16 @@ impl State {
             | Event::TaskEnded { .. }
             | Event::TaskSkipped { .. } => self.apply_to_task(event),
             Event::ReportRecorded { .. } => self.remember_report(event),
-            Event::Frames(event) => self.farm.apply(event),
+            Event::Frames(about) => {
+                self.farm.apply(about);
+                self.dismiss_waiting(event);
+            }
             // Made so where they are decided: one step of a command may depend on the one before.
             Event::Pool(_) => {}
-            Event::Accounts(event) => self.accounts.apply(event),
+            Event::Accounts(about) => {
+                self.accounts.apply(about);
+                self.dismiss_waiting(event);
+            }
             Event::Schedules(event) => {
                 self.schedules.apply(event);
                 let fired = matches!(event, muster_model::ScheduleEvent::Fired { .. });

@@ -6,7 +6,7 @@ use crate::{
     state::State,
 };
 use alloc::{boxed::Box, vec::Vec};
-use muster_model::{Event, Name, Outcome, Rejection, Reply, TaskId};
+use muster_model::{Event, Name, Outcome, Rejection, TaskId};
 
 /// What ends the attempt, and how.
 pub(crate) struct End {
@@ -17,7 +17,7 @@ pub(crate) struct End {
     pub(crate) result: Option<Box<str>>,
 }
 
-/// Ends the live attempt of a task; the reply is filled in afterwards.
+/// Ends the live attempt of a task.
 pub(crate) fn decide(state: &State, end: End, context: &Context<'_>) -> Decided {
     let End { task: id, worker, outcome, result } = end;
     let Some(task) = state.task(id) else {
@@ -36,5 +36,5 @@ pub(crate) fn decide(state: &State, end: End, context: &Context<'_>) -> Decided 
         events.push(Event::LeaseConfirmed { task: id, attempt: task.attempt, at: context.now });
     }
     events.extend(end_attempt(state, task, Ending { task: id, outcome, result, at: context.now }));
-    Ok(Decision::new(events, Reply::Done))
+    Ok(Decision::done(events))
 }

@@ -3,9 +3,9 @@
 use super::{Context, Decided, Decision, submit::ended_status};
 use crate::{Mutant, state::State, state::TaskRef};
 use alloc::vec::Vec;
-use muster_model::{Event, JobId, JobOutcome, JobStatus, Rejection, Reply, TaskStatus};
+use muster_model::{Event, JobId, JobOutcome, JobReply, JobStatus, Rejection, TaskStatus};
 
-pub(crate) fn decide(state: &State, id: JobId, context: &Context<'_>) -> Decided {
+pub(crate) fn decide(state: &State, id: JobId, context: &Context<'_>) -> Decided<JobReply> {
     let Some(job) = state.job(id) else {
         let status = ended_status(state, id, context).ok_or(Rejection::JobUnknown)?;
         return Err(Rejection::JobEnded { status });
@@ -28,7 +28,7 @@ pub(crate) fn decide(state: &State, id: JobId, context: &Context<'_>) -> Decided
     let mut events: Vec<Event> = waiting.chain(running).map(close).collect();
     let outcome = JobOutcome::Cancelled;
     events.push(Event::JobEnded { job: id, status, outcome, error: None, at });
-    Ok(Decision::new(events, Reply::Job { job: id, status }))
+    Ok(Decision::new(events, JobReply { job: id, status }))
 }
 
 #[cfg(test)]

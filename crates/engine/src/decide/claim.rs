@@ -9,9 +9,9 @@ use crate::{
     state::{State, Task},
 };
 use alloc::vec::Vec;
-use muster_model::{Event, LeaseKind, Millis, Name, Rejection, Reply, TaskId};
+use muster_model::{Event, LeaseKind, Millis, Name, Rejection, TaskId};
 
-/// The leases for a claim; the reply is filled in once they are granted. An unknown worker gets none.
+/// The leases for a claim. An unknown worker gets none.
 pub(crate) fn decide(
     state: &State,
     worker: &Name,
@@ -19,7 +19,7 @@ pub(crate) fn decide(
     context: &Context<'_>,
 ) -> Decision {
     let Some(ix) = state.workers.ix(worker) else {
-        return Decision::new(Vec::new(), Reply::Claimed(Vec::new()));
+        return Decision::done(Vec::new());
     };
     let terms = Terms { kind: LeaseKind::Claim, lease };
     let mut events = Vec::new();
@@ -28,7 +28,7 @@ pub(crate) fn decide(
         events.push(Event::LeaseGranted(grant));
         events.push(Event::LeaseConfirmed { task, attempt, at });
     }
-    Decision::new(events, Reply::Claimed(Vec::new()))
+    Decision::done(events)
 }
 
 /// Prolongs a lease if it is there and the worker's.
@@ -37,20 +37,16 @@ pub(crate) fn renew(
     id: TaskId,
     (worker, lease): (&Name, Millis),
     context: &Context<'_>,
-) -> Decided {
+) -> Decided<bool> {
     let is_theirs =
         |task: &Task| state.workers[task.worker].name == *worker || state.has_bug(Mutant::StrangerRenews);
     let leased = state.task(id).filter(|task| task.lease.is_some() && is_theirs(task));
     let Some(task) = leased else {
         let known = state.task(id).is_some() || super::report::ended_task(state, id, context).is_some();
-        return if known {
-            Ok(Decision::new(Vec::new(), Reply::Renewed(false)))
-        } else {
-            Err(Rejection::TaskUnknown)
-        };
+        return if known { Ok(Decision::new(Vec::new(), false)) } else { Err(Rejection::TaskUnknown) };
     };
     let until = (context.now + lease).max(task.lease.map_or(context.now, |lease| lease.until));
-    Ok(Decision::new(Vec::from([Event::LeaseRenewed { task: id, until }]), Reply::Renewed(true)))
+    Ok(Decision::new(Vec::from([Event::LeaseRenewed { task: id, until }]), true))
 }
 
 #[cfg(test)]

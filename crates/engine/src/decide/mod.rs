@@ -12,7 +12,7 @@ pub(crate) mod submit;
 pub(crate) mod tick;
 
 use alloc::vec::Vec;
-use muster_model::{Event, Facts, Rejection, Reply, Timestamp};
+use muster_model::{Event, Facts, Rejection, Timestamp};
 
 /// What a decision may consult besides memory.
 #[derive(Clone, Copy)]
@@ -38,22 +38,24 @@ impl Context<'_> {
 
 /// What a command makes true, and what its sender is told.
 #[derive(Debug)]
-pub(crate) struct Decision {
+pub(crate) struct Decision<R = ()> {
     pub(crate) events: Vec<Event>,
-    pub(crate) reply: Reply,
+    pub(crate) reply: R,
+}
+
+impl<R> Decision<R> {
+    pub(crate) fn new(events: Vec<Event>, reply: R) -> Self {
+        Self { events, reply }
+    }
 }
 
 impl Decision {
-    pub(crate) fn new(events: Vec<Event>, reply: Reply) -> Self {
-        Self { events, reply }
-    }
-
     pub(crate) fn done(events: Vec<Event>) -> Self {
-        Self::new(events, Reply::Done)
+        Self::new(events, ())
     }
 }
 
-pub(crate) type Decided = Result<Decision, Rejection>;
+pub(crate) type Decided<R = ()> = Result<Decision<R>, Rejection>;
 
 /// A rejection that still makes something true, such as an alert.
 #[derive(Debug)]

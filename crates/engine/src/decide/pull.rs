@@ -9,7 +9,7 @@ use crate::{
 use alloc::{collections::BTreeMap, vec::Vec};
 use muster_model::{
     Attachment, DeviceReport, Event, Fence, Grant, Handout, JobAnnounced, LeaseKind, Millis, Name, PullReply,
-    Reply, TaskId, Timestamp,
+    TaskId, Timestamp,
 };
 
 /// What a worker's list of its devices makes true.
@@ -55,12 +55,9 @@ pub(crate) fn report_devices(
 }
 
 /// What a worker that asks is given.
-pub(crate) fn supply(state: &State, name: &Name, max: u32, context: &Context<'_>) -> Decision {
+pub(crate) fn supply(state: &State, name: &Name, max: u32, context: &Context<'_>) -> Decision<PullReply> {
     let Some(worker) = state.workers.ix(name) else {
-        return Decision::new(
-            Vec::new(),
-            Reply::Pulled(PullReply { nothing_new: true, ..PullReply::default() }),
-        );
+        return Decision::new(Vec::new(), PullReply { nothing_new: true, ..PullReply::default() });
     };
     let again: Vec<TaskRef> = match state.has_bug(Mutant::RedeliveryForgotten) {
         true => Vec::new(),
@@ -81,7 +78,7 @@ pub(crate) fn supply(state: &State, name: &Name, max: u32, context: &Context<'_>
     if !reply.nothing_new {
         events.push(Event::PullAnswered { worker: name.clone(), shown, at: context.now });
     }
-    Decision::new(events, Reply::Pulled(reply))
+    Decision::new(events, reply)
 }
 
 /// On what terms leases are granted.

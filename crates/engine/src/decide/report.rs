@@ -9,7 +9,7 @@ use crate::{
 use alloc::{boxed::Box, format, vec::Vec};
 use muster_model::{
     AlertKind, AlertRecord, Event, Fact, JobId, JobStatus, Key, Millis, Name, Outcome, Recorded, Rejection,
-    Reply, Report, ReportKind, ReportSubject, RunSummary, TaskId, TaskRecord, TaskReport, TaskReportKind,
+    Report, ReportKind, ReportSubject, RunSummary, TaskId, TaskRecord, TaskReport, TaskReportKind,
     TaskStatus,
 };
 
@@ -31,12 +31,16 @@ impl Effect {
 
 /// Decides a report. The id alone makes it a repeat, whatever else differs; an id that was used for another subject is
 /// refused, with an alert (N5).
-pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> Result<Decision, Refused> {
+pub(crate) fn decide(
+    state: &State,
+    report: Report,
+    context: &Context<'_>,
+) -> Result<Decision<Recorded>, Refused> {
     let subject = subject_of(state, &report);
     match earlier_subject(state, &report, context) {
         None => {}
         Some(earlier) if earlier.is_none_or(|earlier| earlier == subject && names_own_run(&report)) => {
-            return Ok(Decision::new(Vec::new(), Reply::Recorded(Recorded::Duplicate)));
+            return Ok(Decision::new(Vec::new(), Recorded::Duplicate));
         }
         Some(_) => {
             let events = conflict_alert(state, &report, context).into_iter().collect();
@@ -44,7 +48,7 @@ pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> Re
         }
     }
     if report.at < context.now - state.settings.report_id_retention {
-        return Ok(Decision::new(Vec::new(), Reply::Recorded(Recorded::Stale)));
+        return Ok(Decision::new(Vec::new(), Recorded::Stale));
     }
     let (task, effect) = match &report.kind {
         ReportKind::RunStarted { job } => {
@@ -62,7 +66,7 @@ pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> Re
     let Report { id, worker, body, .. } = report;
     let at = context.now;
     events.push(Event::ReportRecorded { id, subject, worker, task, effect: effect.recorded, body, at });
-    Ok(Decision::new(events, Reply::Recorded(effect.recorded)))
+    Ok(Decision::new(events, effect.recorded))
 }
 
 /// Whether a report about a task names the task's own run.

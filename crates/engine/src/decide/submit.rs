@@ -4,15 +4,15 @@ use super::{Context, Decided, Decision};
 use crate::state::State;
 use alloc::{boxed::Box, vec, vec::Vec};
 use muster_model::{
-    Event, Fact, JobId, JobStatus, Key, KeyRecord, Rejection, Reply, Submission, SubmissionKey,
+    Event, Fact, JobId, JobReply, JobStatus, Key, KeyRecord, Rejection, Submission, SubmissionKey,
 };
 
-pub(crate) fn decide(state: &State, submission: Box<Submission>, context: &Context<'_>) -> Decided {
+pub(crate) fn decide(state: &State, submission: Box<Submission>, context: &Context<'_>) -> Decided<JobReply> {
     if let Some(KeyRecord { job, status, .. }) = earlier(state, &submission, context)? {
-        return Ok(Decision::new(Vec::new(), Reply::Job { job, status }));
+        return Ok(Decision::new(Vec::new(), JobReply { job, status }));
     }
     let job = JobId::new(context.now, context.number(0));
-    let reply = Reply::Job { job, status: JobStatus::Pending };
+    let reply = JobReply { job, status: JobStatus::Pending };
     Ok(Decision::new(vec![Event::JobSubmitted { job, submission, at: context.now }], reply))
 }
 

@@ -1,7 +1,7 @@
 use crate::{Context, Engine, Restoring, script};
 use alloc::{boxed::Box, vec::Vec};
 use muster_model::{
-    Cause, Change, Command, Event, Facts, JobPayload, JobStatus, Missed, Name, Rejection, Reply,
+    Cause, Change, Command, Event, Facts, JobPayload, JobReply, JobStatus, Missed, Name, Rejection, Reply,
     ScheduleCommand, ScheduleDraft, ScheduleEvent, ScheduleId, ScheduleRecord, ScheduleRejection, Scope,
     Settings, Subject, Submission, SubmissionKey, Timestamp,
 };
@@ -113,7 +113,10 @@ fn a_slot_submits_a_job() {
     let schedule = world.create(draft(60)).expect("created").id;
     assert_eq!(world.due(), Some(60));
     world.now = 60;
-    assert!(matches!(world.fire(schedule, 60, 120), Ok(Reply::Job { status: JobStatus::Running, .. })));
+    assert!(matches!(
+        world.fire(schedule, 60, 120),
+        Ok(Reply::Job(JobReply { status: JobStatus::Running, .. }))
+    ));
     let [
         Event::Schedules(ScheduleEvent::Fired { job, .. }),
         Event::JobSubmitted { job: made, submission, .. },

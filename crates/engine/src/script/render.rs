@@ -6,7 +6,9 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use muster_model::{Event, JobId, Outcome, PullReply, Rejection, Reply, TaskId, TaskRecord};
+use muster_model::{
+    Event, JobId, JobReply, Outcome, PullReply, Rejection, Reply, SweepReply, TaskId, TaskRecord,
+};
 
 impl Stage {
     pub(super) fn job_name(&self, id: JobId) -> String {
@@ -66,7 +68,7 @@ impl Stage {
         match result {
             Err(Rejection::NotHolder { holder }) => format!("! NotHolder {holder}"),
             Err(rejection) => format!("! {rejection:?}"),
-            Ok(Reply::Job { job, status }) => format!("{} {status:?}", self.job_name(*job)),
+            Ok(Reply::Job(JobReply { job, status })) => format!("{} {status:?}", self.job_name(*job)),
             Ok(Reply::Pulled(reply)) => self.render_pull(reply),
             Ok(Reply::Recorded(recorded)) => format!("{recorded:?}"),
             Ok(Reply::Claimed(rows)) => rows
@@ -76,7 +78,7 @@ impl Stage {
                 .join(","),
             Ok(Reply::Renewed(renewed)) => renewed.to_string(),
             Ok(Reply::Task(row)) => self.render_row(row),
-            Ok(Reply::Swept { jobs, tasks }) => format!("jobs={jobs} tasks={tasks}"),
+            Ok(Reply::Swept(SweepReply { jobs, tasks })) => format!("jobs={jobs} tasks={tasks}"),
             Ok(Reply::Frames(reply)) => format!("{reply:?}"),
             Ok(Reply::Pool(reply)) => format!("{reply:?}"),
             Ok(Reply::Accounts(reply)) => format!("{reply:?}"),

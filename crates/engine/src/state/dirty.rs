@@ -1,6 +1,7 @@
 //! What changed since the last batch, what must be looked at, and who must be woken.
 
 use super::{LaneIx, TaskRef, WorkerIx};
+use crate::Waiter;
 use alloc::{collections::BTreeSet, vec::Vec};
 use muster_model::{Change, TaskId};
 
@@ -28,6 +29,8 @@ pub(crate) struct Dirty {
     /// Workers whose waiting requests should be decided again.
     pub(crate) woken: BTreeSet<WorkerIx>,
     pub(crate) woken_all: bool,
+    /// Workers whose waiting requests must be answered at once.
+    pub(crate) dismissed: BTreeSet<Waiter>,
     /// Workers heard of since the last flush.
     pub(crate) sighted: BTreeSet<WorkerIx>,
     /// Workers whose timer rang and must be set anew.

@@ -23,7 +23,9 @@ pub use record::{
     ChunkRecord, DiagnosticRecord, FarmRecord, FrameChange, FrameTaskRecord, QuarantineRecord,
     RendererRecord, ReplayRecord, SessionRecord, TransitionRecord,
 };
-pub use reply::{Beat, FrameHandout, FrameRejection, FrameReply, Order};
+pub use reply::{
+    Beat, CompletionReply, FrameHandout, FrameRejection, FrameReply, Order, RegistrationReply, SessionReply,
+};
 pub use settings::{FrameSettings, Rebind};
 pub use view::{FrameQuery, FrameView, LiveTask, RendererView, SessionView, StatusView};
 pub use word::{

@@ -10,34 +10,46 @@ use alloc::{boxed::Box, vec::Vec};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FrameReply {
     /// To `Register`: the epoch it registered in.
-    Registered {
-        /// Which.
-        epoch: u64,
-    },
+    Registered(RegistrationReply),
     /// To `Heartbeat` and `Rebind`.
     Beat(Beat),
     /// To `Ask`: a task, or none for now.
     Task(Option<Box<FrameHandout>>),
     /// To `Complete`: taken, now or (`repeated`) before.
-    Accepted {
-        /// It had been taken before.
-        repeated: bool,
-        /// Who held it.
-        worker: Name,
-        /// In which attempt.
-        attempt: u16,
-    },
+    Accepted(CompletionReply),
     /// To `MoreIds`.
     Ids(IdRange),
-    /// To `Submit` and `Steer`: the session as it stands now.
-    Session {
-        /// Where it stands.
-        status: SessionStatus,
-        /// It had been submitted before.
-        repeated: bool,
-    },
+    /// To `Submit`, `Steer` and `Retry`: the session as it stands now.
+    Session(SessionReply),
     /// To everything else.
     Done,
+}
+
+/// A registration that was accepted (S1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegistrationReply {
+    /// The epoch in which the worker registered.
+    pub epoch: u64,
+}
+
+/// A completion that was accepted (S5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompletionReply {
+    /// True if it was accepted before.
+    pub repeated: bool,
+    /// The worker that held the task.
+    pub worker: Name,
+    /// The attempt that completed it.
+    pub attempt: u16,
+}
+
+/// A session's status (S26).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionReply {
+    /// Its status now.
+    pub status: SessionStatus,
+    /// True if it was submitted, or cancelled, before.
+    pub repeated: bool,
 }
 
 /// What a worker is told when it shows that it lives (S2).

@@ -19,6 +19,8 @@ pub use record::{
     AssignmentRecord, AssignmentState, PoolChange, PoolCounters, PoolEndRecord, PoolJobRecord, PoolJobStatus,
     PoolKeyRecord, PoolWorkerRecord, PoolWorkerStatus,
 };
-pub use reply::{PoolHandout, PoolRejection, PoolReply, PoolTaken};
+pub use reply::{
+    PoolCancelReply, PoolHandout, PoolRejection, PoolReply, PoolSubmissionReply, PoolTaken, PoolWorkReply,
+};
 pub use settings::PoolSettings;
 pub use status::PoolStatus;

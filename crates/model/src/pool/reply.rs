@@ -18,12 +18,37 @@ pub enum PoolReply {
     Assignments(Vec<PoolHandout>),
     /// To `HandIn`.
     Taken(PoolTaken),
-    /// To `Work`: what became of each result, in order, and the assignments.
-    Worked { results: Vec<Result<PoolTaken, PoolRejection>>, assignments: Vec<PoolHandout> },
-    /// To `Submit`: the jobs' numbers begin with `first`.
-    Submitted { first: PoolJobId, count: u32, at: Timestamp, repeated: bool },
+    /// To `Work`.
+    Worked(PoolWorkReply),
+    /// To `Submit`.
+    Submitted(PoolSubmissionReply),
     /// To `Cancel`.
-    Cancelled { job: PoolJobId, at: Timestamp },
+    Cancelled(PoolCancelReply),
+}
+
+/// Submitted results and new work of one call (P19).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolWorkReply {
+    /// The fate of each result, in order.
+    pub results: Vec<Result<PoolTaken, PoolRejection>>,
+    /// The worker's assignments.
+    pub assignments: Vec<PoolHandout>,
+}
+
+/// Submitted jobs (P13, P18): numbers that begin with `first`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolSubmissionReply {
+    pub first: PoolJobId,
+    pub count: u32,
+    pub at: Timestamp,
+    pub repeated: bool,
+}
+
+/// A cancelled job (P13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolCancelReply {
+    pub job: PoolJobId,
+    pub at: Timestamp,
 }
 
 /// One assignment given to a worker.

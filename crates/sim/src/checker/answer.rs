@@ -3,8 +3,9 @@
 use super::{Checker, Verdict, broken, ensure};
 use crate::{network::Ticket, scene::Scene};
 use muster_model::{
-    Change, Command, JobStatus, LogKind, Millis, Name, Outcome, Pull, PullReply, Recorded, Rejection, Reply,
-    Report, ReportKind, ReportRecord, Submission, TaskId, TaskReport, TaskReportKind, TaskStatus, Timestamp,
+    Change, Command, JobReply, JobStatus, LogKind, Millis, Name, Outcome, Pull, PullReply, Recorded,
+    Rejection, Reply, Report, ReportKind, ReportRecord, Submission, TaskId, TaskReport, TaskReportKind,
+    TaskStatus, Timestamp,
 };
 use muster_store::Batch;
 
@@ -53,7 +54,7 @@ impl Checker {
     /// What an answer promises is durable and stays so, whoever leads when it leaves.
     pub(crate) fn promised(&mut self, ticket: &Ticket, result: &Answered, scene: &mut Scene) -> Verdict {
         match (&*ticket.command, result) {
-            (Command::Submit(submission), Ok(Reply::Job { job, .. })) => {
+            (Command::Submit(submission), Ok(Reply::Job(JobReply { job, .. }))) => {
                 self.check_submitted(submission, *job)
             }
             (Command::Cancel { job }, Ok(_)) => {

@@ -19,7 +19,7 @@ use crate::{
 };
 use commit::Committing;
 use muster_coordinator::{Desk, Request};
-use muster_engine::{Engine, Restoring};
+use muster_engine::{Engine, Restoring, Waiter};
 use muster_model::{Millis, PoolCause, PoolJobId, Settings, Timestamp};
 use muster_store::{Lookup, Reader, Term, Writer};
 use std::sync::Arc;
@@ -223,7 +223,11 @@ impl Life {
         self.hand_over(scene, checker)?;
         self.check()?;
         if leads {
-            checker.pool.waiting(self.desk.waiting_members(), now);
+            let members = self.desk.waiters().filter_map(|waiter| match waiter {
+                Waiter::Member(worker) => Some(*worker),
+                Waiter::Node(_) | Waiter::Renderer(_) => None,
+            });
+            checker.pool.waiting(members, now);
         }
         self.plan_wake(scene)
     }
@@ -265,19 +269,16 @@ impl Life {
     fn check(&self) -> Verdict {
         let engine = self.desk.engine();
         engine.check_invariants().or_else(|broke| broken("engine_invariant", || broke))?;
-        for worker in self.desk.waiting_workers() {
-            if engine.has_supply_for(worker, self.ticked_at) {
-                return broken("waits_beside_work", || format!("{worker} waits while work for it does"));
-            }
-        }
-        for worker in self.desk.waiting_renderers() {
-            if engine.has_frames_for(worker, self.ticked_at) {
-                return broken("waits_beside_frames", || format!("{worker} waits while frames for it do"));
-            }
-        }
-        for worker in self.desk.waiting_members() {
-            if engine.has_pool_supply_for(worker) {
-                return broken("waits_beside_jobs", || format!("worker {worker} waits while jobs for it do"));
+        for waiter in self.desk.waiters() {
+            let (rule, is_served) = match waiter {
+                Waiter::Node(worker) => ("waits_beside_work", engine.has_supply_for(worker, self.ticked_at)),
+                Waiter::Renderer(worker) => {
+                    ("waits_beside_frames", engine.has_frames_for(worker, self.ticked_at))
+                }
+                Waiter::Member(worker) => ("waits_beside_jobs", engine.has_pool_supply_for(*worker)),
+            };
+            if is_served {
+                return broken(rule, || format!("{waiter:?} waits while there is work for it"));
             }
         }
         Ok(())

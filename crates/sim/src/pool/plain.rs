@@ -6,8 +6,8 @@ mod work;
 use super::{PATIENCE_MS, nature::Nature, patron::PoolView, rig::Rig};
 use crate::{network::Ticket, scene::Scene};
 use muster_model::{
-    AssignmentId, Millis, PoolCommand, PoolHandout, PoolRejection, PoolReply, PoolResult, PoolWorkerId,
-    Rejection, Reply,
+    AssignmentId, Millis, PoolCommand, PoolHandout, PoolRejection, PoolReply, PoolResult, PoolWorkReply,
+    PoolWorkerId, Rejection, Reply,
 };
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -123,7 +123,7 @@ impl Plain {
             (Some(Call::Resume), Ok(PoolReply::Assignments(handouts))) => self.take_all(&handouts, scene),
             (Some(Call::Result(id)), Ok(_)) => self.told(id, None, scene),
             (Some(Call::Result(id)), Err(rejection)) => self.told(id, Some(rejection), scene),
-            (Some(Call::Work(ids)), Ok(PoolReply::Worked { results, assignments })) => {
+            (Some(Call::Work(ids)), Ok(PoolReply::Worked(PoolWorkReply { results, assignments }))) => {
                 for (id, outcome) in ids.into_iter().zip(results) {
                     self.told(id, outcome.err(), scene);
                 }
@@ -222,7 +222,7 @@ impl Plain {
     fn given(&mut self, result: Result<PoolReply, PoolRejection>, scene: &mut Scene) {
         let handouts: Vec<PoolHandout> = match result {
             Ok(PoolReply::Assignment(handout)) => handout.into_iter().collect(),
-            Ok(PoolReply::Worked { assignments, .. }) => assignments,
+            Ok(PoolReply::Worked(PoolWorkReply { assignments, .. })) => assignments,
             _ => Vec::new(),
         };
         let before = self.works.len();

@@ -1,6 +1,6 @@
 //! Logins (P1).
 
-use super::{Visit, refuse, unexpected};
+use super::{Visit, refuse};
 use crate::{
     accounts::Accounts,
     shape::Credentials,
@@ -13,7 +13,8 @@ use axum::{
 };
 use muster_door::{Anyone, Door, Problem, schema};
 use muster_model::{
-    AccountCommand, AccountReply, Actor, Command, LoginRecord, Reply, Role, Roles, UserRecord,
+    Actor, LoginRecord, Role, Roles, UserRecord,
+    ask::accounts::{Login, Logout, Refresh},
 };
 use utoipa::{PartialSchema, ToSchema, openapi};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -70,9 +71,8 @@ async fn refresh(
 ) -> Result<Json<Token>, Problem> {
     let LoginRecord { id: login, generation, .. } = user.login.ok_or_else(Problem::invalid_token)?;
     let ttl = accounts.settings.token_ttl;
-    let command = AccountCommand::Refresh { login, generation, ttl };
-    let refreshed = door.coordinator.ask(Command::Accounts(command)).await.map_err(refuse)?;
-    token(&door, &accounts, &refreshed)
+    let refreshed = door.coordinator.ask(Refresh { login, generation, ttl }).await.map_err(refuse)?;
+    Ok(token(&door, &accounts, &refreshed))
 }
 
 /// Ends a login; its token stops working at once.
@@ -83,7 +83,7 @@ async fn refresh(
 async fn logout(State(door): State<Door>, Anyone(user): Anyone) -> Result<StatusCode, Problem> {
     let login = user.login.ok_or_else(Problem::invalid_token)?.id;
     let actor = accountable(user.roles, user.actor());
-    door.ask(actor, Command::Accounts(AccountCommand::Logout { login })).await.map_err(refuse)?;
+    door.ask(actor, Logout { login }).await.map_err(refuse)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -107,14 +107,13 @@ async fn begin(door: &Door, accounts: &Accounts, user: &UserRecord) -> Result<Js
     let actor = Actor { user: user.id, name: user.name.clone(), reason: None };
     let actor = accountable(user.roles, actor);
     let (password_hash, ttl) = (user.password_hash.clone(), accounts.settings.token_ttl);
-    let command = AccountCommand::Login { user: user.id, password_hash, ttl };
-    let begun = door.ask(actor, Command::Accounts(command)).await.map_err(refuse);
+    let begun = door.ask(actor, Login { user: user.id, password_hash, ttl }).await.map_err(refuse);
     // Put out of service a moment ago: then this is the answer they would have got.
     let begun = begun.map_err(|problem| match problem.status() {
         StatusCode::NOT_FOUND => incorrect(),
         _ => problem,
     });
-    token(door, accounts, &begun?)
+    Ok(token(door, accounts, &begun?))
 }
 
 /// Logins of those who run the place stand in the audit log; those of clients and workers' owners come by the thousand.
@@ -122,15 +121,12 @@ fn accountable(roles: Roles, actor: Actor) -> Option<Actor> {
     roles.allows(Role::Viewer).then_some(actor)
 }
 
-fn token(door: &Door, accounts: &Accounts, reply: &Reply) -> Result<Json<Token>, Problem> {
-    match reply {
-        Reply::Accounts(AccountReply::Login(login)) => Ok(Json(Token {
-            access_token: door.token_of(login),
-            token_type: "bearer",
-            expires_in: accounts.settings.token_ttl.0.div_euclid(1000),
-        })),
-        other => Err(unexpected(other)),
-    }
+fn token(door: &Door, accounts: &Accounts, login: &LoginRecord) -> Json<Token> {
+    Json(Token {
+        access_token: door.token_of(login),
+        token_type: "bearer",
+        expires_in: accounts.settings.token_ttl.0.div_euclid(1000),
+    })
 }
 
 /// What a login takes.

@@ -1,13 +1,16 @@
 //! API keys: make, list, take back (P13).
 
-use super::{page, refuse, unexpected, users};
+use super::{page, refuse, users};
 use crate::{
     shape::Shape,
     wire::{ApiKey, ApiKeyList, NewApiKey},
 };
 use axum::{Json, extract::State, http::StatusCode};
 use muster_door::{API_KEY_PREFIX, Client, Door, Identity, Params, PathText, Problem, api_key_hash, schema};
-use muster_model::{AccountCommand, AccountReply, Command, Reply, Roles};
+use muster_model::{
+    Roles,
+    ask::accounts::{AddKey, RevokeKey},
+};
 use muster_store::Page;
 use utoipa::{PartialSchema, ToSchema, openapi};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -35,20 +38,16 @@ async fn add(
     shape.finish()?;
     let scopes = scopes_for(&user, scopes)?;
     let key = format!("{API_KEY_PREFIX}{}", door.coordinator.new_secret());
-    let command = AccountCommand::AddKey {
+    let request = AddKey {
         user: user.id,
         name: name.unwrap_or_default().into(),
         prefix: key.chars().take(PREFIX_CHARS).collect(),
         hash: api_key_hash(&key),
         scopes,
     };
-    match door.ask(user.actor(), Command::Accounts(command)).await.map_err(refuse)? {
-        Reply::Accounts(AccountReply::Key(record)) => {
-            let ApiKey { id, name, prefix, scopes, created_at, .. } = ApiKey::from(&*record);
-            Ok((StatusCode::CREATED, Json(NewApiKey { id, name, key, prefix, scopes, created_at })))
-        }
-        other => Err(unexpected(&other)),
-    }
+    let record = door.ask(user.actor(), request).await.map_err(refuse)?;
+    let ApiKey { id, name, prefix, scopes, created_at, .. } = ApiKey::from(&*record);
+    Ok((StatusCode::CREATED, Json(NewApiKey { id, name, key, prefix, scopes, created_at })))
 }
 
 /// Lists the caller's own keys, those taken back included.
@@ -85,8 +84,7 @@ async fn list(
 )]
 async fn revoke(Client(user): Client, State(door): State<Door>, id: PathText) -> Result<StatusCode, Problem> {
     let key = id.id("key").map_err(|_| Problem::not_found("API key not found"))?;
-    let command = AccountCommand::RevokeKey { key, user: Some(user.id) };
-    door.ask(user.actor(), Command::Accounts(command)).await.map_err(refuse)?;
+    door.ask(user.actor(), RevokeKey { key, user: Some(user.id) }).await.map_err(refuse)?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -1,6 +1,6 @@
 //! Users: add, list, change (P1).
 
-use super::{Visit, page, refuse, unexpected};
+use super::{Visit, page, refuse};
 use crate::{
     accounts::Accounts,
     passwords::Password,
@@ -13,7 +13,10 @@ use axum::{
     http::{StatusCode, request::Parts},
 };
 use muster_door::{Admin, Anyone, Door, Identity, Params, PathText, Problem, schema};
-use muster_model::{AccountCommand, AccountReply, Command, Reply, Role, Roles, UserChange};
+use muster_model::{
+    Ask, Role, Roles, UserChange, UserRecord,
+    ask::accounts::{AddUser, ChangeUser},
+};
 use muster_store::Page;
 use utoipa::{
     PartialSchema, ToSchema,
@@ -52,8 +55,8 @@ async fn add(
         return Err(Problem::conflict("Username already exists"));
     }
     let password_hash = accounts.passwords.hash(password).await?;
-    let command = AccountCommand::AddUser { name: name.into(), password_hash, roles };
-    Ok((StatusCode::CREATED, ask(&door, &admin.0, command).await?))
+    let request = AddUser { name: name.into(), password_hash, roles };
+    Ok((StatusCode::CREATED, ask(&door, &admin.0, request).await?))
 }
 
 /// Lists users, by id.
@@ -108,7 +111,7 @@ async fn change(
         None => None,
     };
     let change = UserChange { password_hash, roles: patch.roles, active: patch.active };
-    ask(&visit.door, &caller, AccountCommand::ChangeUser { user: user.id, change }).await
+    ask(&visit.door, &caller, ChangeUser { user: user.id, change }).await
 }
 
 /// Somebody who may change the user that the path names.
@@ -164,11 +167,13 @@ impl Patch {
     }
 }
 
-async fn ask(door: &Door, caller: &Identity, command: AccountCommand) -> Result<Json<User>, Problem> {
-    match door.ask(caller.actor(), Command::Accounts(command)).await.map_err(refuse)? {
-        Reply::Accounts(AccountReply::User(user)) => Ok(Json(User::from(&*user))),
-        other => Err(unexpected(&other)),
-    }
+async fn ask(
+    door: &Door,
+    caller: &Identity,
+    request: impl Ask<Reply = Box<UserRecord>>,
+) -> Result<Json<User>, Problem> {
+    let user = door.ask(caller.actor(), request).await.map_err(refuse)?;
+    Ok(Json(User::from(&*user)))
 }
 
 /// What a new user takes.

@@ -15,9 +15,7 @@ use muster_artifacts::{
 };
 use muster_coordinator::{Coordinator, ManualClock, Options};
 use muster_door::{Door, DoorSettings, Keys, assemble};
-use muster_model::{
-    Attachment, Command, DeviceReport, Digest, JobPayload, Name, Pull, Scope, Submission, Timestamp,
-};
+use muster_model::{Attachment, DeviceReport, Digest, JobPayload, Name, Pull, Scope, Submission, Timestamp};
 use muster_nodes::{ArtifactSettings, Artifacts, artifact_routes};
 use muster_store::MemoryStore;
 use serde_json::{Value, json};
@@ -58,7 +56,7 @@ impl World {
         let device = DeviceReport { device: name("d1"), handle: name("d1"), attachment: Attachment::Online };
         let pull = |devices| Pull { worker: name("PC-01"), max: 1, devices };
         while coordinator.pull(pull(Some(vec![device.clone()])), Duration::ZERO).await.is_err() {}
-        coordinator.ask(Command::Submit(Box::new(submission()))).await.unwrap();
+        coordinator.ask(submission()).await.unwrap();
         let job = coordinator.pull(pull(None), Duration::ZERO).await.unwrap().handouts.remove(0);
         let request = json!({"node_id": "PC-01", "task_id": job.task.to_string(), "attempt": 1,
             "lease_token": job.fence.to_string(), "kind": "screenshot", "content_type": "image/png", "size": 5});

@@ -7,7 +7,7 @@ use crate::{
 };
 use axum::{Json, extract::State};
 use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
-use muster_model::{Command, Name};
+use muster_model::{Name, ask::devices};
 use muster_store::{LaneFilter, Page};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -70,7 +70,7 @@ async fn label(
 ) -> Result<Json<Device>, Problem> {
     let lane = id.name("device")?;
     let labels = read_labels(&body)?;
-    door.ask(operator.actor(), Command::Label { lane: lane.clone(), labels }).await.map_err(refuse)?;
+    door.ask(operator.actor(), devices::Label { lane: lane.clone(), labels }).await.map_err(refuse)?;
     device(&door, lane).await
 }
 
@@ -93,7 +93,7 @@ async fn put_back(
 ) -> Result<Json<Device>, Problem> {
     let lane = id.name("device")?;
     let note = read_note(body.as_ref().map(|body| &body.0))?;
-    door.ask(operator.actor(), Command::ReturnToService { lane: lane.clone(), note })
+    door.ask(operator.actor(), devices::ReturnToService { lane: lane.clone(), note })
         .await
         .map_err(refuse)?;
     device(&door, lane).await

@@ -4,7 +4,7 @@ use super::{pcs, refuse};
 use crate::wire::{NewSecret, Pc};
 use axum::{Json, extract::State};
 use muster_door::{Door, Operator, PathText, Problem};
-use muster_model::Command;
+use muster_model::ask::devices;
 use sha2::{Digest, Sha256};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -23,7 +23,7 @@ pub(super) fn routes() -> OpenApiRouter<Door> {
 )]
 async fn drain(State(door): State<Door>, operator: Operator, id: PathText) -> Result<Json<Pc>, Problem> {
     let worker = id.name("node")?;
-    door.ask(operator.actor(), Command::Drain { worker: worker.clone() }).await.map_err(refuse)?;
+    door.ask(operator.actor(), devices::Drain { worker: worker.clone() }).await.map_err(refuse)?;
     pcs::pc(&door, worker).await
 }
 
@@ -38,7 +38,7 @@ async fn drain(State(door): State<Door>, operator: Operator, id: PathText) -> Re
 )]
 async fn resume(State(door): State<Door>, operator: Operator, id: PathText) -> Result<Json<Pc>, Problem> {
     let worker = id.name("node")?;
-    door.ask(operator.actor(), Command::Resume { worker: worker.clone() }).await.map_err(refuse)?;
+    door.ask(operator.actor(), devices::Resume { worker: worker.clone() }).await.map_err(refuse)?;
     pcs::pc(&door, worker).await
 }
 
@@ -59,7 +59,7 @@ async fn rotate_secret(
     let worker = id.name("node")?;
     let secret = door.coordinator.new_secret();
     let hash = Sha256::digest(secret.as_bytes()).into();
-    door.ask(operator.actor(), Command::RotateSecret { worker: worker.clone(), hash })
+    door.ask(operator.actor(), devices::RotateSecret { worker: worker.clone(), hash })
         .await
         .map_err(refuse)?;
     let old_valid_until = door.coordinator.now() + door.coordinator.settings().secret_overlap;

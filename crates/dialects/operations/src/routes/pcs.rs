@@ -7,7 +7,7 @@ use crate::{
 };
 use axum::{Json, extract::State};
 use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
-use muster_model::{Command, Name, WorkerSupply};
+use muster_model::{Name, WorkerSupply, ask::devices::SetCap};
 use muster_store::{Page, WorkerSummary};
 use std::collections::HashMap;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -73,7 +73,7 @@ async fn cap(
 ) -> Result<Json<Pc>, Problem> {
     let worker = id.name("PC")?;
     let cap = read_cap(&body)?;
-    door.ask(operator.actor(), Command::SetCap { worker: worker.clone(), cap }).await.map_err(refuse)?;
+    door.ask(operator.actor(), SetCap { worker: worker.clone(), cap }).await.map_err(refuse)?;
     pc(&door, worker).await
 }
 

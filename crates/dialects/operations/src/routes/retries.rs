@@ -13,7 +13,7 @@ use axum::{
 use futures_util::{StreamExt, TryStreamExt, stream};
 use muster_coordinator::Refusal;
 use muster_door::{Door, JsonBody, Operator, PathText, Problem};
-use muster_model::{Actor, Command, JobId, JobRecord, Name, TaskRecord, TaskStatus};
+use muster_model::{Actor, JobId, JobRecord, Name, TaskRecord, TaskStatus, ask::devices::ReturnToService};
 use muster_store::{Cursor, Page, Reader, StoreError, TaskFilter};
 use std::collections::{BTreeMap, BTreeSet};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -92,7 +92,7 @@ async fn retry(
     let mut submission = retry.submission(job, devices, attempt_timeout).ok_or_else(damaged_run)?;
     submission.key = key;
     let actor = operator.actor();
-    let state = ask(&door, named(actor.clone(), id), Command::Submit(Box::new(submission))).await?;
+    let state = ask(&door, named(actor.clone(), id), submission).await?;
     if retry.return_to_service {
         return_all(&door, &actor, meant).await?;
     }
@@ -105,10 +105,10 @@ async fn return_all(door: &Door, actor: &Actor, devices: BTreeSet<Name>) -> Resu
     // The note is the reason: it need not be told twice.
     let (note, actor) = (actor.reason.clone(), Actor { reason: None, ..actor.clone() });
     let returned = devices.into_iter().map(async |lane| {
-        let command = Command::ReturnToService { lane, note: note.clone() };
-        match door.ask(actor.clone(), command).await {
+        let request = ReturnToService { lane, note: note.clone() };
+        match door.ask(actor.clone(), request).await {
             // In service already, or gone.
-            Ok(_) | Err(Refusal::Rejected(_)) => Ok(()),
+            Ok(()) | Err(Refusal::Rejected(_)) => Ok(()),
             Err(other) => Err(refuse(other)),
         }
     });

@@ -1,6 +1,6 @@
 //! The RPCs, answered the way PostgREST does (Q14).
 
-use super::{config, damaged, refuse, unexpected};
+use super::{config, damaged, refuse};
 use crate::{
     translate::{Ending, read_claim, read_complete, read_fail, read_nothing, read_renew, show_task_row},
     wire::{
@@ -10,7 +10,10 @@ use crate::{
 use axum::{Json, extract::State};
 use muster_coordinator::Refusal;
 use muster_door::{Caller, Door, JsonBody, Problem};
-use muster_model::{Command, JobId, Name, Rejection, Reply, TaskId, TaskRecord};
+use muster_model::{
+    Ask, JobId, Name, Rejection, SweepReply, TaskId, TaskRecord,
+    ask::devices::{Complete, FailOrRetry, Sweep},
+};
 use std::collections::{BTreeMap, BTreeSet};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -35,11 +38,10 @@ async fn claim(
     caller: Caller,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ClaimedRows>, Problem> {
-    let (worker, command) = read_claim(&body)?;
-    caller.speaks_for(&door, &worker)?;
-    match door.ask(caller.actor(), command).await {
-        Ok(Reply::Claimed(tasks)) => rows(&door, tasks).await.map(ClaimedRows).map(Json),
-        Ok(other) => Err(unexpected(&other)),
+    let claim = read_claim(&body)?;
+    caller.speaks_for(&door, &claim.worker)?;
+    match door.ask(caller.actor(), claim).await {
+        Ok(tasks) => rows(&door, tasks).await.map(ClaimedRows).map(Json),
         Err(Refusal::Rejected(Rejection::WorkerUnknown)) => Ok(Json(ClaimedRows(Vec::new()))),
         Err(refusal) => Err(refuse(refusal)),
     }
@@ -57,11 +59,10 @@ async fn renew(
     caller: Caller,
     JsonBody(body): JsonBody,
 ) -> Result<Json<bool>, Problem> {
-    let (worker, command) = read_renew(&body)?;
-    caller.speaks_for(&door, &worker)?;
-    match door.ask(caller.actor(), command).await {
-        Ok(Reply::Renewed(renewed)) => Ok(Json(renewed)),
-        Ok(other) => Err(unexpected(&other)),
+    let renewal = read_renew(&body)?;
+    caller.speaks_for(&door, &renewal.worker)?;
+    match door.ask(caller.actor(), renewal).await {
+        Ok(renewed) => Ok(Json(renewed)),
         Err(Refusal::Rejected(rejection)) if is_no_lease(&rejection) => Ok(Json(false)),
         Err(refusal) => Err(refuse(refusal)),
     }
@@ -85,7 +86,7 @@ async fn complete(
 ) -> Result<Json<TaskDevice<String>>, Problem> {
     let Ending { task, worker, left } = read_complete(&body)?;
     check_holder(&door, &caller, task, worker.as_ref()).await?;
-    end(&door, &caller, Command::Complete { task, worker, result: left }).await
+    end(&door, &caller, Complete { task, worker, result: left }).await
 }
 
 /// Ends a running attempt badly; another follows while attempts are left.
@@ -106,7 +107,7 @@ async fn fail(
 ) -> Result<Json<TaskDevice<String>>, Problem> {
     let Ending { task, worker, left } = read_fail(&body)?;
     check_holder(&door, &caller, task, worker.as_ref()).await?;
-    end(&door, &caller, Command::FailOrRetry { task, worker, error: left }).await
+    end(&door, &caller, FailOrRetry { task, worker, error: left }).await
 }
 
 /// Ends what has taken too long.
@@ -122,10 +123,8 @@ async fn sweep(
     body: Option<JsonBody>,
 ) -> Result<Json<Swept>, Problem> {
     read_nothing(body.as_ref().map(|body| &body.0))?;
-    match door.ask(caller.actor(), Command::Sweep).await.map_err(refuse)? {
-        Reply::Swept { jobs, tasks } => Ok(Json(Swept { tasks: jobs, task_devices: tasks })),
-        other => Err(unexpected(&other)),
-    }
+    let SweepReply { jobs, tasks } = door.ask(caller.actor(), Sweep {}).await.map_err(refuse)?;
+    Ok(Json(Swept { tasks: jobs, task_devices: tasks }))
 }
 
 /// A node's own secret ends that node's rows only, also where the caller names no holder.
@@ -145,14 +144,14 @@ async fn check_holder(
     row.map_or(Ok(()), |row| caller.speaks_for(door, &row.worker))
 }
 
-async fn end(door: &Door, caller: &Caller, command: Command) -> Result<Json<TaskDevice<String>>, Problem> {
-    match door.ask(caller.actor(), command).await.map_err(refuse)? {
-        Reply::Task(task) => {
-            let config = config(door, task.id.job).await?;
-            show_task_row(*task, Some(config)).map(Json).map_err(damaged)
-        }
-        other => Err(unexpected(&other)),
-    }
+async fn end(
+    door: &Door,
+    caller: &Caller,
+    request: impl Ask<Reply = Box<TaskRecord>>,
+) -> Result<Json<TaskDevice<String>>, Problem> {
+    let task = door.ask(caller.actor(), request).await.map_err(refuse)?;
+    let config = config(door, task.id.job).await?;
+    show_task_row(*task, Some(config)).map(Json).map_err(damaged)
 }
 
 async fn rows(door: &Door, tasks: Vec<TaskRecord>) -> Result<Vec<TaskDevice<String>>, Problem> {

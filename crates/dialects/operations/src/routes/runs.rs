@@ -1,6 +1,6 @@
 //! Runs: submit, list, show, cancel (Q15, Q7).
 
-use super::{listed::Closed, refuse, unexpected};
+use super::{listed::Closed, refuse};
 use crate::{
     translate::{
         Progress, RUN_WORDS, RunFilter, rate_since, read_key, read_run_status, read_submission, show_state,
@@ -14,7 +14,7 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
-use muster_model::{Actor, Command, JobId, Reply, Scope, Timestamp};
+use muster_model::{Actor, Ask, JobId, JobReply, Scope, Timestamp, ask::devices::Cancel};
 use muster_store::{JobFilter, Page, Reader, StoreError};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -46,7 +46,7 @@ async fn submit(
     let mut submission = read_submission(&body, door.coordinator.settings().attempt_timeout)?;
     submission.key = read_key(&headers)?;
     let scope = submission.scope.clone();
-    let state = ask(&door, operator.actor(), Command::Submit(Box::new(submission))).await?;
+    let state = ask(&door, operator.actor(), submission).await?;
     Ok((StatusCode::CREATED, Json(SubmittedRun { state, warnings: warnings(&door, scope).await })))
 }
 
@@ -126,15 +126,17 @@ async fn cancel(
     operator: Operator,
     id: PathText,
 ) -> Result<Json<RunState>, Problem> {
-    ask(&door, operator.actor(), Command::Cancel { job: id.id("run")? }).await.map(Json)
+    ask(&door, operator.actor(), Cancel { job: id.id("run")? }).await.map(Json)
 }
 
-/// Has a command decided that is answered with where its run stands.
-pub(super) async fn ask(door: &Door, actor: Actor, command: Command) -> Result<RunState, Problem> {
-    match door.ask(actor, command).await.map_err(refuse)? {
-        Reply::Job { job, status } => Ok(show_state(job, status)),
-        other => Err(unexpected(&other)),
-    }
+/// Has a request about a run decided and returns the state of the run.
+pub(super) async fn ask(
+    door: &Door,
+    actor: Actor,
+    request: impl Ask<Reply = JobReply>,
+) -> Result<RunState, Problem> {
+    let JobReply { job, status } = door.ask(actor, request).await.map_err(refuse)?;
+    Ok(show_state(job, status))
 }
 
 fn progress(store: &dyn Reader, id: JobId, now: Timestamp) -> Result<Option<Progress>, StoreError> {

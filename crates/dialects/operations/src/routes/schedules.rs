@@ -1,6 +1,6 @@
 //! Schedules: make, list, show, delete (Q17).
 
-use super::{damaged, refuse, unexpected};
+use super::{damaged, refuse};
 use crate::{
     translate::{read_key, read_schedule, show_schedule},
     wire::{Schedule, ScheduleList, ScheduleRequest, ScheduleState},
@@ -11,7 +11,7 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
-use muster_model::{Command, Reply, ScheduleCommand, ScheduleId};
+use muster_model::{ScheduleId, ask::schedules::Delete};
 use muster_store::Page;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -41,14 +41,9 @@ async fn create(
     let (attempt_timeout, now) = (door.coordinator.settings().attempt_timeout, door.coordinator.now());
     let mut draft = read_schedule(&body, attempt_timeout, now)?;
     draft.run.key = read_key(&headers)?;
-    let command = Command::Schedules(ScheduleCommand::Create(Box::new(draft)));
-    match door.ask(operator.actor(), command).await.map_err(refuse)? {
-        Reply::Schedule(made) => {
-            let (schedule_id, next_at) = (made.id.to_string(), made.draft.next_at.map(|at| at.0));
-            Ok((StatusCode::CREATED, Json(ScheduleState { schedule_id, next_at })))
-        }
-        other => Err(unexpected(&other)),
-    }
+    let made = door.ask(operator.actor(), draft).await.map_err(refuse)?;
+    let (schedule_id, next_at) = (made.id.to_string(), made.draft.next_at.map(|at| at.0));
+    Ok((StatusCode::CREATED, Json(ScheduleState { schedule_id, next_at })))
 }
 
 /// Lists schedules, oldest first.
@@ -101,7 +96,6 @@ async fn show(State(door): State<Door>, _: Operator, id: PathText) -> Result<Jso
     )
 )]
 async fn delete(State(door): State<Door>, operator: Operator, id: PathText) -> Result<StatusCode, Problem> {
-    let command = Command::Schedules(ScheduleCommand::Delete { schedule: id.id("schedule")? });
-    door.ask(operator.actor(), command).await.map_err(refuse)?;
+    door.ask(operator.actor(), Delete { schedule: id.id("schedule")? }).await.map_err(refuse)?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,7 +1,10 @@
 //! Arguments of the RPCs (Q14).
 
 use muster_door::{Fields, Problem};
-use muster_model::{Command, Millis, Name, TaskId};
+use muster_model::{
+    Millis, Name, TaskId,
+    ask::devices::{Claim, Renew},
+};
 use serde_json::Value;
 
 /// A row that is to end, and who is said to hold it.
@@ -16,7 +19,7 @@ pub(crate) struct Ending {
 }
 
 /// Reads the arguments of `claim_task_devices_for_pc`.
-pub(crate) fn read_claim(body: &Value) -> Result<(Name, Command), Problem> {
+pub(crate) fn read_claim(body: &Value) -> Result<Claim, Problem> {
     let args = Fields::of(body)?;
     args.only(&["runner_pc_name", "runner_pc_id", "max_to_claim", "lease_minutes"])?;
     let worker = match (args.opt_name("runner_pc_name")?, args.opt_name("runner_pc_id")?) {
@@ -28,15 +31,15 @@ pub(crate) fn read_claim(body: &Value) -> Result<(Name, Command), Problem> {
     };
     let max = args.opt_integer_in("max_to_claim", 0..=CLAIMS_MAX)?.unwrap_or(1);
     let max = u32::try_from(max).unwrap_or(u32::MAX);
-    Ok((worker.clone(), Command::Claim { worker, max, lease: lease(&args)? }))
+    Ok(Claim { worker, max, lease: lease(&args)? })
 }
 
 /// Reads the arguments of `renew_task_device_lease`.
-pub(crate) fn read_renew(body: &Value) -> Result<(Name, Command), Problem> {
+pub(crate) fn read_renew(body: &Value) -> Result<Renew, Problem> {
     let args = Fields::of(body)?;
     args.only(&["task_device_id", "runner_pc_id", "lease_minutes"])?;
     let (task, worker) = (row(&args, "task_device_id")?, args.name("runner_pc_id")?);
-    Ok((worker.clone(), Command::Renew { task, worker, lease: lease(&args)? }))
+    Ok(Renew { task, worker, lease: lease(&args)? })
 }
 
 /// Reads the arguments of `complete_task_device`.
@@ -96,10 +99,8 @@ mod tests {
     const ROW: &str = "01990000-0000-7000-8000-000000000001.0000007";
 
     fn claim(body: &Value) -> (String, u32, i64) {
-        match read_claim(body).unwrap().1 {
-            Command::Claim { worker, max, lease } => (worker.to_string(), max, lease.0),
-            other => panic!("{other:?}"),
-        }
+        let Claim { worker, max, lease } = read_claim(body).unwrap();
+        (worker.to_string(), max, lease.0)
     }
 
     fn blamed<T: std::fmt::Debug>(result: Result<T, Problem>) -> String {
@@ -143,7 +144,7 @@ mod tests {
     #[test]
     fn a_renewal_is_understood() {
         let body = json!({"task_device_id": ROW, "runner_pc_id": "PC-01", "lease_minutes": 10});
-        let Command::Renew { task, worker, lease } = read_renew(&body).unwrap().1 else { panic!("another") };
+        let Renew { task, worker, lease } = read_renew(&body).unwrap();
         assert_eq!((task.to_string().as_str(), worker.as_str(), lease.0), (ROW, "PC-01", 600_000));
         assert_eq!(blamed(read_renew(&json!({"task_device_id": ROW}))), "runner_pc_id");
         assert_eq!(blamed(read_renew(&json!({"runner_pc_id": "a"}))), "task_device_id");

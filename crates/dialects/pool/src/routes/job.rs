@@ -5,7 +5,7 @@ use super::{
     jobs::{stored, whose},
     no_job,
     query::Query,
-    refuse, unexpected,
+    refuse,
 };
 use crate::{
     translate::{Words, explain, show_job, show_receipt},
@@ -13,7 +13,7 @@ use crate::{
 };
 use axum::{Json, extract::State};
 use muster_door::{Client, Door, Identity, Params, PathText, Place, Problem};
-use muster_model::{AssignmentId, PoolCause, PoolCommand, PoolJobId, PoolReply};
+use muster_model::{AssignmentId, PoolCause, PoolJobId, ask::pool::Cancel};
 use muster_store::PoolJobView;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -78,10 +78,8 @@ async fn cancel(
     let (job, owner) = (job_id(&id)?, whose(&client));
     // Whoever may end anybody's jobs is remembered for it.
     let actor = owner.is_none().then(|| client.actor());
-    match ask(&door, actor, PoolCommand::Cancel { job, client: owner }).await? {
-        PoolReply::Cancelled { .. } => Ok(Json(show_job(visible(&door, &client, job).await?))),
-        other => Err(unexpected(&other)),
-    }
+    ask(&door, actor, Cancel { job, client: owner }).await?;
+    Ok(Json(show_job(visible(&door, &client, job).await?)))
 }
 
 /// Gives what proves a result, to be checked offline.

@@ -1,6 +1,6 @@
 //! Jobs as clients hand them in and list them (P13, P18).
 
-use super::{ask, query::Query, refuse, unexpected};
+use super::{ask, query::Query, refuse};
 use crate::{
     bodies::{LargeBody, apart},
     translate::{read_batch, read_draft, read_key, show_created, show_job},
@@ -13,8 +13,7 @@ use axum::{
 };
 use muster_door::{BodyBytes, Client, Door, Identity, Params, Problem};
 use muster_model::{
-    Actor, PoolCommand, PoolJobDraft, PoolJobId, PoolJobStatus, PoolReply, PoolSubmission, Role, Timestamp,
-    UserId,
+    Actor, PoolJobDraft, PoolJobId, PoolJobStatus, PoolSubmission, PoolSubmissionReply, Role, UserId,
 };
 use muster_store::{Cursor, Page, PoolJobFilter, PoolJobView, Reader, StoreError};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -113,16 +112,12 @@ pub(super) async fn stored(door: &Door, id: PoolJobId) -> Result<Option<PoolJobV
     door.coordinator.read(move |reader| reader.pool_job(id)).await.map_err(refuse)
 }
 
-/// What became of a submission.
-pub(super) struct Taken {
-    first: PoolJobId,
-    count: u32,
-    at: Timestamp,
-    repeated: bool,
-}
-
 /// A job as it was taken, now or before.
-pub(super) async fn created(door: &Door, draft: PoolJobDraft, taken: Taken) -> Result<Job, Problem> {
+pub(super) async fn created(
+    door: &Door,
+    draft: PoolJobDraft,
+    taken: PoolSubmissionReply,
+) -> Result<Job, Problem> {
     let before = if taken.repeated { stored(door, taken.first).await? } else { None };
     Ok(match before {
         Some(view) => show_created(view.job.id, view.job.draft, view.job.created_at),
@@ -136,12 +131,9 @@ pub(super) async fn submit(
     actor: Option<Actor>,
     mut submission: PoolSubmission,
     headers: &HeaderMap,
-) -> Result<Taken, Problem> {
+) -> Result<PoolSubmissionReply, Problem> {
     submission.key = read_key(headers)?;
-    match ask(door, actor, PoolCommand::Submit(Box::new(submission))).await? {
-        PoolReply::Submitted { first, count, at, repeated } => Ok(Taken { first, count, at, repeated }),
-        other => Err(unexpected(&other)),
-    }
+    ask(door, actor, submission).await
 }
 
 /// Reads a page in small steps and ends it early where the jobs in it are large: a page must fit into memory many times.

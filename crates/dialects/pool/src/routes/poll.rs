@@ -1,6 +1,6 @@
 //! A worker asks for work (P6).
 
-use super::{ask, refuse, unexpected};
+use super::{ask, refuse};
 use crate::{
     payloads::{respond, with_payloads},
     translate::{Polled, Words, read_poll},
@@ -12,7 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use muster_door::{BodyBytes, Door, Owner, Place, Problem};
-use muster_model::{PoolCommand, PoolReply, PoolWorkerId, UserId};
+use muster_model::{PoolWorkerId, UserId, ask::pool::Resume};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
@@ -48,8 +48,6 @@ async fn poll(
 }
 
 async fn started(door: &Door, worker: PoolWorkerId, owner: UserId) -> Result<Response, Problem> {
-    match ask(door, None, PoolCommand::Resume { worker, owner }).await? {
-        PoolReply::Assignments(handouts) => respond(door, "", handouts).await,
-        other => Err(unexpected(&other)),
-    }
+    let handouts = ask(door, None, Resume { worker, owner }).await?;
+    respond(door, "", handouts).await
 }

@@ -1,13 +1,13 @@
 //! What becomes of a worker: its key, whether it gets work, whether it may (P3, P14).
 
-use super::{ask, refuse, unexpected, worker_id, workers::show};
+use super::{ask, refuse, worker_id, workers::show};
 use crate::{
     translate::{read_public_key, read_reason},
     wire::{KeyRequest, ReasonRequest, Worker},
 };
 use axum::{Json, extract::State};
 use muster_door::{Admin, BodyBytes, Door, Owner, PathText, Problem};
-use muster_model::{Actor, PoolCommand, PoolReply, UserId};
+use muster_model::{Actor, Ask, PoolWorkerRecord, UserId, ask::pool};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
@@ -38,7 +38,7 @@ async fn set_key(
 ) -> Result<Json<Worker>, Problem> {
     let public_key = read_public_key(&body)?;
     let worker = worker_id(&id)?;
-    change(&door, None, PoolCommand::SetKey { worker, owner: owner.id, public_key }).await
+    change(&door, None, pool::SetKey { worker, owner: owner.id, public_key }).await
 }
 
 /// Gives a worker no more work; what it has it may finish.
@@ -96,7 +96,7 @@ async fn ban(
 ) -> Result<Json<Worker>, Problem> {
     let reason = read_reason(&body)?;
     let worker = worker_id(&id)?;
-    change(&door, Some(admin.actor()), PoolCommand::Ban { worker, reason }).await
+    change(&door, Some(admin.actor()), pool::Ban { worker, reason }).await
 }
 
 /// Lets a worker in again and forgives its dissents.
@@ -118,23 +118,23 @@ async fn unban(
 ) -> Result<Json<Worker>, Problem> {
     let reason = read_reason(&body)?;
     let worker = worker_id(&id)?;
-    change(&door, Some(admin.actor()), PoolCommand::Unban { worker, reason }).await
+    change(&door, Some(admin.actor()), pool::Unban { worker, reason }).await
 }
 
 async fn set_draining(door: &Door, id: &str, owner: UserId, draining: bool) -> Result<Json<Worker>, Problem> {
     let worker = worker_id(id)?;
-    change(door, None, PoolCommand::Drain { worker, owner: Some(owner), draining }).await
+    change(door, None, pool::Drain { worker, owner: Some(owner), draining }).await
 }
 
 /// Has a worker changed and shows it.
-async fn change(door: &Door, actor: Option<Actor>, command: PoolCommand) -> Result<Json<Worker>, Problem> {
-    match ask(door, actor, command).await? {
-        PoolReply::Worker(worker) => {
-            // The engine has let go of what only people read of it.
-            let id = worker.id;
-            let stored = door.coordinator.read(move |reader| reader.pool_worker(id)).await.map_err(refuse)?;
-            Ok(Json(show(door, stored.unwrap_or(*worker))))
-        }
-        other => Err(unexpected(&other)),
-    }
+async fn change(
+    door: &Door,
+    actor: Option<Actor>,
+    request: impl Ask<Reply = Box<PoolWorkerRecord>>,
+) -> Result<Json<Worker>, Problem> {
+    let worker = ask(door, actor, request).await?;
+    // The engine has let go of what only people read of it.
+    let id = worker.id;
+    let stored = door.coordinator.read(move |reader| reader.pool_worker(id)).await.map_err(refuse)?;
+    Ok(Json(show(door, stored.unwrap_or(*worker))))
 }

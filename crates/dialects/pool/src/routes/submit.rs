@@ -1,6 +1,6 @@
 //! A worker hands in a result (P7, P8, P9).
 
-use super::{key_of, pool_reply, ready, refuse_result, unexpected};
+use super::{key_of, ready, refuse_result};
 use crate::{
     bodies::apart,
     keys::WorkerKeys,
@@ -9,7 +9,7 @@ use crate::{
 };
 use axum::{Extension, Json, extract::State};
 use muster_door::{BodyBytes, Door, Owner, Problem};
-use muster_model::{Command, PoolCommand, PoolReply};
+use muster_model::ask::pool::HandIn;
 use std::sync::Arc;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -41,10 +41,8 @@ async fn submit(
     let public_key = key_of(&door, worker, owner.id).await?;
     let key = keys.read(public_key.as_deref())?;
     let result = Arc::new(judge(handed, &key, public_key.unwrap_or_default())?);
-    let command = Command::Pool(PoolCommand::HandIn { worker, owner: owner.id, result });
     ready(&door)?;
-    match pool_reply(door.coordinator.ask(command).await.map_err(refuse_result)?)? {
-        PoolReply::Taken(taken) => Ok(Json(show_taken(&taken))),
-        other => Err(unexpected(&other)),
-    }
+    let hand_in = HandIn { worker, owner: owner.id, result };
+    let taken = door.coordinator.ask(hand_in).await.map_err(refuse_result)?;
+    Ok(Json(show_taken(&taken)))
 }

@@ -10,7 +10,7 @@ use crate::{
 };
 use axum::{Extension, extract::State, response::Response};
 use muster_door::{Door, Owner, Place, Problem};
-use muster_model::{PoolRejection, PoolResult, PoolTaken, PoolWork, UserId};
+use muster_model::{PoolRejection, PoolResult, PoolTaken, PoolWork, PoolWorkReply, UserId};
 use std::{sync::Arc, time::Duration};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -45,10 +45,10 @@ async fn work(
     let call = Call::new(worked, owner.id, judged);
     place.wait_apart(call.wait)?;
     ready(&door)?;
-    let (results, handouts) = call.ask(&door).await?;
+    let PoolWorkReply { results, assignments } = call.ask(&door).await?;
     owner.look_again(&door)?;
     let submitted = serde_json::to_string(&call.tell(results)).map_err(|error| Problem::internal(&error))?;
-    respond(&door, &format!("\"submitted\":{submitted},"), handouts).await
+    respond(&door, &format!("\"submitted\":{submitted},"), assignments).await
 }
 
 /// A call whose results were judged.
@@ -71,10 +71,10 @@ impl Call {
         Self { work, wait, judged }
     }
 
-    async fn ask(&self, door: &Door) -> Result<muster_coordinator::Worked, Problem> {
+    async fn ask(&self, door: &Door) -> Result<PoolWorkReply, Problem> {
         let refuse = if self.judged.is_empty() { refuse } else { refuse_result };
         let worked = door.coordinator.work_pool(self.work.clone(), self.wait).await.map_err(refuse)?;
-        if worked.0.len() == self.work.results.len() {
+        if worked.results.len() == self.work.results.len() {
             Ok(worked)
         } else {
             Err(Problem::internal(&"results were handed in and not all of them decided"))

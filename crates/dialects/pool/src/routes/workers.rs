@@ -1,13 +1,13 @@
 //! Workers as their owners bring and see them (P3, P4, P5).
 
-use super::{ask, query::Query, refuse, unexpected};
+use super::{ask, query::Query, refuse};
 use crate::{
     translate::{read_beat, read_registration, show_registered, show_worker},
     wire::{HeartbeatRequest, Moment, RegisterRequest, Registered, Seen, Worker, WorkerList},
 };
 use axum::{Json, extract::State, http::StatusCode};
 use muster_door::{BodyBytes, Door, Owner, Params, Problem};
-use muster_model::{PoolCommand, PoolReply, PoolWorkerRecord, UserId};
+use muster_model::{PoolWorkerRecord, UserId};
 use muster_store::{Cursor, Page, Reader, StoreError};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -31,10 +31,8 @@ async fn register(
     BodyBytes(body): BodyBytes,
 ) -> Result<(StatusCode, Json<Registered>), Problem> {
     let registration = read_registration(&body, owner.id)?;
-    match ask(&door, None, PoolCommand::Register(Box::new(registration))).await? {
-        PoolReply::Worker(worker) => Ok((StatusCode::CREATED, Json(show_registered(*worker)))),
-        other => Err(unexpected(&other)),
-    }
+    let worker = ask(&door, None, registration).await?;
+    Ok((StatusCode::CREATED, Json(show_registered(*worker))))
 }
 
 /// Lists the caller's workers.

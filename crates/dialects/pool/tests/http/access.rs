@@ -67,8 +67,7 @@ async fn a_disabled_user_is_nobody() {
     assert_eq!(world.get("/jobs", &client).await.status, 200);
     let change = muster_model::UserChange { active: Some(false), ..Default::default() };
     let user = muster_model::UserId(client.id);
-    let command = muster_model::AccountCommand::ChangeUser { user, change };
-    world.coordinator.ask(muster_model::Command::Accounts(command)).await.unwrap();
+    world.coordinator.ask(muster_model::ask::accounts::ChangeUser { user, change }).await.unwrap();
     assert_eq!(world.get("/jobs", &client).await.told(), (401, "Invalid token"));
 }
 

@@ -7,7 +7,13 @@ use axum::{
 };
 use muster_coordinator::{Coordinator, ManualClock, Options};
 use muster_door::{Door, DoorSettings, Keys, assemble};
-use muster_model::{AccountCommand, AccountReply, Command, Millis, Name, PoolJobId, Reply, Role, Timestamp};
+use muster_model::{
+    Millis, Name, PoolJobId, Role, Timestamp,
+    ask::{
+        accounts::{AddUser, Login},
+        devices::Heartbeat,
+    },
+};
 use muster_proof::{KeyPair, signed_bytes};
 use muster_store::MemoryStore;
 use serde_json::{Value, json};
@@ -78,11 +84,10 @@ impl World {
     /// A user who is logged in for a day.
     pub(crate) async fn user(&self, name: &str, roles: &[Role]) -> User {
         let roles = roles.iter().copied().collect();
-        let add = AccountCommand::AddUser { name: name.into(), password_hash: "x".into(), roles };
-        let AccountReply::User(user) = self.account(add).await else { panic!("a user is added") };
+        let add = AddUser { name: name.into(), password_hash: "x".into(), roles };
+        let user = self.coordinator.ask(add).await.unwrap();
         let (password_hash, ttl) = ("x".into(), Millis::from_secs(86_400));
-        let login = AccountCommand::Login { user: user.id, password_hash, ttl };
-        let AccountReply::Login(login) = self.account(login).await else { panic!("a user logs in") };
+        let login = self.coordinator.ask(Login { user: user.id, password_hash, ttl }).await.unwrap();
         User { id: user.id.0, token: self.door.token_of(&login) }
     }
 
@@ -98,13 +103,6 @@ impl World {
     pub(crate) async fn next_term(&self) {
         while self.coordinator.explain_pool(PoolJobId(1)).await.is_err() || !self.coordinator.is_ready() {
             tokio::task::yield_now().await;
-        }
-    }
-
-    async fn account(&self, command: AccountCommand) -> AccountReply {
-        match self.coordinator.ask(Command::Accounts(command)).await.unwrap() {
-            Reply::Accounts(reply) => reply,
-            other => panic!("{other:?}"),
         }
     }
 
@@ -161,7 +159,7 @@ impl World {
         self.clock.advance(Millis::from_secs(seconds));
         self.coordinator.explain_pool(PoolJobId(1)).await.unwrap();
         // An answer leaves when all that was decided before it is durable, and only then do others see it.
-        let nobody = Command::Heartbeat { worker: Name::new("nobody").unwrap() };
+        let nobody = Heartbeat { worker: Name::new("nobody").unwrap() };
         let _ = self.coordinator.ask(nobody).await;
     }
 }

@@ -7,8 +7,8 @@ use crate::{
 };
 use muster_manifest::{GivenUpRange, MergeReport};
 use muster_model::{
-    FrameCommand, FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, SessionId, SessionRecord,
-    SkippedRange,
+    FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, SessionId, SessionRecord, SkippedRange,
+    ask::frames::Merged,
 };
 use muster_store::{Reader, StoreError};
 use std::collections::{HashMap, HashSet};
@@ -38,7 +38,7 @@ impl Runner {
             if let Some(mark) = wish.merge {
                 let merged = self.persist("write a manifest", wish.epoch, || self.merge(&session)).await;
                 if let Some(Merge::Written { skipped }) = merged {
-                    self.tell(FrameCommand::Merged { session: session.clone(), mark, skipped }).await;
+                    self.tell(Merged { session: session.clone(), mark, skipped }).await;
                 }
             } else {
                 self.persist("write session.json", wish.epoch, || self.write_session(&session)).await;

@@ -8,8 +8,8 @@ use super::{Describe, Runner, run_effects};
 use crate::output::{OutputRoot, TaskFiles};
 use muster_coordinator::{Coordinator, ManualClock, Options};
 use muster_model::{
-    Command, Completion, Digest, FrameCommand, FrameHandout, FrameQuery, FrameReply, Heartbeat, Name, Ratio,
-    Registration, Reply, SessionId, SessionSubmission, Timestamp,
+    Ask, Completion, Digest, FrameHandout, FrameQuery, Heartbeat, Name, Ratio, Registration, SessionId,
+    SessionSubmission, Timestamp,
 };
 use muster_store::MemoryStore;
 use serde_json::json;
@@ -54,11 +54,8 @@ impl World {
         self.place.path().join(below_root)
     }
 
-    async fn ask(&self, command: FrameCommand) -> FrameReply {
-        match self.coordinator.ask(Command::Frames(command)).await.unwrap() {
-            Reply::Frames(reply) => reply,
-            other => panic!("{other:?}"),
-        }
+    async fn ask<A: Ask>(&self, request: A) -> A::Reply {
+        self.coordinator.ask(request).await.unwrap()
     }
 
     async fn register(&self, worker: &str, endpoint: Option<&str>) {
@@ -69,12 +66,12 @@ impl World {
             slots: 1,
             description: "{}".into(),
         };
-        self.ask(FrameCommand::Register(Box::new(registration))).await;
+        self.ask(registration).await;
         // Work waits for it (S8).
         let (worker, queue_ratio) = (name(worker), Ratio(100_000));
         let beat =
             Heartbeat { worker, queue_ratio, gpu_usage: None, last_frame: None, error: false, rtt: None };
-        self.ask(FrameCommand::Heartbeat(beat)).await;
+        self.ask(beat).await;
     }
 
     async fn submit(&self, total_frames: u64) {
@@ -87,7 +84,7 @@ impl World {
             output: "session_s1".into(),
             body: "{}".into(),
         };
-        self.ask(FrameCommand::Submit(Box::new(submission))).await;
+        self.ask(submission).await;
     }
 
     async fn pull(&self, worker: &str) -> FrameHandout {
@@ -115,7 +112,7 @@ impl World {
             result: "{}".into(),
             dry: false,
         };
-        self.ask(FrameCommand::Complete(Box::new(completion))).await;
+        self.ask(completion).await;
     }
 
     /// Looks after everything that becomes durable until it is as wanted.

@@ -14,10 +14,7 @@ use crate::{
 use axum::{Extension, Json};
 use muster_coordinator::Refusal;
 use muster_door::{Door, JsonBytes, PathText, Problem, Renderer};
-use muster_model::{
-    Command, Completion, FrameCommand, FrameRange, FrameRejection, FrameReply, FrameTaskId, FrameTaskRecord,
-    Name, Rejection, Reply,
-};
+use muster_model::{Completion, FrameRange, FrameRejection, FrameTaskId, FrameTaskRecord, Name, Rejection};
 use muster_store::{ChunkFilter, Reader, StoreError};
 use std::sync::Arc;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -105,17 +102,14 @@ impl HandIn<'_> {
     }
 
     async fn ask(&self, completion: &Completion) -> Result<Accepted, Refusal> {
-        let command = Command::Frames(FrameCommand::Complete(Box::new(completion.clone())));
-        match self.simulation.0.coordinator.ask(command).await? {
-            Reply::Frames(FrameReply::Accepted { repeated, worker, attempt }) => Ok(Accepted {
-                accepted: true,
-                repeated,
-                task_id: self.task.to_string(),
-                worker_id: worker.to_string(),
-                attempt,
-            }),
-            _ => Err(Refusal::Unavailable),
-        }
+        let reply = self.simulation.0.coordinator.ask(completion.clone()).await?;
+        Ok(Accepted {
+            accepted: true,
+            repeated: reply.repeated,
+            task_id: self.task.to_string(),
+            worker_id: reply.worker.to_string(),
+            attempt: reply.attempt,
+        })
     }
 
     /// A fragment without its completion must not be merged. Where it cannot be moved, the log tells.

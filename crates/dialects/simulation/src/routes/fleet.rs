@@ -7,7 +7,7 @@ use crate::{
 };
 use axum::{Json, extract::State};
 use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
-use muster_model::{FrameCommand, FrameQuery, FrameView, Name, RendererView};
+use muster_model::{FrameQuery, FrameView, Name, RendererView, ask::frames};
 use muster_store::Page;
 use std::collections::HashMap;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -84,7 +84,7 @@ async fn approve(
     JsonBody(body): JsonBody,
 ) -> Result<Json<WorkerDetail>, Problem> {
     let (worker, reason) = (worker_name(&id)?, read_reason(&body)?);
-    operate(&door, &operator, FrameCommand::Approve { worker: worker.clone(), reason }).await?;
+    operate(&door, &operator, frames::Approve { worker: worker.clone(), reason }).await?;
     detail(&door, worker).await
 }
 
@@ -107,7 +107,7 @@ async fn quarantine(
     JsonBody(body): JsonBody,
 ) -> Result<Json<WorkerDetail>, Problem> {
     let (worker, reason) = (worker_name(&id)?, read_reason(&body)?);
-    operate(&door, &operator, FrameCommand::Quarantine { worker: worker.clone(), reason }).await?;
+    operate(&door, &operator, frames::Quarantine { worker: worker.clone(), reason }).await?;
     detail(&door, worker).await
 }
 
@@ -124,7 +124,7 @@ async fn broadcast(
     JsonBody(body): JsonBody,
 ) -> Result<Json<Broadcasted>, Problem> {
     let (command, pause) = read_broadcast(&body)?;
-    order(&door, &operator, FrameCommand::Broadcast { pause }).await?;
+    order(&door, &operator, frames::Broadcast { pause }).await?;
     Ok(Json(Broadcasted { command, paused: pause }))
 }
 

@@ -1,6 +1,6 @@
 //! Ids: more of them, and chunks that are never used again (S1, S12, S13, S17).
 
-use super::{ask, check_claim, order, refuse, session_id, unexpected};
+use super::{ask, check_claim, order, refuse, session_id};
 use crate::{
     translate::{CHUNK_WORDS, read_chunk_state, read_reason, read_request_for_ids, show_chunk, show_ids},
     wire::{Chunk, ChunkList, ChunkStateWord, IdChunk, IdRangeRequest, ReasonRequest},
@@ -8,7 +8,7 @@ use crate::{
 use axum::{Json, extract::State};
 use muster_coordinator::Coordinator;
 use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem, Renderer};
-use muster_model::{ChunkRecord, FrameCommand, FrameReply};
+use muster_model::{ChunkRecord, ask::frames::RetireChunk};
 use muster_store::{ChunkFilter, Page};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -34,10 +34,8 @@ async fn more(
     JsonBody(body): JsonBody,
 ) -> Result<Json<IdChunk>, Problem> {
     check_claim(&caller, &body)?;
-    match ask(&door.coordinator, read_request_for_ids(&body, caller.0)?).await? {
-        FrameReply::Ids(ids) => Ok(Json(show_ids(ids))),
-        other => Err(unexpected(&other)),
-    }
+    let ids = ask(&door.coordinator, read_request_for_ids(&body, caller.0)?).await?;
+    Ok(Json(show_ids(ids)))
 }
 
 /// Lists granted chunks, by number.
@@ -87,8 +85,8 @@ async fn retire(
     let coordinator = &door.coordinator;
     let known = chunk(coordinator, id.id("chunk")?).await?;
     let number = known.ids.chunk;
-    let command = FrameCommand::RetireChunk { chunk: number, task: Some(known.task), reason };
-    order(&door, &operator, command).await?;
+    let request = RetireChunk { chunk: number, task: Some(known.task), reason };
+    order(&door, &operator, request).await?;
     chunk(coordinator, number).await.map(|chunk| Json(show_chunk(chunk)))
 }
 

@@ -7,7 +7,7 @@ use crate::{
 };
 use axum::{Json, extract::State};
 use muster_door::{Door, JsonBody, Operator, Params, PathText, Problem};
-use muster_model::{EntryId, FrameCommand, QuarantineRecord};
+use muster_model::{EntryId, QuarantineRecord, ask::frames::Confirm};
 use muster_store::Page;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -57,7 +57,7 @@ async fn confirm(
     let note = read_note(&body)?;
     let id: EntryId = id.id("entry of the quarantine")?;
     let record = Box::new(entry(&door, id.clone()).await?);
-    order(&door, &operator, FrameCommand::Confirm { record, note }).await?;
+    order(&door, &operator, Confirm { record, note }).await?;
     entry(&door, id).await.map(|entry| Json(show_entry(entry)))
 }
 

@@ -1,6 +1,6 @@
 //! Failed frames are rendered again (S26b).
 
-use super::{refuse, session_id, sessions::session, unexpected};
+use super::{refuse, session_id, sessions::session};
 use crate::{
     pages::pages,
     translate::read_retry,
@@ -10,8 +10,7 @@ use axum::{Json, extract::State};
 use muster_coordinator::Refusal;
 use muster_door::{Door, JsonBody, Operator, PathText, Problem};
 use muster_model::{
-    self as model, ClosedSession, Command, FrameCommand, FrameRange, FrameRejection, FrameReply,
-    FrameTaskStatus, Rejection, Reply, SessionId,
+    self as model, ClosedSession, FrameRange, FrameRejection, FrameTaskStatus, Rejection, SessionId,
 };
 use muster_store::{Reader, StoreError};
 use serde_json::Value;
@@ -52,11 +51,8 @@ async fn retry(
         });
         let closed = closed.await.map_err(refuse)?;
         let request = model::RetryRequest { session: id.clone(), frames: frames.clone(), closed };
-        let command = Command::Frames(FrameCommand::Retry(Box::new(request)));
-        match door.ask(operator.actor(), command).await {
-            Ok(Reply::Frames(FrameReply::Session { .. })) => return session(&door, id).await,
-            Ok(Reply::Frames(other)) => return Err(unexpected(&other)),
-            Ok(other) => return Err(Problem::internal(&format_args!("a retry was answered with {other:?}"))),
+        match door.ask(operator.actor(), request).await {
+            Ok(_) => return session(&door, id).await,
             // It ended, or ran again, since it was read.
             Err(Refusal::Rejected(Rejection::Frames(FrameRejection::SessionChanged))) if tries_left > 0 => {}
             Err(refusal) => return Err(refuse(refusal)),

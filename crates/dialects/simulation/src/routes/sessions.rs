@@ -1,6 +1,6 @@
 //! Sessions: submit, list, steer (S26).
 
-use super::{order, refuse, session_id, trouble, unexpected};
+use super::{order, refuse, session_id, trouble};
 use crate::{
     output::SessionFiles,
     simulation::Simulation,
@@ -9,7 +9,7 @@ use crate::{
 };
 use axum::{Extension, Json, extract::State, http::StatusCode};
 use muster_door::{Door, JsonBytes, Operator, Params, PathText, Problem};
-use muster_model::{FrameCommand, FrameReply, SessionId, SessionSubmission, Steering};
+use muster_model::{SessionId, SessionSubmission, Steering, ask::frames::Steer};
 use muster_store::Page;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -41,10 +41,7 @@ async fn submit(
     let submission = read_session(&value, &String::from_utf8_lossy(&bytes))?;
     let id = submission.session.clone();
     claim_directory(&door, &simulation, &submission).await?;
-    let repeated = match order(&door, &operator, FrameCommand::Submit(Box::new(submission))).await? {
-        FrameReply::Session { repeated, .. } => repeated,
-        other => return Err(unexpected(&other)),
-    };
+    let repeated = order(&door, &operator, submission).await?.repeated;
     if !repeated {
         simulation.0.bodies.forget(&id);
     }
@@ -134,7 +131,7 @@ async fn steer(
     to: Steering,
 ) -> Result<Json<Session>, Problem> {
     let id = session_id(id)?;
-    order(door, operator, FrameCommand::Steer { session: id.clone(), to }).await?;
+    order(door, operator, Steer { session: id.clone(), to }).await?;
     session(door, id).await
 }
 

@@ -7,7 +7,6 @@ use crate::{
 };
 use axum::{Json, extract::State};
 use muster_door::{Door, JsonBody, Operator, PathText, Problem, Renderer};
-use muster_model::FrameCommand;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<Door> {
@@ -55,13 +54,8 @@ async fn assign(
     State(door): State<Door>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Assigned>, Problem> {
-    let command = read_assignment(&body)?;
-    let assigned = match &command {
-        FrameCommand::Assign { task, worker } => {
-            Assigned { task_id: task.to_string(), worker_id: worker.to_string() }
-        }
-        other => return Err(Problem::internal(&format_args!("an assignment was read as {other:?}"))),
-    };
-    operate(&door, &operator, command).await?;
+    let request = read_assignment(&body)?;
+    let assigned = Assigned { task_id: request.task.to_string(), worker_id: request.worker.to_string() };
+    operate(&door, &operator, request).await?;
     Ok(Json(assigned))
 }

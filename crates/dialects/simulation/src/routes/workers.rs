@@ -1,6 +1,6 @@
 //! What workers call: register, live, ask for work, tell how far they are, leave (S1–S4, S6, S19).
 
-use super::{OwnPath, ask, check_claim, operate, refuse, trouble, unexpected, worker_name};
+use super::{OwnPath, ask, check_claim, operate, refuse, trouble, worker_name};
 use crate::{
     simulation::Simulation,
     translate::{
@@ -21,7 +21,10 @@ use muster_coordinator::Refusal;
 use muster_door::{
     Door, Enroller, JsonBody, JsonBytes, Params, PathText, Peer, Place, Problem, Renderer, RendererOrOperator,
 };
-use muster_model::{FrameCommand, FrameRejection, FrameReply, Rejection, RendererState};
+use muster_model::{
+    Ask, Beat, FrameRejection, Rejection, RendererState,
+    ask::frames::{Rebind, Remove},
+};
 use sha2::{Digest, Sha256};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -60,16 +63,11 @@ async fn register(
     let worker_token = coordinator.new_secret();
     registration.token_hash = Sha256::digest(worker_token.as_bytes()).into();
     let worker_id = registration.worker.to_string();
-    match ask(coordinator, FrameCommand::Register(Box::new(registration))).await? {
-        FrameReply::Registered { epoch } => {
-            let heartbeat_interval_ms = coordinator.settings().frames.heartbeat.0;
-            let id_range_endpoint = "/api/v1/id-ranges";
-            let answer =
-                Registered { worker_id, worker_token, id_range_endpoint, heartbeat_interval_ms, epoch };
-            Ok((StatusCode::CREATED, Json(answer)))
-        }
-        other => Err(unexpected(&other)),
-    }
+    let epoch = ask(coordinator, registration).await?.epoch;
+    let heartbeat_interval_ms = coordinator.settings().frames.heartbeat.0;
+    let id_range_endpoint = "/api/v1/id-ranges";
+    let answer = Registered { worker_id, worker_token, id_range_endpoint, heartbeat_interval_ms, epoch };
+    Ok((StatusCode::CREATED, Json(answer)))
 }
 
 /// Takes a worker's sign of life and tells it what to do.
@@ -85,7 +83,7 @@ async fn heartbeat(
     State(door): State<Door>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<BeatAnswer>, Problem> {
-    beat(&door, FrameCommand::Heartbeat(read_heartbeat(&body, worker)?)).await
+    beat(&door, read_heartbeat(&body, worker)?).await
 }
 
 /// Gives a worker a task, or none for now.
@@ -148,7 +146,7 @@ async fn progress(
     JsonBody(body): JsonBody,
 ) -> Result<Json<Taken>, Problem> {
     let progress = read_progress(&body, worker)?;
-    ask(&door.coordinator, FrameCommand::Progress(Box::new(progress))).await?;
+    ask(&door.coordinator, progress).await?;
     Ok(Json(Taken { ok: true }))
 }
 
@@ -175,7 +173,7 @@ async fn rebind(
     if epoch.is_some_and(|epoch| epoch > own) {
         return Err(Problem::conflict(format!("this server is of epoch {own}, another leads by now")));
     }
-    beat(&door, FrameCommand::Rebind { worker: caller.0, held }).await
+    beat(&door, Rebind { worker: caller.0, held }).await
 }
 
 /// Takes a worker off the list; what it holds is given to others at once.
@@ -193,20 +191,17 @@ async fn remove(
     State(door): State<Door>,
     PathText(id): PathText,
 ) -> Result<Json<Standing>, Problem> {
-    let command = |itself| Ok(FrameCommand::Remove { worker: worker_name(&id)?, itself });
+    let request = |itself| Ok(Remove { worker: worker_name(&id)?, itself });
     match &caller {
         RendererOrOperator::Renderer(renderer) => {
             renderer.speaks_for(&id)?;
-            ask(&door.coordinator, command(true)?).await?;
+            ask(&door.coordinator, request(true)?).await?;
         }
-        RendererOrOperator::Operator(operator) => drop(operate(&door, operator, command(false)?).await?),
+        RendererOrOperator::Operator(operator) => operate(&door, operator, request(false)?).await?,
     }
     Ok(Json(Standing { worker_id: id, state: RendererState::Removed.as_str() }))
 }
 
-async fn beat(door: &Door, command: FrameCommand) -> Result<Json<BeatAnswer>, Problem> {
-    match ask(&door.coordinator, command).await? {
-        FrameReply::Beat(beat) => Ok(Json(show_beat(beat))),
-        other => Err(unexpected(&other)),
-    }
+async fn beat(door: &Door, request: impl Ask<Reply = Beat>) -> Result<Json<BeatAnswer>, Problem> {
+    ask(&door.coordinator, request).await.map(show_beat).map(Json)
 }

@@ -2,16 +2,19 @@
 
 use super::{limit, report::opt_task_id};
 use muster_door::{Fields, Item, Problem};
-use muster_model::{FrameCommand, FrameRange, Name};
+use muster_model::{
+    FrameRange, Name,
+    ask::frames::{Assign, MoreIds},
+};
 use serde_json::Value;
 
 /// Reads a task to be placed by hand (S6).
-pub(crate) fn read_assignment(body: &Value) -> Result<FrameCommand, Problem> {
+pub(crate) fn read_assignment(body: &Value) -> Result<Assign, Problem> {
     let fields = Fields::of(body)?;
     let task = opt_task_id(&fields)?.ok_or_else(|| fields.refuse("taskId", "is missing"))?;
     let worker = fields.text("workerId", limit::ID_CHARS)?;
     let worker = Name::new(worker).map_err(|_| Problem::not_found("there is no such worker"))?;
-    Ok(FrameCommand::Assign { task, worker })
+    Ok(Assign { task, worker })
 }
 
 /// Reads a broadcast: its word, and whether it pauses (S6).
@@ -51,10 +54,10 @@ fn read_range(item: &Item<'_>) -> Result<FrameRange, Problem> {
 }
 
 /// Reads how many more ids a worker needs (S1).
-pub(crate) fn read_request_for_ids(body: &Value, worker: Name) -> Result<FrameCommand, Problem> {
+pub(crate) fn read_request_for_ids(body: &Value, worker: Name) -> Result<MoreIds, Problem> {
     let fields = Fields::of(body)?;
     let count = fields.integer_in("requestedCount", 1..=limit::REQUESTED_IDS)?.unsigned_abs();
-    Ok(FrameCommand::MoreIds { worker, task: opt_task_id(&fields)?, count })
+    Ok(MoreIds { worker, task: opt_task_id(&fields)?, count })
 }
 
 fn said(body: &Value, key: &str) -> Result<Box<str>, Problem> {
@@ -79,7 +82,7 @@ mod tests {
     #[test]
     fn an_assignment_names_both() {
         let read = read_assignment(&json!({"taskId": "s1.00000100", "workerId": "worker-a"})).unwrap();
-        assert!(matches!(read, FrameCommand::Assign { .. }));
+        assert_eq!((read.task.to_string().as_str(), read.worker.as_str()), ("s1.00000100", "worker-a"));
         assert_eq!(blamed(read_assignment(&json!({"workerId": "w"}))), "taskId");
         assert_eq!(blamed(read_assignment(&json!({"taskId": "s1.00000100"}))), "workerId");
         let unknown = read_assignment(&json!({"taskId": "x", "workerId": "w"})).unwrap_err();
@@ -131,7 +134,7 @@ mod tests {
     fn ids_are_counted() {
         let worker = || Name::new("w").unwrap();
         let read = read_request_for_ids(&json!({"workerId": "w", "requestedCount": 5}), worker()).unwrap();
-        assert!(matches!(read, FrameCommand::MoreIds { count: 5, task: None, .. }));
+        assert_eq!((read.count, read.task), (5, None));
         for bad in [json!(0), json!(-1), json!("5"), json!(1.5), json!(null)] {
             assert_eq!(
                 blamed(read_request_for_ids(&json!({"requestedCount": bad}), worker())),

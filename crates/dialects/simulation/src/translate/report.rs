@@ -2,7 +2,9 @@
 
 use super::limit;
 use muster_door::{Fields, Item, Problem};
-use muster_model::{FrameCommand, FrameTaskId, Heartbeat, Held, Millis, Name, Progress, Ratio, SessionId};
+use muster_model::{
+    FrameTaskId, Heartbeat, Held, Millis, Name, Progress, Ratio, SessionId, ask::frames::Fail,
+};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -36,11 +38,11 @@ pub(crate) fn read_progress(body: &Value, worker: Name) -> Result<Progress, Prob
 }
 
 /// Reads the end of an attempt that failed (S5b). Who reports is known by the token.
-pub(crate) fn read_fail(body: &Value, task: FrameTaskId, worker: Name) -> Result<FrameCommand, Problem> {
+pub(crate) fn read_fail(body: &Value, task: FrameTaskId, worker: Name) -> Result<Fail, Problem> {
     let fields = Fields::of(body)?;
     let attempt = opt_attempt(&fields)?;
     let error = fields.text("error", limit::ERROR_CHARS)?.into();
-    Ok(FrameCommand::Fail { task, worker: Some(worker), attempt, error })
+    Ok(Fail { task, worker: Some(worker), attempt, error })
 }
 
 /// Reads what a worker says that comes back after a new term began (S19): what it is at, and the epoch it knows.
@@ -222,10 +224,7 @@ mod tests {
     fn golden_fail() {
         let task: FrameTaskId = "s1.00000100".parse().unwrap();
         let body = json!({"workerId": "worker-a", "attempt": 2, "error": "out of memory"});
-        let FrameCommand::Fail { attempt, error, .. } = read_fail(&body, task.clone(), worker()).unwrap()
-        else {
-            panic!("another command")
-        };
+        let Fail { attempt, error, .. } = read_fail(&body, task.clone(), worker()).unwrap();
         assert_eq!((attempt, &*error), (Some(2), "out of memory"));
         assert_eq!(blamed(read_fail(&json!({}), task.clone(), worker())), "error");
         assert_eq!(blamed(read_fail(&json!({"error": "x", "attempt": 0}), task, worker())), "attempt");

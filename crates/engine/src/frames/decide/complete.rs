@@ -7,8 +7,8 @@ use crate::{
 };
 use alloc::{boxed::Box, format};
 use muster_model::{
-    AlertKind, ChunkRecord, ChunkState, Completion, EntryId, FrameEvent, FrameRejection, FrameReply,
-    FrameTaskId, FrameTaskRecord, Name, RangeEnd,
+    AlertKind, ChunkRecord, ChunkState, Completion, CompletionReply, EntryId, FrameEvent, FrameRejection,
+    FrameReply, FrameTaskId, FrameTaskRecord, Name, RangeEnd,
 };
 
 /// Takes the result of the live attempt; says the same again to whoever repeats it; refuses everything else.
@@ -79,7 +79,7 @@ fn complete_live(
         let (worker, at) = (holder.clone(), draft.now);
         draft.add(FrameEvent::RangeCompleted { completion, worker, attempt, at });
     }
-    Ok(FrameReply::Accepted { repeated: false, worker: holder, attempt })
+    Ok(FrameReply::Accepted(CompletionReply { repeated: false, worker: holder, attempt }))
 }
 
 /// The range is done, waits for another worker, or is none.
@@ -115,7 +115,11 @@ fn complete_again(draft: &mut Draft<'_>, done: &FrameTaskRecord, completion: &Co
     if done.digest != Some(completion.digest) && !draft.farm.has_bug(Mutant::SecondBodyTaken) {
         return Err(FrameRejection::CompletionConflict);
     }
-    Ok(FrameReply::Accepted { repeated: true, worker: done.worker.clone(), attempt: done.attempt })
+    Ok(FrameReply::Accepted(CompletionReply {
+        repeated: true,
+        worker: done.worker.clone(),
+        attempt: done.attempt,
+    }))
 }
 
 /// A result of an attempt that is over: nothing counts, and its files are set apart once more (S5).

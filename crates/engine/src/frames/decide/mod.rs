@@ -20,7 +20,9 @@ pub(crate) use tick::next_due;
 use super::Farm;
 use crate::Context;
 use alloc::{vec, vec::Vec};
-use muster_model::{Event, FrameCommand, FrameRejection, FrameReply, Key, Name, SkippedRange};
+use muster_model::{
+    CompletionReply, Event, FrameCommand, FrameRejection, FrameReply, Key, Name, SkippedRange,
+};
 
 /// What a command makes true, and what its sender is told. A refusal may make something true as well: that a
 /// completion came too late, for one.
@@ -47,7 +49,7 @@ fn decide(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
         return decided;
     };
     draft.hear_zombie(&worker);
-    let accepted = matches!(decided, Ok(FrameReply::Accepted { repeated: true, .. }));
+    let accepted = matches!(decided, Ok(FrameReply::Accepted(CompletionReply { repeated: true, .. })));
     if accepted { decided } else { Err(FrameRejection::Removed) }
 }
 

@@ -3,7 +3,9 @@
 use super::{Decided, Draft};
 use crate::Mutant;
 use alloc::boxed::Box;
-use muster_model::{FrameEvent, FrameRejection, FrameReply, RangeEnd, Registration, RendererState};
+use muster_model::{
+    FrameEvent, FrameRejection, FrameReply, RangeEnd, Registration, RegistrationReply, RendererState,
+};
 
 /// Takes a worker, or takes it anew: what the incarnation before held goes back at once.
 pub(super) fn register(draft: &mut Draft<'_>, registration: Box<Registration>) -> Decided {
@@ -23,5 +25,5 @@ pub(super) fn register(draft: &mut Draft<'_>, registration: Box<Registration>) -
     if let Some(renderer) = known.filter(|renderer| renderer.state != RendererState::Registered) {
         draft.move_renderer(&worker, (renderer.state, RendererState::Registered), "it registered anew");
     }
-    Ok(FrameReply::Registered { epoch: draft.farm.epoch })
+    Ok(FrameReply::Registered(RegistrationReply { epoch: draft.farm.epoch }))
 }

@@ -4,7 +4,7 @@ use super::{Decided, Draft};
 use alloc::vec::Vec;
 use muster_model::{
     ClosedSession, EntryId, FrameEvent, FrameRange, FrameRejection, FrameReply, FrameTaskId, FrameTaskRecord,
-    RetryRequest, SessionStatus,
+    RetryRequest, SessionReply, SessionStatus,
 };
 
 /// Reopens the failed ranges of a session, all or those that were named. A session that has ended runs again.
@@ -21,7 +21,7 @@ pub(super) fn retry(draft: &mut Draft<'_>, request: RetryRequest) -> Decided {
             return Err(FrameRejection::NothingFailed);
         }
         reopen(draft, &session.output, &failed);
-        return Ok(FrameReply::Session { status: session.status, repeated: false });
+        return Ok(FrameReply::Session(SessionReply { status: session.status, repeated: false }));
     }
     let known = draft.closed_session(&id).ok_or(FrameRejection::SessionUnknown)?;
     if known.status == SessionStatus::Cancelled {
@@ -37,7 +37,7 @@ pub(super) fn retry(draft: &mut Draft<'_>, request: RetryRequest) -> Decided {
     let output = closed.record.output.clone();
     draft.add(FrameEvent::SessionReopened { closed: ClosedSession { ..closed }.into(), at: draft.now });
     reopen(draft, &output, &failed);
-    Ok(FrameReply::Session { status: SessionStatus::Running, repeated: false })
+    Ok(FrameReply::Session(SessionReply { status: SessionStatus::Running, repeated: false }))
 }
 
 /// Has failed ranges rendered again. The fragment of one that was only skipped counts no longer.

@@ -4,7 +4,8 @@ use super::{Decided, Draft};
 use crate::Mutant;
 use alloc::boxed::Box;
 use muster_model::{
-    FrameEvent, FrameRejection, FrameReply, SessionId, SessionStatus, SessionSubmission, Steering,
+    FrameEvent, FrameRejection, FrameReply, SessionId, SessionReply, SessionStatus, SessionSubmission,
+    Steering,
 };
 
 /// Takes a session; the same id and body again is the same session.
@@ -13,19 +14,19 @@ pub(super) fn submit(draft: &mut Draft<'_>, submission: Box<SessionSubmission>) 
     let closed = || draft.closed_session(&submission.session).map(|session| (session.status, session.digest));
     if let Some((status, digest)) = open.or_else(closed) {
         return match digest == submission.digest || draft.farm.has_bug(Mutant::AnySessionBody) {
-            true => Ok(FrameReply::Session { status, repeated: true }),
+            true => Ok(FrameReply::Session(SessionReply { status, repeated: true })),
             false => Err(FrameRejection::SessionConflict),
         };
     }
     draft.add(FrameEvent::SessionSubmitted { submission, at: draft.now });
-    Ok(FrameReply::Session { status: SessionStatus::Running, repeated: false })
+    Ok(FrameReply::Session(SessionReply { status: SessionStatus::Running, repeated: false }))
 }
 
 /// Pauses, resumes or cancels a session; doing it twice is doing it once.
 pub(super) fn steer(draft: &mut Draft<'_>, id: &SessionId, to: Steering) -> Decided {
     let closed = draft.closed_session(id).map(|closed| closed.status);
     if (to, closed) == (Steering::Cancel, Some(SessionStatus::Cancelled)) {
-        return Ok(FrameReply::Session { status: SessionStatus::Cancelled, repeated: true });
+        return Ok(FrameReply::Session(SessionReply { status: SessionStatus::Cancelled, repeated: true }));
     }
     let session = draft.session(id)?;
     let status = match to {
@@ -33,12 +34,15 @@ pub(super) fn steer(draft: &mut Draft<'_>, id: &SessionId, to: Steering) -> Deci
         Steering::Resume => SessionStatus::Running,
         Steering::Cancel => {
             draft.end_session(id, SessionStatus::Cancelled, None);
-            return Ok(FrameReply::Session { status: SessionStatus::Cancelled, repeated: false });
+            return Ok(FrameReply::Session(SessionReply {
+                status: SessionStatus::Cancelled,
+                repeated: false,
+            }));
         }
     };
     let repeated = session.status == status;
     if !repeated {
         draft.add(FrameEvent::SessionSteered { session: id.clone(), status, at: draft.now });
     }
-    Ok(FrameReply::Session { status, repeated })
+    Ok(FrameReply::Session(SessionReply { status, repeated }))
 }

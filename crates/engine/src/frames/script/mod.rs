@@ -10,7 +10,7 @@
 mod parse;
 mod render;
 
-use crate::{Context, Engine, Executed, Restoring};
+use crate::{Context, Engine, Executed, Restoring, Waiter};
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, VecDeque},
@@ -84,7 +84,7 @@ impl Stage {
                 return;
             }
             "version-4" => return self.cancel_failed_rows(),
-            "wait" => return self.engine.begin_asking(&parse::name(words[1])),
+            "wait" => return self.engine.begin_waiting(&Waiter::Renderer(parse::name(words[1]))),
             "explain" => {
                 let told = self.explain(&words);
                 return assert_eq!(Some(told.as_str()), reply, "`{line}`");

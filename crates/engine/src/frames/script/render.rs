@@ -1,14 +1,15 @@
 //! How a script reads what happened.
 
 use super::{Stage, parse};
+use crate::Waiter;
 use alloc::{
     format,
     string::{String, ToString},
     vec::Vec,
 };
 use muster_model::{
-    Beat, Effect, Event, FrameEvent, FrameHandout, FrameQuery, FrameReply, FrameView, LiveTask, Order,
-    Rejection, Reply,
+    Beat, CompletionReply, Effect, Event, FrameEvent, FrameHandout, FrameQuery, FrameReply, FrameView,
+    LiveTask, Order, RegistrationReply, Rejection, Reply, SessionReply,
 };
 
 pub(super) fn events(events: &[Event]) -> String {
@@ -36,13 +37,15 @@ pub(super) fn reply(result: &Result<Reply, Rejection>) -> String {
 
 fn frame_reply(reply: &FrameReply) -> String {
     match reply {
-        FrameReply::Registered { epoch } => format!("epoch {epoch}"),
+        FrameReply::Registered(RegistrationReply { epoch }) => format!("epoch {epoch}"),
         FrameReply::Beat(beat) => render_beat(beat),
         FrameReply::Task(None) => "nothing".into(),
         FrameReply::Task(Some(handout)) => render_handout(handout),
-        FrameReply::Accepted { repeated, .. } => if *repeated { "again" } else { "accepted" }.into(),
+        FrameReply::Accepted(CompletionReply { repeated, .. }) => {
+            if *repeated { "again" } else { "accepted" }.into()
+        }
         FrameReply::Ids(ids) => format!("chunk={} [{}, {})", ids.chunk, ids.start, ids.end),
-        FrameReply::Session { status, repeated } => {
+        FrameReply::Session(SessionReply { status, repeated }) => {
             format!("{}{}", status.as_str(), if *repeated { " again" } else { "" })
         }
         FrameReply::Done => "done".into(),
@@ -129,8 +132,12 @@ impl Stage {
     pub(super) fn view(&mut self, words: &[&str]) -> String {
         let query = match words[1] {
             "woken" => {
-                let woken = self.engine.take_woken().renderers;
-                return woken.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+                let woken = self.engine.take_woken().workers.into_iter();
+                let woken = woken.filter_map(|waiter| match waiter {
+                    Waiter::Renderer(worker) => Some(worker.to_string()),
+                    Waiter::Node(_) | Waiter::Member(_) => None,
+                });
+                return woken.collect::<Vec<_>>().join(" ");
             }
             "status" => FrameQuery::Status,
             "worker" => FrameQuery::Renderers([parse::name(words[2])].into()),

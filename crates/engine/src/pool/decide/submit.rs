@@ -4,8 +4,8 @@ use super::{Decided, Step};
 use crate::pool::Pool;
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 use muster_model::{
-    AssignmentState, Demand, Fact, Key, PoolEvent, PoolJobId, PoolJobStatus, PoolKeyRecord, PoolRejection,
-    PoolReply, PoolSubmission, UserId,
+    AssignmentState, Demand, Fact, Key, PoolCancelReply, PoolEvent, PoolJobId, PoolJobStatus, PoolKeyRecord,
+    PoolRejection, PoolReply, PoolSubmission, PoolSubmissionReply, UserId,
 };
 
 /// Takes jobs, all or none; under a key that was used before, answers what was answered then.
@@ -13,7 +13,7 @@ pub(super) fn submit(pool: &mut Pool, submission: PoolSubmission, step: &mut Ste
     if let Some(known) = known_key(pool, &submission, step) {
         let same = known.digest == submission.digest;
         let PoolKeyRecord { first, count, at, .. } = known;
-        let repeated = PoolReply::Submitted { first, count, at, repeated: true };
+        let repeated = PoolReply::Submitted(PoolSubmissionReply { first, count, at, repeated: true });
         return same.then_some(repeated).ok_or(PoolRejection::KeyConflict);
     }
     let (first, at) = (PoolJobId(pool.next_job), step.context.now);
@@ -30,7 +30,7 @@ pub(super) fn submit(pool: &mut Pool, submission: PoolSubmission, step: &mut Ste
     }
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     step.make_so(pool, PoolEvent::JobsSubmitted { first, submission: Arc::new(submission), at });
-    Ok(PoolReply::Submitted { first, count, at, repeated: false })
+    Ok(PoolReply::Submitted(PoolSubmissionReply { first, count, at, repeated: false }))
 }
 
 /// Ends a job; whoever is at it hears that when it hands in.
@@ -58,7 +58,7 @@ pub(super) fn cancel(
     }
     let status = PoolJobStatus::Cancelled;
     step.make_so(pool, PoolEvent::JobEnded { job, status, assignment: None, error: None, at });
-    Ok(PoolReply::Cancelled { job, at })
+    Ok(PoolReply::Cancelled(PoolCancelReply { job, at }))
 }
 
 fn known_key(pool: &Pool, submission: &PoolSubmission, step: &Step<'_>) -> Option<PoolKeyRecord> {

@@ -4,7 +4,8 @@ use super::{Decided, Step, hand_in, owned};
 use crate::{Mutant, pool::Pool};
 use alloc::vec::Vec;
 use muster_model::{
-    AssignmentId, Fence, PoolEvent, PoolGrant, PoolHandout, PoolReply, PoolWork, PoolWorkerId, UserId,
+    AssignmentId, Fence, PoolEvent, PoolGrant, PoolHandout, PoolReply, PoolWork, PoolWorkReply, PoolWorkerId,
+    UserId,
 };
 
 pub(super) fn beat(pool: &mut Pool, (worker, owner): (PoolWorkerId, UserId), step: &mut Step<'_>) -> Decided {
@@ -66,7 +67,7 @@ pub(super) fn work(pool: &mut Pool, work: &PoolWork, step: &mut Step<'_>) -> Dec
         }
     }
     let assignments = ids.into_iter().filter_map(|id| handout_of(pool, id)).collect();
-    Ok(PoolReply::Worked { results, assignments })
+    Ok(PoolReply::Worked(PoolWorkReply { results, assignments }))
 }
 
 /// Notes a sign of life: it renews the worker's leases, those that are not over (P5).

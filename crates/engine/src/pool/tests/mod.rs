@@ -10,9 +10,9 @@ use alloc::{boxed::Box, collections::BTreeMap, format, sync::Arc, vec::Vec};
 use muster_model::{
     AssignmentId, AssignmentRecord, Change, Command, Demand, Digest, Event, Fact, Facts, Key, Millis,
     PoolChange, PoolCommand, PoolCounters, PoolHandout, PoolJobDraft, PoolJobId, PoolJobStatus,
-    PoolRegistration, PoolRejection, PoolReply, PoolResult, PoolSubmission, PoolTaken, PoolWork,
-    PoolWorkerId, PoolWorkerRecord, Quality, Rejection, Reply, Scale, Settings, Specs, SubmissionKey,
-    Timestamp, UserId,
+    PoolRegistration, PoolRejection, PoolReply, PoolResult, PoolSubmission, PoolSubmissionReply, PoolTaken,
+    PoolWork, PoolWorkReply, PoolWorkerId, PoolWorkerRecord, Quality, Rejection, Reply, Scale, Settings,
+    Specs, SubmissionKey, Timestamp, UserId,
 };
 
 /// An engine with a clock, a store and short names for what can be asked.
@@ -200,7 +200,7 @@ impl World {
         let digest = Digest(key.map_or(0, |(_, digest)| digest));
         let key = key.map(|(key, _)| SubmissionKey::new(key).expect("a key"));
         match self.ask(PoolCommand::Submit(PoolSubmission { client, key, digest, jobs }.into()))? {
-            PoolReply::Submitted { first, repeated, .. } => Ok((first, repeated)),
+            PoolReply::Submitted(PoolSubmissionReply { first, repeated, .. }) => Ok((first, repeated)),
             other => panic!("{other:?}"),
         }
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Waiter;
 use alloc::vec;
 use muster_model::{PoolCause, Subject};
 
@@ -75,17 +76,17 @@ fn a_job_wakes_whoever_waits() {
     let gpu = world.worker_with(7, 1, (None, amount("vram", 24.0)));
     for worker in [a, b, gpu] {
         assert_eq!(world.poll(worker), None);
-        world.engine.begin_polling(worker.id);
+        world.engine.begin_waiting(&Waiter::Member(worker.id));
     }
     let _ = world.engine.take_woken();
     let demand = Demand { region: None, requires: amount("vram", 1.0) };
     world.submit(vec![PoolJobDraft { demand, ..job() }]);
-    assert_eq!(world.engine.take_woken().members, [gpu.id]);
+    assert_eq!(world.engine.take_woken().workers, [Waiter::Member(gpu.id)]);
     world.submit(vec![job()]);
-    assert_eq!(world.engine.take_woken().members, [a.id]);
+    assert_eq!(world.engine.take_woken().workers, [Waiter::Member(a.id)]);
     // It went away without an answer: the job is another's.
-    world.engine.end_polling(a.id, Timestamp(world.now));
-    assert_eq!(world.engine.take_woken().members, [b.id]);
+    world.engine.end_waiting(&Waiter::Member(a.id), Timestamp(world.now));
+    assert_eq!(world.engine.take_woken().workers, [Waiter::Member(b.id)]);
 }
 
 /// P5: an open request is a sign of life for as long as it is open.
@@ -94,10 +95,10 @@ fn whoever_waits_is_there() {
     let mut world = World::new();
     let worker = world.worker(5, 1);
     assert_eq!(world.poll(worker), None);
-    world.engine.begin_polling(worker.id);
+    world.engine.begin_waiting(&Waiter::Member(worker.id));
     world.pass(300);
     assert_eq!(world.record(worker).status.as_str(), "online");
-    world.engine.end_polling(worker.id, Timestamp(world.now));
+    world.engine.end_waiting(&Waiter::Member(worker.id), Timestamp(world.now));
     world.pass(31);
     assert_eq!(world.record(worker).status.as_str(), "offline");
 }

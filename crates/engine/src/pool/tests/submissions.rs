@@ -99,7 +99,7 @@ fn a_job_is_cancelled_once() {
     let handout = world.poll(worker).unwrap();
     let cancel = |client: Option<u64>| PoolCommand::Cancel { job: job_id, client: client.map(UserId) };
     assert_eq!(world.ask(cancel(Some(2))), Err(PoolRejection::JobUnknown));
-    assert!(matches!(world.ask(cancel(Some(1))), Ok(PoolReply::Cancelled { .. })));
+    assert!(matches!(world.ask(cancel(Some(1))), Ok(PoolReply::Cancelled(_))));
     assert_eq!(world.end(job_id), Some(PoolJobStatus::Cancelled));
     assert_eq!(world.ask(cancel(None)), Err(PoolRejection::JobFinished));
     assert_eq!(world.ask(cancel(Some(2))), Err(PoolRejection::JobUnknown));
@@ -144,14 +144,16 @@ fn results_and_leases_in_one_call() {
     let mut world = World::new();
     let worker = world.worker(5, 3);
     let first = world.submit((0..6).map(|_| job()).collect());
-    let Ok(PoolReply::Worked { results, assignments }) = world.ask(work(worker, vec![], 10)) else {
+    let Ok(PoolReply::Worked(PoolWorkReply { results, assignments })) = world.ask(work(worker, vec![], 10))
+    else {
         panic!("answered");
     };
     assert_eq!((results.len(), assignments.len()), (0, 3), "as many as it has slots");
     let handed: Vec<PoolResult> = assignments.iter().map(|handout| result(*handout, "h")).collect();
     let wrong = PoolResult { nonce: None, ..handed[1].clone() };
     let said = vec![handed[0].clone(), wrong, handed[0].clone(), handed[2].clone()];
-    let Ok(PoolReply::Worked { results, assignments }) = world.ask(work(worker, said, 1)) else {
+    let Ok(PoolReply::Worked(PoolWorkReply { results, assignments })) = world.ask(work(worker, said, 1))
+    else {
         panic!("answered");
     };
     assert!(results[0].is_ok() && results[3].is_ok());

@@ -3,9 +3,9 @@
 use super::{Accepted, FrameBook, Verdict, ensure, rows::is_held};
 use crate::network::Ticket;
 use muster_model::{
-    Beat, ChunkState, Completion, EntryId, FrameCommand, FrameHandout, FrameRejection, FrameReply,
-    FrameTaskRecord, IdRange, Name, Order, Progress, RendererState, SessionId, SessionStatus,
-    SessionSubmission, Timestamp,
+    Beat, ChunkState, Completion, CompletionReply, EntryId, FrameCommand, FrameHandout, FrameRejection,
+    FrameReply, FrameTaskRecord, IdRange, Name, Order, Progress, RendererState, SessionId, SessionReply,
+    SessionStatus, SessionSubmission, Timestamp,
 };
 
 type Answered<'a> = Result<&'a FrameReply, &'a FrameRejection>;
@@ -18,13 +18,12 @@ impl FrameBook {
                 self.check_handout(worker, handout)
             }
             (FrameCommand::MoreIds { worker, .. }, FrameReply::Ids(ids)) => self.check_granted(*ids, worker),
-            (FrameCommand::Complete(completion), FrameReply::Accepted { repeated, worker, attempt })
-                if !completion.dry =>
-            {
-                self.check_taken(completion, (worker, *attempt, *repeated))
-            }
+            (
+                FrameCommand::Complete(completion),
+                FrameReply::Accepted(CompletionReply { repeated, worker, attempt }),
+            ) if !completion.dry => self.check_taken(completion, (worker, *attempt, *repeated)),
             (FrameCommand::Submit(submission), reply) => self.check_submission(submission, Ok(reply)),
-            (FrameCommand::Steer { session, .. }, FrameReply::Session { status, .. }) => {
+            (FrameCommand::Steer { session, .. }, FrameReply::Session(SessionReply { status, .. })) => {
                 let durable = self.rows.sessions.get(session).map(|row| row.status);
                 let is_over = *status == SessionStatus::Cancelled;
                 ensure(!is_over || durable == Some(*status), "cancel_not_durable", || {

@@ -4,7 +4,7 @@ use super::{PoolBook, Verdict, ensure};
 use crate::scene::Scene;
 use muster_model::{
     AssignmentState, PoolCommand, PoolHandout, PoolJobDraft, PoolJobId, PoolJobStatus, PoolRejection,
-    PoolReply, PoolResult, PoolSubmission, PoolTaken, PoolWorkerId,
+    PoolReply, PoolResult, PoolSubmission, PoolSubmissionReply, PoolTaken, PoolWorkReply, PoolWorkerId,
 };
 
 type Answered<'a> = Result<&'a PoolReply, &'a PoolRejection>;
@@ -21,7 +21,7 @@ impl PoolBook {
             (PoolCommand::HandIn { worker, result, .. }, PoolReply::Taken(taken)) => {
                 self.check_taken(*worker, result, taken)
             }
-            (PoolCommand::Work(work), PoolReply::Worked { results, assignments }) => {
+            (PoolCommand::Work(work), PoolReply::Worked(PoolWorkReply { results, assignments })) => {
                 for (handed, outcome) in work.results.iter().zip(results) {
                     outcome.as_ref().map_or(Ok(()), |taken| self.check_taken(work.worker, handed, taken))?;
                 }
@@ -60,7 +60,7 @@ impl PoolBook {
             (PoolCommand::HandIn { worker, result, .. }, Err(rejection)) => {
                 self.check_refused(*worker, result, (*rejection, scene))
             }
-            (PoolCommand::Work(work), Ok(PoolReply::Worked { results, assignments })) => {
+            (PoolCommand::Work(work), Ok(PoolReply::Worked(PoolWorkReply { results, assignments }))) => {
                 for (handed, outcome) in work.results.iter().zip(results) {
                     if let Err(rejection) = outcome {
                         self.check_refused(work.worker, handed, (*rejection, scene))?;
@@ -198,7 +198,7 @@ impl PoolBook {
         scene: &mut Scene,
     ) -> Verdict {
         match result {
-            Ok(PoolReply::Submitted { first, count, repeated, .. }) => {
+            Ok(PoolReply::Submitted(PoolSubmissionReply { first, count, repeated, .. })) => {
                 scene.count(if *repeated { "jobs handed in again" } else { "jobs handed in" });
                 self.check_submitted(submission, (*first, *count))
             }

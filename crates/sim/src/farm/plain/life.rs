@@ -4,7 +4,7 @@ use super::{Call, Chore, Plain};
 use crate::{network::Ticket, scene::Scene};
 use muster_model::{
     Beat, FrameCommand, FrameRejection, FrameReply, Heartbeat, Held, Millis, Order, Pressure, Ratio,
-    RendererState,
+    RegistrationReply, RendererState,
 };
 
 type Answer = Result<FrameReply, FrameRejection>;
@@ -20,7 +20,7 @@ impl Plain {
     }
 
     pub(super) fn registered(&mut self, ticket: &Ticket, answer: Answer, scene: &mut Scene) {
-        let Ok(FrameReply::Registered { epoch }) = answer else {
+        let Ok(FrameReply::Registered(RegistrationReply { epoch })) = answer else {
             scene.count("registration refused");
             return self.rig.plan(scene, (2_000, 8_000), Chore::Register);
         };

@@ -54,7 +54,7 @@ impl Plain {
             return self.tell(number, scene);
         }
         scene.count(match &answer {
-            Ok(FrameReply::Accepted { .. }) => "completion taken",
+            Ok(FrameReply::Accepted(_)) => "completion taken",
             Ok(_) => "failure taken",
             Err(FrameRejection::FramesDropped { .. }) => "completion with dropped frames refused",
             Err(_) => "result refused",

@@ -7,7 +7,7 @@ use crate::{
     network::Ticket,
     scene::Scene,
 };
-use muster_model::{Beat, FrameCommand, FrameReply, Millis};
+use muster_model::{Beat, FrameCommand, FrameReply, Millis, RegistrationReply, Reply};
 use muster_workers::simulation::core::{Action, Trouble};
 
 /// A request under way.
@@ -29,7 +29,7 @@ enum About {
 }
 
 /// What came back of it.
-pub(super) type Answer = Result<FrameReply, Trouble>;
+pub(super) type Answer = Result<Reply, Trouble>;
 
 impl Real {
     /// Sends what the core wants sent.
@@ -92,7 +92,7 @@ impl Real {
         let core = &mut self.life().core;
         match about {
             About::Register(number) => {
-                let answer = answer.map(|reply| translate::registration(&reply, interval));
+                let answer = answer.map(|reply| translate::registration(reply, interval));
                 core.registered(number, answer, now);
             }
             About::Beat(number) => core.beaten(number, answer.map(translate::heard), now),
@@ -112,8 +112,12 @@ impl Real {
             return answer;
         }
         match answer {
-            Ok(FrameReply::Registered { .. }) => Ok(FrameReply::Registered { epoch: 0 }),
-            Ok(FrameReply::Beat(beat)) => Ok(FrameReply::Beat(Beat { epoch: 0, ..beat })),
+            Ok(Reply::Frames(FrameReply::Registered(_))) => {
+                Ok(Reply::Frames(FrameReply::Registered(RegistrationReply { epoch: 0 })))
+            }
+            Ok(Reply::Frames(FrameReply::Beat(beat))) => {
+                Ok(Reply::Frames(FrameReply::Beat(Beat { epoch: 0, ..beat })))
+            }
             answer => answer,
         }
     }

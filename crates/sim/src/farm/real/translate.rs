@@ -3,8 +3,8 @@
 use super::exchange::Answer;
 use muster_agent::Text;
 use muster_model::{
-    Completion, Digest, FrameCommand, FrameHandout, FrameRange, FrameRejection, FrameReply, FrameTaskId,
-    Heartbeat, Held, Millis, Name, Order as Told, Ratio, Rejection, RendererState, Reply,
+    Ask, Completion, Digest, FrameCommand, FrameHandout, FrameRange, FrameRejection, FrameTaskId, Heartbeat,
+    Held, Millis, Name, Order as Told, Ratio, Rejection, RendererState, Reply, ask::frames,
 };
 use muster_workers::simulation::{
     Task,
@@ -14,12 +14,12 @@ use muster_workers::simulation::{
 /// What came back, as the core hears it; `None`: the token is not known.
 pub(super) fn answer(result: Option<Result<Reply, Rejection>>) -> Answer {
     match result {
-        Some(Ok(Reply::Frames(reply))) => Ok(reply),
+        Some(Ok(reply)) => Ok(reply),
         Some(Err(Rejection::Frames(rejection))) => {
             let refusal = Refusal { status: status(&rejection), detail: format!("{rejection:?}").into() };
             Err(Trouble::Refused(refusal))
         }
-        Some(_) => Err(nobody(None)),
+        Some(Err(_)) => Err(nobody(None)),
         None => Err(Trouble::Unauthorized),
     }
 }
@@ -28,15 +28,13 @@ pub(super) fn nobody(patience: Option<Millis>) -> Trouble {
     Trouble::NoAnswer(patience)
 }
 
-pub(super) fn registration(reply: &FrameReply, interval: Millis) -> Registration {
-    let epoch = if let FrameReply::Registered { epoch } = reply { *epoch } else { 0 };
-    Registration { interval, epoch }
+pub(super) fn registration(reply: Reply, interval: Millis) -> Registration {
+    Registration { interval, epoch: muster_model::Registration::reply(reply).epoch }
 }
 
-pub(super) fn heard(reply: FrameReply) -> Heard {
-    let FrameReply::Beat(beat) = reply else {
-        return Heard::default();
-    };
+/// To a heartbeat and to a rebind, which have the same reply.
+pub(super) fn heard(reply: Reply) -> Heard {
+    let beat = Heartbeat::reply(reply);
     let order = |order| match order {
         Told::Rebind => Order::Rebind,
         Told::Reregister => Order::Reregister,
@@ -56,10 +54,10 @@ pub(super) fn heard(reply: FrameReply) -> Heard {
     }
 }
 
-pub(super) fn pulled(reply: FrameReply) -> Pulled {
-    match reply {
-        FrameReply::Task(Some(handout)) => Pulled::Task(Box::new(task(&handout))),
-        _ => Pulled::Nothing,
+pub(super) fn pulled(reply: Reply) -> Pulled {
+    match frames::Ask::reply(reply) {
+        Some(handout) => Pulled::Task(Box::new(task(&handout))),
+        None => Pulled::Nothing,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     scene::Scene,
 };
 use muster_agent::core::{Answer, NoAnswer, PullAnswer, PullRequest, Refusal};
-use muster_model::{Command, Millis, Rejection, Reply, Timestamp};
+use muster_model::{Ask, Command, Millis, Pull, Rejection, Reply, Timestamp};
 
 /// A request under way.
 pub(super) struct Asked {
@@ -97,13 +97,13 @@ impl Agent {
         (scene, checker): (&mut Scene, &mut Checker),
     ) -> Verdict {
         match (asked.about, result) {
-            (About::Work(number), Ok(Reply::Pulled(reply))) => {
-                let answer = translate::pulled(&reply, scene.plan.settings.attempt_timeout);
+            (About::Work(number), Ok(reply)) => {
+                let answer = translate::pulled(&Pull::reply(reply), scene.plan.settings.attempt_timeout);
                 checker.agent(&self.site).handed(&answer, (asked.at, scene.now));
                 self.pulled(number, Ok(answer), scene);
                 Ok(())
             }
-            (About::Work(number), _) => {
+            (About::Work(number), Err(_)) => {
                 self.pulled(number, Err(NoAnswer), scene);
                 Ok(())
             }

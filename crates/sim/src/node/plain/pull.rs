@@ -2,7 +2,7 @@
 
 use super::{Chore, PATIENCE_MS, Plain, Style};
 use crate::{plan::WAIT_MAX, scene::Scene};
-use muster_model::{Command, JobId, Millis, Pull, PullReply, Rejection, Reply, ReportKind, RunSummary};
+use muster_model::{Ask, Command, JobId, Millis, Pull, PullReply, Rejection, Reply, ReportKind, RunSummary};
 
 /// A node's own count of its share of a job.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +38,7 @@ impl Plain {
     }
 
     pub(super) fn pulled(&mut self, result: Result<Reply, Rejection>, scene: &mut Scene) {
-        if let Ok(Reply::Pulled(reply)) = result {
+        if let Ok(reply) = result.map(Pull::reply) {
             self.follow(&reply, scene);
         }
         let full = self.running.len() + self.line.len() >= self.site.slots as usize;

@@ -2,7 +2,10 @@
 
 use super::{Chore, PATIENCE_MS, Plain, execute::Work};
 use crate::scene::Scene;
-use muster_model::{Command, Handout, Millis, Rejection, Reply, TaskId, TaskRecord};
+use muster_model::{
+    Ask, Command, Handout, Millis, Rejection, Reply, TaskId, TaskRecord,
+    ask::devices::{Claim, Renew},
+};
 
 /// A call under way.
 #[derive(Clone, Debug)]
@@ -42,15 +45,19 @@ impl Plain {
 
     pub(super) fn call_answered(&mut self, call: Call, result: Result<Reply, Rejection>, scene: &mut Scene) {
         match (call, result) {
-            (Call::Claim, Ok(Reply::Claimed(rows))) => {
-                for row in rows {
+            (Call::Claim, Ok(reply)) => {
+                for row in Claim::reply(reply) {
                     scene.count("claimed");
                     self.take_row(&row, scene);
                 }
             }
-            (Call::Renew { number }, Ok(Reply::Renewed(false))) => self.drop_work(number, scene),
+            (Call::Renew { number }, Ok(reply)) => {
+                if !Renew::reply(reply) {
+                    self.drop_work(number, scene);
+                }
+            }
             (Call::End { .. }, Err(_)) => scene.count("call refused"),
-            _ => {}
+            (Call::End { .. }, Ok(_)) | (Call::Claim | Call::Renew { .. }, Err(_)) => {}
         }
     }
 

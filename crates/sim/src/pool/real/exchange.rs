@@ -7,7 +7,7 @@ use crate::{
     pool::PATIENCE_MS,
     scene::Scene,
 };
-use muster_model::{Millis, PoolCommand, PoolReply, PoolWorkerId};
+use muster_model::{Millis, PoolCommand, PoolWorkerId, Reply};
 use muster_workers::pool::core::{Action, Trouble};
 
 /// A request under way.
@@ -28,7 +28,7 @@ enum About {
 }
 
 /// What came back of it.
-pub(super) type Answer = Result<PoolReply, Trouble>;
+pub(super) type Answer = Result<Reply, Trouble>;
 
 impl Real {
     /// Sends what the core wants sent.
@@ -99,15 +99,11 @@ impl Real {
         let now = scene.now;
         let core = &mut self.life().core;
         match about {
-            About::Register(number) => {
-                core.registered(number, answer.and_then(translate::registered), now);
-            }
+            About::Register(number) => core.registered(number, answer.map(translate::registered), now),
             About::Key(number) => core.key_given(number, answer.map(drop), now),
             About::Beat(number) => core.beaten(number, answer.map(|_| None), now),
             About::Resume(number) => core.resumed(number, answer.map(translate::started), now),
-            About::Poll(number) => {
-                core.polled(number, answer.map(|reply| translate::assignments(reply).pop()), now);
-            }
+            About::Poll(number) => core.polled(number, answer.map(translate::polled), now),
             About::Result(entry) => core.submitted(entry, translate::submitted(answer), now),
         }
     }

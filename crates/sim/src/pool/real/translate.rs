@@ -4,7 +4,8 @@ use super::exchange::Answer;
 use crate::pool::PoolView;
 use muster_agent::Text;
 use muster_model::{
-    Millis, PoolHandout, PoolRejection, PoolReply, PoolWorkerRecord, Rejection, Reply, UserId,
+    Ask, Millis, PoolHandout, PoolRegistration, PoolRejection, PoolWorkerRecord, Rejection, Reply, UserId,
+    ask::pool::{Poll, Resume},
 };
 use muster_workers::pool::{
     Assignment,
@@ -13,11 +14,10 @@ use muster_workers::pool::{
 
 /// What came back, as the core hears it.
 pub(super) fn answer(result: Result<Reply, Rejection>) -> Answer {
-    match result {
-        Ok(Reply::Pool(reply)) => Ok(reply),
-        Err(Rejection::Pool(rejection)) => Err(Trouble::Refused(refusal(&rejection))),
-        _ => Err(nobody(None)),
-    }
+    result.map_err(|rejection| match rejection {
+        Rejection::Pool(rejection) => Trouble::Refused(refusal(&rejection)),
+        _ => nobody(None),
+    })
 }
 
 pub(super) fn nobody(patience: Option<Millis>) -> Trouble {
@@ -29,23 +29,16 @@ pub(super) fn known(view: &PoolView<'_>, owner: UserId) -> Vec<Known> {
     view.workers.iter().filter(|row| row.owner == owner).map(|row| worker(row)).collect()
 }
 
-pub(super) fn registered(reply: PoolReply) -> Result<Known, Trouble> {
-    match reply {
-        PoolReply::Worker(row) => Ok(worker(&row)),
-        _ => Err(nobody(None)),
-    }
+pub(super) fn registered(reply: Reply) -> Known {
+    worker(&PoolRegistration::reply(reply))
 }
 
-pub(super) fn assignments(reply: PoolReply) -> Vec<Assignment> {
-    match reply {
-        PoolReply::Assignment(handout) => handout.iter().map(assignment).collect(),
-        PoolReply::Assignments(handouts) => handouts.iter().map(assignment).collect(),
-        _ => Vec::new(),
-    }
+pub(super) fn polled(reply: Reply) -> Option<Assignment> {
+    Poll::reply(reply).as_ref().map(assignment)
 }
 
-pub(super) fn started(reply: PoolReply) -> Started {
-    Started::All(assignments(reply))
+pub(super) fn started(reply: Reply) -> Started {
+    Started::All(Resume::reply(reply).iter().map(assignment).collect())
 }
 
 /// A repeat of the very same bytes was taken before (P8).

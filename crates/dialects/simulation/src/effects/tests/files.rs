@@ -1,7 +1,9 @@
 //! S15, S21: moves and manifests, told to the engine when they are done.
 
 use super::*;
-use muster_model::{EntryId, FrameTaskId, QuarantineRecord, SessionRecord, SessionStatus};
+use muster_model::{
+    EntryId, FrameTaskId, QuarantineRecord, SessionRecord, SessionStatus, ask::frames::RetireChunk,
+};
 use serde_json::Value;
 use std::fs;
 
@@ -77,7 +79,7 @@ async fn what_a_dead_server_owed_is_done() {
 
 async fn retire(world: &World, chunk: u64, task: &FrameTaskId) {
     let (task, reason) = (Some(task.clone()), "by a test".into());
-    world.ask(FrameCommand::RetireChunk { chunk, task, reason }).await;
+    world.ask(RetireChunk { chunk, task, reason }).await;
 }
 
 async fn moved(world: &World, chunk: u64) -> Option<QuarantineRecord> {

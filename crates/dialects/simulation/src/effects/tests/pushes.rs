@@ -11,7 +11,7 @@ use axum::{
 };
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hmac::{Hmac, KeyInit, Mac};
-use muster_model::FrameTaskStatus;
+use muster_model::{FrameTaskStatus, ask::frames::Remove};
 use tokio::{
     net::TcpListener,
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
@@ -87,7 +87,7 @@ async fn a_removal_is_told_at_the_workers_address() {
     let running = world.run();
     let (address, mut kept) = endpoint(ack).await;
     world.register("W1", Some(&address)).await;
-    world.ask(FrameCommand::Remove { worker: name("W1"), itself: false }).await;
+    world.ask(Remove { worker: name("W1"), itself: false }).await;
     let sent = kept.recv().await.unwrap();
     assert_eq!(sent.path, "DELETE /base/workers/W1");
     assert_eq!(&sent.body[..], br#"{"removed":true,"workerId":"W1"}"#);
