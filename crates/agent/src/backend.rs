@@ -3,10 +3,10 @@
 use crate::{
     Text,
     core::{Answer, PullAnswer, PullRequest, Refusal},
-    http::{Manner, Servers, Unanswered, because, below, detail, retry_after},
     wire,
 };
 use muster_model::Millis;
+use muster_worker_kit::http::{Manner, Servers, Unanswered, because, below, detail, retry_after};
 use reqwest::{Client, Response, StatusCode};
 use std::{
     fmt,

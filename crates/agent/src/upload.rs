@@ -12,9 +12,9 @@ use crate::{
     Artifact, Backend,
     driver::StepFailure,
     execute::{Upload, UploadFuture},
-    http::{detail, retry_after},
 };
 use local::Local;
+use muster_worker_kit::http::{detail, retry_after};
 use reqwest::{Response, StatusCode};
 use send::Standing;
 use std::time::Duration;

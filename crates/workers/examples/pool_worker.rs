@@ -3,8 +3,8 @@
 //! `pool_worker guard --lock FILE -- PROGRAM…` is what `muster guard` is. `pool_worker work URL DIR [PROGRAM…]` is a
 //! worker with two slots whose key and spool are in DIR.
 
-use muster_agent::{http::Servers, process};
 use muster_model::{Millis, Timestamp};
+use muster_worker_kit::{http::Servers, process};
 use muster_workers::pool::{
     Credentials, KeyFile, Secret, Server,
     execute::{Exec, Handler},

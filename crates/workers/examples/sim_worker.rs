@@ -3,8 +3,8 @@
 //! `sim_worker guard --lock FILE -- PROGRAM…` is what `muster guard` is. `sim_worker work URL ID DIR [PROGRAM…]` is a
 //! worker; its guards lock a file in DIR.
 
-use muster_agent::{http::Servers, process};
 use muster_model::Timestamp;
+use muster_worker_kit::{http::Servers, process};
 use muster_workers::simulation::{
     Master, Secret,
     render::{Exec, Renderer, Synthetic},

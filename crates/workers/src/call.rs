@@ -1,8 +1,8 @@
 //! Calls to servers that stand for each other, and what their answers mean.
 
 use crate::trouble::{Refusal, Trouble};
-use muster_agent::http::{self, Manner, Servers, Unanswered, because, detail, retry_after};
 use muster_model::Millis;
+use muster_worker_kit::http::{self, Manner, Servers, Unanswered, because, detail, retry_after};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use std::{fmt::Display, time::Duration};
 

@@ -1,6 +1,6 @@
 //! What is said of a program that failed.
 
-use muster_agent::process::ProcessEnd;
+use muster_worker_kit::process::ProcessEnd;
 
 /// Names the program and no word more, for the others may be secret, with the end of what it complained of.
 pub(crate) fn complaint(argv: &[String], code: i32, end: &ProcessEnd) -> String {

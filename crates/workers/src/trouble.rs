@@ -1,7 +1,7 @@
 //! What may come of a call instead of what it was for.
 
-use muster_agent::Text;
 use muster_model::Millis;
+use muster_worker_kit::Text;
 
 /// Why a call did not do what it was for.
 #[derive(Clone, Debug, PartialEq, Eq)]

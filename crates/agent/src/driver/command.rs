@@ -6,7 +6,7 @@ pub use device_file::DeviceFile;
 
 use super::{Cause, ProducedFile, StepCall, StepFailure, StepOutput};
 use crate::Job;
-use crate::process::{Ending, Guards, ProcessEnd, Program, base_environment};
+use muster_worker_kit::process::{Ending, Guards, ProcessEnd, Program, base_environment};
 use std::{ffi::OsString, path::Path};
 
 /// Runs programs.

@@ -352,7 +352,7 @@ impl Agent {
 /// Nothing is begun while a program of an earlier life could still drive a device.
 async fn wait_for_earlier_life(options: &Options) -> Result<(), AgentError> {
     let lock = options.guard_lock();
-    let mut gone = pin!(crate::process::wait_for_earlier_guards(&lock));
+    let mut gone = pin!(muster_worker_kit::process::wait_for_earlier_guards(&lock));
     let waited = match tokio::time::timeout(SILENT_WAIT, &mut gone).await {
         Ok(waited) => waited,
         Err(_) => {

@@ -1,7 +1,8 @@
 //! Asks the backend for an address.
 
 use super::{Local, Trouble, Uploads};
-use crate::{execute::Upload, http::Manner};
+use crate::execute::Upload;
+use muster_worker_kit::http::Manner;
 use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;

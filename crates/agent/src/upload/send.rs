@@ -5,7 +5,7 @@ use super::{
     offer::{Offer, PATIENCE},
     words,
 };
-use crate::http::retry_after;
+use muster_worker_kit::http::retry_after;
 use reqwest::{Body, Response, StatusCode, header};
 use std::{
     sync::{

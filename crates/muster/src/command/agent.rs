@@ -16,12 +16,12 @@ use muster_agent::{
     core::Drain,
     driver::{DeviceSource, Fleet, command::CommandDriver},
     execute::{Executor, Scratch},
-    process::Guards,
     runtime::{Agent as Running, Options, Report},
     upload::Uploads,
     workflow::Workflows,
 };
 use muster_coordinator::{Clock, SystemClock};
+use muster_worker_kit::process::Guards;
 use std::{io::IsTerminal, path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::watch;
 

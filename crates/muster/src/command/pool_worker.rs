@@ -13,9 +13,9 @@ use crate::{
     reach,
 };
 use clap::{Args, Subcommand};
-use muster_agent::process::Guards;
 use muster_coordinator::{Clock, SystemClock};
 use muster_model::Millis;
+use muster_worker_kit::process::Guards;
 use muster_workers::pool::{
     KeyFile, Server,
     core::Over,

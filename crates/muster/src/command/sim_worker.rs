@@ -10,8 +10,8 @@ use crate::{
     logging, reach,
 };
 use clap::{Args, ValueEnum};
-use muster_agent::process::{Guards, wait_for_earlier_guards};
 use muster_coordinator::{Clock, SystemClock};
+use muster_worker_kit::process::{Guards, wait_for_earlier_guards};
 use muster_workers::simulation::{
     Master, Secret,
     core::Over,

@@ -1,6 +1,6 @@
 //! What a worker is given to do.
 
-use muster_agent::Text;
+use muster_worker_kit::Text;
 
 /// An assignment, as a server handed it out (P6).
 #[derive(Clone, Debug, PartialEq, Eq)]

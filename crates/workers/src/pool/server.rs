@@ -6,11 +6,11 @@ use super::{
     wire::{self, Introduction},
 };
 use crate::call::{BODY_BYTES_MAX, Way, json, read, understand};
-use muster_agent::{
+use muster_model::Millis;
+use muster_worker_kit::{
     Text,
     http::{Manner, Servers, below},
 };
-use muster_model::Millis;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use std::{
     fmt,

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::call::{Way, json, read, understand};
 use hmac::{Hmac, KeyInit, Mac};
-use muster_agent::http::{self, Manner, Servers};
 use muster_model::{IdRange, Millis};
+use muster_worker_kit::http::{self, Manner, Servers};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use sha2::{Digest, Sha256};
 use std::{

@@ -73,7 +73,9 @@ async fn a_killed_worker_executes_again_what_had_no_result() {
     }
     worker.kill().await.unwrap();
     // Its guard ends the program; the next life waits for that. What the program marks is left as it was.
-    muster_agent::process::wait_for_earlier_guards(&place.path().join("spool/guards.lock")).await.unwrap();
+    muster_worker_kit::process::wait_for_earlier_guards(&place.path().join("spool/guards.lock"))
+        .await
+        .unwrap();
     fs::remove_file(place.path().join("busy")).unwrap();
     fs::write(place.path().join("go"), "").unwrap();
     let mut worker = start(&server, place.path(), script);

@@ -1,9 +1,9 @@
 //! A worker in this process, its server, and a directory.
 
 use crate::server::StandIn;
-use muster_agent::{http::Servers, process::Guards};
 use muster_model::{Millis, Timestamp};
 use muster_spool::{Directory, Limits, SetAside, Spool, set_aside_entries};
+use muster_worker_kit::{http::Servers, process::Guards};
 use muster_workers::pool::{
     Credentials, KeyFile, Secret, Server,
     core::{Counts, Over},

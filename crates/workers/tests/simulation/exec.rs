@@ -1,7 +1,7 @@
 //! S27: a worker that has programs do its work.
 
 use crate::scene::Scene;
-use muster_agent::process::wait_for_earlier_guards;
+use muster_worker_kit::process::wait_for_earlier_guards;
 use muster_workers::simulation::core::Over;
 use serde_json::json;
 use std::fs;

@@ -4,7 +4,7 @@ use crate::{
     master::StandIn,
     scene::{processes_of, worker_binary},
 };
-use muster_agent::process::wait_for_earlier_guards;
+use muster_worker_kit::process::wait_for_earlier_guards;
 use serde_json::{Value, json};
 use std::{path::Path, process::Stdio, time::Duration};
 use tokio::process::{Child, Command};

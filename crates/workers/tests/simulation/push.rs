@@ -25,7 +25,7 @@ fn signature(scene: &Scene, body: &[u8]) -> String {
 
 async fn push_to(scene: &Scene, worker: &str, body: &str, signature: &str) -> (u16, Value) {
     let url = format!("{}/workers/{worker}/tasks", scene.endpoint.as_deref().unwrap());
-    let client = muster_agent::http::client_for(&url).no_proxy().build().unwrap();
+    let client = muster_worker_kit::http::client_for(&url).no_proxy().build().unwrap();
     let request = client.post(url).header("x-muster-signature", signature).body(body.to_owned());
     let answer = request.send().await.unwrap();
     (answer.status().as_u16(), serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap())
@@ -100,7 +100,7 @@ async fn only_the_master_brings_tasks() {
 
 async fn remove(scene: &Scene, worker: &str, body: &str, signature: &str) -> (u16, Value) {
     let url = format!("{}/workers/{worker}", scene.endpoint.as_deref().unwrap());
-    let client = muster_agent::http::client_for(&url).no_proxy().build().unwrap();
+    let client = muster_worker_kit::http::client_for(&url).no_proxy().build().unwrap();
     let request = client.delete(url).header("x-muster-signature", signature).body(body.to_owned());
     let answer = request.send().await.unwrap();
     (answer.status().as_u16(), serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap())

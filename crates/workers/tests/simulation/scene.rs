@@ -1,8 +1,8 @@
 //! A worker in this process, its master, and a directory.
 
 use crate::master::StandIn;
-use muster_agent::{http::Servers, process::Guards};
 use muster_model::Timestamp;
+use muster_worker_kit::{http::Servers, process::Guards};
 use muster_workers::simulation::{
     Master, Secret,
     core::Over,

@@ -1,6 +1,6 @@
 //! What a simulated device shows: its number, large, and under it a dot for each attempt.
 
-use crate::png;
+use muster_worker_kit::png;
 
 const WIDTH: usize = 54;
 const HEIGHT: usize = 96;

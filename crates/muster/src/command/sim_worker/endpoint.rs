@@ -1,7 +1,7 @@
 //! S3: where a master reaches a worker that listens.
 
 use crate::failure::Failure;
-use muster_agent::http::Servers;
+use muster_worker_kit::http::Servers;
 use reqwest::Url;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use tokio::net::TcpListener;

@@ -2,8 +2,8 @@
 
 use super::super::Assignment;
 use super::Note;
-use muster_agent::Text;
 use muster_model::Millis;
+use muster_worker_kit::Text;
 use std::sync::Arc;
 
 /// Something to be done outside the core.

@@ -2,7 +2,7 @@
 
 use super::super::Assignment;
 use super::Outcome;
-use muster_agent::Text;
+use muster_worker_kit::Text;
 
 /// A worker, as a server knows it (P3, P4).
 #[derive(Clone, Debug, PartialEq, Eq)]

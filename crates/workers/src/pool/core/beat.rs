@@ -1,8 +1,8 @@
 //! P5: signs of life, which also keep what is held here from being given to others.
 
 use super::{Action, Core, Note, Over, Refusal, Trouble, ask::Sent};
-use muster_agent::Text;
 use muster_model::{Millis, Timestamp};
+use muster_worker_kit::Text;
 
 impl Core {
     /// A heartbeat was answered, with when the server last heard of the worker, or was not.

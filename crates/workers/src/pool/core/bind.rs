@@ -6,8 +6,8 @@ use super::{
     beat::is_final,
     report::UNFIT,
 };
-use muster_agent::Text;
 use muster_model::Timestamp;
+use muster_worker_kit::Text;
 
 /// What is known of this worker at the server.
 #[derive(Debug, Default)]

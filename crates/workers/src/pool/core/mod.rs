@@ -34,8 +34,8 @@ use access::Access;
 use ask::Ask;
 use bind::Link;
 use farewell::Farewell;
-use muster_agent::Text;
 use muster_model::{Millis, Timestamp};
+use muster_worker_kit::Text;
 use outbox::Outbox;
 use std::{
     collections::{BTreeMap, VecDeque},

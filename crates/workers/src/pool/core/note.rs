@@ -1,7 +1,7 @@
 //! What the core says to people, and to whoever asks it.
 
 use super::{Refusal, Submitted};
-use muster_agent::Text;
+use muster_worker_kit::Text;
 
 /// What people should read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use super::{
     Refusal, Spooled,
     ask::{Sent, patience},
 };
-use muster_agent::Text;
 use muster_model::{Millis, Timestamp};
+use muster_worker_kit::Text;
 use std::collections::BTreeMap;
 
 /// Results by their entry in the spool.

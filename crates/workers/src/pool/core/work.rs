@@ -1,8 +1,8 @@
 //! P16: what becomes of an assignment that was executed, until its result is on disk.
 
 use super::{Action, Core, End, Held, Note, Outcome, Submission, Waiting, ask::delay, outbox::Entry};
-use muster_agent::Text;
 use muster_model::Timestamp;
+use muster_worker_kit::Text;
 
 /// This machine could not begin what it was given.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use super::{super::core::Work, Fault, output};
 use crate::complaint::{complaint, name};
-use muster_agent::{
+use muster_worker_kit::{
     Text,
     process::{Ending, Guards, ProcessEnd, Program, base_environment},
 };

@@ -17,9 +17,9 @@ use super::{
     wire::{self, WireError},
 };
 use journal::Journal;
-use muster_agent::Text;
 use muster_model::Millis;
 use muster_spool::{Directory, Limits, Recovered, Seq, Spool, SpoolError};
+use muster_worker_kit::Text;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},

@@ -1,8 +1,8 @@
 //! What the core wants done.
 
 use super::{super::Task, Note, Seen};
-use muster_agent::Text;
 use muster_model::{Millis, Ratio};
+use muster_worker_kit::Text;
 use std::sync::Arc;
 
 /// Something to be done outside the core.

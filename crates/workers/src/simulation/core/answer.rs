@@ -2,8 +2,8 @@
 
 use super::super::Task;
 pub use crate::trouble::{Refusal, Trouble};
-use muster_agent::Text;
 use muster_model::{Millis, Ratio};
+use muster_worker_kit::Text;
 
 /// What a master answers to a registration (S1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use super::{
     Action, Beat, Core, Heard, Loss, Note, Order, Rebind, Refusal, STILL, Trouble, farewell::Farewell,
     held::Held, link::Link,
 };
-use muster_agent::Text;
 use muster_model::{Millis, Ratio, Timestamp};
+use muster_worker_kit::Text;
 
 impl Core {
     /// A heartbeat was answered, or was not.

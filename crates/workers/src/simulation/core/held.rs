@@ -2,8 +2,8 @@
 
 use super::super::Task;
 use super::{Report, Seen, link::patience};
-use muster_agent::Text;
 use muster_model::{Millis, Ratio, Timestamp};
+use muster_worker_kit::Text;
 use std::{collections::VecDeque, sync::Arc};
 
 /// A task that is held. It takes a slot until the master has its result: until then the master counts it as held.

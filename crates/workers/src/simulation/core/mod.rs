@@ -28,8 +28,8 @@ pub use note::{Loss, Note, Offer, Over, Status};
 use farewell::Farewell;
 use held::{Done, Held};
 use link::{Away, Link};
-use muster_agent::Text;
 use muster_model::{Millis, Ratio, Timestamp};
+use muster_worker_kit::Text;
 use std::{
     collections::{BTreeMap, VecDeque},
     path::PathBuf,

@@ -1,8 +1,8 @@
 //! What the core says to people, and to whoever asks it.
 
 use super::{Refusal, Report, Trouble};
-use muster_agent::Text;
 use muster_model::Ratio;
+use muster_worker_kit::Text;
 
 /// What people should read.
 #[derive(Clone, Debug, PartialEq, Eq)]

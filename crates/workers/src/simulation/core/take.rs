@@ -7,8 +7,8 @@ use super::{
     held::Held,
     link::{Link, patience},
 };
-use muster_agent::Text;
 use muster_model::{Millis, Timestamp};
+use muster_worker_kit::Text;
 use std::sync::Arc;
 
 /// What is asked of the master.

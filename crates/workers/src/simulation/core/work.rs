@@ -5,8 +5,8 @@ use super::{
     beat::GONE,
     held::{Held, Outgoing, Phase},
 };
-use muster_agent::Text;
 use muster_model::{Millis, Timestamp};
+use muster_worker_kit::Text;
 
 impl Core {
     /// A renderer got further.

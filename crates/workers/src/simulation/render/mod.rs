@@ -20,8 +20,8 @@ use super::{
     core::{End, Seen},
 };
 use completion::Finished;
-use muster_agent::Text;
 use muster_model::Ratio;
+use muster_worker_kit::Text;
 use output::{Output, OutputError};
 use std::{path::Path, sync::Arc};
 use tokio::sync::watch;

@@ -5,7 +5,7 @@ use super::{
     lines::Lines, output::Output,
 };
 use crate::complaint::{complaint, name};
-use muster_agent::process::{Ending, Guards, Program, base_environment};
+use muster_worker_kit::process::{Ending, Guards, Program, base_environment};
 use std::{
     convert::Infallible,
     ffi::OsString,

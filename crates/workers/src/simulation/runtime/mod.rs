@@ -14,8 +14,8 @@ use super::{
     render::{Commission, Renderer, Told},
     wire::Introduction,
 };
-use muster_agent::Text;
 use muster_model::{Millis, Ratio, Timestamp};
+use muster_worker_kit::Text;
 use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
     net::TcpListener,

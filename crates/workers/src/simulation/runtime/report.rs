@@ -1,7 +1,7 @@
 //! How a worker is, for people.
 
 use super::super::core::Status;
-use muster_agent::Text;
+use muster_worker_kit::Text;
 
 /// How a worker is.
 #[derive(Clone, Debug, PartialEq, Eq)]

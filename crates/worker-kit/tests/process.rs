@@ -4,11 +4,11 @@
 
 mod support;
 
-use muster_agent::process::{
+use muster_worker_kit::process::{
     CANNOT_START, Ending, Guards, ProcessEnd, Program, base_environment, wait_for_earlier_guards,
 };
 use std::{fs::File, path::Path, process::Stdio};
-use support::{Bell, guard_binary, marked_processes};
+use support::{Bell, example, marked_processes};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,7 @@ impl Scene {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let lock = directory.path().join("guards.lock");
-        Self { directory, guards: Guards { program: guard_binary(), args: Vec::new(), lock } }
+        Self { directory, guards: Guards { program: example("guard"), args: Vec::new(), lock } }
     }
 
     fn path(&self) -> &Path {
@@ -108,7 +108,7 @@ async fn a_dropped_call_ends_the_program() {
 async fn nothing_outlives_a_killed_agent() {
     let scene = Scene::new();
     let bell = Bell::hang(scene.path());
-    let mut agent = tokio::process::Command::new(guard_binary());
+    let mut agent = tokio::process::Command::new(example("guard"));
     agent.arg("agent").arg("--lock").arg(&scene.guards.lock).args(["--", "sh", "-c", &stubborn(&bell)]);
     let mut agent = agent.env("MARK", scene.path()).stdin(Stdio::null()).kill_on_drop(true).spawn().unwrap();
     bell.rung().await;
@@ -232,7 +232,7 @@ async fn a_program_does_not_see_the_agents_secrets() {
 async fn a_guard_without_an_agent_starts_nothing() {
     let scene = Scene::new();
     let trace = scene.path().join("trace");
-    let mut guard = tokio::process::Command::new(guard_binary());
+    let mut guard = tokio::process::Command::new(example("guard"));
     guard.arg("--lock").arg(&scene.guards.lock).arg("--").arg("touch").arg(&trace);
     let held = File::create(&scene.guards.lock).unwrap();
     held.lock().unwrap();

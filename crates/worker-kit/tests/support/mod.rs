@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, process::Command};
 
-/// The guard that `cargo test` builds of `examples/guard.rs`.
-pub(crate) fn guard_binary() -> PathBuf {
+/// A program that `cargo test` builds from a crate's `examples`.
+pub(crate) fn example(name: &str) -> PathBuf {
     let test = env::current_exe().unwrap();
-    let path = test.parent().and_then(Path::parent).unwrap().join("examples/guard");
+    let path = test.parent().and_then(Path::parent).unwrap().join("examples").join(name);
     assert!(path.exists(), "{} is built by `cargo build --examples`", path.display());
     path
 }

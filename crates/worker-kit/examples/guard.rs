@@ -3,7 +3,7 @@
 //! `guard --lock FILE -- PROGRAM…` is what `muster guard` is. `guard agent --lock FILE -- PROGRAM…` is an agent that has
 //! a guard run the program, and waits.
 
-use muster_agent::process::{Guards, Program, base_environment, guard};
+use muster_worker_kit::process::{Guards, Program, base_environment, guard};
 use std::{env, ffi::OsString, path::PathBuf, process};
 use tokio_util::sync::CancellationToken;
 
