@@ -12,15 +12,26 @@ mod tail;
 mod tree;
 
 pub use guard::{CANNOT_START, GUARD_FAILED, guard};
-pub use run::{Ending, Guards, ProcessEnd, Program};
+pub use run::{Ending, Guards, ProcessEnd, Program, program_name};
 
-use std::{env, ffi::OsString, fs::File, io, path::Path};
+use std::{env, ffi::OsString, fs::File, io, path::Path, pin::pin, time::Duration};
 
 /// Waits until no guard of an earlier life of this agent is left, and with it no program.
 pub async fn wait_for_earlier_guards(lock: &Path) -> io::Result<()> {
     let lock = lock.to_owned();
     let waiting = tokio::task::spawn_blocking(move || open_lock(&lock)?.lock());
     waiting.await.map_err(io::Error::other)?
+}
+
+/// Waits like [`wait_for_earlier_guards`], and logs a warning if that takes long: programs are killed within moments,
+/// so only those that cannot be killed take longer. `whose` is the owner of the guards, such as `worker`.
+pub async fn wait_for_earlier_life(lock: &Path, whose: &str) -> io::Result<()> {
+    let mut gone = pin!(wait_for_earlier_guards(lock));
+    if let Ok(waited) = tokio::time::timeout(SILENT_WAIT, &mut gone).await {
+        return waited;
+    }
+    tracing::warn!(lock = %lock.display(), "programs of an earlier {whose} still run; waiting until they are gone");
+    gone.await
 }
 
 /// The variables of the agent that every program gets. Nothing else of the agent's environment reaches a program:
@@ -35,4 +46,5 @@ fn open_lock(path: &Path) -> io::Result<File> {
     File::options().create(true).append(true).open(path)
 }
 
+const SILENT_WAIT: Duration = Duration::from_secs(2);
 const INHERITED: &[&str] = &["PATH", "HOME", "LANG"];

@@ -1,6 +1,7 @@
 //! N20: when an event is tried again, and when the agent is degraded.
 
 use muster_model::{Millis, Timestamp};
+use muster_worker_kit::Backoff;
 
 /// What the agent believes about the way to its backend.
 #[derive(Clone, Debug, Default)]
@@ -50,8 +51,7 @@ impl Link {
         }
         self.tries = self.tries.saturating_add(1);
         self.failed_at = Some(now);
-        let wait = delay(self.tries).max(retry_after.unwrap_or_default().min(RETRY_AFTER_MAX));
-        self.not_before = now + wait;
+        self.not_before = now + BACKOFF.patience(self.tries, retry_after);
     }
 
     /// The backend answers pulls again: an event is tried at once.
@@ -65,17 +65,13 @@ impl Link {
     }
 }
 
-/// How long to wait after the nth failure in a row.
-pub(super) fn delay(failures: u32) -> Millis {
-    let place = usize::try_from(failures.saturating_sub(1)).unwrap_or(usize::MAX);
-    Millis::from_secs(DELAYS_S.get(place).copied().unwrap_or(DELAY_MAX_S))
-}
-
-const DELAYS_S: [i64; 4] = [1, 2, 5, 10];
-const DELAY_MAX_S: i64 = 30;
+/// The contract's schedule.
+pub(super) const BACKOFF: Backoff = Backoff {
+    delays_ms: &[1_000, 1_000, 2_000, 5_000, 10_000],
+    delay_ms_max: 30_000,
+    retry_after_ms_max: 60_000,
+};
 const TRIES_UNTIL_DEGRADED: u32 = 7;
-/// A backend may ask for patience, but not for silence.
-const RETRY_AFTER_MAX: Millis = Millis(60_000);
 
 #[cfg(test)]
 mod tests {

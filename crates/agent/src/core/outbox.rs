@@ -93,7 +93,7 @@ impl Outbox {
         self.in_flight -= 1;
         entry.tries += 1;
         entry.put_off += u32::from(is_put_off);
-        entry.not_before = now + link::delay(entry.tries);
+        entry.not_before = now + link::BACKOFF.delay(entry.tries);
         Some(sent_at)
     }
 

@@ -101,7 +101,7 @@ impl Core {
                 }
                 Err(NoAnswer) => {
                     self.pulls.tell_failures = self.pulls.tell_failures.saturating_add(1);
-                    self.pulls.tell_not_before = now + link::delay(self.pulls.tell_failures);
+                    self.pulls.tell_not_before = now + link::BACKOFF.delay(self.pulls.tell_failures);
                 }
             }
         } else if let Some(asked) = self.pulls.asking.take_if(is_it) {
@@ -109,7 +109,7 @@ impl Core {
                 Ok(answer) => self.take_answer(answer, &asked, now),
                 Err(NoAnswer) => {
                     self.pulls.failures = self.pulls.failures.saturating_add(1);
-                    self.pulls.not_before = now + link::delay(self.pulls.failures);
+                    self.pulls.not_before = now + link::BACKOFF.delay(self.pulls.failures);
                 }
             }
         }

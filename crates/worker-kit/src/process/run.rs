@@ -54,6 +54,25 @@ pub struct ProcessEnd {
     pub stderr: Vec<u8>,
 }
 
+impl ProcessEnd {
+    /// Describes a failure: the name of the program, its exit code and the end of its error output. The other arguments
+    /// are left out, because they may be secret.
+    #[must_use]
+    pub fn complaint(&self, argv: &[String], code: i32) -> String {
+        let said = String::from_utf8_lossy(&self.stderr);
+        let said = said.trim();
+        let skipped = said.chars().count().saturating_sub(COMPLAINT_CHARS_MAX);
+        let last: String = said.chars().skip(skipped).collect();
+        format!("{} ended with {code}: {last}", program_name(argv)).trim_end_matches(": ").to_owned()
+    }
+}
+
+/// The name of a program, without its arguments.
+#[must_use]
+pub fn program_name(argv: &[String]) -> &str {
+    argv.first().map_or("", String::as_str)
+}
+
 impl Guards {
     /// Guards that are processes of the agent's own binary, started as `muster guard`.
     ///
@@ -134,5 +153,7 @@ fn code(status: ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or_default()
 }
 
+/// Enough to see what went wrong.
+const COMPLAINT_CHARS_MAX: usize = 2_000;
 /// Far longer than a guard needs, far shorter than anybody's patience.
 const GRACE: Duration = Duration::from_secs(5);

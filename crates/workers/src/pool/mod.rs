@@ -12,7 +12,7 @@ pub mod runtime;
 mod server;
 pub mod wire;
 
-pub use crate::secret::Secret;
 pub use assignment::Assignment;
 pub use keys::{KeyFile, KeyFileError, SEED_BYTES};
+pub use muster_worker_kit::Secret;
 pub use server::{Credentials, Server};

@@ -2,7 +2,7 @@
 
 use super::{
     Action, Core, Note, Over, Refusal, Trouble,
-    ask::{Ask, Sent, delay},
+    ask::{Ask, BACKOFF, Sent},
 };
 use muster_model::{Millis, Timestamp};
 
@@ -109,7 +109,7 @@ impl Core {
             return self.refuse(Over::NotAdmitted(unauthorized()), now);
         }
         self.access.state = State::Stale { is_good: false };
-        self.access.ask.again_at(now + delay(self.access.in_vain.saturating_sub(1)));
+        self.access.ask.again_at(now + BACKOFF.delay(self.access.in_vain.saturating_sub(1)));
     }
 
     /// When something must be done for access.

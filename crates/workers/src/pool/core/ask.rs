@@ -1,6 +1,7 @@
 //! A call that is made again and again, one at a time.
 
 use muster_model::{Millis, Timestamp};
+use muster_worker_kit::Backoff;
 
 /// When a call was made last, and when it is made next.
 #[derive(Debug, Default)]
@@ -51,22 +52,13 @@ impl Ask {
     /// It found nobody: the next leaves after a while, and not before the server wants to be asked.
     pub(super) fn put_off(&mut self, asked: Option<Millis>, now: Timestamp) {
         self.tries = self.tries.saturating_add(1);
-        self.next_at = now + patience(self.tries, asked);
+        self.next_at = now + BACKOFF.patience(self.tries, asked);
     }
 }
 
-/// The longer of what a worker would wait after so many tries in a row, and what the server asks for, within reason.
-pub(super) fn patience(tries: u32, asked: Option<Millis>) -> Millis {
-    delay(tries).max(asked.unwrap_or_default().min(RETRY_AFTER_MAX))
-}
-
-/// How long to wait after so many tries in a row.
-pub(super) fn delay(tries: u32) -> Millis {
-    let place = usize::try_from(tries).unwrap_or(usize::MAX);
-    Millis(DELAYS_MS.get(place).copied().unwrap_or(DELAY_MAX_MS))
-}
-
-const DELAYS_MS: [i64; 6] = [0, 500, 1_000, 2_000, 4_000, 8_000];
-const DELAY_MAX_MS: i64 = 10_000;
-/// A server may ask for patience, but not for silence.
-const RETRY_AFTER_MAX: Millis = Millis(300_000);
+/// The delays between tries of one call.
+pub(super) const BACKOFF: Backoff = Backoff {
+    delays_ms: &[0, 500, 1_000, 2_000, 4_000, 8_000],
+    delay_ms_max: 10_000,
+    retry_after_ms_max: 300_000,
+};

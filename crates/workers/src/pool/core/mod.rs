@@ -27,7 +27,7 @@ pub use action::{Action, Outcome, Submission, Work};
 pub use answer::{End, Known, Spooled, Started, Submitted};
 pub use note::{Counts, Note, Over, Status};
 
-pub use crate::trouble::{Refusal, Trouble};
+pub use muster_worker_kit::{Refusal, Trouble};
 
 use super::Assignment;
 use access::Access;

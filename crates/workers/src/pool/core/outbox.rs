@@ -2,7 +2,7 @@
 
 use super::{
     Refusal, Spooled,
-    ask::{Sent, patience},
+    ask::{BACKOFF, Sent},
 };
 use muster_model::{Millis, Timestamp};
 use muster_worker_kit::Text;
@@ -103,7 +103,7 @@ impl Outbox {
     pub(super) fn put_off(&mut self, number: u64, asked: Option<Millis>, now: Timestamp) {
         if let Some(entry) = self.0.get_mut(&number) {
             entry.tries = entry.tries.saturating_add(1);
-            entry.not_before = now + patience(entry.tries, asked);
+            entry.not_before = now + BACKOFF.patience(entry.tries, asked);
         }
     }
 

@@ -1,6 +1,6 @@
 //! P16: what becomes of an assignment that was executed, until its result is on disk.
 
-use super::{Action, Core, End, Held, Note, Outcome, Submission, Waiting, ask::delay, outbox::Entry};
+use super::{Action, Core, End, Held, Note, Outcome, Submission, Waiting, ask::BACKOFF, outbox::Entry};
 use muster_model::Timestamp;
 use muster_worker_kit::Text;
 
@@ -34,7 +34,7 @@ impl Core {
     /// Keeps an assignment that this machine could not begin, for another try; until then nothing is begun or taken.
     fn put_back(&mut self, (work, held): (u64, Held), why: Text, now: Timestamp) {
         let tries = self.unable.as_ref().map_or(0, |unable| unable.tries).saturating_add(1);
-        self.unable = Some(Unable { tries, until: now + delay(tries) });
+        self.unable = Some(Unable { tries, until: now + BACKOFF.delay(tries) });
         self.note(Note::Unable { assignment: held.assignment.id, why });
         // Whoever comes next under this name finds it again.
         if self.farewell.is_none() {

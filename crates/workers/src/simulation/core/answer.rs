@@ -1,9 +1,9 @@
 //! What the core is told: answers of the master, and how rendering goes.
 
 use super::super::Task;
-pub use crate::trouble::{Refusal, Trouble};
 use muster_model::{Millis, Ratio};
 use muster_worker_kit::Text;
+pub use muster_worker_kit::{Refusal, Trouble};
 
 /// What a master answers to a registration (S1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A task that is held here, from the moment it is taken until the master has its result.
 
 use super::super::Task;
-use super::{Report, Seen, link::patience};
+use super::{Report, Seen, link::BACKOFF};
 use muster_model::{Millis, Ratio, Timestamp};
 use muster_worker_kit::Text;
 use std::{collections::VecDeque, sync::Arc};
@@ -88,7 +88,7 @@ impl Held {
         }
         let Phase::Reporting(failure) = &mut self.phase else { return };
         failure.tries = failure.tries.saturating_add(1);
-        failure.next_at = now + patience(failure.tries, asked);
+        failure.next_at = now + BACKOFF.patience(failure.tries, asked);
     }
 
     fn failure(&self) -> Option<&Outgoing> {

@@ -1,6 +1,7 @@
 //! What a worker knows of its way to the master (S1, S2, S8).
 
 use muster_model::{Millis, Timestamp};
+use muster_worker_kit::Backoff;
 
 /// Whether the master knows this worker.
 #[derive(Debug)]
@@ -130,23 +131,11 @@ impl Bound {
     }
 }
 
-/// How long to wait after so many failures in a row. Short at the most: a master that is back finds its fleet at once.
-pub(super) fn delay(failures: u32) -> Millis {
-    let place = usize::try_from(failures).unwrap_or(usize::MAX);
-    Millis::from_secs(DELAYS_S.get(place).copied().unwrap_or(DELAY_MAX_S))
-}
-
-/// The longer of what a worker would wait and what the master asks for, within reason.
-pub(super) fn patience(failures: u32, asked: Option<Millis>) -> Millis {
-    delay(failures).max(asked.unwrap_or_default().min(RETRY_AFTER_MAX))
-}
-
+/// The delays between tries. Short at the most: a master that is back finds its fleet at once.
+pub(super) const BACKOFF: Backoff =
+    Backoff { delays_ms: &[0, 1_000, 2_000, 4_000], delay_ms_max: 5_000, retry_after_ms_max: 10_000 };
 /// S8: heartbeats that fail until a worker gives up.
 const TRIES_MAX: usize = 5;
-const DELAYS_S: [i64; 4] = [0, 1, 2, 4];
-const DELAY_MAX_S: i64 = 5;
-/// A master may ask for patience, but not for silence.
-const RETRY_AFTER_MAX: Millis = Millis(10_000);
 const INTERVAL_MIN: Millis = Millis(50);
 const INTERVAL_MAX: Millis = Millis(60_000);
 

@@ -3,7 +3,7 @@
 use super::{
     Action, Core, FULL, Loss, Note, Refusal, Registration, Trouble, UNTOLD,
     farewell::Farewell,
-    link::{Away, Bound, Link, patience},
+    link::{Away, BACKOFF, Bound, Link},
     take::Pulls,
 };
 use muster_model::{Millis, Timestamp};
@@ -45,7 +45,7 @@ impl Core {
         // Two workers with one name take it from each other: they must not do so all the time.
         let is_fight = matches!(loss, Loss::Unknown | Loss::Ordered) && now - bound.since < STEADY;
         let tries = if is_fight { bound.tries.saturating_add(1) } else { 0 };
-        let next_at = now + patience(tries, None);
+        let next_at = now + BACKOFF.patience(tries, None);
         self.link = Link::Away(Away { tries, next_at, asking: None });
         self.pulls = Pulls::default();
         self.let_go_of_all();
@@ -81,7 +81,7 @@ impl Core {
         let Link::Away(away) = &mut self.link else { return };
         away.tries = away.tries.saturating_add(1);
         away.next_at = match &trouble {
-            Trouble::NoAnswer(asked) => now + patience(away.tries, *asked),
+            Trouble::NoAnswer(asked) => now + BACKOFF.patience(away.tries, *asked),
             Trouble::Unauthorized | Trouble::Refused(_) => now + REFUSED_FOR,
         };
         match mistake(&trouble).filter(|_| !self.was_registered) {

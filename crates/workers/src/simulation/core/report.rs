@@ -4,7 +4,7 @@ use super::{
     Action, Core, Loss, Note, Refusal, Report, Trouble,
     beat::GONE,
     held::{Outgoing, Phase},
-    link::patience,
+    link::BACKOFF,
 };
 use muster_model::Timestamp;
 
@@ -23,7 +23,7 @@ impl Core {
             }
             Err(Trouble::NoAnswer(asked)) => {
                 outgoing.tries = outgoing.tries.saturating_add(1);
-                outgoing.next_at = now + patience(outgoing.tries, asked);
+                outgoing.next_at = now + BACKOFF.patience(outgoing.tries, asked);
             }
             Err(Trouble::Unauthorized) => self.lose(Loss::Unknown, now),
             Err(Trouble::Refused(refusal)) if refusal.status == GONE => self.removed(refusal, now),

@@ -4,8 +4,7 @@ use super::{
     Broken, Commission, blocking, completion::Rendered, fragment::Fragment, frame_files::FrameFiles,
     lines::Lines, output::Output,
 };
-use crate::complaint::{complaint, name};
-use muster_worker_kit::process::{Ending, Guards, Program, base_environment};
+use muster_worker_kit::process::{Ending, Guards, Program, base_environment, program_name as name};
 use std::{
     convert::Infallible,
     ffi::OsString,
@@ -43,7 +42,7 @@ impl Exec {
             Ending::Exited(code) => {
                 // The frame after the last file is the one that failed (S26b).
                 progress.count().await;
-                Err(Broken::Failed(complaint(&self.argv, code, &end)))
+                Err(Broken::Failed(end.complaint(&self.argv, code)))
             }
             Ending::Cancelled => Err(Broken::Stopped),
         }

@@ -1,20 +1,21 @@
-//! Texts that must not be shown.
+//! Texts that must not appear in logs.
 
 use std::fmt;
 
-/// A text that must not be shown; prints as `…`.
+/// A text that must not appear in logs; its debug form is `…`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a text.
+    /// Wraps a text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for where it is needed.
-    pub(crate) fn reveal(&self) -> &str {
+    /// Returns the text itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }
@@ -29,7 +30,7 @@ impl fmt::Debug for Secret {
 mod tests {
     use super::*;
 
-    /// S1: a token stands in no log.
+    /// S1: a token appears in no log.
     #[test]
     fn a_secret_is_not_shown() {
         assert_eq!(format!("{:?}", Secret::new("token")), "…");
