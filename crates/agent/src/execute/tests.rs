@@ -211,7 +211,7 @@ fn every_cause_has_its_word() {
         (Cause::Other, "screenshot_error"),
         (Cause::Cancelled, "screenshot_error"),
     ] {
-        assert_eq!(reason::of(screenshot, cause, false).as_str(), word);
+        assert_eq!(reason_of(screenshot, cause, false).as_str(), word);
     }
 }
 
