@@ -2,9 +2,9 @@
 
 use super::{
     Action, Core, Known, Note, Over, Trouble,
-    ask::{Ask, Sent},
-    beat::is_final,
-    report::UNFIT,
+    access::{Ask, Sent},
+    farewell::is_final,
+    outbox::UNFIT,
 };
 use muster_model::Timestamp;
 use muster_worker_kit::Text;

@@ -1,9 +1,8 @@
 //! The worker as it runs: the core, with a disk, a network, programs and a clock around it.
 
-mod log;
-mod options;
+mod interface;
 
-pub use options::{Options, PoolWorkerError, Report};
+pub use interface::{Options, PoolWorkerError, Report};
 
 use super::{
     Assignment, KeyFile, KeyFileError, Server,
@@ -13,6 +12,7 @@ use super::{
     execute::Handler,
     wire,
 };
+use interface::log;
 use muster_model::{Millis, Timestamp};
 use muster_spool::{Limits, Recovered};
 use muster_worker_kit::{
@@ -235,7 +235,7 @@ impl Worker {
                         self.journal.set_aside(body.number, why.to_string());
                     }
                 }
-                Action::Note(note) => log::write(&note),
+                Action::Note(note) => log(&note),
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Action, Beat, Core, Heard, Loss, Note, Order, Rebind, Refusal, STILL, Trouble, farewell::Farewell,
-    held::Held, link::Link,
+    link::Link, work::Held,
 };
 use muster_model::{Millis, Ratio, Timestamp};
 use muster_worker_kit::Text;

@@ -1,11 +1,11 @@
 //! S3, S18: how tasks are taken, by pull or by push, and which are not.
 
-use super::super::Task;
 use super::{
+    super::Task,
     Action, Core, Loss, Note, Offer, Pulled, Report, Trouble, Work,
     beat::GONE,
-    held::Held,
     link::{BACKOFF, Link},
+    work::Held,
 };
 use muster_model::{Millis, Timestamp};
 use muster_worker_kit::Text;

@@ -1,13 +1,7 @@
 //! Making the files of a range: with the built-in renderer, or with any program (S27).
 
 mod completion;
-mod dice;
-mod fragment;
-mod frame_files;
-mod ids;
-mod lines;
 mod output;
-mod pacer;
 mod picture;
 mod program;
 mod synthetic;

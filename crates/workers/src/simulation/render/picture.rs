@@ -1,6 +1,6 @@
 //! One frame of the built-in renderer: a picture, its labels, its poses.
 
-use super::dice::Dice;
+use super::synthetic::Dice;
 use muster_worker_kit::png;
 use serde_json::{Value, json};
 

@@ -1,9 +1,8 @@
 //! The worker as it runs: the core, with a network, renderers and a clock around it.
 
-mod log;
-mod options;
+mod interface;
 
-pub use options::{Options, Report};
+pub use interface::{Options, Report};
 
 use super::{
     Master, Task,
@@ -12,6 +11,7 @@ use super::{
     render::{Commission, Renderer, Told},
     wire::Introduction,
 };
+use interface::log;
 use muster_model::{Millis, Ratio, Timestamp};
 use muster_worker_kit::{
     Text,
@@ -194,7 +194,7 @@ impl Worker {
                 Action::Unregister(number) => {
                     self.call(async move |master| Happened::Unregistered(number, master.unregister().await))
                 }
-                Action::Note(note) => log::write(&note),
+                Action::Note(note) => log(&note),
             }
         }
     }
