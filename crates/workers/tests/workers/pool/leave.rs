@@ -1,6 +1,6 @@
 //! P16: how the worker as it runs leaves.
 
-use crate::scene::{Cast, Scene};
+use super::scene::{Cast, Scene};
 use muster_model::Millis;
 use muster_workers::pool::core::Over;
 use serde_json::json;

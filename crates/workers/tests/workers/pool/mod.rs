@@ -1,7 +1,5 @@
 //! The pool worker as it runs, against a stand-in of the server.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 mod access;
 mod exec;
 mod failover;

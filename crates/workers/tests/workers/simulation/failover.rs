@@ -1,10 +1,11 @@
 //! S18, S19: a master that fails over to another of its servers, at another address.
 
-use crate::{
-    master::{Call, Script},
+use super::{
+    master::Script,
     push::push,
     scene::{Cast, Scene, synthetic},
 };
+use crate::stand_in::Call;
 use muster_workers::simulation::render::{Renderer, Synthetic};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -26,7 +27,7 @@ async fn failed_over(commands: serde_json::Value) -> Scene {
     let has_rendered = |call: &&Call| call.what == BEAT && call.json()["lastFrame"].is_number();
     scene.master.until(|script| script.calls.iter().find(has_rendered).cloned()).await;
     scene.master.die();
-    let mut script = scene.next.script();
+    let mut script = scene.next.desk();
     script.epoch = 2;
     script.commands = commands.as_array().unwrap().clone();
     drop(script);
@@ -70,7 +71,7 @@ async fn several_tasks_are_told_of_one_by_one() {
     };
     scene.master.until(begun).await;
     scene.master.die();
-    scene.next.script().epoch = 2;
+    scene.next.desk().epoch = 2;
     let told = [scene.next.nth(REBIND, 0).await, scene.next.nth(REBIND, 1).await];
     assert_eq!(told.map(|call| call.json()["currentTask"]["taskId"].clone()), [json!("t5"), json!("t6")]);
     scene.next.first("POST tasks/t5/complete").await;
@@ -92,7 +93,7 @@ async fn a_task_that_was_given_to_others_is_stopped() {
 #[tokio::test]
 async fn a_leader_that_does_not_know_the_token_is_registered_with() {
     let scene = failed_over(json!([])).await;
-    scene.next.script().answer_once("heartbeat", 401);
+    scene.next.desk().answer_once("heartbeat", 401);
     let register = scene.next.first(REGISTER).await;
     assert_eq!(register.credential, "Bearer enrol-me");
     scene.next.hand_out(task_of(&scene, 6, 2));
@@ -118,7 +119,7 @@ async fn a_question_that_waits_goes_to_the_next_server() {
 async fn a_server_that_says_nothing_is_left() {
     let scene = Scene::synthetic().await;
     scene.master.first(PULL).await;
-    scene.master.script().silent.insert(scene.master.url.clone());
+    scene.master.desk().silent.insert(scene.master.url.clone());
     scene.next.first(BEAT).await;
     scene.next.first(PULL).await;
     // The question that waits at the silent one could still be answered: what it is given is not done twice.
@@ -134,7 +135,7 @@ async fn the_term_is_heard_of_in_any_answer() {
     let scene = Scene::start(|_| Cast { is_pushed_to: true, ..Cast::of(synthetic()) }).await;
     scene.master.first(BEAT).await;
     {
-        let mut script = scene.master.script();
+        let mut script = scene.master.desk();
         (script.is_tacit, script.epoch) = (true, 3);
     }
     assert_eq!(scene.master.first(REBIND).await.json()["epoch"], 3);
@@ -154,7 +155,7 @@ async fn a_task_of_an_older_term_is_not_begun() {
     scene.next.hand_out(task_of(&scene, 7, 2));
     scene.next.first("POST tasks/t7/complete").await;
     let is_t6 = |call: &&Call| call.what.contains("tasks/t6") || call.json()["taskId"] == "t6";
-    assert_eq!(scene.next.script().calls.iter().filter(is_t6).count(), 0);
+    assert_eq!(scene.next.desk().calls.iter().filter(is_t6).count(), 0);
     assert!(!scene.chunk(6).exists());
 }
 
@@ -165,14 +166,14 @@ async fn a_server_that_was_replaced_is_not_obeyed() {
     scene.master.hand_out(scene.task(5, (100, 200)));
     scene.master.first("POST workers/W1/progress").await;
     {
-        let mut script = scene.master.script();
+        let mut script = scene.master.desk();
         script.epoch = 2;
         script.deposed.insert(scene.master.url.clone(), 1);
         // Has the worker turn to the one that leads now, and then back again.
         script.answer_once("heartbeat", 503);
     }
     scene.next.first(REBIND).await;
-    scene.next.script().answer_once("heartbeat", 503);
+    scene.next.desk().answer_once("heartbeat", 503);
     let old = scene.master.url.clone();
     let rebound = |script: &Script| script.calls.iter().position(|call| call.what == REBIND);
     let is_asked_again = |script: &Script| {
@@ -190,7 +191,7 @@ async fn a_new_leader_brings_tasks() {
     let mut scene = Scene::start(|_| Cast { is_pushed_to: true, ..Cast::of(synthetic()) }).await;
     scene.master.first(BEAT).await;
     scene.master.die();
-    scene.next.script().epoch = 2;
+    scene.next.desk().epoch = 2;
     scene.next.first(REBIND).await;
     assert_eq!(push(&scene, &task_of(&scene, 5, 1)).await.0, 409);
     assert_eq!(push(&scene, &task_of(&scene, 6, 2)).await.0, 200);

@@ -1,6 +1,6 @@
 //! P16: keys, as the server knows them.
 
-use crate::{
+use super::{
     scene::{Cast, Scene},
     server::{Fault, StandIn},
 };
@@ -28,7 +28,7 @@ async fn a_spool_in_use_makes_no_key() {
 /// P16: a server that knows another key is not argued with.
 #[tokio::test]
 async fn another_key_ends_it() {
-    let server = StandIn::start().await;
+    let server = StandIn::start();
     server.desk().key = Some(public(1));
     let mut scene = Scene::begin(server, tempfile::tempdir().unwrap(), Cast::default());
     assert_eq!(scene.over().await, Over::OtherKey { key: public(1).into() });
@@ -74,7 +74,7 @@ async fn a_key_is_replaced() {
 #[tokio::test]
 async fn a_replacement_that_broke_off_is_finished() {
     for server_has in [7, 8] {
-        let (server, directory) = (StandIn::start().await, tempfile::tempdir().unwrap());
+        let (server, directory) = (StandIn::start(), tempfile::tempdir().unwrap());
         server.desk().key = Some(public(server_has));
         let open = |rotate, seed| {
             let path = directory.path().join("key");

@@ -1,6 +1,6 @@
 //! S3: a worker to which tasks are brought.
 
-use crate::scene::{Cast, Scene, synthetic};
+use super::scene::{Cast, Scene, synthetic};
 use hmac::{Hmac, KeyInit, Mac};
 use muster_workers::simulation::{
     core::Over,
@@ -17,7 +17,7 @@ pub(crate) async fn scene(renderer: Renderer) -> Scene {
 }
 
 fn signature(scene: &Scene, body: &[u8]) -> String {
-    let key = Sha256::digest(scene.master.script().token());
+    let key = Sha256::digest(scene.master.desk().token());
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
     mac.update(body);
     mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
@@ -63,8 +63,8 @@ async fn what_is_taken_once_is_taken_once() {
     let (status, answer) = push(&scene, &old).await;
     assert_eq!((status, answer["detail"].as_str()), (409, Some("the task is of an older epoch than 1")));
     // Done with it, it is still not done again.
-    scene.master.script().commands = vec![json!({"stop": "t5"})];
-    let is_idle = |script: &crate::master::Script| {
+    scene.master.desk().commands = vec![json!({"stop": "t5"})];
+    let is_idle = |script: &super::master::Script| {
         let last = script.calls.iter().rfind(|call| call.what == "POST workers/W1/heartbeat")?;
         (script.commands.is_empty() && last.json()["status"] == "idle").then_some(())
     };

@@ -1,6 +1,6 @@
 //! P1, P2: how the worker as it runs gets in.
 
-use crate::{
+use super::{
     scene::{Cast, Scene},
     server::Fault,
 };
@@ -17,8 +17,8 @@ async fn a_token_that_is_over_is_replaced() {
     scene.server.result(65).await;
     assert_eq!(scene.server.count("POST auth/refresh"), 1, "it was tried");
     assert_eq!(scene.server.count("POST auth/login"), 2);
-    let tokens: Vec<String> = scene.server.desk().calls.iter().map(|call| call.token.clone()).collect();
-    assert_eq!((tokens.first().unwrap().as_str(), tokens.last().unwrap().as_str()), ("", "token-2"));
+    let tokens: Vec<String> = scene.server.desk().calls.iter().map(|call| call.credential.clone()).collect();
+    assert_eq!((tokens.first().unwrap().as_str(), tokens.last().unwrap().as_str()), ("", "Bearer token-2"));
 }
 
 /// P1: a wrong password ends it, after one try.

@@ -1,16 +1,14 @@
 //! P16: a worker that is a process of its own, killed without warning.
 
-use crate::{
-    scene::worker_binary,
-    server::{Fault, StandIn},
-};
+use super::server::{Fault, StandIn};
+use crate::worker_binary;
 use serde_json::json;
 use std::{fs, path::Path, process::Stdio};
 use tokio::process::{Child, Command};
 
 fn start(server: &StandIn, directory: &Path, script: &str) -> Child {
     let mut worker = Command::new(worker_binary());
-    worker.args(["work", &server.url]).arg(directory).args(["sh", "-c", script, "sh"]).arg(directory);
+    worker.args(["pool", &server.url]).arg(directory).args(["sh", "-c", script, "sh"]).arg(directory);
     worker.stdin(Stdio::null()).kill_on_drop(true).spawn().unwrap()
 }
 
@@ -20,7 +18,7 @@ const COUNTING: &str = "echo . >> $1/runs; date +%N > $1/now; printf '{\"now\": 
 /// P16: a result that is on disk is submitted by the next life, first, byte for byte, and is not executed again.
 #[tokio::test]
 async fn a_killed_worker_submits_what_it_had_written_down() {
-    let (server, place) = (StandIn::start().await, tempfile::tempdir().unwrap());
+    let (server, place) = (StandIn::start(), tempfile::tempdir().unwrap());
     server.fail_always("submit", Some(Fault::Status(503, "busy")));
     let mut worker = start(&server, place.path(), COUNTING);
     server.hand_out(65, json!({}));
@@ -42,7 +40,7 @@ async fn a_killed_worker_submits_what_it_had_written_down() {
 /// P8, P16: a result that was taken, and whose answer died with the worker, is recognised by its bytes.
 #[tokio::test]
 async fn a_result_that_was_taken_is_recognised() {
-    let (server, place) = (StandIn::start().await, tempfile::tempdir().unwrap());
+    let (server, place) = (StandIn::start(), tempfile::tempdir().unwrap());
     server.fail_always("submit", Some(Fault::Lost));
     let mut worker = start(&server, place.path(), COUNTING);
     server.hand_out(65, json!({}));
@@ -62,7 +60,7 @@ async fn a_result_that_was_taken_is_recognised() {
 /// P6, P16: what was started and has no result is executed again, under the same assignment, and never beside itself.
 #[tokio::test]
 async fn a_killed_worker_executes_again_what_had_no_result() {
-    let (server, place) = (StandIn::start().await, tempfile::tempdir().unwrap());
+    let (server, place) = (StandIn::start(), tempfile::tempdir().unwrap());
     let script = "[ -e $1/busy ] && echo twice >> $1/twice; touch $1/busy; echo . >> $1/runs
         until [ -e $1/go ]; do sleep 0.01; done; rm $1/busy; echo '{}'";
     let mut worker = start(&server, place.path(), script);

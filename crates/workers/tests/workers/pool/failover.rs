@@ -1,6 +1,6 @@
 //! P6, P7, P16: a server that fails over to another at another address.
 
-use crate::scene::{Cast, Scene};
+use super::scene::{Cast, Scene};
 use serde_json::json;
 
 const POLL: &str = "POST jobs/poll";
@@ -23,7 +23,7 @@ async fn a_poll_that_broke_off_is_asked_after() {
     next.result(66).await;
     scene.counted(|counts| counts.completed == 2).await;
     let login = next.count("POST auth/login");
-    assert_eq!((login, resume.token.as_str()), (1, next.first(POLL).await.token.as_str()));
+    assert_eq!((login, resume.credential.as_str()), (1, next.first(POLL).await.credential.as_str()));
 }
 
 /// P7, P8, P16: a result whose answer broke off with its server goes to the next one, the very same bytes, and counts once.

@@ -1,6 +1,7 @@
 //! A worker in this process, its server, and a directory.
 
-use crate::server::StandIn;
+use super::server::StandIn;
+use crate::worker_binary;
 use muster_model::{Millis, Timestamp};
 use muster_spool::{Directory, Limits, SetAside, Spool, set_aside_entries};
 use muster_worker_kit::{http::Servers, process::Guards};
@@ -11,12 +12,7 @@ use muster_workers::pool::{
     runtime::{Options, PoolWorkerError, Report, Worker},
     wire::Introduction,
 };
-use std::{
-    env,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -58,7 +54,7 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) async fn start(cast: Cast) -> Self {
-        Self::begin(StandIn::start().await, tempfile::tempdir().unwrap(), cast)
+        Self::begin(StandIn::start(), tempfile::tempdir().unwrap(), cast)
     }
 
     /// A worker that has a shell do its work.
@@ -74,7 +70,7 @@ impl Scene {
 
     /// A worker that knows two servers, and the second one.
     pub(crate) async fn with_next(cast: Cast) -> (Self, StandIn) {
-        let server = StandIn::start().await;
+        let server = StandIn::start();
         let next = server.beside();
         let link = link(&[&server.url, &next.url], cast.password);
         (Self::linked(link, (server, tempfile::tempdir().unwrap()), cast), next)
@@ -170,12 +166,4 @@ fn handler(directory: &Path, cast: &Cast) -> Handler {
         timeout: cast.timeout,
         worker: "W".to_owned(),
     })
-}
-
-/// The worker and guard that `cargo test` builds of `examples/pool_worker.rs`.
-pub(crate) fn worker_binary() -> PathBuf {
-    let test = env::current_exe().unwrap();
-    let path = test.parent().and_then(Path::parent).unwrap().join("examples/pool_worker");
-    assert!(path.exists(), "{} is built by `cargo build --examples`", path.display());
-    path
 }

@@ -1,6 +1,6 @@
 //! A worker that asks for its tasks and renders by itself.
 
-use crate::scene::{Cast, Scene, synthetic};
+use super::scene::{Cast, Scene, synthetic};
 use muster_workers::simulation::{
     core::{Over, Refusal},
     render::{Renderer, Synthetic},
@@ -97,12 +97,12 @@ async fn an_outage_ends_the_task_and_not_the_worker() {
     let scene = Scene::start(|_| Cast::of(slow)).await;
     scene.master.hand_out(scene.task(5, (0, 1_000)));
     scene.master.nth("POST workers/W1/progress", 0).await;
-    scene.master.script().is_down = true;
+    scene.master.desk().is_down = true;
     scene.master.nth("POST workers/register", 1).await;
-    scene.master.script().is_down = false;
+    scene.master.desk().is_down = false;
     scene.master.hand_out(scene.task(6, (0, 2)));
     let complete = scene.master.nth("POST tasks/t6/complete", 0).await;
-    assert_eq!(complete.credential, scene.master.script().token());
+    assert_eq!(complete.credential, scene.master.desk().token());
     assert_ne!(complete.credential, "token-1");
     assert_eq!(scene.master.count("POST tasks/t5/complete"), 0);
 }
@@ -111,11 +111,11 @@ async fn an_outage_ends_the_task_and_not_the_worker() {
 #[tokio::test]
 async fn backpressure_holds_frames_and_not_heartbeats() {
     let scene = Scene::synthetic().await;
-    scene.master.script().factor = 0.0;
+    scene.master.desk().factor = 0.0;
     let beats = scene.master.count("POST workers/W1/heartbeat");
     scene.master.nth("POST workers/W1/heartbeat", beats + 2).await;
     scene.master.hand_out(scene.task(5, (0, 10)));
-    let paused = |script: &crate::master::Script| {
+    let paused = |script: &super::master::Script| {
         let bodies = script.calls.iter().filter(|call| call.what == "POST workers/W1/heartbeat");
         (bodies.filter(|call| call.json()["status"] == "paused").count() > 5).then_some(())
     };
@@ -123,7 +123,7 @@ async fn backpressure_holds_frames_and_not_heartbeats() {
     scene.master.nth("POST workers/W1/progress", 1).await;
     assert_eq!(scene.master.nth("POST workers/W1/progress", 1).await.json()["processedFrames"], 0);
     assert_eq!(fs::read_dir(scene.chunk(5).join("frames")).unwrap().count(), 0);
-    scene.master.script().factor = 1.0;
+    scene.master.desk().factor = 1.0;
     scene.master.nth("POST tasks/t5/complete", 0).await;
 }
 
@@ -154,11 +154,11 @@ async fn nothing_is_written_outside_of_the_root() {
 #[tokio::test]
 async fn files_that_were_moved_away_do_not_grow_again() {
     let scene = Scene::synthetic().await;
-    scene.master.script().factor = 0.0;
+    scene.master.desk().factor = 0.0;
     scene.master.hand_out(scene.task(5, (0, 10)));
     scene.master.nth("POST workers/W1/progress", 1).await;
     fs::rename(scene.chunk(5), scene.directory.path().join("quarantine")).unwrap();
-    scene.master.script().factor = 1.0;
+    scene.master.desk().factor = 1.0;
     scene.master.nth("POST tasks/t5/fail", 0).await;
     assert!(!scene.chunk(5).exists());
 }
@@ -178,5 +178,5 @@ async fn a_wrong_secret_ends_the_worker() {
     let mut scene = Scene::answered(&[("register", 401)]).await;
     let refused = Over::Refused(Refusal { status: 401, detail: "the enrolment secret is wrong".into() });
     assert_eq!((&mut scene.worker).await.unwrap(), refused);
-    assert_eq!(scene.master.script().calls.len(), 1);
+    assert_eq!(scene.master.desk().calls.len(), 1);
 }

@@ -1,6 +1,6 @@
 //! S27: a worker that has programs do its work.
 
-use crate::scene::Scene;
+use super::scene::Scene;
 use muster_worker_kit::process::wait_for_earlier_guards;
 use muster_workers::simulation::core::Over;
 use serde_json::json;
@@ -59,12 +59,12 @@ async fn progress_of_a_program_is_told() {
     let scene =
         Scene::exec("echo frame 3; echo queue 0.75; until [ -e ../../go ]; do sleep 0.01; done").await;
     scene.master.hand_out(scene.task(5, (0, 10)));
-    let told = |script: &crate::master::Script| {
+    let told = |script: &super::master::Script| {
         let progress = script.calls.iter().filter(|call| call.what == "POST workers/W1/progress");
         progress.map(|call| call.json()).find(|body| body["processedFrames"] == 4)
     };
     assert_eq!(scene.master.until(told).await["maxQueueRatio"], 0.75);
-    let beat = |script: &crate::master::Script| {
+    let beat = |script: &super::master::Script| {
         let beats = script.calls.iter().filter(|call| call.what == "POST workers/W1/heartbeat");
         beats.map(|call| call.json()).find(|body| body["lastFrame"] == 3 && body["queueRatio"] == 0.75)
     };
@@ -93,7 +93,7 @@ const STUBBORN: &str = "trap '' TERM INT HUP; setsid sleep 1000 & echo frame 0; 
 
 async fn until_it_runs(scene: &Scene) {
     scene.master.hand_out(scene.task(5, (0, 10)));
-    let runs = |script: &crate::master::Script| {
+    let runs = |script: &super::master::Script| {
         let mut beats = script.calls.iter().filter(|call| call.what == "POST workers/W1/heartbeat");
         beats.any(|call| call.json()["lastFrame"] == 0).then_some(())
     };
@@ -107,7 +107,7 @@ async fn a_stopped_program_is_gone_with_its_children() {
     let scene = Scene::exec(STUBBORN).await;
     until_it_runs(&scene).await;
     let pulls = scene.master.count("GET workers/W1/tasks");
-    scene.master.script().commands = vec![json!({"stop": "t5"})];
+    scene.master.desk().commands = vec![json!({"stop": "t5"})];
     scene.master.nth("GET workers/W1/tasks", pulls).await;
     assert_eq!(scene.processes(), Vec::<String>::new());
     assert_eq!(scene.master.count("POST tasks/t5/fail") + scene.master.count("POST tasks/t5/complete"), 0);
@@ -118,9 +118,9 @@ async fn a_stopped_program_is_gone_with_its_children() {
 async fn an_outage_ends_the_program() {
     let scene = Scene::exec(STUBBORN).await;
     until_it_runs(&scene).await;
-    scene.master.script().is_down = true;
+    scene.master.desk().is_down = true;
     scene.master.nth("POST workers/register", 1).await;
-    scene.master.script().is_down = false;
+    scene.master.desk().is_down = false;
     let pulls = scene.master.count("GET workers/W1/tasks");
     scene.master.nth("GET workers/W1/tasks", pulls).await;
     assert_eq!(scene.processes(), Vec::<String>::new());
@@ -148,7 +148,7 @@ async fn a_long_scenario_is_a_file() {
     assert_eq!(fs::read_to_string(scene.chunk(5).join("size")).unwrap().trim(), "200002");
 }
 
-fn progress_of(script: &crate::master::Script, task: &str) -> Vec<u64> {
+fn progress_of(script: &super::master::Script, task: &str) -> Vec<u64> {
     let told = script.calls.iter().filter(|call| call.what == "POST workers/W1/progress");
     let told = told.map(|call| call.json()).filter(|body| body["taskId"] == task);
     told.map(|body| body["processedFrames"].as_u64().unwrap()).collect()
@@ -168,7 +168,7 @@ async fn a_failure_comes_after_the_last_progress() {
         scene.master.hand_out(scene.task(5, (100, 110)));
         let fail = scene.master.nth("POST tasks/t5/fail", 0).await.json();
         assert_eq!(fail["error"], "sh ended with 7: no bone in frame 104");
-        let script = scene.master.script();
+        let script = scene.master.desk();
         assert_eq!(progress_of(&script, "t5").last(), Some(&4), "{tells}");
         let last = script.calls.iter().rposition(|call| call.what == "POST workers/W1/progress");
         let failed = script.calls.iter().position(|call| call.what == "POST tasks/t5/fail");

@@ -1,6 +1,7 @@
 //! A worker in this process, its master, and a directory.
 
-use crate::master::StandIn;
+use super::master::StandIn;
+use crate::worker_binary;
 use muster_model::Timestamp;
 use muster_worker_kit::{http::Servers, process::Guards};
 use muster_workers::simulation::{
@@ -12,7 +13,7 @@ use muster_workers::simulation::{
 };
 use serde_json::{Value, json};
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -76,7 +77,7 @@ impl Scene {
     pub(crate) async fn start(cast: impl FnOnce(&Path) -> Cast) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let cast = cast(directory.path());
-        let master = StandIn::start(&cast.answers).await;
+        let master = StandIn::start(&cast.answers);
         let listener =
             if cast.is_pushed_to { Some(TcpListener::bind("127.0.0.1:0").await.unwrap()) } else { None };
         let endpoint = listener.as_ref().map(|listener| format!("http://{}", listener.local_addr().unwrap()));
@@ -158,12 +159,4 @@ pub(crate) fn processes_of(directory: &Path) -> Vec<String> {
         |path: PathBuf| fs::read_to_string(path.join("cmdline")).unwrap_or_default().replace('\0', " ");
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     processes.filter(is_marked).map(name).filter(|name| !name.starts_with("muster ")).collect()
-}
-
-/// The worker and guard that `cargo test` builds of `examples/sim_worker.rs`.
-pub(crate) fn worker_binary() -> PathBuf {
-    let test = env::current_exe().unwrap();
-    let path = test.parent().and_then(Path::parent).unwrap().join("examples/sim_worker");
-    assert!(path.exists(), "{} is built by `cargo build --examples`", path.display());
-    path
 }

@@ -1,6 +1,6 @@
 //! P16: a worker that has programs do its work.
 
-use crate::scene::{Cast, Scene};
+use super::scene::{Cast, Scene};
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
@@ -72,7 +72,7 @@ async fn a_program_that_cannot_be_started_fails_no_job() {
     scene.server.hand_out(65, json!({}));
     scene.server.hand_out(129, json!({}));
     scene.report.wait_for(|report| report.state == "cannot execute").await.unwrap();
-    let counts = |desk: &crate::server::Desk| (desk.queue.len(), desk.results.len());
+    let counts = |desk: &super::server::Desk| (desk.queue.len(), desk.results.len());
     assert_eq!(counts(&scene.server.desk()), (1, 0));
     let (draft, program) = (scene.directory.path().join("draft"), scene.directory.path().join("program"));
     fs::write(&draft, "#!/bin/sh\necho '{}'\n").unwrap();

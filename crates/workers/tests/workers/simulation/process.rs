@@ -1,9 +1,7 @@
 //! S8: a worker that is a process of its own, and what may happen to one.
 
-use crate::{
-    master::StandIn,
-    scene::{processes_of, worker_binary},
-};
+use super::{master::StandIn, scene::processes_of};
+use crate::worker_binary;
 use muster_worker_kit::process::wait_for_earlier_guards;
 use serde_json::{Value, json};
 use std::{path::Path, process::Stdio, time::Duration};
@@ -11,7 +9,7 @@ use tokio::process::{Child, Command};
 
 fn start(master: &StandIn, directory: &Path) -> Child {
     let mut worker = Command::new(worker_binary());
-    worker.args(["work", &master.url, "W1"]).arg(directory).args([
+    worker.args(["sim", &master.url, "W1"]).arg(directory).args([
         "sh",
         "-c",
         "sleep 1000 & echo frame 0; sleep 1001",
@@ -32,7 +30,7 @@ fn task(directory: &Path, chunk: u64) -> Value {
 
 async fn until_it_runs(master: &StandIn, directory: &Path) {
     master.hand_out(task(directory, 5));
-    let runs = |script: &crate::master::Script| {
+    let runs = |script: &super::master::Script| {
         let mut beats = script.calls.iter().filter(|call| call.what == "POST workers/W1/heartbeat");
         beats.any(|call| call.json()["lastFrame"] == 0).then_some(())
     };
@@ -47,7 +45,7 @@ fn signal(worker: &Child, signal: &str) {
 /// S8, S27: one that was stopped for longer than its master waits gives up its task when it goes on, and registers anew.
 #[tokio::test]
 async fn a_worker_that_was_stopped_starts_over() {
-    let (master, place) = (StandIn::start(&[]).await, tempfile::tempdir().unwrap());
+    let (master, place) = (StandIn::start(&[]), tempfile::tempdir().unwrap());
     let mut worker = start(&master, place.path());
     until_it_runs(&master, place.path()).await;
     signal(&worker, "-STOP");
@@ -65,7 +63,7 @@ async fn a_worker_that_was_stopped_starts_over() {
 /// S1, S27: nothing of a program outlives a worker that was killed; another of the same name registers anew.
 #[tokio::test]
 async fn a_killed_worker_leaves_nothing_behind() {
-    let (master, place) = (StandIn::start(&[]).await, tempfile::tempdir().unwrap());
+    let (master, place) = (StandIn::start(&[]), tempfile::tempdir().unwrap());
     let mut worker = start(&master, place.path());
     until_it_runs(&master, place.path()).await;
     assert!(!processes_of(place.path()).is_empty());
@@ -75,7 +73,7 @@ async fn a_killed_worker_leaves_nothing_behind() {
     let mut worker = start(&master, place.path());
     master.nth("POST workers/register", 1).await;
     master.hand_out(task(place.path(), 6));
-    let begun = |script: &crate::master::Script| {
+    let begun = |script: &super::master::Script| {
         let mut told = script.calls.iter().filter(|call| call.what == "POST workers/W1/progress");
         told.any(|call| call.json()["taskId"] == "t6").then_some(())
     };

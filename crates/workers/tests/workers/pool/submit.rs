@@ -1,6 +1,6 @@
 //! P7, P8, P16: results on their way, and answers that are lost.
 
-use crate::{
+use super::{
     scene::{Cast, Scene},
     server::{Fault, StandIn},
 };
@@ -81,7 +81,7 @@ async fn overload_is_waited_out() {
 /// P6, P16: all that a worker with several slots has started is found again, however long the jobs are.
 #[tokio::test]
 async fn long_jobs_are_resumed() {
-    let server = StandIn::start().await;
+    let server = StandIn::start();
     for id in (1..=6).map(|job| job * 64 + 1) {
         server.desk().started.insert(id, json!({"op": "sha256", "text": "x".repeat(1_000_000)}));
     }
@@ -94,7 +94,7 @@ async fn long_jobs_are_resumed() {
 /// P6, P16: more than all slots could hold is no answer to wait for: the worker is over, and sits on nothing.
 #[tokio::test]
 async fn what_no_slot_could_hold_ends_the_worker() {
-    let server = StandIn::start().await;
+    let server = StandIn::start();
     server.desk().started.insert(65, json!({"text": "x".repeat(5 << 20)}));
     let mut scene = Scene::begin(server, tempfile::tempdir().unwrap(), Cast::default());
     assert_eq!(scene.over().await, Over::TooLong);
@@ -103,7 +103,7 @@ async fn what_no_slot_could_hold_ends_the_worker() {
 /// P4: an owner may have very many workers.
 #[tokio::test]
 async fn a_long_list_of_workers_is_read() {
-    let server = StandIn::start().await;
+    let server = StandIn::start();
     let other =
         |n: u64| json!({"id": n, "name": format!("other {n}"), "specs_json": {"x": "x".repeat(10_000)}});
     server.desk().others = (100..700).map(other).collect();
