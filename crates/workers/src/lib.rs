@@ -4,4 +4,6 @@
 //! `muster pool-worker`.
 
 pub mod pool;
+#[cfg(test)]
+mod script;
 pub mod simulation;
