@@ -3,10 +3,12 @@
 use crate::{
     Text,
     core::{Answer, PullAnswer, PullRequest, Refusal},
-    http::{Manner, Servers, Unanswered, because, below, detail, retry_after},
     wire,
 };
-use muster_model::Millis;
+use muster_worker_kit::{
+    call::millis,
+    http::{Manner, Servers, Unanswered, because, below, detail, retry_after},
+};
 use reqwest::{Client, Response, StatusCode};
 use std::{
     fmt,
@@ -110,8 +112,7 @@ impl fmt::Debug for Backend {
 }
 
 fn later(after: Option<Duration>) -> Answer {
-    let after = after.map(|after| Millis(i64::try_from(after.as_millis()).unwrap_or(i64::MAX)));
-    Answer::Later(after)
+    Answer::Later(after.map(millis))
 }
 
 /// What may be taken another time (N19); a redirect is none of an event's business either.
@@ -125,6 +126,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use muster_model::Millis;
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
         net::TcpListener,

@@ -1,10 +1,7 @@
 //! What the rooms of the agent hand each other.
 
 use muster_model::{Attachment, FailureReason, Millis};
-use std::sync::Arc;
-
-/// A text of the backend's that the agent only carries: an id, a handle, a token.
-pub type Text = Arc<str>;
+use muster_worker_kit::Text;
 
 /// One attempt of one task, as a backend handed it out (N1).
 #[derive(Clone, Debug, PartialEq, Eq)]

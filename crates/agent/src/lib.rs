@@ -7,14 +7,12 @@ mod backend;
 pub mod core;
 pub mod driver;
 pub mod execute;
-pub mod http;
 mod job;
-pub mod png;
-pub mod process;
 pub mod runtime;
 pub mod upload;
 pub mod wire;
 pub mod workflow;
 
 pub use backend::Backend;
-pub use job::{Artifact, Attached, End, Job, StepStatus, Text};
+pub use job::{Artifact, Attached, End, Job, StepStatus};
+pub use muster_worker_kit::Text;

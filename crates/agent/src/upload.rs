@@ -4,20 +4,31 @@
 //! answer, a restart of the server, an address that expired) the next try goes on where the last one ended. The agent
 //! holds no key to any storage: the address is all the proof there is, and the node's secret never goes to it.
 
-mod local;
-mod offer;
-mod send;
-
 use crate::{
     Artifact, Backend,
     driver::StepFailure,
     execute::{Upload, UploadFuture},
-    http::{detail, retry_after},
 };
-use local::Local;
-use reqwest::{Response, StatusCode};
-use send::Standing;
-use std::time::Duration;
+use futures_util::{Stream, stream};
+use muster_worker_kit::http::{Manner, detail, retry_after};
+use reqwest::{Body, Response, StatusCode, header};
+use serde::Deserialize;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::{
+    fmt::Write,
+    io::{self, SeekFrom},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    fs::File,
+    io::{AsyncReadExt, AsyncSeekExt},
+};
 
 /// Uploads through a backend that speaks N21.
 #[derive(Clone, Debug)]
@@ -122,9 +133,220 @@ async fn words(what: &str, answer: Response) -> String {
     format!("{what} was answered {status}: {}", detail(answer).await)
 }
 
+/// A file to be uploaded, and what must be known of it beforehand.
+#[derive(Debug)]
+struct Local<'a> {
+    path: &'a Path,
+    content_type: &'a str,
+    size: u64,
+    /// In hexadecimal digits.
+    sha256: String,
+}
+
+impl<'a> Local<'a> {
+    /// Reads it through once.
+    async fn look_at(path: &'a Path, content_type: &'a str) -> io::Result<Self> {
+        let mut file = File::open(path).await?;
+        let (mut hasher, mut size) = (Sha256::new(), 0);
+        let mut buffer = vec![0; PIECE_BYTES];
+        loop {
+            let count = file.read(&mut buffer).await?;
+            if count == 0 {
+                break;
+            }
+            hasher.update(&buffer[..count]);
+            size += count as u64;
+        }
+        let mut sha256 = String::with_capacity(64);
+        for byte in hasher.finalize() {
+            write!(sha256, "{byte:02x}").expect("writing to a string does not fail");
+        }
+        Ok(Self { path, content_type, size, sha256 })
+    }
+
+    /// Its bytes from one on, piece by piece; `moved` counts those that were asked for.
+    async fn read_from(
+        &self,
+        offset: u64,
+        moved: Arc<AtomicU64>,
+    ) -> io::Result<impl Stream<Item = io::Result<Vec<u8>>> + Send + 'static> {
+        let mut file = File::open(self.path).await?;
+        file.seek(SeekFrom::Start(offset)).await?;
+        let left = self.size - offset;
+        Ok(stream::try_unfold((file, left, moved), async |(mut file, left, moved)| {
+            let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(left).unwrap_or(PIECE_BYTES))];
+            if piece.is_empty() {
+                return Ok(None);
+            }
+            let count = file.read(&mut piece).await?;
+            if count == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter"));
+            }
+            piece.truncate(count);
+            moved.fetch_add(count as u64, Ordering::Relaxed);
+            Ok(Some((piece, (file, left - count as u64, moved))))
+        }))
+    }
+}
+
+/// Where to upload, and where the file is found afterwards.
+#[derive(Deserialize)]
+struct Offer {
+    /// Carries its own proof.
+    upload_url: String,
+    storage_path: String,
+    public_url: String,
+}
+
+impl Uploads {
+    /// Asks for an address. A backend that has handed one out for the same attempt and kind gives the same path.
+    async fn ask(&self, upload: &Upload<'_>, local: &Local<'_>) -> Result<Offer, Trouble> {
+        let Upload { job, kind, name, storage_path, .. } = upload;
+        let mut body = json!({
+            "node_id": self.backend.node, "task_id": &*job.task, "attempt": job.attempt, "lease_token": job.token.as_deref(),
+            "kind": kind, "content_type": local.content_type, "size": local.size, "sha256": local.sha256,
+        });
+        for (key, value) in [("name", name), ("storage_path", storage_path)] {
+            if let Some(value) = value {
+                body[key] = json!(value);
+            }
+        }
+        let manner = Manner::repeatable(PATIENCE);
+        let answer = self.backend.post("artifacts", body.to_string().into_bytes(), manner).await;
+        let answer = answer
+            .map_err(|error| Trouble::Later { words: error.to_string(), after: error.retry_after() })?;
+        if !answer.status().is_success() {
+            return Err(Trouble::of("the request for an address", answer).await);
+        }
+        let mut offer: Offer = answer.json().await.map_err(Trouble::unanswered)?;
+        let longest = offer.storage_path.len().max(offer.public_url.len());
+        if longest > TEXT_BYTES_MAX {
+            let words = format!("the address of the file has {longest} bytes, {TEXT_BYTES_MAX} are allowed");
+            return Err(Trouble::Refused { words });
+        }
+        if offer.upload_url.starts_with('/') {
+            let server = self.backend.servers.current().as_str().trim_end_matches('/');
+            offer.upload_url = format!("{server}{}", offer.upload_url);
+        }
+        Ok(offer)
+    }
+}
+
+/// How far an upload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Everything is there.
+    Complete,
+    /// Go on at this byte.
+    At(u64),
+}
+
+impl Uploads {
+    /// Asks how far an upload is; a backend that cannot tell is sent everything.
+    async fn standing(&self, offer: &Offer, local: &Local<'_>) -> Result<Standing, Trouble> {
+        let request = self.backend.client.head(&offer.upload_url).timeout(PATIENCE);
+        let answer = request.send().await.map_err(Trouble::unanswered)?;
+        match answer.status() {
+            status if status.is_success() => Ok(read_standing(&answer, local.size)),
+            StatusCode::CONFLICT if is_resumable(&answer) => Err(elsewhere(&answer)),
+            StatusCode::CONFLICT => {
+                let words = format!("another content is kept at {}", offer.storage_path);
+                Err(Trouble::Refused { words })
+            }
+            status if is_for_later(status) && status != StatusCode::NOT_IMPLEMENTED => {
+                Err(Trouble::of("the question how far the upload is", answer).await)
+            }
+            // A storage that signs for PUT alone refuses the question in words of its own.
+            _ => Ok(Standing::At(0)),
+        }
+    }
+
+    /// Sends the file from a byte on.
+    async fn send(&self, offer: &Offer, local: &Local<'_>, offset: u64) -> Result<(), Trouble> {
+        let moved = Arc::new(AtomicU64::new(0));
+        let gone = |error| Trouble::Refused { words: format!("the file cannot be read: {error}") };
+        let pieces = local.read_from(offset, Arc::clone(&moved)).await.map_err(gone)?;
+        let mut request =
+            self.backend.client.put(&offer.upload_url).header(header::CONTENT_TYPE, local.content_type);
+        // Said beforehand, because not every storage takes a body of unknown length.
+        request = request.header(header::CONTENT_LENGTH, local.size - offset);
+        if offset > 0 {
+            let range = format!("bytes {offset}-{}/{}", local.size - 1, local.size);
+            request = request.header(header::CONTENT_RANGE, range);
+        }
+        let answer = tokio::select! {
+            answer = request.body(Body::wrap_stream(pieces)).send() => answer.map_err(Trouble::unanswered)?,
+            () = stalled(&moved) => {
+                return Err(Trouble::Later { words: "the upload stalled".to_owned(), after: None });
+            }
+        };
+        judge(answer).await
+    }
+}
+
+/// What an answer to an upload means.
+async fn judge(answer: Response) -> Result<(), Trouble> {
+    let status = answer.status();
+    let is_part = answer.headers().get("upload-complete").is_some_and(|value| value == "?0");
+    if status.is_success() && !is_part {
+        return Ok(());
+    }
+    if status.is_success() || (status == StatusCode::CONFLICT && is_resumable(&answer)) {
+        return Err(elsewhere(&answer));
+    }
+    if status == StatusCode::FORBIDDEN {
+        return Err(Trouble::Expired { words: words("the upload", answer).await });
+    }
+    Err(Trouble::of("the upload", answer).await)
+}
+
+fn read_standing(answer: &Response, size: u64) -> Standing {
+    let told = answer.headers().get("upload-complete").and_then(|value| value.to_str().ok());
+    match (told, offset(answer)) {
+        (Some("?1"), _) => Standing::Complete,
+        (None, Some(offset)) if offset == size && size > 0 => Standing::Complete,
+        (_, Some(offset)) if offset < size => Standing::At(offset),
+        _ => Standing::At(0),
+    }
+}
+
+fn elsewhere(answer: &Response) -> Trouble {
+    let words = "the upload stands elsewhere".to_owned();
+    Trouble::Later { words, after: retry_after(answer) }
+}
+
+/// Whether the backend says that the upload can go on.
+fn is_resumable(answer: &Response) -> bool {
+    offset(answer).is_some() || answer.headers().contains_key(header::RETRY_AFTER)
+}
+
+fn offset(answer: &Response) -> Option<u64> {
+    answer.headers().get("upload-offset")?.to_str().ok()?.parse().ok()
+}
+
+/// Ends when no byte has been asked for during a while: a connection that died in silence would hold the step.
+async fn stalled(moved: &AtomicU64) {
+    let mut before = u64::MAX;
+    loop {
+        let now = moved.load(Ordering::Relaxed);
+        if now == before {
+            return;
+        }
+        before = now;
+        tokio::time::sleep(STALL).await;
+    }
+}
+
 /// Between tries; the step's own time limit ends them.
 const PAUSES: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// An address that was just handed out and is refused so often is refused for another reason than its age.
 const EXPIRED_MAX: u32 = 3;
+const PIECE_BYTES: usize = 64 * 1024;
+/// For an answer that takes a look at memory.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What a report that names the file has room for.
+const TEXT_BYTES_MAX: usize = 16 * 1024;
+/// Longer than a disk takes to make the largest file durable.
+const STALL: Duration = Duration::from_secs(20);

@@ -2,19 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../../worker-kit/tests/support/mod.rs"]
 mod support;
 
 use muster_agent::driver::Fleet;
 use muster_agent::driver::command::CommandDriver;
 use muster_agent::driver::{Cause, StepFailure};
 use muster_agent::execute::{Executor, Scratch, Upload, UploadFuture, Uploads};
-use muster_agent::process::Guards;
 use muster_agent::workflow::Workflows;
 use muster_agent::{Artifact, End, Job, StepStatus};
 use muster_model::{FailureReason, Millis, Timestamp};
+use muster_worker_kit::process::Guards;
 use std::sync::{Arc, Mutex};
 use std::{fs, path::Path};
-use support::{Bell, guard_binary, marked_processes};
+use support::{Bell, example, marked_processes};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -58,7 +59,7 @@ fn scene(devices: &str, workflow: &str) -> Scene {
     }
     fs::write(at("devices.toml"), devices).unwrap();
     let source = format!("command:{}", at("devices.toml").display()).parse().unwrap();
-    let guards = Guards { program: guard_binary(), args: Vec::new(), lock: at("guards.lock") };
+    let guards = Guards { program: example("agent_guard"), args: Vec::new(), lock: at("guards.lock") };
     let shelf = Arc::new(Shelf::default());
     let executor = Executor {
         workflows: Workflows::load(Some(&at("workflows"))).unwrap(),

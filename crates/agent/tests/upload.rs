@@ -14,10 +14,10 @@ use muster_agent::{
     Job,
     driver::{Cause, StepFailure},
     execute::{Upload, Uploads as _},
-    http::Servers,
     upload::Uploads,
 };
 use muster_model::Millis;
+use muster_worker_kit::http::Servers;
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,

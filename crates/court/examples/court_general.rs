@@ -3,12 +3,12 @@
 //! `court_general HOME NAME` runs the general that `HOME/generals/NAME.toml` tells of, until it is killed.
 //! `court_general guard --lock FILE -- PROGRAM…` is what `muster guard` is.
 
-use muster_agent::process::guard;
 use muster_court::{
     Folder,
     config::Court,
     roles::general::{Post, run},
 };
+use muster_worker_kit::process::guard;
 use std::{env, ffi::OsString, path::Path, process, sync::Arc};
 use tokio_util::sync::CancellationToken;
 

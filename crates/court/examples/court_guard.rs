@@ -2,7 +2,7 @@
 //!
 //! `court_guard --lock FILE -- PROGRAM…` is what `muster guard` is.
 
-use muster_agent::process::guard;
+use muster_worker_kit::process::guard;
 use std::{env, ffi::OsString, path::Path, process};
 
 fn main() {

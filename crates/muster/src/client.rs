@@ -11,7 +11,7 @@ use crate::{
 };
 use asked::Asked;
 pub(crate) use events::{Entry, Events};
-use muster_agent::http::{Manner, Servers, Unanswered, root_cause};
+use muster_worker_kit::http::{Manner, Servers, Unanswered, root_cause};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Map, Value};
 use std::{

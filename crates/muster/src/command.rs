@@ -19,7 +19,6 @@ mod gateway;
 mod guard;
 mod job;
 mod key;
-mod live_line;
 mod login;
 mod man;
 mod manifest;
@@ -43,6 +42,7 @@ mod top;
 mod user;
 mod watch;
 mod worker;
+mod worker_program;
 
 use crate::{
     client::Client,

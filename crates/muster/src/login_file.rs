@@ -4,8 +4,8 @@
 //! that a command that names one of them finds it, and an exchanged token is exchanged wherever it stands.
 
 use crate::failure::Exit;
-use muster_agent::http::Servers;
 use muster_coordinator::{Clock, SystemClock};
+use muster_worker_kit::http::Servers;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,

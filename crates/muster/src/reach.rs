@@ -5,7 +5,7 @@ use crate::{
     login_file::{Kept, Login, LoginFile, LoginFileError},
 };
 use clap::Args;
-use muster_agent::http::{NotAServer, Servers};
+use muster_worker_kit::http::{NotAServer, Servers};
 
 /// What every client command takes.
 #[derive(Args, Clone, Debug)]

@@ -164,7 +164,12 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let url = line.trim_end().strip_prefix("listening on ").unwrap().to_owned();
-        Self { child, url, data, http: muster_agent::http::client_for("http:").no_proxy().build().unwrap() }
+        Self {
+            child,
+            url,
+            data,
+            http: muster_worker_kit::http::client_for("http:").no_proxy().build().unwrap(),
+        }
     }
 
     fn get(&self, path: &str) -> RequestBuilder {

@@ -120,7 +120,7 @@ impl Server {
 
     /// The status of an answer.
     fn get(&self, path: &str, token: &str) -> String {
-        let client = muster_agent::http::client_for("http:").no_proxy().build().unwrap();
+        let client = muster_worker_kit::http::client_for("http:").no_proxy().build().unwrap();
         let answer = client.get(format!("{}{path}", self.url)).bearer_auth(token).send();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(answer).unwrap().status().as_str().to_owned()

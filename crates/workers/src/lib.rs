@@ -3,9 +3,7 @@
 //! [`simulation`] is the reference worker of contract S, `muster sim-worker`; [`pool`] that of contract P,
 //! `muster pool-worker`.
 
-mod call;
-mod complaint;
 pub mod pool;
-mod secret;
+#[cfg(test)]
+mod script;
 pub mod simulation;
-mod trouble;

@@ -3,6 +3,7 @@
 use super::Event;
 use crate::{Attached, Job, Text};
 use muster_model::{Millis, Timestamp};
+pub use muster_worker_kit::Refusal;
 
 /// Something to be done outside the core. Order matters for `Append` only.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,15 +104,6 @@ pub enum Answer {
     Later(Option<Millis>),
     /// None came.
     None,
-}
-
-/// Why a backend will never take an event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The answer's status.
-    pub status: u16,
-    /// The answer's words.
-    pub detail: Text,
 }
 
 /// No usable answer came to a pull.

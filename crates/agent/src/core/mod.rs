@@ -8,12 +8,8 @@
 mod action;
 mod books;
 mod event;
-mod follow;
-mod lanes;
-mod link;
 mod outbox;
 mod pull;
-mod report;
 mod snapshot;
 mod work;
 
@@ -28,12 +24,11 @@ pub use snapshot::SnapshotError;
 
 use crate::{Attached, Text};
 use books::Books;
-use lanes::Lanes;
-use link::Link;
 use muster_model::{Attachment, FailureReason, Millis, Timestamp};
-use outbox::Outbox;
+use outbox::{Link, Outbox};
 use pull::Pulls;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use work::Lanes;
 
 /// What does not change while an agent lives.
 #[derive(Clone, Debug)]
@@ -207,7 +202,7 @@ impl Core {
         if drain == Drain::HandBack {
             let tasks: Vec<Text> =
                 self.lanes.running().map(|running| running.work.job.task.clone()).collect();
-            tasks.iter().for_each(|task| self.cut(task, lanes::Cut::Stopped("handed back: the agent stops")));
+            tasks.iter().for_each(|task| self.cut(task, work::Cut::Stopped("handed back: the agent stops")));
         }
         self.settle(now);
     }

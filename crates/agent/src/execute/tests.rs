@@ -4,9 +4,9 @@ use super::*;
 use crate::Artifact;
 use crate::driver::adb::AdbSettings;
 use crate::driver::{Cause, StepFailure};
-use crate::process::Guards;
 use crate::workflow::reason_named;
 use muster_model::Timestamp;
+use muster_worker_kit::process::Guards;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::{fs, time::Duration};
@@ -211,7 +211,7 @@ fn every_cause_has_its_word() {
         (Cause::Other, "screenshot_error"),
         (Cause::Cancelled, "screenshot_error"),
     ] {
-        assert_eq!(reason::of(screenshot, cause, false).as_str(), word);
+        assert_eq!(reason_of(screenshot, cause, false).as_str(), word);
     }
 }
 

@@ -1,66 +1,34 @@
 //! The agent as it runs: the core, with a disk, a network, devices and a clock around it.
 
-mod journal;
 mod options;
-mod report;
-mod watch;
 
-pub use options::Options;
-pub use report::Report;
+pub use options::{AgentError, Options};
 
 use crate::{
     Attached, Backend, End, StepStatus,
-    core::{
-        Action, Answer, Core, Drain, Found, NoAnswer, PullAnswer, PullRequest, Settings, SnapshotError, Work,
-    },
+    core::{Action, Answer, Core, Drain, Found, NoAnswer, PullAnswer, PullRequest, Settings, Status, Work},
     driver::{Cause, StepFailure},
     execute::Executor,
-    wire::{self, NotACallback},
+    wire,
 };
-use journal::Journal;
 use muster_model::{Millis, Timestamp};
-use muster_spool::SpoolError;
+use muster_spool::Limits;
+use muster_worker_kit::{
+    exchange::{Exchange, pause_until, publish},
+    journal::{Journal, JournalEvent, SegmentState},
+    process::wait_for_earlier_life,
+};
+use serde::Serialize;
 use std::{
     collections::{BTreeMap, HashMap},
-    io,
-    pin::pin,
     sync::Arc,
     time::Duration,
 };
-use tokio::{
-    sync::{mpsc, watch as channel},
-    task::AbortHandle,
-};
-use tokio_util::sync::CancellationToken;
-
-/// Why an agent cannot run.
-#[derive(Debug, thiserror::Error)]
-pub enum AgentError {
-    /// The spool does not open.
-    #[error(transparent)]
-    Spool(#[from] SpoolError),
-    /// The spool holds what no agent of this version wrote.
-    #[error("entry {0} of the spool: {1}; use the muster that wrote it to empty the spool")]
-    Entry(u64, NotACallback),
-    /// The spool's snapshot is none of this version.
-    #[error(transparent)]
-    Snapshot(#[from] SnapshotError),
-    /// Something on this PC does not work.
-    #[error("{what}: {error}")]
-    Io {
-        /// What was tried.
-        what: String,
-        /// What came of it.
-        error: io::Error,
-    },
-}
+use tokio::{sync::watch, task::AbortHandle};
 
 /// Something that happened outside the core.
 enum Happened {
-    Durable { up_to: u64, in_reserve: bool },
-    SpoolFailed(SpoolError),
-    SegmentFull,
-    Read(u64, Vec<u8>),
+    Journal(JournalEvent),
     Pulled(u64, Result<PullAnswer, String>),
     Sent(u64, Answer),
     Stepped(u64, String, StepStatus),
@@ -77,15 +45,13 @@ pub struct Agent {
     options: Options,
     /// What was appended lately, so that sending it need not read the disk.
     fresh: BTreeMap<u64, Vec<u8>>,
-    works: HashMap<u64, CancellationToken>,
     pulls: HashMap<u64, AbortHandle>,
     /// Why devices could not be listed the last time.
     trouble: Option<Cause>,
     /// No new segment of the spool is tried before this.
     next_segment_at: Timestamp,
-    happened: mpsc::UnboundedReceiver<Happened>,
-    tell: mpsc::UnboundedSender<Happened>,
-    report: channel::Sender<Report>,
+    exchange: Exchange<Happened>,
+    report: watch::Sender<Report>,
 }
 
 impl Agent {
@@ -94,20 +60,24 @@ impl Agent {
     /// # Errors
     /// The spool is in use, damaged or of another version.
     pub async fn open(options: Options, backend: Backend, executor: Executor) -> Result<Self, AgentError> {
-        let (tell, happened) = mpsc::unbounded_channel();
-        let (spool, recovered) = journal::open(&options.spool, options.segment_bytes)?;
-        wait_for_earlier_life(&options).await?;
-        if let Some(cut) = &recovered.cut {
-            tracing::warn!(file = cut.file, bytes = cut.bytes, "cut a torn end off the spool");
-        }
-        let journal = Journal::start(spool, tell.clone())?;
-        let found = found(recovered, journal.last)?;
+        let limits = Limits { segment_bytes: options.segment_bytes, ..Limits::default() };
+        let (spool, recovered) = Journal::open(&options.spool, limits)?;
+        // Nothing is begun while a program of an earlier life could still drive a device.
+        wait_for_earlier_life(&options.guard_lock(), "agent").await.map_err(|error| AgentError::Io {
+            what: "waiting for what an earlier agent left".into(),
+            error,
+        })?;
+        let exchange = Exchange::new();
+        let report = exchange.reporter();
+        let journal =
+            Journal::start(spool, SegmentState::FromOwner, move |event| report(Happened::Journal(event)))?;
+        let found = found(recovered, journal.last())?;
         let waiting = found.pending.len();
         let timeouts = executor.timeouts().map(|(id, timeout)| (id.to_owned(), timeout)).collect();
         let settings = Settings { slots: options.slots, wait: WAIT, sends: SENDS, timeouts };
         let core = Core::new(settings, &options.new_spool_id, found, (options.now)())?;
         tracing::info!(node = options.node, waiting, spool = %options.spool.display(), "the agent is up");
-        let report = channel::Sender::new(Report::new(&options, core.status()));
+        let report = watch::Sender::new(Report::new(&options, core.status()));
         let mut agent = Self {
             core,
             journal,
@@ -115,27 +85,25 @@ impl Agent {
             executor: Arc::new(executor),
             options,
             fresh: BTreeMap::new(),
-            works: HashMap::new(),
             pulls: HashMap::new(),
             trouble: None,
             next_segment_at: Timestamp::default(),
-            happened,
-            tell,
+            exchange,
             report,
         };
         agent.write_snapshot();
         Ok(agent)
     }
 
-    /// How it is, whenever that changes.
+    /// Its status, whenever that changes.
     #[must_use]
-    pub fn watch(&self) -> channel::Receiver<Report> {
+    pub fn watch(&self) -> watch::Receiver<Report> {
         self.report.subscribe()
     }
 
     /// Works until it is asked to drain, and then until what runs has ended and was reported, as far as it can be.
-    pub async fn run(mut self, mut drain: channel::Receiver<Option<Drain>>) {
-        let discovering = tokio::spawn(watch::devices(Arc::clone(&self.executor), self.tell.clone()));
+    pub async fn run(mut self, mut drain: watch::Receiver<Option<Drain>>) {
+        self.discover_after(Duration::ZERO);
         let mut flush_until: Option<Timestamp> = None;
         loop {
             self.act();
@@ -145,7 +113,7 @@ impl Agent {
             }
             let pause = self.pause(flush_until);
             tokio::select! {
-                Some(happened) = self.happened.recv() => self.note(happened),
+                happened = self.exchange.next() => self.note(happened),
                 Ok(()) = drain.changed() => {
                     let wanted = *drain.borrow_and_update();
                     if let Some(drain) = wanted {
@@ -155,11 +123,10 @@ impl Agent {
                 () = tokio::time::sleep(pause) => self.core.wake((self.options.now)()),
             }
             // Whatever else has happened meanwhile shares one sync.
-            while let Ok(happened) = self.happened.try_recv() {
+            while let Some(happened) = self.exchange.try_next() {
                 self.note(happened);
             }
         }
-        discovering.abort();
         self.journal.close().await;
     }
 
@@ -170,21 +137,7 @@ impl Agent {
             self.pulls.remove(number);
         }
         match happened {
-            Happened::Durable { up_to, in_reserve: true } => self.core.durable_in_reserve(up_to, now),
-            Happened::Durable { up_to, in_reserve: false } => {
-                if self.core.status().spool_full {
-                    tracing::info!("the spool can be written again");
-                }
-                self.core.durable(up_to, now);
-            }
-            Happened::SpoolFailed(error) => {
-                if !self.core.status().spool_full {
-                    tracing::error!(%error, "the spool cannot be written: no new task is begun until it can");
-                }
-                self.core.spool_failed(now);
-            }
-            Happened::SegmentFull => self.begin_segment(now),
-            Happened::Read(number, body) => self.send(number, body),
+            Happened::Journal(event) => self.journalled(event, now),
             Happened::Pulled(number, Ok(answer)) => self.core.pulled(number, Ok(answer), now),
             Happened::Pulled(number, Err(error)) => {
                 tracing::warn!(error, "no answer to a pull");
@@ -193,11 +146,45 @@ impl Agent {
             Happened::Sent(number, answer) => self.core.sent(number, answer, now),
             Happened::Stepped(work, step, status) => self.core.stepped(work, (&step, status), now),
             Happened::Ended(work, end) => {
-                self.works.remove(&work);
+                self.exchange.ended(work);
                 self.core.ended(work, end, now);
             }
-            Happened::Devices(seen) => self.look(seen, now),
+            Happened::Devices(seen) => {
+                self.look(seen, now);
+                self.discover_after(self.executor.fleet().look_every());
+            }
         }
+    }
+
+    fn journalled(&mut self, event: JournalEvent, now: Timestamp) {
+        match event {
+            JournalEvent::Durable { up_to, in_reserve: true } => self.core.durable_in_reserve(up_to, now),
+            JournalEvent::Durable { up_to, in_reserve: false } => {
+                if self.core.status().spool_full {
+                    tracing::info!("the spool can be written again");
+                }
+                self.core.durable(up_to, now);
+            }
+            JournalEvent::Failed(error) => {
+                if !self.core.status().spool_full {
+                    tracing::error!(%error, "the spool cannot be written: no new task is begun until it can");
+                }
+                self.core.spool_failed(now);
+            }
+            JournalEvent::SegmentFull => self.begin_segment(now),
+            JournalEvent::Read(number, Some(body)) => self.send(number, body),
+            // Not sent, then; it is tried again like any that got no answer.
+            JournalEvent::Read(number, None) => self.core.sent(number, Answer::None, now),
+        }
+    }
+
+    /// Looks for devices after a pause.
+    fn discover_after(&self, pause: Duration) {
+        let executor = Arc::clone(&self.executor);
+        self.exchange.spawn(async move {
+            tokio::time::sleep(pause).await;
+            Happened::Devices(executor.fleet().discover().await)
+        });
     }
 
     /// Takes a look at the devices. The same trouble every few seconds is told once.
@@ -224,7 +211,8 @@ impl Agent {
             match action {
                 Action::Append(number, event) => {
                     let body = wire::write_event(&self.options.node, &event);
-                    self.journal.append(number, body.clone());
+                    let appended = self.journal.append(body.clone());
+                    assert_eq!(appended, number, "the core and the spool count alike");
                     self.fresh.insert(number, body);
                     if self.fresh.len() > FRESH_MAX {
                         self.fresh.pop_first();
@@ -251,11 +239,7 @@ impl Agent {
                     tokio::spawn(async move { backend.send(body).await });
                 }
                 Action::Begin(work) => self.begin(work),
-                Action::Kill(work) => {
-                    if let Some(cancel) = self.works.get(&work) {
-                        cancel.cancel();
-                    }
-                }
+                Action::Kill(work) => self.exchange.kill(work),
             }
         }
     }
@@ -275,12 +259,9 @@ impl Agent {
     }
 
     fn pull(&mut self, request: PullRequest) {
-        let (backend, tell, number) = (Arc::clone(&self.backend), self.tell.clone(), request.number);
-        let asking = tokio::spawn(async move {
-            let answer = backend.pull(&request).await;
-            let _ = tell.send(Happened::Pulled(number, answer));
-        });
-        self.pulls.insert(number, asking.abort_handle());
+        let (backend, number) = (Arc::clone(&self.backend), request.number);
+        let pull = async move { Happened::Pulled(number, backend.pull(&request).await) };
+        self.pulls.insert(number, self.exchange.spawn(pull));
     }
 
     /// No new work; a question that waits at the backend is taken back, so that nothing is handed to who is leaving.
@@ -294,45 +275,34 @@ impl Agent {
     }
 
     fn send(&self, number: u64, body: Vec<u8>) {
-        let (backend, tell) = (Arc::clone(&self.backend), self.tell.clone());
-        tokio::spawn(async move {
-            let answer = backend.send(body).await;
-            let _ = tell.send(Happened::Sent(number, answer));
-        });
+        let backend = Arc::clone(&self.backend);
+        self.exchange.spawn(async move { Happened::Sent(number, backend.send(body).await) });
     }
 
     fn begin(&mut self, work: Work) {
-        let cancel = CancellationToken::new();
-        self.works.insert(work.number, cancel.clone());
-        let (executor, tell) = (Arc::clone(&self.executor), self.tell.clone());
-        tokio::spawn(async move {
-            let number = work.number;
-            let progress = |step: &str, status| {
-                let _ = tell.send(Happened::Stepped(number, step.to_owned(), status));
-            };
-            let end = executor.run(&work.job, &work.handle, &progress, &cancel).await;
-            let _ = tell.send(Happened::Ended(number, end));
+        let (number, cancel) = (work.number, self.exchange.begin(work.number));
+        let (executor, report) = (Arc::clone(&self.executor), self.exchange.reporter());
+        self.exchange.spawn(async move {
+            let progress = |step: &str, status| report(Happened::Stepped(number, step.to_owned(), status));
+            Happened::Ended(number, executor.run(&work.job, &work.handle, &progress, &cancel).await)
         });
     }
 
     fn show(&self) {
         let report = Report::new(&self.options, self.core.status());
-        self.report.send_if_modified(|shown| {
-            match (shown.degraded, report.degraded) {
-                (false, true) => tracing::error!(
-                    spooled = report.spooled,
-                    "degraded: the backend takes no reports; they are kept, and what runs goes on"
-                ),
-                (true, false) => tracing::info!("the backend takes reports again"),
-                _ => {}
-            }
-            let is_news = *shown != report;
-            *shown = report;
-            is_news
-        });
+        let was_degraded = self.report.borrow().degraded;
+        match (was_degraded, report.degraded) {
+            (false, true) => tracing::error!(
+                spooled = report.spooled,
+                "degraded: the backend takes no reports; they are kept, and what runs goes on"
+            ),
+            (true, false) => tracing::info!("the backend takes reports again"),
+            _ => {}
+        }
+        publish(&self.report, report);
     }
 
-    /// Whether it may leave: asked to, nothing runs, and what is left could not be delivered in time.
+    /// Reports whether it may leave: asked to, nothing runs, and what is left could not be delivered in time.
     fn is_over(&self, flush_until: &mut Option<Timestamp>) -> bool {
         if !self.core.status().draining || !self.core.is_idle() {
             return false;
@@ -343,24 +313,62 @@ impl Agent {
     }
 
     fn pause(&self, flush_until: Option<Timestamp>) -> Duration {
-        let until = flush_until.map_or(self.core.next_wake(), |until| until.min(self.core.next_wake()));
-        let pause = until - (self.options.now)();
-        Duration::from_millis(u64::try_from(pause.0).unwrap_or(0))
+        let deadline = flush_until.into_iter().fold(self.core.next_wake(), Timestamp::min);
+        pause_until(Some(deadline), (self.options.now)())
     }
 }
 
-/// Nothing is begun while a program of an earlier life could still drive a device.
-async fn wait_for_earlier_life(options: &Options) -> Result<(), AgentError> {
-    let lock = options.guard_lock();
-    let mut gone = pin!(crate::process::wait_for_earlier_guards(&lock));
-    let waited = match tokio::time::timeout(SILENT_WAIT, &mut gone).await {
-        Ok(waited) => waited,
-        Err(_) => {
-            tracing::warn!(lock = %lock.display(), "programs of an earlier agent still run; waiting until they are gone");
-            gone.await
+/// The status of an agent, for people and for `GET /status`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The name of this PC.
+    pub node: String,
+    /// In one or two words; the worst that is true.
+    pub state: &'static str,
+    /// Devices attached.
+    pub devices: usize,
+    /// Those that are online.
+    pub online: usize,
+    /// Tasks in execution.
+    pub running: usize,
+    /// How many may be.
+    pub slots: u32,
+    /// Tasks that wait for their device or a slot.
+    pub queued: usize,
+    /// Events that no backend has taken.
+    pub spooled: usize,
+    /// Whether the last pull was answered.
+    pub reachable: bool,
+    /// Reports have not reached the backend for a while (N20).
+    pub degraded: bool,
+}
+
+impl Report {
+    fn new(options: &Options, status: Status) -> Self {
+        Self {
+            node: options.node.clone(),
+            state: state(&status),
+            devices: status.devices,
+            online: status.online,
+            running: status.running,
+            slots: options.slots,
+            queued: status.queued,
+            spooled: status.spooled,
+            reachable: status.reachable,
+            degraded: status.degraded,
         }
-    };
-    waited.map_err(|error| AgentError::Io { what: "waiting for what an earlier agent left".into(), error })
+    }
+}
+
+const fn state(status: &Status) -> &'static str {
+    match status {
+        Status { draining: true, .. } => "draining",
+        Status { spool_full: true, .. } => "spool full",
+        Status { degraded: true, .. } => "degraded",
+        Status { recovering: true, .. } => "recovering",
+        Status { reachable: false, .. } => "no answer",
+        _ => "ok",
+    }
 }
 
 fn found(recovered: muster_spool::Recovered, last: u64) -> Result<Found, AgentError> {
@@ -375,8 +383,6 @@ fn found(recovered: muster_spool::Recovered, last: u64) -> Result<Found, AgentEr
     Ok(Found { snapshot: recovered.snapshot, since, pending, last })
 }
 
-/// Programs are killed within moments; only what cannot be killed takes longer.
-const SILENT_WAIT: Duration = Duration::from_secs(2);
 const WAIT: Millis = Millis(30_000);
 /// Events of different tasks that are on their way at once.
 const SENDS: usize = 16;

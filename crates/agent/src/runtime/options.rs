@@ -1,9 +1,11 @@
-//! What an agent is told at its start.
+//! The options of an agent, and the reasons why it cannot start.
 
+use crate::{core::SnapshotError, wire::NotACallback};
 use muster_model::Timestamp;
-use std::{fmt, path::PathBuf, sync::Arc};
+use muster_spool::SpoolError;
+use std::{fmt, io, path::PathBuf, sync::Arc};
 
-/// What an agent is told at its start.
+/// The options of an agent.
 #[derive(Clone)]
 pub struct Options {
     /// The name of this PC.
@@ -42,4 +44,26 @@ impl fmt::Debug for Options {
             .field("spool", &self.spool)
             .finish_non_exhaustive()
     }
+}
+
+/// Why an agent cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The spool does not open.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// The spool holds what no agent of this version wrote.
+    #[error("entry {0} of the spool: {1}; use the muster that wrote it to empty the spool")]
+    Entry(u64, NotACallback),
+    /// The spool's snapshot is none of this version.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// Something on this PC does not work.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What came of it.
+        error: io::Error,
+    },
 }

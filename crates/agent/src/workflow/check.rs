@@ -1,9 +1,10 @@
 //! What a step of each kind must have, and what it cannot have (N22).
 
-use super::fields::{Fields, Problem, WorkflowError, near};
-use super::parse::MS_MAX;
-use super::template;
-use super::{Step, StepKind, reason_named};
+use super::{
+    Step, StepKind,
+    parse::{Fields, MS_MAX, Problem, WorkflowError, near},
+    reason_named, template,
+};
 use muster_model::FailureReason;
 use serde_json::Value;
 

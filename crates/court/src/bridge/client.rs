@@ -1,7 +1,7 @@
 //! Calls to the coordinator, and what its answers mean.
 
 use super::Fleet;
-use muster_agent::http::{Manner, Servers, Unanswered, because, below, body, detail, retry_after};
+use muster_worker_kit::http::{Manner, Servers, Unanswered, because, below, body, detail, retry_after};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
 use std::{fmt, sync::Arc, time::Duration};

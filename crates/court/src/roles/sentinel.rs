@@ -21,7 +21,7 @@ use crate::{
 use command::Command;
 use github::Github;
 use jira::Jira;
-use muster_agent::process::Guards;
+use muster_worker_kit::process::Guards;
 use pace::{Pace, Trouble};
 use std::{sync::Arc, time::Duration};
 use tokio::task::JoinSet;

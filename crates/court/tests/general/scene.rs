@@ -1,7 +1,6 @@
 //! A court with one general whose soldier is a script.
 
 use jiff::Timestamp;
-use muster_agent::{http::Servers, process::Guards};
 use muster_court::{
     Document, Folder, Id, Place, Wake,
     bridge::Coordinator,
@@ -9,6 +8,7 @@ use muster_court::{
     file::{NewTask, Priority},
     roles::general::{Post, run},
 };
+use muster_worker_kit::{http::Servers, process::Guards};
 use std::{
     env, fs,
     path::{Path, PathBuf},

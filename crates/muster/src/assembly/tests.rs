@@ -134,7 +134,7 @@ impl Server {
             url: format!("http://{address}"),
             admin_token: secrets.admin.reveal().to_owned(),
             node_secret: secrets.node.reveal().to_owned(),
-            http: muster_agent::http::client_for("http:").no_proxy().build().unwrap(),
+            http: muster_worker_kit::http::client_for("http:").no_proxy().build().unwrap(),
             door,
             coordinator,
             stop,

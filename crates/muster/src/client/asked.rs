@@ -1,6 +1,6 @@
 //! A question that can be put to any server.
 
-use muster_agent::http::below;
+use muster_worker_kit::http::below;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, RequestBuilder, Url};
 

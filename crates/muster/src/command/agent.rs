@@ -1,29 +1,28 @@
 //! `muster agent`: a PC with devices (I11). It takes jobs of any backend that speaks contract N.
 
-mod aside;
-mod line;
-mod status_page;
-
-use super::{live_line, secret, stop};
-use crate::{
-    config::LogFormat,
-    failure::{Exit, Failure},
-    logging, reach,
+use super::{
+    secret, serve, stop,
+    worker_program::{self, Format, list_set_aside, with_line},
 };
+use crate::{
+    failure::{Exit, Failure},
+    reach,
+};
+use axum::{Json, Router, routing::get};
 use clap::{Args, Subcommand, ValueEnum};
 use muster_agent::{
     Backend,
     core::Drain,
     driver::{DeviceSource, Fleet, command::CommandDriver},
     execute::{Executor, Scratch},
-    process::Guards,
     runtime::{Agent as Running, Options, Report},
     upload::Uploads,
     workflow::Workflows,
 };
 use muster_coordinator::{Clock, SystemClock};
-use std::{io::IsTerminal, path::PathBuf, sync::Arc, time::Duration};
-use tokio::sync::watch;
+use muster_worker_kit::process::Guards;
+use std::{path::PathBuf, sync::Arc};
+use tokio::{sync::watch, task::JoinHandle};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -68,7 +67,18 @@ pub(crate) struct Agent {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Show events that the backend refused for good
-    Aside(aside::Aside),
+    Aside(Aside),
+}
+
+// Events that a backend refused for good (N19).
+#[derive(Debug, Args)]
+struct Aside {
+    /// The spool's directory
+    #[arg(long, value_name = "DIR", default_value = "./muster-spool")]
+    spool: PathBuf,
+    /// Print one JSON document and nothing else
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -79,48 +89,27 @@ enum OnStop {
     HandBack,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
-
 impl Agent {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         if let Some(Command::Aside(aside)) = &self.command {
-            return aside.run();
+            return list_set_aside(&aside.spool, "event", "type", aside.json);
         }
-        let shows_line = std::io::stderr().is_terminal() && matches!(self.log_format, Format::Text);
-        match (self.log_format, shows_line) {
-            (Format::Text, true) => logging::start_above_a_line("warn"),
-            (Format::Text, false) => logging::start(LogFormat::Text, "info"),
-            (Format::Json, _) => logging::start(LogFormat::Json, "info"),
-        }
-        super::serve::raise_open_files();
-        // An agent waits most of its time: more threads would only cost memory.
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .max_blocking_threads(FILE_THREADS)
-            .enable_all()
-            .build()?;
-        let worked = runtime.block_on(self.work(shows_line));
-        runtime.shutdown_timeout(Duration::from_millis(500));
-        worked.map(|()| Exit::Fine)
+        worker_program::run(self.log_format, FILE_THREADS, async |shows_line| self.work(shows_line).await)
     }
 
-    async fn work(self, shows_line: bool) -> Result<(), Failure> {
+    async fn work(self, shows_line: bool) -> Result<Exit, Failure> {
         let agent = self.open().await?;
         let report = agent.watch();
         let page = match &self.status {
-            Some(address) => Some(status_page::serve(address, report.clone()).await?),
+            Some(address) => Some(serve_status(address, report.clone()).await?),
             None => None,
         };
-        let line = shows_line.then(|| tokio::spawn(live_line::show(report, line::of)));
-        agent.run(self.stop_signal()?).await;
-        for task in [page, line].into_iter().flatten() {
-            task.abort();
+        with_line(shows_line, report, line, agent.run(self.stop_signal()?)).await;
+        if let Some(page) = page {
+            page.abort();
         }
         tracing::info!("stopped");
-        Ok(())
+        Ok(Exit::Fine)
     }
 
     async fn open(&self) -> Result<Running, Failure> {
@@ -166,9 +155,57 @@ impl Agent {
     }
 }
 
+/// Serves the agent's state on an address; says on standard output where, when port 0 took a free one.
+async fn serve_status(address: &str, report: watch::Receiver<Report>) -> Result<JoinHandle<()>, Failure> {
+    let listener = serve::bind(address).await?;
+    crate::output::line(&format!("status on http://{}/status", listener.local_addr()?));
+    // The health is always good: the agent keeps what it cannot deliver, so there is no reason to restart it.
+    let health = report.clone();
+    let routes = Router::new()
+        .route("/status", get(async move || Json(report.borrow().clone())))
+        .route("/healthz", get(async move || health.borrow().state));
+    Ok(tokio::spawn(async move {
+        if let Err(error) = axum::serve(listener, routes).await {
+            tracing::error!(%error, "the status page has ended");
+        }
+    }))
+}
+
+/// The status of an agent, in one line.
+fn line(report: &Report) -> String {
+    let Report { node, state, devices, online, running, slots, queued, spooled, .. } = report;
+    format!(
+        "{node}  {state}  devices {online}/{devices}  running {running}/{slots}  queued {queued}  spool {spooled}"
+    )
+}
+
 fn node_name(text: &str) -> Result<String, String> {
     muster_model::Name::new(text).map(|name| name.to_string()).map_err(|error| error.to_string())
 }
 
 /// Threads that wait for the disk: making directories of tasks, reading what is uploaded.
 const FILE_THREADS: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// I11: devices, running, queued, spool depth and degraded, in one line.
+    #[test]
+    fn the_line_says_how_the_agent_is() {
+        let report = Report {
+            node: "PC-01".into(),
+            state: "degraded",
+            devices: 100,
+            online: 98,
+            running: 20,
+            slots: 20,
+            queued: 3,
+            spooled: 412,
+            reachable: false,
+            degraded: true,
+        };
+        let expected = "PC-01  degraded  devices 98/100  running 20/20  queued 3  spool 412";
+        assert_eq!(line(&report), expected);
+    }
+}

@@ -18,6 +18,6 @@ impl Guard {
     pub(crate) fn run(&self) -> ! {
         // What suits the agent need not suit the program.
         let _ = rustix::thread::disable_transparent_huge_pages(false);
-        std::process::exit(muster_agent::process::guard(&self.lock, &self.argv))
+        std::process::exit(muster_worker_kit::process::guard(&self.lock, &self.argv))
     }
 }

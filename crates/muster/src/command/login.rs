@@ -9,7 +9,7 @@ use crate::{
     reach::{self, Reach},
 };
 use clap::Args;
-use muster_agent::http::Servers;
+use muster_worker_kit::http::Servers;
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
 

@@ -1,26 +1,25 @@
 //! `muster pool-worker`: the reference worker of the pool (I11, P16).
 
-mod aside;
 mod credentials;
-mod line;
-mod program;
 mod words;
 
-use super::{live_line, serve, sim_worker, stop};
+use super::worker_program::{self, FILE_THREADS_MAX, Format, leave_on_request, list_set_aside, with_line};
 use crate::{
     config::{self, Config, ConfigError, Layers},
     failure::{Exit, Failure},
     reach,
 };
 use clap::{Args, Subcommand};
-use muster_agent::process::Guards;
 use muster_coordinator::{Clock, SystemClock};
-use muster_model::Millis;
+use muster_worker_kit::{
+    call::millis,
+    process::{Guards, wait_for_earlier_life},
+};
 use muster_workers::pool::{
     KeyFile, Server,
-    core::Over,
+    core::{Counts, Over},
     execute::{Exec, Handler},
-    runtime::{Options, Worker},
+    runtime::{Options, Report, Worker},
     wire::Introduction,
 };
 use serde_json::{Map, Value, json};
@@ -29,7 +28,6 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Args)]
 #[command(subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
@@ -74,8 +72,8 @@ pub(crate) struct PoolWorker {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = words::seconds)]
     heartbeat: Duration,
     /// How log lines look
-    #[arg(long, value_enum, default_value_t = sim_worker::Format::Text)]
-    log_format: sim_worker::Format,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    log_format: Format,
     /// Run this once per assignment, instead of the built-in handler; everything after it is part of it
     #[arg(long, value_name = "CMD", num_args = 1.., allow_hyphen_values = true)]
     exec: Vec<String>,
@@ -86,39 +84,37 @@ pub(crate) struct PoolWorker {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Show results that a server refused for good
-    Aside(aside::Aside),
+    Aside(Aside),
+}
+
+// Results that a server refused for good (P16).
+#[derive(Debug, Args)]
+struct Aside {
+    /// The spool's directory
+    #[arg(long, value_name = "DIR", default_value = "./muster-pool-worker")]
+    spool: PathBuf,
+    /// Print one JSON document and nothing else
+    #[arg(long)]
+    json: bool,
 }
 
 impl PoolWorker {
     pub(crate) fn run(self: Box<Self>) -> Result<Exit, Failure> {
         if let Some(Command::Aside(aside)) = &self.command {
-            return aside.run();
+            return list_set_aside(&aside.spool, "result", "assignment_id", aside.json);
         }
-        let shows_line = self.log_format.start();
-        serve::raise_open_files();
-        // A worker waits most of its time: more threads would only cost memory.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let worked = runtime.block_on(self.work(shows_line));
-        runtime.shutdown_timeout(Duration::from_millis(500));
-        worked
+        let format = self.log_format;
+        worker_program::run(format, FILE_THREADS_MAX, async |shows_line| self.work(shows_line).await)
     }
 
     async fn work(self: Box<Self>, shows_line: bool) -> Result<Exit, Failure> {
-        let leave = CancellationToken::new();
-        let leaving = leave.clone();
-        stop::on_request(move || {
-            tracing::info!("leaving: nothing more is taken, what runs may end; once more ends at once");
-            leaving.cancel();
-        })?;
+        let leave =
+            leave_on_request("leaving: nothing more is taken, what runs may end; once more ends at once")?;
         let worker = tokio::select! {
             opened = self.open() => opened?,
             () = leave.cancelled() => return Ok(Exit::Fine),
         };
-        let line = shows_line.then(|| tokio::spawn(live_line::show(worker.watch(), line::of)));
-        let over = worker.run(leave).await;
-        if let Some(line) = line {
-            line.abort();
-        }
+        let over = with_line(shows_line, worker.watch(), line, worker.run(leave)).await;
         Ok(self.say(&over))
     }
 
@@ -140,7 +136,7 @@ impl PoolWorker {
         let worker = Worker::open(self.options(name, spool.clone()), server, keys, handler)?;
         if is_exec {
             // The spool is this worker's from here on: whatever still runs is of an earlier one.
-            sim_worker::wait_for_earlier_life(&Options::guard_lock(&spool)).await?;
+            wait_for_earlier_life(&Options::guard_lock(&spool), "worker").await?;
             clear(&Options::scratch(&spool))?;
         }
         Ok(worker)
@@ -165,7 +161,7 @@ impl PoolWorker {
             return Ok(Handler::BuiltIn);
         }
         Ok(Handler::Exec(Exec {
-            argv: program::find(&self.exec, std::env::var_os("PATH").as_deref())?,
+            argv: words::program(&self.exec, std::env::var_os("PATH").as_deref())?,
             guards: Guards::of_own_binary(Options::guard_lock(spool)),
             scratch: Options::scratch(spool),
             timeout: self.timeout,
@@ -214,8 +210,13 @@ fn clear(scratch: &Path) -> Result<(), Failure> {
     }
 }
 
-fn millis(span: Duration) -> Millis {
-    Millis(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))
+/// The status of a worker, in one line.
+fn line(report: &Report) -> String {
+    let Report { name, state, running, slots, spooled, counts } = report;
+    let Counts { completed, failed, aside, .. } = counts;
+    format!(
+        "{name}  {state}  running {running}/{slots}  spool {spooled}  done {completed}  failed {failed}  aside {aside}"
+    )
 }
 
 #[cfg(test)]
@@ -267,5 +268,14 @@ mod tests {
         let who = worker.options("n", PathBuf::new()).who;
         assert_eq!(Value::Object(who.specs), json!({"gpu": true, "ram": 64, "slots": 3}));
         assert_eq!((&*who.name, who.region.as_deref()), ("n", Some("eu")));
+    }
+
+    /// P16: state, slots, spool and what became of results, in one line.
+    #[test]
+    fn the_line_says_how_the_worker_is() {
+        let counts = Counts { completed: 12, failed: 2, repeated: 1, aside: 3 };
+        let report =
+            Report { name: "worker-a".into(), state: "online", running: 1, slots: 4, spooled: 5, counts };
+        assert_eq!(line(&report), "worker-a  online  running 1/4  spool 5  done 12  failed 2  aside 3");
     }
 }

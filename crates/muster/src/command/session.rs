@@ -273,7 +273,7 @@ const STRIP_CELLS: usize = 40;
 mod tests {
     use super::*;
     use axum::{Json, Router, extract::OriginalUri, http::HeaderMap};
-    use muster_agent::http::Servers;
+    use muster_worker_kit::http::Servers;
 
     /// S26b: a retry names the frames as the contract does, or none for all that failed; the reason is for the audit log.
     #[tokio::test]

@@ -1,32 +1,33 @@
 //! `muster sim-worker`: the reference worker of simulation sessions (I11, S27).
 
-mod endpoint;
-mod line;
-
-use super::{live_line, secret, serve, stop};
-use crate::{
-    config::LogFormat,
-    failure::{Exit, Failure},
-    logging, reach,
+use super::{
+    secret, serve,
+    worker_program::{self, FILE_THREADS_MAX, Format, leave_on_request, with_line},
 };
-use clap::{Args, ValueEnum};
-use muster_agent::process::{Guards, wait_for_earlier_guards};
+use crate::{
+    failure::{Exit, Failure},
+    reach,
+};
+use clap::Args;
 use muster_coordinator::{Clock, SystemClock};
+use muster_worker_kit::{
+    http::Servers,
+    process::{Guards, wait_for_earlier_life},
+};
 use muster_workers::simulation::{
     Master, Secret,
     core::Over,
     render::{Exec, Renderer, Synthetic},
-    runtime::{Options, Worker},
+    runtime::{Options, Report, Worker},
     wire::Introduction,
 };
+use reqwest::Url;
 use std::{
-    io::IsTerminal,
-    path::{Path, PathBuf},
-    pin::pin,
+    net::{IpAddr, SocketAddr, UdpSocket},
+    path::PathBuf,
     sync::Arc,
-    time::Duration,
 };
-use tokio_util::sync::CancellationToken;
+use tokio::net::TcpListener;
 
 #[derive(Debug, Args)]
 pub(crate) struct SimWorker {
@@ -77,53 +78,20 @@ pub(crate) struct SimWorker {
     exec: Vec<String>,
 }
 
-/// How the log of a worker looks.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Format {
-    Text,
-    Json,
-}
-
-impl Format {
-    /// Starts the log; says whether a live line belongs below it.
-    pub(super) fn start(self) -> bool {
-        let shows_line = std::io::stderr().is_terminal() && matches!(self, Self::Text);
-        match (self, shows_line) {
-            (Self::Text, true) => logging::start_above_a_line("warn"),
-            (Self::Text, false) => logging::start(LogFormat::Text, "info"),
-            (Self::Json, _) => logging::start(LogFormat::Json, "info"),
-        }
-        shows_line
-    }
-}
-
 impl SimWorker {
     pub(crate) fn run(self: Box<Self>) -> Result<Exit, Failure> {
-        let shows_line = self.log_format.start();
-        serve::raise_open_files();
-        // A worker waits, or writes files, which threads of their own do.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let worked = runtime.block_on(self.work(shows_line));
-        runtime.shutdown_timeout(Duration::from_millis(500));
-        worked
+        let format = self.log_format;
+        worker_program::run(format, FILE_THREADS_MAX, async |shows_line| self.work(shows_line).await)
     }
 
     async fn work(self: Box<Self>, shows_line: bool) -> Result<Exit, Failure> {
-        let leave = CancellationToken::new();
-        let leaving = leave.clone();
-        stop::on_request(move || {
-            tracing::info!("leaving: what runs is ended, and the master is told; once more ends at once");
-            leaving.cancel();
-        })?;
+        let leave =
+            leave_on_request("leaving: what runs is ended, and the master is told; once more ends at once")?;
         let worker = tokio::select! {
             opened = self.open() => opened?,
             () = leave.cancelled() => return Ok(Exit::Fine),
         };
-        let line = shows_line.then(|| tokio::spawn(live_line::show(worker.watch(), line::of)));
-        let over = worker.run(leave).await;
-        if let Some(line) = line {
-            line.abort();
-        }
+        let over = with_line(shows_line, worker.watch(), line, worker.run(leave)).await;
         match over {
             Over::Left => {
                 tracing::info!("left");
@@ -145,7 +113,7 @@ impl SimWorker {
             None => None,
         };
         let endpoint = match (&listener, &self.endpoint) {
-            (Some(listener), None) => Some(endpoint::of(listener, &servers)?),
+            (Some(listener), None) => Some(reachable_at(listener, &servers)?),
             (_, given) => given.clone(),
         };
         let who = Introduction {
@@ -179,19 +147,43 @@ impl SimWorker {
         let state = std::path::absolute(&self.state)?;
         std::fs::create_dir_all(&state)?;
         let lock = state.join(format!("{}.lock", self.id));
-        wait_for_earlier_life(&lock).await?;
+        // Nothing is begun while a program of an earlier worker of this name still runs.
+        wait_for_earlier_life(&lock, "worker").await?;
         Ok(Renderer::Exec(Exec { argv: self.exec.clone(), guards: Guards::of_own_binary(lock) }))
     }
 }
 
-/// Nothing is begun while a program of an earlier worker of this name still runs.
-pub(super) async fn wait_for_earlier_life(lock: &Path) -> Result<(), Failure> {
-    let mut gone = pin!(wait_for_earlier_guards(lock));
-    if let Ok(waited) = tokio::time::timeout(SILENT_WAIT, &mut gone).await {
-        return Ok(waited?);
-    }
-    tracing::warn!(lock = %lock.display(), "programs of an earlier worker still run; waiting until they are gone");
-    Ok(gone.await?)
+/// S3: the address where a master reaches a worker that listens: the one that calls to the server come from, and the port that is listened on: a server calls no other host than
+/// the one that a registration came from.
+fn reachable_at(listener: &TcpListener, servers: &Servers) -> Result<String, Failure> {
+    let listening = listener.local_addr()?;
+    let address = if listening.ip().is_unspecified() { towards(servers)? } else { listening.ip() };
+    Ok(format!("http://{}", SocketAddr::new(address, listening.port())))
+}
+
+/// The address of this machine on the way to the first server to which there is one.
+fn towards(servers: &Servers) -> Result<IpAddr, Failure> {
+    let no_way =
+        || Failure::Usage(format!("no way to {servers}; name this worker's address with --endpoint"));
+    servers.urls().find_map(towards_one).ok_or_else(no_way)
+}
+
+/// The address of this machine on the way to a server. Nothing is sent.
+fn towards_one(server: &Url) -> Option<IpAddr> {
+    let addresses = server.socket_addrs(|| None).ok()?;
+    let found = addresses.into_iter().find_map(|address| {
+        let any: SocketAddr = if address.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
+        let socket = UdpSocket::bind(any).ok()?;
+        socket.connect(address).ok()?;
+        socket.local_addr().ok()
+    });
+    found.map(|address| address.ip())
+}
+
+/// The status of a worker, in one line.
+fn line(report: &Report) -> String {
+    let Report { worker, state, epoch, held, slots, frames, pace_percent } = report;
+    format!("{worker}  {state}  epoch {epoch}  tasks {held}/{slots}  frames {frames}  pace {pace_percent} %")
 }
 
 /// S1: what a worker may be called.
@@ -201,9 +193,6 @@ fn worker_name(text: &str) -> Result<String, String> {
     }
     Err("a worker's name has 1 to 64 of A–Z a–z 0–9 . _ - and begins with a letter or digit".to_owned())
 }
-
-/// Programs are killed within moments; only what cannot be killed takes longer.
-const SILENT_WAIT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
@@ -245,5 +234,31 @@ mod tests {
         for flag in ["--secret x", "--token x", "--enrol-secret x"] {
             assert!(parse(&format!("w --id W1 {flag}")).is_err(), "{flag}");
         }
+    }
+
+    /// S3: whoever listens on all addresses names the one that the master sees.
+    #[tokio::test]
+    async fn the_address_is_the_one_that_the_master_sees() {
+        let servers = Servers::parse(["http://no-such-host.invalid,http://127.0.0.1:7400"]).unwrap();
+        for listen in ["127.0.0.1:0", "0.0.0.0:0"] {
+            let listener = TcpListener::bind(listen).await.unwrap();
+            let port = listener.local_addr().unwrap().port();
+            assert_eq!(reachable_at(&listener, &servers).unwrap(), format!("http://127.0.0.1:{port}"));
+        }
+    }
+
+    /// S27: state, term, tasks, frames and pace, in one line.
+    #[test]
+    fn the_line_says_how_the_worker_is() {
+        let report = Report {
+            worker: "W1".into(),
+            state: "Healthy".into(),
+            epoch: 3,
+            held: 1,
+            slots: 2,
+            frames: 1234,
+            pace_percent: 70,
+        };
+        assert_eq!(line(&report), "W1  Healthy  epoch 3  tasks 1/2  frames 1234  pace 70 %");
     }
 }

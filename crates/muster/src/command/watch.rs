@@ -151,7 +151,7 @@ const MISSES_MAX: u32 = 120;
 mod tests {
     use super::*;
     use axum::{Json, Router, http::StatusCode, response::IntoResponse};
-    use muster_agent::http::Servers;
+    use muster_worker_kit::http::Servers;
     use serde_json::json;
     use std::sync::{
         Arc,

@@ -4,7 +4,6 @@
 //! network, programs, a disk and a clock around them. A result is on disk before it leaves, and stays there until the
 //! server has it.
 
-mod assignment;
 pub mod core;
 pub mod execute;
 mod keys;
@@ -12,7 +11,19 @@ pub mod runtime;
 mod server;
 pub mod wire;
 
-pub use crate::secret::Secret;
-pub use assignment::Assignment;
 pub use keys::{KeyFile, KeyFileError, SEED_BYTES};
+pub use muster_worker_kit::Secret;
 pub use server::{Credentials, Server};
+
+use muster_worker_kit::Text;
+
+/// An assignment, as a server handed it out (P6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// Which.
+    pub id: u64,
+    /// What its result must bear.
+    pub nonce: Text,
+    /// The payload of the job: JSON, as it was written.
+    pub job: Text,
+}

@@ -5,12 +5,12 @@ use super::{
     core::{Known, Refusal, Started, Submitted, Trouble},
     wire::{self, Introduction},
 };
-use crate::call::{BODY_BYTES_MAX, Way, json, read, understand};
-use muster_agent::{
+use muster_model::Millis;
+use muster_worker_kit::{
     Text,
+    call::{BODY_BYTES_MAX, Caller, json, read, understand},
     http::{Manner, Servers, below},
 };
-use muster_model::Millis;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use std::{
     fmt,
@@ -20,7 +20,7 @@ use std::{
 
 /// A server, at one address or several, and who speaks to it.
 pub struct Server {
-    way: Way,
+    caller: Caller,
     credentials: Credentials,
     /// Proves who calls; in memory only.
     token: RwLock<Option<Secret>>,
@@ -56,8 +56,8 @@ impl Server {
             Credentials::Password { .. } => None,
             Credentials::Token(token) => Some(token.clone()),
         };
-        let way = Way::new(client, servers);
-        Self { way, credentials, token: RwLock::new(token), reads_old_name: true }
+        let caller = Caller::new(client, servers);
+        Self { caller, credentials, token: RwLock::new(token), reads_old_name: true }
     }
 
     /// Says whether `last_heartbeat_at` is read where `last_seen_at` is missing, as it is by default (P12).
@@ -80,21 +80,21 @@ impl Server {
             let request = client.post(below(server, ["auth", "login"]));
             request.header("content-type", "application/x-www-form-urlencoded").body(form.clone())
         };
-        self.keep(&self.way.call(Manner::once(PATIENCE), request).await?)
+        self.keep(&self.caller.call(Manner::once(PATIENCE), request).await?)
     }
 
     /// Exchanges the token for a new one; gives how long it lasts (P1).
     pub(super) async fn renew(&self) -> Result<Option<Millis>, Trouble> {
         // The exchange ends the old token: made twice, it would end the new one's chance to be heard of.
         let request = self.request(Method::POST, &["auth", "refresh"], None)?;
-        self.keep(&self.way.call(Manner::once(PATIENCE), request).await?)
+        self.keep(&self.caller.call(Manner::once(PATIENCE), request).await?)
     }
 
     /// Lists the owner's workers (P4).
     pub(super) async fn workers(&self) -> Result<Vec<Known>, Trouble> {
         let request = self.request(Method::GET, &["workers"], None)?;
         let manner = Manner::repeatable(PATIENCE_LONG);
-        let bytes = self.way.call_up_to(WORKERS_BYTES_MAX, manner, request).await?;
+        let bytes = self.caller.call_up_to(WORKERS_BYTES_MAX, manner, request).await?;
         read(&bytes.ok_or(Trouble::NoAnswer(None))?, |bytes| wire::read_workers(bytes, self.reads_old_name))
     }
 
@@ -110,7 +110,7 @@ impl Server {
     pub(super) async fn give_key(&self, worker: u64, key: &str) -> Result<(), Trouble> {
         let path = ["workers", &worker.to_string(), "key"];
         let request = self.request(Method::PUT, &path, Some(wire::write_key(key)))?;
-        self.way.call(Manner::once(PATIENCE), request).await.map(drop)
+        self.caller.call(Manner::once(PATIENCE), request).await.map(drop)
     }
 
     /// Tells that a worker lives (P5).
@@ -127,7 +127,7 @@ impl Server {
         // Whatever polls have brought, one by one, is not too long together.
         let bytes_max = usize::try_from(at_most.max(1)).unwrap_or(usize::MAX);
         let bytes_max = bytes_max.saturating_mul(BODY_BYTES_MAX);
-        match self.way.call_up_to(bytes_max, Manner::repeatable(PATIENCE_LONG), request).await? {
+        match self.caller.call_up_to(bytes_max, Manner::repeatable(PATIENCE_LONG), request).await? {
             Some(bytes) => read(&bytes, wire::read_started),
             None => Ok(Started::TooLong),
         }
@@ -145,7 +145,7 @@ impl Server {
     /// Submits a result (P7). The very same bytes, taken before, are success: that answer was lost (P8).
     pub(super) async fn submit(&self, assignment: u64, body: Vec<u8>) -> Result<Submitted, Trouble> {
         let request = self.request(Method::POST, &["jobs", "submit"], Some(body))?;
-        let answer = self.way.send(Manner::repeatable(PATIENCE_LONG), request).await?;
+        let answer = self.caller.send(Manner::repeatable(PATIENCE_LONG), request).await?;
         let was_taken_before = is_identical(&answer);
         match understand(answer).await {
             Ok(bytes) if read(&bytes, wire::read_submitted)? == assignment => Ok(Submitted::Now),
@@ -161,7 +161,7 @@ impl Server {
     }
 
     async fn post(&self, path: &[&str], body: Vec<u8>, manner: Manner) -> Result<Vec<u8>, Trouble> {
-        self.way.call(manner, self.request(Method::POST, path, Some(body))?).await
+        self.caller.call(manner, self.request(Method::POST, path, Some(body))?).await
     }
 
     fn keep(&self, answer: &[u8]) -> Result<Option<Millis>, Trouble> {
@@ -189,7 +189,7 @@ impl Server {
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("servers", &self.way.servers).finish_non_exhaustive()
+        f.debug_struct("Server").field("servers", &self.caller.servers).finish_non_exhaustive()
     }
 }
 

@@ -5,10 +5,12 @@ use super::{
     core::{Beat, Heard, Progress, Pulled, Rebind, Registration, Report, Trouble},
     wire::{self, Introduction},
 };
-use crate::call::{Way, json, read, understand};
 use hmac::{Hmac, KeyInit, Mac};
-use muster_agent::http::{self, Manner, Servers};
 use muster_model::{IdRange, Millis};
+use muster_worker_kit::{
+    call::{Caller, json, read, understand},
+    http::{self, Manner, Servers},
+};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use sha2::{Digest, Sha256};
 use std::{
@@ -22,7 +24,7 @@ use std::{
 
 /// A master, whichever of its servers leads, and who speaks to it.
 pub struct Master {
-    way: Way,
+    caller: Caller,
     worker: String,
     /// The newest term that any answer came from (S18).
     epoch: AtomicU64,
@@ -38,9 +40,9 @@ impl Master {
     /// A master; `secret` is what workers enrol with.
     #[must_use]
     pub fn new(client: Client, servers: Servers, worker: &str, secret: Secret) -> Self {
-        let (way, worker) = (Way::new(client, servers), worker.to_owned());
+        let (caller, worker) = (Caller::new(client, servers), worker.to_owned());
         let (epoch, interval_ms) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { way, worker, epoch, interval_ms, secret, token: RwLock::new(None) }
+        Self { caller, worker, epoch, interval_ms, secret, token: RwLock::new(None) }
     }
 
     /// The newest term that any answer came from; 0 before there was one.
@@ -163,9 +165,9 @@ impl Master {
         manner: Manner,
         request: impl Fn(&Client, &Url) -> RequestBuilder + Send + Sync,
     ) -> Result<Vec<u8>, Trouble> {
-        let answer = self.way.send(manner, request).await?;
+        let answer = self.caller.send(manner, request).await?;
         if self.is_over(&answer) {
-            self.way.servers.turn_from(answer.url());
+            self.caller.servers.turn_from(answer.url());
             if !answer.status().is_success() {
                 return Err(Trouble::NoAnswer(None));
             }
@@ -187,7 +189,7 @@ impl Master {
     /// for until the worker must be taken to be lost.
     fn promptly(&self) -> Manner {
         let intervals = Duration::from_millis(self.interval_ms.load(Ordering::Relaxed) * INTERVALS_SILENT);
-        let is_one_of = self.way.servers.are_several() && !intervals.is_zero();
+        let is_one_of = self.caller.servers.are_several() && !intervals.is_zero();
         Manner::repeatable(if is_one_of { intervals.min(PATIENCE_SHORT) } else { PATIENCE_SHORT })
     }
 
@@ -208,7 +210,7 @@ fn with_token(request: RequestBuilder, token: &Secret) -> RequestBuilder {
 impl fmt::Debug for Master {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Master")
-            .field("servers", &self.way.servers)
+            .field("servers", &self.caller.servers)
             .field("worker", &self.worker)
             .finish_non_exhaustive()
     }

@@ -11,6 +11,6 @@ pub mod runtime;
 mod task;
 pub mod wire;
 
-pub use crate::secret::Secret;
 pub use master::Master;
+pub use muster_worker_kit::Secret;
 pub use task::{Task, TaskError};

@@ -1,7 +1,7 @@
 //! What a master hands to a worker (S3).
 
-use muster_agent::Text;
 use muster_model::{FrameRange, IdRange};
+use muster_worker_kit::Text;
 use std::path::{Component, Path};
 
 /// One attempt at a range of frames.

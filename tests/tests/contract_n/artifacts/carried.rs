@@ -88,7 +88,7 @@ fn upload(scene: &Scene, line: &Line, content: &[u8]) -> thread::JoinHandle<Resu
     thread::spawn(move || {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), content).unwrap();
-        let servers = muster_agent::http::Servers::parse([url.as_str()]).unwrap();
+        let servers = muster_worker_kit::http::Servers::parse([url.as_str()]).unwrap();
         let client = servers.client().no_proxy().build().unwrap();
         let uploads = Uploads::new(Backend::new(client, servers, "PC-01", &secret));
         let (kind, content_type, cancel) = ("screenshot", "image/png", CancellationToken::new());

@@ -1,34 +1,33 @@
 //! Devices behind the adb server of this PC (N23).
 //!
 //! The server is spoken to over its socket, in the protocol of adb's `OVERVIEW.TXT` and `SERVICES.TXT`; the adb program
-//! is run only to start a server where none is. `server` carries requests, `listing` reads what is attached,
-//! `identity` tells a device from the handle that reaches it, `shell` and `screencap` do the work of steps.
+//! is run only to start a server where none is. `server` carries requests, `identity` reads
+//! what is attached and tells a device from the handle that reaches it, `shell` does the work of steps.
 //!
 //! A step is done on the *device*, never on a handle alone: before each, the list is read anew and the handle must reach
 //! the serial that is asked for. An address that meanwhile belongs to another phone is refused, not driven.
 
 mod identity;
-mod listing;
-mod screencap;
 mod server;
-mod settings;
 mod shell;
 
 #[cfg(test)]
 mod fake_server;
+
 #[cfg(test)]
 mod tests;
-
-pub use settings::AdbSettings;
 
 use crate::{
     Attached,
     driver::{Cause, StepCall, StepFailure, StepOutput},
 };
-use identity::{Memory, Route};
-use listing::{Line, State};
+use identity::{Line, Memory, Route, State};
 use server::{Server, Trouble};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 use tokio::{task::JoinSet, time::timeout};
 
 /// The devices of the adb server.
@@ -77,7 +76,7 @@ impl Adb {
         match done? {
             Done::Text(text) => Ok(StepOutput { text: Some(text), file: None }),
             // Outside of what can be cancelled: a write that was begun cannot be called back.
-            Done::Screenshot(png) => screencap::keep(&png, call.scratch).await,
+            Done::Screenshot(png) => shell::keep(&png, call.scratch).await,
         }
     }
 
@@ -95,7 +94,7 @@ impl Adb {
             "get-state" => Ok(Done::Text("device".to_owned())),
             "shell" => shell::run(&self.server, line, words).await.map(Done::Text),
             "exec-out" if words.first().is_some_and(|program| program == "screencap") => {
-                screencap::take(&self.server, line, words).await.map(Done::Screenshot)
+                shell::take(&self.server, line, words).await.map(Done::Screenshot)
             }
             "exec-out" => {
                 let text = shell::exec_text(&self.server, line, words).await?;
@@ -260,5 +259,56 @@ impl From<Trouble> for StepFailure {
             Trouble::Failed(_) => Cause::Other,
         };
         failure(cause, &trouble.to_string())
+    }
+}
+
+/// Where the adb server is, and who can start it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdbSettings {
+    /// The server's host; only one on this PC is ever started.
+    pub host: String,
+    /// The server's port.
+    pub port: u16,
+    /// The adb program: a path, or a name to be found on `PATH`.
+    pub program: PathBuf,
+    /// How long the server may take to answer, or a device to say its serial.
+    pub patience: Duration,
+}
+
+impl Default for AdbSettings {
+    fn default() -> Self {
+        let patience = Duration::from_secs(5);
+        Self { host: "127.0.0.1".to_owned(), port: 5037, program: "adb".into(), patience }
+    }
+}
+
+impl AdbSettings {
+    /// Takes what adb itself would: `ANDROID_ADB_SERVER_ADDRESS` and `ANDROID_ADB_SERVER_PORT`, else the defaults.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        Self::from_variables(|name| std::env::var(name).ok())
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let variable = |name| variable(name).filter(|value| !value.is_empty());
+        let mut settings = Self::default();
+        if let Some(host) = variable("ANDROID_ADB_SERVER_ADDRESS") {
+            settings.host = host;
+        }
+        match variable("ANDROID_ADB_SERVER_PORT").map(|text| text.parse().map_err(|_| text)) {
+            Some(Ok(port)) if port > 0 => settings.port = port,
+            Some(wrong) => {
+                let port = settings.port;
+                tracing::warn!(?wrong, port, "ANDROID_ADB_SERVER_PORT is no port: the default is used");
+            }
+            None => {}
+        }
+        settings
+    }
+
+    /// Whether the server would be on this PC.
+    fn is_here(&self) -> bool {
+        let loopback = |address: std::net::IpAddr| address.is_loopback();
+        self.host == "localhost" || self.host.parse().is_ok_and(loopback)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     AdbSettings,
-    listing::{self, Line},
+    identity::{self, Line},
 };
 use std::{io, process::Stdio, time::Duration};
 use tokio::{
@@ -55,7 +55,7 @@ impl Server {
 
     /// What it lists.
     pub(super) async fn devices(&self) -> Result<Vec<Line>, Trouble> {
-        Ok(listing::read(&self.ask("host:devices-l").await?))
+        Ok(identity::read(&self.ask("host:devices-l").await?))
     }
 
     /// Whether the device has a feature of adb's.

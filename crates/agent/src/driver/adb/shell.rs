@@ -1,9 +1,11 @@
 //! Runs programs on a device.
 
 use super::{
-    listing::Line,
+    identity::Line,
     server::{Server, Session, Trouble},
 };
+use crate::driver::{Cause, ProducedFile, StepFailure, StepOutput};
+use std::path::Path;
 
 /// Runs a program and gives what it printed, without the last line's end.
 ///
@@ -172,6 +174,46 @@ impl Tail {
     }
 }
 
+/// Runs `screencap` and gives its PNG, byte for byte.
+pub(super) async fn take(server: &Server, line: &Line, words: &[String]) -> Result<Vec<u8>, Trouble> {
+    let mut session = exec(server, line, words).await?;
+    let mut image = Vec::new();
+    let mut buffer = [0; 16 * 1024];
+    loop {
+        match session.read(&mut buffer).await? {
+            0 => return checked(image),
+            read => image.extend_from_slice(&buffer[..read]),
+        }
+        if image.len() > IMAGE_BYTES_MAX {
+            return Err(Trouble::Failed(format!("screencap gave no PNG: more than {IMAGE_BYTES_MAX} bytes")));
+        }
+    }
+}
+
+/// Leaves a picture in the task's directory.
+pub(super) async fn keep(png: &[u8], scratch: &Path) -> Result<StepOutput, StepFailure> {
+    let path = scratch.join("screenshot.png");
+    tokio::fs::write(&path, png).await.map_err(|error| {
+        let message = format!("cannot keep the screenshot as {}: {error}", path.display());
+        StepFailure { cause: Cause::Other, message }
+    })?;
+    let file = ProducedFile { path, kind: "screenshot".to_owned(), content_type: "image/png".to_owned() };
+    Ok(StepOutput { text: None, file: Some(file) })
+}
+
+/// A picture that begins and ends as a PNG does. `exec:` says no exit code, so this is all that tells.
+fn checked(image: Vec<u8>) -> Result<Vec<u8>, Trouble> {
+    if image.starts_with(PNG_BEGIN) && image.ends_with(PNG_END) {
+        return Ok(image);
+    }
+    let what = match image.as_slice() {
+        [] => "nothing at all".to_owned(),
+        bytes if bytes.starts_with(PNG_BEGIN) => format!("it is cut off after {} bytes", bytes.len()),
+        bytes => format!("it begins with {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(120)])),
+    };
+    Err(Trouble::Refused(format!("screencap gave no PNG: {what}")))
+}
+
 const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 const EXIT: u8 = 3;
@@ -187,6 +229,13 @@ const COMPLAINT_CHARS_MAX: usize = 1000;
 
 /// What old devices print before the exit code. The last one counts, so nothing that a program prints passes for it.
 const EXIT_MARK: &str = "muster-exit:";
+const PNG_BEGIN: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+/// The last chunk: no data, its name, its checksum.
+const PNG_END: &[u8] = b"\0\0\0\0IEND\xaeB`\x82";
+
+/// Far beyond any screen.
+const IMAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -272,5 +321,18 @@ mod tests {
         let ended = Ended { code: 7, out: "out".to_owned(), error: said };
         let complaint = complaint(&words(&["input", "text", "secret"]), 7, &ended);
         assert_eq!(complaint, "input exited with 7: line 4\nline 5\nline 6\nline 7\nline 8");
+    }
+
+    /// N13, N23: what is no PNG from its first byte to its last is not taken for one.
+    #[test]
+    fn only_a_whole_png_is_taken() {
+        let whole = [PNG_BEGIN, b"body", PNG_END].concat();
+        assert_eq!(checked(whole.clone()).unwrap(), whole);
+        let says = |bytes: &[u8]| checked(bytes.to_vec()).unwrap_err().to_string();
+        assert_eq!(says(b""), "screencap gave no PNG: nothing at all");
+        assert_eq!(says(&whole[..20]), "screencap gave no PNG: it is cut off after 20 bytes");
+        assert_eq!(says(b"sh: no"), "screencap gave no PNG: it begins with \"sh: no\"");
+        assert!(checked([b"[Warning] \n", whole.as_slice()].concat()).is_err());
+        assert!(checked([whole.as_slice(), b"\n"].concat()).is_err());
     }
 }

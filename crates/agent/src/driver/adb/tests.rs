@@ -216,3 +216,24 @@ async fn without_adb_there_is_adb_missing() {
     let failure = Adb::new(failing).discover().await.unwrap_err();
     assert_eq!(failure.cause, Cause::AdbOffline, "{failure}");
 }
+
+/// N23
+#[test]
+fn the_server_is_where_adb_itself_would_look() {
+    let read = |host: &'static str, port: &'static str| {
+        AdbSettings::from_variables(move |name| match name {
+            "ANDROID_ADB_SERVER_ADDRESS" => Some(host.to_owned()),
+            "ANDROID_ADB_SERVER_PORT" => Some(port.to_owned()),
+            _ => None,
+        })
+    };
+    assert_eq!(AdbSettings::from_variables(|_| None), AdbSettings::default());
+    assert_eq!(read("", ""), AdbSettings::default());
+    let elsewhere = read("10.0.0.7", "5038");
+    assert_eq!((elsewhere.host.as_str(), elsewhere.port), ("10.0.0.7", 5038));
+    assert!(!elsewhere.is_here());
+    for wrong in ["0", "-1", "65536", "adb"] {
+        assert_eq!(read("::1", wrong).port, 5037);
+    }
+    assert!(read("::1", "").is_here() && read("localhost", "").is_here() && AdbSettings::default().is_here());
+}

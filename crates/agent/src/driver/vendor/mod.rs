@@ -3,19 +3,27 @@
 //! The program is asked over a WebSocket: `{action, devices, data}`, answered `{code}`. `channel` carries one request
 //! at a time per connection, because answers do not say what they answer; `answer` reads them.
 
-mod answer;
-mod channel;
-
 use crate::{
     Attached, Text,
     driver::{Cause, StepCall, StepFailure, StepOutput},
 };
-use answer::Answer;
-use channel::Channel;
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use muster_model::Attachment;
+use serde::Deserialize;
 use serde_json::{Value, json};
-use std::{collections::HashSet, time::Duration};
-use tokio::time::timeout;
+use std::{
+    collections::HashSet,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{net::TcpStream, time::timeout};
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream, connect_async_with_config,
+    tungstenite::{Message, protocol::WebSocketConfig},
+};
 
 /// Where vendors' programs listen.
 pub const DEFAULT_URL: &str = "ws://127.0.0.1:22222";
@@ -112,10 +120,180 @@ fn failure(cause: Cause, message: String) -> StepFailure {
     StepFailure { cause, message }
 }
 
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// Connections to one program. Each carries one request at a time.
+#[derive(Debug)]
+struct Channel {
+    url: String,
+    idle: Mutex<Vec<Socket>>,
+    works: AtomicBool,
+}
+
+impl Channel {
+    /// Connects to nobody yet.
+    fn new(url: &str) -> Self {
+        Self { url: url.to_owned(), idle: Mutex::default(), works: AtomicBool::new(false) }
+    }
+
+    /// Sends a request and waits for its answer. Whoever stops waiting gives up the connection with it.
+    async fn exchange(&self, request: &str) -> Result<Answer, String> {
+        let outcome = self.carry(request).await;
+        self.works.store(outcome.is_ok(), Ordering::Relaxed);
+        outcome.map_err(|error| format!("{}: {error}", self.url))
+    }
+
+    /// Whether the last exchange worked.
+    fn works(&self) -> bool {
+        self.works.load(Ordering::Relaxed)
+    }
+
+    /// Takes note that an exchange did not work after all.
+    fn doubt(&self) {
+        self.works.store(false, Ordering::Relaxed);
+    }
+
+    /// Where the program is.
+    fn url(&self) -> &str {
+        &self.url
+    }
+
+    async fn carry(&self, request: &str) -> Result<Answer, String> {
+        let mut socket = self.sent(request).await?;
+        let answer = Answer::read(&received(&mut socket).await?)?;
+        // Only a connection that is beyond doubt is used again.
+        let mut idle = self.idle();
+        if idle.len() < IDLE_MAX {
+            idle.push(socket);
+        }
+        Ok(answer)
+    }
+
+    async fn sent(&self, request: &str) -> Result<Socket, String> {
+        if let Some(mut socket) = self.usable() {
+            // A program cannot have acted on a message that did not leave whole, so this one may be sent anew.
+            if send(&mut socket, request).await.is_ok() {
+                return Ok(socket);
+            }
+        }
+        let mut socket = self.connect().await?;
+        send(&mut socket, request).await?;
+        Ok(socket)
+    }
+
+    fn usable(&self) -> Option<Socket> {
+        loop {
+            let mut socket = self.idle().pop()?;
+            if is_quiet(&mut socket) {
+                return Some(socket);
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Socket, String> {
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MESSAGE_BYTES_MAX))
+            .max_frame_size(Some(MESSAGE_BYTES_MAX))
+            .read_buffer_size(READ_BUFFER_BYTES);
+        let connecting = connect_async_with_config(&self.url, Some(config), true);
+        match timeout(CONNECT_PATIENCE, connecting).await {
+            Ok(Ok((socket, _))) => Ok(socket),
+            Ok(Err(error)) => Err(format!("cannot connect: {error}")),
+            Err(_) => Err(format!("cannot connect within {CONNECT_PATIENCE:?}")),
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Socket>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn send(socket: &mut Socket, request: &str) -> Result<(), String> {
+    socket.send(Message::text(request)).await.map_err(|error| format!("cannot send: {error}"))
+}
+
+async fn received(socket: &mut Socket) -> Result<Vec<u8>, String> {
+    loop {
+        match socket.next().await {
+            Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => {
+                return Ok(message.into_data().into());
+            }
+            Some(Ok(Message::Close(_))) | None => return Err("closed before it answered".to_owned()),
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(format!("lost before it answered: {error}")),
+        }
+    }
+}
+
+/// Whether an idle connection has neither ended nor said anything: what it said would be taken for the next answer.
+fn is_quiet(socket: &mut Socket) -> bool {
+    loop {
+        match socket.next().now_or_never() {
+            None => return true,
+            Some(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
+            Some(_) => return false,
+        }
+    }
+}
+
+/// An answer of a vendor's program.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    code: i64,
+    #[serde(default, alias = "msg")]
+    message: Value,
+    /// What was asked for.
+    #[serde(default)]
+    data: Value,
+}
+
+impl Answer {
+    /// Reads one.
+    fn read(bytes: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(bytes).map_err(|error| {
+            let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_BYTES_MAX)]);
+            format!("an answer that is none ({error}): {begin:?}")
+        })
+    }
+
+    /// What it says against the command, if it refused.
+    fn complaint(&self) -> Option<String> {
+        if self.code == SUCCESS {
+            return None;
+        }
+        let said =
+            [&self.message, &self.data].into_iter().find_map(Value::as_str).unwrap_or("no reason given");
+        let said: String = said.chars().take(SHOWN_BYTES_MAX).collect();
+        Some(format!("the vendor's program answered {}: {said}", self.code))
+    }
+
+    /// What was asked for, as text.
+    fn text(self) -> Option<String> {
+        match self.data {
+            Value::Null => None,
+            Value::String(text) => Some(text),
+            other => Some(other.to_string()),
+        }
+    }
+}
+
 const LIST_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Longer than any serial.
 const HANDLE_BYTES_MAX: usize = 128;
+/// Enough for bursts; a connection costs the program little and this agent less.
+const IDLE_MAX: usize = 8;
+
+/// The longest answer that is taken.
+const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
+
+const READ_BUFFER_BYTES: usize = 8 * 1024;
+
+const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+/// Every other code is a failure; programs send 10001.
+const SUCCESS: i64 = 10000;
+
+const SHOWN_BYTES_MAX: usize = 500;
 
 #[cfg(test)]
 mod tests {
@@ -138,5 +316,44 @@ mod tests {
         for wrong in ["", "all", "ALL", "a,b", "a b", "caf\u{e9}"] {
             assert_eq!(seen(json!({"serial": wrong, "onlySerial": "SER5"})), None, "{wrong}");
         }
+    }
+
+    fn read(text: &str) -> Result<Option<String>, String> {
+        let answer = Answer::read(text.as_bytes())?;
+        match answer.complaint() {
+            Some(complaint) => Ok(Some(format!("! {complaint}"))),
+            None => Ok(answer.text()),
+        }
+    }
+
+    /// N23: 10000 alone is success, and what came with it is the step's text.
+    #[test]
+    fn the_code_decides() {
+        let is = |text: &str, expected: Option<&str>| {
+            assert_eq!(read(text).unwrap().as_deref(), expected, "{text}")
+        };
+        is(r#"{"code":10000}"#, None);
+        is(r#"{"code":10000,"message":"SUCCESS","data":null}"#, None);
+        is(r#"{"code":10000,"data":"on"}"#, Some("on"));
+        is(r#"{"code":10000,"data":{"a":[1]}}"#, Some(r#"{"a":[1]}"#));
+        is(
+            r#"{"code":10001,"message":"no such app"}"#,
+            Some("! the vendor's program answered 10001: no such app"),
+        );
+        is(r#"{"code":10001,"msg":"busy"}"#, Some("! the vendor's program answered 10001: busy"));
+        is(r#"{"code":10001,"data":"gone"}"#, Some("! the vendor's program answered 10001: gone"));
+        is(r#"{"code":0}"#, Some("! the vendor's program answered 0: no reason given"));
+        is(r#"{"code":-1,"message":{}}"#, Some("! the vendor's program answered -1: no reason given"));
+    }
+
+    /// N13, N23: what has no code is no answer.
+    #[test]
+    fn nonsense_is_no_answer() {
+        for wrong in ["", "ok", "[]", "{}", "10000", r#"{"code":"x"}"#, r#"{"code":1.5}"#, r#"{"code":10000"#]
+        {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert!(Answer::read(b"\xff\xfe").is_err());
+        assert!(read(&"[".repeat(100_000)).unwrap_err().len() < 2000);
     }
 }

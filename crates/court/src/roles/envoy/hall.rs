@@ -103,7 +103,7 @@ mod tests {
         let serving = tokio::spawn(async move { axum::serve(hall, router).await });
         let silent = TcpStream::connect(address).await.unwrap();
         let url = format!("http://{address}/");
-        let client = muster_agent::http::client_for(&url).no_proxy().build().unwrap();
+        let client = muster_worker_kit::http::client_for(&url).no_proxy().build().unwrap();
         let answer = client.get(&url).send().await.unwrap();
         assert_eq!(answer.text().await.unwrap(), "well");
         // The silent one was sent away, though it never hung up.

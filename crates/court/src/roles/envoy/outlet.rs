@@ -9,7 +9,7 @@ pub(super) use slack::{Slack, SlackError, Thread};
 pub(super) use webhook::Webhook;
 
 use super::{Answer, EnvoyError, Post};
-use muster_agent::http::{self, because, client_for, retry_after};
+use muster_worker_kit::http::{self, because, client_for, retry_after};
 use reqwest::{Client, Response, StatusCode, Url};
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use crate::{
     layout::LOCKS,
 };
 use jiff::Timestamp;
-use muster_agent::process::{Guards, wait_for_earlier_guards};
+use muster_worker_kit::process::{Guards, wait_for_earlier_guards};
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

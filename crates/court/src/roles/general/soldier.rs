@@ -5,7 +5,7 @@ use crate::{
     Folder,
     config::{General, bare_environment, seconds},
 };
-use muster_agent::process::{self, Guards, ProcessEnd, Program};
+use muster_worker_kit::process::{self, Guards, ProcessEnd, Program};
 use std::{
     ffi::OsString,
     fs::{self, File},

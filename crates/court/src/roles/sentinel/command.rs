@@ -7,8 +7,8 @@ use crate::{
     folder::sentence,
 };
 use jiff::Timestamp;
-use muster_agent::process::{Ending, Guards, ProcessEnd, Program, wait_for_earlier_guards};
 use muster_proof::sha256_hex;
+use muster_worker_kit::process::{Ending, Guards, ProcessEnd, Program, wait_for_earlier_guards};
 use std::{io, pin::pin, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 

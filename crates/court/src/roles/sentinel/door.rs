@@ -3,7 +3,7 @@
 use super::pace::Trouble;
 use crate::{file::instant, folder::sentence};
 use jiff::Timestamp;
-use muster_agent::http::{because, body, client_for, retry_after};
+use muster_worker_kit::http::{because, body, client_for, retry_after};
 use reqwest::{
     Client, Response, StatusCode, Url,
     header::{AUTHORIZATION, HeaderMap, HeaderValue},

@@ -6,7 +6,7 @@ mod stand_in;
 mod together;
 
 use crate::{Document, Folder, Id, Place};
-use muster_agent::process::Guards;
+use muster_worker_kit::process::Guards;
 use std::{path::Path, sync::Arc};
 use tempfile::TempDir;
 

@@ -4,7 +4,7 @@ mod cast;
 
 use super::{default_channel, open};
 use crate::{
-    command::{serve, sim_worker::Format, stop},
+    command::{serve, stop, worker_program::Format},
     config::LogFormat,
     failure::{Exit, Failure},
     logging, output,

@@ -53,7 +53,7 @@ pub(super) struct Rest {
 impl Fleet {
     /// Starts the agents and waits until the server knows them, with their devices.
     pub(super) async fn start(server: &Server) -> Result<Self, Failure> {
-        let http = muster_agent::http::client_for(&server.url).no_proxy().timeout(ANSWER_MAX).build()?;
+        let http = muster_worker_kit::http::client_for(&server.url).no_proxy().timeout(ANSWER_MAX).build()?;
         let mut agents = Vec::new();
         for pc in PCS {
             agents.push(Agent::start(pc, server).await?);

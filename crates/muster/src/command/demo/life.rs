@@ -3,7 +3,7 @@
 //! The guard is what agents put above programs of theirs: it kills all that is under it when the demo lets go of it, and
 //! so also when the demo is killed itself.
 
-use muster_agent::process::base_environment;
+use muster_worker_kit::process::base_environment;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs::{self, File},

@@ -8,11 +8,11 @@ use crate::{
     failure::Failure,
     secrets::Secrets,
 };
-use muster_agent::http::Servers;
 use muster_coordinator::Coordinator;
 use muster_dashboard::Dashboard;
 use muster_door::Door;
 use muster_simulation::Simulation;
+use muster_worker_kit::http::Servers;
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},

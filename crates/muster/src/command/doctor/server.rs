@@ -7,8 +7,8 @@ use crate::{
     reach::{self, Reach},
 };
 use jiff::{Timestamp, fmt::rfc2822};
-use muster_agent::http::{below, root_cause};
 use muster_court::Clock;
+use muster_worker_kit::http::{below, root_cause};
 use reqwest::{Response, Url, header::DATE};
 use serde_json::Value;
 use std::time::Duration;
@@ -148,7 +148,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 mod tests {
     use super::*;
     use axum::{Json, Router, http::StatusCode, routing::get};
-    use muster_agent::http::Servers;
+    use muster_worker_kit::http::Servers;
     use serde_json::json;
 
     #[test]

@@ -1,9 +1,8 @@
 //! What the core wants done.
 
-use super::super::Assignment;
-use super::Note;
-use muster_agent::Text;
+use super::{super::Assignment, Refusal};
 use muster_model::Millis;
+use muster_worker_kit::Text;
 use std::sync::Arc;
 
 /// Something to be done outside the core.
@@ -114,4 +113,192 @@ pub enum Outcome {
     Output(Text),
     /// It failed, for this reason.
     Error(Text),
+}
+
+/// A worker, as a server knows it (P3, P4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Its number.
+    pub id: u64,
+    /// What it is called.
+    pub name: Text,
+    /// The key that its results are checked with; one that is empty is none.
+    pub key: Option<Text>,
+    /// How many assignments the server gives it at once.
+    pub slots: Option<u64>,
+    /// When the server last heard of it (P12).
+    pub last_seen: Option<Text>,
+}
+
+/// A result that an earlier life left on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spooled {
+    /// Whose.
+    pub worker: u64,
+    /// Of which assignment.
+    pub assignment: u64,
+    /// As it was handed out.
+    pub nonce: Text,
+    /// Whether it says that the assignment failed.
+    pub is_error: bool,
+}
+
+/// What a worker has started, as a server tells it (P6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Started {
+    /// All of it: what is not among these is not the worker's any more.
+    All(Vec<Assignment>),
+    /// One, perhaps among others: the server does not know the question, and answered it like a poll.
+    One(Assignment),
+    /// More than can be: that was not read.
+    TooLong,
+}
+
+/// How a submission was taken (P7, P8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submitted {
+    /// Now.
+    Now,
+    /// Before: the very same bytes were taken already, and that answer was lost.
+    Before,
+}
+
+/// How a work ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself.
+    Done(Outcome),
+    /// It was killed, as asked.
+    Stopped,
+    /// It never began, for a reason that lies with this machine and not with the assignment.
+    Unable(Text),
+}
+
+/// What people should read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The server does not answer.
+    Away,
+    /// The server answers again.
+    Back,
+    /// The server knows the worker.
+    Found {
+        /// Its number.
+        worker: u64,
+        /// When the server last heard of it.
+        last_seen: Option<Text>,
+    },
+    /// The server knows the worker from now on.
+    Registered {
+        /// Its number.
+        worker: u64,
+    },
+    /// The server was told of another number of slots when the worker registered.
+    OtherSlots {
+        /// How many.
+        theirs: u64,
+    },
+    /// The next key is in the place of the old one.
+    KeyReplaced,
+    /// The next key could not be put in the place of the old one.
+    KeyNotReplaced {
+        /// Why.
+        why: Text,
+    },
+    /// What was started before is executed again.
+    Resumed {
+        /// How many.
+        assignments: usize,
+    },
+    /// This machine could not begin an assignment; it is tried again.
+    Unable {
+        /// Which.
+        assignment: u64,
+        /// Why.
+        why: Text,
+    },
+    /// The server has an assignment no longer that is executed here.
+    Dropped {
+        /// Which.
+        assignment: u64,
+    },
+    /// A call was refused, in a way that is no end of anything.
+    Refused(Refusal),
+    /// The server took a result.
+    Taken {
+        /// Of which assignment.
+        assignment: u64,
+        /// Why the assignment failed, where it says so.
+        error: Option<Text>,
+        /// Now, or before.
+        how: Submitted,
+    },
+    /// The server will never take a result; it is kept apart.
+    SetAside {
+        /// Of which assignment.
+        assignment: u64,
+        /// Why.
+        refusal: Refusal,
+    },
+}
+
+/// Why a worker is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// It was asked to leave.
+    Left,
+    /// It is not let in.
+    NotAdmitted(Refusal),
+    /// The server will have none of it.
+    Refused(Refusal),
+    /// Its name is that of another owner's worker.
+    NameTaken,
+    /// The server knows its name with another key.
+    OtherKey {
+        /// The public half of that one.
+        key: Text,
+    },
+    /// What it has started is more than one answer may hold.
+    TooLong,
+    /// What is on disk is another worker's.
+    OtherSpool {
+        /// Whose.
+        worker: u64,
+    },
+}
+
+/// How a worker is, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Its number at the server, once that knows it.
+    pub worker: Option<u64>,
+    /// Assignments in execution.
+    pub running: usize,
+    /// Assignments that wait for a slot.
+    pub waiting: usize,
+    /// Results that the server does not have yet.
+    pub spooled: usize,
+    /// What became of results in this life.
+    pub counts: Counts,
+    /// Whether the spool can be written.
+    pub can_store: bool,
+    /// Whether this machine can begin what it is given.
+    pub is_able: bool,
+    /// Whether the server answers.
+    pub reachable: bool,
+    /// Whether it was asked to leave.
+    pub leaving: bool,
+}
+
+/// What became of results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Taken, with an output.
+    pub completed: u64,
+    /// Taken, with an error.
+    pub failed: u64,
+    /// Of those taken: how many had been taken before, and the answer was lost.
+    pub repeated: u64,
+    /// Refused for good.
+    pub aside: u64,
 }

@@ -2,12 +2,12 @@
 
 use super::{
     Action, Core, Known, Note, Over, Trouble,
-    ask::{Ask, Sent},
-    beat::is_final,
-    report::UNFIT,
+    access::{Ask, Sent},
+    farewell::is_final,
+    outbox::UNFIT,
 };
-use muster_agent::Text;
 use muster_model::Timestamp;
+use muster_worker_kit::Text;
 
 /// What is known of this worker at the server.
 #[derive(Debug, Default)]

@@ -9,40 +9,31 @@
 
 mod access;
 mod action;
-mod answer;
-mod ask;
-mod beat;
 mod bind;
 mod farewell;
-mod note;
 mod outbox;
-mod report;
 mod take;
-mod work;
 
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, Outcome, Submission, Work};
-pub use answer::{End, Known, Spooled, Started, Submitted};
-pub use note::{Counts, Note, Over, Status};
-
-pub use crate::trouble::{Refusal, Trouble};
+pub use action::{
+    Action, Counts, End, Known, Note, Outcome, Over, Spooled, Started, Status, Submission, Submitted, Work,
+};
+pub use muster_worker_kit::{Refusal, Trouble};
 
 use super::Assignment;
-use access::Access;
-use ask::Ask;
+use access::{Access, Ask};
 use bind::Link;
 use farewell::Farewell;
-use muster_agent::Text;
 use muster_model::{Millis, Timestamp};
+use muster_worker_kit::Text;
 use outbox::Outbox;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
-use take::Done;
-use work::Unable;
+use take::{Done, Unable};
 
 /// What does not change while a worker lives.
 #[derive(Clone, Debug)]

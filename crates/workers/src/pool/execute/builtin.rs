@@ -10,11 +10,11 @@
 //! | anything else | `{"echo":PAYLOAD}` |
 
 use super::output;
-use muster_agent::Text;
 use muster_proof::{
     json::{Value, parse},
     sha256_hex,
 };
+use muster_worker_kit::Text;
 use std::time::Duration;
 
 /// Executes a payload.

@@ -6,8 +6,8 @@ mod program;
 pub use program::Exec;
 
 use super::core::{End, Outcome, Work};
-use muster_agent::Text;
 use muster_proof::json::{Kind, parse};
+use muster_worker_kit::Text;
 use tokio_util::sync::CancellationToken;
 
 /// What executes.

@@ -1,10 +1,9 @@
 //! Any program, once per assignment (P16).
 
 use super::{super::core::Work, Fault, output};
-use crate::complaint::{complaint, name};
-use muster_agent::{
+use muster_worker_kit::{
     Text,
-    process::{Ending, Guards, ProcessEnd, Program, base_environment},
+    process::{Ending, Guards, ProcessEnd, Program, base_environment, program_name as name},
 };
 use std::{
     ffi::OsString,
@@ -55,7 +54,7 @@ impl Exec {
         let ran = ran.map_err(no_guard)?;
         match ran.end.ending {
             Ending::Exited(code) if code != 0 && !has_begun => {
-                let why = complaint(&self.argv, code, &ran.end);
+                let why = ran.end.complaint(&self.argv, code);
                 Err(Fault::Machine(format!("cannot start {}: {why}", name(&self.argv))))
             }
             _ => self.judge(ran).map_err(Fault::Job),
@@ -95,7 +94,7 @@ impl Exec {
         }
         match ran.end.ending {
             Ending::Exited(0) => output(&ran.printed).map_err(|error| format!("{name}: {error}")),
-            Ending::Exited(code) => Err(complaint(&self.argv, code, &ran.end)),
+            Ending::Exited(code) => Err(ran.end.complaint(&self.argv, code)),
             Ending::Cancelled if ran.is_late => {
                 Err(format!("{name} took longer than {} s", self.timeout.as_secs_f64()))
             }

@@ -1,12 +1,8 @@
 //! The worker as it runs: the core, with a disk, a network, programs and a clock around it.
 
-mod journal;
-mod log;
-mod options;
-mod report;
+mod interface;
 
-pub use options::Options;
-pub use report::Report;
+pub use interface::{Options, PoolWorkerError, Report};
 
 use super::{
     Assignment, KeyFile, KeyFileError, Server,
@@ -14,50 +10,22 @@ use super::{
         Action, Core, End, Known, Over, Settings, Spooled, Started, Submission, Submitted, Trouble, Work,
     },
     execute::Handler,
-    wire::{self, WireError},
+    wire,
 };
-use journal::Journal;
-use muster_agent::Text;
-use muster_model::Millis;
-use muster_spool::{Directory, Limits, Recovered, Seq, Spool, SpoolError};
+use interface::log;
+use muster_model::{Millis, Timestamp};
+use muster_spool::{Limits, Recovered};
+use muster_worker_kit::{
+    Text,
+    exchange::{Exchange, pause_until, publish},
+    journal::{Journal, JournalEvent, SegmentState},
+};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
-use tokio::{
-    sync::{mpsc, watch},
-    task::AbortHandle,
-};
+use tokio::{sync::watch, task::AbortHandle};
 use tokio_util::sync::CancellationToken;
-
-/// Why a worker cannot run.
-#[derive(Debug, thiserror::Error)]
-pub enum PoolWorkerError {
-    /// Another worker has the spool.
-    #[error(
-        "the spool {0} is in use by another worker; stop that one first, or choose another --spool directory"
-    )]
-    InUse(String),
-    /// The spool does not open.
-    #[error(transparent)]
-    Spool(SpoolError),
-    /// There is no key.
-    #[error(transparent)]
-    Key(#[from] KeyFileError),
-    /// The spool holds what no worker of this version wrote.
-    #[error("entry {0} of the spool is no result: {1}; use the muster that wrote it to empty the spool")]
-    Entry(u64, WireError),
-}
-
-impl From<SpoolError> for PoolWorkerError {
-    fn from(error: SpoolError) -> Self {
-        match error {
-            SpoolError::InUse { directory } => Self::InUse(directory),
-            other => Self::Spool(other),
-        }
-    }
-}
 
 /// Something that happened outside the core.
 enum Happened {
@@ -70,9 +38,7 @@ enum Happened {
     Resumed(u64, Result<Started, Trouble>),
     Polled(u64, Result<Option<Assignment>, Trouble>),
     Ended(u64, End),
-    Stored(u64),
-    SpoolFailed(SpoolError),
-    SpoolMended,
+    Journal(JournalEvent),
     Submitted(u64, Result<Submitted, Trouble>),
 }
 
@@ -80,6 +46,8 @@ enum Happened {
 struct Body {
     assignment: u64,
     bytes: Vec<u8>,
+    /// Its number in the journal.
+    number: u64,
 }
 
 /// A worker at work.
@@ -91,10 +59,12 @@ pub struct Worker {
     handler: Arc<Handler>,
     journal: Journal,
     bodies: HashMap<u64, Body>,
-    works: HashMap<u64, CancellationToken>,
+    /// Entries that are not on disk yet, with their numbers in the journal.
+    unstored: VecDeque<(u64, u64)>,
+    /// The spool could not be written the last time.
+    is_failing: bool,
     poll: Option<(u64, AbortHandle)>,
-    happened: mpsc::UnboundedReceiver<Happened>,
-    tell: mpsc::UnboundedSender<Happened>,
+    exchange: Exchange<Happened>,
     report: watch::Sender<Report>,
 }
 
@@ -110,12 +80,15 @@ impl Worker {
         keys: impl FnOnce() -> Result<KeyFile, KeyFileError>,
         handler: Handler,
     ) -> Result<Self, PoolWorkerError> {
-        let (spool, recovered) = Spool::open(Directory::open(&options.spool)?, LIMITS)?;
-        let (spooled, bodies, seqs) = found(recovered)?;
+        let (spool, recovered) = Journal::open(&options.spool, LIMITS)?;
+        let (spooled, bodies) = found(recovered)?;
         let keys = keys()?;
         tracing::info!(name = %options.who.name, waiting = spooled.len(), spool = %options.spool.display(),
             key = keys.current().public_text(), "the worker is up");
-        let (tell, happened) = mpsc::unbounded_channel();
+        let exchange = Exchange::new();
+        let tell = exchange.reporter();
+        let journal =
+            Journal::start(spool, SegmentState::Empty, move |event| tell(Happened::Journal(event)))?;
         let core = Core::new(settings(&options, &server, &keys), spooled, (options.now)());
         let report = Report::new(&options.who.name, options.slots, &core.status());
         Ok(Self {
@@ -123,18 +96,18 @@ impl Worker {
             server: Arc::new(server),
             keys: Arc::new(Mutex::new(keys)),
             handler: Arc::new(handler),
-            journal: Journal::start(spool, seqs, tell.clone()),
+            journal,
             bodies,
-            works: HashMap::new(),
+            unstored: VecDeque::new(),
+            is_failing: false,
             poll: None,
-            happened,
-            tell,
+            exchange,
             report: watch::Sender::new(report),
             options: Arc::new(options),
         })
     }
 
-    /// How it is, whenever that changes.
+    /// Its status, whenever that changes.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Report> {
         self.report.subscribe()
@@ -149,9 +122,9 @@ impl Worker {
             if let Some(over) = self.core.over() {
                 break over.clone();
             }
-            let pause = self.pause();
+            let pause = pause_until(self.core.next_wake(), (self.options.now)());
             tokio::select! {
-                Some(happened) = self.happened.recv() => self.note(happened),
+                happened = self.exchange.next() => self.note(happened),
                 () = leave.cancelled(), if !is_leaving => {
                     is_leaving = true;
                     self.core.leave((self.options.now)());
@@ -159,7 +132,7 @@ impl Worker {
                 () = tokio::time::sleep(pause) => self.core.wake((self.options.now)()),
             }
             // Whatever else has happened meanwhile shares one sync.
-            while let Ok(happened) = self.happened.try_recv() {
+            while let Some(happened) = self.exchange.try_next() {
                 self.note(happened);
             }
         };
@@ -183,21 +156,34 @@ impl Worker {
                 self.core.polled(number, answer, now);
             }
             Happened::Ended(work, end) => {
-                self.works.remove(&work);
+                self.exchange.ended(work);
                 self.core.ended(work, end, now);
             }
-            Happened::Stored(entry) => self.core.stored(entry, now),
-            Happened::SpoolFailed(error) => {
+            Happened::Journal(event) => self.journalled(event, now),
+            Happened::Submitted(entry, answer) => self.core.submitted(entry, answer, now),
+        }
+    }
+
+    fn journalled(&mut self, event: JournalEvent, now: Timestamp) {
+        match event {
+            JournalEvent::Durable { up_to, in_reserve } => {
+                while let Some((_, entry)) = self.unstored.pop_front_if(|(number, _)| *number <= up_to) {
+                    self.core.stored(entry, now);
+                }
+                if !in_reserve && std::mem::take(&mut self.is_failing) {
+                    tracing::info!("the spool can be written again");
+                    self.core.spool_mended(now);
+                }
+            }
+            JournalEvent::Failed(error) => {
                 if self.core.status().can_store {
                     tracing::error!(%error, "the spool cannot be written: nothing is begun until it can");
                 }
+                self.is_failing = true;
                 self.core.spool_failed(now);
             }
-            Happened::SpoolMended => {
-                tracing::info!("the spool can be written again");
-                self.core.spool_mended(now);
-            }
-            Happened::Submitted(entry, answer) => self.core.submitted(entry, answer, now),
+            // The journal begins segments by itself, and nobody reads from it.
+            JournalEvent::SegmentFull | JournalEvent::Read(..) => {}
         }
     }
 
@@ -236,22 +222,20 @@ impl Worker {
                     }
                 }
                 Action::Begin(work) => self.begin(work),
-                Action::Kill(work) => {
-                    if let Some(cancel) = self.works.get(&work) {
-                        cancel.cancel();
-                    }
-                }
+                Action::Kill(work) => self.exchange.kill(work),
                 Action::Store(submission) => self.store(&submission),
                 Action::Submit(entry) => self.submit(entry),
                 Action::Ack(entry) => {
-                    self.bodies.remove(&entry);
-                    self.journal.ack(entry);
+                    if let Some(body) = self.bodies.remove(&entry) {
+                        self.journal.ack(body.number);
+                    }
                 }
                 Action::SetAside { entry, why } => {
-                    self.bodies.remove(&entry);
-                    self.journal.set_aside(entry, why.to_string());
+                    if let Some(body) = self.bodies.remove(&entry) {
+                        self.journal.set_aside(body.number, why.to_string());
+                    }
                 }
-                Action::Note(note) => log::write(&note),
+                Action::Note(note) => log(&note),
             }
         }
     }
@@ -276,26 +260,24 @@ impl Worker {
     }
 
     fn replace_key(&self, number: u64) {
-        let (keys, tell) = (Arc::clone(&self.keys), self.tell.clone());
+        let (keys, tell) = (Arc::clone(&self.keys), self.exchange.reporter());
         tokio::task::spawn_blocking(move || {
             let replaced = keys.lock().unwrap_or_else(PoisonError::into_inner).replace();
-            let replaced = replaced.map_err(|error| error.to_string().into());
-            let _ = tell.send(Happened::Replaced(number, replaced));
+            tell(Happened::Replaced(number, replaced.map_err(|error| error.to_string().into())));
         });
     }
 
     fn begin(&mut self, work: Work) {
-        let cancel = CancellationToken::new();
-        self.works.insert(work.number, cancel.clone());
+        let (number, cancel) = (work.number, self.exchange.begin(work.number));
         tracing::info!(assignment = work.assignment.id, "begun");
-        let (number, tell, handler) = (work.number, self.tell.clone(), Arc::clone(&self.handler));
+        let handler = Arc::clone(&self.handler);
         let running = tokio::spawn(async move { handler.run(&work, &cancel).await });
-        tokio::spawn(async move {
+        self.exchange.spawn(async move {
             let broke_off = |error| {
                 let error = format!("the handler broke off: {error}");
                 End::Done(super::core::Outcome::Error(error.into()))
             };
-            let _ = tell.send(Happened::Ended(number, running.await.unwrap_or_else(broke_off)));
+            Happened::Ended(number, running.await.unwrap_or_else(broke_off))
         });
     }
 
@@ -304,12 +286,13 @@ impl Worker {
             let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
             wire::write_submission(submission, keys.current())
         };
-        self.journal.append(submission.entry, bytes.clone());
-        self.bodies.insert(submission.entry, Body { assignment: submission.assignment, bytes });
+        let number = self.journal.append(bytes.clone());
+        self.unstored.push_back((number, submission.entry));
+        self.bodies.insert(submission.entry, Body { assignment: submission.assignment, bytes, number });
     }
 
     fn submit(&self, entry: u64) {
-        let Some(Body { assignment, bytes }) = self.bodies.get(&entry) else { return };
+        let Some(Body { assignment, bytes, .. }) = self.bodies.get(&entry) else { return };
         let (assignment, bytes) = (*assignment, bytes.clone());
         self.call(async move |server| Happened::Submitted(entry, server.submit(assignment, bytes).await));
     }
@@ -319,11 +302,8 @@ impl Worker {
     where
         F: Future<Output = Happened> + Send,
     {
-        let (server, tell) = (Arc::clone(&self.server), self.tell.clone());
-        let calling = tokio::spawn(async move {
-            let _ = tell.send(call(server).await);
-        });
-        calling.abort_handle()
+        let server = Arc::clone(&self.server);
+        self.exchange.spawn(async move { call(server).await })
     }
 
     fn public_key(&self) -> String {
@@ -332,16 +312,7 @@ impl Worker {
 
     fn show(&self) {
         let report = Report::new(&self.options.who.name, self.options.slots, &self.core.status());
-        self.report.send_if_modified(|shown| {
-            let is_news = *shown != report;
-            *shown = report;
-            is_news
-        });
-    }
-
-    fn pause(&self) -> Duration {
-        let until = self.core.next_wake().map(|until| until - (self.options.now)());
-        until.map_or(IDLE, |pause| Duration::from_millis(u64::try_from(pause.0).unwrap_or(0)))
+        publish(&self.report, report);
     }
 }
 
@@ -359,25 +330,19 @@ fn settings(options: &Options, server: &Server, keys: &KeyFile) -> Settings {
 }
 
 /// What an earlier life left: the core numbers it 1, 2, 3 ….
-type Found = (Vec<Spooled>, HashMap<u64, Body>, HashMap<u64, Seq>);
+type Found = (Vec<Spooled>, HashMap<u64, Body>);
 
 fn found(recovered: Recovered) -> Result<Found, PoolWorkerError> {
-    if let Some(cut) = &recovered.cut {
-        tracing::warn!(file = cut.file, bytes = cut.bytes, "cut a torn end off the spool");
-    }
-    let (mut spooled, mut bodies, mut seqs) = Found::default();
+    let (mut spooled, mut bodies) = Found::default();
     for (entry, (seq, bytes)) in (1..).zip(recovered.pending) {
         let result = wire::read_spooled(&bytes).map_err(|error| PoolWorkerError::Entry(seq.0, error))?;
-        bodies.insert(entry, Body { assignment: result.assignment, bytes });
-        seqs.insert(entry, seq);
+        bodies.insert(entry, Body { assignment: result.assignment, bytes, number: seq.0 });
         spooled.push(result);
     }
-    Ok((spooled, bodies, seqs))
+    Ok((spooled, bodies))
 }
 
 const LIMITS: Limits =
     Limits { segment_bytes: 4 << 20, reserve_bytes: 2 << 20, entry_bytes_max: wire::BODY_BYTES_MAX };
 /// P6: how long a server may hold back the answer to a poll.
 const POLL_WAIT: Millis = Millis(20_000);
-/// How long it sleeps while all depends on others.
-const IDLE: Duration = Duration::from_secs(60);

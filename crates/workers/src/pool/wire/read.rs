@@ -4,8 +4,8 @@ use super::super::{
     Assignment, Secret,
     core::{Known, Spooled, Started},
 };
-use muster_agent::Text;
 use muster_model::Millis;
+use muster_worker_kit::Text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

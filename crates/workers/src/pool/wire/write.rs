@@ -4,9 +4,9 @@ use super::{
     super::core::{Outcome, Submission},
     BODY_BYTES_MAX,
 };
-use muster_agent::Text;
 use muster_model::Millis;
 use muster_proof::{KeyPair, sha256_hex, signed_bytes};
+use muster_worker_kit::Text;
 use serde_json::{Map, Value, json};
 
 /// Who a worker is, as it registers (P3).

@@ -1,8 +1,8 @@
 //! What the core wants done.
 
-use super::{super::Task, Note, Seen};
-use muster_agent::Text;
+use super::{super::Task, Refusal, Trouble};
 use muster_model::{Millis, Ratio};
+use muster_worker_kit::Text;
 use std::sync::Arc;
 
 /// Something to be done outside the core.
@@ -120,4 +120,195 @@ pub enum Report {
         /// Why, for people.
         error: Text,
     },
+}
+
+/// What a master answers to a registration (S1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registration {
+    /// How often it wants to hear of the worker.
+    pub interval: Millis,
+    /// Its term.
+    pub epoch: u64,
+}
+
+/// What a master answers to a heartbeat or a rebind (S2).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// Where the worker stands.
+    pub state: Option<Text>,
+    /// The master's term.
+    pub epoch: Option<u64>,
+    /// How fast it may render.
+    pub pace: Option<Ratio>,
+    /// What it is to do.
+    pub orders: Vec<Order>,
+}
+
+/// One of `commands[]` (S2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Tell what is held here.
+    Rebind,
+    /// Stop everything and register anew.
+    Reregister,
+    /// Stand still.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End this task.
+    Stop(Text),
+}
+
+/// What a master answers to a pull (S3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pulled {
+    /// Nothing for now.
+    Nothing,
+    /// A task.
+    Task(Box<Task>),
+    /// Something that cannot be one.
+    Wrong {
+        /// Which, where that can be told.
+        task: Option<(Text, u32)>,
+        /// Why not.
+        why: Text,
+    },
+}
+
+/// How far a renderer is; every number counts from the beginning of its range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Frames done.
+    pub processed: u64,
+    /// The last of them.
+    pub last_frame: Option<u64>,
+    /// Frames left out.
+    pub dropped: u64,
+    /// How full its queue is.
+    pub queue: Ratio,
+    /// How busy its GPU is.
+    pub gpu: Ratio,
+}
+
+/// How a work ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All is rendered and on disk; the body is what the master shall be told, the same at every try.
+    Finished {
+        /// JSON (S5).
+        body: Text,
+    },
+    /// Something went wrong.
+    Failed {
+        /// What, for people.
+        error: Text,
+    },
+    /// It was killed, as asked.
+    Stopped,
+}
+
+/// What people should read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// It is registered.
+    Registered {
+        /// In which term.
+        epoch: u64,
+    },
+    /// It could not register.
+    NotRegistered(Trouble),
+    /// A master of a term that is over answered.
+    StaleMaster {
+        /// Of which.
+        epoch: u64,
+    },
+    /// It stopped what it was at and registers anew.
+    Lost(Loss),
+    /// Where it stands has changed.
+    State(Text),
+    /// How fast it may render has changed.
+    Paced(Ratio),
+    /// It was given a task and does not do it.
+    NotTaken {
+        /// Which.
+        task: Option<Text>,
+        /// Why.
+        why: Text,
+    },
+    /// The master wants a task stopped.
+    Stopping {
+        /// Which.
+        task: Text,
+    },
+    /// The master took a result.
+    Taken(Report),
+    /// The master did not take a result, and never will.
+    GivenUp {
+        /// What.
+        report: Report,
+        /// Why.
+        refusal: Refusal,
+    },
+}
+
+/// Why a worker stopped what it was at and registers anew (S8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Its heartbeats found nobody.
+    Unreachable,
+    /// It did not run for so long that the master must have given it up.
+    Stalled,
+    /// The master said so.
+    Ordered,
+    /// The master does not know its token, or it.
+    Unknown,
+}
+
+/// What becomes of a task that was pushed (S3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// It is held here, now or for a while.
+    Taken,
+    /// All slots are in use.
+    Full,
+    /// It is of an older term than this one.
+    Stale {
+        /// The newest that was heard of.
+        epoch: u64,
+    },
+    /// It cannot be done here.
+    Wrong {
+        /// Why.
+        why: Text,
+    },
+    /// The worker is not registered at the moment, or about to leave.
+    Away,
+}
+
+/// Why a worker is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// It was asked to leave.
+    Left,
+    /// The master will have none of it.
+    Refused(Refusal),
+}
+
+/// How a worker is, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Where it stands, as the master says; nothing while it is not registered.
+    pub state: Option<Text>,
+    /// The newest term that was heard of.
+    pub epoch: u64,
+    /// Tasks held.
+    pub held: usize,
+    /// How fast it may render.
+    pub pace: Ratio,
+    /// Frames made in all.
+    pub frames: u64,
+    /// Whether the last heartbeat was answered.
+    pub reachable: bool,
+    /// Whether it was asked to leave.
+    pub leaving: bool,
 }

@@ -2,10 +2,10 @@
 
 use super::{
     Action, Beat, Core, Heard, Loss, Note, Order, Rebind, Refusal, STILL, Trouble, farewell::Farewell,
-    held::Held, link::Link,
+    link::Link, work::Held,
 };
-use muster_agent::Text;
 use muster_model::{Millis, Ratio, Timestamp};
+use muster_worker_kit::Text;
 
 impl Core {
     /// A heartbeat was answered, or was not.

@@ -1,6 +1,6 @@
 //! S6: how a worker leaves.
 
-use super::{Action, Core, Over, Refusal, Trouble, held::Phase, link::Link};
+use super::{Action, Core, Over, Refusal, Trouble, link::Link, work::Phase};
 use muster_model::{Millis, Timestamp};
 
 /// A worker that will take nothing more.

@@ -1,6 +1,10 @@
 //! What a worker knows of its way to the master (S1, S2, S8).
 
+use super::{
+    Action, Core, FULL, Loss, Note, Refusal, Registration, Trouble, UNTOLD, farewell::Farewell, take::Pulls,
+};
 use muster_model::{Millis, Timestamp};
+use muster_worker_kit::Backoff;
 
 /// Whether the master knows this worker.
 #[derive(Debug)]
@@ -130,25 +134,112 @@ impl Bound {
     }
 }
 
-/// How long to wait after so many failures in a row. Short at the most: a master that is back finds its fleet at once.
-pub(super) fn delay(failures: u32) -> Millis {
-    let place = usize::try_from(failures).unwrap_or(usize::MAX);
-    Millis::from_secs(DELAYS_S.get(place).copied().unwrap_or(DELAY_MAX_S))
+impl Core {
+    /// A registration was answered.
+    pub fn registered(&mut self, number: u64, answer: Result<Registration, Trouble>, now: Timestamp) {
+        let Link::Away(away) = &mut self.link else { return };
+        if away.asking.take_if(|asked| *asked == number).is_none() {
+            return;
+        }
+        match answer {
+            Ok(registration) if registration.epoch < self.epoch => {
+                away.next_at = now + REFUSED_FOR;
+                self.note(Note::StaleMaster { epoch: registration.epoch });
+            }
+            Ok(registration) => self.bind(registration, now),
+            Err(trouble) => self.not_registered(trouble, now),
+        }
+        self.settle(now);
+    }
+
+    /// Registers, when it is time to.
+    pub(super) fn register(&mut self, now: Timestamp) {
+        let is_leaving = self.farewell.is_some();
+        let number = self.last_number + 1;
+        let Link::Away(away) = &mut self.link else { return };
+        if is_leaving || away.asking.is_some() || away.next_at > now {
+            return;
+        }
+        away.asking = Some(number);
+        self.last_number = number;
+        self.actions.push_back(Action::Register(number));
+    }
+
+    /// Stops all that is held, forgets what is on its way, and registers anew.
+    pub(super) fn lose(&mut self, loss: Loss, now: Timestamp) {
+        let Link::Bound(bound) = &self.link else { return };
+        // Two workers with one name take it from each other: they must not do so all the time.
+        let is_fight = matches!(loss, Loss::Unknown | Loss::Ordered) && now - bound.since < STEADY;
+        let tries = if is_fight { bound.tries.saturating_add(1) } else { 0 };
+        let next_at = now + BACKOFF.patience(tries, None);
+        self.link = Link::Away(Away { tries, next_at, asking: None });
+        self.pulls = Pulls::default();
+        self.let_go_of_all();
+        self.note(Note::Lost(loss));
+    }
+
+    /// Notices that the master must have given this worker up.
+    pub(super) fn fence(&mut self, now: Timestamp) {
+        let Link::Bound(bound) = &mut self.link else { return };
+        bound.fail_late(now);
+        if bound.is_cut_off() {
+            self.lose(Loss::Unreachable, now);
+        } else if bound.is_stalled(now) {
+            self.lose(Loss::Stalled, now);
+        }
+    }
+
+    fn bind(&mut self, registration: Registration, now: Timestamp) {
+        let Link::Away(away) = &self.link else { return };
+        let tries = away.tries;
+        let mut bound = Bound::new(registration.interval, registration.epoch, now);
+        bound.tries = tries;
+        self.link = Link::Bound(bound);
+        self.was_registered = true;
+        self.epoch = registration.epoch;
+        self.state = UNTOLD.into();
+        (self.allowed, self.pauses) = (FULL, 0);
+        self.pulls.next_at = now;
+        self.note(Note::Registered { epoch: registration.epoch });
+    }
+
+    fn not_registered(&mut self, trouble: Trouble, now: Timestamp) {
+        let Link::Away(away) = &mut self.link else { return };
+        away.tries = away.tries.saturating_add(1);
+        away.next_at = match &trouble {
+            Trouble::NoAnswer(asked) => now + BACKOFF.patience(away.tries, *asked),
+            Trouble::Unauthorized | Trouble::Refused(_) => now + REFUSED_FOR,
+        };
+        match mistake(&trouble).filter(|_| !self.was_registered) {
+            Some(refusal) => self.farewell = Some(Farewell::refused(refusal, now)),
+            None => self.note(Note::NotRegistered(trouble)),
+        }
+    }
 }
 
-/// The longer of what a worker would wait and what the master asks for, within reason.
-pub(super) fn patience(failures: u32, asked: Option<Millis>) -> Millis {
-    delay(failures).max(asked.unwrap_or_default().min(RETRY_AFTER_MAX))
+/// What whoever started the worker must mend. One in quarantine waits for an operator instead (S9).
+fn mistake(trouble: &Trouble) -> Option<Refusal> {
+    match trouble {
+        Trouble::NoAnswer(_) => None,
+        Trouble::Unauthorized => {
+            Some(Refusal { status: 401, detail: "the enrolment secret is wrong".into() })
+        }
+        Trouble::Refused(refusal) => Some(refusal.clone()).filter(|refusal| refusal.status != QUARANTINED),
+    }
 }
 
+/// The delays between tries. Short at the most: a master that is back finds its fleet at once.
+pub(super) const BACKOFF: Backoff =
+    Backoff { delays_ms: &[0, 1_000, 2_000, 4_000], delay_ms_max: 5_000, retry_after_ms_max: 10_000 };
 /// S8: heartbeats that fail until a worker gives up.
 const TRIES_MAX: usize = 5;
-const DELAYS_S: [i64; 4] = [0, 1, 2, 4];
-const DELAY_MAX_S: i64 = 5;
-/// A master may ask for patience, but not for silence.
-const RETRY_AFTER_MAX: Millis = Millis(10_000);
 const INTERVAL_MIN: Millis = Millis(50);
 const INTERVAL_MAX: Millis = Millis(60_000);
+const QUARANTINED: u16 = 403;
+/// How long a worker that is refused waits before it tries again: somebody must do something first.
+const REFUSED_FOR: Millis = Millis(10_000);
+/// A registration that holds for so long is not one of two that fight.
+const STEADY: Millis = Millis(30_000);
 
 #[cfg(test)]
 mod tests {

@@ -7,34 +7,31 @@
 //! or because the master says so, everything that it holds is stopped before anything new is begun (S8).
 
 mod action;
-mod answer;
 mod beat;
 mod farewell;
-mod held;
 mod link;
-mod note;
-mod register;
-mod report;
 mod take;
 mod work;
 
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, Beat, Progress, Rebind, Report, Work};
-pub use answer::{End, Heard, Order, Pulled, Refusal, Registration, Seen, Trouble};
-pub use note::{Loss, Note, Offer, Over, Status};
+pub use action::{
+    Action, Beat, End, Heard, Loss, Note, Offer, Order, Over, Progress, Pulled, Rebind, Registration, Report,
+    Seen, Status, Work,
+};
+pub use muster_worker_kit::{Refusal, Trouble};
 
 use farewell::Farewell;
-use held::{Done, Held};
 use link::{Away, Link};
-use muster_agent::Text;
 use muster_model::{Millis, Ratio, Timestamp};
+use muster_worker_kit::Text;
 use std::{
     collections::{BTreeMap, VecDeque},
     path::PathBuf,
 };
 use take::Pulls;
+use work::{Done, Held};
 
 /// What does not change while a worker lives.
 #[derive(Clone, Debug)]

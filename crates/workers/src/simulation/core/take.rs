@@ -1,14 +1,14 @@
 //! S3, S18: how tasks are taken, by pull or by push, and which are not.
 
-use super::super::Task;
 use super::{
+    super::Task,
     Action, Core, Loss, Note, Offer, Pulled, Report, Trouble, Work,
     beat::GONE,
-    held::Held,
-    link::{Link, patience},
+    link::{BACKOFF, Link},
+    work::Held,
 };
-use muster_agent::Text;
 use muster_model::{Millis, Timestamp};
+use muster_worker_kit::Text;
 use std::sync::Arc;
 
 /// What is asked of the master.
@@ -45,12 +45,14 @@ impl Core {
             Ok(Pulled::Nothing) => {}
             Ok(Pulled::Task(task)) => self.take_pulled(*task, now),
             Ok(Pulled::Wrong { task, why }) => self.turn_down(task, why),
-            Err(Trouble::NoAnswer(asked)) => self.pulls.next_at = now + patience(self.pulls.tries, asked),
+            Err(Trouble::NoAnswer(asked)) => {
+                self.pulls.next_at = now + BACKOFF.patience(self.pulls.tries, asked)
+            }
             Err(Trouble::Unauthorized) => self.lose(Loss::Unknown, now),
             Err(Trouble::Refused(refusal)) if refusal.status == GONE => self.removed(refusal, now),
             // Heartbeats tell the worker's state.
             Err(Trouble::Refused(refusal)) => {
-                self.pulls.next_at = now + patience(self.pulls.tries, None);
+                self.pulls.next_at = now + BACKOFF.patience(self.pulls.tries, None);
                 self.note(Note::NotTaken { task: None, why: refusal.detail });
             }
         }

@@ -1,13 +1,7 @@
 //! Making the files of a range: with the built-in renderer, or with any program (S27).
 
 mod completion;
-mod dice;
-mod fragment;
-mod frame_files;
-mod ids;
-mod lines;
 mod output;
-mod pacer;
 mod picture;
 mod program;
 mod synthetic;
@@ -20,8 +14,8 @@ use super::{
     core::{End, Seen},
 };
 use completion::Finished;
-use muster_agent::Text;
 use muster_model::Ratio;
+use muster_worker_kit::Text;
 use output::{Output, OutputError};
 use std::{path::Path, sync::Arc};
 use tokio::sync::watch;

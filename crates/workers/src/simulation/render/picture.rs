@@ -1,7 +1,7 @@
 //! One frame of the built-in renderer: a picture, its labels, its poses.
 
-use super::dice::Dice;
-use muster_agent::png;
+use super::synthetic::Dice;
+use muster_worker_kit::png;
 use serde_json::{Value, json};
 
 /// What was made of one frame.

@@ -1,14 +1,19 @@
 //! Any program, once per range (S27).
 
 use super::{
-    Broken, Commission, blocking, completion::Rendered, fragment::Fragment, frame_files::FrameFiles,
-    lines::Lines, output::Output,
+    super::core::Seen,
+    Broken, Commission, blocking,
+    completion::{Fragment, Rendered},
+    output::Output,
 };
-use crate::complaint::{complaint, name};
-use muster_agent::process::{Ending, Guards, Program, base_environment};
+use muster_model::{FrameRange, Ratio};
+use muster_worker_kit::process::{Ending, Guards, Program, base_environment, program_name as name};
 use std::{
+    collections::BTreeSet,
     convert::Infallible,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
+    fs,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -43,7 +48,7 @@ impl Exec {
             Ending::Exited(code) => {
                 // The frame after the last file is the one that failed (S26b).
                 progress.count().await;
-                Err(Broken::Failed(complaint(&self.argv, code, &end)))
+                Err(Broken::Failed(end.complaint(&self.argv, code)))
             }
             Ending::Cancelled => Err(Broken::Stopped),
         }
@@ -119,8 +124,192 @@ fn environment(commission: &Commission<'_>, output: &Output) -> Result<Vec<(OsSt
     Ok(environment)
 }
 
+/// Listens to a program.
+#[derive(Debug)]
+pub(super) struct Lines {
+    frames: FrameRange,
+    line: Vec<u8>,
+    seen: Seen,
+    /// Whether the program prints its frames itself.
+    prints_frames: bool,
+}
+
+impl Lines {
+    pub(super) fn new(frames: FrameRange) -> Self {
+        Self { frames, line: Vec::new(), seen: Seen::default(), prints_frames: false }
+    }
+
+    /// Takes what was printed; tells how far the program is, if it said something about that.
+    pub(super) fn hear(&mut self, bytes: &[u8]) -> Option<Seen> {
+        let before = self.seen;
+        for byte in bytes {
+            match byte {
+                b'\n' => self.understand(),
+                // The rest of a line that is too long for any of these is passed over.
+                _ if self.line.len() > LINE_BYTES_MAX => {}
+                byte => self.line.push(*byte),
+            }
+        }
+        (self.seen != before).then_some(self.seen)
+    }
+
+    /// Takes the number of leading frames that have a file; tells how far the program is, if that is news. What the
+    /// program prints counts for more: only the program knows when a file is complete.
+    pub(super) fn count_files(&mut self, leading: u64) -> Option<Seen> {
+        if self.prints_frames || leading <= self.seen.processed {
+            return None;
+        }
+        self.seen.processed = leading;
+        self.seen.last_frame = Some(self.frames.start + leading - 1);
+        Some(self.seen)
+    }
+
+    /// How far it is.
+    pub(super) const fn seen(&self) -> Seen {
+        self.seen
+    }
+
+    fn understand(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let text = str::from_utf8(&line).unwrap_or_default();
+        let mut words = text.split_ascii_whitespace();
+        let (Some(key), Some(value), None) = (words.next(), words.next(), words.next()) else { return };
+        match key {
+            "frame" => self.frame_done(value.parse().ok()),
+            "dropped" => {
+                self.seen.dropped = value.parse().unwrap_or(self.seen.dropped).min(self.frames.len())
+            }
+            "queue" => self.seen.queue = ratio(value).unwrap_or(self.seen.queue),
+            "gpu" => self.seen.gpu = ratio(value).unwrap_or(self.seen.gpu),
+            _ => {}
+        }
+    }
+
+    fn frame_done(&mut self, frame: Option<u64>) {
+        let inside = frame.filter(|frame| (self.frames.start..self.frames.end).contains(frame));
+        if let Some(frame) = inside {
+            if !std::mem::replace(&mut self.prints_frames, true) {
+                (self.seen.processed, self.seen.last_frame) = (0, None);
+            }
+            self.seen.processed = self.seen.processed.max(frame - self.frames.start + 1);
+            self.seen.last_frame = self.seen.last_frame.max(Some(frame));
+        }
+    }
+}
+
+fn ratio(text: &str) -> Option<Ratio> {
+    Ratio::new(text.parse().ok()?)
+}
+
+/// Counts the frames of a range that have a file.
+#[derive(Debug)]
+pub(super) struct FrameFiles {
+    directory: PathBuf,
+    frames: FrameRange,
+    /// Frames from the beginning of the range without a gap that had a file.
+    leading: u64,
+}
+
+impl FrameFiles {
+    pub(super) fn new(output: &Path, frames: FrameRange) -> Self {
+        Self { directory: output.join(FRAMES), frames, leading: 0 }
+    }
+
+    /// Looks again. Returns the number of frames done before the first one that is not.
+    pub(super) fn count(&mut self) -> u64 {
+        let first = self.frames.start + self.leading;
+        let Ok(entries) = fs::read_dir(&self.directory) else { return self.leading };
+        let is_new = |frame: &u64| (first..self.frames.end).contains(frame);
+        let done: BTreeSet<u64> = entries
+            .flatten()
+            .filter_map(|entry| frame_of(&entry.file_name()).filter(is_new).map(|frame| (frame, entry)))
+            // An empty file was opened, and nothing was written to it yet.
+            .filter(|(_, entry)| entry.metadata().is_ok_and(|file| file.is_file() && file.len() > 0))
+            .map(|(frame, _)| frame)
+            .collect();
+        self.leading +=
+            (first..).zip(&done).take_while(|(expected, frame)| expected == *frame).count() as u64;
+        self.leading
+    }
+}
+
+/// The frame that a file belongs to: the number that its name begins with. Files under a temporary name do not count.
+fn frame_of(name: &OsStr) -> Option<u64> {
+    let name = name.to_str()?;
+    if TEMPORARY.iter().any(|ending| name.ends_with(ending)) {
+        return None;
+    }
+    let digits = name.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(name.len());
+    name.get(..digits)?.parse().ok()
+}
+
 /// Linux takes no longer text in an environment than 128 KiB.
 const SCENARIO_BYTES_MAX: usize = 100 << 10;
 /// As often as progress is told.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
 const SCENARIO_FILE: &str = "scenario.json";
+const LINE_BYTES_MAX: usize = 256;
+/// Where renderers leave frames.
+const FRAMES: &str = "frames";
+/// Endings of files that are being written.
+const TEMPORARY: [&str; 3] = [".part", ".tmp", "~"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S27: lines are understood however they arrive, and what is none of these is passed over.
+    #[test]
+    fn progress_is_heard() {
+        let mut lines = Lines::new(FrameRange { start: 100, end: 200 });
+        assert_eq!(lines.hear(b"loading scene\nfra"), None);
+        assert_eq!(lines.hear(b"me 104\r\nqueue 0.5\n").map(|seen| seen.processed), Some(5));
+        assert_eq!((lines.seen().last_frame, lines.seen().queue), (Some(104), Ratio(500_000)));
+        let noise = b"frame 99\nframe 200\nframe x\nframe 105 106\nframe\n\xff\xfe\ndropped -1\nqueue NaN\n";
+        assert_eq!(lines.hear(noise), None);
+        assert_eq!(lines.hear(b"dropped 3\ngpu 0.93\nframe 102\n").map(|seen| seen.dropped), Some(3));
+        assert_eq!((lines.seen().processed, lines.seen().gpu), (5, Ratio(930_000)));
+        lines.hear(&[b'x'; 1_000_000]);
+        assert!(lines.line.len() <= LINE_BYTES_MAX + 1);
+        assert_eq!(lines.hear(b"\nframe 199\n").map(|seen| seen.processed), Some(100));
+    }
+
+    /// S26b, S27: files tell how far a program is that does not say so itself.
+    #[test]
+    fn files_count_until_the_program_speaks() {
+        let mut lines = Lines::new(FrameRange { start: 100, end: 200 });
+        assert_eq!(lines.count_files(0), None);
+        let seen = lines.count_files(3).map(|seen| (seen.processed, seen.last_frame));
+        assert_eq!(seen, Some((3, Some(102))));
+        assert_eq!(lines.count_files(3), None);
+        assert_eq!(lines.hear(b"frame 101\n").map(|seen| seen.processed), Some(2));
+        assert_eq!(lines.count_files(4), None);
+    }
+
+    /// S26b, S27: the frames before the first one without a file are done, whatever else lies beside them.
+    #[test]
+    fn frames_are_counted_up_to_the_first_gap() {
+        let place = tempfile::tempdir().unwrap();
+        let mut files = FrameFiles::new(place.path(), FrameRange { start: 100, end: 110 });
+        assert_eq!(files.count(), 0, "there is no directory yet");
+        fs::create_dir_all(place.path().join("frames/00000103.png")).unwrap();
+        let write = |name: &str, text: &str| fs::write(place.path().join("frames").join(name), text).unwrap();
+        for name in ["00000100.png", "00000101_left.png", "00000101_right.png", "00000104.png", "99.png"] {
+            write(name, "x");
+        }
+        for name in ["00000102.png.part", "102.tmp", "readme.txt", "00000110.png", "99999999999999999999.png"]
+        {
+            write(name, "x");
+        }
+        write("00000102.png", "");
+        assert_eq!(files.count(), 2);
+        write("00000102.png", "x");
+        assert_eq!(files.count(), 3, "103 is a directory");
+        fs::remove_dir(place.path().join("frames/00000103.png")).unwrap();
+        write("103.png", "x");
+        assert_eq!(files.count(), 5);
+        (105..110).for_each(|frame| write(&format!("{frame}.png"), "x"));
+        assert_eq!(files.count(), 10);
+        assert_eq!(files.count(), 10);
+    }
+}

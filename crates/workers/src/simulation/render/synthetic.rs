@@ -2,16 +2,15 @@
 
 use super::{
     Broken, Commission, Told, blocking,
-    completion::{POSES, Rendered},
-    fragment::{FrameEntry, FrameStatistics},
-    ids::Purse,
+    completion::{FrameEntry, FrameStatistics, POSES, Rendered},
     output::{Output, OutputError},
-    pacer::{BATCH_FRAMES_MAX, Pacer},
     picture::Frame,
 };
 use crate::simulation::core::{Seen, Trouble};
+use muster_model::{IdRange, Ratio};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
+use tokio::{sync::watch, time::Instant};
 
 /// The built-in renderer.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +127,184 @@ fn scenario_rate(scenario: &str) -> u64 {
     scenario.get("fps").and_then(Value::as_u64).unwrap_or(SCENE_RATE).clamp(1, 1_000)
 }
 
+/// Ids that were granted and not yet given to anybody.
+#[derive(Debug)]
+pub(super) struct Purse {
+    ranges: Vec<IdRange>,
+    chunks: Vec<u64>,
+}
+
+impl Purse {
+    pub(super) fn new(ids: IdRange) -> Self {
+        Self { ranges: vec![ids], chunks: vec![ids.chunk] }
+    }
+
+    /// How many are left.
+    pub(super) fn left(&self) -> u64 {
+        self.ranges.iter().map(|ids| ids.end - ids.start).fold(0, u64::saturating_add)
+    }
+
+    /// More were granted.
+    pub(super) fn add(&mut self, ids: IdRange) {
+        self.ranges.push(ids);
+        self.chunks.push(ids.chunk);
+    }
+
+    /// Gives out ids that nobody else gets; nothing where there are not as many.
+    pub(super) fn take(&mut self, count: u64) -> Option<Vec<u64>> {
+        if self.left() < count {
+            return None;
+        }
+        let mut taken = Vec::new();
+        while let Some(ids) = self.ranges.first_mut().filter(|_| (taken.len() as u64) < count) {
+            let end = ids.end.min(ids.start.saturating_add(count - taken.len() as u64));
+            taken.extend(ids.start..end);
+            ids.start = end;
+            if ids.start == ids.end {
+                self.ranges.remove(0);
+            }
+        }
+        Some(taken)
+    }
+
+    /// The chunks that ids came from, in order.
+    pub(super) fn chunks(&self) -> &[u64] {
+        &self.chunks
+    }
+}
+
+/// Draws numbers that follow from a seed (splitmix64).
+#[derive(Clone, Debug)]
+pub(super) struct Dice(u64);
+
+impl Dice {
+    /// Dice for one frame of a session: whoever renders it again gets the same picture.
+    pub(super) fn of(session: &str, frame: u64) -> Self {
+        // FNV-1a.
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let bytes = session.bytes().chain(frame.to_le_bytes());
+        Self(bytes.fold(0xcbf2_9ce4_8422_2325, mix))
+    }
+
+    /// A number below `end`, which must not be 0.
+    pub(super) fn below(&mut self, end: u32) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let high = (mixed ^ (mixed >> 31)) >> 32;
+        u32::try_from(high % u64::from(end)).expect("less than a number of 32 bits")
+    }
+}
+
+/// Says when frames are due.
+#[derive(Debug)]
+pub(super) struct Pacer {
+    frames_per_second: f64,
+    pace: watch::Receiver<Ratio>,
+    /// Frames that are due, and parts of one.
+    credit: f64,
+    looked_at: Instant,
+    /// Frames per second since then.
+    rate: f64,
+}
+
+impl Pacer {
+    pub(super) fn new(frames_per_second: u32, pace: watch::Receiver<Ratio>) -> Self {
+        let frames_per_second = frames_per_second.into();
+        Self { frames_per_second, pace, credit: 1.0, looked_at: Instant::now(), rate: 0.0 }
+    }
+
+    /// Waits until at least one frame is due; gives how many are. Whoever falls behind does not hurry to catch up.
+    pub(super) async fn due(&mut self) -> u64 {
+        loop {
+            self.look();
+            if self.credit >= 1.0 && self.rate > 0.0 {
+                return self.spend();
+            }
+            let missing = if self.rate > 0.0 { (1.0 - self.credit) / self.rate } else { STILL_S };
+            let wait = Duration::from_secs_f64(missing.clamp(TICK_S, STILL_S));
+            let _ = tokio::time::timeout(wait, self.pace.changed()).await;
+        }
+    }
+
+    /// Counts the time since the last look at the pace that was in force then.
+    fn look(&mut self) {
+        let now = Instant::now();
+        let elapsed = now.duration_since(self.looked_at).as_secs_f64();
+        self.credit = (self.credit + elapsed * self.rate).min(f64::from(BATCH_FRAMES_MAX));
+        self.looked_at = now;
+        self.rate = self.frames_per_second * self.pace.borrow_and_update().value();
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1, at most a batch")]
+    fn spend(&mut self) -> u64 {
+        let frames = self.credit.floor();
+        self.credit -= frames;
+        frames as u64
+    }
+}
+
 const FRAMES: &str = "frames";
 const LABELS: &str = "labels";
 const SCENE_RATE: u64 = 30;
 const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// How finely time is cut.
+const TICK_S: f64 = 0.001;
+/// How often one that stands still looks whether it may go on, besides being told.
+const STILL_S: f64 = 60.0;
+/// Frames that are due at once at most.
+pub(super) const BATCH_FRAMES_MAX: u32 = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S12, S13: an id is given once; when they run out more are needed, and the rest of the first is used up first.
+    #[test]
+    fn each_id_is_given_once() {
+        let mut purse = Purse::new(IdRange { chunk: 1, start: 1, end: 6 });
+        assert_eq!(purse.take(2), Some(vec![1, 2]));
+        assert_eq!(purse.take(2), Some(vec![3, 4]));
+        assert_eq!((purse.take(2), purse.left()), (None, 1));
+        purse.add(IdRange { chunk: 4, start: 10, end: 12 });
+        assert_eq!(purse.take(3), Some(vec![5, 10, 11]));
+        assert_eq!((purse.take(1), purse.take(0)), (None, Some(vec![])));
+        assert_eq!(purse.chunks(), [1, 4]);
+    }
+
+    async fn frames_in(pacer: &mut Pacer, span: Duration) -> u64 {
+        let until = Instant::now() + span;
+        let mut frames = 0;
+        while let Ok(due) = tokio::time::timeout_at(until, pacer.due()).await {
+            frames += due;
+        }
+        frames
+    }
+
+    /// S10: the rate is the frame rate times the factor; at 0 nothing is rendered, and afterwards nothing is made up for.
+    #[tokio::test(start_paused = true)]
+    async fn the_pace_is_kept() {
+        let (set, pace) = watch::channel(Ratio(1_000_000));
+        let mut pacer = Pacer::new(100, pace);
+        let ten = Duration::from_secs(10);
+        let near = |frames: u64, expected: u64| assert!(frames.abs_diff(expected) <= 2, "{frames}");
+        near(frames_in(&mut pacer, ten).await, 1_000);
+        set.send_replace(Ratio(700_000));
+        near(frames_in(&mut pacer, ten).await, 700);
+        set.send_replace(Ratio(0));
+        near(frames_in(&mut pacer, ten).await, 0);
+        set.send_replace(Ratio(1_000_000));
+        near(frames_in(&mut pacer, ten).await, 1_000);
+    }
+
+    /// S10: however high the rate, frames come in batches of a size that lets others speak.
+    #[tokio::test(start_paused = true)]
+    async fn batches_are_bounded() {
+        let (_set, pace) = watch::channel(Ratio(1_000_000));
+        let mut pacer = Pacer::new(1_000_000, pace);
+        for _ in 0..10 {
+            assert!(pacer.due().await <= BATCH_FRAMES_MAX.into());
+        }
+    }
+}

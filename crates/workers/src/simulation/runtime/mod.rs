@@ -1,11 +1,8 @@
 //! The worker as it runs: the core, with a network, renderers and a clock around it.
 
-mod log;
-mod options;
-mod report;
+mod interface;
 
-pub use options::Options;
-pub use report::Report;
+pub use interface::{Options, Report};
 
 use super::{
     Master, Task,
@@ -14,9 +11,13 @@ use super::{
     render::{Commission, Renderer, Told},
     wire::Introduction,
 };
-use muster_agent::Text;
+use interface::log;
 use muster_model::{Millis, Ratio, Timestamp};
-use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
+use muster_worker_kit::{
+    Text,
+    exchange::{Exchange, pause_until, publish},
+};
+use std::{path::PathBuf, sync::Arc};
 use tokio::{
     net::TcpListener,
     sync::{mpsc, oneshot, watch},
@@ -47,11 +48,9 @@ pub struct Worker {
     output_root: Option<Arc<PathBuf>>,
     listener: Option<TcpListener>,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    works: HashMap<u64, CancellationToken>,
     pulls: Vec<AbortHandle>,
     pace: watch::Sender<Ratio>,
-    happened: mpsc::UnboundedReceiver<Happened>,
-    tell: mpsc::UnboundedSender<Happened>,
+    exchange: Exchange<Happened>,
     report: watch::Sender<Report>,
 }
 
@@ -63,7 +62,6 @@ impl Worker {
         let pull_wait = listener.is_none().then_some(PULL_WAIT);
         let settings = Settings { slots: who.slots, pull_wait, output_root: output_root.clone() };
         let core = Core::new(settings, now());
-        let (tell, happened) = mpsc::unbounded_channel();
         let report = watch::Sender::new(Report::new(&who.worker, who.slots, &core.status()));
         Self {
             pace: watch::Sender::new(core.status().pace),
@@ -74,15 +72,13 @@ impl Worker {
             output_root: output_root.map(Arc::new),
             listener,
             now,
-            works: HashMap::new(),
             pulls: Vec::new(),
-            happened,
-            tell,
+            exchange: Exchange::new(),
             report,
         }
     }
 
-    /// How it is, whenever that changes.
+    /// Its status, whenever that changes.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Report> {
         self.report.subscribe()
@@ -103,9 +99,9 @@ impl Worker {
             if let Some(over) = self.core.over() {
                 break over.clone();
             }
-            let pause = self.pause();
+            let pause = pause_until(self.core.next_wake(), (self.now)());
             tokio::select! {
-                Some(happened) = self.happened.recv() => self.note(happened),
+                happened = self.exchange.next() => self.note(happened),
                 Some(request) = pushed.recv() => self.pushed(request),
                 () = leave.cancelled(), if !is_leaving => {
                     is_leaving = true;
@@ -138,7 +134,7 @@ impl Worker {
             Happened::Seen(work, seen) => self.core.progressed(work, seen, now),
             Happened::Remarked(work, remark) => self.core.remarked(work, remark),
             Happened::Ended(work, end) => {
-                self.works.remove(&work);
+                self.exchange.ended(work);
                 self.core.ended(work, end, now);
             }
         }
@@ -187,11 +183,7 @@ impl Worker {
                     .call(async move |master| Happened::Rebound(rebind.number, master.rebind(&rebind).await)),
                 Action::Pull { number, wait } => self.pull(number, wait),
                 Action::Begin(work) => self.begin(work),
-                Action::Kill(work) => {
-                    if let Some(cancel) = self.works.get(&work) {
-                        cancel.cancel();
-                    }
-                }
+                Action::Kill(work) => self.exchange.kill(work),
                 Action::Pace(pace) => drop(self.pace.send_replace(pace)),
                 Action::Progress(progress) => self.call(async move |master| {
                     Happened::Told(progress.number, master.progress(&progress).await)
@@ -202,7 +194,7 @@ impl Worker {
                 Action::Unregister(number) => {
                     self.call(async move |master| Happened::Unregistered(number, master.unregister().await))
                 }
-                Action::Note(note) => log::write(&note),
+                Action::Note(note) => log(&note),
             }
         }
     }
@@ -214,12 +206,10 @@ impl Worker {
     }
 
     fn pull(&mut self, number: u64, wait: Millis) {
-        let (master, tell) = (Arc::clone(&self.master), self.tell.clone());
-        let asking = tokio::spawn(async move {
-            let _ = tell.send(Happened::Pulled(number, master.pull(wait).await));
-        });
+        let master = Arc::clone(&self.master);
         self.pulls.retain(|pull| !pull.is_finished());
-        self.pulls.push(asking.abort_handle());
+        self.pulls
+            .push(self.exchange.spawn(async move { Happened::Pulled(number, master.pull(wait).await) }));
     }
 
     /// Calls the master; what it says happens to the core.
@@ -227,33 +217,29 @@ impl Worker {
     where
         F: Future<Output = Happened> + Send,
     {
-        let (master, tell) = (Arc::clone(&self.master), self.tell.clone());
-        tokio::spawn(async move {
-            let _ = tell.send(call(master).await);
-        });
+        let master = Arc::clone(&self.master);
+        self.exchange.spawn(async move { call(master).await });
     }
 
     fn begin(&mut self, work: Work) {
-        let cancel = CancellationToken::new();
-        self.works.insert(work.number, cancel.clone());
+        let (number, cancel) = (work.number, self.exchange.begin(work.number));
         tracing::info!(task = %work.task.id, attempt = work.task.attempt, frames = %work.task.frames,
             chunk = work.task.ids.chunk, "begun");
-        let (number, tell) = (work.number, self.tell.clone());
         let rendering = tokio::spawn(self.render(work, cancel));
-        tokio::spawn(async move {
+        self.exchange.spawn(async move {
             let broke_off = |error| End::Failed { error: format!("the renderer broke off: {error}").into() };
-            let _ = tell.send(Happened::Ended(number, rendering.await.unwrap_or_else(broke_off)));
+            Happened::Ended(number, rendering.await.unwrap_or_else(broke_off))
         });
     }
 
     fn render(&self, work: Work, cancel: CancellationToken) -> impl Future<Output = End> + Send + 'static {
         let (master, renderer) = (Arc::clone(&self.master), Arc::clone(&self.renderer));
         let (who, root) = (Arc::clone(&self.who), self.output_root.clone());
-        let (pace, tell) = (self.pace.subscribe(), self.tell.clone());
+        let (pace, report) = (self.pace.subscribe(), self.exchange.reporter());
         async move {
             let number = work.number;
             let tell = move |told| {
-                let _ = tell.send(match told {
+                report(match told {
                     Told::Seen(seen) => Happened::Seen(number, seen),
                     Told::Remark(remark) => Happened::Remarked(number, remark),
                 });
@@ -274,20 +260,9 @@ impl Worker {
 
     fn show(&self) {
         let report = Report::new(&self.who.worker, self.who.slots, &self.core.status());
-        self.report.send_if_modified(|shown| {
-            let is_news = *shown != report;
-            *shown = report;
-            is_news
-        });
-    }
-
-    fn pause(&self) -> Duration {
-        let until = self.core.next_wake().map(|until| until - (self.now)());
-        until.map_or(IDLE, |pause| Duration::from_millis(u64::try_from(pause.0).unwrap_or(0)))
+        publish(&self.report, report);
     }
 }
 
 /// S3: how long a master may hold back the answer to a pull.
 const PULL_WAIT: Millis = Millis(20_000);
-/// How long it sleeps while all depends on others.
-const IDLE: Duration = Duration::from_secs(60);

@@ -5,8 +5,8 @@ use super::super::{
     core::{Heard, Order, Pulled, Registration},
 };
 use super::fields::{Fields, WireError};
-use muster_agent::Text;
 use muster_model::{FrameRange, IdRange, Millis, Ratio};
+use muster_worker_kit::Text;
 use serde_json::Value;
 
 /// Reads the answer to a registration (S1), and the token in it.

@@ -4,7 +4,7 @@ use super::super::{
     Task,
     core::{Beat, Progress, Rebind},
 };
-use muster_agent::Text;
+use muster_worker_kit::Text;
 use serde_json::{Value, json};
 
 /// Who a worker is, as it registers (S1).

@@ -4,7 +4,7 @@ use super::{
     super::{Answer, EnvoyError, Post, Receipt, replies::is_ts},
     PATIENCE, body, patience, reach,
 };
-use muster_agent::http::{because, retry_after};
+use muster_worker_kit::http::{because, retry_after};
 use reqwest::{
     Client, RequestBuilder, Response, Url,
     header::{AUTHORIZATION, HeaderValue},

@@ -4,7 +4,7 @@ use super::{
     super::{Answer, EnvoyError, Post, Receipt},
     patience, reach,
 };
-use muster_agent::http::{because, detail};
+use muster_worker_kit::http::{because, detail};
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
 

@@ -28,7 +28,7 @@ impl Visitor {
         appears(&listen).await;
         let address = std::fs::read_to_string(listen).unwrap();
         let url = format!("http://{}/slack/events", address.trim());
-        let client = muster_agent::http::client_for(&url).no_proxy().build().unwrap();
+        let client = muster_worker_kit::http::client_for(&url).no_proxy().build().unwrap();
         Self { envoy, client, url, _slack: slack }
     }
 

@@ -2,29 +2,12 @@
 
 use super::super::super::Assignment;
 use super::*;
+use crate::script::{Player, word};
 
 /// Plays a script and compares.
 #[track_caller]
 pub(super) fn check(script: &str) {
-    let mut played: Option<Played> = None;
-    for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let (happens, expected) = match line.split_once("->") {
-            Some((happens, expected)) => (happens, Some(expected.trim())),
-            None => (line, None),
-        };
-        let (at, happens) = happens.trim().split_once(' ').expect(line);
-        let (at, happens) = (time(at), happens.trim());
-        match (happens.strip_prefix("start"), &mut played) {
-            (Some(words), _) => played = Some(Played::new(words, at)),
-            (None, Some(player)) => player.play(happens, at),
-            (None, None) => panic!("a script begins with start"),
-        }
-        let player = played.as_mut().expect("it has begun");
-        if let Some(expected) = expected {
-            assert_eq!(player.shown(expected), expected, "{line}");
-        }
-        player.did.clear();
-    }
+    crate::script::check::<Played>(script);
 }
 
 /// A core with a server that does what the script says. Heartbeats are answered, unless it is cut.
@@ -39,8 +22,10 @@ struct Played {
     did: Vec<String>,
 }
 
-impl Played {
-    fn new(words: &str, now: Timestamp) -> Self {
+impl Player for Played {
+    const QUIET: &'static [&'static str] = &["beat "];
+
+    fn start(words: &str, now: Timestamp) -> Self {
         let settings = Settings {
             name: "W".into(),
             slots: word(words, "slots").map_or(1, |slots| slots.parse().unwrap()),
@@ -85,6 +70,12 @@ impl Played {
         self.gather();
     }
 
+    fn take_actions(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.did)
+    }
+}
+
+impl Played {
     fn tell(&mut self, happens: &str) {
         let (what, rest) = happens.split_once(' ').unwrap_or((happens, ""));
         let now = self.now;
@@ -262,13 +253,6 @@ impl Played {
             Action::Note(note) => return short_note(note),
         })
     }
-
-    /// What it did, as far as a line cares.
-    fn shown(&self, expected: &str) -> String {
-        let is_shown = |did: &&String| expected.contains("beat ") || !did.starts_with("beat ");
-        let did: Vec<&str> = self.did.iter().filter(is_shown).map(String::as_str).collect();
-        if did.is_empty() { "nothing".to_owned() } else { did.join("; ") }
-    }
 }
 
 fn short_note(note: &Note) -> Option<String> {
@@ -341,13 +325,4 @@ fn trouble(words: &str) -> Option<Trouble> {
         status @ 400..500 => Some(Trouble::Refused(Refusal { status, detail: detail.into() })),
         _ => None,
     }
-}
-
-fn word<'a>(words: &'a str, name: &str) -> Option<&'a str> {
-    words.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
-}
-
-fn time(text: &str) -> Timestamp {
-    let seconds: f64 = text.strip_suffix('s').expect(text).parse().expect(text);
-    Timestamp((seconds * 1_000.0).round() as i64)
 }

@@ -2,32 +2,14 @@
 
 use super::super::super::Task;
 use super::*;
+use crate::script::{Player, word};
 use muster_model::{FrameRange, IdRange};
+use std::sync::Arc;
 
 /// Plays a script and compares.
 #[track_caller]
 pub(super) fn check(script: &str) {
-    let mut played: Option<Played> = None;
-    for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let (happens, expected) = match line.split_once("->") {
-            Some((happens, expected)) => (happens, Some(expected.trim())),
-            None => (line, None),
-        };
-        let (at, happens) = happens.trim().split_once(' ').expect(line);
-        let at = time(at);
-        let happens = happens.trim();
-        if let Some(words) = happens.strip_prefix("start") {
-            played = Some(Played::new(words, at));
-        }
-        let player = played.as_mut().expect("a script begins with start");
-        if !happens.starts_with("start") {
-            player.play(happens, at);
-        }
-        if let Some(expected) = expected {
-            assert_eq!(player.shown(expected), expected, "{line}");
-        }
-        player.did.clear();
-    }
+    crate::script::check::<Played>(script);
 }
 
 /// A core with a master that does what the script says.
@@ -47,10 +29,10 @@ struct Played {
     did: Vec<String>,
 }
 
-use std::sync::Arc;
+impl Player for Played {
+    const QUIET: &'static [&'static str] = &["beat ", "progress "];
 
-impl Played {
-    fn new(words: &str, now: Timestamp) -> Self {
+    fn start(words: &str, now: Timestamp) -> Self {
         let settings = Settings {
             slots: word(words, "slots").map_or(1, |slots| slots.parse().unwrap()),
             pull_wait: (!words.contains("push")).then_some(Millis(20_000)),
@@ -138,6 +120,12 @@ impl Played {
         self.gather();
     }
 
+    fn take_actions(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.did)
+    }
+}
+
+impl Played {
     fn pass(&mut self, until: Timestamp) {
         let mut woken_at = None;
         while let Some(due) = self.core.next_wake().filter(|due| *due <= until) {
@@ -252,16 +240,6 @@ impl Played {
             Action::Unregister(number) => self.leaves.push_back(number),
             Action::Kill(_) | Action::Pace(_) | Action::Note(_) => {}
         }
-    }
-
-    /// What it did, as far as a line cares.
-    fn shown(&self, expected: &str) -> String {
-        let is_named = |did: &&String| {
-            let quiet = ["beat ", "progress "].into_iter().find(|quiet| did.starts_with(quiet));
-            quiet.is_none_or(|quiet| expected.contains(quiet))
-        };
-        let did: Vec<&str> = self.did.iter().filter(is_named).map(String::as_str).collect();
-        if did.is_empty() { "nothing".to_owned() } else { did.join("; ") }
     }
 }
 
@@ -380,16 +358,6 @@ fn trouble(words: &str) -> Option<Trouble> {
             Some(Trouble::Refused(Refusal { status, detail: "no".into() }))
         }
     }
-}
-
-fn word<'a>(words: &'a str, key: &str) -> Option<&'a str> {
-    words.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "a script lasts minutes")]
-fn time(text: &str) -> Timestamp {
-    let seconds: f64 = text.trim_end_matches('s').parse().expect(text);
-    Timestamp((seconds * 1000.0).round() as i64)
 }
 
 const SILENT: Trouble = Trouble::NoAnswer(None);

@@ -1,0 +1,151 @@
+//! Calls to servers that stand in for each other, and the meaning of their responses.
+
+use crate::{
+    Text,
+    http::{self, Manner, Servers, Unanswered, because, detail, retry_after},
+};
+use muster_model::Millis;
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
+use std::{fmt::Display, time::Duration};
+
+/// The reason why a call did not do what it was for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// No response came, or one that asks to try again; not before the given time, where one was given.
+    NoAnswer(Option<Millis>),
+    /// The token, or the secret, is not known.
+    Unauthorized,
+    /// Another try will not change the response.
+    Refused(Refusal),
+}
+
+/// A response that another try will not change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: u16,
+    /// The server's explanation.
+    pub detail: Text,
+}
+
+/// Makes calls to the servers of one installation.
+#[derive(Debug)]
+pub struct Caller {
+    client: Client,
+    /// The servers.
+    pub servers: Servers,
+}
+
+impl Caller {
+    /// Creates a caller.
+    #[must_use]
+    pub const fn new(client: Client, servers: Servers) -> Self {
+        Self { client, servers }
+    }
+
+    /// Makes a call and returns the body of a successful response.
+    ///
+    /// # Errors
+    /// The call failed.
+    pub async fn call(
+        &self,
+        manner: Manner,
+        request: impl Fn(&Client, &Url) -> RequestBuilder + Send + Sync,
+    ) -> Result<Vec<u8>, Trouble> {
+        understand(self.send(manner, request).await?).await
+    }
+
+    /// Makes a call and returns the body of a successful response; nothing if that is longer than allowed.
+    ///
+    /// # Errors
+    /// The call failed.
+    pub async fn call_up_to(
+        &self,
+        bytes_max: usize,
+        manner: Manner,
+        request: impl Fn(&Client, &Url) -> RequestBuilder + Send + Sync,
+    ) -> Result<Option<Vec<u8>>, Trouble> {
+        understand_up_to(bytes_max, self.send(manner, request).await?).await
+    }
+
+    /// Makes a call and returns the response, whatever its status.
+    ///
+    /// # Errors
+    /// No server answered.
+    pub async fn send(
+        &self,
+        manner: Manner,
+        request: impl Fn(&Client, &Url) -> RequestBuilder + Send + Sync,
+    ) -> Result<Response, Trouble> {
+        let answer = self.servers.ask(manner, |server| request(&self.client, server)).await;
+        answer.map_err(|error: Unanswered| {
+            tracing::debug!(%error, "no answer");
+            Trouble::NoAnswer(error.retry_after().map(millis))
+        })
+    }
+}
+
+/// Adds a JSON body to a request.
+pub fn json(request: RequestBuilder, body: Vec<u8>) -> RequestBuilder {
+    request.header("content-type", "application/json").body(body)
+}
+
+/// Returns the body of a successful response.
+///
+/// # Errors
+/// The response is not a success, or is too long.
+pub async fn understand(answer: Response) -> Result<Vec<u8>, Trouble> {
+    understand_up_to(BODY_BYTES_MAX, answer).await?.ok_or(Trouble::NoAnswer(None))
+}
+
+async fn understand_up_to(bytes_max: usize, mut answer: Response) -> Result<Option<Vec<u8>>, Trouble> {
+    match trouble_of(&answer) {
+        Some(Trouble::Refused(refusal)) => {
+            return Err(Trouble::Refused(Refusal { detail: detail(answer).await.into(), ..refusal }));
+        }
+        Some(trouble) => return Err(trouble),
+        None => {}
+    }
+    let body = http::body(&mut answer, bytes_max).await.map_err(|error| {
+        tracing::debug!(error = because(&error.without_url()), "no answer from the server");
+        Trouble::NoAnswer(None)
+    })?;
+    if body.is_none() {
+        tracing::warn!(bytes_max, "an answer of the server is too long");
+    }
+    Ok(body)
+}
+
+/// Parses a body. A response that makes no sense did not come from the server.
+///
+/// # Errors
+/// The body makes no sense.
+pub fn read<T, E: Display>(bytes: &[u8], reader: impl Fn(&[u8]) -> Result<T, E>) -> Result<T, Trouble> {
+    reader(bytes).map_err(|error| {
+        tracing::warn!(%error, "an answer makes no sense: is that the server?");
+        Trouble::NoAnswer(None)
+    })
+}
+
+/// The meaning of a status; nothing for a success. A redirect is not a success: some page is not the server.
+fn trouble_of(answer: &Response) -> Option<Trouble> {
+    let later = || Trouble::NoAnswer(retry_after(answer).map(millis));
+    match answer.status() {
+        status if status.is_success() => None,
+        StatusCode::UNAUTHORIZED => Some(Trouble::Unauthorized),
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => Some(later()),
+        status if status.is_client_error() => {
+            Some(Trouble::Refused(Refusal { status: status.as_u16(), detail: "".into() }))
+        }
+        _ => Some(later()),
+    }
+}
+
+/// Converts a duration.
+#[must_use]
+pub fn millis(span: Duration) -> Millis {
+    Millis(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The size limit of a response, unless a call has its own.
+pub const BODY_BYTES_MAX: usize = 4 << 20;
