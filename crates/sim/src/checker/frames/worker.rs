@@ -90,7 +90,8 @@ impl FrameBook {
         let Some(last) = counted(row) else {
             return Ok(());
         };
-        let is_new = old.is_none_or(|old| counted(old) != Some(last));
+        // A completion clears failures, so the latest entry may also be an old one.
+        let is_new = old.is_none_or(|old| counted(old) < Some(last));
         let window = last - self.settings.quarantine_window;
         let counted = row.failures.iter().chain(&row.losses).filter(|at| **at > window).count();
         let is_much = counted >= self.settings.quarantine_after as usize;
