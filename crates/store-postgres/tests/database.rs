@@ -4,10 +4,13 @@
 mod scene;
 
 use muster_pg_harness::Cluster;
-use muster_store::{Batch, Store, StoreError};
+use muster_store::{
+    Batch, Store, StoreError,
+    conformance::scenes::{batch, worker_batch},
+};
 use muster_store_postgres::{PostgresOptions, PostgresStore, SCHEMA_VERSION};
 use muster_tables::{Kind, TABLES};
-use scene::{Server, batch, count, fresh, open, refusal, try_open, worker_batch};
+use scene::{Server, count, fresh, open, refusal, try_open};
 use std::{collections::BTreeSet, thread, time::Duration};
 
 /// S18: servers that start at once on a new database make its tables once.

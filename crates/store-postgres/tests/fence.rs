@@ -5,8 +5,8 @@ mod scene;
 
 use muster_model::Timestamp;
 use muster_pg_harness::Cluster;
-use muster_store::{Batch, Cutoffs, StoreError};
-use scene::{Held, Server, batch, fresh};
+use muster_store::{Batch, Cutoffs, StoreError, conformance::scenes::batch};
+use scene::{Held, Server, fresh};
 
 /// Somebody who reads an old state keeps all versions of the row alive; no commit walks past them.
 #[test]

@@ -4,9 +4,9 @@
 mod scene;
 
 use muster_pg_harness::Cluster;
-use muster_store::{Batch, StoreError};
+use muster_store::{Batch, StoreError, conformance::scenes::batch};
 use muster_store_postgres::Stage;
-use scene::{Held, Server, batch, fresh, until};
+use scene::{Held, Server, fresh, until};
 use std::thread;
 
 /// S18: a commit that waits at the fence while another server closes it comes before the takeover, which then knows of it,

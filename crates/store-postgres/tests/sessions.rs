@@ -5,9 +5,12 @@ mod scene;
 
 use muster_model::Key;
 use muster_pg_harness::Cluster;
-use muster_store::{Batch, Store, StoreError};
+use muster_store::{
+    Batch, Store, StoreError,
+    conformance::scenes::{batch, job},
+};
 use muster_store_postgres::{PostgresOptions, PostgresStore};
-use scene::{Held, Server, batch, count, fresh, job, until};
+use scene::{Held, Server, count, fresh, until};
 use std::{thread, time::Duration};
 
 /// S18: somebody who locks a table ends a term within leases, not minutes, and the log says what to look for.

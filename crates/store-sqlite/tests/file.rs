@@ -6,10 +6,13 @@ mod migration;
 mod pool;
 mod scene;
 
-use muster_store::{Batch, Store, StoreError};
+use muster_store::{
+    Batch, Store, StoreError,
+    conformance::scenes::{batch, night, worker_batch},
+};
 use muster_store_sqlite::{SCHEMA_VERSION, SqliteStore};
 use rusqlite::Connection;
-use scene::{batch, night, shell, tasks, worker_batch};
+use scene::{shell, tasks};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 fn refusal(directory: &Path) -> StoreError {

@@ -17,6 +17,7 @@ mod pool;
 mod pruning;
 mod records;
 mod samples;
+pub mod scenes;
 mod schedules;
 mod terms;
 mod texts;

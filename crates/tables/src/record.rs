@@ -87,7 +87,7 @@ impl Source for Scan<'_> {
 ///     UserRecord in "users", key ["id"], put Named {
 ///         id: Number("id"),                            // field: storage("column")
 ///         name: Text("name") short "CAST('' AS TEXT)", // with what stands for it in SHORT_COLUMNS
-///         level: Text("level") = name.len(),           // written from an expression, read for `derived`
+///         size: Number("size") = name.len(),           // written from an expression, read for `derived`
 ///         _: Text("initial") = &name[..1],             // written, never read
 ///     }
 ///     row UserRecord { id, name, reason }              // where fields are nested, computed, or not columns

@@ -1,12 +1,9 @@
-//! Databases to open, batches to write and ways to see what is there.
+//! Databases to open and ways to see what is there.
 #![allow(dead_code, reason = "each test needs a part of it")]
 
-use muster_model::{
-    Change, Fence, JobId, JobOutcome, JobRecord, JobStatus, LeaseKind, Name, Scope, TaskId, TaskRecord,
-    TaskStatus, Timestamp, WorkerRecord, WorkerStatus,
-};
+use muster_model::Timestamp;
 use muster_pg_harness::Cluster;
-use muster_store::{Batch, Candidate, Election, Loaded, Reader, Store, StoreError, Term};
+use muster_store::{Candidate, Election, Loaded, Reader, Store, StoreError, Term, conformance::scenes::job};
 use muster_store_postgres::{PostgresOptions, PostgresStore};
 use std::{
     sync::{Arc, LazyLock},
@@ -15,8 +12,6 @@ use std::{
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::NoTls;
-
-pub(crate) const AT: Timestamp = Timestamp(1_760_000_000_000);
 
 /// The address of a database of its own whose tables are there already: making them takes longer than most tests.
 pub(crate) fn fresh() -> String {
@@ -106,10 +101,6 @@ impl Held {
     }
 }
 
-pub(crate) fn job() -> JobId {
-    JobId::new(AT, 7)
-}
-
 /// How many tasks there are.
 pub(crate) fn count(reader: &dyn Reader) -> usize {
     let counts = reader.job_counts(job(), Timestamp(0)).unwrap();
@@ -121,68 +112,6 @@ pub(crate) fn texts(load: impl FnOnce(&mut dyn FnMut(Loaded))) -> Vec<String> {
     let mut texts = Vec::new();
     load(&mut |loaded| texts.push(format!("{loaded:?}")));
     texts
-}
-
-/// An open job and so many tasks of it.
-pub(crate) fn batch(first: u32, count: u32) -> Batch {
-    let job = Change::Job(Box::new(JobRecord {
-        id: job(),
-        seq: 1,
-        queue: Name::new("default").unwrap(),
-        status: JobStatus::Running,
-        outcome: JobOutcome::Open,
-        scope: Scope::All,
-        max_attempts: 3,
-        tasks: 0,
-        open: true,
-        created_at: AT,
-        started_at: None,
-        completed_at: None,
-        error: None,
-        payload: None,
-    }));
-    let tasks = (first..first + count).map(|ordinal| Change::Task(Box::new(task(ordinal))));
-    Batch { changes: std::iter::once(job).chain(tasks).collect(), ..Batch::default() }
-}
-
-fn task(ordinal: u32) -> TaskRecord {
-    TaskRecord {
-        id: TaskId { job: job(), ordinal },
-        worker: Name::new("PC-01").unwrap(),
-        lane: Name::new(&format!("device-{ordinal}")).unwrap(),
-        status: TaskStatus::Running,
-        attempt: 1,
-        max_attempts: 3,
-        error: None,
-        result: None,
-        fence: Fence(u128::from(ordinal)),
-        lease: LeaseKind::Presence,
-        lease_until: Some(Timestamp(AT.0 + 1)),
-        created_at: AT,
-        started_at: None,
-        confirmed_at: None,
-        timeout_at: None,
-        completed_at: None,
-        timed_out: false,
-        logs: 0,
-    }
-}
-
-/// A worker.
-pub(crate) fn worker_batch(id: &str) -> Batch {
-    let worker = WorkerRecord {
-        id: Name::new(id).unwrap(),
-        status: WorkerStatus::Online,
-        status_since: AT,
-        cap: None,
-        draining: false,
-        paused_until: None,
-        lease_until: AT,
-        last_seen: AT,
-        heartbeat_late_since: None,
-        created_at: AT,
-    };
-    Batch { changes: vec![Change::Worker(Box::new(worker))], ..Batch::default() }
 }
 
 /// Asks again and again until there is an answer.

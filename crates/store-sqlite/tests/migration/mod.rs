@@ -2,9 +2,12 @@
 
 mod version_4;
 
-use crate::scene::{self, batch, job, night, shell, tasks};
+use crate::scene::{self, shell, tasks};
 use muster_model::{FarmRecord, FrameChange, PoolChange, PoolCounters, SessionId};
-use muster_store::{Loaded, Store};
+use muster_store::{
+    Loaded, Store,
+    conformance::scenes::{batch, job, night},
+};
 use muster_store_sqlite::SqliteStore;
 use rusqlite::Connection;
 use std::path::Path;

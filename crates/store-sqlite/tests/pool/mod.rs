@@ -1,12 +1,12 @@
 //! What is particular to the pool's tables in a file that anybody may read with SQL.
 
-use crate::scene::{AT, shell};
+use crate::scene::shell;
 use muster_model::{
     AccountChange, ApiKeyRecord, AssignmentId, AssignmentRecord, AssignmentState, Change, Demand, Fence,
     LoginRecord, PoolChange, PoolJobDraft, PoolJobId, PoolJobRecord, PoolResult, PoolWorkerId,
     PoolWorkerRecord, PoolWorkerStatus, Quality, Role, Roles, Scale, Specs, UserId, UserRecord,
 };
-use muster_store::{Batch, Store, StoreError};
+use muster_store::{Batch, Store, StoreError, conformance::scenes::AT};
 use muster_store_sqlite::SqliteStore;
 use std::sync::Arc;
 

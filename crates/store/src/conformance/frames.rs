@@ -6,6 +6,6 @@ pub(super) mod lookups;
 pub(super) mod pruning;
 pub(super) mod records;
 pub(super) mod replacing;
-mod samples;
+pub(super) mod samples;
 
 use super::{Case, Fixture, desk, named};

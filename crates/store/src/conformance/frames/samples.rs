@@ -7,16 +7,16 @@ use muster_model::{
     SessionId, SessionRecord, SessionStatus, Timestamp, TransitionRecord,
 };
 
-pub(super) fn session_id(number: u64) -> SessionId {
+pub(crate) fn session_id(number: u64) -> SessionId {
     SessionId::new(&format!("session_{number}")).expect("the suite's sessions have ids")
 }
 
-pub(super) fn range_id(session: u64, start: u64) -> FrameTaskId {
+pub(crate) fn range_id(session: u64, start: u64) -> FrameTaskId {
     FrameTaskId { session: session_id(session), start }
 }
 
 /// An open session whose age is its number.
-pub(super) fn session(number: u64) -> SessionRecord {
+pub(crate) fn session(number: u64) -> SessionRecord {
     SessionRecord {
         id: session_id(number),
         seq: number,
@@ -37,13 +37,13 @@ pub(super) fn session(number: u64) -> SessionRecord {
 }
 
 /// A session that ended at a moment.
-pub(super) fn closed_session(number: u64, at: i64) -> SessionRecord {
+pub(crate) fn closed_session(number: u64, at: i64) -> SessionRecord {
     let ended = SessionRecord { status: SessionStatus::Completed, open: false, ..session(number) };
     SessionRecord { ended_at: Some(Timestamp(at)), ..ended }
 }
 
 /// A range that waits.
-pub(super) fn range(session: u64, start: u64) -> FrameTaskRecord {
+pub(crate) fn range(session: u64, start: u64) -> FrameTaskRecord {
     FrameTaskRecord {
         id: range_id(session, start),
         end: start + 100,
@@ -66,7 +66,7 @@ pub(super) fn range(session: u64, start: u64) -> FrameTaskRecord {
 }
 
 /// A range that was done at a moment.
-pub(super) fn done_range(session: u64, start: u64, at: i64) -> FrameTaskRecord {
+pub(crate) fn done_range(session: u64, start: u64, at: i64) -> FrameTaskRecord {
     FrameTaskRecord {
         status: FrameTaskStatus::Completed,
         ended_at: Some(Timestamp(at)),
@@ -76,12 +76,12 @@ pub(super) fn done_range(session: u64, start: u64, at: i64) -> FrameTaskRecord {
     }
 }
 
-pub(super) fn ids(chunk: u64) -> IdRange {
+pub(crate) fn ids(chunk: u64) -> IdRange {
     IdRange { chunk, start: chunk * 1_000, end: (chunk + 1) * 1_000 }
 }
 
 /// A live grant for the first range of a session.
-pub(super) fn chunk(number: u64, session: u64) -> ChunkRecord {
+pub(crate) fn chunk(number: u64, session: u64) -> ChunkRecord {
     ChunkRecord {
         ids: ids(number),
         task: range_id(session, 0),
@@ -93,11 +93,11 @@ pub(super) fn chunk(number: u64, session: u64) -> ChunkRecord {
     }
 }
 
-pub(super) fn retired_chunk(number: u64, session: u64) -> ChunkRecord {
+pub(crate) fn retired_chunk(number: u64, session: u64) -> ChunkRecord {
     ChunkRecord { state: ChunkState::Retired, reason: Some("worker_lost".into()), ..chunk(number, session) }
 }
 
-pub(super) fn replay(session: u64, new: u64) -> ReplayRecord {
+pub(crate) fn replay(session: u64, new: u64) -> ReplayRecord {
     ReplayRecord {
         session: session_id(session),
         range: FrameRange { start: 0, end: 100 },
@@ -107,7 +107,7 @@ pub(super) fn replay(session: u64, new: u64) -> ReplayRecord {
     }
 }
 
-pub(super) fn renderer(id: &str) -> RendererRecord {
+pub(crate) fn renderer(id: &str) -> RendererRecord {
     RendererRecord {
         id: name(id),
         state: RendererState::Registered,
@@ -126,7 +126,7 @@ pub(super) fn renderer(id: &str) -> RendererRecord {
     }
 }
 
-pub(super) fn transition(worker: &str, at: i64) -> TransitionRecord {
+pub(crate) fn transition(worker: &str, at: i64) -> TransitionRecord {
     TransitionRecord {
         worker: name(worker),
         from: RendererState::Healthy,
@@ -137,7 +137,7 @@ pub(super) fn transition(worker: &str, at: i64) -> TransitionRecord {
 }
 
 /// An entry whose files are not moved yet.
-pub(super) fn entry(id: EntryId, at: i64) -> QuarantineRecord {
+pub(crate) fn entry(id: EntryId, at: i64) -> QuarantineRecord {
     QuarantineRecord {
         id,
         session: session_id(1),
@@ -150,7 +150,7 @@ pub(super) fn entry(id: EntryId, at: i64) -> QuarantineRecord {
     }
 }
 
-pub(super) fn line(session: u64, worker: &str, at: i64) -> DiagnosticRecord {
+pub(crate) fn line(session: u64, worker: &str, at: i64) -> DiagnosticRecord {
     DiagnosticRecord {
         kind: DiagnosticKind::Message,
         worker: name(worker),
