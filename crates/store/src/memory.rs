@@ -1,7 +1,7 @@
 //! A store that forgets when its last handle is gone: for tests and the simulated world.
 //!
-//! It is not SQLite in memory: a small commit there takes about fifteen times as long, a new database with its schema
-//! longer than many a whole simulated world, and there would be no elections, which several servers in one world need.
+//! It is not SQLite in memory: that has no elections, which several servers in one world need, and every world would
+//! begin with creating a schema.
 
 mod accounts;
 mod election;
