@@ -94,9 +94,13 @@ impl Assembly<'_> {
         chunk.scan(directory, &[])?;
         for (frame, files) in chunk.by_frame(range) {
             for (file, name) in files.iter().zip(names_of(frame, &files)) {
-                let path = &chunk.directories[file.directory];
                 self.stale.remove(OsStr::new(&name));
-                match self.bring_in_from(directory, (path, file.name), &name) {
+                let below = chunk.open(directory, file.directory);
+                let brought = below.and_then(|below| match &below {
+                    Some(directory) => self.bring_in(Source { directory, name: file.name }, &name),
+                    None => Ok(false),
+                });
+                match brought {
                     Ok(is_there) => self.count += u64::from(is_there),
                     // One file must not cost the others.
                     Err(error) => tracing::warn!(%error, "a file of a frame is left out of frames/"),
@@ -104,19 +108,6 @@ impl Assembly<'_> {
             }
         }
         Ok(())
-    }
-
-    fn bring_in_from(
-        &self,
-        chunk: &Directory,
-        (path, file): (&[String], &str),
-        name: &str,
-    ) -> Result<bool, OutputError> {
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        match chunk.descend(&path)? {
-            Some(directory) => self.bring_in(Source { directory: &directory, name: file }, name),
-            None => Ok(false),
-        }
     }
 
     /// Gives a file a name among the frames; false if it is no plain file (any more).
@@ -202,6 +193,12 @@ impl ChunkFiles {
             }
         }
         Ok(())
+    }
+
+    /// Opens one of the directories again; `None` if it is gone.
+    fn open(&self, chunk: &Directory, index: usize) -> Result<Option<Directory>, OutputError> {
+        let path: Vec<&str> = self.directories[index].iter().map(String::as_str).collect();
+        chunk.descend(&path)
     }
 
     /// The files by frame; a file that names no frame of the range is none.
