@@ -14,12 +14,12 @@ use tokio::sync::{mpsc as channel, watch};
 /// Where the driver is reached, and where it leaves what must happen outside.
 pub(crate) type Ends = (mpsc::Sender<Message>, channel::UnboundedSender<(u64, Effect)>);
 
-/// What a server is set up with.
+/// Set-up of a server.
 pub(crate) struct Setup {
     pub(crate) options: Options,
     /// Advertised URL of this server, if it has one.
     pub(crate) address: Option<String>,
-    /// Whether other servers share the store.
+    /// True if other servers share the store.
     pub(crate) has_others: bool,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     /// Advertised URL of this server, if it has one.
     pub(crate) address: Option<String>,
-    /// Whether other servers share the store.
+    /// True if other servers share the store.
     pub(crate) has_others: bool,
     pub(crate) time: Time,
     pub(crate) inbox: mpsc::Sender<Message>,

@@ -1,4 +1,4 @@
-//! How full workers are and should be (Q21).
+//! Supply of workers: running devices and target (Q21).
 
 use crate::{Coordinator, Refusal, driver::Message};
 use muster_model::{Name, WorkerSupply};

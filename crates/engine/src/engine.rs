@@ -148,7 +148,7 @@ impl Engine {
         crate::strangers::strangers(&self.state, scope)
     }
 
-    /// How full these workers are and should be (Q21).
+    /// Supply of these workers: running devices and target (Q21).
     #[must_use]
     pub fn supplies(&self, workers: &[Name]) -> Vec<WorkerSupply> {
         let known = workers.iter().filter_map(|name| self.state.workers.ix(name));

@@ -23,7 +23,7 @@ const TIMERS_PER_TICK: usize = 1000;
 pub(crate) struct Execution<'a> {
     pub(crate) state: &'a mut State,
     pub(crate) context: &'a Context<'a>,
-    /// What became true so far, in order.
+    /// Events so far, in order.
     pub(crate) events: Vec<Event>,
 }
 

@@ -135,7 +135,7 @@ pub struct Grant {
 }
 
 words! {
-    /// What a report did.
+    /// Effect of a report.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Recorded {
         /// It was new and took effect.

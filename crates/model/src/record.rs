@@ -71,7 +71,7 @@ pub struct JobRecord {
     pub queue: Name,
     /// Where it stands.
     pub status: JobStatus,
-    /// How much of it was done (Q7b).
+    /// Share of its devices that were done (Q7b).
     pub outcome: JobOutcome,
     /// For which devices.
     pub scope: Scope,
@@ -187,7 +187,7 @@ pub struct WorkerRecord {
 /// One job's part at one worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareRecord {
-    /// Where.
+    /// Directory.
     pub worker: Name,
     /// Of which job.
     pub job: JobId,

@@ -11,7 +11,7 @@ use core::{fmt, str::FromStr};
 pub struct ScheduleId(pub u128);
 
 words! {
-    /// What becomes of slots at which nobody was there to act.
+    /// Treatment of occurrences that were missed.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Missed {
         /// They are dropped.

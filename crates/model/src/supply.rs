@@ -1,4 +1,4 @@
-//! How full a worker is, and how full it should be (Q21).
+//! Supply of a worker: running devices and target (Q21).
 
 use crate::Name;
 

@@ -4,7 +4,7 @@ use crate::{Labels, Name, Timestamp};
 use alloc::{boxed::Box, collections::BTreeSet};
 
 words! {
-    /// Where a job stands.
+    /// Status of a job.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum JobStatus {
         /// Behind older jobs of its queue.
@@ -29,7 +29,7 @@ impl JobStatus {
 }
 
 words! {
-    /// How much of a job was done (Q7b).
+    /// Outcome of a job: all, some or none of its devices were done (Q7b).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum JobOutcome {
         /// The job has not ended.
@@ -60,7 +60,7 @@ impl JobOutcome {
 }
 
 words! {
-    /// Where a task stands.
+    /// Status of a task.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum TaskStatus {
         /// Waiting for another attempt.
@@ -98,7 +98,7 @@ pub enum Scope {
 }
 
 words! {
-    /// What keeps a lease alive.
+    /// Source of a lease's renewal.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum LeaseKind {
         /// Any sign of life of its worker (N15b).
@@ -127,7 +127,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the attempt ended by a timeout of any kind (Q9, Q9b).
+    /// True if the attempt ended by a timeout of any kind (Q9, Q9b).
     #[must_use]
     pub const fn is_timeout(&self) -> bool {
         matches!(self, Self::TimedOut | Self::LeaseLost)

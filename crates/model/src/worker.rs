@@ -7,7 +7,7 @@ use alloc::collections::BTreeMap;
 pub type Labels = BTreeMap<Name, Name>;
 
 words! {
-    /// Whether we heard of a worker lately.
+    /// Presence of a worker.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum WorkerStatus {
         /// It spoke within the limit (N15).
@@ -18,7 +18,7 @@ words! {
 }
 
 words! {
-    /// What a worker says of a device attached to it (N1b).
+    /// A worker's report of a device attached to it (N1b).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Attachment {
         /// Usable.
@@ -35,7 +35,7 @@ words! {
 }
 
 words! {
-    /// What outsiders see of a device (Q15).
+    /// Public status of a device (Q15).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum LaneStatus {
         /// Usable.

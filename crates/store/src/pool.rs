@@ -14,7 +14,7 @@ pub struct PoolJobView {
     pub job: PoolJobRecord,
     /// Whether somebody has it.
     pub running: bool,
-    /// How it ended.
+    /// Exit of the program.
     pub end: Option<PoolEndRecord>,
     /// The assignment whose result is the job's, with that result.
     pub result: Option<AssignmentRecord>,

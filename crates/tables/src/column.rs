@@ -29,7 +29,7 @@ pub(crate) enum Number {}
 /// Columns of bytes.
 pub(crate) enum Bytes {}
 
-/// What a column stores.
+/// Storage class of a column.
 pub(crate) trait Storage {
     const KIND: Kind;
 }

@@ -25,17 +25,17 @@ impl<'row> Fields<'row> {
         Self { table, row, first }
     }
 
-    /// What a column of texts holds.
+    /// Value of a text column.
     pub(crate) fn text<T: FromColumn<Text>>(&self, column: usize) -> Result<T, Fault> {
         self.value(column)
     }
 
-    /// What a column of numbers holds.
+    /// Value of a number column.
     pub(crate) fn number<T: FromColumn<Number>>(&self, column: usize) -> Result<T, Fault> {
         self.value(column)
     }
 
-    /// What a column of any storage holds.
+    /// Value of a column of any storage class.
     pub(crate) fn value<S, T: FromColumn<S>>(&self, column: usize) -> Result<T, Fault> {
         T::from_value(self.cell(column)?).ok_or_else(|| self.senseless(column))
     }

@@ -14,7 +14,7 @@ pub(crate) trait Written {
     /// The table.
     const TABLE: TableShape;
 
-    /// How whole rows are put into the table.
+    /// Statement that puts whole rows into the table.
     fn put() -> &'static Put;
 
     /// Gives the values of a row, in the order of the table's columns.
@@ -40,7 +40,7 @@ pub(crate) trait Record: Written + Sized {
     #[cfg(feature = "conformance")]
     const OWN_COLUMNS: &'static str;
 
-    /// How many columns are selected.
+    /// Number of selected columns.
     const WIDTH: usize;
 
     /// Makes a record of the values of its columns.

@@ -89,5 +89,5 @@ pub fn pause_until(deadline: Option<Timestamp>, now: Timestamp) -> Duration {
     deadline.map_or(IDLE, |deadline| Duration::from_millis(u64::try_from((deadline - now).0).unwrap_or(0)))
 }
 
-/// How long a worker sleeps while everything depends on others.
+/// Sleep of a worker while everything depends on others.
 const IDLE: Duration = Duration::from_secs(60);

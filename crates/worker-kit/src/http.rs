@@ -32,7 +32,7 @@ pub fn below<'a>(server: &Url, path: impl IntoIterator<Item = &'a str>) -> Url {
     url
 }
 
-/// What a refusal says: the detail of a problem, else the first of whatever there is.
+/// Text of a refusal: the detail of a problem, or the beginning of any other body.
 pub async fn detail(answer: Response) -> String {
     refusal(answer).await.1
 }
@@ -47,7 +47,7 @@ async fn refusal(mut answer: Response) -> (String, String) {
     (member("type").unwrap_or_default().to_owned(), detail)
 }
 
-/// What an answer brings, unless it is more than so many bytes: then no more than these are ever held.
+/// Reads a response body; `None` if it is longer than the limit. Never holds more than that.
 pub async fn body(answer: &mut Response, bytes_max: usize) -> reqwest::Result<Option<Vec<u8>>> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await? {
@@ -59,7 +59,7 @@ pub async fn body(answer: &mut Response, bytes_max: usize) -> reqwest::Result<Op
     Ok(Some(body))
 }
 
-/// How long a server asks for patience.
+/// Pause that a server asks for (`Retry-After`).
 #[must_use]
 pub fn retry_after(answer: &Response) -> Option<Duration> {
     let seconds = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;

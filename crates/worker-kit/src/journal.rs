@@ -253,6 +253,6 @@ impl<F: Fn(JournalEvent)> Writer<F> {
 }
 
 const NO_STATE: &[u8] = b"";
-/// How soon a failed write is tried again.
+/// Pause before a failed write is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_secs(2);

@@ -60,12 +60,12 @@ fn open_lock(path: &Path) -> io::Result<File> {
     File::options().create(true).append(true).open(path)
 }
 
-/// How guards are started.
+/// Settings for starting guards.
 #[derive(Clone, Debug)]
 pub struct Guards {
     /// The binary whose process calls [`guard()`].
     pub program: PathBuf,
-    /// What makes it do so; `--lock FILE -- PROGRAM ARGUMENT…` follows.
+    /// Arguments that make it a guard; `--lock FILE -- PROGRAM ARGUMENT…` follows.
     pub args: Vec<OsString>,
     /// The file that all guards of this agent lock together.
     pub lock: PathBuf,
@@ -76,13 +76,13 @@ pub struct Guards {
 pub struct Program<'a> {
     /// Its name and its arguments.
     pub argv: &'a [String],
-    /// Where it runs.
+    /// Working directory.
     pub directory: &'a Path,
     /// All of its environment.
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// How a program ended.
+/// End of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// By itself, with this code; 128 and the signal if one ended it.
@@ -91,10 +91,10 @@ pub enum Ending {
     Cancelled,
 }
 
-/// What is left of a program: neither it nor any child of it runs any more.
+/// Result of a program that has ended together with all its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessEnd {
-    /// How it ended.
+    /// Exit of the program.
     pub ending: Ending,
     /// The signal that ended it, where one did; a code above 128 may also be a program's own.
     pub signal: Option<i32>,

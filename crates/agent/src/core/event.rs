@@ -55,7 +55,7 @@ pub enum EventKind {
         attempt: Attempt,
         /// When it began.
         started_at: Timestamp,
-        /// How it ended.
+        /// Exit of the program.
         outcome: Outcome,
     },
     /// A run holds nothing more for this node (N14).

@@ -69,7 +69,7 @@ pub(crate) fn decide(
     Ok(Decision::new(events, effect.recorded))
 }
 
-/// Whether a report about a task names the task's own run.
+/// True if a report about a task names the task's own run.
 fn names_own_run(report: &Report) -> bool {
     match &report.kind {
         ReportKind::Task(about) => about.job == about.task.job,

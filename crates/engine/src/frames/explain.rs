@@ -104,7 +104,7 @@ impl Farm {
         }
     }
 
-    /// Whether a range is kept from a worker that failed it, for one that has not (S26b).
+    /// True if a range is kept from a worker that failed it, for one that has not (S26b).
     fn is_avoided(&self, task: &FrameTask, now: Timestamp) -> bool {
         task.losers.iter().any(|worker| split::is_kept_from(self, task, worker, now))
     }

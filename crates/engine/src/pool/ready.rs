@@ -55,7 +55,7 @@ struct Line {
     jobs: BTreeMap<UserId, BTreeSet<PoolJobId>>,
 }
 
-/// Where a job stands.
+/// Status of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) priority: u8,

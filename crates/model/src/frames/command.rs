@@ -150,7 +150,7 @@ pub struct SkippedRange {
     pub task: FrameTaskId,
     /// The chunk of its fragment.
     pub chunk: u64,
-    /// Why, for people.
+    /// Reason, for people.
     pub reason: Box<str>,
 }
 

@@ -11,7 +11,7 @@ pub enum Effect {
     Push {
         /// To whom.
         worker: Name,
-        /// Where.
+        /// Endpoint of the worker.
         endpoint: Box<str>,
         /// SHA-256 of its token: the key of the signature.
         token_hash: [u8; 32],
@@ -22,7 +22,7 @@ pub enum Effect {
     Dismiss {
         /// Whom.
         worker: Name,
-        /// Where.
+        /// Endpoint of the worker.
         endpoint: Box<str>,
         /// SHA-256 of its token: the key of the signature.
         token_hash: [u8; 32],

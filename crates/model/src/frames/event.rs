@@ -20,7 +20,7 @@ pub enum FrameEvent {
     FailureCounted { worker: Name, lost: bool, at: Timestamp },
     /// An operator's approval cleared the count (S8).
     FailuresCleared { worker: Name },
-    /// How a removed worker takes its removal has changed (S6). It waits for no answer about sessions not listed here.
+    /// A removed worker's reaction to its removal has changed (S6). No answer is awaited about sessions not listed here.
     RemovalChanged { worker: Name, to: Removal, sessions: Vec<SessionId> },
     /// A removed worker has been silent for long: it leaves memory.
     RendererForgotten { worker: Name },
@@ -92,7 +92,7 @@ pub enum FrameEvent {
     Broadcast { paused: bool, at: Timestamp },
 }
 
-/// Why a completed range is rendered again.
+/// Reason why a completed range is rendered again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reopening {
     /// An operator retired its chunk (S17).

@@ -53,7 +53,7 @@ pub struct RendererRecord {
     pub losses: Vec<Timestamp>,
     /// When it last completed a range (S26b).
     pub last_completed: Option<Timestamp>,
-    /// How it took its removal; `None` unless it was removed (S6).
+    /// Reaction to its removal; `None` unless it was removed (S6).
     pub removal: Option<Removal>,
     /// The sessions it held ranges of when it was removed, whose files it may still write (S6).
     pub removed_from: Vec<SessionId>,
@@ -212,7 +212,7 @@ pub struct QuarantineRecord {
 /// A line of the diagnostics log (S4, S20b).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiagnosticRecord {
-    /// What it tells of.
+    /// Kind of the entry.
     pub kind: DiagnosticKind,
     /// The worker that said it, or that it is about.
     pub worker: Name,

@@ -1,7 +1,7 @@
 //! Where things of a session stand.
 
 words! {
-    /// Where a worker stands (S8).
+    /// State of a worker (S8).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum RendererState {
         /// Known, and not yet known to be well.
@@ -28,12 +28,12 @@ impl RendererState {
 }
 
 words! {
-    /// Where a session stands (S26).
+    /// Status of a session (S26).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum SessionStatus {
         /// Its frames are given out; or all are done and its manifest is being written.
         Running = "running",
-        /// What is held may be completed, nothing more is given out.
+        /// Held tasks may be completed; nothing more is given out.
         Paused = "paused",
         /// The manifest is written. A relaxed session may lack frames, which it names (S23b).
         Completed = "completed",
@@ -53,7 +53,7 @@ impl SessionStatus {
 }
 
 words! {
-    /// Where a range stands (S20).
+    /// Status of a range (S20).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum FrameTaskStatus {
         /// Waiting.
@@ -74,7 +74,7 @@ words! {
 }
 
 impl FrameTaskStatus {
-    /// Whether nothing will change any more, unless an operator retires its chunk or retries it.
+    /// True if nothing will change any more, unless an operator retires its chunk or retries it.
     #[must_use]
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
@@ -82,7 +82,7 @@ impl FrameTaskStatus {
 }
 
 words! {
-    /// What became of granted ids (S13).
+    /// State of granted ids (S13).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ChunkState {
         /// Travels with a live lease.
@@ -95,7 +95,7 @@ words! {
 }
 
 words! {
-    /// Why an assignment ended without a result.
+    /// Reason why an assignment ended without a result.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum RangeEnd {
         /// Its worker fell silent (S15).
@@ -128,19 +128,19 @@ impl RangeEnd {
         matches!(self, Self::WorkerLost | Self::Stalled | Self::Replaced | Self::NewTerm)
     }
 
-    /// Whether the range failed: so many failures halve it (S26b).
+    /// True if the range failed: `split_after` failures halve it (S26b).
     #[must_use]
     pub const fn is_failure(self) -> bool {
         matches!(self, Self::Failed | Self::Stalled | Self::FramesDropped)
     }
 
-    /// Whether the range lost its worker: so many losses halve it (S8).
+    /// True if the range lost its worker: `max_attempts` losses halve it (S8).
     #[must_use]
     pub const fn is_lost_worker(self) -> bool {
         matches!(self, Self::WorkerLost | Self::Replaced)
     }
 
-    /// Whether it counts towards the attempts of the task (S8, S26b).
+    /// True if it counts towards the attempts of the task (S8, S26b).
     #[must_use]
     pub const fn counts_against_task(self) -> bool {
         self.is_failure() || self.is_lost_worker()
@@ -154,7 +154,7 @@ impl RangeEnd {
 }
 
 words! {
-    /// How a removed worker took its removal (S6).
+    /// Reaction of a removed worker to its removal (S6).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Removal {
         /// It has neither acknowledged nor called since.
@@ -194,7 +194,7 @@ words! {
 }
 
 words! {
-    /// How much a worker is to slow down (S10).
+    /// Degree to which a worker must slow down (S10).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Pressure {
         /// Full speed.
@@ -222,12 +222,12 @@ impl Pressure {
 }
 
 words! {
-    /// What an entry of the quarantine holds (S15).
+    /// Content of a quarantine entry (S15).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum QuarantineKind {
         /// The files of a retired chunk.
         DroppedChunk = "dropped_chunk",
-        /// What a lost worker left that belongs to no chunk.
+        /// Files of a lost worker that belong to no chunk.
         Worker = "worker",
     }
 }

@@ -22,7 +22,7 @@ pub enum PoolChange {
 }
 
 words! {
-    /// Whether a worker may and can work.
+    /// Status of a pool worker.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum PoolWorkerStatus {
         /// Not heard of lately.
@@ -85,7 +85,7 @@ pub struct PoolJobRecord {
 }
 
 words! {
-    /// How a job ended, or where it stands.
+    /// Status of a pool job.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum PoolJobStatus {
         /// Nobody has it.
@@ -119,7 +119,7 @@ pub struct PoolEndRecord {
 }
 
 words! {
-    /// Where an assignment stands.
+    /// State of an assignment.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum AssignmentState {
         /// Given out.

@@ -19,7 +19,7 @@ pub const VERSION_4_ROWS: &str = include_str!("upgrade/version_4.sql");
 /// Opens a database that holds [`VERSION_4_ROWS`], reads it, writes to it and opens it again.
 ///
 /// # Panics
-/// Where a row means something else than it did, or a write fails.
+/// Fails if a row means something else than it did, or a write fails.
 pub fn version_4_goes_on(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     runs_have_outcomes(desk.reader().as_ref());

@@ -107,7 +107,7 @@ fn sessions(
     let Some(before) = number_start(List::Sessions, page, i64::MAX) else {
         return Ok(nothing());
     };
-    // What has not ended is open: the small index finds it among any amount of history.
+    // Rows that have not ended are open: the small index finds them among any amount of history.
     let open = if status.is_some_and(|status| !status.is_ended()) { "open = 1 AND" } else { "" };
     let sql = format!(
         "SELECT {} FROM sim_sessions WHERE {open} seq < ?1 AND (CAST(?2 AS TEXT) IS NULL OR status = ?2) ORDER BY seq DESC LIMIT ?3",

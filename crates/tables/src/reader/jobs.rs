@@ -24,7 +24,7 @@ pub(crate) fn jobs(
     };
     let status = filter.status.map(|status| status.as_str());
     let queue = filter.queue.as_ref().map(Name::as_str);
-    // What has not ended is open: the small index finds it among any amount of history.
+    // Rows that have not ended are open: the small index finds them among any amount of history.
     let open = if filter.status.is_some_and(|status| !status.is_ended()) { "open = 1 AND" } else { "" };
     let rest = format!(
         "WHERE {open} seq < ?1 AND (CAST(?2 AS TEXT) IS NULL OR status = ?2) AND (CAST(?3 AS TEXT) IS NULL OR queue = ?3) \

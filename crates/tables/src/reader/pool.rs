@@ -109,7 +109,7 @@ fn payloads(connection: &dyn Sql, ids: &[PoolJobId]) -> Result<Vec<(PoolJobId, A
 struct Search {
     /// Those before this one were not looked at yet.
     before: i64,
-    /// How many more may be looked at.
+    /// Number of rows that may still be read.
     left: u32,
     /// The ids of those that are wanted.
     found: Vec<Value<'static>>,
@@ -156,7 +156,7 @@ fn oldest(connection: &dyn Sql, filter: &PoolJobFilter) -> Result<i64, Fault> {
     if is_open(filter) { integer(sequence::pool(connection)?.oldest_open) } else { Ok(0) }
 }
 
-/// Whether only jobs that have not ended are wanted.
+/// True if only jobs that have not ended are wanted.
 fn is_open(filter: &PoolJobFilter) -> bool {
     filter.status.is_some_and(|status| !status.is_ended())
 }
@@ -188,7 +188,7 @@ fn view(row: &dyn Cells) -> Result<PoolJobView, Fault> {
     Ok(PoolJobView { job, running: false, end: Some(end), result })
 }
 
-/// What [`view`] expects.
+/// Columns that [`view`] expects.
 fn select() -> String {
     format!(
         "SELECT {}, {}, {}, {} FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id \
@@ -200,7 +200,7 @@ fn select() -> String {
     )
 }
 
-/// What [`is_wanted`] expects; whether a job is running is looked up only where that matters.
+/// Query for what [`is_wanted`] expects; looks up running assignments only where the filter needs them.
 fn scan(filter: &PoolJobFilter) -> String {
     let is_running = if is_open(filter) { pool::is_running() } else { "CAST(0 AS BIGINT)".to_owned() };
     let of_client = if filter.client.is_some() { "j.client_user_id = ?4 AND" } else { "" };
@@ -211,11 +211,11 @@ fn scan(filter: &PoolJobFilter) -> String {
     )
 }
 
-/// Where the columns of the end begin.
+/// Index of the first column of the end.
 const END: usize = PoolJobRecord::WIDTH + 1;
 
-/// Where the columns of the assignment that ended it begin.
+/// Index of the first column of the assignment that ended it.
 const RESULT: usize = END + PoolEndRecord::WIDTH;
 
-/// How many rows one call looks at: some tens of milliseconds.
+/// Rows that one call reads at most: some tens of milliseconds.
 const ROWS_MAX: u32 = 50_000;

@@ -204,5 +204,5 @@ fn keeps_result(record: &AssignmentRecord) -> bool {
     matches!(record.state, AssignmentState::Completed | AssignmentState::Failed) && record.result.is_none()
 }
 
-/// How many columns the result has, the last ones.
+/// Number of columns of the result; they are the last ones.
 const RESULT_WIDTH: usize = 7;

@@ -22,7 +22,7 @@ table! {
     numbered "id"
 }
 
-/// What must be remembered of a report long after its body is gone.
+/// Part of a report that is kept long after its body is deleted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ReportedId {
     pub(crate) id: ReportId,

@@ -4,7 +4,7 @@ use super::{Servers, refusal, retry_after, root_cause};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use std::time::Duration;
 
-/// How a call is made.
+/// Settings of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
     patience: Duration,
@@ -13,13 +13,13 @@ pub struct Manner {
     is_stream: bool,
 }
 
-/// Why a call brought no answer that says anything about what it was for.
+/// Reason why a call got no usable response.
 #[derive(Debug, thiserror::Error)]
 pub enum Unanswered {
     /// Nothing came back, or not in time.
     #[error("no answer from {server}: {why}")]
     Silent {
-        /// Who was asked last.
+        /// The server that was asked last.
         server: String,
         /// In words.
         why: String,
@@ -27,16 +27,16 @@ pub enum Unanswered {
     /// It cannot serve now (503).
     #[error("{server} cannot serve now: {detail}")]
     Unavailable {
-        /// Who said so.
+        /// The server that said so.
         server: String,
         /// Its words.
         detail: String,
-        /// How much patience it asked for.
+        /// Pause that the server asked for.
         after: Option<Duration>,
     },
 }
 
-/// What came of asking one server.
+/// Result of asking one server.
 enum Failed {
     /// Nothing of the call has left.
     Unsent(reqwest::Error),
@@ -73,7 +73,7 @@ impl Manner {
         Self { waits: true, ..self }
     }
 
-    /// Where others can be asked next, one that hangs is not waited for as long as the only one would be.
+    /// Timeout of one server while others can be asked: shorter than for the only server.
     fn beside_others(self) -> Self {
         let is_free = self.may_repeat && !self.waits;
         if is_free { Self { patience: self.patience.min(HUNG_AFTER), ..self } } else { self }
@@ -87,7 +87,7 @@ impl Manner {
 }
 
 impl Unanswered {
-    /// How much patience was asked for.
+    /// Pause that was asked for.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -176,7 +176,7 @@ impl Failed {
         }
     }
 
-    /// Whether the same call may go to the next server at once.
+    /// True if the same call may go to the next server at once.
     const fn may_go_on(&self, manner: Manner) -> bool {
         match self {
             Self::Unsent(_) | Self::NotLeading(_) => true,
@@ -200,7 +200,7 @@ impl Failed {
     }
 }
 
-/// How the type of a problem ends that says: not here, and nothing was done.
+/// Suffix of the problem type that means: this server did nothing, ask another one.
 const NOT_LEADING: &str = ":not-leading";
 
 /// Longer than a server that follows waits for the next leader.

@@ -24,7 +24,7 @@ struct Server {
     silent: Notify,
 }
 
-/// What cannot be the address of a server.
+/// Text that is not a valid server address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0} is no address of a server; write it like http://127.0.0.1:7400, several with commas between them"
@@ -78,7 +78,7 @@ impl Servers {
         self.url(self.place())
     }
 
-    /// Whether there is another one to turn to.
+    /// True if there is another server to ask.
     #[must_use]
     pub fn are_several(&self) -> bool {
         self.all.len() > 1
@@ -155,7 +155,7 @@ fn address(text: &str) -> Option<Url> {
 }
 
 const CONNECT_ONLY: Duration = Duration::from_secs(5);
-/// Where there is another to turn to, patience with one that is cut off costs more than it helps.
+/// Connection timeout while there is another server to ask: waiting for one that is cut off helps nobody.
 const CONNECT_ONE_OF: Duration = Duration::from_secs(3);
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_TRIES: u32 = 2;

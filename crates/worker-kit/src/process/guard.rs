@@ -22,9 +22,9 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
 };
 
-/// What the guard ends with when the program could not be started; why stands on its stderr.
+/// Exit code of a guard that could not start the program; its stderr has the reason.
 pub const CANNOT_START: i32 = 126;
-/// What the guard ends with when it could not do its work and started nothing; why stands on its stderr.
+/// Exit code of a guard that failed and started nothing; its stderr has the reason.
 pub const GUARD_FAILED: i32 = 125;
 
 /// Starts a program and stays until it and everything that descends from it is gone. Gives the guard's exit code: the
@@ -135,7 +135,7 @@ async fn end_of(leash: &mut UnixStream) {
     while leash.read(&mut [0; 64]).await.is_ok_and(|count| count > 0) {}
 }
 
-/// How the program ended.
+/// Exit of the program.
 #[derive(Clone, Copy)]
 enum Ended {
     WithCode(i32),

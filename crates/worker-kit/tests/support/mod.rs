@@ -1,4 +1,4 @@
-//! What the tests of real processes share.
+//! Support for tests of real processes.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, process::Command};
@@ -33,7 +33,7 @@ impl Bell {
         Self(path)
     }
 
-    /// What a script says to ring it; `word` is what [`Self::rung`] gives.
+    /// Shell command that rings it; [`Self::rung`] returns `word`.
     pub(crate) fn ring(&self, word: &str) -> String {
         format!("echo {word} > '{}'", self.0.display())
     }

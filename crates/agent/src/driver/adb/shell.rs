@@ -42,7 +42,7 @@ pub(super) async fn getprop(server: &Server, line: &Line, name: &str) -> Result<
     Ok(value.trim().to_owned())
 }
 
-/// How a program ended.
+/// End of a program.
 struct Ended {
     code: u8,
     out: String,

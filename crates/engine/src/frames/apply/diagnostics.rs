@@ -92,7 +92,7 @@ impl Farm {
     }
 }
 
-/// What a line is about.
+/// Subject of a line.
 struct About<'a> {
     worker: &'a Name,
     task: &'a FrameTaskId,

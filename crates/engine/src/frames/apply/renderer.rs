@@ -72,7 +72,7 @@ impl Farm {
                 renderer.heard_at = renderer.heard_at.max(at);
             }
         });
-        // Who may not work any more leaves ranges that were kept for it to others (S26b).
+        // Ranges that were kept for a worker go to others when it may not work any more (S26b).
         self.dirty.check_supply = true;
         self.dirty.woken.insert(worker.clone());
         self.arm(worker);
@@ -87,7 +87,7 @@ impl Farm {
         });
     }
 
-    /// How a removed worker takes its removal has changed; while it has not answered, it is told by push and watched (S6).
+    /// Changes a removed worker's reaction to its removal. Until it answers, it is told by push and watched (S6).
     fn change_removal(&mut self, worker: &Name, to: Removal, sessions: &[SessionId]) {
         self.change_renderer(worker, |renderer| {
             renderer.removal = Some(to);

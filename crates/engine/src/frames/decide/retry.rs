@@ -27,7 +27,7 @@ pub(super) fn retry(draft: &mut Draft<'_>, request: RetryRequest) -> Decided {
     if known.status == SessionStatus::Cancelled {
         return Err(FrameRejection::SessionEnded { session: id, status: known.status });
     }
-    // What was read is only good for the end that is known here.
+    // The session may have ended again since it was read.
     let closed = closed.filter(|closed| closed.record.ended_at == known.ended_at && is_whole(closed));
     let closed = closed.ok_or(FrameRejection::SessionChanged)?;
     let failed: Vec<FrameTaskRecord> = closed.ranges.iter().filter(is_meant).cloned().collect();

@@ -3,7 +3,7 @@
 use crate::frames::state::{Farm, FrameTask, Renderer};
 use muster_model::{Name, RangeEnd, Timestamp};
 
-/// Whether the end of an assignment counts against its worker.
+/// True if the end of an assignment counts against its worker.
 ///
 /// From the third different worker on that lost or failed a range, the range is at fault. A worker that completes other
 /// ranges is not blamed twice for the same one. And when a range was halved, a worker that failed it is not blamed for the
@@ -27,7 +27,7 @@ pub(crate) fn is_too_much(farm: &Farm, renderer: &Renderer, now: Timestamp) -> b
     counted + 1 >= farm.settings.quarantine_after as usize && !farm.has_bug(crate::Mutant::DiagnosisForgotten)
 }
 
-/// Whether a worker has completed a range within the window of the diagnosis.
+/// True if a worker has completed a range within the window of the diagnosis.
 fn completes_ranges(farm: &Farm, renderer: &Renderer, now: Timestamp) -> bool {
     renderer.last_completed.is_some_and(|at| at > now - farm.settings.quarantine_window)
 }

@@ -32,23 +32,23 @@ pub(crate) fn judge(farm: &Farm, task: &FrameTask, end: RangeEnd) -> Verdict {
     }
 }
 
-/// Whether a worker gets a range only after everything else, because it keeps failing it.
+/// True if a worker gets a range only after everything else, because it keeps failing it.
 pub(crate) fn is_set_back(farm: &Farm, task: &FrameTask, worker: &Name) -> bool {
     task.attempt >= farm.settings.split_after && task.losers.contains(worker)
 }
 
-/// Whether a range is kept from a worker that failed it, because another one may take it.
+/// True if a range is kept from a worker that failed it, because another one may take it.
 pub(crate) fn is_kept_from(farm: &Farm, task: &FrameTask, worker: &Name, now: Timestamp) -> bool {
     task.losers.contains(worker)
         && task.avoids_until.is_some_and(|until| until > now)
         && has_other_worker(farm, task)
 }
 
-/// Whether a worker could take a range that has neither failed nor lost it yet.
+/// True if a worker could take a range that has neither failed nor lost it yet.
 fn has_other_worker(farm: &Farm, task: &FrameTask) -> bool {
     let could = |renderer: &Renderer| renderer.state.may_work() && renderer.is_heard();
     farm.renderers.iter().any(|(name, renderer)| could(renderer) && !task.losers.contains(name))
 }
 
-/// How long a range waits for a worker that has not failed it.
+/// Time that a range waits for a worker that has not failed it.
 pub(crate) const AVOIDANCE: Millis = Millis::from_secs(10);

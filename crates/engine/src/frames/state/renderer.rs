@@ -22,7 +22,7 @@ pub(crate) struct Renderer {
     pub(crate) losses: Vec<Timestamp>,
     /// When it last completed a range (S26b).
     pub(crate) last_completed: Option<Timestamp>,
-    /// How it took its removal, and the sessions it held ranges of then (S6).
+    /// Reaction to its removal, and the sessions it held ranges of then (S6).
     pub(crate) removal: Option<Removal>,
     pub(crate) removed_from: Vec<SessionId>,
     pub(crate) registered_at: Timestamp,
@@ -118,7 +118,7 @@ impl Renderer {
         }
     }
 
-    /// Whether it was removed and has shown no sign of knowing it (S6).
+    /// True if it was removed and has shown no sign of knowing it (S6).
     pub(crate) fn is_unanswered(&self) -> bool {
         matches!(self.removal, Some(Removal::Waiting | Removal::Silent))
     }
@@ -133,7 +133,7 @@ impl Renderer {
         self.live.len() < self.slots as usize
     }
 
-    /// Whether it has sent a good heartbeat: a worker gets no work before (S8).
+    /// True if it has sent a good heartbeat: a worker gets no work before (S8).
     pub(crate) fn is_heard(&self) -> bool {
         match self.state {
             RendererState::Registered => self.fine > 0,

@@ -18,7 +18,7 @@ use std::{
 };
 use tokio::{net::TcpListener, sync::watch};
 
-/// What a stand-in does with whatever it is asked.
+/// Behaviour of a stand-in server.
 #[derive(Clone, Copy)]
 enum Mood {
     Fine,

@@ -117,7 +117,7 @@ pub enum Report {
         task: Text,
         /// Which try.
         attempt: u32,
-        /// Why, for people.
+        /// Reason, for people.
         error: Text,
     },
 }
