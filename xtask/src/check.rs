@@ -33,7 +33,7 @@ fn pass(gate: &Gate) -> Result<(), Failure> {
 }
 
 fn clippy() -> Result<(), Failure> {
-    let everything = ["--workspace", "--all-targets", "--features", "muster-sim/mutants"];
+    let everything = ["--workspace", "--all-targets", "--features", "muster-faultsim/mutants"];
     process::run(cargo(&["clippy"]).args(everything).args(["--", "-D", "warnings"]))
 }
 

@@ -153,7 +153,7 @@ const CRATE_PARTS: &[&str] = &["src", "tests", "examples", "build.rs"];
 /// Code that exists for tests only.
 const TEST_PATHS: &[&str] = &["tests", "crates/pg-harness", "crates/store/src/conformance"];
 
-const TOOL_PATHS: &[&str] = &["bench", "crates/sim", "crates/muster/src/command/demo", "xtask"];
+const TOOL_PATHS: &[&str] = &["bench", "crates/faultsim", "crates/muster/src/command/demo", "xtask"];
 
 #[cfg(test)]
 mod tests {
@@ -167,7 +167,7 @@ mod tests {
     fn a_file_belongs_to_its_crate() {
         for (path, name) in [
             ("crates/engine/src/rule/retry.rs", "crates/engine"),
-            ("crates/dialects/pool/tests/http/main.rs", "crates/dialects/pool"),
+            ("crates/routes/pool/tests/http/main.rs", "crates/routes/pool"),
             ("tests/tests/kill/main.rs", "tests"),
             ("tests/src/lib.rs", "tests"),
             ("xtask/src/main.rs", "xtask"),

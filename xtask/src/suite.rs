@@ -49,7 +49,8 @@ Runs the tests of the release binary from end to end. They need what `./test` in
 MUSTER_BIN names another binary.";
 
 /// What is compiled for tests: the benchmarks have none, and planted bugs are compiled in, though switched off.
-const EVERYTHING: &[&str] = &["--workspace", "--exclude", "muster-bench", "--features", "muster-sim/mutants"];
+const EVERYTHING: &[&str] =
+    &["--workspace", "--exclude", "muster-bench", "--features", "muster-faultsim/mutants"];
 
 const END_TO_END: &str = "muster-tests";
 

@@ -2,10 +2,10 @@
 
 use crate::{
     Accounts, Effects, Feed, Lead, Stats,
-    desk::Request,
     driver::{Handle, Message},
     entropy::random_bytes,
     shared::Shared,
+    write_path::Request,
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use muster_model::{

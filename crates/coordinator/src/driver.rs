@@ -1,12 +1,12 @@
-//! What drives the desk: term after term, and nobody answered in between.
+//! What drives the write path: term after term, and nobody answered in between.
 
 use crate::{
     backoff::{RETRY_TERM_AFTER, RETRY_TERM_MAX, TermBackoff},
-    desk::Request,
     load::Ahead,
     renewal::Office,
     shared::Shared,
     term::{End, TermRun},
+    write_path::Request,
 };
 use muster_model::{
     Explanation, FrameQuery, FrameView, Name, PoolStatus, Rejection, Reply, Scope, Strangers, Subject,

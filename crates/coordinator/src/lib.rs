@@ -1,8 +1,8 @@
 //! The one writer: drives the engine, commits in groups, answers only what is durable.
 //!
-//! [`Desk`] is the whole protocol without threads or clocks: requests go in, batches come out, answers
+//! [`WritePath`] is the whole protocol without threads or clocks: requests go in, batches come out, answers
 //! are released when their batch is durable, and requests that found nothing wait to be decided again.
-//! The driver puts threads around it; the simulated world puts its own around the same desk.
+//! The driver puts threads around it; the simulated world puts its own around the same write_path.
 //! [`Coordinator`] is the handle everything else holds.
 //!
 //! Where several servers share a store one of them leads. [`Watch`] says when another may try to, [`Lease`] for how long a
@@ -13,7 +13,6 @@ mod audit;
 mod backoff;
 mod clock;
 mod coordinator;
-mod desk;
 mod diagnostics;
 mod driver;
 mod effects;
@@ -44,11 +43,11 @@ mod term;
 mod tokens;
 mod twin;
 mod vital;
+mod write_path;
 
 pub use accounts::Accounts;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use coordinator::{Coordinator, Refusal};
-pub use desk::{Answer, Desk, Released, Request};
 pub use effects::Effects;
 pub use feed::{Feed, FeedError};
 pub use latencies::Latencies;
@@ -58,3 +57,4 @@ pub use load::hand_over;
 pub use options::Options;
 pub use pool::{JobWatch, PoolDirectory, PoolMember};
 pub use stats::Stats;
+pub use write_path::{Answer, Released, Request, WritePath};

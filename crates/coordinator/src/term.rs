@@ -1,15 +1,14 @@
-//! One term: the threads around the desk, one that decides and one that commits.
+//! One term: the threads around the write path, one that decides and one that commits.
 
 use crate::{
-    Options, Refusal,
-    desk::{Answer, Desk, Released, Request},
-    diagnostics,
+    Options, Refusal, diagnostics,
     driver::{Handle, Message, Taken},
     entropy::system_seeds,
     load::load,
     renewal::Renewing,
     shared::Shared,
     vital::Vital,
+    write_path::{Answer, Released, Request, WritePath},
 };
 use muster_model::{Change, Millis, Rejection, Timestamp};
 use muster_store::{Batch, Cutoffs, Lookup, StoreError, Term, Writer};
@@ -21,7 +20,7 @@ use std::{
 use tokio::{sync::oneshot, time::Instant};
 use tracing::{debug, error, info};
 
-/// Messages decided together at most, before the desk looks at the store again.
+/// Messages decided together at most, before the write path looks at the store again.
 const GROUP_MAX: usize = 512;
 /// The longest the driver sleeps without a deadline.
 const IDLE: Duration = Duration::from_secs(1);
@@ -43,7 +42,7 @@ enum Work {
 /// One term in progress.
 pub(crate) struct TermRun<'a> {
     epoch: u64,
-    desk: Desk<Handle>,
+    write_path: WritePath<Handle>,
     lookup: Box<dyn Lookup>,
     work: mpsc::Sender<Work>,
     shared: &'a Shared,
@@ -73,7 +72,7 @@ impl<'a> TermRun<'a> {
             None => load(shared, |sink| writer.load(sink))?.0,
         };
         let now = shared.now();
-        let desk = Desk::new(restoring.finish(epoch, now), feed_seq, system_seeds())
+        let write_path = WritePath::new(restoring.finish(epoch, now), feed_seq, system_seeds())
             .with_senders(|handle: &Handle| !handle.reply.is_closed(), |handle| handle.place = None);
         let work = start_committing((epoch, writer), shared)?;
         shared.begin_term(epoch, feed_seq);
@@ -81,7 +80,7 @@ impl<'a> TermRun<'a> {
         info!(epoch, live_in_ms, was_read_ahead, "a term begins");
         Ok(Self {
             epoch,
-            desk,
+            write_path,
             lookup,
             work,
             shared,
@@ -97,7 +96,7 @@ impl<'a> TermRun<'a> {
     /// Serves until the term ends.
     pub(crate) fn serve(&mut self, inbox: &mpsc::Receiver<Message>) -> End {
         // A restored engine settles what became due while nobody looked.
-        self.desk.tick(self.shared.now());
+        self.write_path.tick(self.shared.now());
         loop {
             let first = inbox.recv_timeout(self.patience());
             let group: Vec<Message> = first.into_iter().chain(inbox.try_iter().take(GROUP_MAX)).collect();
@@ -125,7 +124,7 @@ impl<'a> TermRun<'a> {
             }
         }
         self.decide(requests)?;
-        self.desk.tick(self.shared.now());
+        self.write_path.tick(self.shared.now());
         self.hand_over()?;
         self.look_after();
         Ok(())
@@ -133,14 +132,14 @@ impl<'a> TermRun<'a> {
 
     /// Answers what is only asked.
     fn tell(&self, question: Message) {
-        let (desk, now) = (&self.desk, self.shared.now());
+        let (write_path, now) = (&self.write_path, self.shared.now());
         match question {
-            Message::Explain(subject, reply) => self.reply(reply, || desk.explain(subject, now)),
-            Message::Supplies(workers, reply) => self.reply(reply, || desk.engine().supplies(&workers)),
-            Message::Strangers(scope, reply) => self.reply(reply, || desk.engine().strangers(&scope)),
-            Message::Task(id, reply) => self.reply(reply, || desk.task(id)),
-            Message::Frames(query, reply) => self.reply(reply, || desk.frames(&query, now)),
-            Message::PoolStatus(reply) => self.reply(reply, || desk.engine().pool_status()),
+            Message::Explain(subject, reply) => self.reply(reply, || write_path.explain(subject, now)),
+            Message::Supplies(workers, reply) => self.reply(reply, || write_path.engine().supplies(&workers)),
+            Message::Strangers(scope, reply) => self.reply(reply, || write_path.engine().strangers(&scope)),
+            Message::Task(id, reply) => self.reply(reply, || write_path.task(id)),
+            Message::Frames(query, reply) => self.reply(reply, || write_path.frames(&query, now)),
+            Message::PoolStatus(reply) => self.reply(reply, || write_path.engine().pool_status()),
             Message::Request(_)
             | Message::Committed(..)
             | Message::Pruned(..)
@@ -162,13 +161,13 @@ impl<'a> TermRun<'a> {
             return Ok(());
         }
         self.shared.stats.count_commands(requests.len());
-        let keys = self.desk.keys(requests.iter().map(|request| &request.command));
+        let keys = self.write_path.keys(requests.iter().map(|request| &request.command));
         let facts = self.lookup.facts(&keys)?;
         let now = self.shared.now();
         for request in requests {
-            self.desk.take(request, now, &facts);
+            self.write_path.take(request, now, &facts);
         }
-        self.shared.stats.set_waiting_pulls(self.desk.waiting());
+        self.shared.stats.set_waiting_pulls(self.write_path.waiting());
         Ok(())
     }
 
@@ -178,7 +177,7 @@ impl<'a> TermRun<'a> {
         if self.committing.is_some() || self.pruning {
             return Ok(());
         }
-        let Some(batch) = self.desk.seal(self.shared.now()) else {
+        let Some(batch) = self.write_path.seal(self.shared.now()) else {
             return Ok(());
         };
         if batch.is_empty() && self.shared.is_ready() {
@@ -203,7 +202,7 @@ impl<'a> TermRun<'a> {
 
     /// The last batch is durable: what waited for it leaves.
     fn release(&mut self) {
-        let Released { answers, effects } = self.desk.committed();
+        let Released { answers, effects } = self.write_path.committed();
         for effect in effects {
             // Without anybody to do them they stay due: the next start derives them again.
             let _ = self.shared.effects.send((self.epoch, effect));
@@ -231,7 +230,7 @@ impl<'a> TermRun<'a> {
         }
         if now >= self.check_at {
             self.check_at = now + CHECK_EVERY;
-            if let Err(broken) = self.desk.engine().sample_invariants() {
+            if let Err(broken) = self.write_path.engine().sample_invariants() {
                 self.shared.stats.count_broken_invariant();
                 error!(broken, "an invariant does not hold; please report this");
             }
@@ -240,7 +239,7 @@ impl<'a> TermRun<'a> {
 
     /// Stops: whoever waits is answered, what was decided is made durable.
     fn finish(&mut self, handled: Result<(), StoreError>, inbox: &mpsc::Receiver<Message>) {
-        self.desk.dismiss_waiting(self.shared.now());
+        self.write_path.dismiss_waiting(self.shared.now());
         let mut done = handled.and_then(|()| self.hand_over());
         while done.is_ok() && (self.committing.is_some() || self.pruning) {
             done = match inbox.recv() {
@@ -262,7 +261,7 @@ impl<'a> TermRun<'a> {
     }
 
     fn patience(&self) -> Duration {
-        let deadlines = [self.desk.next_deadline(), Some(self.prune_at), Some(self.check_at)];
+        let deadlines = [self.write_path.next_deadline(), Some(self.prune_at), Some(self.check_at)];
         let next = deadlines.into_iter().flatten().min().map(|at| (at - self.shared.now()).0);
         next.map_or(IDLE, |millis| Duration::from_millis(millis.max(0).unsigned_abs())).min(IDLE)
     }

@@ -1,4 +1,4 @@
-//! The threads around the desk: a store that is slow, a store that fails.
+//! The threads around the write path: a store that is slow, a store that fails.
 
 use muster_coordinator::{Coordinator, Options, Refusal};
 use muster_model::{

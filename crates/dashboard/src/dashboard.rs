@@ -3,7 +3,7 @@
 use crate::{fleet::Fleet, pulse::Pulse, settings::Setting};
 use bytes::Bytes;
 use muster_coordinator::{Coordinator, FeedError, Lead, Refusal};
-use muster_door::{Kept, Problem};
+use muster_http::{Kept, Problem};
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,

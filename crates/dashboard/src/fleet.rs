@@ -7,7 +7,7 @@ use crate::{
 use axum::{Extension, extract::State, http::header, response::IntoResponse};
 use bytes::Bytes;
 use muster_coordinator::Coordinator;
-use muster_door::{Door, Operator, Params, Problem};
+use muster_http::{HttpState, Operator, Params, Problem};
 use muster_model::{LaneStatus, Name, Timestamp, WorkerRecord, WorkerStatus};
 use muster_store::{FleetView, LaneView};
 use serde::{Serialize, Serializer, ser::SerializeTuple};
@@ -18,7 +18,7 @@ use std::{
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-pub(crate) fn routes() -> OpenApiRouter<Door> {
+pub(crate) fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::default().routes(routes!(fleet))
 }
 
@@ -32,12 +32,12 @@ pub(crate) fn routes() -> OpenApiRouter<Door> {
 )]
 async fn fleet(
     _: Operator,
-    State(door): State<Door>,
+    State(http): State<HttpState>,
     params: Params,
     Extension(dashboard): Extension<Dashboard>,
 ) -> Result<impl IntoResponse, Problem> {
     params.only(&[])?;
-    let fleet = Fleet::of(&dashboard, &door.coordinator).await?;
+    let fleet = Fleet::of(&dashboard, &http.coordinator).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], fleet.body()))
 }
 

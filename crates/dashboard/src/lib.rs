@@ -18,12 +18,12 @@ pub use pages::pages;
 pub use settings::Setting;
 
 use axum::Extension;
-use muster_door::Door;
+use muster_http::HttpState;
 use utoipa_axum::router::OpenApiRouter;
 
 /// The pages, and the snapshots they begin with.
 #[must_use]
-pub fn routes(dashboard: Dashboard) -> OpenApiRouter<Door> {
+pub fn routes(dashboard: Dashboard) -> OpenApiRouter<HttpState> {
     let snapshots = overview::routes().merge(fleet::routes()).merge(settings::routes());
     pages().merge(snapshots.layer(Extension(dashboard)))
 }

@@ -15,7 +15,7 @@ use figures::{
     sim_workers,
 };
 use muster_coordinator::Coordinator;
-use muster_door::{Door, Operator, Params, Problem};
+use muster_http::{HttpState, Operator, Params, Problem};
 use muster_model::{AlertRecord, FrameQuery, FrameView, PoolStatus, StatusView};
 use muster_operations::{show_alert, wire::Alert};
 use muster_store::{Backlog, Cursor};
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-pub(crate) fn routes() -> OpenApiRouter<Door> {
+pub(crate) fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::default().routes(routes!(overview))
 }
 
@@ -38,12 +38,12 @@ pub(crate) fn routes() -> OpenApiRouter<Door> {
 )]
 async fn overview(
     _: Operator,
-    State(door): State<Door>,
+    State(http): State<HttpState>,
     params: Params,
     Extension(dashboard): Extension<Dashboard>,
 ) -> Result<impl IntoResponse, Problem> {
     params.only(&[])?;
-    let look = look(&dashboard, &door.coordinator);
+    let look = look(&dashboard, &http.coordinator);
     let body = dashboard.0.overview.get_or(look).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], body))
 }

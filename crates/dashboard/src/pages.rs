@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use muster_door::Problem;
+use muster_http::Problem;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 /// The routes `/` and `/ui/…`, for every server: also for one that follows another, or that still waits for its store.

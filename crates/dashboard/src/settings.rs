@@ -2,7 +2,7 @@
 
 use crate::Dashboard;
 use axum::{Extension, Json};
-use muster_door::{Door, Operator, Params, Problem};
+use muster_http::{HttpState, Operator, Params, Problem};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -30,7 +30,7 @@ struct Settings {
     settings: Vec<Setting>,
 }
 
-pub(crate) fn routes() -> OpenApiRouter<Door> {
+pub(crate) fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::default().routes(routes!(settings))
 }
 

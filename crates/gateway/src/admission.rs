@@ -2,7 +2,7 @@
 
 use crate::problems;
 use axum::http::{HeaderMap, Method, StatusCode, header, request::Parts, uri::Authority};
-use muster_door::Problem;
+use muster_http::Problem;
 use std::net::IpAddr;
 
 /// Refuses what ends at a gateway, what came by a forged name and what announces too long a body.

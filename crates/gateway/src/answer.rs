@@ -7,7 +7,7 @@ use axum::{
     http::{Response, StatusCode, header},
 };
 use hyper::body::{Frame, Incoming, SizeHint};
-use muster_door::Problem;
+use muster_http::Problem;
 use std::{
     pin::Pin,
     task::{Context, Poll, ready},

@@ -9,7 +9,7 @@ use axum::{
     http::{HeaderMap, Method, Request, Response, StatusCode, header, uri::PathAndQuery},
 };
 use hyper::body::Incoming;
-use muster_door::NOT_LEADING;
+use muster_http::NOT_LEADING;
 use std::{
     sync::{
         Arc,

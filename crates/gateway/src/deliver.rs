@@ -7,7 +7,7 @@ use crate::{
 };
 use axum::http::{Method, Response};
 use hyper::body::Incoming;
-use muster_door::Problem;
+use muster_http::Problem;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 

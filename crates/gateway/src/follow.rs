@@ -7,7 +7,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use muster_door::{Problem, REQUEST_ID, request_id};
+use muster_http::{Problem, REQUEST_ID, request_id};
 use tokio::time::Instant;
 use tracing::Instrument;
 

@@ -30,9 +30,9 @@ use axum::{
 };
 use journey::{End, Journey};
 use muster_coordinator::Lead;
-use muster_door::{
-    Door, DoorSettings, EPOCH, LEADER_PROOF, Metrics, NOT_LEADING, Problem, REQUEST_ID, Unready, check_names,
-    request_id,
+use muster_http::{
+    EPOCH, HttpSettings, HttpState, LEADER_PROOF, Metrics, NOT_LEADING, Problem, REQUEST_ID, Unready,
+    check_names, request_id,
 };
 use proven::{Leader, Verdict, in_words};
 use seal::{Claims, Seal};
@@ -57,7 +57,7 @@ pub struct ForwardSettings {
     /// Turns true when this server stops.
     pub closing: watch::Receiver<bool>,
     /// Names that are ours, and how much may be under way.
-    pub door: Arc<DoorSettings>,
+    pub door: Arc<HttpSettings>,
     /// Where requests are counted.
     pub metrics: Arc<Metrics>,
     /// What servers that share a store know and nobody else does: it proves to the leader who passes a request on.
@@ -80,7 +80,7 @@ pub struct Forwarder(Arc<Parts>);
 struct Parts {
     lead: watch::Receiver<Lead>,
     closing: watch::Receiver<bool>,
-    door: Arc<DoorSettings>,
+    door: Arc<HttpSettings>,
     metrics: Arc<Metrics>,
     seal: Arc<Seal>,
     way: Way,
@@ -105,7 +105,7 @@ pub fn forwarded(router: Router, forwarder: Forwarder) -> Router {
 impl ForwardSettings {
     /// What a server behind this door needs, with what it shares with the others.
     #[must_use]
-    pub fn of(door: &Door, key: &str, address: &str) -> Self {
+    pub fn of(door: &HttpState, key: &str, address: &str) -> Self {
         let coordinator = door.coordinator.clone();
         Self {
             lead: door.coordinator.watch_lead(),

@@ -5,7 +5,7 @@ use crate::{
     follow::follow, listen::listen, pass::pass, places::Places, problems, tokens::Tokens,
 };
 use axum::{Router, extract::State, http::Method, middleware::from_fn, routing::get};
-use muster_door::Problem;
+use muster_http::Problem;
 use std::{
     sync::{
         Arc,

@@ -7,11 +7,11 @@ use axum::{
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use muster_door::{LEADER_PROOF, Peer, Problem, REQUEST_ID, bearer, request_id};
+use muster_http::{LEADER_PROOF, Peer, Problem, REQUEST_ID, bearer, request_id};
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Puts a limiter before all routes of a router that [`muster_door::listen`] serves.
+/// Puts a limiter before all routes of a router that [`muster_http::listen`] serves.
 pub fn limited<S: Clone + Send + Sync + 'static>(router: Router<S>, limiter: Arc<Limiter>) -> Router<S> {
     router.layer(from_fn_with_state(limiter, limit))
 }

@@ -12,14 +12,14 @@ use hyper_util::{
     server::graceful::GracefulShutdown,
     service::TowerToHyperService,
 };
-use muster_door::{DRAIN_MAX, Peer};
+use muster_http::{DRAIN_MAX, Peer};
 use std::{net::IpAddr, time::Duration};
 use tokio::net::{TcpListener, TcpStream};
 use tower::util::MapRequest;
 
 /// Serves until `stop` ends, then lets requests under way finish for a while.
 ///
-/// As [`muster_door::listen`] does, and stricter: callers here are strangers. A connection that finds no place is closed
+/// As [`muster_http::listen`] does, and stricter: callers here are strangers. A connection that finds no place is closed
 /// at once; it would cost memory before anything on it could be refused.
 pub(crate) async fn listen(
     listener: TcpListener,

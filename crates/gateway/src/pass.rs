@@ -18,7 +18,7 @@ use axum::{
     extract::{Request, State},
     http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request, uri::PathAndQuery},
 };
-use muster_door::{Peer, Problem, bearer, request_id};
+use muster_http::{Peer, Problem, bearer, request_id};
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 

@@ -1,7 +1,7 @@
 //! Places that callers take and give back, of which nobody gets more than a share (P16, I9).
 
 use crate::{problems, rates::network_of};
-use muster_door::Problem;
+use muster_http::Problem;
 use std::{
     collections::HashMap,
     net::IpAddr,

@@ -2,7 +2,7 @@
 
 use crate::head::Flaw;
 use axum::http::{HeaderValue, StatusCode, header};
-use muster_door::Problem;
+use muster_http::Problem;
 
 /// 400: the request could be read in more than one way. Its connection is closed: where the next begins is unknown.
 pub(crate) fn flawed(flaw: Flaw) -> Problem {

@@ -1,7 +1,7 @@
 //! How often whom a caller may ask (P16, I9).
 
 use crate::buckets::Buckets;
-use muster_door::Problem;
+use muster_http::Problem;
 use sha2::{Digest, Sha256};
 use std::{
     net::IpAddr,

@@ -5,7 +5,7 @@ use crate::{
     hop,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
-use muster_door::{Peer, REQUEST_ID};
+use muster_http::{Peer, REQUEST_ID};
 
 /// Makes the headers that travel on. What a caller says about whom it stands for is replaced by what is known.
 pub(crate) fn outgoing(headers: &HeaderMap, peer: Option<Peer>, id: HeaderValue) -> HeaderMap {

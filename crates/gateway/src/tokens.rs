@@ -1,7 +1,7 @@
 //! Asks the coordinator whether it knows a token, and remembers for a moment (P2, P16).
 
 use crate::{generations::Generations, rates::hash_of};
-use muster_door::Problem;
+use muster_http::Problem;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},

@@ -210,7 +210,7 @@ pub struct ShareCounts {
     pub failed_attempts: u32,
 }
 
-/// A secret that opens the door for one worker; only its SHA-256 is known.
+/// A secret that grants access for one worker; only its SHA-256 is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretRecord {
     /// SHA-256 of the secret.

@@ -1,4 +1,4 @@
-//! Puts a server together: the store, the coordinator on it, the dialects at the door.
+//! Puts a server together: the store, the coordinator on it, the dialects in the HTTP layer.
 
 use crate::{
     config::{Config, StoreChoice},
@@ -9,8 +9,8 @@ use muster_artifacts::DirectoryStore;
 use muster_coordinator::{Coordinator, LeaseTimes, Options};
 use muster_court_desk::CourtDesk;
 use muster_dashboard::{About, Dashboard};
-use muster_door::{Door, DoorSettings, Keys};
 use muster_gateway::{CoordinatorUrl, ForwardSettings, Forwarder, Limiter};
+use muster_http::{HttpSettings, HttpState, Keys};
 use muster_nodes::Artifacts;
 use muster_simulation::{Simulation, output::OutputRoot};
 use muster_store::{Candidate, MemoryStore, Store, StoreError};
@@ -51,7 +51,7 @@ pub(crate) fn postgres_options(lease: LeaseTimes) -> PostgresOptions {
 /// A server that is put together: it decides, or follows, and answers nobody yet.
 pub(crate) struct Assembled {
     pub(crate) coordinator: Coordinator,
-    pub(crate) door: Door,
+    pub(crate) http: HttpState,
     pub(crate) simulation: Simulation,
     pub(crate) dashboard: Dashboard,
     pub(crate) router: axum::Router,
@@ -72,17 +72,17 @@ pub(crate) fn assemble(
         tracing::warn!(%listening, "servers on other machines cannot reach this one: see --listen and --advertise");
     }
     let coordinator = join(store, config, &address)?;
-    let door = Door::new(coordinator.clone(), keys(secrets), door_settings(config, &address));
-    let artifacts = open_artifacts(&door, secrets, config)?;
+    let http = HttpState::new(coordinator.clone(), keys(secrets), door_settings(config, &address));
+    let artifacts = open_artifacts(&http, secrets, config)?;
     let output = OutputRoot::open(&config.simulation.output_root)?;
     let simulation = Simulation::new(coordinator.clone(), output, config.simulation.routes.clone());
-    let forwarding = ForwardSettings::of(&door, secrets.forwarding.reveal(), &address.to_string());
+    let forwarding = ForwardSettings::of(&http, secrets.forwarding.reveal(), &address.to_string());
     let forwarder = Forwarder::new(forwarding)?;
     let dashboard = Dashboard::new(coordinator.clone(), about(config, &address));
     let parts = (artifacts, simulation.clone(), dashboard.clone());
-    let router = routes(&door, parts, &forwarder, config);
+    let router = routes(&http, parts, &forwarder, config);
     let router = muster_operations::speak_postgrest(muster_gateway::forwarded(router, forwarder));
-    Ok(Assembled { coordinator, door, simulation, dashboard, router })
+    Ok(Assembled { coordinator, http, simulation, dashboard, router })
 }
 
 /// Does what sessions need done outside, writes checkpoints and counts what happens, for as long as it is polled and while
@@ -98,8 +98,8 @@ pub(crate) async fn work(simulation: Simulation, dashboard: Dashboard, config: &
 }
 
 /// The settings of the HTTP layer. The name by which others reach this server is one of its own names.
-pub(crate) fn door_settings(config: &Config, address: &CoordinatorUrl) -> DoorSettings {
-    let mut settings = config.door.clone();
+pub(crate) fn door_settings(config: &Config, address: &CoordinatorUrl) -> HttpSettings {
+    let mut settings = config.http.clone();
     settings.hosts.push(address.host().to_owned());
     settings.advertised_url = config.advertise.as_ref().map(ToString::to_string);
     settings
@@ -142,30 +142,30 @@ fn keys(secrets: &Secrets) -> Keys {
     keys.enrolling(secrets.enrolment.reveal()).signing(secrets.token.reveal())
 }
 
-fn open_artifacts(door: &Door, secrets: &Secrets, config: &Config) -> Result<Artifacts, Failure> {
+fn open_artifacts(http: &HttpState, secrets: &Secrets, config: &Config) -> Result<Artifacts, Failure> {
     let path = config.artifact_root.clone();
     let store = DirectoryStore::open(&path).map_err(|error| Failure::Data { path, error })?;
-    muster_nodes::sweep(&store, door.coordinator.now());
+    muster_nodes::sweep(&store, http.coordinator.now());
     Ok(Artifacts::new(Arc::new(store), secrets.artifact_key.reveal(), config.artifacts.clone()))
 }
 
-/// All routes, each dialect's and the door's own.
+/// All routes, each dialect's and the server's own.
 fn routes(
-    door: &Door,
+    http: &HttpState,
     (artifacts, simulation, dashboard): (Artifacts, Simulation, Dashboard),
     forwarder: &Forwarder,
     config: &Config,
 ) -> axum::Router {
     let nodes = muster_nodes::routes().merge(muster_nodes::artifact_routes(artifacts));
     let dialects =
-        nodes.merge(muster_operations::routes()).merge(muster_simulation::routes(door, simulation));
-    let accounts = muster_accounts::routes(door, config.pool.accounts);
-    let dialects = dialects.merge(accounts).merge(muster_pool::routes(door));
+        nodes.merge(muster_operations::routes()).merge(muster_simulation::routes(http, simulation));
+    let accounts = muster_accounts::routes(http, config.pool.accounts);
+    let dialects = dialects.merge(accounts).merge(muster_pool::routes(http));
     let dialects = dialects.merge(muster_gateway::proof_routes(forwarder.clone()));
     let dialects = dialects.merge(muster_dashboard::routes(dashboard));
     let dialects = dialects.merge(muster_court_desk::routes(CourtDesk::new(config.court.clone())));
-    let limiter = Arc::new(Limiter::new(config.rates).sparing(&config.door.trusted_proxies));
-    muster_gateway::limited(muster_door::assemble(door.clone(), dialects), limiter)
+    let limiter = Arc::new(Limiter::new(config.rates).sparing(&config.http.trusted_proxies));
+    muster_gateway::limited(muster_http::assemble(http.clone(), dialects), limiter)
 }
 
 fn make_directory(path: &Path) -> Result<(), Failure> {

@@ -15,6 +15,7 @@ mod demo;
 mod device;
 mod doctor;
 mod explain;
+mod faultsim;
 mod gateway;
 mod guard;
 mod job;
@@ -35,7 +36,6 @@ mod secret;
 mod serve;
 mod session;
 mod sim_worker;
-mod simulate;
 mod stop;
 mod store_side;
 mod top;
@@ -77,8 +77,9 @@ enum Command {
     Court(court::Court),
     /// Show everything at work: a server, three PCs with simulated devices, runs, frames, jobs, and a court that has some of it done
     Demo(demo::Demo),
-    /// Live through simulated worlds full of faults and check every step
-    Simulate(simulate::Simulate),
+    /// Run the fault simulator: random worlds full of faults, checked after every step
+    #[command(alias = "simulate")]
+    Faultsim(faultsim::Faultsim),
     /// Show the settings in force and where each came from
     Config(config::Config),
     /// Print a secret that servers made for themselves
@@ -152,7 +153,7 @@ impl Cli {
             Command::Gateway(gateway) => gateway.run(),
             Command::Court(court) => court.run(),
             Command::Demo(demo) => demo.run(),
-            Command::Simulate(simulate) => simulate.run(),
+            Command::Faultsim(faultsim) => faultsim.run(),
             Command::Config(config) => config.run(),
             Command::Secret(secret) => secret.run(),
             Command::Run(run) => run.run(),

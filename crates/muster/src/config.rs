@@ -17,8 +17,8 @@ pub(crate) use store_choice::{StoreChoice, without_password};
 use layers::Origin;
 use muster_coordinator::LeaseTimes;
 use muster_dashboard::Setting;
-use muster_door::DoorSettings;
 use muster_gateway::{CoordinatorUrl, Rates};
+use muster_http::HttpSettings;
 use muster_model::{Millis, Settings};
 use muster_nodes::ArtifactSettings;
 use read::Reading;
@@ -40,7 +40,7 @@ pub(crate) struct Config {
     pub(crate) queue_length: usize,
     /// How long ended work is kept.
     pub(crate) history: Millis,
-    pub(crate) door: DoorSettings,
+    pub(crate) http: HttpSettings,
     /// How often whom may ask.
     pub(crate) rates: Rates,
     pub(crate) artifacts: ArtifactSettings,
@@ -100,7 +100,7 @@ impl Config {
             log_format: read.log_format("server.log_format")?,
             queue_length: read.count("server.queue_length", 1, 1_000_000)?,
             history: read.days("retention.history_days")?,
-            door: door_settings(&read)?,
+            http: door_settings(&read)?,
             rates: rates(&read)?,
             artifacts: artifact_settings(&read)?,
             pool: pool::pool_config(&read)?,
@@ -125,8 +125,8 @@ pub(crate) fn gather(file: Option<&Path>, flags: Flags) -> Result<Layers, Config
     Ok(layers)
 }
 
-fn door_settings(read: &Reading<'_>) -> Result<DoorSettings, ConfigError> {
-    Ok(DoorSettings {
+fn door_settings(read: &Reading<'_>) -> Result<HttpSettings, ConfigError> {
+    Ok(HttpSettings {
         body_limit_bytes: read.count("server.body_limit_bytes", 1024, 1 << 30)?,
         request_timeout: read.duration("server.request_timeout_s", 31.0, 3600.0)?,
         requests_max: read.count("server.max_requests", 1, 1_000_000)?,
@@ -195,7 +195,7 @@ mod tests {
     fn the_defaults_are_the_contracts() {
         let config = parse(&Layers::defaults());
         assert_eq!(config.settings, Settings::default());
-        assert_eq!(config.door, DoorSettings::default());
+        assert_eq!(config.http, HttpSettings::default());
         assert_eq!(config.artifacts, ArtifactSettings::default());
         assert_eq!(config.history, Millis::from_secs(30 * 86_400));
         assert_eq!(config.listen, "127.0.0.1:7400");

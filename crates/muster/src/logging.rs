@@ -4,7 +4,7 @@ use crate::config::LogFormat;
 use std::io::{self, IsTerminal, Write};
 use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt};
 
-/// Starts the log. `MUSTER_LOG` chooses what is in it (`debug`, `muster_door=debug,info`, …); `level` else.
+/// Starts the log. `MUSTER_LOG` chooses what is in it (`debug`, `muster_http=debug,info`, …); `level` else.
 pub(crate) fn start(format: LogFormat, level: &str) {
     let lines = fmt().with_env_filter(filter(level)).with_writer(std::io::stderr).with_ansi(is_colourful());
     match format {
@@ -79,7 +79,7 @@ mod tests {
     /// I4: a log that nobody asked for in words that mean something is not silently empty.
     #[test]
     fn nonsense_is_no_choice() {
-        for fine in ["debug", "muster_door=debug,info", "warn,hyper=trace", "muster_coordinator", "OFF"] {
+        for fine in ["debug", "muster_http=debug,info", "warn,hyper=trace", "muster_coordinator", "OFF"] {
             assert!(parse(fine).is_ok(), "{fine}");
         }
         for nonsense in ["nonsense", "debgu", "info,verbose", "muster=loud", "=,="] {

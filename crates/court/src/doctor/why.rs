@@ -19,7 +19,7 @@ use crate::{
 };
 use cause::CourtCause;
 use jiff::Timestamp;
-use muster_why::Why;
+use muster_explain::Why;
 
 /// Says what a task, or an event that is none yet, waits for; nothing where no file of the court has the id.
 pub fn why(folder: &Folder, court: &Court, id: &Id, now: Timestamp) -> Result<Option<Why>, Fault> {

@@ -23,7 +23,7 @@ use crate::{
     config::{self, Tokens, seconds},
 };
 use delivery::Delivery;
-use door::Door;
+use door::HttpState;
 use futures_util::future::OptionFuture;
 use outlet::{Lines, Outlet, Slack, Webhook};
 use poll::Poll;
@@ -137,9 +137,9 @@ async fn open_door(
     folder: &Arc<Folder>,
     settings: &config::Envoy,
     tokens: &Tokens,
-) -> Result<Option<Door>, EnvoyError> {
+) -> Result<Option<HttpState>, EnvoyError> {
     let Some((listen, signing)) = hearing(settings, tokens)? else { return Ok(None) };
-    Door::open(Arc::clone(folder), listen, signing).await.map(Some)
+    HttpState::open(Arc::clone(folder), listen, signing).await.map(Some)
 }
 
 /// Where replies are to be brought, and what proves whose they are.

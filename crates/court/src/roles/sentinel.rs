@@ -53,7 +53,7 @@ pub enum SentinelError {
     },
     /// A source cannot be reached in the way it is configured.
     #[error("[sentinel.{section}] {error}")]
-    Door {
+    HttpState {
         /// The section of the file.
         section: &'static str,
         /// What is wrong.

@@ -12,7 +12,7 @@ use axum::{
 };
 use hyper::body::Incoming;
 use muster_coordinator::Lead;
-use muster_door::{Peer, Problem};
+use muster_http::{Peer, Problem};
 use std::{net::IpAddr, time::Duration};
 use tokio::{sync::watch, time::Instant};
 

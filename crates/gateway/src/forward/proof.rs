@@ -2,13 +2,13 @@
 
 use super::Forwarder;
 use axum::{Extension, extract::Query};
-use muster_door::{Door, Problem};
+use muster_http::{HttpState, Problem};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 /// The route where a server proves to others that it is one of theirs. It must not be passed on, and is not.
-pub fn proof_routes(forwarder: Forwarder) -> OpenApiRouter<Door> {
+pub fn proof_routes(forwarder: Forwarder) -> OpenApiRouter<HttpState> {
     OpenApiRouter::default().routes(routes!(prove)).layer(Extension(forwarder))
 }
 

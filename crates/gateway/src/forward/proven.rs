@@ -18,7 +18,7 @@ use hyper::{
     client::conn::http1::{self, Connection, SendRequest},
     rt::{Read, Write},
 };
-use muster_door::LEADER_PROOF;
+use muster_http::LEADER_PROOF;
 use std::{
     future::poll_fn,
     sync::Arc,

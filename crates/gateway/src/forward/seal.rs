@@ -9,7 +9,7 @@ use axum::{
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
-use muster_door::{Peer, REQUEST_ID, Vouched};
+use muster_http::{Peer, REQUEST_ID, Vouched};
 use sha2::Sha256;
 use std::net::IpAddr;
 

@@ -15,7 +15,7 @@ use axum::{
 };
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{self, connect::capture_connection};
-use muster_door::EPOCH;
+use muster_http::EPOCH;
 use std::{
     error::Error,
     sync::{Arc, Mutex, OnceLock, PoisonError},

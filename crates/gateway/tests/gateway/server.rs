@@ -9,8 +9,8 @@ use axum::{
     routing::get,
 };
 use muster_coordinator::{Coordinator, Lead, Options};
-use muster_door::{Door, DoorSettings, Keys, Metrics, Peer, Unready};
 use muster_gateway::{ForwardSettings, Forwarder, Limiter, Rates, forwarded, limited, proof_routes};
+use muster_http::{HttpSettings, HttpState, Keys, Metrics, Peer, Unready};
 use muster_store::MemoryStore;
 use std::{sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
@@ -68,10 +68,10 @@ impl Server {
 
     pub(crate) async fn with(manner: Manner) -> Self {
         let (lead, closing) = (watch::Sender::new(Lead::Nowhere), watch::Sender::new(false));
-        let door = DoorSettings {
+        let door = HttpSettings {
             hosts: vec!["muster.example".to_owned()],
             requests_max: manner.requests_max,
-            ..DoorSettings::default()
+            ..HttpSettings::default()
         };
         let metrics = Arc::new(Metrics::new());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -89,12 +89,12 @@ impl Server {
         let forwarder = forwarder.unwrap();
         let store = Arc::new(MemoryStore::default());
         let coordinator = Coordinator::start(store, Options::default()).unwrap();
-        let door = Door::new(coordinator, Keys::new("node", "admin"), DoorSettings::default());
+        let door = HttpState::new(coordinator, Keys::new("node", "admin"), HttpSettings::default());
         let (proving, _) = proof_routes(forwarder.clone()).with_state(door).split_for_parts();
         let router = Router::new().route("/readyz", get(readyz)).merge(proving).fallback(echo);
         let router = limited(router, Arc::new(Limiter::new(manner.rates)));
         let router = forwarded(router, forwarder);
-        let task = tokio::spawn(muster_door::listen(listener, router, std::future::pending()));
+        let task = tokio::spawn(muster_http::listen(listener, router, std::future::pending()));
         Self { address, metrics, lead, closing, task }
     }
 

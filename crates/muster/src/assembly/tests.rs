@@ -109,8 +109,8 @@ struct Server {
     url: String,
     admin_token: String,
     node_secret: String,
-    http: Client,
-    door: Door,
+    client: Client,
+    http: HttpState,
     coordinator: Coordinator,
     stop: watch::Sender<bool>,
     listening: JoinHandle<()>,
@@ -125,7 +125,7 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let assembled = assemble(Arc::new(store), secrets, &config, address).unwrap();
-        let Assembled { coordinator, door, router, .. } = assembled;
+        let Assembled { coordinator, http, router, .. } = assembled;
         let (stop, mut stopped) = watch::channel(false);
         let stopped = async move { _ = stopped.wait_for(|stopped| *stopped).await };
         let mut lead = coordinator.watch_lead();
@@ -134,20 +134,20 @@ impl Server {
             url: format!("http://{address}"),
             admin_token: secrets.admin.reveal().to_owned(),
             node_secret: secrets.node.reveal().to_owned(),
-            http: muster_worker_kit::http::client_for("http:").no_proxy().build().unwrap(),
-            door,
+            client: muster_worker_kit::http::client_for("http:").no_proxy().build().unwrap(),
+            http,
             coordinator,
             stop,
-            listening: tokio::spawn(muster_door::listen(listener, router, stopped)),
+            listening: tokio::spawn(muster_http::listen(listener, router, stopped)),
         }
     }
 
     fn get(&self, path: &str) -> RequestBuilder {
-        self.http.get(format!("{}{path}", self.url)).bearer_auth(&self.admin_token)
+        self.client.get(format!("{}{path}", self.url)).bearer_auth(&self.admin_token)
     }
 
     fn post(&self, path: &str) -> RequestBuilder {
-        let request = self.http.post(format!("{}{path}", self.url));
+        let request = self.client.post(format!("{}{path}", self.url));
         if path.starts_with("/api/nodes/") { request } else { request.bearer_auth(&self.admin_token) }
     }
 
@@ -165,7 +165,7 @@ impl Server {
     /// Stops it as `muster serve` does.
     async fn stop(self) {
         self.stop.send_replace(true);
-        self.door.close();
+        self.http.close();
         self.coordinator.stop().await;
         self.listening.await.unwrap();
     }

@@ -6,7 +6,7 @@ use axum::{
     response::IntoResponse,
     routing::{get, post},
 };
-use muster_door::Problem;
+use muster_http::Problem;
 use serde_json::json;
 use std::{
     collections::HashMap,

@@ -11,7 +11,7 @@ use crate::{
 };
 use clap::Args;
 use muster_coordinator::{Coordinator, Lead};
-use muster_door::Door;
+use muster_http::HttpState;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use tokio::{
@@ -88,11 +88,11 @@ async fn serve(config: Config) -> Result<(), Failure> {
     };
     let address = listener.local_addr()?;
     let server = assembly::assemble(opened.store, &opened.secrets, &config, address)?;
-    let Assembled { coordinator, door, simulation, dashboard, router } = server;
+    let Assembled { coordinator, http, simulation, dashboard, router } = server;
 
     let (stop, stopped) = watch::channel(false);
     let announcing = announce_when_ready(address, &coordinator, stopped.clone());
-    let listening = muster_door::listen(listener, router, wait_for(stopped.clone()));
+    let listening = muster_http::listen(listener, router, wait_for(stopped.clone()));
     // What is under way may be left at any point: the next start, or the next leader, finds it again.
     let working = async {
         tokio::select! {
@@ -103,7 +103,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let stopping = async {
         asked.await;
         stop.send_replace(true);
-        shut_down(&door, &coordinator).await;
+        shut_down(&http, &coordinator).await;
     };
     tokio::join!(listening, announcing, working, stopping);
     tracing::info!("stopped");
@@ -122,8 +122,8 @@ async fn open(config: &Config) -> Result<(opening::Ready, TcpListener), Failure>
     }
     let listener = bind(&config.listen).await?;
     let address = listener.local_addr()?;
-    let door = assembly::door_settings(config, &assembly::advertised(config, address)?);
-    let (_early, listener) = early::Early::answer(listener, door, told)?;
+    let http = assembly::door_settings(config, &assembly::advertised(config, address)?);
+    let (_early, listener) = early::Early::answer(listener, http, told)?;
     tracing::info!(%address, "opens the database; until then this server says that it is not ready");
     Ok((opening::open(config, &cause).await?, listener))
 }
@@ -168,8 +168,8 @@ async fn asked_to_stop(mut interrupt: Signal, mut terminate: Signal) {
 
 /// Ends streams and waiting pulls, so that their connections can be closed, commits what was decided, and gives leadership
 /// back: whoever takes over need not wait for the connections here.
-pub(super) async fn shut_down(door: &Door, coordinator: &Coordinator) {
-    door.close();
+pub(super) async fn shut_down(http: &HttpState, coordinator: &Coordinator) {
+    http.close();
     if tokio::time::timeout(STOP_MAX, coordinator.stop()).await.is_err() {
         tracing::warn!(
             "the coordinator did not stop in time; what was not committed was not acknowledged either"

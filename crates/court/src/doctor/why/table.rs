@@ -1,6 +1,6 @@
 //! The words for what holds court tasks back.
 
-use muster_why::Row;
+use muster_explain::Row;
 
 /// One row per code that court tasks have.
 pub const ROWS: &[Row] = &[

@@ -203,5 +203,5 @@ fn an_ended_task_is_explained() {
 fn codes_are_unique() {
     let ours: BTreeSet<&str> = WHY_ROWS.iter().map(|row| row.code).collect();
     assert_eq!(ours.len(), WHY_ROWS.len());
-    assert!(muster_why::rows().all(|row| !ours.contains(row.code)));
+    assert!(muster_explain::rows().all(|row| !ours.contains(row.code)));
 }

@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 /// The door, open.
-pub(super) struct Door {
+pub(super) struct HttpState {
     listener: TcpListener,
     desk: Arc<Desk>,
 }
@@ -35,7 +35,7 @@ struct Desk {
 /// A refusal, as problem+json.
 struct Problem(StatusCode, String);
 
-impl Door {
+impl HttpState {
     /// Opens the door, and leaves its address in `state/envoy.listen`: the port may be anybody's choice.
     pub(super) async fn open(
         folder: Arc<Folder>,

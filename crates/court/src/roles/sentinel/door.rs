@@ -34,7 +34,7 @@ pub(super) enum Key {
 }
 
 /// The way to one source.
-pub(super) struct Door {
+pub(super) struct HttpState {
     client: Client,
     base: Url,
     key: Key,
@@ -48,7 +48,7 @@ pub(super) struct Answer {
     retry_after: Option<Duration>,
 }
 
-impl Door {
+impl HttpState {
     /// A way to `base_url`; `variable` is where the key comes from.
     pub(super) fn new(base_url: &str, key: Key, variable: &'static str) -> Result<Self, DoorError> {
         let wrong = || DoorError::Address(base_url.to_owned());
@@ -214,11 +214,11 @@ mod tests {
     /// C18, C23: only addresses of the web are taken, what is asked for is encoded, and a base with a path keeps it.
     #[test]
     fn addresses_stay_under_their_base() {
-        let door = |base: &str| Door::new(base, Key::Bearer("t".to_owned()), "GITHUB_TOKEN");
+        let door = |base: &str| HttpState::new(base, Key::Bearer("t".to_owned()), "GITHUB_TOKEN");
         for wrong in ["", "api.github.com", "file:///etc", "http://", "https://a/?x=1", "https://me@a/"] {
             assert!(matches!(door(wrong), Err(DoorError::Address(_))), "{wrong:?}");
         }
-        let forged = Door::new("http://a", Key::Bearer("a\nHost: b".to_owned()), "GITHUB_TOKEN");
+        let forged = HttpState::new("http://a", Key::Bearer("a\nHost: b".to_owned()), "GITHUB_TOKEN");
         assert!(matches!(forged, Err(DoorError::Token("GITHUB_TOKEN"))));
         for base in ["http://a:1/api/v3", "http://a:1/api/v3/"] {
             let url = door(base).unwrap().url(&["rest", "search"], &[("jql", "a = \"b\" & c#")]);

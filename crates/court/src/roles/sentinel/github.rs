@@ -4,7 +4,7 @@ mod notification;
 
 use super::{
     Reading, SentinelError, Source, Trouble,
-    door::{Answer, Door, Key},
+    door::{Answer, HttpState, Key},
 };
 use crate::{
     Clock, Document, Folder, Id,
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 /// The notifications of whoever the token belongs to.
 pub(super) struct Github {
     folder: Arc<Folder>,
-    door: Door,
+    door: HttpState,
     source: Id,
     /// Tells addresses and tokens apart: what one said of changes means nothing to another.
     whose: String,
@@ -37,8 +37,8 @@ impl Github {
         let no_token = || SentinelError::NoToken { section, variable: TOKEN };
         let token = tokens.github.clone().ok_or_else(no_token)?;
         let whose = sha256_hex(format!("{}\n{token}", settings.base_url).as_bytes());
-        let door = Door::new(&settings.base_url, Key::Bearer(token), TOKEN)
-            .map_err(|error| SentinelError::Door { section, error })?;
+        let door = HttpState::new(&settings.base_url, Key::Bearer(token), TOKEN)
+            .map_err(|error| SentinelError::HttpState { section, error })?;
         let source = Id::parse(section).expect("github is an id");
         Ok(Self { folder, door, source, whose })
     }

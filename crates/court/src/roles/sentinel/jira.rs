@@ -4,7 +4,7 @@ mod page;
 
 use super::{
     Reading, SentinelError, Source, Trouble,
-    door::{Answer, Door, Key},
+    door::{Answer, HttpState, Key},
 };
 use crate::{
     Clock, Document, Folder, Id,
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 /// What a search finds.
 pub(super) struct Jira {
     folder: Arc<Folder>,
-    door: Door,
+    door: HttpState,
     source: Id,
     base_url: String,
     jql: String,
@@ -40,8 +40,8 @@ impl Jira {
             Some(email) => Key::Basic(email, token),
             None => Key::Bearer(token),
         };
-        let door = Door::new(&settings.base_url, key, TOKEN)
-            .map_err(|error| SentinelError::Door { section, error })?;
+        let door = HttpState::new(&settings.base_url, key, TOKEN)
+            .map_err(|error| SentinelError::HttpState { section, error })?;
         let source = Id::parse(section).expect("jira is an id");
         let base_url = settings.base_url.trim_end_matches('/').to_owned();
         Ok(Self { folder, door, source, base_url, jql: settings.jql.clone() })

@@ -10,7 +10,7 @@ use crate::{
 };
 use muster_coordinator::Coordinator;
 use muster_dashboard::Dashboard;
-use muster_door::Door;
+use muster_http::HttpState;
 use muster_simulation::Simulation;
 use muster_worker_kit::http::Servers;
 use std::{
@@ -31,7 +31,7 @@ pub(super) struct Server {
     pub(super) output: PathBuf,
     pub(super) admin_token: String,
     directory: TempDir,
-    door: Door,
+    http: HttpState,
     coordinator: Coordinator,
     stop: watch::Sender<bool>,
     listening: JoinHandle<()>,
@@ -48,9 +48,9 @@ impl Server {
         let listener = serve::bind(&config.listen).await?;
         let address = listener.local_addr()?;
         let server = assembly::assemble(opened.store, &secrets, &config, address)?;
-        let assembly::Assembled { coordinator, door, simulation, dashboard, router } = server;
+        let assembly::Assembled { coordinator, http, simulation, dashboard, router } = server;
         let (stop, stopped) = watch::channel(false);
-        let listening = tokio::spawn(muster_door::listen(listener, router, serve::wait_for(stopped.clone())));
+        let listening = tokio::spawn(muster_http::listen(listener, router, serve::wait_for(stopped.clone())));
         Ok(Self {
             url: format!("http://{address}"),
             address,
@@ -60,7 +60,7 @@ impl Server {
             output: config.simulation.output_root.clone(),
             admin_token: secrets.admin.reveal().to_owned(),
             directory,
-            door,
+            http,
             coordinator,
             stop,
             listening,
@@ -95,13 +95,13 @@ impl Server {
 
     /// How many callbacks it has taken, heartbeats and repeats included.
     pub(super) fn callbacks(&self) -> u64 {
-        callbacks_in(&self.door.metrics.text())
+        callbacks_in(&self.http.metrics.text())
     }
 
     /// Stops it and leaves its files for the check.
     pub(super) async fn stop(self) -> TempDir {
         self.stop.send_replace(true);
-        serve::shut_down(&self.door, &self.coordinator).await;
+        serve::shut_down(&self.http, &self.coordinator).await;
         let _ = tokio::join!(self.listening, self.working);
         self.directory
     }

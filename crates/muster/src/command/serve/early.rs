@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use muster_door::{DoorSettings, NOT_LEADING, Problem, REQUEST_ID, check_names, request_id};
+use muster_http::{HttpSettings, NOT_LEADING, Problem, REQUEST_ID, check_names, request_id};
 use std::{io, sync::Arc};
 use tokio::{
     net::TcpListener,
@@ -24,22 +24,22 @@ pub(super) struct Early {
 #[derive(Clone)]
 struct Known {
     cause: watch::Receiver<String>,
-    door: Arc<DoorSettings>,
+    http: Arc<HttpSettings>,
 }
 
 impl Early {
     /// Answers on the same socket as `listener`, which is given back for what comes after.
     pub(super) fn answer(
         listener: TcpListener,
-        door: DoorSettings,
+        http: HttpSettings,
         cause: watch::Receiver<String>,
     ) -> io::Result<(Self, TcpListener)> {
         let listener = listener.into_std()?;
         let twin = TcpListener::from_std(listener.try_clone()?)?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let router = router(Known { cause, door: Arc::new(door) });
+        let router = router(Known { cause, http: Arc::new(http) });
         // What is under way there when the store opens may end by itself.
-        tokio::spawn(muster_door::listen(twin, router, async { _ = stopped.await }));
+        tokio::spawn(muster_http::listen(twin, router, async { _ = stopped.await }));
         Ok((Self { _stop: stop }, TcpListener::from_std(listener)?))
     }
 }
@@ -52,18 +52,18 @@ fn router(known: Known) -> Router {
 
 /// The dashboard's page is shown by now, and says itself what it waits for.
 async fn named(State(known): State<Known>, request: Request, next: Next) -> Result<Response, Problem> {
-    check_names(&known.door, &request)?;
+    check_names(&known.http, &request)?;
     Ok(next.run(request).await)
 }
 
 async fn alive(State(known): State<Known>, request: Request) -> Result<&'static str, Problem> {
-    check_names(&known.door, &request)?;
+    check_names(&known.http, &request)?;
     Ok("ok\n")
 }
 
 async fn not_yet(State(known): State<Known>, request: Request) -> Response {
     let id = request_id(request.headers());
-    let mut response = match check_names(&known.door, &request) {
+    let mut response = match check_names(&known.http, &request) {
         Err(problem) => problem.into_response(),
         Ok(()) => untouched(&known.cause.borrow()),
     };
@@ -92,7 +92,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_done_before_the_store_is_open() {
         let (_cause, told) = watch::channel("the database does not answer\nDETAIL: hunter2".to_owned());
-        let known = Known { cause: told, door: Arc::default() };
+        let known = Known { cause: told, http: Arc::default() };
         for (method, path) in [
             (Method::POST, "/jobs"),
             (Method::GET, "/leader-proof?nonce=0123456789abcdef&epoch=7"),
@@ -120,7 +120,7 @@ mod tests {
     #[tokio::test]
     async fn the_page_is_there_already() {
         let (_cause, told) = watch::channel("the database does not answer".to_owned());
-        let router = router(Known { cause: told, door: Arc::default() });
+        let router = router(Known { cause: told, http: Arc::default() });
         for (path, host, status) in [
             ("/", "127.0.0.1", 200),
             ("/ui/index.html", "127.0.0.1", 200),

@@ -31,7 +31,7 @@ impl Slack {
         let token: String = rand::random::<[u8; 16]>().iter().map(|byte| format!("{byte:02x}")).collect();
         let hall = Arc::new(Hall { token: token.clone(), posts: Mutex::default() });
         let router = Router::new().route("/chat.postMessage", post(take)).with_state(Arc::clone(&hall));
-        let listening = tokio::spawn(muster_door::listen(listener, router, std::future::pending()));
+        let listening = tokio::spawn(muster_http::listen(listener, router, std::future::pending()));
         Ok(Self { url, token, hall, listening })
     }
 

@@ -1,9 +1,0 @@
-//! Accounts over HTTP: the real coordinator on a store in memory, the real door, a clock by hand.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-mod audit;
-mod keys;
-mod logins;
-mod roles;
-mod users;
-mod world;

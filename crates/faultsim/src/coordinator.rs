@@ -1,0 +1,270 @@
+//! The coordinator's lives: the real write_path and engine, with time, threads, disk and wire played; one server, or several
+//! that share a store.
+
+mod clock;
+mod door;
+mod end;
+mod errand;
+mod follow;
+mod forward;
+mod lease;
+mod life;
+mod load;
+mod server;
+mod takeover;
+mod trouble;
+
+pub(crate) use clock::RATE_MAX;
+pub(crate) use end::{Doom, Ending};
+pub(crate) use errand::{Errand, Push};
+pub(crate) use life::Life;
+pub(crate) use server::{Chore, Cut};
+pub(crate) use trouble::STORE_OFF_MAX;
+
+use crate::{
+    agenda::Happening,
+    checker::{Checker, Takeover, Verdict},
+    dice::Dice,
+    network::Sender,
+    planted::Planted,
+    scene::Scene,
+};
+use clock::TermClock;
+use life::{Fate, Office, Orphan};
+use muster_model::{Command, Millis, Name, Timestamp};
+use muster_store::{Failure, MemoryStore, Store};
+use server::Server;
+use std::collections::BTreeMap;
+
+/// The servers and their store.
+pub(crate) struct Coordinator {
+    store: MemoryStore,
+    pub(crate) servers: Vec<Server>,
+    lives: u32,
+    /// Batches of lives that are over, on their way to the store, by life.
+    orphans: BTreeMap<u32, Orphan>,
+    /// What happens in the middle of the next commit.
+    doom: Option<end::Doom>,
+    /// Whom each sender asks.
+    doors: BTreeMap<Sender, usize>,
+    /// Until when nobody reaches the store.
+    away_until: Timestamp,
+    /// By how much the store's clock is off.
+    store_off: Millis,
+    /// When something last went wrong with a server or the store.
+    troubled_at: Timestamp,
+    planted: Option<Planted>,
+}
+
+impl Coordinator {
+    pub(crate) fn new(scene: &Scene, planted: Option<Planted>) -> Self {
+        let plan = scene.plan.servers.as_ref();
+        // Worlds with one server are what they are without this.
+        let mut dice = Dice::new(scene.now.0.unsigned_abs() ^ scene.dice.clone().next());
+        let store = if plan.is_some() { MemoryStore::shared() } else { MemoryStore::new() };
+        let count = plan.map_or(1, |plan| plan.count);
+        Self {
+            store,
+            servers: (0..count).map(|number| Server::new(number, plan, &mut dice)).collect(),
+            lives: 0,
+            orphans: BTreeMap::new(),
+            doom: None,
+            doors: BTreeMap::new(),
+            away_until: scene.now,
+            store_off: Millis(0),
+            troubled_at: scene.now,
+            planted,
+        }
+    }
+
+    /// Whether several servers share the store.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.servers.len() > 1
+    }
+
+    /// The life that leads; there may be others which do not know yet that they do not.
+    pub(crate) fn life(&self) -> Option<&Life> {
+        self.servers.iter().filter_map(|server| server.life.as_ref()).max_by_key(|life| life.epoch)
+    }
+
+    /// The server that leads.
+    pub(crate) fn leader(&self) -> Option<usize> {
+        self.life().map(|life| life.server)
+    }
+
+    /// A server comes up.
+    pub(crate) fn start(&mut self, server: usize, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if self.is_shared() {
+            self.come_up(server, scene);
+            return Ok(());
+        }
+        if self.life().is_some() {
+            return Ok(());
+        }
+        self.lives += 1;
+        scene.count("coordinator started");
+        scene.note(|| format!("coordinator: life {} begins", self.lives));
+        let mut term = self.store.begin_term().map_err(load::store_broke)?;
+        let takeover = Takeover::unseen((term.epoch, self.lives), scene.now);
+        checker.terms.begins(&takeover)?;
+        let settings = (scene.plan.settings, self.planted);
+        let (memory, ()) = load::load(settings, |sink| term.writer.load(sink))?;
+        let office = Office { server, number: self.lives, clock: TermClock::of_the_world() };
+        let life = Life::begin((term, office), (memory, self.store.reader()), (scene, self.planted));
+        self.defy_the_dead()?;
+        let now = scene.now;
+        self.servers[server].life.insert(life).settle_in(now, (scene, checker))
+    }
+
+    pub(crate) fn serve(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let is_cut = self.server_of(life).is_some_and(|server| !self.reaches(server, Cut::Store, scene.now));
+        match self.current(life, scene) {
+            Some(life) if is_cut && life.needs_facts() => {
+                let server = life.server;
+                life.block(scene.now + Millis(100), scene);
+                self.loses_patience(server, scene);
+                Ok(())
+            }
+            Some(life) => life.serve(scene, checker),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn wake(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        match self.current(life, scene) {
+            Some(life) => life.wake(scene, checker),
+            None => Ok(()),
+        }
+    }
+
+    /// Something is done beside a life, unless it is over.
+    pub(crate) fn run(
+        &mut self,
+        (life, errand): (u32, Errand),
+        scene: &mut Scene,
+        checker: &mut Checker,
+    ) -> Verdict {
+        match self.current(life, scene) {
+            Some(life) => life.run(errand, scene, checker),
+            None => Ok(()),
+        }
+    }
+
+    /// A push was answered.
+    pub(crate) fn acked(&mut self, life: u32, (number, acked): (u64, bool), scene: &mut Scene) {
+        let is_heard = self.reaches_out(life);
+        if let Some(life) = self.current(life, scene).filter(|_| is_heard) {
+            life.pushed(number, acked, scene);
+        }
+    }
+
+    /// The moment at which the store has the batch, or says that it failed.
+    pub(crate) fn durable(&mut self, number: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if let Some(orphan) = self.orphans.remove(&number).filter(|_| self.is_shared()) {
+            return if scene.now < self.away_until { Ok(()) } else { orphan.arrives(scene, checker) };
+        }
+        let is_over = self.server_of(number).is_none();
+        if is_over || self.hangs(number, Happening::Durable { life: number }, scene) {
+            return Ok(());
+        }
+        let failure = self.planned_failure(number, scene, checker);
+        let Some(life) = self.current(number, scene) else {
+            return Ok(());
+        };
+        match life.commit(failure, scene, checker)? {
+            Fate::Kept => scene.within(0, 10, Happening::Heard { life: number }),
+            Fate::Failed => self.fail(number, failure, scene),
+            Fate::Superseded => return self.superseded(number, scene, checker),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn heard(&mut self, number: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if self.hangs(number, Happening::Heard { life: number }, scene) {
+            return Ok(());
+        }
+        match self.current(number, scene) {
+            Some(life) => {
+                life.heard(scene, checker)?;
+                life.look_round(scene, checker)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What a server of several does by itself; one that has crashed meanwhile does not.
+    pub(crate) fn act(
+        &mut self,
+        (server, incarnation): (usize, u32),
+        chore: Chore,
+        (scene, checker): (&mut Scene, &mut Checker),
+    ) -> Verdict {
+        let is_there = self.servers[server].up && self.servers[server].incarnation == incarnation;
+        match chore {
+            Chore::Take(round, wish) => return self.take((server, round), &wish, (scene, checker)),
+            _ if !is_there => {}
+            Chore::Look(round) => self.look(server, round, scene),
+            Chore::Sees(round, asked, standing) => self.sees((server, round), (asked, standing), scene),
+            Chore::Begin(round) => return self.begin((server, round), scene, checker),
+            Chore::Renew(life) => self.renew((server, life), scene, checker),
+            Chore::Shows(life, sent) => self.shows_late((server, life), sent, (scene, checker)),
+            Chore::Shown(life, sent, heard) => self.shown((server, life), (sent, heard), scene),
+        }
+        Ok(())
+    }
+
+    /// What time it is for whoever leads, if it does and nothing has kept it from its work for a while.
+    pub(crate) fn well_at(&self, scene: &Scene, checker: &Checker) -> Option<Timestamp> {
+        let life = self.life().filter(|life| checker.terms.leads(life.epoch))?;
+        let place = &self.servers[life.server];
+        let is_well = !self.is_shared()
+            || (scene.now >= place.well_since + RECOVERS_WITHIN
+                && self.reaches(life.server, Cut::Store, scene.now));
+        is_well.then(|| life.now(scene))
+    }
+
+    /// Whether a server reaches the store now, by one connection or the other.
+    fn reaches(&self, server: usize, cut: Cut, now: Timestamp) -> bool {
+        let place = &self.servers[server];
+        now >= self.away_until && !place.is_cut(Cut::Store) && !place.is_cut(cut)
+    }
+
+    fn server_of(&self, life: u32) -> Option<usize> {
+        let is_theirs = |server: &&Server| server.life.as_ref().is_some_and(|it| it.number == life);
+        self.servers.iter().find(is_theirs).map(|server| server.number)
+    }
+
+    /// A life that is not over, as much as its server knows.
+    fn current(&mut self, number: u32, scene: &Scene) -> Option<&mut Life> {
+        let server = self.server_of(number)?;
+        let place = &mut self.servers[server];
+        let (is_fresh, well_since) = (place.is_sole(scene.now), place.well_since);
+        let life = place.life.as_mut()?;
+        (life.is_fresh, life.well_since) = (is_fresh, well_since);
+        Some(life)
+    }
+
+    fn planned_failure(&self, life: u32, scene: &mut Scene, checker: &Checker) -> Option<Failure> {
+        let leads = self.life().is_some_and(|it| it.number == life && checker.terms.leads(it.epoch));
+        let fails = leads && !scene.calm && scene.dice.chance(scene.plan.commit_fails);
+        let failure = fails.then_some(match scene.dice.chance(500) {
+            true => Failure::Before,
+            false => Failure::After,
+        });
+        failure.into_iter().for_each(|failure| self.store.fail_next(failure));
+        failure
+    }
+}
+
+/// How long it takes until what was left undone is done.
+const RECOVERS_WITHIN: Millis = Millis(4_000);
+
+/// Whose sign of life a command is, if it is anybody's (N15).
+pub(crate) fn speaker(command: &Command) -> Option<&Name> {
+    match command {
+        Command::Pull(pull) => Some(&pull.worker),
+        Command::Heartbeat { worker } | Command::Claim { worker, .. } => Some(worker),
+        Command::Report(report) => Some(&report.worker),
+        _ => None,
+    }
+}

@@ -1,0 +1,228 @@
+//! The batch with the store, and what leaves once that has it.
+
+use super::Life;
+use crate::{
+    agenda::Happening,
+    checker::{Broken, Checker, Verdict},
+    coordinator::load::store_broke,
+    network::Sender,
+    planted::Planted,
+    scene::Scene,
+};
+use muster_model::{Change, Timestamp};
+use muster_store::{Batch, Failure, StoreError, Writer};
+use std::sync::Arc;
+
+/// The batch with the store, and what memory held when it was sealed.
+pub(super) struct Committing {
+    batch: Arc<Batch>,
+    /// When the first of it may have been decided, in the world's time.
+    opened: Timestamp,
+    /// When it was sealed, by the life's clock.
+    sealed_at: Timestamp,
+    rows: Option<Vec<Change>>,
+    durable: bool,
+}
+
+/// What the store said to a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::coordinator) enum Fate {
+    Kept,
+    /// It failed; whether it was kept nobody is told.
+    Failed,
+    /// A newer term has begun.
+    Superseded,
+}
+
+/// A batch on its way to the store from a life that is over.
+pub(in crate::coordinator) struct Orphan {
+    term: (u64, u32),
+    writer: Box<dyn Writer>,
+    batch: Arc<Batch>,
+    sealed_at: Timestamp,
+}
+
+impl Orphan {
+    /// It arrives: kept if no newer term has begun.
+    pub(in crate::coordinator) fn arrives(mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        match self.writer.commit(&self.batch) {
+            Ok(()) => {
+                scene.count("batch of a life that is over kept");
+                keep(self.term, (&self.batch, self.sealed_at), (scene, checker))
+            }
+            Err(StoreError::Superseded) => {
+                scene.count("stale commit refused");
+                Ok(())
+            }
+            Err(error) => Err(store_broke(error)),
+        }
+    }
+
+    /// Invariant 10: what an earlier life still tries to write is refused.
+    pub(in crate::coordinator) fn comes_too_late(mut self) -> bool {
+        self.writer.commit(&self.batch).is_err()
+    }
+}
+
+impl Life {
+    pub(crate) fn is_committing(&self) -> bool {
+        self.committing.as_ref().is_some_and(|committing| !committing.durable)
+    }
+
+    /// Hands the next batch to the store, unless that is busy; what needs none leaves at once, if nobody else can lead.
+    pub(super) fn hand_over(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if self.committing.is_some() {
+            return Ok(());
+        }
+        let now = self.now(scene);
+        let Some(batch) = self.write_path.seal(now) else {
+            return Ok(());
+        };
+        let opened = std::mem::replace(&mut self.opened, scene.now);
+        let is_fresh = self.is_fresh || self.planted == Some(Planted::AnswersAfterLease);
+        if batch.is_empty() && is_fresh {
+            checker.terms.answers_alone(self.epoch)?;
+            return self.send(opened, scene, checker);
+        }
+        for entry in &batch.feed {
+            scene.note(|| format!("server {}: {} {}", self.server, entry.kind, entry.body));
+        }
+        if batch.is_empty() {
+            scene.count("empty batch sent to the store");
+        }
+        let sampled = scene.dice.chance(ROWS_PER_MILLE);
+        self.handed += 1;
+        self.committing = Some(Committing {
+            batch: Arc::clone(&batch),
+            opened,
+            sealed_at: now,
+            rows: sampled.then(|| self.write_path.engine().live_rows()),
+            durable: false,
+        });
+        if self.planted == Some(Planted::FeedBeforeCommit) {
+            checker.told(&batch.feed)?;
+        }
+        if self.planted == Some(Planted::AnswersBeforeCommit) {
+            self.release(opened, scene, checker)?;
+        }
+        let slow = scene.dice.chance(50);
+        scene.within(1, if slow { 600 } else { 15 }, Happening::Durable { life: self.number });
+        Ok(())
+    }
+
+    /// Has the store make the batch durable; a failure was planned for it.
+    pub(in crate::coordinator) fn commit(
+        &mut self,
+        failure: Option<Failure>,
+        scene: &mut Scene,
+        checker: &mut Checker,
+    ) -> Result<Fate, Broken> {
+        let committing = self.committing.as_mut().expect("a batch is with the store");
+        let is_kept = match self.writer.commit(&committing.batch) {
+            Ok(()) => true,
+            Err(StoreError::Superseded) => return Ok(Fate::Superseded),
+            Err(StoreError::Backend(_)) => failure == Some(Failure::After),
+            Err(error) => return Err(store_broke(error)),
+        };
+        committing.durable = is_kept;
+        if is_kept {
+            let term = (self.epoch, self.number);
+            keep(term, (&committing.batch, committing.sealed_at), (scene, checker))?;
+        }
+        Ok(if failure.is_some() { Fate::Failed } else { Fate::Kept })
+    }
+
+    /// The store says that the batch is durable: the feed is told and the answers leave.
+    pub(crate) fn heard(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let Some(committing) = self.committing.take() else {
+            return Ok(());
+        };
+        let leads = checker.terms.leads(self.epoch);
+        if let Some(rows) = committing.rows.filter(|_| leads) {
+            let now = self.now(scene);
+            checker.rows_are(&rows, &mut self.loader(now), scene)?;
+        }
+        self.door.follow(&committing.batch.changes);
+        if self.planted != Some(Planted::FeedBeforeCommit) {
+            match leads {
+                true => checker.told(&committing.batch.feed)?,
+                false => checker.told_late(&committing.batch.feed)?,
+            }
+        }
+        self.release(committing.opened, scene, checker)
+    }
+
+    /// Stops in order: whoever waits is answered, what was decided is made durable.
+    pub(crate) fn stop(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        self.finish_commit(scene, checker)?;
+        self.write_path.dismiss_waiting(self.clock.at(scene.now));
+        self.hand_over(scene, checker)?;
+        self.finish_commit(scene, checker)
+    }
+
+    /// What was with the store is not.
+    pub(in crate::coordinator) fn forget_batch(&mut self) {
+        self.committing = None;
+    }
+
+    /// Commits by another way than its own.
+    pub(in crate::coordinator) fn write_with(
+        &mut self,
+        writer: Box<dyn Writer>,
+        scene: &mut Scene,
+        checker: &mut Checker,
+    ) -> Verdict {
+        self.writer = writer;
+        self.commit(None, scene, checker).map(drop)
+    }
+
+    /// What is left of a life whose batch never reached the store.
+    pub(in crate::coordinator) fn into_orphan(self) -> Option<Orphan> {
+        let Committing { batch, sealed_at, .. } = self.committing.filter(|committing| !committing.durable)?;
+        let term = (self.epoch, self.number);
+        Some(Orphan { term, writer: self.writer, batch, sealed_at })
+    }
+
+    fn finish_commit(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if self.is_committing() && self.commit(None, scene, checker)? == Fate::Superseded {
+            self.committing = None;
+        }
+        self.heard(scene, checker)
+    }
+
+    /// What was decided in the last batch leaves.
+    fn release(&mut self, opened: Timestamp, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        checker.terms.answers(self.epoch, self.handed)?;
+        self.send(opened, scene, checker)
+    }
+
+    fn send(&mut self, opened: Timestamp, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let released = self.write_path.committed();
+        self.send_out(released.effects, scene);
+        let now = self.now(scene);
+        let (leads, is_timely) = (checker.terms.leads(self.epoch), opened >= self.well_since);
+        for answer in released.answers {
+            match leads {
+                true => checker.answered((&answer.handle, &answer.result), (now, is_timely), scene)?,
+                false => checker.promised(&answer.handle, &answer.result, scene)?,
+            }
+            if answer.handle.sender != Sender::Errand {
+                scene.answer(answer.handle, answer.result);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A batch is durable.
+fn keep(
+    term: (u64, u32),
+    (batch, sealed_at): (&Batch, Timestamp),
+    (scene, checker): (&mut Scene, &mut Checker),
+) -> Verdict {
+    checker.terms.writes(term, batch.moment())?;
+    if batch.is_empty() { Ok(()) } else { checker.durable((batch, sealed_at), scene) }
+}
+
+/// In a thousand: commits after which everything live is compared with the store.
+const ROWS_PER_MILLE: u32 = 120;

@@ -1,0 +1,139 @@
+//! Puts the routers together and wraps them in what every request passes.
+
+use crate::{
+    HttpSettings, HttpState, Metrics, Problem, access, cors, docs, events, guard, health,
+    limit::{self, Limits},
+    openapi,
+};
+use axum::{
+    Router,
+    http::{Method, Uri},
+    middleware::from_fn_with_state,
+    response::{IntoResponse, Response},
+};
+use std::{any::Any, sync::Arc};
+use tower::util::option_layer;
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa_axum::router::OpenApiRouter;
+
+/// Makes one service of the dialects' routes and the server's own.
+///
+/// Outermost first, a request passes: its id, log line and count; the guard; what browsers ask for pages of listed
+/// origins; the limits; a net for panics; the
+/// route, which asks for the token and only then reads the body.
+pub fn assemble(http: HttpState, dialects: OpenApiRouter<HttpState>) -> Router {
+    let (router, mut description) = own_routes().merge(dialects).split_for_parts();
+    openapi::complete(&mut description);
+    let router = router.layer(docs::describe(&description));
+    wrap(router, &http.settings, &http.metrics).with_state(http)
+}
+
+/// The routes the HTTP layer itself answers.
+pub(crate) fn own_routes() -> OpenApiRouter<HttpState> {
+    health::routes().merge(events::routes()).merge(docs::routes())
+}
+
+fn wrap<S>(router: Router<S>, settings: &Arc<HttpSettings>, metrics: &Arc<Metrics>) -> Router<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    router
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn_with_state(Limits::new(settings), limit::limit))
+        .layer(option_layer(cors::layer(&settings.origins)))
+        .layer(from_fn_with_state(Arc::clone(settings), guard::guard))
+        .layer(from_fn_with_state(Arc::clone(metrics), access::follow))
+}
+
+async fn not_found(uri: Uri) -> Problem {
+    Problem::not_found(format!("there is nothing at {}; /docs shows what there is", uri.path()))
+}
+
+async fn method_not_allowed(method: Method) -> Problem {
+    Problem::method_not_allowed(method.as_str())
+}
+
+/// A panic is a broken invariant; its words go to the log and the caller gets a plain 500.
+#[allow(clippy::needless_pass_by_value, reason = "the layer hands it over")]
+fn panicked(payload: Box<dyn Any + Send>) -> Response {
+    let words = payload.downcast_ref::<String>().map(String::as_str);
+    let words = words.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without words");
+    Problem::internal(&words).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::{body::Body, extract::Request, http::header, routing::get};
+    use tower::ServiceExt;
+
+    async fn broken() {
+        panic!("token=hunter2");
+    }
+
+    fn router(metrics: &Arc<Metrics>) -> Router {
+        let router =
+            Router::new().route("/things/{id}", get(|| async { "fine" })).route("/broken", get(broken));
+        wrap(router, &Arc::new(HttpSettings::default()), metrics)
+    }
+
+    async fn answer(method: &str, path: &str) -> (Response, Arc<Metrics>) {
+        let metrics = Arc::new(Metrics::new());
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "localhost")
+            .header("x-request-id", "r1");
+        let response = router(&metrics).oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+        (response, metrics)
+    }
+
+    /// I9: whatever goes wrong, the answer is a problem; and it carries the request's id.
+    #[tokio::test]
+    async fn every_refusal_is_a_problem() {
+        for (method, path, status) in
+            [("GET", "/nowhere", 404), ("POST", "/things/1", 405), ("GET", "/broken", 500)]
+        {
+            let (response, _) = answer(method, path).await;
+            assert_eq!(response.status(), status);
+            assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json", "{path}");
+            assert_eq!(response.headers()["x-request-id"], "r1");
+            let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+            assert!(!String::from_utf8_lossy(&body).contains("hunter2"));
+        }
+        let (response, _) = answer("POST", "/things/1").await;
+        assert_eq!(response.headers()[header::ALLOW], "GET,HEAD");
+    }
+
+    /// I8: requests are counted by the template of their route.
+    #[tokio::test]
+    async fn requests_are_counted_by_template() {
+        let (_, metrics) = answer("GET", "/things/42").await;
+        assert!(metrics.text().contains("route=\"/things/{id}\",method=\"GET\",status=\"200\""));
+        let (_, metrics) = answer("BREW", "/nowhere/42").await;
+        assert!(metrics.text().contains("route=\"unmatched\",method=\"OTHER\",status=\"404\""));
+    }
+
+    async fn preflight(origin: &str) -> Response {
+        let settings =
+            HttpSettings { origins: vec!["https://board.example".to_owned()], ..HttpSettings::default() };
+        let router = Router::new().route("/things", get(|| async { "fine" }));
+        let router = wrap(router, &Arc::new(settings), &Arc::new(Metrics::new()));
+        let request = Request::builder().method("OPTIONS").uri("/things").header("host", "localhost");
+        let request = request.header("origin", origin).header("access-control-request-method", "GET");
+        router.oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
+    }
+
+    /// I7: a page of a listed origin is let in, in the words browsers know; any other is refused.
+    #[tokio::test]
+    async fn a_listed_page_may_call() {
+        let listed = preflight("https://board.example").await;
+        assert_eq!(listed.status(), 200);
+        assert_eq!(listed.headers()[header::ACCESS_CONTROL_ALLOW_ORIGIN], "https://board.example");
+        let other = preflight("https://evil.example").await;
+        assert_eq!(other.status(), 403);
+        assert!(!other.headers().contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN));
+    }
+}

@@ -1,0 +1,72 @@
+//! What every request passes before a dialect sees it.
+//!
+//! A dialect hands over `pub fn routes() -> utoipa_axum::router::OpenApiRouter<HttpState>`. Its handlers take
+//! [`HttpState`] as state; who may call them is said by what they extract ([`Node`], [`Operator`], [`Caller`]; [`Enroller`],
+//! [`Renderer`], [`RendererOrOperator`]; on contract P's routes [`Client`], [`Owner`], [`Admin`], [`Anyone`]); bodies come as [`JsonBody`] and are read with [`Fields`]; whatever is refused is a [`Problem`].
+//!
+//! In `#[utoipa::path]` a handler names its security (`"node"`, `"operator"`, or `"node"`, `"operator"` and `"apikey"` as
+//! alternatives; `"enrolment"`; `"user"` on contract P's routes; `"worker"` and `"worker_token"` as alternatives; `"signature"` where the address itself is the proof) and the responses that are its own. Those that the HTTP layer gives to any request (400, 401, 403, 413,
+//! 415, 422, 500, 503) are added to every operation when the routers are put together.
+
+mod access;
+mod assemble;
+mod bearer;
+mod body;
+mod caller;
+mod cors;
+mod docs;
+mod epoch;
+mod events;
+mod fields;
+mod guard;
+mod health;
+mod identity;
+mod json;
+mod jwt;
+mod kept;
+mod key_use;
+mod keys;
+mod limit;
+mod listen;
+mod member;
+mod metrics;
+mod misfit;
+mod openapi;
+mod params;
+mod peer;
+mod problem;
+mod problem_kinds;
+mod reason;
+mod renderer;
+mod request_id;
+pub mod schema;
+mod state;
+mod subscription;
+mod typed_fields;
+mod writer_counts;
+
+pub use assemble::assemble;
+pub use bearer::bearer;
+pub use body::{BodyBytes, JsonBody, JsonBytes};
+pub use caller::{Caller, Node, Operator};
+pub use epoch::{EPOCH, LEADER_PROOF, NOT_LEADING, Unready};
+pub use fields::{Fields, Item, NAME_PATTERN};
+pub use guard::{Vouched, check_names};
+pub use identity::{ADMIN_NAME, API_KEY_PREFIX, Identity, api_key_hash};
+pub use json::read_json;
+pub use jwt::{Claims, Signer};
+pub use kept::Kept;
+pub use keys::Keys;
+pub use limit::{Deadline, Place};
+pub use listen::{DRAIN_MAX, listen};
+pub use member::{Admin, Anyone, Client, Owner};
+pub use metrics::{Gather, Metrics};
+pub use misfit::Misfit;
+pub use params::{Params, PathText};
+pub use peer::Peer;
+pub use problem::Problem;
+pub use reason::REASON;
+pub use renderer::{Enroller, Renderer, RendererOrOperator};
+pub use request_id::{REQUEST_ID, request_id};
+pub use state::{HttpSettings, HttpState};
+pub use subscription::{KEEP_ALIVE, Resume, Subscription, Told, event_of, gone_event};

@@ -1,0 +1,65 @@
+//! `POST /api/nodes/artifacts`: a node announces an upload and gets the URLs for it.
+
+use super::{Claim, Visit};
+use crate::{
+    routes::{check_claim, refuse},
+    translate::{Allowed, check_lease, claimed_node, read_artifact, storage_path},
+    wire::{ArtifactRequest, UploadOffer},
+};
+use axum::Json;
+use muster_coordinator::Refusal;
+use muster_http::{JsonBody, Node, Problem};
+use muster_model::Rejection;
+
+/// Hands out a short-lived URL for one upload, and a link to the file.
+///
+/// A repeated request gets the same path while the attempt lives, so that an upload can resume after a lost response or a
+/// restart.
+#[utoipa::path(
+    post, path = "/api/nodes/artifacts", operation_id = "announce_artifact", tag = "nodes", security(("node" = [])),
+    request_body = ArtifactRequest,
+    responses(
+        (status = 200, description = "Where to upload, and where the file is found afterwards", body = UploadOffer),
+        (status = 404, description = "No such task"),
+        (status = 409, description = "The task is another node's, or the attempt is not the live one"),
+    )
+)]
+pub(super) async fn announce(
+    visit: Visit,
+    node: Node,
+    JsonBody(body): JsonBody,
+) -> Result<Json<UploadOffer>, Problem> {
+    let Visit { http, artifacts, .. } = &visit;
+    check_claim(http, &node, claimed_node(&body).as_ref())?;
+    let settings = &artifacts.0.settings;
+    let allowed = Allowed { types: &settings.types, size_max: settings.size_max_bytes };
+    let order = read_artifact(&body, allowed)?;
+    let task = http.coordinator.task(order.task).await.map_err(|refusal| match refusal {
+        Refusal::Rejected(Rejection::TaskUnknown) => Problem::not_found("task_id names no task"),
+        other => refuse(other),
+    })?;
+    check_lease(&order, &task)?;
+    let payload = http.coordinator.payload(task.id.job).await.map_err(refuse)?;
+    let path = storage_path(&order, &task, &payload.params)?;
+    let claim = Claim { path, size: order.size, content_type: order.content_type, sha256: order.sha256 };
+    artifacts.sweep_now_and_then(http.coordinator.now());
+    offer(&visit, &claim).map(Json)
+}
+
+fn offer(visit: &Visit, claim: &Claim) -> Result<UploadOffer, Problem> {
+    let Visit { http, artifacts, headers } = visit;
+    let base = http.base_url(headers)?;
+    let expires_at = (http.coordinator.now() + artifacts.0.settings.url_ttl).0;
+    let signature = artifacts.0.signer.sign(claim, expires_at);
+    let Claim { path, size, content_type, sha256 } = claim;
+    // Path and hash need no encoding in a URL; of the characters of a media type only `+` does.
+    let content_type = content_type.replace('+', "%2B");
+    let sha256 = sha256.map(|hash| format!("&sha256={hash}")).unwrap_or_default();
+    let query = format!("size={size}&type={content_type}{sha256}&expires={expires_at}&signature={signature}");
+    Ok(UploadOffer {
+        upload_url: format!("{base}/api/uploads/{path}?{query}"),
+        storage_path: path.to_string(),
+        public_url: visit.link_to(path)?.public_url,
+        expires_at,
+    })
+}

@@ -1,0 +1,168 @@
+//! `PUT` and `HEAD` of a signed address: the address is the proof (I7), so that no token is asked for.
+
+use super::{
+    Claim, Visit,
+    address::Address,
+    receive::{Order, receive},
+};
+use crate::{
+    translate::{Span, essence, read_content_range},
+    wire::{Uploaded, UploadedPart},
+};
+use axum::{
+    Extension,
+    body::Body,
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use muster_artifacts::{Progress, Proof, ProofError, StoragePath};
+use muster_http::{Deadline, Params, Problem};
+
+/// Takes a file, whole or from where it stands on.
+///
+/// With `Content-Range: bytes FIRST-LAST/SIZE` the upload goes on at `FIRST`, which must be where it stands; without,
+/// it begins anew. A repeat of what is complete changes nothing.
+#[utoipa::path(
+    put, path = "/api/uploads/{*path}", operation_id = "upload_artifact", tag = "nodes", security(("signature" = [])),
+    params(
+        ("path" = String, Path, description = "The `storage_path` of the offer"),
+        ("size" = u64, Query, description = "Of the signed address"),
+        ("type" = String, Query, description = "Of the signed address"),
+        ("sha256" = Option<String>, Query, description = "Of the signed address"),
+        ("expires" = i64, Query, description = "Of the signed address"),
+        ("Content-Range" = Option<String>, Header, description = "Which bytes come, where it is not all"),
+    ),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file, or the rest of it"),
+    responses(
+        (status = 200, description = "It was complete before, with the same content", body = Uploaded),
+        (status = 201, description = "It is complete", body = Uploaded),
+        (status = 202, description = "These bytes are kept; `Upload-Offset` says where to go on", body = UploadedPart),
+        (status = 400, description = "The body broke off, or Content-Range cannot be read"),
+        (status = 401, description = "The address carries no proof"),
+        (status = 403, description = "The proof does not fit or has expired: ask for a new address"),
+        (status = 408, description = "No byte came for a while; what came before is kept"),
+        (status = 409, description = "The upload stands elsewhere (`Upload-Offset`), or another content is kept there"),
+        (status = 413, description = "More bytes than were announced; nothing of them is kept"),
+        (status = 415, description = "The Content-Type is not the one that was announced"),
+        (status = 422, description = "The content does not hash to what was announced, or its length does not fit"),
+        (status = 507, description = "There is no room left; what came is kept"),
+    )
+)]
+pub(super) async fn put(
+    visit: Visit,
+    address: Address,
+    Extension(deadline): Extension<Deadline>,
+    body: Body,
+) -> Result<Response, Problem> {
+    let order = order(verify(&visit, &address)?, &visit.headers)?;
+    // Whoever has a proof may be slow; from here on it is enough that bytes come.
+    deadline.lift();
+    receive(&visit, order, body).await
+}
+
+/// Says how much of a file has come, so that its upload can go on.
+#[utoipa::path(
+    head, path = "/api/uploads/{*path}", operation_id = "upload_offset", tag = "nodes", security(("signature" = [])),
+    params(
+        ("path" = String, Path, description = "The `storage_path` of the offer"),
+        ("size" = u64, Query, description = "Of the signed address"),
+        ("type" = String, Query, description = "Of the signed address"),
+        ("sha256" = Option<String>, Query, description = "Of the signed address"),
+        ("expires" = i64, Query, description = "Of the signed address"),
+    ),
+    responses(
+        (status = 200, description = "`Upload-Offset` is the number of bytes that came, `Upload-Complete` is ?1 when that is all"),
+        (status = 401, description = "The address carries no proof"),
+        (status = 403, description = "The proof does not fit or has expired: ask for a new address"),
+        (status = 409, description = "Another content is kept there"),
+        (status = 422, description = "A parameter stands twice"),
+    )
+)]
+pub(super) async fn head(visit: Visit, address: Address) -> Result<Response, Problem> {
+    let claim = verify(&visit, &address)?;
+    let size = claim.size;
+    let (offset, is_complete) = match visit.artifacts.with_store(move |store| store.progress(&claim)).await? {
+        Progress::Partial(offset) => (offset, false),
+        Progress::Complete(_) => (size, true),
+    };
+    Ok(with_offset(StatusCode::OK.into_response(), offset, is_complete))
+}
+
+/// Adds what a sender needs to go on.
+pub(super) fn with_offset(mut response: Response, offset: u64, is_complete: bool) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(UPLOAD_OFFSET, HeaderValue::from(offset));
+    headers.insert(UPLOAD_COMPLETE, HeaderValue::from_static(if is_complete { "?1" } else { "?0" }));
+    response
+}
+
+fn verify(
+    Visit { http, artifacts, .. }: &Visit,
+    Address { path, params }: &Address,
+) -> Result<Claim, Problem> {
+    if SIGNED.iter().all(|name| params.opt_text(name).is_none()) {
+        return Err(Problem::unauthorized());
+    }
+    let (claim, proof) = read_claim(&path.0, params).ok_or_else(forged)?;
+    let verified = artifacts.0.signer.verify(&claim, proof, http.coordinator.now().0);
+    verified.map_err(|error| match error {
+        ProofError::Forged => forged(),
+        ProofError::Expired => {
+            Problem::forbidden("this address has expired; ask for a new one and go on with that")
+        }
+    })?;
+    Ok(claim)
+}
+
+fn read_claim<'p>(path: &str, params: &'p Params) -> Option<(Claim, Proof<'p>)> {
+    let sha256 = params.opt_text("sha256").map(str::parse).transpose().ok()?;
+    let claim = Claim {
+        path: StoragePath::parse(path).ok()?,
+        size: params.opt_text("size")?.parse().ok()?,
+        content_type: params.opt_text("type")?.to_owned(),
+        sha256,
+    };
+    let expires_at = params.opt_text("expires")?.parse().ok()?;
+    Some((claim, Proof { expires_at, signature: params.opt_text("signature")? }))
+}
+
+fn forged() -> Problem {
+    Problem::forbidden("this address was not handed out here, or was altered; ask for a new one")
+}
+
+/// Checks what the headers say against what was announced.
+fn order(claim: Claim, headers: &HeaderMap) -> Result<Order, Problem> {
+    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    if text(header::CONTENT_TYPE).map(essence).as_deref() != Some(&claim.content_type) {
+        return Err(Problem::unsupported_media_type(&claim.content_type));
+    }
+    let whole = Span { start: 0, end: claim.size };
+    let span = text(header::CONTENT_RANGE).map_or(Ok(whole), |range| content_range(range, claim.size))?;
+    // Where the length is not told it is counted.
+    let told = text(header::CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
+    match told {
+        Some(length) if length > span.length() => {
+            Err(Problem::too_large(usize::try_from(span.length()).unwrap_or(usize::MAX)))
+        }
+        Some(length) if length < span.length() => {
+            let detail = format!("must be {}: the bytes that were announced", span.length());
+            Err(Problem::unprocessable("Content-Length", &detail))
+        }
+        _ => Ok(Order { claim, span }),
+    }
+}
+
+fn content_range(text: &str, size: u64) -> Result<Span, Problem> {
+    let range = read_content_range(text);
+    let (span, total) =
+        range.ok_or_else(|| Problem::bad_request("Content-Range must be `bytes FIRST-LAST/SIZE`"))?;
+    if total != size {
+        let detail = format!("must be of {size} bytes in all, as was announced");
+        return Err(Problem::unprocessable("Content-Range", &detail));
+    }
+    Ok(span)
+}
+
+const SIGNED: [&str; 5] = ["size", "type", "sha256", "expires", "signature"];
+const UPLOAD_OFFSET: HeaderName = HeaderName::from_static("upload-offset");
+const UPLOAD_COMPLETE: HeaderName = HeaderName::from_static("upload-complete");

@@ -1,0 +1,198 @@
+//! What a run's rows and a device's leave to look at: attempts, files, the rows themselves (Q12, N21).
+
+use super::{config, damaged, damaged_run, refuse};
+use crate::{
+    translate::{show_artifact, show_attempts, show_task},
+    wire::{ArtifactList, AttemptList, JsonText, TaskDeviceList},
+};
+use axum::{Json, extract::State};
+use muster_http::{HttpState, Operator, Params, PathText, Problem};
+use muster_model::{JobId, JobRecord, Name, Scope, TaskRecord};
+use muster_store::{Cursor, JobFilter, Page, Reader, StoreError, TaskFilter};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<HttpState> {
+    OpenApiRouter::default()
+        .routes(routes!(attempts))
+        .routes(routes!(artifacts))
+        .routes(routes!(rows_of_device))
+        .routes(routes!(artifacts_of_device))
+}
+
+/// Lists the attempts of a run, oldest row first.
+#[utoipa::path(
+    get, path = "/api/runs/{id}/attempts", operation_id = "list_attempts", tag = "runs", security(("operator" = [])),
+    params(
+        ("id" = String, Path, description = "The run"),
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<u32>, Query, description = "Rows per page, each with all of its attempts", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "The attempts of a page of rows", body = AttemptList),
+        (status = 404, description = "There is no such run"),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn attempts(
+    State(http): State<HttpState>,
+    _: Operator,
+    id: PathText,
+    params: Params,
+) -> Result<Json<AttemptList>, Problem> {
+    let (job, page) = asked(&http, &id, &params).await?;
+    let read = move |store: &dyn Reader| {
+        let Page { items, next } = store.tasks(job, &TaskFilter::default(), &page)?;
+        let stations = match (items.first(), items.last()) {
+            (Some(first), Some(last)) => store.task_logs(first.id, last.id)?,
+            _ => Vec::new(),
+        };
+        Ok(AttemptList { attempts: show_attempts(&items, &stations), next })
+    };
+    http.coordinator.read(read).await.map(Json).map_err(refuse)
+}
+
+/// Lists the files that a run's rows left behind, oldest row first.
+#[utoipa::path(
+    get, path = "/api/runs/{id}/artifacts", operation_id = "list_artifacts", tag = "runs", security(("operator" = [])),
+    params(
+        ("id" = String, Path, description = "The run"),
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<u32>, Query, description = "Files per page", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "A page of files", body = ArtifactList),
+        (status = 404, description = "There is no such run"),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn artifacts(
+    State(http): State<HttpState>,
+    _: Operator,
+    id: PathText,
+    params: Params,
+) -> Result<Json<ArtifactList>, Problem> {
+    let (job, page) = asked(&http, &id, &params).await?;
+    let filter = TaskFilter { has_artifact: true, ..TaskFilter::default() };
+    let read = http.coordinator.read(move |store| store.tasks(job, &filter, &page)).await;
+    let Page { items, next } = read.map_err(refuse)?;
+    Ok(Json(ArtifactList { artifacts: items.iter().filter_map(show_artifact).collect(), next }))
+}
+
+/// Lists a device's rows in the newest runs, newest first.
+#[utoipa::path(
+    get, path = "/api/devices/{id}/task_devices", operation_id = "list_task_devices_of_device", tag = "devices",
+    security(("operator" = [])),
+    params(
+        ("id" = String, Path, description = "The device's serial"),
+        ("limit" = Option<u32>, Query, description = "Rows at most", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "Its rows in the newest 50 runs", body = TaskDeviceList),
+        (status = 404, description = "There is no such device"),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn rows_of_device(
+    State(http): State<HttpState>,
+    _: Operator,
+    id: PathText,
+    params: Params,
+) -> Result<Json<TaskDeviceList>, Problem> {
+    let mut task_devices = Vec::new();
+    for (job, task) in newest(&http, &id, &params, false).await? {
+        let payload = job.payload.ok_or_else(damaged_run)?;
+        let config = JsonText::new(&payload.params).map_err(damaged)?;
+        task_devices.push(show_task(task, Some(config)).map_err(damaged)?);
+    }
+    Ok(Json(TaskDeviceList { task_devices, next: None }))
+}
+
+/// Lists the files that a device's rows in the newest runs left behind, newest first.
+#[utoipa::path(
+    get, path = "/api/devices/{id}/artifacts", operation_id = "list_artifacts_of_device", tag = "devices",
+    security(("operator" = [])),
+    params(
+        ("id" = String, Path, description = "The device's serial"),
+        ("limit" = Option<u32>, Query, description = "Files at most", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "Its files of the newest 50 runs", body = ArtifactList),
+        (status = 404, description = "There is no such device"),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn artifacts_of_device(
+    State(http): State<HttpState>,
+    _: Operator,
+    id: PathText,
+    params: Params,
+) -> Result<Json<ArtifactList>, Problem> {
+    let rows = newest(&http, &id, &params, true).await?;
+    let artifacts = rows.iter().filter_map(|(_, task)| show_artifact(task)).collect();
+    Ok(Json(ArtifactList { artifacts, next: None }))
+}
+
+/// The run and the page that a request is about; 404 where there is no such run, which an empty list would hide.
+async fn asked(http: &HttpState, id: &PathText, params: &Params) -> Result<(JobId, Cursor), Problem> {
+    params.only(&["after", "limit"])?;
+    let (job, page) = (id.id("run")?, params.cursor()?);
+    config(http, job).await?;
+    Ok((job, page))
+}
+
+/// The rows of a device that a request is about, with their runs.
+async fn newest(
+    http: &HttpState,
+    id: &PathText,
+    params: &Params,
+    has_artifact: bool,
+) -> Result<Vec<(JobRecord, TaskRecord)>, Problem> {
+    params.only(&["limit"])?;
+    let (lane, limit) = (id.name("device")?, params.cursor()?.limit as usize);
+    let read = move |store: &dyn Reader| {
+        let Some(lane) = store.lane(&lane)? else {
+            return Ok(None);
+        };
+        let filter = TaskFilter { lane: Some(lane.id), has_artifact, ..TaskFilter::default() };
+        rows_in_newest_runs(store, &filter, limit).map(Some)
+    };
+    let rows = http.coordinator.read(read).await.map_err(refuse)?;
+    rows.ok_or_else(|| Problem::not_found("there is no such device"))
+}
+
+/// No index finds the rows of a device, since every commit would pay for it. A run is one range of the key, so the newest
+/// runs are looked through, up to a bound.
+fn rows_in_newest_runs(
+    store: &dyn Reader,
+    filter: &TaskFilter,
+    limit: usize,
+) -> Result<Vec<(JobRecord, TaskRecord)>, StoreError> {
+    let runs = store.jobs(&JobFilter::default(), &Cursor { after: None, limit: RUNS_MAX })?;
+    let mut found = Vec::new();
+    let mut rows = 0;
+    for job in runs.items.into_iter().filter(|job| may_be_in(job, filter.lane.as_ref())) {
+        if found.len() >= limit {
+            break;
+        }
+        if rows + u64::from(job.tasks) > ROWS_MAX {
+            continue;
+        }
+        rows += u64::from(job.tasks);
+        let row = store.tasks(job.id, filter, &Cursor { after: None, limit: 1 })?.items.pop();
+        found.extend(row.map(|row| (job, row)));
+    }
+    Ok(found)
+}
+
+/// Whether a run can have a row of the device. Where it is attached, and its labels, may have been others then.
+fn may_be_in(job: &JobRecord, lane: Option<&Name>) -> bool {
+    let is_named = match (&job.scope, lane) {
+        (Scope::Devices(devices), Some(lane)) => devices.contains(lane),
+        _ => true,
+    };
+    job.tasks > 0 && is_named
+}
+
+const RUNS_MAX: u32 = 50;
+/// As many rows as are read in well under a second.
+const ROWS_MAX: u64 = 500_000;

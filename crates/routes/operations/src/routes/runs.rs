@@ -1,0 +1,149 @@
+//! Runs: submit, list, show, cancel (Q15, Q7).
+
+use super::{listed::Closed, refuse};
+use crate::{
+    translate::{
+        Progress, RUN_WORDS, RunFilter, rate_since, read_key, read_run_status, read_submission, show_state,
+        show_warnings,
+    },
+    wire::{NameWord, RunDetail, RunList, RunRequest, RunState, RunStatusWord, SubmittedRun, Warning},
+};
+use axum::{
+    Extension, Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
+use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem};
+use muster_model::{Actor, Ask, JobId, JobReply, Scope, Timestamp, ask::devices::Cancel};
+use muster_store::{JobFilter, Page, Reader, StoreError};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<HttpState> {
+    OpenApiRouter::default()
+        .routes(routes!(submit, list))
+        .routes(routes!(show))
+        .routes(routes!(cancel))
+        .layer(Extension(Closed::default()))
+}
+
+/// Takes a new run into its queue.
+#[utoipa::path(
+    post, path = "/api/runs", operation_id = "submit_run", tag = "runs", security(("operator" = [])),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Recognises a repeat for 24 hours",
+        min_length = 1, max_length = 128, pattern = "^[!-~]([ -~]*[!-~])?$")),
+    request_body = RunRequest,
+    responses(
+        (status = 201, description = "The run is in its queue", body = SubmittedRun),
+        (status = 409, description = "The Idempotency-Key was used before, for another body"),
+    )
+)]
+async fn submit(
+    State(http): State<HttpState>,
+    operator: Operator,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody,
+) -> Result<(StatusCode, Json<SubmittedRun>), Problem> {
+    let mut submission = read_submission(&body, http.coordinator.settings().attempt_timeout)?;
+    submission.key = read_key(&headers)?;
+    let scope = submission.scope.clone();
+    let state = ask(&http, operator.actor(), submission).await?;
+    Ok((StatusCode::CREATED, Json(SubmittedRun { state, warnings: warnings(&http, scope).await })))
+}
+
+/// What the scope of a run that was taken names and nobody knows. The run stands, so trouble to find that out is no trouble
+/// for whoever submitted it.
+async fn warnings(http: &HttpState, scope: Scope) -> Vec<Warning> {
+    if scope == Scope::All {
+        return Vec::new();
+    }
+    let found = http.coordinator.strangers(scope.clone()).await;
+    let grace = http.coordinator.settings().offline_grace;
+    found.map(|found| show_warnings(&scope, &found, grace)).unwrap_or_default()
+}
+
+/// Lists runs, newest first, with how far each is.
+#[utoipa::path(
+    get, path = "/api/runs", operation_id = "list_runs", tag = "runs", security(("operator" = [])),
+    params(
+        ("status" = inline(Option<RunStatusWord>), Query, description = "Only runs that stand there"),
+        ("queue" = inline(Option<NameWord>), Query, description = "Only runs of this queue"),
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<u32>, Query, description = "Runs per page", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "A page of runs", body = RunList),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn list(
+    State(http): State<HttpState>,
+    _: Operator,
+    Extension(closed): Extension<Closed>,
+    params: Params,
+) -> Result<Json<RunList>, Problem> {
+    params.only(&["status", "queue", "after", "limit"])?;
+    let (page, queue) = (params.cursor()?, params.opt_name("queue")?);
+    let status = match params.opt_choice("status", &RUN_WORDS)?.map(read_run_status) {
+        Some(RunFilter::None) => {
+            return Ok(Json(RunList { runs: Vec::new(), next: None }));
+        }
+        Some(RunFilter::Is(status)) => Some(status),
+        None => None,
+    };
+    let filter = JobFilter { status, queue };
+    let Page { items: runs, next } =
+        http.coordinator.read(move |store| closed.page(store, &filter, &page)).await.map_err(refuse)?;
+    Ok(Json(RunList { runs, next }))
+}
+
+/// Shows a run with its figures.
+#[utoipa::path(
+    get, path = "/api/runs/{id}", operation_id = "show_run", tag = "runs", security(("operator" = [])),
+    params(("id" = String, Path, description = "The run")),
+    responses(
+        (status = 200, description = "The run", body = RunDetail),
+        (status = 404, description = "There is no such run"),
+    )
+)]
+async fn show(State(http): State<HttpState>, _: Operator, id: PathText) -> Result<Json<RunDetail>, Problem> {
+    let (id, now) = (id.id("run")?, http.coordinator.now());
+    let progress = http.coordinator.read(move |store| progress(store, id, now)).await.map_err(refuse)?;
+    progress.map(|progress| Json(progress.show())).ok_or_else(|| Problem::not_found("there is no such run"))
+}
+
+/// Ends a run; what it has running is told to stop.
+#[utoipa::path(
+    post, path = "/api/runs/{id}/cancel", operation_id = "cancel_run", tag = "runs", security(("operator" = [])),
+    params(("id" = String, Path, description = "The run")),
+    responses(
+        (status = 200, description = "The run is cancelled", body = RunState),
+        (status = 404, description = "There is no such run"),
+        (status = 409, description = "The run had ended before"),
+    )
+)]
+async fn cancel(
+    State(http): State<HttpState>,
+    operator: Operator,
+    id: PathText,
+) -> Result<Json<RunState>, Problem> {
+    ask(&http, operator.actor(), Cancel { job: id.id("run")? }).await.map(Json)
+}
+
+/// Has a request about a run decided and returns the state of the run.
+pub(super) async fn ask(
+    http: &HttpState,
+    actor: Actor,
+    request: impl Ask<Reply = JobReply>,
+) -> Result<RunState, Problem> {
+    let JobReply { job, status } = http.ask(actor, request).await.map_err(refuse)?;
+    Ok(show_state(job, status))
+}
+
+fn progress(store: &dyn Reader, id: JobId, now: Timestamp) -> Result<Option<Progress>, StoreError> {
+    let Some(job) = store.job(id)? else {
+        return Ok(None);
+    };
+    let counts = store.job_counts(id, rate_since(job.started_at, now))?;
+    let targets = store.targets(&job.scope)?;
+    Ok(Some(Progress { job, counts, targets, now }))
+}

@@ -1,0 +1,103 @@
+//! The routes of contract P, one file per noun.
+
+mod job;
+mod jobs;
+mod overview;
+mod poll;
+mod query;
+mod retry;
+mod standing;
+mod submit;
+mod work;
+mod workers;
+
+use crate::{
+    bodies::LargeRoom,
+    counts,
+    keys::WorkerKeys,
+    translate::{Words, phrase},
+};
+use axum::Extension;
+use muster_coordinator::Refusal;
+use muster_http::{HttpState, Problem};
+use muster_model::{Actor, Ask, PoolJobId, PoolWorkerId, UserId};
+use utoipa_axum::router::OpenApiRouter;
+
+/// The routes of contract P, but for those of accounts. What they count is shown by the HTTP layer.
+#[must_use]
+pub fn routes(http: &HttpState) -> OpenApiRouter<HttpState> {
+    counts::register(http);
+    OpenApiRouter::default()
+        .merge(workers::routes())
+        .merge(standing::routes())
+        .merge(overview::routes())
+        .merge(poll::routes())
+        .merge(submit::routes())
+        .merge(work::routes())
+        .merge(jobs::routes())
+        .merge(job::routes())
+        .merge(retry::routes())
+        .layer(Extension(LargeRoom::new()))
+        .layer(Extension(WorkerKeys::default()))
+}
+
+/// Has a request decided; what is done with a privilege is written down with who did it (I7).
+async fn ask<A: Ask>(http: &HttpState, actor: Option<Actor>, request: A) -> Result<A::Reply, Problem> {
+    http.ask(actor, request).await.map_err(refuse)
+}
+
+/// Puts the coordinator's refusal into this contract's words.
+pub(crate) fn refuse(refusal: Refusal) -> Problem {
+    Problem::of_refusal(refusal, |rejection| phrase(&rejection))
+}
+
+/// Refuses a result while no term runs: nobody will look at it, so that is no conflict (P8).
+fn ready(http: &HttpState) -> Result<(), Problem> {
+    if http.coordinator.is_ready() { Ok(()) } else { Err(Problem::busy("the server is starting")) }
+}
+
+/// As [`refuse`], for results: when the term ended while one was being written down, nobody knows whether it was (P8).
+fn refuse_result(refusal: Refusal) -> Problem {
+    match refusal {
+        Refusal::Unavailable => Words::conflict("Concurrent submission conflict").into(),
+        other => refuse(other),
+    }
+}
+
+/// The key of a worker of the caller's, as it was registered; a missing worker and somebody else's are told alike (P5, P8).
+async fn key_of(http: &HttpState, worker: PoolWorkerId, owner: UserId) -> Result<Option<Box<str>>, Problem> {
+    let found = match http.coordinator.pool().worker(worker) {
+        Some(member) => Some((member.owner, member.public_key.clone())),
+        // While a term begins memory knows nobody, and a worker that is told so in vain stops for good.
+        None => {
+            let stored = http.coordinator.read(move |reader| reader.pool_worker(worker)).await;
+            stored.map_err(refuse)?.map(|record| (record.owner, record.public_key))
+        }
+    };
+    let own = found.filter(|(known, _)| *known == owner);
+    own.map(|(_, public_key)| public_key).ok_or_else(no_worker)
+}
+
+/// A worker's id out of a path; what can be none names nothing.
+fn worker_id(text: &str) -> Result<PoolWorkerId, Problem> {
+    number(text).map(PoolWorkerId).ok_or_else(no_worker)
+}
+
+/// A job's id out of a path.
+fn job_id(text: &str) -> Result<PoolJobId, Problem> {
+    let id = number(text).map(PoolJobId).filter(|id| *id <= PoolJobId::MAX);
+    id.ok_or_else(no_job)
+}
+
+/// A number in its one spelling.
+fn number(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|number: &u64| number.to_string() == text)
+}
+
+fn no_worker() -> Problem {
+    Words::not_found("Worker not found").into()
+}
+
+fn no_job() -> Problem {
+    Words::not_found("Job not found").into()
+}

@@ -1,0 +1,153 @@
+//! One job: what came of it, its end, its proof, and why it is not done (P13, P15, P17).
+
+use super::{
+    ask, job_id,
+    jobs::{stored, whose},
+    no_job,
+    query::Query,
+    refuse,
+};
+use crate::{
+    translate::{Words, explain, show_job, show_receipt},
+    wire::{Explained, Job, Receipt},
+};
+use axum::{Json, extract::State};
+use muster_http::{Client, HttpState, Identity, Params, PathText, Place, Problem};
+use muster_model::{AssignmentId, PoolCause, PoolJobId, ask::pool::Cancel};
+use muster_store::PoolJobView;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<HttpState> {
+    OpenApiRouter::default().routes(routes!(show, cancel)).routes(routes!(receipt)).routes(routes!(explained))
+}
+
+/// Shows a job, and waits for its end if that is asked for.
+#[utoipa::path(
+    get, path = "/jobs/{id}", operation_id = "pool_show_job", tag = "pool jobs",
+    security(("user" = [])),
+    params(
+        ("id" = String, Path, description = "The job"),
+        ("wait_ms" = Option<i64>, Query, description = "How long to wait for its end", minimum = 0, maximum = 30_000),
+    ),
+    responses(
+        (status = 200, description = "The job, ended or as it stands when the wait is over", body = Job),
+        (status = 404, description = "Job not found"),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn show(
+    Client(client): Client,
+    State(http): State<HttpState>,
+    PathText(id): PathText,
+    (params, place): (Params, Place),
+) -> Result<Json<Job>, Problem> {
+    let wait = Query::of(&params, &["wait_ms"])?.wait()?;
+    let id = job_id(&id)?;
+    // Watched first and looked at then, it cannot end unseen in between.
+    let watch = (!wait.is_zero()).then(|| http.coordinator.pool().watch(id));
+    let mut view = visible(&http, &client, id).await?;
+    if let (None, Some(watch)) = (&view.end, watch) {
+        place.wait_apart(wait)?;
+        watch.ended(wait).await;
+        client.look_again(&http)?;
+        view = visible(&http, &client, id).await?;
+    }
+    let is_open = view.end.is_none();
+    let cause = if is_open { http.coordinator.explain_pool(id).await.map_err(refuse)? } else { None };
+    let now = http.coordinator.now();
+    let explanation = cause.map(|cause| explain(id, cause, now).explanation);
+    Ok(Json(Job { explanation, ..show_job(view) }))
+}
+
+/// Ends a job; what its workers still hand in is refused.
+#[utoipa::path(
+    delete, path = "/jobs/{id}", operation_id = "pool_cancel_job", tag = "pool jobs",
+    security(("user" = [])),
+    params(("id" = String, Path, description = "The job")),
+    responses(
+        (status = 200, description = "The job, cancelled", body = Job),
+        (status = 404, description = "Job not found"),
+        (status = 409, description = "Job already finished"),
+    )
+)]
+async fn cancel(
+    Client(client): Client,
+    State(http): State<HttpState>,
+    PathText(id): PathText,
+) -> Result<Json<Job>, Problem> {
+    let (job, owner) = (job_id(&id)?, whose(&client));
+    // Whoever may end anybody's jobs is remembered for it.
+    let actor = owner.is_none().then(|| client.actor());
+    ask(&http, actor, Cancel { job, client: owner }).await?;
+    Ok(Json(show_job(visible(&http, &client, job).await?)))
+}
+
+/// Gives what proves a result, to be checked offline.
+#[utoipa::path(
+    get, path = "/jobs/{id}/receipt", operation_id = "pool_job_receipt", tag = "pool jobs",
+    security(("user" = [])),
+    params(
+        ("id" = String, Path, description = "The job"),
+        ("assignment_id" = Option<i64>, Query, description = "Of this assignment; of the accepted one without it",
+            minimum = 0, maximum = 9_007_199_254_740_991_i64),
+    ),
+    responses(
+        (status = 200, description = "The receipt", body = Receipt),
+        (status = 404, description = "Job not found, or Receipt not found"),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn receipt(
+    Client(client): Client,
+    State(http): State<HttpState>,
+    PathText(id): PathText,
+    params: Params,
+) -> Result<Json<Receipt>, Problem> {
+    let assignment = Query::of(&params, &["assignment_id"])?.assignment()?;
+    let view = visible(&http, &client, job_id(&id)?).await?;
+    let found = match assignment {
+        Some(assignment) => one_of(&http, view.job.id, assignment).await?,
+        None => view.result.as_ref().and_then(show_receipt),
+    };
+    found.map(Json).ok_or_else(|| Words::not_found("Receipt not found").into())
+}
+
+/// Says why a job is not done yet, and what to do about it.
+#[utoipa::path(
+    get, path = "/jobs/{id}/explain", operation_id = "pool_explain_job", tag = "pool jobs",
+    security(("user" = [])),
+    params(("id" = String, Path, description = "The job")),
+    responses(
+        (status = 200, description = "The one thing it waits for", body = Explained),
+        (status = 404, description = "Job not found"),
+    )
+)]
+async fn explained(
+    Client(client): Client,
+    State(http): State<HttpState>,
+    PathText(id): PathText,
+) -> Result<Json<Explained>, Problem> {
+    let id = job_id(&id)?;
+    let view = visible(&http, &client, id).await?;
+    let cause = match &view.end {
+        Some(_) => None,
+        None => http.coordinator.explain_pool(id).await.map_err(refuse)?,
+    };
+    let cause = cause.unwrap_or(PoolCause::Ended { status: view.status() });
+    Ok(Json(explain(id, cause, http.coordinator.now())))
+}
+
+/// A job that the caller may see; somebody else's is told as a missing one (P13).
+pub(super) async fn visible(
+    http: &HttpState,
+    client: &Identity,
+    id: PoolJobId,
+) -> Result<PoolJobView, Problem> {
+    let seen = |view: &PoolJobView| whose(client).is_none_or(|client| client == view.job.client);
+    stored(http, id).await?.filter(seen).ok_or_else(no_job)
+}
+
+async fn one_of(http: &HttpState, job: PoolJobId, id: AssignmentId) -> Result<Option<Receipt>, Problem> {
+    let assignments = http.coordinator.read(move |reader| reader.assignments(job)).await.map_err(refuse)?;
+    Ok(assignments.iter().find(|assignment| assignment.id == id).and_then(show_receipt))
+}

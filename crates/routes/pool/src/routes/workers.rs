@@ -1,0 +1,107 @@
+//! Workers as their owners bring and see them (P3, P4, P5).
+
+use super::{ask, query::Query, refuse};
+use crate::{
+    translate::{read_beat, read_registration, show_registered, show_worker},
+    wire::{HeartbeatRequest, Moment, RegisterRequest, Registered, Seen, Worker, WorkerList},
+};
+use axum::{Json, extract::State, http::StatusCode};
+use muster_http::{BodyBytes, HttpState, Owner, Params, Problem};
+use muster_model::{PoolWorkerRecord, UserId};
+use muster_store::{Cursor, Page, Reader, StoreError};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<HttpState> {
+    OpenApiRouter::default().routes(routes!(register)).routes(routes!(list)).routes(routes!(heartbeat))
+}
+
+/// Registers a worker of the caller's.
+#[utoipa::path(
+    post, path = "/workers/register", operation_id = "pool_register_worker", tag = "pool workers",
+    security(("user" = [])),
+    request_body = RegisterRequest,
+    responses(
+        (status = 201, description = "The worker is registered", body = Registered),
+        (status = 409, description = "Worker name already exists"),
+    )
+)]
+async fn register(
+    Owner(owner): Owner,
+    State(http): State<HttpState>,
+    BodyBytes(body): BodyBytes,
+) -> Result<(StatusCode, Json<Registered>), Problem> {
+    let registration = read_registration(&body, owner.id)?;
+    let worker = ask(&http, None, registration).await?;
+    Ok((StatusCode::CREATED, Json(show_registered(*worker))))
+}
+
+/// Lists the caller's workers.
+#[utoipa::path(
+    get, path = "/workers", operation_id = "pool_list_workers", tag = "pool workers",
+    security(("user" = [])),
+    params(
+        ("limit" = Option<i64>, Query, description = "At most so many; all without it", minimum = 1, maximum = 1000),
+        ("after" = Option<String>, Query, description = "What the page before gave as next"),
+    ),
+    responses(
+        (status = 200, description = "The caller's own workers", body = WorkerList),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn list(
+    Owner(owner): Owner,
+    State(http): State<HttpState>,
+    params: Params,
+) -> Result<Json<WorkerList>, Problem> {
+    let (after, limit) = Query::of(&params, &["limit", "after"])?.page()?;
+    let read = move |reader: &dyn Reader| match limit {
+        Some(limit) => reader.pool_workers(Some(owner.id), &Cursor { after, limit }),
+        None => all_workers(reader, owner.id, after),
+    };
+    let page = http.coordinator.read(read).await.map_err(refuse)?;
+    let workers = page.items.into_iter().map(|worker| show(&http, worker)).collect();
+    Ok(Json(WorkerList { workers, next: page.next }))
+}
+
+/// Takes a worker's sign of life.
+#[utoipa::path(
+    post, path = "/workers/heartbeat", operation_id = "pool_heartbeat", tag = "pool workers",
+    security(("user" = [])),
+    request_body = HeartbeatRequest,
+    responses(
+        (status = 200, description = "The worker is online, unless it is banned", body = Seen),
+        (status = 404, description = "Worker not found"),
+    )
+)]
+async fn heartbeat(
+    Owner(owner): Owner,
+    State(http): State<HttpState>,
+    BodyBytes(body): BodyBytes,
+) -> Result<Json<Seen>, Problem> {
+    let worker = read_beat(&body)?;
+    let at = http.coordinator.beat_pool(worker, owner.id).await.map_err(refuse)?;
+    Ok(Json(Seen { worker_id: worker.0, last_seen_at: Moment(at) }))
+}
+
+/// A worker with what memory knows of it.
+pub(super) fn show(http: &HttpState, worker: PoolWorkerRecord) -> Worker {
+    let member = http.coordinator.pool().worker(worker.id);
+    show_worker(worker, member.and_then(|member| member.last_seen()))
+}
+
+fn all_workers(
+    reader: &dyn Reader,
+    owner: UserId,
+    after: Option<String>,
+) -> Result<Page<PoolWorkerRecord>, StoreError> {
+    let mut page = Cursor { after, limit: 1000 };
+    let mut all = Page { items: Vec::new(), next: None };
+    loop {
+        let Page { items, next } = reader.pool_workers(Some(owner), &page)?;
+        all.items.extend(items);
+        match next {
+            Some(next) => page.after = Some(next),
+            None => return Ok(all),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The routes of contract S, one file per noun.
+
+mod checkpoint;
+mod complete;
+mod fleet;
+mod ids;
+mod quarantine;
+mod retry;
+mod session_detail;
+mod sessions;
+mod status;
+mod stream;
+mod tasks;
+mod workers;
+
+use crate::{
+    counts,
+    simulation::{Simulation, Trouble},
+    translate::phrase,
+};
+use axum::{
+    Extension,
+    extract::FromRequestParts,
+    http::{StatusCode, request::Parts},
+};
+use muster_coordinator::{Coordinator, Refusal};
+use muster_http::{HttpState, Operator, PathText, Problem, Renderer};
+use muster_model::{Ask, Name, SessionId};
+use serde_json::Value;
+use utoipa_axum::router::OpenApiRouter;
+
+/// The routes of contract S. What they count is shown by the HTTP layer.
+#[must_use]
+pub fn routes(http: &HttpState, simulation: Simulation) -> OpenApiRouter<HttpState> {
+    counts::register(http);
+    OpenApiRouter::default()
+        .merge(workers::routes())
+        .merge(tasks::routes())
+        .merge(complete::routes())
+        .merge(fleet::routes())
+        .merge(status::routes())
+        .merge(ids::routes())
+        .merge(quarantine::routes())
+        .merge(sessions::routes())
+        .merge(retry::routes())
+        .merge(session_detail::routes())
+        .merge(stream::routes())
+        .merge(checkpoint::routes())
+        .layer(Extension(simulation))
+}
+
+/// Has a worker's request decided.
+async fn ask<A: Ask>(coordinator: &Coordinator, request: A) -> Result<A::Reply, Problem> {
+    coordinator.ask(request).await.map_err(refuse)
+}
+
+/// Has an operator's request decided.
+async fn order<A: Ask>(http: &HttpState, operator: &Operator, request: A) -> Result<A::Reply, Problem> {
+    http.ask(operator.actor(), request).await.map_err(refuse)
+}
+
+/// Has an operator's request about a worker decided. That the worker was removed is no end of anything for an operator,
+/// unlike for the worker: it does not fit the state of things.
+async fn operate<A: Ask>(http: &HttpState, operator: &Operator, request: A) -> Result<A::Reply, Problem> {
+    let ordered = order(http, operator, request).await;
+    ordered.map_err(|problem| match problem.status() {
+        StatusCode::GONE => Problem::conflict("the worker was removed"),
+        _ => problem,
+    })
+}
+
+/// Puts the coordinator's refusal into this contract's words.
+fn refuse(refusal: Refusal) -> Problem {
+    Problem::of_refusal(refusal, |rejection| phrase(&rejection))
+}
+
+/// Puts what stood in the way into words; `field` is to blame where the caller can mend it.
+fn trouble(trouble: Trouble, field: &str) -> Problem {
+    match trouble {
+        Trouble::Refused(refusal) => refuse(refusal),
+        Trouble::Output(error) if error.is_callers() => {
+            Problem::unprocessable(field, &format!("cannot be used: {error}"))
+        }
+        Trouble::Output(error) => {
+            tracing::error!(%error, "the output root does not do as it should");
+            Problem::busy("the output cannot be read or written at the moment; the server's log says why")
+        }
+    }
+}
+
+/// Checks that a body that names a worker names the caller.
+fn check_claim(caller: &Renderer, body: &Value) -> Result<(), Problem> {
+    match body.get("workerId") {
+        None | Some(Value::Null) => Ok(()),
+        Some(Value::String(id)) => caller.speaks_for(id),
+        Some(_) => Err(Problem::unprocessable("workerId", "must be a string")),
+    }
+}
+
+/// A worker that calls at a path of its own: `/api/v1/workers/{id}/…`.
+struct OwnPath(Name);
+
+impl FromRequestParts<HttpState> for OwnPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Problem> {
+        let caller = Renderer::from_request_parts(parts, http).await?;
+        let PathText(id) = PathText::from_request_parts(parts, http).await?;
+        caller.speaks_for(&id)?;
+        Ok(Self(caller.0))
+    }
+}
+
+/// A session's id out of a path; what can be none names nothing.
+fn session_id(text: &str) -> Result<SessionId, Problem> {
+    SessionId::new(text).map_err(|_| Problem::not_found("there is no such session"))
+}
+
+/// A worker's name out of a path.
+fn worker_name(text: &str) -> Result<Name, Problem> {
+    Name::new(text).map_err(|_| Problem::not_found("there is no such worker"))
+}

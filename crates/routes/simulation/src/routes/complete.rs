@@ -1,0 +1,221 @@
+//! Ranges that are handed in (S5).
+//!
+//! A fragment is on disk before its completion is acknowledged, and no fragment stays there whose completion was refused.
+//! So the engine is asked twice: first whether it would be taken, then, with the file written, to take it.
+
+use super::{check_claim, refuse, trouble};
+use crate::{
+    output::TaskFiles,
+    pages::pages,
+    simulation::{Simulation, Trouble},
+    translate::{FRAGMENT_BYTES, Handed, Manifest, phrase, read_completion},
+    wire::{Accepted, CompleteRequest},
+};
+use axum::{Extension, Json};
+use muster_coordinator::Refusal;
+use muster_http::{HttpState, JsonBytes, PathText, Problem, Renderer};
+use muster_model::{Completion, FrameRange, FrameRejection, FrameTaskId, FrameTaskRecord, Name, Rejection};
+use muster_store::{ChunkFilter, Reader, StoreError};
+use std::sync::Arc;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<HttpState> {
+    OpenApiRouter::default().routes(routes!(complete))
+}
+
+/// Takes a range that a worker hands in; a repeat of what was taken changes nothing.
+#[utoipa::path(
+    post, path = "/api/v1/tasks/{id}/complete", operation_id = "complete_task", tag = "simulation workers",
+    security(("worker" = []), ("worker_token" = [])),
+    params(("id" = String, Path, description = "The task")),
+    request_body = CompleteRequest,
+    responses(
+        (status = 200, description = "The range is done, now or before", body = Accepted),
+        (status = 404, description = "There is no such task"),
+        (status = 409, description = "The worker does not hold the task any more, the attempt was completed with another content, or frames were dropped in a strict session"),
+        (status = 410, description = "The worker was removed"),
+    )
+)]
+async fn complete(
+    caller: Renderer,
+    Extension(simulation): Extension<Simulation>,
+    id: PathText,
+    JsonBytes { bytes, value }: JsonBytes,
+) -> Result<Json<Accepted>, Problem> {
+    let task: FrameTaskId = id.id("task")?;
+    check_claim(&caller, &value)?;
+    let handed = read_completion(&value, &String::from_utf8_lossy(&bytes))?;
+    // Begun, it is seen through, also when its caller goes away: the turn must not pass on while a file is being written.
+    let seen_through = tokio::spawn(async move {
+        let _turn = simulation.0.completing.lock(task.clone()).await;
+        HandIn { simulation: &simulation, worker: caller.0, task, handed }.carry_out().await
+    });
+    seen_through.await.map_err(|error| Problem::internal(&error))?.map(Json)
+}
+
+/// One completion on its way.
+struct HandIn<'a> {
+    simulation: &'a Simulation,
+    worker: Name,
+    task: FrameTaskId,
+    handed: Handed,
+}
+
+/// What a fragment says, and its bytes where they are to be kept.
+struct Found {
+    completion: Completion,
+    fragment: Option<Arc<[u8]>>,
+}
+
+impl HandIn<'_> {
+    async fn carry_out(&self) -> Result<Accepted, Problem> {
+        let body = self.simulation.0.bodies.get(&self.task.session).await.map_err(task_or_refusal)?;
+        let output = &*body.output;
+        let found = match &self.handed.manifest {
+            Manifest::Inline(text) => self.found(Arc::from(text.as_bytes()))?,
+            Manifest::Path(path) => self.find(output, path).await?,
+        };
+        self.check_pose_files(output, found.completion.chunk).await?;
+        let is_placed = match self.ask(&found.completion).await {
+            Ok(accepted) if accepted.repeated => return Ok(accepted),
+            Ok(_) => self.place(output, &found).await.map(|()| true)?,
+            // A question alone has no consequences; that it came too late, for one, must be written down.
+            Err(Refusal::Rejected(_)) => false,
+            Err(other) => return Err(refuse(other)),
+        };
+        let asked = self.ask(&Completion { dry: false, ..found.completion.clone() }).await;
+        if let (Err(Refusal::Rejected(_)), true) = (&asked, is_placed) {
+            self.withdraw(output, found.completion.chunk).await;
+        }
+        asked.map_err(refuse)
+    }
+
+    /// Writes the fragment to where the merge finds it.
+    async fn place(&self, output: &str, found: &Found) -> Result<(), Problem> {
+        let fragment = found.fragment.clone();
+        let fragment = fragment.ok_or_else(|| Problem::conflict("the fragment is not there any more"))?;
+        let (place, worker, chunk) = (Box::<str>::from(output), self.worker.clone(), found.completion.chunk);
+        let placed = self.simulation.on_disk(move |root| {
+            root.place_fragment(TaskFiles { output: &place, chunk }, &worker, &fragment)
+        });
+        placed.await.map_err(|error| trouble(error, MANIFEST))
+    }
+
+    async fn ask(&self, completion: &Completion) -> Result<Accepted, Refusal> {
+        let reply = self.simulation.0.coordinator.ask(completion.clone()).await?;
+        Ok(Accepted {
+            accepted: true,
+            repeated: reply.repeated,
+            task_id: self.task.to_string(),
+            worker_id: reply.worker.to_string(),
+            attempt: reply.attempt,
+        })
+    }
+
+    /// A fragment without its completion must not be merged. Where it cannot be moved, the log tells.
+    async fn withdraw(&self, output: &str, chunk: u64) {
+        let (place, worker) = (Box::<str>::from(output), self.worker.clone());
+        let withdrawn = self
+            .simulation
+            .on_disk(move |root| root.withdraw_fragment(TaskFiles { output: &place, chunk }, &worker))
+            .await;
+        if let Err(error) = withdrawn {
+            tracing::error!(%error, task = %self.task, chunk, "a fragment that was not accepted could not be withdrawn");
+        }
+    }
+
+    async fn check_pose_files(&self, output: &str, chunk: u64) -> Result<(), Problem> {
+        let (place, files) = (Box::<str>::from(output), self.handed.pose_files.clone());
+        let checked = self.simulation.on_disk(move |root| {
+            let task = TaskFiles { output: &place, chunk };
+            let wrong =
+                files.iter().enumerate().find_map(|(n, file)| Some((n, root.check_file(task, file).err()?)));
+            Ok(wrong)
+        });
+        match checked.await.map_err(|error| trouble(error, "poseFiles"))? {
+            Some((n, error)) => Err(trouble(Trouble::Output(error), &format!("poseFiles[{n}]"))),
+            None => Ok(()),
+        }
+    }
+
+    fn found(&self, fragment: Arc<[u8]>) -> Result<Found, Problem> {
+        let completion = self.handed.with_fragment(&fragment, self.task.clone(), &self.worker)?;
+        Ok(Found { completion, fragment: Some(fragment) })
+    }
+
+    /// Looks for a fragment that came by path. Only the directory of an attempt that the worker holds is looked into; for
+    /// any other the engine is asked without it, and says what that means.
+    async fn find(&self, output: &str, path: &str) -> Result<Found, Problem> {
+        let task = self.task.clone();
+        let record = self.simulation.0.coordinator.read(move |reader| reader.frame_task(&task)).await;
+        let record = record.map_err(refuse)?.ok_or_else(|| Problem::not_found("there is no such task"))?;
+        let is_attempt = self.handed.attempt.is_none_or(|attempt| attempt == record.attempt);
+        if record.worker != self.worker || !is_attempt {
+            return self.late(record).await;
+        }
+        if record.digest == Some(self.handed.digest) {
+            // Taken before; the file may be gone by now.
+            return Ok(self.without_fragment(&record, record.ids.chunk));
+        }
+        let (place, chunk, path) = (Box::<str>::from(output), record.ids.chunk, path.to_owned());
+        let _place = self.simulation.0.reading.acquire().await;
+        let read = self.simulation.on_disk(move |root| {
+            root.read_fragment(TaskFiles { output: &place, chunk }, &path, FRAGMENT_BYTES)
+        });
+        self.found(read.await.map_err(|error| trouble(error, BY_PATH))?.into())
+    }
+
+    /// The completion of an attempt that the worker does not hold any more, by the chunk it had.
+    async fn late(&self, record: FrameTaskRecord) -> Result<Found, Problem> {
+        let (task, worker, attempt) = (self.task.clone(), self.worker.clone(), self.handed.attempt);
+        let chunk = self.simulation.0.coordinator.read(move |reader| {
+            had_chunk(reader, &task, |chunk_worker, chunk_attempt| {
+                *chunk_worker == worker && attempt.is_none_or(|attempt| attempt == chunk_attempt)
+            })
+        });
+        match chunk.await.map_err(refuse)? {
+            Some(chunk) => Ok(self.without_fragment(&record, chunk)),
+            None => Err(phrase(&Rejection::Frames(FrameRejection::NotHolder { holder: None }))),
+        }
+    }
+
+    fn without_fragment(&self, record: &FrameTaskRecord, chunk: u64) -> Found {
+        let completion =
+            self.handed.for_range(self.task.clone(), &self.worker, (record_range(record), chunk));
+        Found { completion, fragment: None }
+    }
+}
+
+/// The last chunk of a task that somebody had.
+fn had_chunk(
+    reader: &dyn Reader,
+    task: &FrameTaskId,
+    is_theirs: impl Fn(&Name, u16) -> bool,
+) -> Result<Option<u64>, StoreError> {
+    let filter = ChunkFilter { state: None, session: Some(task.session.clone()) };
+    let mut had = None;
+    pages(
+        |page| reader.chunks(&filter, page),
+        |chunk| {
+            if chunk.task == *task && is_theirs(&chunk.worker, chunk.attempt) {
+                had = Some(chunk.ids.chunk);
+            }
+        },
+    )?;
+    Ok(had)
+}
+
+const fn record_range(record: &FrameTaskRecord) -> FrameRange {
+    FrameRange { start: record.id.start, end: record.end }
+}
+
+/// A task of a session that is not there is not there.
+fn task_or_refusal(refusal: Refusal) -> Problem {
+    match refusal {
+        Refusal::Rejected(_) => Problem::not_found("there is no such task"),
+        other => refuse(other),
+    }
+}
+
+const MANIFEST: &str = "manifestFragment";
+const BY_PATH: &str = "manifestFragmentPath";

@@ -1,0 +1,208 @@
+//! What workers call: register, live, ask for work, tell how far they are, leave (S1–S4, S6, S19).
+
+use super::{OwnPath, ask, check_claim, operate, refuse, trouble, worker_name};
+use crate::{
+    simulation::Simulation,
+    translate::{
+        Origin, WAIT_MS_MAX, read_heartbeat, read_progress, read_rebind, read_registration, show_beat,
+        wait_of,
+    },
+    wire::{
+        BeatAnswer, HeartbeatRequest, ProgressRequest, RebindRequest, RegisterRequest, Registered, Standing,
+        Taken, TaskAnswer,
+    },
+};
+use axum::{
+    Extension, Json,
+    extract::State,
+    http::{Method, StatusCode},
+};
+use muster_coordinator::Refusal;
+use muster_http::{
+    Enroller, HttpState, JsonBody, JsonBytes, Params, PathText, Peer, Place, Problem, Renderer,
+    RendererOrOperator,
+};
+use muster_model::{
+    Ask, Beat, FrameRejection, Rejection, RendererState,
+    ask::frames::{Rebind, Remove},
+};
+use sha2::{Digest, Sha256};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<HttpState> {
+    OpenApiRouter::default()
+        .routes(routes!(register))
+        .routes(routes!(heartbeat))
+        .routes(routes!(pull))
+        .routes(routes!(progress))
+        .routes(routes!(rebind))
+        .routes(routes!(remove))
+}
+
+/// Enrols a worker and gives it a token.
+///
+/// Whoever registers again gets a new token; the one before opens nothing any more, and what was held with it is given
+/// to others.
+#[utoipa::path(
+    post, path = "/api/v1/workers/register", operation_id = "register_worker", tag = "simulation workers",
+    security(("enrolment" = [])),
+    request_body = RegisterRequest,
+    responses(
+        (status = 201, description = "The worker is registered", body = Registered),
+        (status = 403, description = "Another token than the enrolment secret, or the worker is in quarantine"),
+    )
+)]
+async fn register(
+    _: Enroller,
+    Peer(peer): Peer,
+    Extension(simulation): Extension<Simulation>,
+    JsonBytes { bytes, value }: JsonBytes,
+) -> Result<(StatusCode, Json<Registered>), Problem> {
+    let origin = Origin { peer, allowed: &simulation.0.settings.endpoint_allow };
+    let mut registration = read_registration(&value, &String::from_utf8_lossy(&bytes), origin)?;
+    let coordinator = &simulation.0.coordinator;
+    let worker_token = coordinator.new_secret();
+    registration.token_hash = Sha256::digest(worker_token.as_bytes()).into();
+    let worker_id = registration.worker.to_string();
+    let epoch = ask(coordinator, registration).await?.epoch;
+    let heartbeat_interval_ms = coordinator.settings().frames.heartbeat.0;
+    let id_range_endpoint = "/api/v1/id-ranges";
+    let answer = Registered { worker_id, worker_token, id_range_endpoint, heartbeat_interval_ms, epoch };
+    Ok((StatusCode::CREATED, Json(answer)))
+}
+
+/// Takes a worker's sign of life and tells it what to do.
+#[utoipa::path(
+    post, path = "/api/v1/workers/{id}/heartbeat", operation_id = "worker_heartbeat", tag = "simulation workers",
+    security(("worker" = []), ("worker_token" = [])),
+    params(("id" = String, Path, description = "The worker, which must be the token's")),
+    request_body = HeartbeatRequest,
+    responses((status = 200, description = "Where the worker stands, and what it is to do", body = BeatAnswer))
+)]
+async fn heartbeat(
+    OwnPath(worker): OwnPath,
+    State(http): State<HttpState>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<BeatAnswer>, Problem> {
+    beat(&http, read_heartbeat(&body, worker)?).await
+}
+
+/// Gives a worker a task, or none for now.
+///
+/// A worker whose slots are full gets its oldest unconfirmed task again.
+#[utoipa::path(
+    get, path = "/api/v1/workers/{id}/tasks", operation_id = "pull_task", tag = "simulation workers",
+    security(("worker" = []), ("worker_token" = [])),
+    params(
+        ("id" = String, Path, description = "The worker, which must be the token's"),
+        ("wait_ms" = Option<u64>, Query, description = "How long to wait for work; at most 30000 count",
+            minimum = 0, maximum = 9_007_199_254_740_991_i64),
+    ),
+    responses(
+        (status = 200, description = "A task, or null", body = TaskAnswer),
+        (status = 410, description = "The worker was removed"),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn pull(
+    method: Method,
+    OwnPath(worker): OwnPath,
+    Extension(simulation): Extension<Simulation>,
+    (params, place): (Params, Place),
+) -> Result<Json<TaskAnswer>, Problem> {
+    if method == Method::HEAD {
+        // Its answer would be thrown away, and the task in it with it.
+        return Err(Problem::method_not_allowed("HEAD"));
+    }
+    params.only(&["wait_ms"])?;
+    let wait = wait_of(params.opt_integer_in("wait_ms", 0..=WAIT_MS_MAX)?);
+    place.wait_apart(wait)?;
+    let asked = simulation.0.coordinator.ask_for_frames(worker, wait).await;
+    if let Err(Refusal::Rejected(Rejection::Frames(FrameRejection::Lost))) = &asked {
+        return Ok(Json(TaskAnswer { task: None, commands: vec!["reregister"] }));
+    }
+    let task = match asked.map_err(refuse)? {
+        Some(handout) => Some(simulation.offer(*handout).await.map_err(|error| trouble(error, ""))?),
+        None => None,
+    };
+    Ok(Json(TaskAnswer { task, commands: Vec::new() }))
+}
+
+/// Takes a worker's report of how far it is.
+#[utoipa::path(
+    post, path = "/api/v1/workers/{id}/progress", operation_id = "worker_progress", tag = "simulation workers",
+    security(("worker" = []), ("worker_token" = [])),
+    params(("id" = String, Path, description = "The worker, which must be the token's")),
+    request_body = ProgressRequest,
+    responses(
+        (status = 200, description = "Taken note of", body = Taken),
+        (status = 404, description = "There is no such session or task"),
+        (status = 409, description = "The worker does not hold that task, or it is not clear which"),
+        (status = 410, description = "The worker was removed"),
+    )
+)]
+async fn progress(
+    OwnPath(worker): OwnPath,
+    State(http): State<HttpState>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<Taken>, Problem> {
+    let progress = read_progress(&body, worker)?;
+    ask(&http.coordinator, progress).await?;
+    Ok(Json(Taken { ok: true }))
+}
+
+/// Takes what a worker says that comes back after a new term began.
+#[utoipa::path(
+    post, path = "/api/v1/workers/rebind", operation_id = "rebind_worker", tag = "simulation workers",
+    security(("worker" = []), ("worker_token" = [])),
+    request_body = RebindRequest,
+    responses(
+        (status = 200, description = "Where the worker stands, and what it is to do", body = BeatAnswer),
+        (status = 404, description = "There is no such task"),
+        (status = 409, description = "The worker knows a later epoch than this server"),
+        (status = 410, description = "The worker was removed"),
+    )
+)]
+async fn rebind(
+    caller: Renderer,
+    State(http): State<HttpState>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<BeatAnswer>, Problem> {
+    check_claim(&caller, &body)?;
+    let (held, epoch) = read_rebind(&body)?;
+    let own = http.coordinator.epoch();
+    if epoch.is_some_and(|epoch| epoch > own) {
+        return Err(Problem::conflict(format!("this server is of epoch {own}, another leads by now")));
+    }
+    beat(&http, Rebind { worker: caller.0, held }).await
+}
+
+/// Takes a worker off the list; what it holds is given to others at once.
+#[utoipa::path(
+    delete, path = "/api/v1/workers/{id}", operation_id = "remove_worker", tag = "simulation workers",
+    security(("operator" = []), ("worker" = []), ("worker_token" = [])),
+    params(("id" = String, Path, description = "The worker; a worker may remove itself")),
+    responses(
+        (status = 200, description = "The worker is removed, or was before", body = Standing),
+        (status = 404, description = "There is no such worker"),
+    )
+)]
+async fn remove(
+    caller: RendererOrOperator,
+    State(http): State<HttpState>,
+    PathText(id): PathText,
+) -> Result<Json<Standing>, Problem> {
+    let request = |itself| Ok(Remove { worker: worker_name(&id)?, itself });
+    match &caller {
+        RendererOrOperator::Renderer(renderer) => {
+            renderer.speaks_for(&id)?;
+            ask(&http.coordinator, request(true)?).await?;
+        }
+        RendererOrOperator::Operator(operator) => operate(&http, operator, request(false)?).await?,
+    }
+    Ok(Json(Standing { worker_id: id, state: RendererState::Removed.as_str() }))
+}
+
+async fn beat(http: &HttpState, request: impl Ask<Reply = Beat>) -> Result<Json<BeatAnswer>, Problem> {
+    ask(&http.coordinator, request).await.map(show_beat).map(Json)
+}

@@ -1,0 +1,59 @@
+//! JSON that is passed on without being read.
+
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use std::{borrow::Cow, sync::Arc};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{RefOr, Schema},
+};
+
+/// A JSON text, written out letter by letter; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct JsonText(Arc<RawValue>);
+
+impl JsonText {
+    /// Takes a text.
+    ///
+    /// # Errors
+    /// When it is not JSON, which only a damaged store can bring about.
+    pub fn new(text: &str) -> Result<Self, serde_json::Error> {
+        RawValue::from_string(text.to_owned()).map(Self::from)
+    }
+
+    /// `null`.
+    #[must_use]
+    pub fn null() -> Self {
+        Self::from(RawValue::NULL.to_owned())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl From<Box<RawValue>> for JsonText {
+    fn from(raw: Box<RawValue>) -> Self {
+        Self(Arc::from(raw))
+    }
+}
+
+impl Serialize for JsonText {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(to)
+    }
+}
+
+impl PartialSchema for JsonText {
+    fn schema() -> RefOr<Schema> {
+        muster_http::schema::schema(muster_http::schema::any())
+    }
+}
+
+impl ToSchema for JsonText {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("AnyJson")
+    }
+}
