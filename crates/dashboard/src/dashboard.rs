@@ -87,7 +87,7 @@ impl Parts {
 
 /// No read of these is ever rejected by a rule.
 pub(crate) fn refuse(refusal: Refusal) -> Problem {
-    Problem::of_refusal(refusal, |rejection| {
+    muster_http::problem_of_refusal(refusal, |rejection| {
         Problem::internal(&format_args!("a read was refused: {rejection:?}"))
     })
 }

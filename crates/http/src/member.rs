@@ -36,20 +36,6 @@ impl Admin {
     }
 }
 
-impl Problem {
-    /// 401 in contract P's words (P2).
-    #[must_use]
-    pub fn invalid_token() -> Self {
-        Self::unauthorized().saying("Invalid token")
-    }
-
-    /// 403 in contract P's words (P2).
-    #[must_use]
-    pub fn insufficient_role() -> Self {
-        Self::forbidden("Insufficient role")
-    }
-}
-
 impl FromRequestParts<HttpState> for Anyone {
     type Rejection = Problem;
 

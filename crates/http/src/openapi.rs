@@ -1,6 +1,6 @@
 //! Completes the description of the interface: who may call, and what the HTTP layer may answer to anything.
 
-use crate::{Problem, problem::MEDIA_TYPE, reason};
+use crate::{MEDIA_TYPE, Problem, reason};
 use utoipa::{
     PartialSchema,
     openapi::{

@@ -127,7 +127,7 @@ fn refusal(error: &FeedError) -> Problem {
         FeedError::Gone { oldest } => {
             Problem::gone(format!("the oldest event still kept is {oldest}")).with("oldest", *oldest)
         }
-        FeedError::Store(error) => Problem::of_store(error),
+        FeedError::Store(error) => crate::problem_of_store(error),
         FeedError::Closed => Problem::busy("the server is stopping or does not lead"),
     }
 }

@@ -73,7 +73,7 @@ fn too_many(TooMany { retry_after_s }: TooMany) -> Problem {
 
 /// Puts the coordinator's refusal into contract P's words.
 fn refuse(refusal: Refusal) -> Problem {
-    Problem::of_refusal(refusal, |rejection| match rejection {
+    muster_http::problem_of_refusal(refusal, |rejection| match rejection {
         Rejection::Accounts(rejection) => phrase(rejection),
         other => Problem::internal(&format_args!("a command about accounts was refused with {other:?}")),
     })

@@ -175,5 +175,5 @@ async fn record(http: &HttpState, board: &Board, message: Message) -> Result<Rec
 }
 
 pub(crate) fn refuse(refusal: Refusal) -> Problem {
-    Problem::of_refusal(refusal, |rejection| phrase(&rejection))
+    muster_http::problem_of_refusal(refusal, |rejection| phrase(&rejection))
 }

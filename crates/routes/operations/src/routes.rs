@@ -38,7 +38,7 @@ pub fn routes() -> OpenApiRouter<HttpState> {
 
 /// Puts the coordinator's refusal into this contract's words.
 fn refuse(refusal: Refusal) -> Problem {
-    Problem::of_refusal(refusal, |rejection| phrase(&rejection))
+    muster_http::problem_of_refusal(refusal, |rejection| phrase(&rejection))
 }
 
 /// A text of the store that is not JSON: a damaged store.

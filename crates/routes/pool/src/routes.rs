@@ -48,7 +48,7 @@ async fn ask<A: Ask>(http: &HttpState, actor: Option<Actor>, request: A) -> Resu
 
 /// Puts the coordinator's refusal into this contract's words.
 pub(crate) fn refuse(refusal: Refusal) -> Problem {
-    Problem::of_refusal(refusal, |rejection| phrase(&rejection))
+    muster_http::problem_of_refusal(refusal, |rejection| phrase(&rejection))
 }
 
 /// Refuses a result while no term runs: nobody will look at it, so that is no conflict (P8).

@@ -71,7 +71,7 @@ async fn operate<A: Ask>(http: &HttpState, operator: &Operator, request: A) -> R
 
 /// Puts the coordinator's refusal into this contract's words.
 fn refuse(refusal: Refusal) -> Problem {
-    Problem::of_refusal(refusal, |rejection| phrase(&rejection))
+    muster_http::problem_of_refusal(refusal, |rejection| phrase(&rejection))
 }
 
 /// Puts what stood in the way into words; `field` is to blame where the caller can mend it.

@@ -1,9 +1,7 @@
 //! What a caller is told when a request is refused (I9, RFC 9457).
 
-use axum::{
-    http::{HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
-};
+use axum_core::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -102,7 +100,8 @@ impl Problem {
     }
 
     /// Says it in other words.
-    pub(crate) fn saying(mut self, detail: &str) -> Self {
+    #[must_use]
+    pub fn saying(mut self, detail: &str) -> Self {
         detail.clone_into(&mut self.0.detail);
         self
     }
@@ -148,12 +147,11 @@ fn status_as_number<S: serde::Serializer>(status: &StatusCode, to: S) -> Result<
 }
 
 /// The media type of a problem.
-pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
+pub const MEDIA_TYPE: &str = "application/problem+json";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_coordinator::Refusal;
 
     async fn body_of(response: Response) -> Value {
         let bytes = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
@@ -177,9 +175,7 @@ mod tests {
     /// I9: overload says when to come again.
     #[test]
     fn overload_says_when_to_come_again() {
-        for problem in
-            [Problem::busy("x"), Problem::too_many(1), Problem::of_refusal(Refusal::Busy, |_| unreachable!())]
-        {
+        for problem in [Problem::busy("x"), Problem::too_many(1)] {
             assert_eq!(problem.into_response().headers()[header::RETRY_AFTER], "1");
         }
     }

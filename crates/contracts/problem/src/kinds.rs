@@ -1,15 +1,7 @@
 //! The kinds of problem, one constructor each, by status.
 
 use crate::Problem;
-use axum::http::{HeaderValue, StatusCode, header};
-use muster_coordinator::Refusal;
-use muster_model::Rejection;
-use muster_store::StoreError;
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
-use tokio::time::Instant;
+use http::{HeaderValue, StatusCode, header};
 
 impl Problem {
     /// 400: the request breaks HTTP's own rules or cannot be read.
@@ -30,6 +22,18 @@ impl Problem {
         let detail = "give a valid token in the header Authorization: Bearer <token>";
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "A valid token is needed", detail)
             .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"muster\""))
+    }
+
+    /// 401 in contract P's words (P2).
+    #[must_use]
+    pub fn invalid_token() -> Self {
+        Self::unauthorized().saying("Invalid token")
+    }
+
+    /// 403 in contract P's words (P2).
+    #[must_use]
+    pub fn insufficient_role() -> Self {
+        Self::forbidden("Insufficient role")
     }
 
     /// 403: we know the caller, and this is not for them.
@@ -140,31 +144,6 @@ impl Problem {
         let detail = "the server's log says more; quote the header x-request-id";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "Something broke inside the server", detail)
     }
-
-    /// 503: the store failed a read. With a database that is away every read fails: that is told now and then only.
-    #[must_use]
-    pub fn of_store(error: &StoreError) -> Self {
-        if READ_FAILURES.is_due(Instant::now()) {
-            tracing::warn!(%error, "the store fails reads; told of every 30 s at most");
-        }
-        match error {
-            StoreError::Backend(words) => Self::busy(format!("the database does not answer: {words}")),
-            _ => Self::busy("the store cannot be read at the moment"),
-        }
-    }
-
-    /// The problem that a refusal of the coordinator makes; `phrase` has the dialect's words for a rejection.
-    #[must_use]
-    pub fn of_refusal(refusal: Refusal, phrase: impl FnOnce(Rejection) -> Self) -> Self {
-        match refusal {
-            Refusal::Rejected(rejection) => phrase(rejection),
-            Refusal::Busy => Self::busy("too many requests wait; try again"),
-            Refusal::Unavailable => {
-                Self::busy("the coordinator is restarting; whether it took effect is unknown")
-            }
-            Refusal::Store(error) => Self::of_store(&error),
-        }
-    }
 }
 
 /// The first line of a text, without anything that moves a cursor, and no more of it than anybody reads.
@@ -177,23 +156,7 @@ fn in_one_line(text: &str) -> String {
     }
 }
 
-/// Says now and then that something may be told of.
-struct Seldom(Mutex<Option<Instant>>);
-
-impl Seldom {
-    fn is_due(&self, now: Instant) -> bool {
-        let mut told_at = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = told_at.is_none_or(|told_at| now.saturating_duration_since(told_at) >= TELL_EVERY);
-        *told_at = if is_due { Some(now) } else { *told_at };
-        is_due
-    }
-}
-
 const CAUSE_CHARS_MAX: usize = 300;
-
-static READ_FAILURES: Seldom = Seldom(Mutex::new(None));
-
-const TELL_EVERY: Duration = Duration::from_secs(30);
 
 /// Long enough for a restart of the term, short enough not to be noticed.
 const RETRY_AFTER_S: u32 = 1;
@@ -202,27 +165,11 @@ const RETRY_AFTER_S: u32 = 1;
 mod tests {
     use super::*;
 
-    /// I8: reads that fail by the hundred are told of every 30 s, and each caller hears the cause.
-    #[test]
-    fn failed_reads_are_told_of_now_and_then() {
-        let (seldom, began) = (Seldom(Mutex::new(None)), Instant::now());
-        let told = (0..100).filter(|second| seldom.is_due(began + Duration::from_secs(*second)));
-        assert_eq!(told.collect::<Vec<_>>(), [0, 30, 60, 90]);
-        let refused = Refusal::Store(StoreError::Backend("connection refused".to_owned()));
-        let problem = Problem::of_refusal(refused, |_| Problem::conflict("no"));
-        assert_eq!(problem.status(), StatusCode::SERVICE_UNAVAILABLE);
-        assert!(format!("{problem:?}").contains("the database does not answer: connection refused"));
-    }
     /// I6, I9: of what a database says nobody is shown more than one short line: what follows may quote rows.
     #[test]
     fn a_cause_is_one_short_line() {
         let words = "ERROR: duplicate key\r\nDETAIL: Key (name)=(hunter2)\nHINT: hunter2";
-        let failed = StoreError::Backend(words.to_owned());
-        for problem in [
-            Problem::of_store(&failed),
-            Problem::busy(format!("not ready: {words}")),
-            Problem::not_leading(words),
-        ] {
+        for problem in [Problem::busy(format!("not ready: {words}")), Problem::not_leading(words)] {
             assert!(problem.detail().ends_with("ERROR: duplicate key"), "{problem}");
         }
         let long = Problem::busy("\n é\u{1b}".to_owned() + &"é".repeat(1_000));

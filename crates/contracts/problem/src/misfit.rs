@@ -1,7 +1,7 @@
 //! What is wrong with the shape of a request, as FastAPI tells it (contract P).
 
 use crate::Problem;
-use axum::http::StatusCode;
+use http::StatusCode;
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;

@@ -1,0 +1,15 @@
+//! The base of every contract crate: strict JSON, fields read by name, and the problem that names what is wrong.
+//!
+//! A contract crate parses with [`read_json`] and [`Fields`] and refuses with a [`Problem`] (RFC 9457). Nothing here does IO.
+
+mod fields;
+mod json;
+mod kinds;
+mod misfit;
+mod problem;
+mod typed_fields;
+
+pub use fields::{Fields, Item, NAME_PATTERN};
+pub use json::read_json;
+pub use misfit::Misfit;
+pub use problem::{MEDIA_TYPE, Problem};
