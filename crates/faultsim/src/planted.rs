@@ -1,12 +1,15 @@
 //! Bugs that can be switched on, to prove that the checks bite.
 
 use muster_engine::Mutant;
+use muster_problem::WireMutant;
 
 /// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planted {
     /// In the engine's rules.
     Engine(Mutant),
+    /// In parsing or phrasing.
+    Wire(WireMutant),
     /// Answers leave before their batch is durable.
     AnswersBeforeCommit,
     /// The feed tells what is not durable yet.
@@ -58,7 +61,8 @@ pub enum Planted {
 impl Planted {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
-        Mutant::ALL.into_iter().map(Self::Engine).chain(AROUND)
+        let wire = WireMutant::ALL.iter().copied().map(Self::Wire);
+        Mutant::ALL.into_iter().map(Self::Engine).chain(wire).chain(AROUND)
     }
 
     /// Its name.
@@ -66,6 +70,7 @@ impl Planted {
     pub fn name(self) -> String {
         match self {
             Self::Engine(mutant) => format!("{mutant:?}"),
+            Self::Wire(mutant) => format!("{mutant:?}"),
             around => format!("{around:?}"),
         }
     }

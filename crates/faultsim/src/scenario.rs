@@ -76,6 +76,11 @@ pub fn run(scenario: &Scenario) -> Result<Summary, Box<Failure>> {
 }
 
 fn live(scenario: &Scenario, trace: usize) -> Result<Summary, Box<Failure>> {
+    #[cfg(feature = "mutants")]
+    muster_problem::plant(match scenario.planted {
+        Some(Planted::Wire(mutant)) => Some(mutant),
+        _ => None,
+    });
     let mut world = World::new(Scene::new((scenario.seed, scenario.servers), trace), scenario.planted);
     let lived = catch_unwind(AssertUnwindSafe(|| world.live(scenario.steps)));
     let (check, detail) = match lived {

@@ -6,10 +6,14 @@ mod fields;
 mod json;
 mod kinds;
 mod misfit;
+mod mutant;
 mod problem;
 mod typed_fields;
 
 pub use fields::{Fields, Item, NAME_PATTERN};
 pub use json::read_json;
 pub use misfit::Misfit;
+#[cfg(feature = "mutants")]
+pub use mutant::plant;
+pub use mutant::{WireMutant, planted};
 pub use problem::{MEDIA_TYPE, Problem};

@@ -1,0 +1,36 @@
+//! Planted bugs in parsing and phrasing: each breaks one rule, and the fault simulator must find every one.
+
+#[cfg(feature = "mutants")]
+use std::cell::Cell;
+
+/// A bug that can be switched on where the feature `mutants` is compiled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireMutant {}
+
+impl WireMutant {
+    /// All of them.
+    pub const ALL: &[Self] = &[];
+}
+
+/// Reports whether a bug is switched on in this thread. Always `false` in a shipped binary.
+#[must_use]
+pub fn planted(mutant: WireMutant) -> bool {
+    #[cfg(feature = "mutants")]
+    return PLANTED.with(|planted| planted.get() == Some(mutant));
+    #[cfg(not(feature = "mutants"))]
+    {
+        let _ = mutant;
+        false
+    }
+}
+
+/// Switches a bug on in this thread, or all of them off.
+#[cfg(feature = "mutants")]
+pub fn plant(mutant: Option<WireMutant>) {
+    PLANTED.with(|planted| planted.set(mutant));
+}
+
+#[cfg(feature = "mutants")]
+thread_local! {
+    static PLANTED: Cell<Option<WireMutant>> = const { Cell::new(None) };
+}
