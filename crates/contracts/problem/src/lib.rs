@@ -8,6 +8,7 @@ mod kinds;
 mod misfit;
 mod mutant;
 mod problem;
+pub mod schema;
 mod typed_fields;
 
 pub use fields::{Fields, Item, NAME_PATTERN};

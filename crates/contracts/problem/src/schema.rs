@@ -1,4 +1,4 @@
-//! Schemas of single values, for dialects whose descriptions are as exact as their checks.
+//! Schemas of single values, for contracts whose descriptions are as exact as their checks.
 
 use utoipa::openapi::{
     Object, RefOr, Schema,
