@@ -141,7 +141,11 @@ fn finished() -> ObjectBuilder {
     let artifact = must(must(artifact, "kind", text(TEXT_CHARS_MAX)), "storage_path", text(TEXT_CHARS_MAX));
     let artifact = must(artifact, "public_url", text(TEXT_CHARS_MAX));
     let fields = must(must(task(), "runtime_handle", text(TEXT_CHARS_MAX)), "timings", timings);
-    may(may(fields, "artifact", artifact), "error_message", text_or_null(TEXT_CHARS_MAX).max_length(Some(8192)))
+    may(
+        may(fields, "artifact", artifact),
+        "error_message",
+        text_or_null(TEXT_CHARS_MAX).max_length(Some(8192)),
+    )
 }
 
 fn task() -> ObjectBuilder {
