@@ -88,7 +88,7 @@ fn crate_of(path: &Path) -> String {
 fn tuple_parameters(source: &Source) -> Vec<String> {
     let masked = mask(&source.text);
     let functions = masked.match_indices("fn ").filter(|(at, _)| {
-        masked.get(..*at).is_some_and(|before| !before.ends_with(is_name_char) && !in_doc_comment(before))
+        masked.get(..*at).is_some_and(|before| !before.ends_with(is_name_char) && !in_comment(before))
     });
     let described = functions.filter_map(|(at, word)| {
         let after = masked.get(at + word.len()..)?;
@@ -101,8 +101,8 @@ fn tuple_parameters(source: &Source) -> Vec<String> {
     described.collect()
 }
 
-fn in_doc_comment(before: &str) -> bool {
-    before.lines().next_back().is_some_and(|line| line.trim_start().starts_with("///"))
+fn in_comment(before: &str) -> bool {
+    before.rsplit('\n').next().is_some_and(|line| line.trim_start().starts_with("//"))
 }
 
 /// Finds the parenthesis of the parameters; generic arguments may have parentheses of their own.
@@ -122,8 +122,9 @@ fn parameters_start(after: &str) -> Option<usize> {
     None
 }
 
-/// Looks for a parameter, at the top level of a list, whose type begins with a parenthesis.
+/// Looks for a parameter, at the top level of a list, whose type begins with a parenthesis; `&(dyn A + B)` does not count.
 fn has_tuple(parameters: &str) -> bool {
+    let parameters = parameters.replace("(dyn ", "<dyn ").replace("(impl ", "<impl ");
     let mut depth = 0_i32;
     let mut is_type = false;
     for found in parameters.chars() {
@@ -191,12 +192,14 @@ mod tests {
     fn tuple_parameters_are_found() {
         let count = |text: &str| tuple_parameters(&source("a.rs", text)).len();
         assert_eq!(count("fn f(a: u8, (b, c): (u8, u8)) {}"), 1);
+        assert_eq!(count("/// Adds.\nfn f((b, c): (u8, u8)) {}"), 1);
         assert_eq!(count("fn f<F: Fn(u8) -> u8>(\n    a: F,\n    b: &(u8, u8),\n) {}"), 1);
         for text in [
             "fn f(a: u8, b: &[(u8, u8)]) {}",
             "fn f(a: impl Fn(u8) -> (u8, u8)) -> (u8, u8) {}",
             "/// fn f(a: (u8, u8))\nfn f(a: Vec<(u8, u8)>) {}",
             "let f = |a: (u8, u8)| a;",
+            "fn f(a: &(dyn Any + Send)) {}",
         ] {
             assert_eq!(count(text), 0, "{text}");
         }

@@ -102,11 +102,11 @@ impl Series {
         match self {
             Series::Kills(times) => kill(*times, "kill"),
             Series::Agents(times) => kill(*times, "agent_kill"),
-            Series::Frames(frames) => under_fire("session_kill", ("MUSTER_FRAMES", *frames)),
-            Series::Pool(jobs) => under_fire("pool_worker", ("MUSTER_JOBS", *jobs)),
-            Series::Court(events) => under_fire("court_kill", ("MUSTER_EVENTS", *events)),
+            Series::Frames(frames) => under_fire("session_kill", "MUSTER_FRAMES", *frames),
+            Series::Pool(jobs) => under_fire("pool_worker", "MUSTER_JOBS", *jobs),
+            Series::Court(events) => under_fire("court_kill", "MUSTER_EVENTS", *events),
             Series::Failovers(times) => fail_over(*times),
-            Series::Documents(documents) => under_fire("canonical", ("MUSTER_DOCUMENTS", *documents)),
+            Series::Documents(documents) => under_fire("canonical", "MUSTER_DOCUMENTS", *documents),
             Series::Seeds(seeds) => simulate(*seeds),
         }
     }
@@ -132,7 +132,7 @@ fn kill(times: u64, test: &str) -> Result<(), Failure> {
 }
 
 /// Runs one end-to-end test with so much more to do.
-fn under_fire(test: &str, (variable, amount): (&str, u64)) -> Result<(), Failure> {
+fn under_fire(test: &str, variable: &str, amount: u64) -> Result<(), Failure> {
     process::run(&mut cargo(&["build", "--release", "-p", "muster"]))?;
     let mut tests = cargo(&["test", "-q", "-p", "muster-tests", "--test", test, "--", "--nocapture"]);
     process::run(tests.env(variable, amount.to_string()).env("MUSTER_BIN", process::release_binary()?))

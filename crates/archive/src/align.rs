@@ -37,26 +37,28 @@ pub fn align(
 ) -> Result<Aligned, Fault> {
     let mut aligned = Aligned::default();
     for shape in TABLES {
-        align_table(source, target, (shape, &mut aligned, progress))?;
+        let table = align_table(source, target, shape, progress)?;
+        aligned.rows += table.rows;
+        aligned.written += table.written;
+        aligned.deleted += table.deleted;
     }
     Ok(aligned)
 }
 
-type Work<'a> = (&'static TableShape, &'a mut Aligned, &'a mut dyn FnMut(&'static str, u64));
-
 fn align_table(
     source: &dyn Sql,
     target: &mut dyn Whole,
-    (shape, aligned, progress): Work<'_>,
-) -> Result<(), Fault> {
+    shape: &'static TableShape,
+    progress: &mut dyn FnMut(&'static str, u64),
+) -> Result<Aligned, Fault> {
     let mut wanted = Walk::new(source, shape);
-    let (mut after, mut rows) = (None, 0);
+    let (mut after, mut aligned) = (None, Aligned::default());
     loop {
         let page = wanted.page()?;
         // Behind the last page, whatever the target still has is too much.
         let upto = page.last().map(|row| key_of(shape, row));
-        rows += page.len() as u64;
-        let found = Walk::between(target.sql(), shape, (after, upto.clone()));
+        aligned.rows += page.len() as u64;
+        let found = Walk::between(target.sql(), shape, after, upto.clone());
         let difference = differ(page, found)?;
         aligned.written += difference.missing.len() as u64;
         aligned.deleted += difference.surplus.len() as u64;
@@ -64,10 +66,9 @@ fn align_table(
             delete(target, shape, key)?;
         }
         put(target, shape, &difference.missing)?;
-        progress(shape.name, rows);
+        progress(shape.name, aligned.rows);
         if upto.is_none() {
-            aligned.rows += rows;
-            return Ok(());
+            return Ok(aligned);
         }
         after = upto;
     }

@@ -70,14 +70,15 @@ pub fn is_empty(sql: &dyn Sql) -> Result<bool, Fault> {
 impl<'a> Walk<'a> {
     /// All of a table.
     pub(crate) fn new(sql: &'a dyn Sql, shape: &'static TableShape) -> Self {
-        Self::between(sql, shape, (None, None))
+        Self::between(sql, shape, None, None)
     }
 
     /// What stands after one key, up to another.
     pub(crate) fn between(
         sql: &'a dyn Sql,
         shape: &'static TableShape,
-        (after, upto): (Option<Key>, Option<Key>),
+        after: Option<Key>,
+        upto: Option<Key>,
     ) -> Self {
         Self { sql, shape, page: VecDeque::new(), after, upto, is_over: false }
     }

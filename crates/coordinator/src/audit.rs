@@ -5,9 +5,22 @@ use muster_model::{
     Role, Roles, ScheduleCommand, Timestamp, UserChange, UserId,
 };
 
-/// The line for an act that was carried out; why stands after what it was done to.
-pub(crate) fn record(mut actor: Actor, act: (&'static str, String), at: Timestamp) -> AuditRecord {
-    let (action, subject) = act;
+/// A privileged act: its name in the audit log, and what it was done to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Act {
+    action: &'static str,
+    subject: String,
+}
+
+impl Act {
+    fn new(action: &'static str, subject: String) -> Self {
+        Self { action, subject }
+    }
+}
+
+/// The record of an act that was carried out; the reason follows the subject.
+pub(crate) fn record(mut actor: Actor, act: Act, at: Timestamp) -> AuditRecord {
+    let Act { action, subject } = act;
     let subject = match actor.reason.take() {
         Some(reason) if subject.is_empty() => reason,
         Some(reason) => format!("{subject}: {reason}").into(),
@@ -16,38 +29,36 @@ pub(crate) fn record(mut actor: Actor, act: (&'static str, String), at: Timestam
     AuditRecord { actor, action: action.into(), subject, at }
 }
 
-/// An act with the id of what came of it, which nobody knew before it was decided.
-pub(crate) fn named(act: (&'static str, String), reply: &Reply) -> (&'static str, String) {
-    match (act, reply) {
-        (("submit_run", subject), Reply::Job(JobReply { job, .. })) => {
-            ("submit_run", format!("run {job}, {subject}"))
-        }
-        (("add_schedule", subject), Reply::Schedule(schedule)) => {
-            ("add_schedule", format!("schedule {}, {subject}", schedule.id))
-        }
-        (act, _) => act,
-    }
+/// Adds the id of what an act created, which is known only after the decision.
+pub(crate) fn named(act: Act, reply: &Reply) -> Act {
+    let Act { action, subject } = act;
+    let subject = match (action, reply) {
+        ("submit_run", Reply::Job(JobReply { job, .. })) => format!("run {job}, {subject}"),
+        ("add_schedule", Reply::Schedule(schedule)) => format!("schedule {}, {subject}", schedule.id),
+        _ => subject,
+    };
+    Act { action, subject }
 }
 
-/// What a command does and to what; `None` for what nobody is called to account for.
-pub(crate) fn describe(command: &Command) -> Option<(&'static str, String)> {
+/// The act that a command is; `None` for commands that the audit log leaves out.
+pub(crate) fn describe(command: &Command) -> Option<Act> {
     Some(match command {
-        Command::Submit(submission) => ("submit_run", format!("queue {}", submission.queue)),
-        Command::Cancel { job } => ("cancel_run", format!("run {job}")),
-        Command::Claim { worker, .. } => ("claim_tasks", format!("node {worker}")),
-        Command::Renew { task, .. } => ("renew_task", format!("task {task}")),
-        Command::Complete { task, .. } => ("complete_task", format!("task {task}")),
-        Command::FailOrRetry { task, .. } => ("fail_task", format!("task {task}")),
-        Command::Sweep => ("sweep", String::new()),
-        Command::Label { lane, .. } => ("label_device", format!("device {lane}")),
+        Command::Submit(submission) => Act::new("submit_run", format!("queue {}", submission.queue)),
+        Command::Cancel { job } => Act::new("cancel_run", format!("run {job}")),
+        Command::Claim { worker, .. } => Act::new("claim_tasks", format!("node {worker}")),
+        Command::Renew { task, .. } => Act::new("renew_task", format!("task {task}")),
+        Command::Complete { task, .. } => Act::new("complete_task", format!("task {task}")),
+        Command::FailOrRetry { task, .. } => Act::new("fail_task", format!("task {task}")),
+        Command::Sweep => Act::new("sweep", String::new()),
+        Command::Label { lane, .. } => Act::new("label_device", format!("device {lane}")),
         Command::ReturnToService { lane, note } => {
             let note = note.as_deref().map_or_else(String::new, |note| format!(": {note}"));
-            ("return_device", format!("device {lane}{note}"))
+            Act::new("return_device", format!("device {lane}{note}"))
         }
-        Command::Drain { worker } => ("drain_node", format!("node {worker}")),
-        Command::Resume { worker } => ("resume_node", format!("node {worker}")),
-        Command::SetCap { worker, cap } => ("cap_node", format!("node {worker} {cap:?}")),
-        Command::RotateSecret { worker, .. } => ("rotate_secret", format!("node {worker}")),
+        Command::Drain { worker } => Act::new("drain_node", format!("node {worker}")),
+        Command::Resume { worker } => Act::new("resume_node", format!("node {worker}")),
+        Command::SetCap { worker, cap } => Act::new("cap_node", format!("node {worker} {cap:?}")),
+        Command::RotateSecret { worker, .. } => Act::new("rotate_secret", format!("node {worker}")),
         Command::Frames(command) => about_frames(command)?,
         Command::Pool(command) => about_pool(command)?,
         Command::Accounts(command) => about_accounts(command)?,
@@ -59,29 +70,31 @@ pub(crate) fn describe(command: &Command) -> Option<(&'static str, String)> {
     })
 }
 
-fn about_frames(command: &FrameCommand) -> Option<(&'static str, String)> {
+fn about_frames(command: &FrameCommand) -> Option<Act> {
     Some(match command {
-        FrameCommand::Submit(submission) => ("submit_session", format!("session {}", submission.session)),
-        FrameCommand::Steer { session, to } => ("steer_session", format!("session {session} {to:?}")),
-        FrameCommand::Retry(request) => ("retry_session", retried(request)),
-        FrameCommand::Remove { worker, .. } => ("remove_sim_worker", format!("worker {worker}")),
-        FrameCommand::Assign { task, worker } => ("assign_range", format!("task {task} to {worker}")),
-        FrameCommand::Broadcast { pause: true } => ("pause_all", String::new()),
-        FrameCommand::Broadcast { pause: false } => ("resume_all", String::new()),
+        FrameCommand::Submit(submission) => {
+            Act::new("submit_session", format!("session {}", submission.session))
+        }
+        FrameCommand::Steer { session, to } => Act::new("steer_session", format!("session {session} {to:?}")),
+        FrameCommand::Retry(request) => Act::new("retry_session", retried(request)),
+        FrameCommand::Remove { worker, .. } => Act::new("remove_sim_worker", format!("worker {worker}")),
+        FrameCommand::Assign { task, worker } => Act::new("assign_range", format!("task {task} to {worker}")),
+        FrameCommand::Broadcast { pause: true } => Act::new("pause_all", String::new()),
+        FrameCommand::Broadcast { pause: false } => Act::new("resume_all", String::new()),
         FrameCommand::Quarantine { worker, reason } => {
-            ("quarantine_sim_worker", format!("worker {worker}: {reason}"))
+            Act::new("quarantine_sim_worker", format!("worker {worker}: {reason}"))
         }
         FrameCommand::Approve { worker, reason } => {
-            ("approve_sim_worker", format!("worker {worker}: {reason}"))
+            Act::new("approve_sim_worker", format!("worker {worker}: {reason}"))
         }
         FrameCommand::RetireChunk { chunk, reason, .. } => {
-            ("retire_chunk", format!("chunk {chunk}: {reason}"))
+            Act::new("retire_chunk", format!("chunk {chunk}: {reason}"))
         }
         FrameCommand::Confirm { record, note } => {
-            ("confirm_quarantine", format!("entry {}: {note}", record.id))
+            Act::new("confirm_quarantine", format!("entry {}: {note}", record.id))
         }
-        FrameCommand::Complete(completion) => ("complete_range", format!("task {}", completion.task)),
-        FrameCommand::Fail { task, .. } => ("fail_range", format!("task {task}")),
+        FrameCommand::Complete(completion) => Act::new("complete_range", format!("task {}", completion.task)),
+        FrameCommand::Fail { task, .. } => Act::new("fail_range", format!("task {task}")),
         // A worker speaks for itself.
         FrameCommand::Register(_)
         | FrameCommand::Heartbeat(_)
@@ -102,16 +115,24 @@ fn retried(RetryRequest { session, frames, .. }: &RetryRequest) -> String {
     format!("session {session}{ranges}")
 }
 
-fn about_pool(command: &PoolCommand) -> Option<(&'static str, String)> {
+fn about_pool(command: &PoolCommand) -> Option<Act> {
     Some(match command {
-        PoolCommand::Register(registration) => ("register_worker", format!("worker {:?}", registration.name)),
-        PoolCommand::SetKey { worker, .. } => ("replace_worker_key", format!("worker {worker}")),
-        PoolCommand::Submit(submission) => ("submit_jobs", format!("{} jobs", submission.jobs.len())),
-        PoolCommand::Cancel { job, .. } => ("cancel_job", format!("job {job}")),
-        PoolCommand::Drain { worker, draining: true, .. } => ("drain_worker", format!("worker {worker}")),
-        PoolCommand::Drain { worker, draining: false, .. } => ("resume_worker", format!("worker {worker}")),
-        PoolCommand::Ban { worker, reason } => ("ban_worker", format!("worker {worker}: {reason}")),
-        PoolCommand::Unban { worker, reason } => ("unban_worker", format!("worker {worker}: {reason}")),
+        PoolCommand::Register(registration) => {
+            Act::new("register_worker", format!("worker {:?}", registration.name))
+        }
+        PoolCommand::SetKey { worker, .. } => Act::new("replace_worker_key", format!("worker {worker}")),
+        PoolCommand::Submit(submission) => Act::new("submit_jobs", format!("{} jobs", submission.jobs.len())),
+        PoolCommand::Cancel { job, .. } => Act::new("cancel_job", format!("job {job}")),
+        PoolCommand::Drain { worker, draining: true, .. } => {
+            Act::new("drain_worker", format!("worker {worker}"))
+        }
+        PoolCommand::Drain { worker, draining: false, .. } => {
+            Act::new("resume_worker", format!("worker {worker}"))
+        }
+        PoolCommand::Ban { worker, reason } => Act::new("ban_worker", format!("worker {worker}: {reason}")),
+        PoolCommand::Unban { worker, reason } => {
+            Act::new("unban_worker", format!("worker {worker}: {reason}"))
+        }
         // A worker speaks for itself.
         PoolCommand::Beat { .. }
         | PoolCommand::Poll { .. }
@@ -121,26 +142,28 @@ fn about_pool(command: &PoolCommand) -> Option<(&'static str, String)> {
     })
 }
 
-fn about_schedules(command: &ScheduleCommand) -> Option<(&'static str, String)> {
+fn about_schedules(command: &ScheduleCommand) -> Option<Act> {
     Some(match command {
-        ScheduleCommand::Create(draft) => ("add_schedule", format!("{:?} {}", draft.cron, draft.timezone)),
-        ScheduleCommand::Delete { schedule } => ("delete_schedule", format!("schedule {schedule}")),
+        ScheduleCommand::Create(draft) => {
+            Act::new("add_schedule", format!("{:?} {}", draft.cron, draft.timezone))
+        }
+        ScheduleCommand::Delete { schedule } => Act::new("delete_schedule", format!("schedule {schedule}")),
         // The server follows the calendar.
         ScheduleCommand::Fire { .. } | ScheduleCommand::Skip { .. } => return None,
     })
 }
 
-fn about_accounts(command: &AccountCommand) -> Option<(&'static str, String)> {
+fn about_accounts(command: &AccountCommand) -> Option<Act> {
     Some(match command {
         AccountCommand::AddUser { name, roles, .. } => {
-            ("add_user", format!("user {name:?} {}", words(*roles)))
+            Act::new("add_user", format!("user {name:?} {}", words(*roles)))
         }
-        AccountCommand::ChangeUser { user, change } => ("change_user", changed(*user, change)),
-        AccountCommand::Login { user, .. } => ("login", format!("user {user}")),
-        AccountCommand::Logout { .. } => ("logout", String::new()),
-        AccountCommand::AddKey { name, prefix, .. } => ("add_api_key", format!("{prefix}… {name:?}")),
-        AccountCommand::RevokeKey { key, .. } => ("revoke_api_key", format!("key {key}")),
-        AccountCommand::Note { action, subject } => (action, subject.to_string()),
+        AccountCommand::ChangeUser { user, change } => Act::new("change_user", changed(*user, change)),
+        AccountCommand::Login { user, .. } => Act::new("login", format!("user {user}")),
+        AccountCommand::Logout { .. } => Act::new("logout", String::new()),
+        AccountCommand::AddKey { name, prefix, .. } => Act::new("add_api_key", format!("{prefix}… {name:?}")),
+        AccountCommand::RevokeKey { key, .. } => Act::new("revoke_api_key", format!("key {key}")),
+        AccountCommand::Note { action, subject } => Act::new(action, subject.to_string()),
         // Nothing changes: a login goes on, a key is used.
         AccountCommand::Refresh { .. } | AccountCommand::TouchKey { .. } => return None,
     })
@@ -173,7 +196,7 @@ mod tests {
         };
         let command = Command::Accounts(AccountCommand::ChangeUser { user: UserId(7), change });
         let told = "user 7: a new password, roles CLIENT VIEWER, out of service";
-        assert_eq!(describe(&command), Some(("change_user", told.to_owned())));
+        assert_eq!(describe(&command), Some(Act::new("change_user", told.to_owned())));
         assert_eq!(describe(&Command::Tick), None);
     }
 
@@ -182,7 +205,8 @@ mod tests {
     fn a_reason_ends_the_subject() {
         let subject = |subject: &str, reason: Option<&str>| {
             let actor = Actor { user: UserId(7), name: "ann".into(), reason: reason.map(Into::into) };
-            let AuditRecord { actor, subject, .. } = record(actor, ("act", subject.to_owned()), Timestamp(1));
+            let AuditRecord { actor, subject, .. } =
+                record(actor, Act::new("act", subject.to_owned()), Timestamp(1));
             assert_eq!(actor.reason, None, "nothing else keeps it");
             subject
         };

@@ -126,11 +126,10 @@ impl Coordinator {
     /// As [`Self::ask`].
     pub async fn poll_pool(
         &self,
-        (worker, owner): (PoolWorkerId, UserId),
-        start: bool,
+        poll: ask::pool::Poll,
         wait: Duration,
     ) -> Result<Option<PoolHandout>, Refusal> {
-        let poll = ask::pool::Poll { worker, owner, start, supply: true };
+        let worker = poll.worker;
         let handout = self.ask_and_wait(poll, wait).await?;
         self.pool().note_seen(worker, self.now());
         Ok(handout)

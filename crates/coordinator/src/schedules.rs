@@ -10,7 +10,7 @@ use tracing::{error, warn};
 pub(crate) fn due(engine: &Engine, now: Timestamp) -> Option<ScheduleCommand> {
     let (slot, record) = engine.first_schedule().filter(|(slot, _)| *slot <= now)?;
     match Cron::parse(&record.draft.cron, &record.draft.timezone) {
-        Ok(cron) => Some(act(record, &cron, (slot, now - engine.settings().schedule_grace))),
+        Ok(cron) => Some(act(record, &cron, slot, now - engine.settings().schedule_grace)),
         Err(fault) => {
             // It was checked when it was made; a zone may be gone from a newer database.
             error!(schedule = %record.id, %fault, "a schedule cannot be read any more, and rests");
@@ -31,11 +31,7 @@ pub(crate) fn pass_over(record: &ScheduleRecord, slot: Timestamp) -> ScheduleCom
 }
 
 /// Slots before `missed_before` were missed: they are dropped, or the latest of them stands for all.
-fn act(
-    record: &ScheduleRecord,
-    cron: &Cron,
-    (slot, missed_before): (Timestamp, Timestamp),
-) -> ScheduleCommand {
+fn act(record: &ScheduleRecord, cron: &Cron, slot: Timestamp, missed_before: Timestamp) -> ScheduleCommand {
     let schedule = record.id;
     if slot >= missed_before {
         return ScheduleCommand::Fire { schedule, slot, next_at: cron.next_after(slot) };

@@ -74,7 +74,7 @@ impl<'a> TermRun<'a> {
         let now = shared.now();
         let write_path = WritePath::new(restoring.finish(epoch, now), feed_seq, system_seeds())
             .with_senders(|handle: &Handle| !handle.reply.is_closed(), |handle| handle.place = None);
-        let work = start_committing((epoch, writer), shared)?;
+        let work = start_committing(epoch, writer, shared)?;
         shared.begin_term(epoch, feed_seq);
         let live_in_ms = (shared.time.local() - began).0;
         info!(epoch, live_in_ms, was_read_ahead, "a term begins");
@@ -268,7 +268,8 @@ impl<'a> TermRun<'a> {
 }
 
 fn start_committing(
-    (epoch, mut writer): (u64, Box<dyn Writer>),
+    epoch: u64,
+    mut writer: Box<dyn Writer>,
     shared: &Arc<Shared>,
 ) -> Result<mpsc::Sender<Work>, StoreError> {
     let (work, orders) = mpsc::channel();

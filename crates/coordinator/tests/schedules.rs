@@ -28,7 +28,7 @@ impl Stage {
         Self { store, clock, coordinator }
     }
 
-    async fn create(&self, (cron, timezone): (&str, &str), missed: Missed) -> ScheduleRecord {
+    async fn create(&self, cron: &str, timezone: &str, missed: Missed) -> ScheduleRecord {
         let next = Cron::parse(cron, timezone).unwrap().next_after(self.coordinator.now());
         let payload = JobPayload {
             title: None,
@@ -101,13 +101,13 @@ fn instant(text: &str) -> Timestamp {
     Timestamp((((days * 24 + time[0]) * 60 + time[1]) * 60 + time[2]) * 1000)
 }
 
-const HOURLY: (&str, &str) = ("0 * * * *", "UTC");
+const HOURLY: &str = "0 * * * *";
 
 /// Q17: each slot makes one run, when its time has come, and once however often it is looked at.
 #[tokio::test]
 async fn a_slot_makes_one_run() {
     let mut stage = Stage::open("2026-05-01 00:00:00");
-    let schedule = stage.create(HOURLY, Missed::Skip).await;
+    let schedule = stage.create(HOURLY, "UTC", Missed::Skip).await;
     assert_eq!(schedule.draft.next_at, Some(instant("2026-05-01 01:00:00")));
     stage.at("2026-05-01 00:59:59").await;
     assert_eq!(stage.runs(schedule.id), 0);
@@ -132,7 +132,7 @@ async fn a_slot_makes_one_run() {
 async fn a_slot_fires_once_whatever_becomes_of_the_commit() {
     for failure in [Failure::Before, Failure::After] {
         let stage = Stage::open("2026-05-01 00:00:00");
-        let schedule = stage.create(HOURLY, Missed::Skip).await;
+        let schedule = stage.create(HOURLY, "UTC", Missed::Skip).await;
         stage.store.fail_next(failure);
         stage.at("2026-05-01 01:00:00").await;
         assert_eq!(stage.coordinator.epoch(), 2, "the term ended");
@@ -144,7 +144,7 @@ async fn a_slot_fires_once_whatever_becomes_of_the_commit() {
 #[tokio::test]
 async fn a_slot_that_was_fired_is_refused() {
     let stage = Stage::open("2026-05-01 00:00:00");
-    let schedule = stage.create(HOURLY, Missed::Skip).await.id;
+    let schedule = stage.create(HOURLY, "UTC", Missed::Skip).await.id;
     stage.at("2026-05-01 01:00:00").await;
     let (slot, next_at) = (instant("2026-05-01 01:00:00"), Some(instant("2026-05-01 02:00:00")));
     let again = Fire { schedule, slot, next_at };
@@ -156,8 +156,8 @@ async fn a_slot_that_was_fired_is_refused() {
 #[tokio::test]
 async fn missed_slots_follow_their_policy() {
     let mut stage = Stage::open("2026-05-01 00:00:00");
-    let skip = stage.create(HOURLY, Missed::Skip).await.id;
-    let once = stage.create(HOURLY, Missed::Once).await.id;
+    let skip = stage.create(HOURLY, "UTC", Missed::Skip).await.id;
+    let once = stage.create(HOURLY, "UTC", Missed::Once).await.id;
     stage.restart("2026-05-03 12:30:00").await;
     assert_eq!((stage.runs(skip), stage.runs(once)), (0, 1));
     assert_eq!(stage.record(once).last_slot, Some(instant("2026-05-03 12:00:00")));
@@ -174,7 +174,7 @@ async fn missed_slots_follow_their_policy() {
 #[tokio::test]
 async fn a_little_late_is_not_missed() {
     let mut stage = Stage::open("2026-05-01 00:00:00");
-    let schedule = stage.create(HOURLY, Missed::Skip).await.id;
+    let schedule = stage.create(HOURLY, "UTC", Missed::Skip).await.id;
     stage.restart("2026-05-01 01:01:00").await;
     assert_eq!(stage.runs(schedule), 1);
     stage.restart("2026-05-01 02:01:01").await;
@@ -188,7 +188,7 @@ async fn changed_clocks_make_one_run() {
     let days = [("2026-03-28", "2026-03-29", "01:00:00"), ("2026-10-24", "2026-10-25", "00:30:00")];
     for (before, day, expected) in days {
         let stage = Stage::open(&format!("{before} 12:00:00"));
-        let schedule = stage.create(("30 2 * * *", "Europe/Vienna"), Missed::Skip).await.id;
+        let schedule = stage.create("30 2 * * *", "Europe/Vienna", Missed::Skip).await.id;
         for time in ["00:30:00", "01:00:00", "01:30:00", "02:30:00"] {
             stage.at(&format!("{day} {time}")).await;
         }
@@ -201,7 +201,7 @@ async fn changed_clocks_make_one_run() {
 #[tokio::test]
 async fn a_deleted_schedule_makes_no_more_runs() {
     let mut stage = Stage::open("2026-05-01 00:00:00");
-    let schedule = stage.create(HOURLY, Missed::Once).await.id;
+    let schedule = stage.create(HOURLY, "UTC", Missed::Once).await.id;
     stage.at("2026-05-01 01:00:00").await;
     stage.coordinator.ask(Delete { schedule }).await.unwrap();
     stage.at("2026-05-01 02:00:00").await;
@@ -216,7 +216,7 @@ async fn many_slots_of_one_moment_are_all_fired() {
     let stage = Stage::open("2026-05-01 00:00:00");
     let mut schedules = Vec::new();
     for _ in 0..250 {
-        schedules.push(stage.create(HOURLY, Missed::Skip).await.id);
+        schedules.push(stage.create(HOURLY, "UTC", Missed::Skip).await.id);
     }
     for _ in 0..3 {
         stage.at("2026-05-01 01:00:00").await;
@@ -228,7 +228,7 @@ async fn many_slots_of_one_moment_are_all_fired() {
 #[tokio::test]
 async fn what_cannot_be_read_rests() {
     let stage = Stage::open("2026-05-01 00:00:00");
-    let well = stage.create(HOURLY, Missed::Skip).await;
+    let well = stage.create(HOURLY, "UTC", Missed::Skip).await;
     let mut draft = well.draft.clone();
     draft.timezone = "Mars/Olympus".into();
     let ill = stage.coordinator.ask(draft).await.unwrap();
@@ -241,7 +241,7 @@ async fn what_cannot_be_read_rests() {
 #[tokio::test]
 async fn subscribers_hear_of_it() {
     let mut stage = Stage::open("2026-05-01 00:00:00");
-    let schedule = stage.create(HOURLY, Missed::Skip).await.id;
+    let schedule = stage.create(HOURLY, "UTC", Missed::Skip).await.id;
     stage.at("2026-05-01 01:00:00").await;
     stage.restart("2026-05-01 02:30:00").await;
     stage.coordinator.ask(Delete { schedule }).await.unwrap();

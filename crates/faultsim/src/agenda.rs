@@ -2,7 +2,7 @@
 
 use crate::{
     client,
-    coordinator::{self, Errand, Push},
+    coordinator::{Errand, Push, PushAnswer, ServerChore},
     farm,
     fault::Fault,
     network::Ticket,
@@ -35,7 +35,7 @@ pub(crate) enum Happening {
     /// A request reaches the server that another believes to lead.
     Forwarded(Box<Ticket>),
     /// A server of several does something, or has it done at the store.
-    Server { server: usize, incarnation: u32, chore: Box<coordinator::Chore> },
+    Server(Box<ServerChore>),
     /// A node does something; one that has crashed meanwhile does not.
     Node { node: usize, incarnation: u32, chore: node::Chore },
     /// Something is done beside the coordinator.
@@ -43,7 +43,7 @@ pub(crate) enum Happening {
     /// A task that was pushed reaches its worker.
     Pushed(Box<Push>),
     /// What the worker says to it reaches the coordinator.
-    Acked { life: u32, number: u64, acked: bool },
+    Acked(PushAnswer),
     /// A worker of sessions does something; one that has crashed meanwhile does not.
     Renderer { renderer: usize, incarnation: u32, chore: farm::Chore },
     /// Somebody who wants sessions, or looks after their workers, does something.

@@ -21,6 +21,7 @@ mod timing;
 use crate::{
     client::Fleet, coordinator::speaker, farm::FarmView, network::Ticket, scene::Scene, stage::Account,
 };
+pub(crate) use answer::SentAnswer;
 use frames::FrameBook;
 use history::Histories;
 use mirror::{Before, Mirror};
@@ -152,9 +153,8 @@ impl Checker {
         self.agent_heard(report)
     }
 
-    /// A batch has become durable.
-    /// It was sealed at `sealed_at`, by the clock of its life.
-    pub(crate) fn durable(&mut self, (batch, sealed_at): (&Batch, Timestamp), scene: &mut Scene) -> Verdict {
+    /// Checks a batch that has become durable; it was sealed at `sealed_at`, by the clock of its life.
+    pub(crate) fn durable(&mut self, batch: &Batch, sealed_at: Timestamp, scene: &mut Scene) -> Verdict {
         let mut before = Before::default();
         for change in &batch.changes {
             self.mirror.write(change, &mut before)?;

@@ -15,10 +15,11 @@ mod takeover;
 mod trouble;
 
 pub(crate) use clock::RATE_MAX;
-pub(crate) use end::{Doom, Ending};
-pub(crate) use errand::{Errand, Push};
+pub(crate) use end::{Doom, Ending, ServerEnd};
+pub(crate) use errand::{Errand, Push, PushAnswer};
 pub(crate) use life::Life;
-pub(crate) use server::{Chore, Cut};
+use server::{Chore, Renewal};
+pub(crate) use server::{Cut, ServerChore};
 pub(crate) use trouble::STORE_OFF_MAX;
 
 use crate::{
@@ -105,15 +106,20 @@ impl Coordinator {
         scene.count("coordinator started");
         scene.note(|| format!("coordinator: life {} begins", self.lives));
         let mut term = self.store.begin_term().map_err(load::store_broke)?;
-        let takeover = Takeover::unseen((term.epoch, self.lives), scene.now);
+        let takeover = Takeover::unseen(term.epoch, self.lives, scene.now);
         checker.terms.begins(&takeover)?;
-        let settings = (scene.plan.settings, self.planted);
-        let (memory, ()) = load::load(settings, |sink| term.writer.load(sink))?;
-        let office = Office { server, number: self.lives, clock: TermClock::of_the_world() };
-        let life = Life::begin((term, office), (memory, self.store.reader()), (scene, self.planted));
+        let (memory, ()) = load::load(scene.plan.settings, self.planted, |sink| term.writer.load(sink))?;
+        let office = Office {
+            server,
+            number: self.lives,
+            clock: TermClock::of_the_world(),
+            reader: self.store.reader(),
+            planted: self.planted,
+        };
+        let life = Life::begin(term, memory, office, scene);
         self.defy_the_dead()?;
         let now = scene.now;
-        self.servers[server].life.insert(life).settle_in(now, (scene, checker))
+        self.servers[server].life.insert(life).settle_in(now, scene, checker)
     }
 
     pub(crate) fn serve(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
@@ -137,24 +143,11 @@ impl Coordinator {
         }
     }
 
-    /// Something is done beside a life, unless it is over.
-    pub(crate) fn run(
-        &mut self,
-        (life, errand): (u32, Errand),
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
-        match self.current(life, scene) {
-            Some(life) => life.run(errand, scene, checker),
-            None => Ok(()),
-        }
-    }
-
     /// A push was answered.
-    pub(crate) fn acked(&mut self, life: u32, (number, acked): (u64, bool), scene: &mut Scene) {
-        let is_heard = self.reaches_out(life);
-        if let Some(life) = self.current(life, scene).filter(|_| is_heard) {
-            life.pushed(number, acked, scene);
+    pub(crate) fn acked(&mut self, answer: PushAnswer, scene: &mut Scene) {
+        let is_heard = self.reaches_out(answer.life);
+        if let Some(life) = self.current(answer.life, scene).filter(|_| is_heard) {
+            life.pushed(answer.number, answer.acked, scene);
         }
     }
 
@@ -193,22 +186,24 @@ impl Coordinator {
     }
 
     /// What a server of several does by itself; one that has crashed meanwhile does not.
-    pub(crate) fn act(
-        &mut self,
-        (server, incarnation): (usize, u32),
-        chore: Chore,
-        (scene, checker): (&mut Scene, &mut Checker),
-    ) -> Verdict {
+    pub(crate) fn act(&mut self, chore: ServerChore, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let ServerChore { server, incarnation, chore } = chore;
         let is_there = self.servers[server].up && self.servers[server].incarnation == incarnation;
         match chore {
-            Chore::Take(round, wish) => return self.take((server, round), &wish, (scene, checker)),
+            Chore::Take(wish) => return self.take(&wish, scene, checker),
             _ if !is_there => {}
             Chore::Look(round) => self.look(server, round, scene),
-            Chore::Sees(round, asked, standing) => self.sees((server, round), (asked, standing), scene),
-            Chore::Begin(round) => return self.begin((server, round), scene, checker),
-            Chore::Renew(life) => self.renew((server, life), scene, checker),
-            Chore::Shows(life, sent) => self.shows_late((server, life), sent, (scene, checker)),
-            Chore::Shown(life, sent, heard) => self.shown((server, life), (sent, heard), scene),
+            Chore::Sees(view) => self.sees(server, view, scene),
+            Chore::Begin(round) if round == self.servers[server].post.round => {
+                return self.begin(server, scene, checker);
+            }
+            Chore::Begin(_) => {}
+            Chore::Renew(life) => {
+                let sent = self.servers[server].clock(scene.now);
+                self.renew(Renewal { server, life, sent }, scene, checker);
+            }
+            Chore::Shows(renewal) => self.shows_late(renewal, scene, checker),
+            Chore::Shown(renewal, result) => self.shown(renewal, result, scene),
         }
         Ok(())
     }
@@ -235,7 +230,7 @@ impl Coordinator {
     }
 
     /// A life that is not over, as much as its server knows.
-    fn current(&mut self, number: u32, scene: &Scene) -> Option<&mut Life> {
+    pub(crate) fn current(&mut self, number: u32, scene: &Scene) -> Option<&mut Life> {
         let server = self.server_of(number)?;
         let place = &mut self.servers[server];
         let (is_fresh, well_since) = (place.is_sole(scene.now), place.well_since);

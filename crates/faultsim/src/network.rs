@@ -85,35 +85,25 @@ impl Network {
 impl Scene {
     /// Sends a request; answers the number its answer will bear.
     pub(crate) fn ask(&mut self, sender: Sender, command: Command, wait: Option<Millis>) -> Ticket {
-        self.ask_as((sender, None), command, wait)
+        let ticket = self.ticket(sender, command);
+        self.send(Ticket { wait, ..ticket })
     }
 
-    /// As [`Self::ask`], with a token.
-    pub(crate) fn ask_as(
-        &mut self,
-        who: (Sender, Option<Token>),
-        command: Command,
-        wait: Option<Millis>,
-    ) -> Ticket {
-        let ticket = self.ticket(who, command, wait);
+    /// Sends a request that was prepared with [`Self::ticket`].
+    pub(crate) fn send(&mut self, ticket: Ticket) -> Ticket {
         self.transmit(ticket.sender, Happening::Arrives(Box::new(ticket.clone())));
         ticket
     }
 
     /// A request that is not on its way yet.
-    pub(crate) fn ticket(
-        &mut self,
-        (sender, token): (Sender, Option<Token>),
-        command: Command,
-        wait: Option<Millis>,
-    ) -> Ticket {
+    pub(crate) fn ticket(&mut self, sender: Sender, command: Command) -> Ticket {
         self.network.exchanges += 1;
         Ticket {
             sender,
             exchange: self.network.exchanges,
             command: Rc::new(command),
-            wait,
-            token,
+            wait: None,
+            token: None,
             broken: Rc::new(Cell::new(false)),
             way: Way::default(),
         }

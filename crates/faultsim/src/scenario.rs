@@ -81,7 +81,7 @@ fn live(scenario: &Scenario, trace: usize) -> Result<Summary, Box<Failure>> {
         Some(Planted::Wire(mutant)) => Some(mutant),
         _ => None,
     });
-    let mut world = World::new(Scene::new((scenario.seed, scenario.servers), trace), scenario.planted);
+    let mut world = World::new(Scene::new(scenario.seed, scenario.servers, trace), scenario.planted);
     let lived = catch_unwind(AssertUnwindSafe(|| world.live(scenario.steps)));
     let (check, detail) = match lived {
         Ok(Ok(())) => {

@@ -28,7 +28,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    pub(crate) fn new((seed, servers): (u64, Option<usize>), trace: usize) -> Self {
+    pub(crate) fn new(seed: u64, servers: Option<usize>, trace: usize) -> Self {
         let mut dice = Dice::new(seed);
         let plan = Plan::draw(&mut dice)
             .with_sessions(seed, &mut dice)

@@ -3,7 +3,7 @@
 use crate::{
     agenda::Happening,
     checker::Broken,
-    coordinator::{Cut, Ending},
+    coordinator::{Cut, Ending, ServerEnd},
     dice::Dice,
     fault::Fault,
     network::Sender,
@@ -119,7 +119,7 @@ impl Stage {
     /// What did not hold.
     pub fn backend_dies(&mut self) -> Result<(), String> {
         let World { coordinator, scene, checker, .. } = &mut self.world;
-        let ended = coordinator.end((0, Ending::Crash), scene, checker);
+        let ended = coordinator.end(ServerEnd { server: 0, ending: Ending::Crash }, scene, checker);
         self.judge(ended)
     }
 
@@ -141,7 +141,7 @@ impl Stage {
             Blow::Crash | Blow::Stop => {
                 let ending = if blow == Blow::Stop { Ending::Stop } else { Ending::Crash };
                 scene.after(span, Happening::Start(leader));
-                let ended = coordinator.end((leader, ending), scene, checker);
+                let ended = coordinator.end(ServerEnd { server: leader, ending }, scene, checker);
                 return self.judge(ended);
             }
             Blow::Stall => {

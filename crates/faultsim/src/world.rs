@@ -99,7 +99,7 @@ impl World {
             return Ok(Some(!self.coordinator.is_shared()));
         }
         // Servers look at each other all the time; nothing of what is checked changes by that.
-        let is_routine = matches!(happening, Happening::Server { .. });
+        let is_routine = matches!(happening, Happening::Server(_));
         self.happen(happening)?;
         if is_routine {
             return Ok(Some(false));
@@ -128,11 +128,14 @@ impl World {
             Happening::TurnedAway(ticket) => self.turned_away(&ticket),
             Happening::TurnedOut(ticket) => self.turned_out(&ticket),
             Happening::Pushed(push) => self.pushed(&push),
-            Happening::Acked { life, number, acked } => {
-                self.coordinator.acked(life, (number, acked), scene);
+            Happening::Acked(answer) => {
+                self.coordinator.acked(answer, scene);
                 Ok(())
             }
-            Happening::Errand { life, errand } => self.coordinator.run((life, *errand), scene, checker),
+            Happening::Errand { life, errand } => match self.coordinator.current(life, scene) {
+                Some(life) => life.run(*errand, scene, checker),
+                None => Ok(()),
+            },
             Happening::Serve { life } => self.coordinator.serve(life, scene, checker),
             Happening::Durable { life } => self.coordinator.durable(life, scene, checker),
             Happening::Heard { life } => self.coordinator.heard(life, scene, checker),
@@ -142,9 +145,7 @@ impl World {
                 self.coordinator.forwarded(*ticket, scene);
                 Ok(())
             }
-            Happening::Server { server, incarnation, chore } => {
-                self.coordinator.act((server, incarnation), *chore, (scene, checker))
-            }
+            Happening::Server(chore) => self.coordinator.act(*chore, scene, checker),
             Happening::Node { node, incarnation, chore } => {
                 self.nodes[node].act((chore, incarnation), scene, checker)
             }

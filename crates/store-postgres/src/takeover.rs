@@ -11,7 +11,7 @@ use crate::{
 };
 use muster_model::Timestamp;
 use muster_store::{Candidate, Standing, StoreError, Term};
-use muster_tables::{Fault, last_of_feed};
+use muster_tables::{Fault, FeedEnd, last_of_feed};
 use std::sync::Arc;
 use tokio_postgres::{Error, Row};
 
@@ -39,8 +39,7 @@ struct Office {
     fence: Fence,
     commits: i64,
     now: Timestamp,
-    /// The last number of the feed, and when it was given.
-    feed: (u64, i64),
+    feed: FeedEnd,
 }
 
 /// Begins a term; `None`: leadership does not stand as the claim says, or somebody else is just taking it.
@@ -53,10 +52,10 @@ pub(crate) fn take_over(target: &Arc<Target>, claim: &Claim<'_>) -> Result<Optio
     };
     Ok(Some(Term {
         epoch: epoch.cast_unsigned(),
-        feed_seq: feed.0,
+        feed_seq: feed.seq,
         commits: commits.cast_unsigned(),
         now: Some(now),
-        writer: Box::new(PostgresWriter::new((session, Arc::clone(target)), fence, feed)),
+        writer: Box::new(PostgresWriter::new(session, Arc::clone(target), fence, feed)),
         lookup: Box::new(lookup),
     }))
 }

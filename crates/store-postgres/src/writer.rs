@@ -8,8 +8,8 @@ use crate::{
     target::Target,
     transaction::Transaction,
 };
-use muster_store::{Batch, Cutoffs, Loaded, StoreError, Writer, continue_feed};
-use muster_tables::{Fault, Walk, load, prune, write_batch};
+use muster_store::{Batch, Cutoffs, Loaded, StoreError, Writer};
+use muster_tables::{Fault, FeedEnd, Walk, load, prune, write_batch};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
@@ -21,22 +21,16 @@ pub(crate) struct PostgresWriter {
     /// Whether it was lost while something was asked: nobody knows what became of that.
     is_lost: bool,
     fence: Fence,
-    feed_seq: u64,
-    /// What a batch is dated with that does not say when it happened.
-    moment: i64,
+    feed: FeedEnd,
     puts: Puts,
     walk: Walk,
 }
 
 impl PostgresWriter {
     /// The session is the one that began the term.
-    pub(crate) fn new(
-        (session, target): (Session, Arc<Target>),
-        fence: Fence,
-        (feed_seq, moment): (u64, i64),
-    ) -> Self {
+    pub(crate) fn new(session: Session, target: Arc<Target>, fence: Fence, feed: FeedEnd) -> Self {
         let (puts, walk) = (Puts::default(), Walk::default());
-        Self { target, session, is_lost: false, fence, feed_seq, moment, puts, walk }
+        Self { target, session, is_lost: false, fence, feed, puts, walk }
     }
 
     /// Does as told on a session that is open; a server may have ended it while nothing was asked.
@@ -51,15 +45,14 @@ impl PostgresWriter {
     }
 
     fn try_commit(&mut self, batch: &Batch) -> Result<(), Fault> {
-        let feed_seq = continue_feed(self.feed_seq, &batch.feed)?;
-        let moment = batch.moment().map_or(self.moment, |at| at.0);
-        let place = match self.send(batch, moment, By::Place)? {
+        let feed = self.feed.after(batch)?;
+        let place = match self.send(batch, feed.at, By::Place)? {
             Some(place) => place,
             // Nothing of it was kept; whether this term is over is seen when the row is found.
-            None => self.send(batch, moment, By::Id)?.ok_or_else(fence::missing)?,
+            None => self.send(batch, feed.at, By::Id)?.ok_or_else(fence::missing)?,
         };
         self.fence.stands_at(place);
-        (self.feed_seq, self.moment) = (feed_seq, moment);
+        self.feed = feed;
         Ok(())
     }
 
@@ -95,9 +88,9 @@ impl PostgresWriter {
     }
 
     fn try_prune(&mut self, cutoffs: &Cutoffs) -> Result<bool, Fault> {
-        let Self { session, fence, moment, walk, .. } = self;
+        let Self { session, fence, feed, walk, .. } = self;
         let (place, more) = Transaction::within(session, BEGIN, |sql| {
-            let place = fence.pass(sql, *moment)?;
+            let place = fence.pass(sql, feed.at)?;
             Ok::<_, Fault>((place, prune(sql, cutoffs, walk)?))
         })?;
         fence.stands_at(place);

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     term.writer.commit(&fleet(&workers, &lanes))?;
     let task = |ordinal: u32, status| {
         let (lane, worker) = (ordinal as usize % lanes.len(), ordinal as usize % workers.len());
-        new_task(TaskId { job, ordinal }, (lanes[lane].clone(), workers[worker].clone()), status)
+        new_task(TaskId { job, ordinal }, lanes[lane].clone(), workers[worker].clone(), status)
     };
     let started = Instant::now();
     let mut written = 0u32;
@@ -172,7 +172,7 @@ fn open_job(id: JobId) -> Result<JobRecord, muster_model::NameError> {
     })
 }
 
-fn new_task(id: TaskId, (lane, worker): (Name, Name), status: TaskStatus) -> TaskRecord {
+fn new_task(id: TaskId, lane: Name, worker: Name, status: TaskStatus) -> TaskRecord {
     let at = Timestamp(1_760_000_001_000);
     TaskRecord {
         id,

@@ -5,7 +5,7 @@ use crate::{
     writer::SqliteWriter,
 };
 use muster_store::{Reader, Store, StoreError, Term};
-use muster_tables::{TableReader, last_of_feed};
+use muster_tables::{FeedEnd, TableReader, last_of_feed};
 use rusqlite::{Connection, TransactionBehavior};
 use std::{
     path::Path,
@@ -39,12 +39,12 @@ impl SqliteStore {
     }
 
     fn try_begin_term(&self, beyond: u64) -> Result<Term, Fault> {
-        let (epoch, feed_seq, feed_at) = count_epoch(&mut self.shared.writer(), beyond)?;
+        let (epoch, feed) = count_epoch(&mut self.shared.writer(), beyond)?;
         let lookup = SqliteLookup::new(Arc::clone(&self.shared))?;
-        let writer = SqliteWriter::new(Arc::clone(&self.shared), epoch, (feed_seq, feed_at));
+        let writer = SqliteWriter::new(Arc::clone(&self.shared), epoch, feed);
         Ok(Term {
             epoch: epoch.unsigned_abs(),
-            feed_seq,
+            feed_seq: feed.seq,
             commits: 0,
             now: None,
             writer: Box::new(writer),
@@ -91,7 +91,7 @@ impl Shared {
     }
 }
 
-fn count_epoch(connection: &mut Connection, beyond: u64) -> Result<(i64, u64, i64), Fault> {
+fn count_epoch(connection: &mut Connection, beyond: u64) -> Result<(i64, FeedEnd), Fault> {
     let beyond = i64::try_from(beyond).map_err(|_| Fault::corrupt(format!("epoch {beyond}: too large")))?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let epoch = transaction.query_row(
@@ -99,7 +99,7 @@ fn count_epoch(connection: &mut Connection, beyond: u64) -> Result<(i64, u64, i6
         [beyond],
         |row| row.get(0),
     )?;
-    let (feed_seq, feed_at) = last_of_feed(&SqliteSql::new(&transaction))?;
+    let feed = last_of_feed(&SqliteSql::new(&transaction))?;
     transaction.commit()?;
-    Ok((epoch, feed_seq, feed_at))
+    Ok((epoch, feed))
 }

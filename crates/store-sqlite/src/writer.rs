@@ -6,8 +6,8 @@ use crate::{
     sql::SqliteSql,
     store::Shared,
 };
-use muster_store::{Batch, Cutoffs, Loaded, StoreError, Writer, continue_feed};
-use muster_tables::{Walk, load, prune, write_batch};
+use muster_store::{Batch, Cutoffs, Loaded, StoreError, Writer};
+use muster_tables::{FeedEnd, Walk, load, prune, write_batch};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::sync::Arc;
 
@@ -15,27 +15,24 @@ use std::sync::Arc;
 pub(crate) struct SqliteWriter {
     shared: Arc<Shared>,
     epoch: i64,
-    feed_seq: u64,
-    /// What a batch is dated with that does not say when it happened.
-    moment: i64,
+    feed: FeedEnd,
     walk: Walk,
     statements: Statements,
 }
 
 impl SqliteWriter {
-    pub(crate) fn new(shared: Arc<Shared>, epoch: i64, (feed_seq, moment): (u64, i64)) -> Self {
-        Self { shared, epoch, feed_seq, moment, walk: Walk::default(), statements: Statements::default() }
+    pub(crate) fn new(shared: Arc<Shared>, epoch: i64, feed: FeedEnd) -> Self {
+        Self { shared, epoch, feed, walk: Walk::default(), statements: Statements::default() }
     }
 
     fn try_commit(&mut self, batch: &Batch) -> Result<(), Fault> {
         let mut connection = self.shared.writer();
         let transaction = begin(&mut connection, self.epoch)?;
-        let feed_seq = continue_feed(self.feed_seq, &batch.feed)?;
-        let moment = batch.moment().map_or(self.moment, |at| at.0);
+        let feed = self.feed.after(batch)?;
         let mut sink = SqliteSink { connection: &transaction, statements: &mut self.statements };
-        write_batch(batch, moment, &mut sink)?;
+        write_batch(batch, feed.at, &mut sink)?;
         transaction.commit()?;
-        (self.feed_seq, self.moment) = (feed_seq, moment);
+        self.feed = feed;
         Ok(())
     }
 

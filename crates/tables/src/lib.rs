@@ -27,7 +27,11 @@ pub use load::load;
 pub use lookup::{LookupKind, LookupPlan, facts, plan};
 pub use prune::{Walk, prune};
 pub use reader::TableReader;
-pub use rows::{TABLES, feed::last_of_feed, json::specs_text};
+pub use rows::{
+    TABLES,
+    feed::{FeedEnd, last_of_feed},
+    json::specs_text,
+};
 pub use shape::{Column, Kind, Put, TABLES_VERSION, TableShape, Update};
 pub use sql::{Cells, Connections, Row, Sink, Sql, Take, Whole};
 pub use value::Value;

@@ -51,7 +51,7 @@ impl<P: Connections> Reader for TableReader<P> {
         page: &Cursor,
         known: &dyn Fn(JobId) -> bool,
     ) -> Result<Page<CountedJob>, StoreError> {
-        self.read(|connection| counts::counted_jobs(connection, (filter, page), known))
+        self.read(|connection| counts::counted_jobs(connection, filter, page, known))
     }
 
     fn targets(&self, scope: &Scope) -> Result<Option<u64>, StoreError> {

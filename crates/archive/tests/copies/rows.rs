@@ -12,7 +12,7 @@ pub(crate) fn contents() -> Contents {
 }
 
 /// Everything: what makes a text hard to keep, in the first rows of each column.
-fn value_of(kind: Kind, (row, column): (i64, usize), texts: &mut String) -> Value<'_> {
+fn value_of(kind: Kind, row: i64, column: usize, texts: &mut String) -> Value<'_> {
     const HARD: [&str; 6] =
         ["", "a\0b", "\u{F8FF}0\u{F8FF}", "line\nend\"\\", "日本語 \u{1F600}", "\u{1}\u{7f}"];
     match kind {
@@ -47,7 +47,7 @@ fn put_rows(whole: &mut dyn Whole, shape: &'static TableShape, rows: Range<i64>)
                     blob = (from + n as i64).to_be_bytes();
                     Value::Blob(&blob)
                 }
-                kind => value_of(kind, (from + n as i64, column), &mut text),
+                kind => value_of(kind, from + n as i64, column, &mut text),
             };
             row.value(value);
         }

@@ -22,6 +22,12 @@ pub(super) struct Place {
     parts: OwnedFd,
 }
 
+/// The name of a file in an open directory.
+pub(super) struct Entry<'a> {
+    pub(super) directory: &'a OwnedFd,
+    pub(super) name: &'a str,
+}
+
 /// The text of a meta file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Meta {
@@ -105,12 +111,8 @@ impl Place {
     }
 
     /// Writes the meta file of a path and makes it durable.
-    pub(super) fn write_meta(
-        &self,
-        (directory, name): (&OwnedFd, &str),
-        part: &str,
-        kept: &Kept,
-    ) -> io::Result<()> {
+    pub(super) fn write_meta(&self, entry: &Entry<'_>, part: &str, kept: &Kept) -> io::Result<()> {
+        let Entry { directory, name } = entry;
         let Kept { size, content_type, sha256 } = kept;
         let meta = Meta { content_type: content_type.clone(), size: *size, sha256: sha256.to_string() };
         let stray = part.replace(PART, META);
@@ -124,9 +126,9 @@ impl Place {
     }
 
     /// Shows a part as the file of that name.
-    pub(super) fn show(&self, part: &str, (directory, name): (&OwnedFd, &str)) -> io::Result<()> {
-        fs::renameat(&self.parts, part, directory, name)?;
-        Ok(fs::fsync(directory)?)
+    pub(super) fn show(&self, part: &str, entry: &Entry<'_>) -> io::Result<()> {
+        fs::renameat(&self.parts, part, entry.directory, entry.name)?;
+        Ok(fs::fsync(entry.directory)?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Shows a complete part as a file.
 
-use super::{Claim, Inner, Kept, StoreError, is_same};
+use super::{Claim, Inner, Kept, StoreError, is_same, place::Entry};
 use crate::{ContentHash, Finished};
 use std::sync::PoisonError;
 
@@ -24,10 +24,10 @@ impl Inner {
             };
         }
         let directory = self.place.make_directory_of(&claim.path)?;
-        let at = (&directory, claim.path.split().1);
+        let entry = Entry { directory: &directory, name: claim.path.split().1 };
         // The meta file first: a file that is shown has one, and one without its file shows nothing.
-        self.place.write_meta(at, part, &kept)?;
-        self.place.show(part, at)?;
+        self.place.write_meta(&entry, part, &kept)?;
+        self.place.show(part, &entry)?;
         Ok(Finished { kept, is_new: true })
     }
 }

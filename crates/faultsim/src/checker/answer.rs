@@ -11,19 +11,24 @@ use muster_store::Batch;
 
 type Answered = Result<Reply, Rejection>;
 
+/// An answer that leaves the coordinator.
+#[derive(Clone, Copy)]
+pub(crate) struct SentAnswer<'a> {
+    pub(crate) ticket: &'a Ticket,
+    pub(crate) result: &'a Answered,
+    /// The moment, by the clock of the life that answers.
+    pub(crate) now: Timestamp,
+    /// It leaves soon after it was decided.
+    pub(crate) is_timely: bool,
+}
+
 impl Checker {
-    /// An answer leaves, at a moment by the clock of its life, and soon after it was decided or not.
-    pub(crate) fn answered(
-        &mut self,
-        (ticket, result): (&Ticket, &Answered),
-        (now, is_timely): (Timestamp, bool),
-        scene: &mut Scene,
-    ) -> Verdict {
+    /// Checks an answer that leaves the coordinator.
+    pub(crate) fn answered(&mut self, answer: SentAnswer<'_>, scene: &mut Scene) -> Verdict {
+        let SentAnswer { ticket, result, .. } = answer;
         self.promised(ticket, result, scene)?;
         match (&*ticket.command, result) {
-            (Command::Pull(pull), Ok(Reply::Pulled(reply))) => {
-                self.check_pulled(pull, reply, (now, is_timely))
-            }
+            (Command::Pull(pull), Ok(Reply::Pulled(reply))) => self.check_pulled(pull, reply, answer),
             (Command::Report(report), Err(rejection)) => {
                 self.check_recorded(report, result, scene)?;
                 self.agent_refused(report, rejection)
@@ -103,12 +108,8 @@ impl Checker {
         ensure(made == Some(&job), "key_not_durable", || format!("{key:?} answered {job}, made {made:?}"))
     }
 
-    fn check_pulled(
-        &mut self,
-        pull: &Pull,
-        reply: &PullReply,
-        (now, is_timely): (Timestamp, bool),
-    ) -> Verdict {
+    fn check_pulled(&mut self, pull: &Pull, reply: &PullReply, answer: SentAnswer<'_>) -> Verdict {
+        let SentAnswer { now, is_timely, .. } = answer;
         ensure(reply.handouts.len() <= pull.max as usize, "more_jobs_than_asked", || format!("{reply:?}"))?;
         if is_timely && reply.handouts.len() < pull.max as usize {
             self.check_redelivered(&pull.worker, reply, now)?;

@@ -47,7 +47,7 @@ pub(crate) struct Takeover<'a> {
 
 impl Takeover<'_> {
     /// A term where nobody else can lead.
-    pub(crate) fn unseen((epoch, life): (u64, u32), now: Timestamp) -> Self {
+    pub(crate) fn unseen(epoch: u64, life: u32, now: Timestamp) -> Self {
         Self { epoch, life, now, seen: None, stalled_until: now }
     }
 }
@@ -82,7 +82,7 @@ impl Terms {
     }
 
     /// The store took a batch, or said that this term is still the newest.
-    pub(crate) fn writes(&mut self, (epoch, life): (u64, u32), moment: Option<Timestamp>) -> Verdict {
+    pub(crate) fn writes(&mut self, epoch: u64, life: u32, moment: Option<Timestamp>) -> Verdict {
         ensure(self.leads(epoch), "older_term_writes", || {
             format!("one of {epoch} committed, {} has begun", self.newest)
         })?;

@@ -18,6 +18,13 @@ pub(crate) enum Ending {
     Stop,
 }
 
+/// The end of one server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServerEnd {
+    pub(crate) server: usize,
+    pub(crate) ending: Ending,
+}
+
 /// What happens in the middle of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doom {
@@ -51,12 +58,8 @@ impl Coordinator {
     }
 
     /// Ends a server.
-    pub(crate) fn end(
-        &mut self,
-        (server, ending): (usize, Ending),
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
+    pub(crate) fn end(&mut self, end: ServerEnd, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let ServerEnd { server, ending } = end;
         let is_able =
             !self.servers[server].is_stalled(scene.now) && self.reaches(server, Cut::Store, scene.now);
         let is_fresh = self.servers[server].is_sole(scene.now);
@@ -135,7 +138,7 @@ impl Coordinator {
             self.store.resign(epoch).expect("a store in memory can be asked");
         }
         let pause = if why == Why::Superseded { 0 } else { RETRY_AFTER };
-        self.follow(server, (pause, pause), scene);
+        self.follow(server, pause..=pause, scene);
     }
 
     /// As a store would let it that does not look at the epoch.

@@ -14,7 +14,7 @@ use muster_model::{
     SessionId, SkippedRange,
 };
 use muster_store::Cursor;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 /// Something that is done beside the coordinator.
 #[derive(Clone, Debug)]
@@ -44,6 +44,14 @@ pub(crate) struct Push {
     pub(crate) handout: FrameHandout,
 }
 
+/// A worker's answer to a push.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PushAnswer {
+    pub(crate) life: u32,
+    pub(crate) number: u64,
+    pub(crate) acked: bool,
+}
+
 /// Everything of it that is under way.
 #[derive(Default)]
 pub(super) struct Errands {
@@ -52,6 +60,15 @@ pub(super) struct Errands {
     /// Entries whose files are being moved, and whether that was asked for again meanwhile.
     moves: BTreeMap<EntryId, bool>,
     sessions: BTreeMap<SessionId, Tending>,
+}
+
+impl Errands {
+    /// Notes a push and gives it a number.
+    fn next_push(&mut self, handout: &FrameHandout) -> u64 {
+        self.last_push += 1;
+        self.pushes.insert(self.last_push, (handout.task.clone(), handout.attempt));
+        self.last_push
+    }
 }
 
 /// The files of one session: never written by two at once.
@@ -71,23 +88,26 @@ impl Life {
     pub(super) fn send_out(&self, effects: Vec<Effect>, scene: &mut Scene) {
         for effect in effects {
             let slow = scene.dice.chance(50);
-            self.plan((0, if slow { 3_000 } else { 30 }), Errand::Begin(effect), scene);
+            self.plan(0..=if slow { 3_000 } else { 30 }, Errand::Begin(effect), scene);
         }
     }
 
-    pub(super) fn run(&mut self, errand: Errand, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(crate) fn run(&mut self, errand: Errand, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         match errand {
             Errand::Begin(Effect::Push { endpoint, token_hash, handout, .. }) => {
                 if checker.terms.leads(self.epoch) {
                     checker.frames.pushes(&handout, self.now(scene))?;
                 }
-                self.push(&endpoint, (token_hash, *handout), scene);
+                let renderer = endpoint.parse().expect("the world's endpoints are numbers");
+                let number = self.errands.next_push(&handout);
+                let push = Push { life: self.number, number, renderer, token: token_hash, handout: *handout };
+                self.push(push, scene);
                 Ok(())
             }
             Errand::Begin(Effect::Dismiss { worker, .. }) => {
                 // Whether a push to it arrives or not: some of the removed are dead.
                 if scene.dice.chance(600) {
-                    self.plan((10, 5_000), Errand::Dismissed(worker), scene);
+                    self.plan(10..=5_000, Errand::Dismissed(worker), scene);
                 }
                 Ok(())
             }
@@ -125,22 +145,17 @@ impl Life {
         }
     }
 
-    fn push(&mut self, endpoint: &str, (token, handout): (Token, FrameHandout), scene: &mut Scene) {
-        let renderer = endpoint.parse().expect("the world's endpoints are numbers");
-        let errands = &mut self.errands;
-        errands.last_push += 1;
-        let number = errands.last_push;
-        errands.pushes.insert(number, (handout.task.clone(), handout.attempt));
-        let push = Push { life: self.number, number, renderer, token, handout };
-        scene.transmit(Sender::Renderer(renderer), Happening::Pushed(Box::new(push)));
-        self.plan((5_000, 5_000), Errand::PushLate(number), scene);
+    fn push(&mut self, push: Push, scene: &mut Scene) {
+        let number = push.number;
+        scene.transmit(Sender::Renderer(push.renderer), Happening::Pushed(Box::new(push)));
+        self.plan(5_000..=5_000, Errand::PushLate(number), scene);
     }
 
     fn move_files(&mut self, entry: EntryId, scene: &mut Scene) {
         let is_new = !self.errands.moves.contains_key(&entry);
         self.errands.moves.insert(entry.clone(), !is_new);
         if is_new {
-            self.plan((1, 1_500), Errand::Moved(entry), scene);
+            self.plan(1..=1_500, Errand::Moved(entry), scene);
         }
     }
 
@@ -164,7 +179,7 @@ impl Life {
         let tending = self.read_session(&session, merge)?;
         self.errands.sessions.insert(session.clone(), tending);
         let slow = scene.dice.chance(400);
-        self.plan((1, if slow { 10_000 } else { 100 }), Errand::Written(session), scene);
+        self.plan(1..=if slow { 10_000 } else { 100 }, Errand::Written(session), scene);
         Ok(())
     }
 
@@ -173,7 +188,7 @@ impl Life {
     fn written(&mut self, session: SessionId, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         if !self.is_fresh {
             scene.count("file left to whoever leads");
-            self.plan((1_000, 1_000), Errand::Written(session), scene);
+            self.plan(1_000..=1_000, Errand::Written(session), scene);
             return Ok(());
         }
         let Some(tending) = self.errands.sessions.remove(&session) else {
@@ -191,7 +206,7 @@ impl Life {
             let merged = FrameCommand::Merged { session: session.clone(), mark: tending.mark, skipped };
             // A coordinator that is busy hears of it later: what was written may be old by then.
             let is_late = scene.dice.chance(100);
-            self.plan((0, if is_late { 30_000 } else { 0 }), Errand::Merged(Box::new(merged)), scene);
+            self.plan(0..=if is_late { 30_000 } else { 0 }, Errand::Merged(Box::new(merged)), scene);
         }
         match tending.again {
             Some(merge) => self.tend(session, merge, scene),
@@ -220,12 +235,16 @@ impl Life {
 
     /// Tells the coordinator what was done; there is no wire between them.
     fn tell(&mut self, command: FrameCommand, scene: &mut Scene) {
-        let ticket = scene.ticket((Sender::Errand, None), Command::Frames(command), None);
+        let ticket = scene.ticket(Sender::Errand, Command::Frames(command));
         self.receive(ticket, scene);
     }
 
-    fn plan(&self, (low, high): (i64, i64), errand: Errand, scene: &mut Scene) {
-        scene.within(low, high, Happening::Errand { life: self.number, errand: Box::new(errand) });
+    fn plan(&self, pause: RangeInclusive<i64>, errand: Errand, scene: &mut Scene) {
+        scene.within(
+            *pause.start(),
+            *pause.end(),
+            Happening::Errand { life: self.number, errand: Box::new(errand) },
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     Coordinator,
     load::load,
-    server::{Chore, Cut, Wish},
+    server::{Chore, Cut, StoreView, Wish},
     takeover::Taken,
 };
 use crate::{planted::Planted, scene::Scene};
@@ -11,6 +11,7 @@ use muster_coordinator::{LeaseTimes, Step, Watch};
 use muster_engine::Restoring;
 use muster_model::Timestamp;
 use muster_store::{Election, Standing};
+use std::ops::RangeInclusive;
 
 /// What a server knows that does not lead.
 pub(crate) struct Post {
@@ -59,7 +60,7 @@ impl Post {
 
 impl Coordinator {
     /// A server comes up, or leads no more: it follows, as one that has seen nothing yet.
-    pub(super) fn follow(&mut self, server: usize, pause: (i64, i64), scene: &mut Scene) {
+    pub(super) fn follow(&mut self, server: usize, pause: RangeInclusive<i64>, scene: &mut Scene) {
         let place = &mut self.servers[server];
         (place.life, place.tenure) = (None, None);
         let Post { times, epoch_seen, round, .. } = place.post;
@@ -76,20 +77,17 @@ impl Coordinator {
         let is_slow = Self::is_slow(scene);
         let asked = self.servers[server].clock(scene.now);
         let standing = self.reaches(server, Cut::Store, scene.now).then(|| Box::new(self.standing()));
-        if is_slow || standing.is_none() {
+        let view = StoreView { round, asked, standing };
+        if is_slow || view.standing.is_none() {
             let delay = Self::delay(scene);
-            return self.servers[server].plan(delay, Chore::Sees(round, asked, standing), scene);
+            return self.servers[server].plan(delay, Chore::Sees(view), scene);
         }
-        self.sees((server, round), (asked, standing), scene);
+        self.sees(server, view, scene);
     }
 
     /// It sees who leads, or nothing.
-    pub(super) fn sees(
-        &mut self,
-        (server, round): (usize, u32),
-        (asked, standing): (Timestamp, Option<Box<Standing>>),
-        scene: &mut Scene,
-    ) {
+    pub(super) fn sees(&mut self, server: usize, view: StoreView, scene: &mut Scene) {
+        let StoreView { round, asked, standing } = view;
         let standing = standing.filter(|_| self.reaches(server, Cut::Store, scene.now));
         let is_forgetful = self.planted == Some(Planted::BlindnessForgotten);
         let place = &mut self.servers[server];
@@ -107,14 +105,14 @@ impl Coordinator {
             self.troubled_at = self.troubled_at.max(scene.now);
         }
         let asked = if is_forgetful { clock } else { asked };
-        let step = standing.as_ref().map_or(Step::Wait, |standing| place.saw(standing, (asked, clock)));
+        let step = standing.as_ref().map_or(Step::Wait, |standing| place.saw(standing, asked, clock));
         match (step, standing) {
-            (Step::Take, Some(seen)) => return self.wish((server, round), *seen, scene),
+            (Step::Take, Some(seen)) => return self.wish(server, *seen, scene),
             (Step::Preload, _) => self.read_ahead(server, scene),
             _ => {}
         }
         let every = self.servers[server].post.times.look_every().0;
-        self.servers[server].plan((every, every), Chore::Look(round), scene);
+        self.servers[server].plan(every..=every, Chore::Look(round), scene);
     }
 
     /// Whether something at the store takes its time.
@@ -124,23 +122,24 @@ impl Coordinator {
     }
 
     /// How long: now and then as long as a leader is waited for.
-    pub(super) fn delay(scene: &mut Scene) -> (i64, i64) {
+    pub(super) fn delay(scene: &mut Scene) -> RangeInclusive<i64> {
         let lease = scene.plan.servers.as_ref().map_or(0, |plan| plan.times.lease.0);
         let long = scene.dice.chance(200);
-        (1, if long { lease } else { lease / 6 })
+        1..=if long { lease } else { lease / 6 }
     }
 
-    fn wish(&mut self, (server, round): (usize, u32), seen: Standing, scene: &mut Scene) {
+    fn wish(&mut self, server: usize, seen: Standing, scene: &mut Scene) {
         let late = if Self::is_slow(scene) { 200 } else { 3 };
         let place = &self.servers[server];
         let (candidate, sent) = (place.candidate(), place.clock(scene.now));
-        let wish = Wish { seen, candidate, epoch_seen: place.post.epoch_seen, sent };
-        place.plan((0, late), Chore::Take(round, Box::new(wish)), scene);
+        let Post { round, epoch_seen, .. } = place.post;
+        let wish = Wish { server, round, seen, candidate, epoch_seen, sent };
+        place.plan(0..=late, Chore::Take(Box::new(wish)), scene);
     }
 
     fn read_ahead(&mut self, server: usize, scene: &mut Scene) {
-        let settings = (scene.plan.settings, self.planted);
-        if let Ok((memory, commits)) = load(settings, |sink| self.store.preload(sink)) {
+        let loaded = load(scene.plan.settings, self.planted, |sink| self.store.preload(sink));
+        if let Ok((memory, commits)) = loaded {
             scene.count("memory read ahead");
             self.servers[server].post.ahead = Some(Ahead { memory, commits });
         }
@@ -153,7 +152,7 @@ impl Coordinator {
 
 impl super::Server {
     /// It sees how things stand. A leader that lives after all has gone on since anything was read ahead.
-    fn saw(&mut self, standing: &Standing, (asked, clock): (Timestamp, Timestamp)) -> Step {
+    fn saw(&mut self, standing: &Standing, asked: Timestamp, clock: Timestamp) -> Step {
         let leader = standing.leader.as_ref().and_then(|leader| leader.address.parse().ok());
         let post = &mut self.post;
         post.blind_since = None;

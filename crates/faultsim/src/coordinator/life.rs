@@ -55,21 +55,19 @@ pub(crate) struct Life {
     planted: Option<Planted>,
 }
 
-/// Who leads, as which life, by which clock.
+/// The leading server, the number of its life, and what a life borrows from the world.
 pub(super) struct Office {
     pub(super) server: usize,
     pub(super) number: u32,
     pub(super) clock: TermClock,
+    pub(super) reader: Arc<dyn Reader>,
+    pub(super) planted: Option<Planted>,
 }
 
 impl Life {
     /// Begins with what the store kept, as the driver does.
-    pub(super) fn begin(
-        (term, office): (Term, Office),
-        (memory, reader): (Restoring, Arc<dyn Reader>),
-        (scene, planted): (&mut Scene, Option<Planted>),
-    ) -> Self {
-        let Office { server, number, clock } = office;
+    pub(super) fn begin(term: Term, memory: Restoring, office: Office, scene: &mut Scene) -> Self {
+        let Office { server, number, clock, reader, planted } = office;
         let now = clock.at(scene.now);
         let engine = memory.finish(term.epoch, now);
         let mut door = HttpState::default();
@@ -112,7 +110,8 @@ impl Life {
     pub(super) fn settle_in(
         &mut self,
         store: Timestamp,
-        (scene, checker): (&mut Scene, &mut Checker),
+        scene: &mut Scene,
+        checker: &mut Checker,
     ) -> Verdict {
         if checker.terms.leads(self.epoch) {
             let now = self.now(scene);
@@ -145,7 +144,7 @@ impl Life {
     fn loader(&mut self, now: Timestamp) -> impl FnMut(Settings) -> Result<Engine, Broken> + '_ {
         let (planted, epoch) = (self.planted, self.epoch);
         move |settings| {
-            let (memory, ()) = load((settings, planted), |sink| self.writer.load(sink))?;
+            let (memory, ()) = load(settings, planted, |sink| self.writer.load(sink))?;
             Ok(memory.finish(epoch, now))
         }
     }

@@ -8,7 +8,8 @@ use muster_store::{Loaded, StoreError};
 
 /// What a term begins with: what the driver builds from what the store hands over, now or before the term.
 pub(super) fn load<T>(
-    (settings, planted): (Settings, Option<Planted>),
+    settings: Settings,
+    planted: Option<Planted>,
     read: impl FnOnce(&mut dyn FnMut(Loaded)) -> Result<T, StoreError>,
 ) -> Result<(Restoring, T), Broken> {
     let mut engine = Restoring::new(settings);

@@ -10,24 +10,25 @@ use crate::{
 use muster_coordinator::LeaseTimes;
 use muster_model::{Millis, Timestamp};
 use muster_store::{Candidate, Standing};
+use std::ops::RangeInclusive;
 
 /// What a server of several does by itself, or has done at the store.
 #[derive(Clone, Debug)]
 pub(crate) enum Chore {
     /// It asks who leads.
     Look(u32),
-    /// It hears who leads, having asked when its clock showed that; `None`: the store could not be asked.
-    Sees(u32, Timestamp, Option<Box<Standing>>),
+    /// It hears who leads.
+    Sees(StoreView),
     /// Its wish to lead reaches the store.
-    Take(u32, Box<Wish>),
+    Take(Box<Wish>),
     /// It hears that it leads, and has its memory.
     Begin(u32),
     /// It shows that it lives.
     Renew(u32),
     /// That reaches the store.
-    Shows(u32, Timestamp),
+    Shows(Renewal),
     /// It hears what the store made of it.
-    Shown(u32, Timestamp, Heard),
+    Shown(Renewal, RenewalResult),
 }
 
 impl Chore {
@@ -37,9 +38,38 @@ impl Chore {
     }
 }
 
+/// A chore of one server; a server that has crashed meanwhile skips it.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerChore {
+    pub(super) server: usize,
+    pub(super) incarnation: u32,
+    pub(super) chore: Chore,
+}
+
+/// The answer of the store to a server that asked who leads.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreView {
+    pub(super) round: u32,
+    /// The server's clock when it asked.
+    pub(super) asked: Timestamp,
+    /// `None`: the store could not be asked.
+    pub(super) standing: Option<Box<Standing>>,
+}
+
+/// A sign of life that a leader sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Renewal {
+    pub(super) server: usize,
+    pub(super) life: u32,
+    /// The server's clock when it was sent.
+    pub(super) sent: Timestamp,
+}
+
 /// A wish to lead, if things still stand as they were seen.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
+    pub(super) server: usize,
+    pub(super) round: u32,
     pub(super) seen: Standing,
     pub(super) candidate: Candidate,
     pub(super) epoch_seen: u64,
@@ -49,7 +79,7 @@ pub(crate) struct Wish {
 
 /// What became of a sign of life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum RenewalResult {
     Taken,
     Superseded,
     Nothing,
@@ -140,9 +170,9 @@ impl Server {
         self.tenure.as_ref().is_none_or(|tenure| tenure.lease.is_sole(self.clock(now)))
     }
 
-    pub(super) fn plan(&self, (low, high): (i64, i64), chore: Chore, scene: &mut Scene) {
-        let (server, incarnation) = (self.number, self.incarnation);
-        scene.within(low, high, Happening::Server { server, incarnation, chore: Box::new(chore) });
+    pub(super) fn plan(&self, pause: RangeInclusive<i64>, chore: Chore, scene: &mut Scene) {
+        let chore = ServerChore { server: self.number, incarnation: self.incarnation, chore };
+        scene.within(*pause.start(), *pause.end(), Happening::Server(Box::new(chore)));
     }
 }
 

@@ -27,15 +27,11 @@ pub(super) struct Taken {
 
 impl Coordinator {
     /// A wish to lead reaches the store; whoever sent it may be gone.
-    pub(super) fn take(
-        &mut self,
-        (server, round): (usize, u32),
-        wish: &Wish,
-        (scene, checker): (&mut Scene, &mut Checker),
-    ) -> Verdict {
+    pub(super) fn take(&mut self, wish: &Wish, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let server = wish.server;
         let place = &self.servers[server];
         let every = place.post.times.look_every().0;
-        place.plan((every, every * 2), Chore::Look(round), scene);
+        place.plan(every..=every * 2, Chore::Look(wish.round), scene);
         if !self.reaches(server, Cut::Store, scene.now) {
             return Ok(());
         }
@@ -57,19 +53,13 @@ impl Coordinator {
             seen: Some(&wish.seen).filter(|seen| seen.leader != Some(wish.candidate.clone())),
             stalled_until: self.servers[server].stalled_until,
         })?;
-        self.take_office((server, round), (term, wish.sent), scene);
+        self.take_office(wish, term, scene);
         Ok(())
     }
 
     /// A server that was given the lead has its memory: its life begins.
-    pub(super) fn begin(
-        &mut self,
-        (server, round): (usize, u32),
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
-        let post = &mut self.servers[server].post;
-        let Some(Taken { mut term, life }) = post.taken.take_if(|_| post.round == round) else {
+    pub(super) fn begin(&mut self, server: usize, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        let Some(Taken { mut term, life }) = self.servers[server].post.taken.take() else {
             return Ok(());
         };
         if !self.reaches(server, Cut::Store, scene.now) {
@@ -77,8 +67,14 @@ impl Coordinator {
             return Ok(());
         }
         let (memory, is_ahead) = self.memory(server, &mut term, scene)?;
-        let office = Office { server, number: life, clock: self.term_clock(server, &term, scene) };
-        let life = Life::begin((term, office), (memory, self.store.reader()), (scene, self.planted));
+        let office = Office {
+            server,
+            number: life,
+            clock: self.term_clock(server, &term, scene),
+            reader: self.store.reader(),
+            planted: self.planted,
+        };
+        let life = Life::begin(term, memory, office, scene);
         let (now, place) = (self.store_clock(scene), &mut self.servers[server]);
         place.well_since = scene.now;
         let is_fresh = place.is_sole(scene.now);
@@ -87,16 +83,12 @@ impl Coordinator {
         if is_ahead {
             life.check_memory(scene, checker)?;
         }
-        life.settle_in(now, (scene, checker))
+        life.settle_in(now, scene, checker)
     }
 
     /// The store has begun a term for a server, which hears of it some time later, unless it is gone.
-    fn take_office(
-        &mut self,
-        (server, round): (usize, u32),
-        (term, sent): (Term, Timestamp),
-        scene: &mut Scene,
-    ) {
+    fn take_office(&mut self, wish: &Wish, term: Term, scene: &mut Scene) {
+        let Wish { server, round, sent, .. } = *wish;
         let life = self.lives;
         self.troubled_at = self.troubled_at.max(scene.now);
         let place = &mut self.servers[server];
@@ -108,8 +100,8 @@ impl Coordinator {
         place.post.taken = Some(Taken { term, life });
         place.post.round += 1;
         let long = if scene.dice.chance(150) { place.post.times.lease.0 } else { 20 };
-        place.plan((1, long), Chore::Begin(place.post.round), scene);
-        self.plan_renewal(server, (life, lease.next_renewal()), scene);
+        place.plan(1..=long, Chore::Begin(place.post.round), scene);
+        self.plan_renewal(server, scene);
     }
 
     /// What a term begins with: what was read ahead, if nothing was written since.
@@ -127,8 +119,8 @@ impl Coordinator {
             }
             scene.count("memory read ahead too old");
         }
-        let settings = (scene.plan.settings, self.planted);
-        load(settings, |sink| term.writer.load(sink)).map(|(memory, ())| (memory, false))
+        let loaded = load(scene.plan.settings, self.planted, |sink| term.writer.load(sink));
+        loaded.map(|(memory, ())| (memory, false))
     }
 
     /// A term goes by the store's clock, carried on by the server's; what an earlier term of it knew is not undone.

@@ -23,7 +23,7 @@ impl Coordinator {
         scene.note(|| format!("server {server}: starts"));
         let place = &mut self.servers[server];
         (place.up, place.well_since) = (true, scene.now);
-        self.follow(server, (0, 200), scene);
+        self.follow(server, 0..=200, scene);
     }
 
     /// A process stands still, and goes on later as if nothing had been.
@@ -44,13 +44,13 @@ impl Coordinator {
     /// Until when a happening waits because its server stands still. What it had sent arrives all the same.
     pub(crate) fn waits_until(&self, happening: &Happening, scene: &mut Scene) -> Option<Timestamp> {
         let (server, is_sent) = match happening {
-            Happening::Server { server, chore, .. } => (Some(*server), chore.is_at_the_store()),
+            Happening::Server(chore) => (Some(chore.server), chore.chore.is_at_the_store()),
             Happening::Durable { life } => (self.server_of(*life), true),
             Happening::Serve { life }
             | Happening::Heard { life }
             | Happening::Wake { life }
-            | Happening::Errand { life, .. }
-            | Happening::Acked { life, .. } => (self.server_of(*life), false),
+            | Happening::Errand { life, .. } => (self.server_of(*life), false),
+            Happening::Acked(answer) => (self.server_of(answer.life), false),
             Happening::Returns(answer) => (answer.0.way.entry, false),
             Happening::Arrives(ticket) | Happening::Forwarded(ticket) => (ticket.way.at(), false),
             _ => return None,

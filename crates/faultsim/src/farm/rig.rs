@@ -49,7 +49,8 @@ impl Rig {
 
     /// Asks the coordinator, with the token.
     pub(super) fn ask(&self, scene: &mut Scene, command: FrameCommand, wait: Option<Millis>) -> Ticket {
-        scene.ask_as((self.place(), Some(self.token)), Command::Frames(command), wait)
+        let ticket = scene.ticket(self.place(), Command::Frames(command));
+        scene.send(Ticket { token: Some(self.token), wait, ..ticket })
     }
 
     /// Enrols; the answer brings a token.

@@ -4,7 +4,7 @@ use super::Fault;
 use crate::{
     agenda::Happening,
     checker::Verdict,
-    coordinator::{Cut, Doom, Ending},
+    coordinator::{Cut, Doom, Ending, ServerEnd},
     world::World,
 };
 use muster_model::Millis;
@@ -67,7 +67,7 @@ impl World {
 
     /// Ends a server, and plans its next start.
     pub(super) fn end_server(&mut self, server: usize, ending: Ending) -> Verdict {
-        self.coordinator.end((server, ending), &mut self.scene, &mut self.checker)?;
+        self.coordinator.end(ServerEnd { server, ending }, &mut self.scene, &mut self.checker)?;
         let span = self.scene.outage_ms(5_000);
         self.scene.within(50, span, Happening::Start(server));
         Ok(())
@@ -77,7 +77,9 @@ impl World {
     pub(crate) fn end_servers(&mut self) -> Verdict {
         let mut servers = 0..self.coordinator.servers.len();
         let (scene, checker) = (&mut self.scene, &mut self.checker);
-        servers.try_for_each(|server| self.coordinator.end((server, Ending::Crash), scene, checker))
+        servers.try_for_each(|server| {
+            self.coordinator.end(ServerEnd { server, ending: Ending::Crash }, scene, checker)
+        })
     }
 
     /// The faults are over: one server at least comes back after a span. Answers how long it takes until one leads.

@@ -4,7 +4,7 @@ use super::World;
 use crate::{
     agenda::Happening,
     checker::Verdict,
-    coordinator::Push,
+    coordinator::{Push, PushAnswer},
     network::{Sender, Ticket},
 };
 use muster_model::{Rejection, Reply, Timestamp};
@@ -98,8 +98,8 @@ impl World {
         let renderer = &mut self.farm.renderers[push.renderer];
         self.checker.frames.pushed(&renderer.rig().name, &push.handout)?;
         if let Some(acked) = renderer.pushed(push, &mut self.scene)? {
-            let Push { life, number, .. } = *push;
-            self.scene.transmit(place, Happening::Acked { life, number, acked });
+            let answer = PushAnswer { life: push.life, number: push.number, acked };
+            self.scene.transmit(place, Happening::Acked(answer));
         }
         Ok(())
     }

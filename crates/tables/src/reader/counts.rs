@@ -38,7 +38,8 @@ pub(crate) fn job_counts(connection: &dyn Sql, id: JobId, since: Timestamp) -> R
 /// Jobs, newest first, each with its tasks by status. Closed ones that are `known` are not counted.
 pub(crate) fn counted_jobs(
     connection: &dyn Sql,
-    (filter, page): (&JobFilter, &Cursor),
+    filter: &JobFilter,
+    page: &Cursor,
     known: &dyn Fn(JobId) -> bool,
 ) -> Result<Page<CountedJob>, Fault> {
     let Page { items, next } = jobs::jobs(connection, filter, page)?;

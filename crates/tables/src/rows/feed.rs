@@ -9,7 +9,7 @@ use crate::{
     record::{row, table, write as write_row},
     sql::{Sink, Sql},
 };
-use muster_store::FeedEntry;
+use muster_store::{Batch, FeedEntry, StoreError, continue_feed};
 use std::fmt::Write as _;
 
 /// The entries of one batch.
@@ -60,16 +60,36 @@ pub(crate) fn write(sink: &mut dyn Sink, entries: &[FeedEntry], at: i64) -> Resu
     write_row(sink, &FeedRow { first_seq: first.seq, count: entries.len() as u64, at, body: body.into() })
 }
 
-/// The last number of the feed that was given out, and when; pruning keeps the row that says so.
+/// The end of the feed: the last number that was given out, and the moment of its batch.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FeedEnd {
+    /// The last number.
+    pub seq: u64,
+    /// The moment, in milliseconds; batches that carry no moment of their own are dated with it.
+    pub at: i64,
+}
+
+impl FeedEnd {
+    /// The end of the feed once a batch is durable.
+    ///
+    /// # Errors
+    /// When the batch does not continue the feed.
+    pub fn after(self, batch: &Batch) -> Result<Self, StoreError> {
+        let seq = continue_feed(self.seq, &batch.feed)?;
+        Ok(Self { seq, at: batch.moment().map_or(self.at, |at| at.0) })
+    }
+}
+
+/// Reads the end of the feed; pruning keeps the row that has it.
 ///
 /// # Errors
 /// When the database fails.
-pub fn last_of_feed(connection: &dyn Sql) -> Result<(u64, i64), Fault> {
+pub fn last_of_feed(connection: &dyn Sql) -> Result<FeedEnd, Fault> {
     let sql = "SELECT first_seq, count, at FROM feed ORDER BY first_seq DESC LIMIT 1";
     let last = row(connection, sql, &[], |row| {
         let fields = Fields::new("feed", row);
         let (first, count) = (fields.number::<u64>(0)?, fields.number::<u64>(1)?);
-        Ok(((first + count).saturating_sub(1), fields.number(2)?))
+        Ok(FeedEnd { seq: (first + count).saturating_sub(1), at: fields.number(2)? })
     })?;
     Ok(last.unwrap_or_default())
 }

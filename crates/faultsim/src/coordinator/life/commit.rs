@@ -3,7 +3,7 @@
 use super::Life;
 use crate::{
     agenda::Happening,
-    checker::{Broken, Checker, Verdict},
+    checker::{Broken, Checker, SentAnswer, Verdict},
     coordinator::load::store_broke,
     network::Sender,
     planted::Planted,
@@ -15,13 +15,20 @@ use std::sync::Arc;
 
 /// The batch with the store, and what memory held when it was sealed.
 pub(super) struct Committing {
-    batch: Arc<Batch>,
+    sealed: Sealed,
     /// When the first of it may have been decided, in the world's time.
     opened: Timestamp,
-    /// When it was sealed, by the life's clock.
-    sealed_at: Timestamp,
     rows: Option<Vec<Change>>,
     durable: bool,
+}
+
+/// A sealed batch of one term.
+struct Sealed {
+    epoch: u64,
+    life: u32,
+    batch: Arc<Batch>,
+    /// The moment of sealing, by the life's clock.
+    at: Timestamp,
 }
 
 /// What the store said to a batch.
@@ -36,19 +43,17 @@ pub(in crate::coordinator) enum Fate {
 
 /// A batch on its way to the store from a life that is over.
 pub(in crate::coordinator) struct Orphan {
-    term: (u64, u32),
     writer: Box<dyn Writer>,
-    batch: Arc<Batch>,
-    sealed_at: Timestamp,
+    sealed: Sealed,
 }
 
 impl Orphan {
     /// It arrives: kept if no newer term has begun.
     pub(in crate::coordinator) fn arrives(mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        match self.writer.commit(&self.batch) {
+        match self.writer.commit(&self.sealed.batch) {
             Ok(()) => {
                 scene.count("batch of a life that is over kept");
-                keep(self.term, (&self.batch, self.sealed_at), (scene, checker))
+                self.sealed.keep(scene, checker)
             }
             Err(StoreError::Superseded) => {
                 scene.count("stale commit refused");
@@ -60,7 +65,7 @@ impl Orphan {
 
     /// Invariant 10: what an earlier life still tries to write is refused.
     pub(in crate::coordinator) fn comes_too_late(mut self) -> bool {
-        self.writer.commit(&self.batch).is_err()
+        self.writer.commit(&self.sealed.batch).is_err()
     }
 }
 
@@ -93,9 +98,8 @@ impl Life {
         let sampled = scene.dice.chance(ROWS_PER_MILLE);
         self.handed += 1;
         self.committing = Some(Committing {
-            batch: Arc::clone(&batch),
+            sealed: Sealed { epoch: self.epoch, life: self.number, batch: Arc::clone(&batch), at: now },
             opened,
-            sealed_at: now,
             rows: sampled.then(|| self.write_path.engine().live_rows()),
             durable: false,
         });
@@ -118,7 +122,7 @@ impl Life {
         checker: &mut Checker,
     ) -> Result<Fate, Broken> {
         let committing = self.committing.as_mut().expect("a batch is with the store");
-        let is_kept = match self.writer.commit(&committing.batch) {
+        let is_kept = match self.writer.commit(&committing.sealed.batch) {
             Ok(()) => true,
             Err(StoreError::Superseded) => return Ok(Fate::Superseded),
             Err(StoreError::Backend(_)) => failure == Some(Failure::After),
@@ -126,8 +130,7 @@ impl Life {
         };
         committing.durable = is_kept;
         if is_kept {
-            let term = (self.epoch, self.number);
-            keep(term, (&committing.batch, committing.sealed_at), (scene, checker))?;
+            committing.sealed.keep(scene, checker)?;
         }
         Ok(if failure.is_some() { Fate::Failed } else { Fate::Kept })
     }
@@ -142,11 +145,11 @@ impl Life {
             let now = self.now(scene);
             checker.rows_are(&rows, &mut self.loader(now), scene)?;
         }
-        self.door.follow(&committing.batch.changes);
+        self.door.follow(&committing.sealed.batch.changes);
         if self.planted != Some(Planted::FeedBeforeCommit) {
             match leads {
-                true => checker.told(&committing.batch.feed)?,
-                false => checker.told_late(&committing.batch.feed)?,
+                true => checker.told(&committing.sealed.batch.feed)?,
+                false => checker.told_late(&committing.sealed.batch.feed)?,
             }
         }
         self.release(committing.opened, scene, checker)
@@ -178,9 +181,8 @@ impl Life {
 
     /// What is left of a life whose batch never reached the store.
     pub(in crate::coordinator) fn into_orphan(self) -> Option<Orphan> {
-        let Committing { batch, sealed_at, .. } = self.committing.filter(|committing| !committing.durable)?;
-        let term = (self.epoch, self.number);
-        Some(Orphan { term, writer: self.writer, batch, sealed_at })
+        let Committing { sealed, .. } = self.committing.filter(|committing| !committing.durable)?;
+        Some(Orphan { writer: self.writer, sealed })
     }
 
     fn finish_commit(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
@@ -203,7 +205,10 @@ impl Life {
         let (leads, is_timely) = (checker.terms.leads(self.epoch), opened >= self.well_since);
         for answer in released.answers {
             match leads {
-                true => checker.answered((&answer.handle, &answer.result), (now, is_timely), scene)?,
+                true => {
+                    let (ticket, result) = (&answer.handle, &answer.result);
+                    checker.answered(SentAnswer { ticket, result, now, is_timely }, scene)?;
+                }
                 false => checker.promised(&answer.handle, &answer.result, scene)?,
             }
             if answer.handle.sender != Sender::Errand {
@@ -214,14 +219,12 @@ impl Life {
     }
 }
 
-/// A batch is durable.
-fn keep(
-    term: (u64, u32),
-    (batch, sealed_at): (&Batch, Timestamp),
-    (scene, checker): (&mut Scene, &mut Checker),
-) -> Verdict {
-    checker.terms.writes(term, batch.moment())?;
-    if batch.is_empty() { Ok(()) } else { checker.durable((batch, sealed_at), scene) }
+impl Sealed {
+    /// Checks a batch that has become durable.
+    fn keep(&self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        checker.terms.writes(self.epoch, self.life, self.batch.moment())?;
+        if self.batch.is_empty() { Ok(()) } else { checker.durable(&self.batch, self.at, scene) }
+    }
 }
 
 /// In a thousand: commits after which everything live is compared with the store.

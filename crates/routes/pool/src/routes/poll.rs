@@ -12,7 +12,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use muster_http::{BodyBytes, HttpState, Owner, Place, Problem};
-use muster_model::{PoolWorkerId, UserId, ask::pool::Resume};
+use muster_model::{
+    PoolWorkerId, UserId,
+    ask::pool::{Poll, Resume},
+};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
@@ -40,7 +43,8 @@ async fn poll(
         return started(&http, worker, owner.id).await;
     }
     place.wait_apart(wait)?;
-    let handout = http.coordinator.poll_pool((worker, owner.id), start, wait).await.map_err(refuse)?;
+    let poll = Poll { worker, owner: owner.id, start, supply: true };
+    let handout = http.coordinator.poll_pool(poll, wait).await.map_err(refuse)?;
     owner.look_again(&http)?;
     let shown = with_payloads(&http, handout.as_slice()).await?.pop();
     let nothing = || Words::not_found("No assignment available").into();
