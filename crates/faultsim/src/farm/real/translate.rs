@@ -2,14 +2,12 @@
 
 use super::exchange::Answer;
 use muster_agent::Text;
+use muster_contract_simulation::{HeartbeatResponse, JsonText, PullReply, Task, TaskPlace};
 use muster_model::{
     Ask, Completion, Digest, FrameCommand, FrameHandout, FrameRange, FrameRejection, FrameTaskId, Heartbeat,
-    Held, Millis, Name, Order as Told, Ratio, Rejection, RendererState, Reply, ask::frames,
+    Held, Millis, Name, Rejection, Reply, ask::frames,
 };
-use muster_workers::simulation::{
-    Task,
-    core::{Beat, Heard, Order, Progress, Pulled, Rebind, Refusal, Registration, Report, Trouble},
-};
+use muster_workers::simulation::core::{Beat, Progress, Rebind, Refusal, Registration, Report, Trouble};
 
 /// What came back, as the core hears it; `None`: the token is not known.
 pub(super) fn answer(result: Option<Result<Reply, Rejection>>) -> Answer {
@@ -33,56 +31,30 @@ pub(super) fn registration(reply: Reply, interval: Millis) -> Registration {
 }
 
 /// To a heartbeat and to a rebind, which have the same reply.
-pub(super) fn heard(reply: Reply) -> Heard {
-    let beat = Heartbeat::reply(reply);
-    let order = |order| match order {
-        Told::Rebind => Order::Rebind,
-        Told::Reregister => Order::Reregister,
-        Told::Pause => Order::Pause,
-        Told::Resume => Order::Resume,
-        Told::Stop(task) => Order::Stop(task.to_string().into()),
-    };
-    let state = match beat.state {
-        RendererState::Removed => "zombie",
-        state => state.as_str(),
-    };
-    Heard {
-        state: Some(state.into()),
-        epoch: Some(beat.epoch),
-        pace: Some(Ratio(beat.pressure.percent() * 10_000)),
-        orders: beat.orders.into_iter().map(order).collect(),
-    }
+pub(super) fn heard(reply: Reply) -> HeartbeatResponse {
+    HeartbeatResponse::new(Heartbeat::reply(reply))
 }
 
-pub(super) fn pulled(reply: Reply) -> Pulled {
+pub(super) fn pulled(reply: Reply) -> PullReply {
     match frames::Ask::reply(reply) {
-        Some(handout) => Pulled::Task(Box::new(task(&handout))),
-        None => Pulled::Nothing,
+        Some(handout) => PullReply::Task(Box::new(task(&handout))),
+        None => PullReply::Nothing,
     }
 }
 
 pub(super) fn task(handout: &FrameHandout) -> Task {
-    Task {
-        id: handout.task.to_string().into(),
-        session: handout.task.session.as_str().into(),
-        scenario: "{}".into(),
-        cameras: None,
-        frames: handout.range,
-        ids: handout.ids,
-        attempt: handout.attempt.into(),
-        epoch: handout.epoch,
-        directory: format!("/out/{}/chunks/{}", handout.output, handout.ids.chunk).into(),
-        replay: handout.replay,
-    }
+    let directory = format!("/out/{}/chunks/{}", handout.output, handout.ids.chunk).into();
+    Task::new(handout, TaskPlace { scenario: JsonText::null(), cameras: None, directory })
 }
 
 pub(super) fn beat(worker: Name, beat: &Beat) -> FrameCommand {
+    let beat = &beat.request;
     FrameCommand::Heartbeat(Heartbeat {
         worker,
-        queue_ratio: beat.queue,
-        gpu_usage: Some(beat.gpu),
+        queue_ratio: beat.queue_ratio,
+        gpu_usage: beat.gpu_usage,
         last_frame: beat.last_frame,
-        error: beat.status == "error",
+        error: &*beat.status == "error",
         rtt: beat.rtt,
     })
 }
@@ -91,21 +63,22 @@ pub(super) fn beat(worker: Name, beat: &Beat) -> FrameCommand {
 pub(super) fn rebind(worker: Name, rebind: &Rebind) -> FrameCommand {
     let held = rebind.tasks.first().map(|task| Held {
         task: task_id(&task.id),
-        attempt: attempt(task.attempt),
+        attempt: task.attempt,
         chunk: task.ids.chunk,
     });
     FrameCommand::Rebind { worker, held }
 }
 
 pub(super) fn progress(worker: Name, progress: Progress) -> FrameCommand {
-    let task = task_id(&progress.task.id);
+    let progress = progress.request;
+    let task = task_id(progress.task.as_deref().unwrap_or_default());
     FrameCommand::Progress(Box::new(muster_model::Progress {
         worker,
         session: task.session.clone(),
         task: Some(task),
-        processed: progress.seen.processed,
-        max_queue_ratio: progress.queue_max,
-        dropped: progress.seen.dropped,
+        processed: progress.processed,
+        max_queue_ratio: progress.max_queue_ratio,
+        dropped: progress.dropped,
         diagnostics: progress.diagnostics.iter().map(|line| Box::from(&**line)).collect(),
     }))
 }
@@ -116,7 +89,7 @@ pub(super) fn report(worker: Name, report: &Report) -> FrameCommand {
         Report::Fail { task, attempt: number, error } => FrameCommand::Fail {
             task: task_id(task),
             worker: Some(worker),
-            attempt: Some(attempt(*number)),
+            attempt: Some(*number),
             error: Box::from(&**error),
         },
     }
@@ -146,10 +119,6 @@ fn completion(worker: Name, task: FrameTaskId, body: &str) -> FrameCommand {
 
 fn task_id(text: &str) -> FrameTaskId {
     text.parse().expect("the core gives back what it was given")
-}
-
-fn attempt(number: u32) -> u16 {
-    u16::try_from(number).unwrap_or(u16::MAX)
 }
 
 /// The status that contract S gives to a refusal.

@@ -1,41 +1,111 @@
-//! A range as a worker hands it in (S5).
+//! Completion of a range (S5).
 
-use super::{digest, limit, report::opt_attempt};
-use muster_http::{Fields, Item, Problem};
+use crate::{digest, limit, report::opt_attempt};
 use muster_manifest::{Fragment, Refusal};
-use muster_model::{Completion, Digest, FrameRange, FrameTaskId, Name};
-use serde::Deserialize;
+use muster_model::{Completion, CompletionReply, Digest, FrameRange, FrameTaskId, Name};
+use muster_problem::{Fields, Item, Problem};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
+use std::sync::Arc;
+use utoipa::ToSchema;
 
-/// A completion, its fragment not read yet.
-#[derive(Clone, Debug)]
-pub(crate) struct Handed {
-    /// Which attempt, where told.
-    pub(crate) attempt: Option<u16>,
-    /// Its fragment.
-    pub(crate) manifest: Manifest,
-    /// Files it names, relative to the task's directory.
-    pub(crate) pose_files: Vec<String>,
-    /// Of the whole message.
-    pub(crate) digest: Digest,
-    /// Frames the message itself says were dropped.
-    dropped: u64,
-    /// What is kept with the task, as JSON text.
-    result: Box<str>,
+/// A completion as a worker writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompleteRequest {
+    /// The worker.
+    pub worker: Arc<str>,
+    /// The attempt; without it, the chunk of the fragment identifies it.
+    pub attempt: Option<u16>,
+    /// The fragment.
+    pub manifest: Manifest,
+    /// Files of poses, relative to the task's directory.
+    pub pose_files: Vec<String>,
+    /// Figures of the worker's own.
+    pub metrics_snapshot: Value,
 }
 
-/// Where a fragment is.
+/// A fragment, or the path of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Manifest {
+pub enum Manifest {
     /// In the message, letter by letter as it came.
     Inline(Box<str>),
-    /// In the task's directory.
+    /// A file in the task's directory.
     Path(String),
 }
 
-impl Handed {
-    /// Reads the fragment and makes the command of it. `Err` names what is wrong with the fragment.
-    pub(crate) fn with_fragment(
+/// A completion as the server reads it, its fragment not read yet.
+#[derive(Clone, Debug)]
+pub struct ReceivedCompletion {
+    /// The attempt, if given.
+    pub attempt: Option<u16>,
+    /// The fragment.
+    pub manifest: Manifest,
+    /// Files of poses, relative to the task's directory.
+    pub pose_files: Vec<String>,
+    /// The digest of the whole message.
+    pub digest: Digest,
+    /// Dropped frames by the message itself.
+    dropped: u64,
+    /// The members that are kept with the task, as JSON text.
+    result: Box<str>,
+}
+
+/// The response to a completion that was accepted, now or before (S5).
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CompleteResponse {
+    /// Always true.
+    pub accepted: bool,
+    /// It was accepted before.
+    pub repeated: bool,
+    /// The task.
+    pub task_id: String,
+    /// The worker that held it.
+    pub worker_id: String,
+    /// The attempt.
+    pub attempt: u16,
+}
+
+impl CompleteRequest {
+    /// The body, as JSON text.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let (inline, path) = match &self.manifest {
+            Manifest::Inline(fragment) => (RawValue::from_string(fragment.to_string()).ok(), None),
+            Manifest::Path(path) => (None, Some(&**path)),
+        };
+        let body = Body {
+            worker_id: &self.worker,
+            attempt: self.attempt,
+            manifest_fragment: inline,
+            manifest_fragment_path: path,
+            pose_files: &self.pose_files,
+            metrics_snapshot: &self.metrics_snapshot,
+        };
+        serde_json::to_string(&body).expect("it holds texts and numbers")
+    }
+}
+
+impl CompleteResponse {
+    /// The response to a completion of this task.
+    #[must_use]
+    pub fn new(task: &FrameTaskId, reply: &CompletionReply) -> Self {
+        Self {
+            accepted: true,
+            repeated: reply.repeated,
+            task_id: task.to_string(),
+            worker_id: reply.worker.to_string(),
+            attempt: reply.attempt,
+        }
+    }
+}
+
+impl ReceivedCompletion {
+    /// Reads the fragment and makes the command.
+    ///
+    /// # Errors
+    /// The fragment is wrong; the problem names the field.
+    pub fn with_fragment(
         &self,
         bytes: &[u8],
         task: FrameTaskId,
@@ -47,18 +117,19 @@ impl Handed {
         }
         let range = fragment.frame_range();
         let range = FrameRange { start: range.start, end: range.end };
-        let completion = self.for_range(task, worker, (range, fragment.chunk()));
+        let completion = self.for_range(task, worker, range, fragment.chunk());
         Ok(Completion { dropped: self.dropped.max(fragment.dropped_frames().unwrap_or(0)), ..completion })
     }
 
     /// The command for a range and a chunk that are known otherwise.
-    pub(crate) fn for_range(&self, task: FrameTaskId, worker: &Name, range: (FrameRange, u64)) -> Completion {
+    #[must_use]
+    pub fn for_range(&self, task: FrameTaskId, worker: &Name, range: FrameRange, chunk: u64) -> Completion {
         Completion {
             task,
             worker: Some(worker.clone()),
             attempt: self.attempt,
-            range: range.0,
-            chunk: range.1,
+            range,
+            chunk,
             dropped: self.dropped,
             digest: self.digest,
             result: self.result.clone(),
@@ -86,10 +157,13 @@ impl Handed {
 }
 
 /// Reads the body of a completion. `text` is the body as it came, for what must be kept letter by letter.
-pub(crate) fn read_completion(body: &Value, text: &str) -> Result<Handed, Problem> {
+///
+/// # Errors
+/// A field is missing or has an impossible value; the problem names it.
+pub fn read_completion(body: &Value, text: &str) -> Result<ReceivedCompletion, Problem> {
     let fields = Fields::of(body)?;
     let dropped = fields.opt_integer_in("droppedFrames", 0..=limit::WHOLE)?.unwrap_or(0);
-    Ok(Handed {
+    Ok(ReceivedCompletion {
         attempt: opt_attempt(&fields)?,
         manifest: manifest(&fields, text)?,
         pose_files: pose_files(&fields)?,
@@ -119,13 +193,28 @@ fn pose_files(fields: &Fields<'_>) -> Result<Vec<String>, Problem> {
     files.iter().map(|item: &Item<'_>| item.text(limit::PATH_CHARS).map(str::to_owned)).collect()
 }
 
-/// All that was said, but for what stands elsewhere: the fragment in a file of its own, the rest in the task's row.
+/// The members that are not kept elsewhere: the fragment has a file of its own, the rest is in the task's row.
 fn result(fields: &Fields<'_>) -> Box<str> {
     let mut kept = fields.object().clone();
     for known in ["workerId", "attempt", INLINE] {
         kept.remove(known);
     }
     Value::Object(kept).to_string().into()
+}
+
+/// The message as it is written; once, so that every try has the same bytes.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    worker_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempt: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    manifest_fragment: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    manifest_fragment_path: Option<&'a str>,
+    pose_files: &'a [String],
+    metrics_snapshot: &'a Value,
 }
 
 #[derive(Deserialize)]
@@ -147,14 +236,14 @@ mod tests {
             "statistics": {"detections": 1.50}, "validationSummary": {"ok": true}},
         "poseFiles": ["pose/0.json"], "metricsSnapshot": {"fps": 30}, "own": 1}"#;
 
-    fn read(text: &str) -> Result<Handed, Problem> {
+    fn read(text: &str) -> Result<ReceivedCompletion, Problem> {
         read_completion(&serde_json::from_str(text).unwrap(), text)
     }
 
     fn completed(text: &str) -> Result<Completion, Problem> {
-        let handed = read(text)?;
-        let Manifest::Inline(fragment) = handed.manifest.clone() else { panic!("by path") };
-        handed.with_fragment(
+        let received = read(text)?;
+        let Manifest::Inline(fragment) = received.manifest.clone() else { panic!("by path") };
+        received.with_fragment(
             fragment.as_bytes(),
             "s1.00000000".parse().unwrap(),
             &Name::new("worker-a").unwrap(),
@@ -170,9 +259,9 @@ mod tests {
     /// S5, S21: the source document's completion; its fragment is kept letter by letter.
     #[test]
     fn golden_complete() {
-        let handed = read(GOLDEN).unwrap();
-        assert_eq!((handed.attempt, &handed.pose_files[..]), (Some(1), &["pose/0.json".to_owned()][..]));
-        let Manifest::Inline(fragment) = &handed.manifest else { panic!("by path") };
+        let received = read(GOLDEN).unwrap();
+        assert_eq!((received.attempt, &received.pose_files[..]), (Some(1), &["pose/0.json".to_owned()][..]));
+        let Manifest::Inline(fragment) = &received.manifest else { panic!("by path") };
         assert!(fragment.contains(r#"[0, 100],  "globalIdChunkId""#) && fragment.contains("1.50"));
         let completion = completed(GOLDEN).unwrap();
         assert_eq!((completion.range, completion.chunk), (FrameRange { start: 0, end: 100 }, 1));
@@ -209,8 +298,8 @@ mod tests {
         assert_eq!(blamed(&with(reversed)), "manifestFragment.frameRange");
         let foreign = json!({"frameRange": [0, 1], "globalIdChunkId": 1, "workerId": "worker-b"});
         assert_eq!(blamed(&with(foreign)), "manifestFragment.workerId");
-        let handed = read(r#"{"manifestFragmentPath": "f"}"#).unwrap();
-        let problem = handed.with_fragment(b"x", "s1.00000000".parse().unwrap(), &Name::new("w").unwrap());
+        let received = read(r#"{"manifestFragmentPath": "f"}"#).unwrap();
+        let problem = received.with_fragment(b"x", "s1.00000000".parse().unwrap(), &Name::new("w").unwrap());
         assert_eq!(problem.unwrap_err().field(), Some(BY_PATH));
     }
 
@@ -231,5 +320,25 @@ mod tests {
         let first = of(r#"{"manifestFragmentPath":"f","poseFiles":["a"]}"#);
         assert_eq!(first, of(r#"{ "poseFiles": ["a"], "manifestFragmentPath": "f" }"#));
         assert_ne!(first, of(r#"{"manifestFragmentPath":"f","poseFiles":["b"]}"#));
+    }
+
+    /// S5: the server reads what a worker writes, with the fragment in the message or by path.
+    #[test]
+    fn a_completion_is_written_and_read() {
+        let fragment = r#"{"frameRange": [0, 100], "globalIdChunkId": 1}"#;
+        let request = CompleteRequest {
+            worker: "worker-a".into(),
+            attempt: Some(1),
+            manifest: Manifest::Inline(fragment.into()),
+            pose_files: vec!["poses/0.json".to_owned()],
+            metrics_snapshot: json!({"fps": 30}),
+        };
+        let received = read(&request.to_text()).unwrap();
+        assert_eq!((received.attempt, &received.manifest), (Some(1), &request.manifest));
+        assert_eq!(received.pose_files, request.pose_files);
+        let by_path = Manifest::Path("meta/f.json".to_owned());
+        let request = CompleteRequest { attempt: None, manifest: by_path.clone(), ..request };
+        let received = read(&request.to_text()).unwrap();
+        assert_eq!((received.attempt, received.manifest), (None, by_path));
     }
 }

@@ -1,8 +1,12 @@
-//! What workers and operators send. Bodies are read by hand, so that a refusal names the field; these types give their
-//! schemas, as exact as the checks. Fields that are not known are kept, never refused.
+//! The OpenAPI schemas of requests, as exact as the checks. Bodies are read by hand, so that a refusal names the field.
+//! Fields that are not known are kept, never refused.
 
-use crate::translate::limit;
-use muster_http::schema::{
+use crate::{
+    AssignRequest, BroadcastRequest, ChunkStateWord, CompleteRequest, ConfirmRequest, FailRequest,
+    HeartbeatRequest, IdRangeRequest, Order, ProgressRequest, ReasonRequest, RebindRequest, RegisterRequest,
+    RetryRequest, SessionRequest, SessionStatusWord, limit,
+};
+use muster_problem::schema::{
     any, between, list, matching, may, must, non_negative, nullable, object, one_of, schema, text,
 };
 use serde_json::Value;
@@ -14,13 +18,9 @@ use utoipa::{
     },
 };
 
-/// Declares the types of bodies, each with its schema.
-macro_rules! bodies {
-    ($($(#[$doc:meta])* $name:ident => $schema:expr;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
-        pub struct $name;
-
+/// Gives types their schemas.
+macro_rules! schemas {
+    ($($name:ident => $schema:expr;)*) => {$(
         impl PartialSchema for $name {
             fn schema() -> RefOr<Schema> {
                 $schema
@@ -31,33 +31,40 @@ macro_rules! bodies {
     )*};
 }
 
-bodies! {
-    /// A worker that enrols (S1).
+schemas! {
     RegisterRequest => register();
-    /// A sign of life (S2).
     HeartbeatRequest => heartbeat();
-    /// How far a worker is (S4).
     ProgressRequest => progress();
-    /// A range handed in (S5).
     CompleteRequest => complete();
-    /// A range given up (S5b).
     FailRequest => schema(must(whose(object()), "error", text(limit::ERROR_CHARS)));
-    /// A task placed by hand (S6).
     AssignRequest => schema(must(must(object(), "taskId", text(limit::ID_CHARS)), "workerId", text(limit::ID_CHARS)));
-    /// A word to all workers (S6).
     BroadcastRequest => schema(must(object(), "command", one_of(&["PauseAll", "ResumeAll"])));
-    /// A worker that comes back after a new term began (S19).
     RebindRequest => rebind();
-    /// A question for more ids (S1).
     IdRangeRequest => id_range();
-    /// Why (S9, S11, S17).
     ReasonRequest => schema(must(object(), "reason", said()));
-    /// What a person says who looked at an entry of the quarantine (S15).
     ConfirmRequest => schema(must(object(), "note", said()));
-    /// A session to be (S26).
     SessionRequest => session();
-    /// Failed frames to be rendered again: those with frames in one of the ranges, or all (S26b).
+    SessionStatusWord => schema(one_of(&SessionStatusWord::ALL));
+    ChunkStateWord => schema(one_of(&ChunkStateWord::ALL));
+    Order => order();
     RetryRequest => schema(object().property("frames", frames()));
+}
+
+/// The schema of a [`crate::Range`].
+pub(crate) fn range() -> RefOr<Schema> {
+    let bound = schema(between(0, i64::MAX));
+    RefOr::T(Schema::Array(ArrayBuilder::new().items(bound).min_items(Some(2)).max_items(Some(2)).build()))
+}
+
+/// The schema of a list of [`crate::Range`]s.
+pub(crate) fn ranges() -> RefOr<Schema> {
+    RefOr::T(Schema::Array(ArrayBuilder::new().items(range()).build()))
+}
+
+fn order() -> RefOr<Schema> {
+    let word = one_of(&["rebind", "reregister", "pause", "resume"]);
+    let stop = must(object(), "stop", text(limit::ID_CHARS));
+    RefOr::T(Schema::OneOf(OneOfBuilder::new().item(word.build()).item(stop.build()).build()))
 }
 
 fn register() -> RefOr<Schema> {

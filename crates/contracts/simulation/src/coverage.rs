@@ -1,20 +1,66 @@
-//! Which frames of a session stand where (S26).
+//! The coverage map of a session: the status of every frame (S26).
 
-use crate::wire::{Coverage, Dropped, Range};
+use crate::{Range, schema};
 use muster_model::{FrameTaskRecord, FrameTaskStatus, SessionView};
+use serde::Serialize;
 use std::collections::HashMap;
+use utoipa::ToSchema;
+
+/// A stretch of frames and its status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Coverage {
+    /// The frames.
+    #[schema(schema_with = schema::range)]
+    pub frame_range: Range,
+    /// `pending`, `assigned`, `running`, `completed`, `lost`, `failed` or `cancelled`.
+    pub status: &'static str,
+    /// Who has or had it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub worker_id: Option<String>,
+    /// With which ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub global_id_chunk_id: Option<u64>,
+    /// Its task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub task_id: Option<String>,
+    /// The nth try.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub attempt: Option<u16>,
+    /// Frames made so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub processed_frames: Option<u64>,
+}
+
+/// Frames that a worker dropped (S26).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DroppedFrames {
+    /// The range they are missing from.
+    #[schema(schema_with = schema::range)]
+    pub frame_range: Range,
+    /// Who dropped them.
+    pub worker_id: String,
+    /// How many.
+    pub dropped_frames: u64,
+}
 
 /// Makes the map out of the ranges that were cut, told in order of their first frame.
 ///
 /// What lies between them was not cut yet. Completed neighbours of one worker become one entry; where that is still too
 /// much to show, all completed neighbours do.
 #[derive(Debug)]
-pub(crate) struct Coverer {
+pub struct CoverageMapBuilder {
     total: u64,
     uncut: &'static str,
     processed: HashMap<u64, u64>,
     entries: Vec<Coverage>,
-    drops: Vec<Dropped>,
+    drops: Vec<DroppedFrames>,
     failed: Vec<Range>,
     next: u64,
     is_coarse: bool,
@@ -23,20 +69,21 @@ pub(crate) struct Coverer {
 
 /// A session's frames as a map.
 #[derive(Debug)]
-pub(crate) struct Covered {
+pub struct CoverageMap {
     /// Which frames stand where.
-    pub(crate) entries: Vec<Coverage>,
+    pub entries: Vec<Coverage>,
     /// Whether the map goes to the last frame.
-    pub(crate) is_complete: bool,
+    pub is_complete: bool,
     /// What was dropped.
-    pub(crate) drops: Vec<Dropped>,
+    pub drops: Vec<DroppedFrames>,
     /// The frames that failed, neighbours joined.
-    pub(crate) failed: Vec<Range>,
+    pub failed: Vec<Range>,
 }
 
-impl Coverer {
+impl CoverageMapBuilder {
     /// A map of so many frames; `view` is what memory knows while the session is open.
-    pub(crate) fn new(total: u64, view: Option<&SessionView>) -> Self {
+    #[must_use]
+    pub fn new(total: u64, view: Option<&SessionView>) -> Self {
         let live = view.into_iter().flat_map(|view| &view.tasks);
         Self {
             total,
@@ -52,7 +99,7 @@ impl Coverer {
     }
 
     /// Adds the next range.
-    pub(crate) fn add(&mut self, task: &FrameTaskRecord) {
+    pub fn add(&mut self, task: &FrameTaskRecord) {
         // A row that was cut after the page before was read may lie behind.
         if self.is_full || task.id.start < self.next {
             return;
@@ -62,7 +109,7 @@ impl Coverer {
             self.add_failed(task.id.start, task.end);
         }
         if task.dropped > 0 && task.status == FrameTaskStatus::Completed && self.drops.len() < ENTRIES_MAX {
-            self.drops.push(Dropped {
+            self.drops.push(DroppedFrames {
                 frame_range: [task.id.start, task.end],
                 worker_id: task.worker.to_string(),
                 dropped_frames: task.dropped,
@@ -72,12 +119,13 @@ impl Coverer {
     }
 
     /// The map. `all` says whether all ranges were added.
-    pub(crate) fn finish(mut self, all: bool) -> Covered {
+    #[must_use]
+    pub fn finish(mut self, all: bool) -> CoverageMap {
         if all && !self.is_full {
             self.skip_to(self.total);
         }
         let is_complete = self.next == self.total;
-        Covered { entries: self.entries, is_complete, drops: self.drops, failed: self.failed }
+        CoverageMap { entries: self.entries, is_complete, drops: self.drops, failed: self.failed }
     }
 
     fn add_failed(&mut self, start: u64, end: u64) {
@@ -213,7 +261,7 @@ mod tests {
     /// S26: the map has no gap: done neighbours of one worker are one entry, what was not cut is pending.
     #[test]
     fn the_map_has_no_gap() {
-        let mut coverer = Coverer::new(100, Some(&open(Vec::new())));
+        let mut builder = CoverageMapBuilder::new(100, Some(&open(Vec::new())));
         for task in [
             row(0, 10, FrameTaskStatus::Completed, "w1"),
             row(10, 20, FrameTaskStatus::Completed, "w1"),
@@ -221,9 +269,9 @@ mod tests {
             row(30, 40, FrameTaskStatus::Running, "w1"),
             row(60, 70, FrameTaskStatus::Lost, "w3"),
         ] {
-            coverer.add(&task);
+            builder.add(&task);
         }
-        let Covered { entries, is_complete, drops, .. } = coverer.finish(true);
+        let CoverageMap { entries, is_complete, drops, .. } = builder.finish(true);
         let expected = [
             "0-20 completed w1",
             "20-30 completed w2",
@@ -241,7 +289,7 @@ mod tests {
     /// S26b: failed frames are on the map, and listed with their neighbours joined.
     #[test]
     fn failed_frames_are_listed() {
-        let mut coverer = Coverer::new(40, None);
+        let mut builder = CoverageMapBuilder::new(40, None);
         for (start, end, status) in [
             (0, 10, FrameTaskStatus::Completed),
             (10, 11, FrameTaskStatus::Failed),
@@ -249,9 +297,9 @@ mod tests {
             (20, 30, FrameTaskStatus::Completed),
             (30, 40, FrameTaskStatus::Failed),
         ] {
-            coverer.add(&row(start, end, status, "w1"));
+            builder.add(&row(start, end, status, "w1"));
         }
-        let Covered { entries, failed, .. } = coverer.finish(true);
+        let CoverageMap { entries, failed, .. } = builder.finish(true);
         assert_eq!(failed, [[10, 20], [30, 40]]);
         assert_eq!(brief(&entries)[1], "10-11 failed w1");
     }
@@ -271,23 +319,23 @@ mod tests {
             dropped: 0,
             granted_at: Timestamp(0),
         };
-        let mut coverer = Coverer::new(10, Some(&open(vec![live])));
-        coverer.add(&running);
-        assert_eq!(coverer.finish(true).entries[0].processed_frames, Some(4));
-        let Covered { entries, .. } = Coverer::new(10, None).finish(true);
+        let mut builder = CoverageMapBuilder::new(10, Some(&open(vec![live])));
+        builder.add(&running);
+        assert_eq!(builder.finish(true).entries[0].processed_frames, Some(4));
+        let CoverageMap { entries, .. } = CoverageMapBuilder::new(10, None).finish(true);
         assert_eq!(brief(&entries), ["0-10 cancelled "]);
     }
 
     /// S26: drops are listed once each, by range and worker.
     #[test]
     fn drops_are_listed() {
-        let mut coverer = Coverer::new(20, None);
+        let mut builder = CoverageMapBuilder::new(20, None);
         let mut task = row(0, 10, FrameTaskStatus::Completed, "w1");
         task.dropped = 3;
-        coverer.add(&task);
-        coverer.add(&row(10, 20, FrameTaskStatus::Completed, "w1"));
-        let Covered { entries, drops, .. } = coverer.finish(true);
-        let expected = Dropped { frame_range: [0, 10], worker_id: "w1".to_owned(), dropped_frames: 3 };
+        builder.add(&task);
+        builder.add(&row(10, 20, FrameTaskStatus::Completed, "w1"));
+        let CoverageMap { entries, drops, .. } = builder.finish(true);
+        let expected = DroppedFrames { frame_range: [0, 10], worker_id: "w1".to_owned(), dropped_frames: 3 };
         assert_eq!((brief(&entries), drops), (vec!["0-20 completed w1".to_owned()], vec![expected]));
     }
 
@@ -295,18 +343,18 @@ mod tests {
     #[test]
     fn a_map_is_bounded() {
         let many = 4 * ENTRIES_MAX as u64;
-        let mut coverer = Coverer::new(many * 10, None);
+        let mut builder = CoverageMapBuilder::new(many * 10, None);
         for n in 0..many {
             let worker = format!("w{}", n % 2);
-            coverer.add(&row(n * 10, n * 10 + 10, FrameTaskStatus::Completed, &worker));
+            builder.add(&row(n * 10, n * 10 + 10, FrameTaskStatus::Completed, &worker));
         }
-        let Covered { entries, is_complete, .. } = coverer.finish(true);
+        let CoverageMap { entries, is_complete, .. } = builder.finish(true);
         assert_eq!((brief(&entries), is_complete), (vec![format!("0-{} completed ", many * 10)], true));
-        let mut coverer = Coverer::new(many * 10, None);
+        let mut builder = CoverageMapBuilder::new(many * 10, None);
         for n in 0..many {
-            coverer.add(&row(n * 10, n * 10 + 5, FrameTaskStatus::Running, "w1"));
+            builder.add(&row(n * 10, n * 10 + 5, FrameTaskStatus::Running, "w1"));
         }
-        let Covered { entries, is_complete, .. } = coverer.finish(true);
+        let CoverageMap { entries, is_complete, .. } = builder.finish(true);
         assert!(entries.len() <= ENTRIES_MAX + 1 && !is_complete);
     }
 }

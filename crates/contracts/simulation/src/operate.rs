@@ -1,15 +1,56 @@
-//! What operators ask, and workers that need more ids (S1, S6, S9, S15, S17).
+//! Requests of operators (S6, S9, S15, S17, S26b).
 
-use super::{limit, report::opt_task_id};
-use muster_http::{Fields, Item, Problem};
-use muster_model::{
-    FrameRange, Name,
-    ask::frames::{Assign, MoreIds},
-};
+use crate::{limit, report::opt_task_id};
+use muster_model::{FrameRange, Name, ask::frames::Assign};
+use muster_problem::{Fields, Item, Problem};
+use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
+
+/// A task placed by hand (S6).
+#[derive(Clone, Copy, Debug)]
+pub struct AssignRequest;
+
+/// A command to all workers (S6).
+#[derive(Clone, Copy, Debug)]
+pub struct BroadcastRequest;
+
+/// The reason of an operator (S9, S11, S17).
+#[derive(Clone, Copy, Debug)]
+pub struct ReasonRequest;
+
+/// The note of a person who looked at an entry of the quarantine (S15).
+#[derive(Clone, Copy, Debug)]
+pub struct ConfirmRequest;
+
+/// Failed frames to be rendered again: those with frames in one of the ranges, or all (S26b).
+#[derive(Clone, Copy, Debug)]
+pub struct RetryRequest;
+
+/// The response to a task that was placed by hand (S6).
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AssignResponse {
+    /// The task.
+    pub task_id: String,
+    /// The worker that gets it next.
+    pub worker_id: String,
+}
+
+/// A broadcast as it was read, and the response to it (S6).
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct BroadcastResponse {
+    /// `PauseAll` or `ResumeAll`.
+    pub command: &'static str,
+    /// Whether no task is given out from now on.
+    pub paused: bool,
+}
 
 /// Reads a task to be placed by hand (S6).
-pub(crate) fn read_assignment(body: &Value) -> Result<Assign, Problem> {
+///
+/// # Errors
+/// A field is missing or has an impossible value; the problem names it.
+pub fn read_assignment(body: &Value) -> Result<Assign, Problem> {
     let fields = Fields::of(body)?;
     let task = opt_task_id(&fields)?.ok_or_else(|| fields.refuse("taskId", "is missing"))?;
     let worker = fields.text("workerId", limit::ID_CHARS)?;
@@ -17,24 +58,36 @@ pub(crate) fn read_assignment(body: &Value) -> Result<Assign, Problem> {
     Ok(Assign { task, worker })
 }
 
-/// Reads a broadcast: its word, and whether it pauses (S6).
-pub(crate) fn read_broadcast(body: &Value) -> Result<(&'static str, bool), Problem> {
+/// Reads a broadcast (S6).
+///
+/// # Errors
+/// A field is missing or has an impossible value; the problem names it.
+pub fn read_broadcast(body: &Value) -> Result<BroadcastResponse, Problem> {
     let command = Fields::of(body)?.choice("command", &["PauseAll", "ResumeAll"])?;
-    Ok((command, command == "PauseAll"))
+    Ok(BroadcastResponse { command, paused: command == "PauseAll" })
 }
 
-/// Reads why an operator does something; it is kept for whoever asks later (S9).
-pub(crate) fn read_reason(body: &Value) -> Result<Box<str>, Problem> {
+/// Reads the reason of an operator; it is kept (S9).
+///
+/// # Errors
+/// A field is missing or has an impossible value; the problem names it.
+pub fn read_reason(body: &Value) -> Result<Box<str>, Problem> {
     said(body, "reason")
 }
 
-/// Reads what somebody says who looked at an entry of the quarantine (S15).
-pub(crate) fn read_note(body: &Value) -> Result<Box<str>, Problem> {
+/// Reads the note of a person who looked at an entry of the quarantine (S15).
+///
+/// # Errors
+/// A field is missing or has an impossible value; the problem names it.
+pub fn read_note(body: &Value) -> Result<Box<str>, Problem> {
     said(body, "note")
 }
 
-/// Reads which frames are to be rendered again; all that failed where it is missing (S26b).
-pub(crate) fn read_retry(body: &Value) -> Result<Option<Vec<FrameRange>>, Problem> {
+/// Reads the frames to be rendered again; none for all that failed (S26b).
+///
+/// # Errors
+/// A field is missing or has an impossible value; the problem names it.
+pub fn read_retry(body: &Value) -> Result<Option<Vec<FrameRange>>, Problem> {
     let fields = Fields::of(body)?;
     let Some(items) = fields.opt_items("frames", limit::RETRIED_RANGES)? else { return Ok(None) };
     if items.is_empty() {
@@ -51,13 +104,6 @@ fn read_range(item: &Item<'_>) -> Result<FrameRange, Problem> {
     let frame = |item: &Item<'_>| item.integer_in(0..=limit::FRAMES).map(i64::unsigned_abs);
     let range = FrameRange { start: frame(start)?, end: frame(end)? };
     if range.start < range.end { Ok(range) } else { Err(item.refuse("must begin before it ends")) }
-}
-
-/// Reads how many more ids a worker needs (S1).
-pub(crate) fn read_request_for_ids(body: &Value, worker: Name) -> Result<MoreIds, Problem> {
-    let fields = Fields::of(body)?;
-    let count = fields.integer_in("requestedCount", 1..=limit::REQUESTED_IDS)?.unsigned_abs();
-    Ok(MoreIds { worker, task: opt_task_id(&fields)?, count })
 }
 
 fn said(body: &Value, key: &str) -> Result<Box<str>, Problem> {
@@ -92,8 +138,10 @@ mod tests {
     /// S6: there are two words for all workers.
     #[test]
     fn a_broadcast_is_one_of_two() {
-        assert_eq!(read_broadcast(&json!({"command": "PauseAll"})).unwrap(), ("PauseAll", true));
-        assert_eq!(read_broadcast(&json!({"command": "ResumeAll"})).unwrap(), ("ResumeAll", false));
+        for (command, paused) in [("PauseAll", true), ("ResumeAll", false)] {
+            let read = read_broadcast(&json!({"command": command})).unwrap();
+            assert_eq!(read, BroadcastResponse { command, paused });
+        }
         for bad in [json!("pauseall"), json!("Pause"), json!(true), json!(null)] {
             assert_eq!(blamed(read_broadcast(&json!({"command": bad}))), "command");
         }
@@ -126,20 +174,6 @@ mod tests {
             (json!([[0, 10_000_001]]), "frames[0][1]"),
         ] {
             assert_eq!(blamed(read_retry(&json!({"frames": bad}))), field, "{bad}");
-        }
-    }
-
-    /// S1: at least one id is asked for.
-    #[test]
-    fn ids_are_counted() {
-        let worker = || Name::new("w").unwrap();
-        let read = read_request_for_ids(&json!({"workerId": "w", "requestedCount": 5}), worker()).unwrap();
-        assert_eq!((read.count, read.task), (5, None));
-        for bad in [json!(0), json!(-1), json!("5"), json!(1.5), json!(null)] {
-            assert_eq!(
-                blamed(read_request_for_ids(&json!({"requestedCount": bad}), worker())),
-                "requestedCount"
-            );
         }
     }
 }

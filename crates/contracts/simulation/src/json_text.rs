@@ -1,5 +1,6 @@
 //! JSON that is passed on without being read.
 
+use muster_problem::schema::{any, schema};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, sync::Arc};
@@ -34,6 +35,14 @@ impl JsonText {
     }
 }
 
+impl PartialEq for JsonText {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for JsonText {}
+
 impl From<Box<RawValue>> for JsonText {
     fn from(raw: Box<RawValue>) -> Self {
         Self(Arc::from(raw))
@@ -48,7 +57,7 @@ impl Serialize for JsonText {
 
 impl PartialSchema for JsonText {
     fn schema() -> RefOr<Schema> {
-        muster_http::schema::schema(muster_http::schema::any())
+        schema(any())
     }
 }
 

@@ -1,10 +1,11 @@
-//! What a caller is told when the engine says no.
+//! Problems of this contract: the texts and statuses for what the engine rejects.
 
-use muster_http::Problem;
 use muster_model::{FrameRejection, Name, Rejection};
+use muster_problem::Problem;
 
-/// Puts a rejection into this contract's words.
-pub(crate) fn phrase(rejection: &Rejection) -> Problem {
+/// Phrases a rejection.
+#[must_use]
+pub fn phrase(rejection: &Rejection) -> Problem {
     match rejection {
         Rejection::Frames(rejection) => phrase_frames(rejection),
         Rejection::Pool(_) => Problem::conflict("the pool does not allow it"),
