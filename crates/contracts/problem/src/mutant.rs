@@ -5,11 +5,34 @@ use std::cell::Cell;
 
 /// A bug that can be switched on where the feature `mutants` is compiled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WireMutant {}
+pub enum WireMutant {
+    /// A task ends one frame late (S3).
+    FrameRangeOneTooLong,
+    /// The attempt of a completion is not read (S5).
+    CompletionAttemptNotRead,
+    /// The response to a heartbeat lacks the epoch (S2).
+    HeartbeatEpochLeftOut,
+    /// A worker does not read the order to stop a task (S2).
+    StopOrderNotRead,
+    /// The completion of a lost task is refused with 422 instead of 409 (S5).
+    NotHolderSaidUnprocessable,
+    /// Dropped frames in a report of progress count as none (S4).
+    DroppedFramesNotRead,
+    /// A rebind is read with the chunk after the one it names (S19).
+    RebindChunkOneTooHigh,
+}
 
 impl WireMutant {
     /// All of them.
-    pub const ALL: &[Self] = &[];
+    pub const ALL: &[Self] = &[
+        Self::FrameRangeOneTooLong,
+        Self::CompletionAttemptNotRead,
+        Self::HeartbeatEpochLeftOut,
+        Self::StopOrderNotRead,
+        Self::NotHolderSaidUnprocessable,
+        Self::DroppedFramesNotRead,
+        Self::RebindChunkOneTooHigh,
+    ];
 }
 
 /// Reports whether a bug is switched on in this thread. Always `false` in a shipped binary.

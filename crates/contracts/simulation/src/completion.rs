@@ -3,7 +3,7 @@
 use crate::{digest, limit, report::opt_attempt};
 use muster_manifest::{Fragment, Refusal};
 use muster_model::{Completion, CompletionReply, Digest, FrameRange, FrameTaskId, Name};
-use muster_problem::{Fields, Item, Problem};
+use muster_problem::{Fields, Item, Problem, WireMutant, planted};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use std::sync::Arc;
@@ -164,7 +164,7 @@ pub fn read_completion(body: &Value, text: &str) -> Result<ReceivedCompletion, P
     let fields = Fields::of(body)?;
     let dropped = fields.opt_integer_in("droppedFrames", 0..=limit::WHOLE)?.unwrap_or(0);
     Ok(ReceivedCompletion {
-        attempt: opt_attempt(&fields)?,
+        attempt: opt_attempt(&fields)?.filter(|_| !planted(WireMutant::CompletionAttemptNotRead)),
         manifest: manifest(&fields, text)?,
         pose_files: pose_files(&fields)?,
         digest: digest(body),

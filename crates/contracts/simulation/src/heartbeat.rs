@@ -7,7 +7,7 @@ use crate::{
     to_bytes, worker,
 };
 use muster_model::{self as model, Beat, Heartbeat, Held, Millis, Name, Pressure, Ratio};
-use muster_problem::{Fields, Item, Problem};
+use muster_problem::{Fields, Item, Problem, WireMutant, planted};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -157,6 +157,7 @@ pub fn read_rebind(body: &Value) -> Result<ReceivedRebind, Problem> {
     let chunk = task.fields("globalIdChunk")?.integer_in("chunkId", 1..=i64::MAX)?.unsigned_abs();
     let attempt = opt_attempt(&task)?.ok_or_else(|| task.refuse("attempt", "is missing"))?;
     let id = opt_task_id(&task)?.ok_or_else(|| task.refuse("taskId", "is missing"))?;
+    let chunk = chunk + u64::from(planted(WireMutant::RebindChunkOneTooHigh));
     Ok(ReceivedRebind { held: Some(Held { task: id, attempt, chunk }), epoch })
 }
 
@@ -166,7 +167,7 @@ impl HeartbeatResponse {
     pub fn new(beat: Beat) -> Self {
         Self {
             state: Some(worker::state_word(beat.state, true).into()),
-            epoch: Some(beat.epoch),
+            epoch: Some(beat.epoch).filter(|_| !planted(WireMutant::HeartbeatEpochLeftOut)),
             backpressure: Some(Backpressure::new(beat.pressure)),
             commands: beat.orders.into_iter().map(Order::from).collect(),
         }
@@ -214,6 +215,7 @@ impl Order {
             Some("pause") => Some(Self::Pause),
             Some("resume") => Some(Self::Resume),
             Some(_) => None,
+            None if planted(WireMutant::StopOrderNotRead) => None,
             None => Some(Self::Stop(command.get("stop")?.as_str()?.into())),
         }
     }

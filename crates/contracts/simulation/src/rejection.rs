@@ -1,7 +1,7 @@
 //! Problems of this contract: the texts and statuses for what the engine rejects.
 
 use muster_model::{FrameRejection, Name, Rejection};
-use muster_problem::Problem;
+use muster_problem::{Problem, WireMutant, planted};
 
 /// Phrases a rejection.
 #[must_use]
@@ -45,6 +45,9 @@ fn phrase_frames(rejection: &FrameRejection) -> Problem {
             "manifestFragment.globalIdChunkId",
             &format!("must be the chunk of the assignment, {expected}"),
         ),
+        FrameRejection::NotHolder { .. } if planted(WireMutant::NotHolderSaidUnprocessable) => {
+            Problem::unprocessable("attempt", "must be live")
+        }
         unfit => Problem::conflict(conflict(unfit)),
     }
 }

@@ -5,7 +5,7 @@ use muster_model::{
     FrameTaskId, Name, Progress, Ratio, SessionId,
     ask::frames::{Fail, MoreIds},
 };
-use muster_problem::{Fields, Item, Problem};
+use muster_problem::{Fields, Item, Problem, WireMutant, planted};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
@@ -112,7 +112,7 @@ pub fn read_progress(body: &Value, worker: Name) -> Result<Progress, Problem> {
         task: opt_task_id(&fields)?,
         processed: processed.ok_or_else(|| fields.refuse("processedFrames", "is missing"))?,
         max_queue_ratio: read_ratio(&fields.required("maxQueueRatio")?)?,
-        dropped: frames("droppedFrames")?.unwrap_or(0),
+        dropped: frames("droppedFrames")?.filter(|_| !planted(WireMutant::DroppedFramesNotRead)).unwrap_or(0),
         diagnostics: diagnostics(&fields)?,
     })
 }

@@ -4,7 +4,7 @@ use crate::{
     JsonText, Order, ResponseError, heartbeat::text, response_fields::ResponseFields, schema, to_bytes,
 };
 use muster_model::{FrameHandout, FrameRange, FrameRejection, IdRange, Rejection};
-use muster_problem::Problem;
+use muster_problem::{Problem, WireMutant, planted};
 use serde::{Deserialize, Serialize, Serializer};
 use std::{
     path::{Component, Path},
@@ -229,12 +229,13 @@ impl Task {
     /// The task of a handout.
     #[must_use]
     pub fn new(handout: &FrameHandout, place: TaskPlace) -> Self {
+        let too_long = u64::from(planted(WireMutant::FrameRangeOneTooLong));
         Self {
             id: handout.task.to_string().into(),
             session: handout.task.session.as_str().into(),
             scenario: place.scenario,
             cameras: place.cameras,
-            frames: handout.range,
+            frames: FrameRange { end: handout.range.end + too_long, ..handout.range },
             ids: handout.ids,
             attempt: handout.attempt,
             epoch: handout.epoch,
