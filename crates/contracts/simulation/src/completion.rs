@@ -50,6 +50,17 @@ pub struct ReceivedCompletion {
     result: Box<str>,
 }
 
+/// The range and the chunk of an assignment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssignedRange {
+    /// The task.
+    pub task: FrameTaskId,
+    /// Its frames.
+    pub range: FrameRange,
+    /// The chunk of its ids.
+    pub chunk: u64,
+}
+
 /// The response to a completion that was accepted, now or before (S5).
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -117,13 +128,14 @@ impl ReceivedCompletion {
         }
         let range = fragment.frame_range();
         let range = FrameRange { start: range.start, end: range.end };
-        let completion = self.for_range(task, worker, range, fragment.chunk());
+        let completion = self.for_range(worker, AssignedRange { task, range, chunk: fragment.chunk() });
         Ok(Completion { dropped: self.dropped.max(fragment.dropped_frames().unwrap_or(0)), ..completion })
     }
 
     /// The command for a range and a chunk that are known otherwise.
     #[must_use]
-    pub fn for_range(&self, task: FrameTaskId, worker: &Name, range: FrameRange, chunk: u64) -> Completion {
+    pub fn for_range(&self, worker: &Name, assigned: AssignedRange) -> Completion {
+        let AssignedRange { task, range, chunk } = assigned;
         Completion {
             task,
             worker: Some(worker.clone()),

@@ -21,7 +21,9 @@ mod status;
 mod task;
 mod worker;
 
-pub use completion::{CompleteRequest, CompleteResponse, Manifest, ReceivedCompletion, read_completion};
+pub use completion::{
+    AssignedRange, CompleteRequest, CompleteResponse, Manifest, ReceivedCompletion, read_completion,
+};
 pub use coverage::{Coverage, CoverageMap, CoverageMapBuilder, DroppedFrames};
 pub use heartbeat::{
     Backpressure, HeartbeatRequest, HeartbeatResponse, Order, RebindRequest, ReceivedRebind, read_heartbeat,

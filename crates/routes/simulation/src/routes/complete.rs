@@ -11,7 +11,8 @@ use crate::{
 };
 use axum::{Extension, Json};
 use muster_contract_simulation::{
-    CompleteRequest, CompleteResponse, Manifest, ReceivedCompletion, limit, phrase, read_completion,
+    AssignedRange, CompleteRequest, CompleteResponse, Manifest, ReceivedCompletion, limit, phrase,
+    read_completion,
 };
 use muster_coordinator::Refusal;
 use muster_http::{HttpState, JsonBytes, PathText, Problem, Renderer};
@@ -175,7 +176,10 @@ impl HandIn<'_> {
     }
 
     fn without_fragment(&self, record: &FrameTaskRecord, chunk: u64) -> Found {
-        let completion = self.handed.for_range(self.task.clone(), &self.worker, record_range(record), chunk);
+        let completion = self.handed.for_range(
+            &self.worker,
+            AssignedRange { task: self.task.clone(), range: record_range(record), chunk },
+        );
         Found { completion, fragment: None }
     }
 }
