@@ -2,15 +2,14 @@
 
 mod environment;
 mod layers;
-mod pool;
 mod read;
 mod shown;
 mod simulation;
 mod store_choice;
 
 pub(crate) use layers::Layers;
-pub(crate) use pool::PoolConfig;
 pub(crate) use shown::shown;
+pub(crate) use simulation::PoolConfig;
 pub(crate) use simulation::SimulationConfig;
 pub(crate) use store_choice::{StoreChoice, without_password};
 
@@ -103,7 +102,7 @@ impl Config {
             http: door_settings(&read)?,
             rates: rates(&read)?,
             artifacts: artifact_settings(&read)?,
-            pool: pool::pool_config(&read)?,
+            pool: simulation::pool_config(&read)?,
             court: read.opt_path("court.directory")?,
             settings: rule_settings(&read)?,
             shown: shown(layers),
@@ -175,7 +174,7 @@ fn rule_settings(read: &Reading<'_>) -> Result<Settings, ConfigError> {
         secret_overlap: read.seconds("nodes.secret_overlap_s", 0.0, 10.0 * WEEK_S)?,
         report_id_retention: read.days("retention.event_id_days")?,
         frames: simulation::frame_settings(read)?,
-        pool: pool::pool_settings(read)?,
+        pool: simulation::pool_settings(read)?,
         ..Settings::default()
     })
 }

@@ -1,6 +1,6 @@
-//! Finds the server and the token for client commands (I5).
+//! Flags and variables of client commands: the server, the token (I5), and the reason for the audit log (I7).
 
-use crate::{
+use super::{
     failure::Exit,
     login_file::{Kept, Login, LoginFile, LoginFileError},
 };
@@ -84,6 +84,26 @@ fn set(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Option<String>
 }
 
 const DEFAULT_SERVER: &str = "http://127.0.0.1:7400";
+
+/// What commands take that others may one day ask about.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Reason {
+    /// Why; stands in the audit log
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+impl Reason {
+    /// In the user's words.
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// One that was asked for on a screen.
+    pub(crate) fn because(reason: &str) -> Self {
+        Self { reason: Some(reason.to_owned()) }
+    }
+}
 
 #[cfg(test)]
 mod tests {

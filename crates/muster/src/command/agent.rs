@@ -1,7 +1,7 @@
 //! `muster agent`: a PC with devices (I11). It takes jobs of any backend that speaks contract N.
 
 use super::{
-    secret, serve, stop,
+    secret, serve,
     worker_program::{self, Format, list_set_aside, with_line},
 };
 use crate::{
@@ -147,7 +147,7 @@ impl Agent {
             OnStop::HandBack => Drain::HandBack,
         };
         let (stop, stopped) = watch::channel(None);
-        stop::on_request(move || {
+        worker_program::on_request(move || {
             tracing::info!("draining: no new tasks; once more ends at once");
             stop.send_replace(Some(drain));
         })?;

@@ -1,6 +1,6 @@
 //! `muster gateway`: a door in front of coordinators, for callers that nobody has to trust (P16).
 
-use super::{serve, stop};
+use super::{serve, worker_program};
 use crate::{
     config::LogFormat,
     failure::{Exit, Failure},
@@ -57,7 +57,7 @@ impl Gateway {
 
     async fn serve(self) -> Result<(), Failure> {
         let (stop, stopped) = watch::channel(false);
-        stop::on_request(move || {
+        worker_program::on_request(move || {
             tracing::info!("stopping: finishing what is under way; once more ends at once");
             stop.send_replace(true);
         })?;

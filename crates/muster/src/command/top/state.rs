@@ -1,11 +1,10 @@
 //! What is on the screen: changed by inputs alone, without IO, a clock or a terminal.
 
 use super::{
-    event_line::{EventLine, Subject},
-    fleet::{Device, Node},
-    prompt::{Mode, Order},
-    queue::{Item, Kind},
+    fleet::{Device, Item, Kind, Node},
+    keys::{Mode, Order},
     snapshot::Snapshot,
+    text::{EventLine, Subject},
 };
 use crate::client::Entry;
 use crossterm::event::KeyEvent;
@@ -227,5 +226,4 @@ fn contains(line: &str, filter: &str) -> bool {
 const EVENTS_MAX: usize = 1000;
 
 #[cfg(test)]
-#[path = "state_tests.rs"]
 pub(super) mod tests;

@@ -1,7 +1,9 @@
-//! Passwords for commands: from standard input or a terminal that does not show them, never from the command line (I6).
+//! Values that users give to commands: JSON arguments, and passwords from standard input or a terminal that does not show
+//! them, never from the command line (I6).
 
 use crate::failure::Failure;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use serde_json::Value;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 /// Reads a password: a line of standard input, or typed unseen.
@@ -64,4 +66,20 @@ impl Drop for Unseen {
         // A terminal that is gone needs nothing.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }
+}
+
+/// Reads JSON from an argument: the text itself, or `@FILE`.
+pub(super) fn json_argument(flag: &str, argument: &str) -> Result<Value, Failure> {
+    let text = text_argument(flag, argument)?;
+    let value: Result<Value, _> = serde_json::from_str(&text);
+    value.map_err(|error| Failure::Usage(format!("{flag} must be JSON (or @FILE): {error}")))
+}
+
+/// The text of an argument, or of the file that `@FILE` names.
+pub(super) fn text_argument(flag: &str, argument: &str) -> Result<String, Failure> {
+    let Some(path) = argument.strip_prefix('@') else {
+        return Ok(argument.to_owned());
+    };
+    let text = std::fs::read_to_string(path);
+    text.map_err(|error| Failure::Usage(format!("{flag}: {path} cannot be read: {error}")))
 }
