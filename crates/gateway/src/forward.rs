@@ -5,20 +5,17 @@
 //! over within seconds.
 
 mod journey;
-mod proof;
 mod proven;
 mod seal;
-mod tail;
-mod trust;
 mod way;
 
-pub use proof::proof_routes;
+pub use proven::proof_routes;
 pub(crate) use seal::{HOPS, PEER, PROOF};
 
 use crate::{
     admission::is_page,
-    answer::{Stay, passed_on},
-    client::TlsError,
+    coordinators::TlsError,
+    pass::{Stay, passed_on},
     places::Places,
 };
 use axum::{
@@ -28,7 +25,7 @@ use axum::{
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use journey::{End, Journey};
+use journey::{End, Journey, Tail};
 use muster_coordinator::Lead;
 use muster_http::{
     EPOCH, HttpSettings, HttpState, LEADER_PROOF, Metrics, NOT_LEADING, Problem, REQUEST_ID, Unready,
@@ -43,11 +40,9 @@ use std::{
     },
     time::Duration,
 };
-use tail::Tail;
 use tokio::{sync::watch, time::Instant};
 use tracing::Instrument;
-use trust::Trust;
-use way::Way;
+use way::{Trust, Way};
 
 /// What a server must know to pass requests on.
 #[derive(Clone)]
