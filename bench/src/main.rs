@@ -1,7 +1,6 @@
 //! Measurements, each a ratio in one run: `cargo run --release -p muster-bench -- all`.
 
 mod agent;
-mod call;
 mod callbacks;
 mod connection;
 mod cost;
