@@ -137,7 +137,7 @@ pub(crate) fn callbacks(node: &str, job: &Value, now: &Value) -> [String; 3] {
     ]
 }
 
-/// What came back.
+/// A response.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     /// The leader's term, as the answer tells it.

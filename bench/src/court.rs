@@ -90,7 +90,7 @@ fn seconds(span: Duration) -> f64 {
     span.as_secs_f64()
 }
 
-/// What every soldier is started with.
+/// Environment of every soldier.
 fn soldier_command() -> [String; 3] {
     let this = std::env::current_exe().expect("this program has a path");
     let path = this.to_str().expect("a path in UTF-8 fits a configuration").to_owned();
@@ -244,7 +244,7 @@ fn task_id(number: usize) -> String {
 
 const LONG_AGO: &str = "2025-01-01T10:00:00Z";
 
-/// How many soldiers there are at once.
+/// Number of soldiers at once.
 pub(crate) const SOLDIERS: usize = 8;
 
 /// A court whose directories are there and in which nobody is at work yet.

@@ -21,12 +21,12 @@ use std::{
     time::Duration,
 };
 
-/// What is measured.
+/// Options of the measurement.
 pub(crate) struct Scale {
     pub(crate) devices: usize,
     /// Entries of the feed per second.
     pub(crate) events: usize,
-    /// How long the browser looks.
+    /// Duration of the measurement in the browser.
     pub(crate) seconds: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How long nobody writes when the leader of two servers goes, with so many live tasks in PostgreSQL.
+//! Time without a writer when the leader of two servers goes, with many live tasks in PostgreSQL.
 
 use super::{
     connection::call,
@@ -68,7 +68,7 @@ fn measure_with(cluster: &Cluster, tasks: u32) {
     }
 }
 
-/// How long it takes to get the rows out of the database and do nothing with them.
+/// Time to read the rows from the database and do nothing with them.
 fn copied(database: &str) -> Duration {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -86,7 +86,7 @@ fn copied(database: &str) -> Duration {
     })
 }
 
-/// What happens to the leader.
+/// Fate of the leader.
 #[derive(Clone, Copy)]
 enum Blow {
     /// Its process is gone, and its connections with it.
@@ -115,7 +115,7 @@ impl Blow {
     }
 }
 
-/// How long nobody wrote.
+/// Time without a writer.
 struct Outage {
     /// From the blow to the new term.
     taken: Duration,
@@ -282,5 +282,5 @@ fn look(database: &str, over: &AtomicBool, begin: &Sender<Seen>) {
 }
 
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long all this may take before the measurement is given up.
+/// Time limit of the measurement.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -130,7 +130,7 @@ impl Fleet {
         self.execute(Command::Report(Box::new(report)));
     }
 
-    /// What a commit would take and let memory forget.
+    /// Discards what a commit would take.
     pub(crate) fn settle(&mut self) -> usize {
         let changes = self.engine.take_changes();
         self.engine.take_woken();

@@ -60,7 +60,7 @@ fn table() {
     }
 }
 
-/// What one number of fragments came to.
+/// Measurement for one number of fragments.
 struct Row {
     input: u64,
     in_memory: Duration,

@@ -22,11 +22,11 @@ use tempfile::TempDir;
 /// Threads that hand in jobs, and as many that work them off.
 pub(crate) const PAIRS: usize = 16;
 const ROUNDS: usize = 3;
-/// What every job carries, ours and theirs.
+/// Payload of every job, ours and theirs.
 pub(crate) const PAYLOAD: &str =
     r#"{"prompt":"hello","steps":20,"seed":1234567,"model":"a-model-of-some-kind"}"#;
 
-/// What is driven: jobs in one request, and in all.
+/// Load: jobs in one request, and in all.
 #[derive(Clone, Copy)]
 pub(crate) struct Drive {
     pub(crate) batch: usize,

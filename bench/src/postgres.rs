@@ -117,9 +117,9 @@ fn described(cluster: &Cluster) -> String {
     format!("PostgreSQL {version}, as it comes: {}", settings.map(setting).join(" "))
 }
 
-/// How many times a job's row is written: accepted, handed out, finished.
+/// Number of times that a job's row is written: accepted, handed out, finished.
 const WRITES: i64 = 3;
-/// How many transactions are measured.
+/// Number of measured transactions.
 const COMMITS: i64 = 6_000;
 
 /// One connection and the runtime it lives on.
@@ -177,7 +177,7 @@ struct Meter {
     jobs: usize,
 }
 
-/// What was measured once.
+/// One measurement.
 struct Run {
     /// Jobs per second.
     rate: f64,

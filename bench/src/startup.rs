@@ -1,4 +1,4 @@
-//! How long a start takes with a million live tasks, on either store.
+//! Duration of a start with a million live tasks, on either store.
 
 use crate::{connection::call, fleet::Fleet, server::Server, stopwatch::now};
 use muster_pg_harness::Cluster;
@@ -58,7 +58,7 @@ fn commit(writer: &mut dyn Writer, changes: Vec<muster_model::Change>) {
     writer.commit(&Batch { changes, ..Batch::default() }).expect("a commit");
 }
 
-/// What reading the rows alone costs. The store is closed then.
+/// Cost of reading the rows alone. The store is closed then.
 fn plain_read(store: impl Store) -> Duration {
     let mut term = store.begin_term().expect("a term");
     let begun = now();

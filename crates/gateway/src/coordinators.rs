@@ -31,13 +31,13 @@ use tokio::sync::Notify;
 /// The coordinators, of which at most one leads.
 pub(crate) struct Coordinators {
     all: Vec<Arc<Coordinator>>,
-    /// Who answered last; it most likely leads still.
+    /// Index of the coordinator that answered last; it most likely still leads.
     last: AtomicUsize,
     client: Client,
     doubt: Notify,
 }
 
-/// What is sent: a request without its body, which each try takes anew.
+/// A request without its body, which each attempt takes anew.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
     pub(crate) method: Method,
@@ -45,7 +45,7 @@ pub(crate) struct Head {
     pub(crate) headers: HeaderMap,
 }
 
-/// Why there is no answer.
+/// Reasons why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendError {
     /// There is no connection, or it was turned away unread: nothing of the request was done.
@@ -148,7 +148,7 @@ pub(crate) async fn status_of(answer: Response<Incoming>) -> StatusCode {
     status
 }
 
-/// Whether a server says that nothing was done because it does not lead and found nobody who does.
+/// True if a server says that nothing was done because it does not lead and found no leader.
 pub(crate) fn is_not_leading(answer: &Response<Incoming>) -> bool {
     answer.status() == StatusCode::SERVICE_UNAVAILABLE && answer.headers().contains_key(NOT_LEADING)
 }
@@ -169,14 +169,14 @@ const CHECK_PAUSE_MIN: Duration = Duration::from_millis(20);
 const CHECK_MAX: Duration = Duration::from_secs(2);
 const IGNORED_BYTES_MAX: usize = 64 * 1024;
 
-/// Where a coordinator is: `http` or `https`, a host and perhaps a port, and nothing else.
+/// Address of a coordinator: `http` or `https`, a host and perhaps a port, and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoordinatorUrl {
     scheme: Scheme,
     authority: Authority,
 }
 
-/// Why a text is no address of a coordinator.
+/// Error: a text is no address of a coordinator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is no address of a coordinator; write it like http://127.0.0.1:7400, without a path")]
 pub struct UrlError(String);
@@ -190,7 +190,7 @@ impl FromStr for CoordinatorUrl {
 }
 
 impl CoordinatorUrl {
-    /// Whether the way there is encrypted.
+    /// True for `https`.
     #[must_use]
     pub fn is_https(&self) -> bool {
         self.scheme == Scheme::HTTPS
@@ -211,7 +211,7 @@ impl CoordinatorUrl {
         self.authority.host()
     }
 
-    /// What goes into the header Host.
+    /// Value of the header Host.
     pub(crate) fn host_header(&self) -> HeaderValue {
         HeaderValue::from_str(self.authority.as_str()).expect("an authority is visible text")
     }
@@ -264,7 +264,7 @@ pub(crate) type Client = legacy::Client<Connector, Body>;
 /// Makes connections.
 pub(crate) type Connector = HttpsConnector<HttpConnector>;
 
-/// Why TLS cannot be spoken.
+/// Reasons why TLS cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The system's certificates cannot be used.

@@ -43,10 +43,10 @@ use tokio::{
 use tower::util::MapRequest;
 use tracing::Instrument;
 
-/// What an operator may set about a gateway.
+/// Settings of a gateway.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How often a caller may ask.
+    /// Rate limits of callers.
     pub rates: Rates,
     /// Longer bodies are refused while they pass.
     pub body_limit_bytes: u64,
@@ -56,9 +56,9 @@ pub struct Settings {
     pub connections_max: usize,
     /// Names, beside IP addresses and `localhost`, under which callers may address the gateway (I7).
     pub hosts: Vec<String>,
-    /// How long the coordinator may take to begin an answer; more than any long poll.
+    /// Time that the coordinator may take to begin an answer; more than any long poll.
     pub answer_max: Duration,
-    /// How long a request that needs no token may last, its body and its answer included.
+    /// Time limit of a request that needs no token, its body and its answer included.
     pub open_max: Duration,
     /// For how long a token that the coordinator knows is not asked about again.
     pub known_for: Duration,
@@ -66,7 +66,7 @@ pub struct Settings {
     pub unknown_for: Duration,
 }
 
-/// Why there can be no gateway.
+/// Reasons why a gateway cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// It was told of no coordinator.

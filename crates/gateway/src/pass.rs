@@ -170,7 +170,7 @@ impl Delivery {
     }
 }
 
-/// Whether a request may arrive twice: it changes nothing, or the coordinator recognises it.
+/// True if a request may arrive twice: it changes nothing, or the coordinator recognises it.
 ///
 /// A key makes nothing recognised where the coordinator does not look at it: a poll that is repeated takes jobs that
 /// nobody will do, a token that is renewed twice is lost.
@@ -182,7 +182,7 @@ pub(crate) fn may_repeat(head: &Head) -> bool {
     }
 }
 
-/// Whether the coordinator looks at `Idempotency-Key` there.
+/// True if the coordinator reads `Idempotency-Key` there.
 fn is_recognised(path: &str) -> bool {
     let is_retry = |beginning: &str| {
         let id = path.strip_prefix(beginning).and_then(|rest| rest.strip_suffix("/retry"));
@@ -195,7 +195,7 @@ const RECOGNISED: [&str; 4] = ["/jobs", "/jobs/batch", "/api/runs", "/api/schedu
 /// What stands before the id of what is tried again.
 const RETRIED: [&str; 2] = ["/jobs/", "/api/runs/"];
 
-/// What a request holds until its answer has ended.
+/// Resources that a request holds until its answer has ended.
 pub(crate) struct Stay {
     pub(crate) places: Vec<Place>,
     /// When it must have ended.

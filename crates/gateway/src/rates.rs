@@ -17,7 +17,7 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// How often a caller may ask; 0 is as often as it likes.
+/// Rate limits; 0 means unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
     /// Requests a second with one token.
@@ -39,7 +39,7 @@ pub struct Limiter {
     spared: Vec<IpAddr>,
 }
 
-/// Why a request is turned away, and when to come again.
+/// Time until a caller that was turned away may try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait(pub Duration);
 
@@ -63,7 +63,7 @@ impl Limiter {
     /// Counts a request from an address.
     ///
     /// # Errors
-    /// How long to wait, when there were too many.
+    /// The time to wait, if there were too many.
     pub fn count_address(&self, address: IpAddr, now: Instant) -> Result<(), Wait> {
         if self.spared.contains(&address.to_canonical()) {
             return Ok(());
@@ -74,7 +74,7 @@ impl Limiter {
     /// Counts a request with a token.
     ///
     /// # Errors
-    /// How long to wait, when there were too many.
+    /// The time to wait, if there were too many.
     pub fn count_key(&self, token: &str, now: Instant) -> Result<(), Wait> {
         self.take(self.keys.as_ref(), hash_of(token), now)
     }
@@ -111,7 +111,7 @@ pub(crate) fn hash_of(token: &str) -> u128 {
     u128::from_be_bytes(half)
 }
 
-/// What counts as one address.
+/// The key of an address: all of IPv4, the /64 of IPv6.
 pub(crate) fn network_of(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => u128::from(address.to_bits()),
@@ -181,7 +181,7 @@ pub async fn limit(State(limiter): State<Arc<Limiter>>, mut request: Request, ne
     }
 }
 
-/// What service managers and other servers ask for; a busy server is alive.
+/// True for the probes of service managers and other servers; a busy server is alive.
 pub(crate) fn is_probe(path: &str) -> bool {
     matches!(path, "/healthz" | "/readyz" | LEADER_PROOF)
 }

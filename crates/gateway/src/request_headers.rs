@@ -22,7 +22,7 @@ pub(crate) fn outgoing(headers: &HeaderMap, peer: Option<Peer>, id: HeaderValue)
     headers
 }
 
-/// What a caller could say to pass for another.
+/// True for headers by which a caller could pass for another.
 fn is_claim(name: &HeaderName) -> bool {
     let name = name.as_str();
     matches!(name, "forwarded" | "x-real-ip" | HOPS | PEER | PROOF) || name.starts_with("x-forwarded-")

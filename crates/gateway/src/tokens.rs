@@ -10,7 +10,7 @@ use std::{
 };
 use tokio::{sync::watch, time::Instant};
 
-/// What the coordinator thinks of a token.
+/// The coordinator's verdict on a token.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Standing {
     Known,
@@ -19,7 +19,7 @@ pub(crate) enum Standing {
     Unclear(Problem),
 }
 
-/// What was asked lately, by hashes of tokens.
+/// Recent verdicts, by hashes of tokens.
 ///
 /// The coordinator looks at every token again, so what is remembered opens nothing; it only spares the question.
 #[derive(Clone)]

@@ -42,7 +42,7 @@ pub(crate) fn open_store(config: &Config) -> Result<Opened, Failure> {
     }
 }
 
-/// How a database that servers share is connected to.
+/// Connection settings of a database that servers share.
 pub(crate) fn postgres_options(lease: LeaseTimes) -> PostgresOptions {
     let lease = Duration::from_millis(lease.lease.0.unsigned_abs());
     PostgresOptions { lease, ..PostgresOptions::default() }
@@ -105,7 +105,7 @@ pub(crate) fn door_settings(config: &Config, address: &CoordinatorUrl) -> HttpSe
     settings
 }
 
-/// Where this server says that others reach it.
+/// Address at which others reach this server.
 pub(crate) fn advertised(config: &Config, listening: SocketAddr) -> Result<CoordinatorUrl, Failure> {
     if let Some(url) = &config.advertise {
         return Ok(url.clone());
@@ -119,7 +119,7 @@ pub(crate) fn advertised(config: &Config, listening: SocketAddr) -> Result<Coord
     Ok(format!("http://{listening}").parse().expect("an address and a port make a URL"))
 }
 
-/// What the dashboard tells about this server.
+/// Facts about this server for the dashboard.
 fn about(config: &Config, address: &CoordinatorUrl) -> About {
     let store = match config.store {
         StoreChoice::Sqlite => "sqlite",

@@ -27,7 +27,7 @@ pub(crate) struct Client {
     access: Mutex<Access>,
 }
 
-/// Why the server did not do as asked.
+/// Reasons why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
     #[error("cannot reach {server}: {cause}; is `muster serve` running? (--server, MUSTER_SERVER)")]
@@ -247,7 +247,7 @@ impl Client {
         })
     }
 
-    /// What to do about a 401 depends on what was shown.
+    /// Advice for a 401: it depends on the token that was shown.
     fn unauthorized(&self) -> ClientError {
         match &*self.access() {
             Access::Token(_) => ClientError::TokenUnknown,
@@ -338,7 +338,7 @@ pub(crate) struct Order<'a> {
 /// A list to be read.
 pub(crate) struct Listing<'a> {
     pub(crate) path: &'a [&'a str],
-    /// What the list is called in the answer.
+    /// Name of the list in the response.
     pub(crate) name: &'a str,
     pub(crate) query: Vec<(&'a str, String)>,
     pub(crate) limit: usize,
@@ -363,7 +363,7 @@ const REPEATABLE: Manner = Manner::repeatable(ANSWER_MAX);
 /// The longest page the server gives.
 const PAGE_MAX: usize = 1000;
 
-/// What is asked of whichever server.
+/// A request that can be sent to any server.
 struct ClientRequest<'a> {
     method: Method,
     path: &'a [&'a str],

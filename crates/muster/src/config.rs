@@ -30,20 +30,20 @@ pub(crate) struct Config {
     pub(crate) listen: String,
     pub(crate) data: PathBuf,
     pub(crate) store: StoreChoice,
-    /// Where other servers reach this one, if that is not where it listens.
+    /// Address at which other servers reach this one, if that is not where it listens.
     pub(crate) advertise: Option<CoordinatorUrl>,
-    /// How long what lasts where servers share a store.
+    /// Leadership timeouts of servers that share a store.
     pub(crate) lease: LeaseTimes,
     pub(crate) log_format: LogFormat,
     /// Commands that may wait for the writer.
     pub(crate) queue_length: usize,
-    /// How long ended work is kept.
+    /// Retention of ended work.
     pub(crate) history: Millis,
     pub(crate) http: HttpSettings,
-    /// How often whom may ask.
+    /// Rate limits.
     pub(crate) rates: Rates,
     pub(crate) artifacts: ArtifactSettings,
-    /// Where artifacts are kept.
+    /// Directory of artifacts.
     pub(crate) artifact_root: PathBuf,
     pub(crate) simulation: SimulationConfig,
     pub(crate) pool: PoolConfig,
@@ -54,14 +54,14 @@ pub(crate) struct Config {
     pub(crate) shown: Vec<Setting>,
 }
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogFormat {
     Text,
     Json,
 }
 
-/// Why the settings cannot be used.
+/// Reasons why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     #[error("the settings in {} cannot be read: {error}", path.display())]
@@ -80,7 +80,7 @@ fn near(suggestion: &Option<String>) -> String {
     suggestion.as_ref().map_or_else(String::new, |suggestion| format!(" (did you mean {suggestion}?)"))
 }
 
-/// What the command line says about settings: `section.key` and the text given.
+/// Settings given on the command line: `section.key` and the text.
 pub(crate) type Flags = Vec<(&'static str, String)>;
 
 impl Config {

@@ -7,7 +7,7 @@ use super::{
 use clap::Args;
 use muster_worker_kit::http::{NotAServer, Servers};
 
-/// What every client command takes.
+/// Options of every client command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reach {
     /// The server's address; several, given again or with commas, are tried in turn [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
@@ -18,7 +18,7 @@ pub(crate) struct Reach {
     pub(crate) json: bool,
 }
 
-/// Why the server or the token cannot be told.
+/// Reasons why the server or the token cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReachError {
     #[error(transparent)]
@@ -49,7 +49,7 @@ pub(crate) fn servers(
     Ok(Servers::parse([text.as_str()])?)
 }
 
-/// What to show to the server.
+/// Credentials for the server.
 #[derive(Debug)]
 pub(crate) enum Access {
     /// Nothing is known.
@@ -85,7 +85,7 @@ fn set(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Option<String>
 
 const DEFAULT_SERVER: &str = "http://127.0.0.1:7400";
 
-/// What commands take that others may one day ask about.
+/// Option of commands whose reason is recorded.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Reason {
     /// Why; stands in the audit log

@@ -34,12 +34,12 @@ pub(super) struct Journey<'a> {
     until: Instant,
     /// Before a leader that could not be reached is tried again.
     pause: Duration,
-    /// How often it may have arrived somewhere.
+    /// Number of times that it may have arrived.
     arrivals: u32,
     waiting: Option<Place>,
 }
 
-/// Where it ended.
+/// End of a journey.
 pub(super) enum End {
     /// At this server, which leads by now; with the body from its beginning.
     Here(Body),
@@ -47,7 +47,7 @@ pub(super) enum End {
     There(Response<Incoming>, String),
 }
 
-/// What came of one try.
+/// Result of one attempt.
 enum Try {
     End(End),
     /// Nothing was done, for this reason.

@@ -41,14 +41,14 @@ pub(super) struct Proven {
     pub(super) url: CoordinatorUrl,
 }
 
-/// Where somebody leads, and in which term.
+/// Address and term of a leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Leader {
     pub(super) address: String,
     pub(super) epoch: u64,
 }
 
-/// What came of asking for a proof.
+/// Result of asking for a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// A server of ours.
@@ -59,12 +59,12 @@ pub(super) enum Verdict {
     Away,
 }
 
-/// Why a connection is not used.
+/// Reasons why a connection is not used.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("no proof on a new connection: {0:?}")]
 pub(super) struct Unproven(pub(super) Verdict);
 
-/// Why nothing is passed on to an address.
+/// Reasons why nothing is passed on to an address.
 pub(super) fn in_words(verdict: Verdict, address: &str) -> String {
     match verdict {
         Verdict::Ours => format!("{address} leads"),
@@ -169,12 +169,12 @@ pub fn proof_routes(forwarder: Forwarder) -> OpenApiRouter<HttpState> {
     OpenApiRouter::default().routes(routes!(prove)).layer(Extension(forwarder))
 }
 
-/// What is to be proven.
+/// The claim to prove.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Challenge {
-    /// What the one who asks made up: 16 to 64 letters, digits, `-` and `_`.
+    /// Nonce of the server that asks: 16 to 64 letters, digits, `-` and `_`.
     #[param(min_length = 16, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
     nonce: String,
     /// The term that it thinks the server leads in.

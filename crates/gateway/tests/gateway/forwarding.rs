@@ -1,4 +1,4 @@
-//! What arrives at the coordinator, and what comes back.
+//! Requests as they arrive at the coordinator, and responses as they come back.
 
 use crate::stage::{Stage, Standin, header, request, status};
 use muster_gateway::Settings;

@@ -1,4 +1,4 @@
-//! How much and how often is taken.
+//! Limits on size and rate, and tokens.
 
 use crate::stage::{Stage, Standin, header, request, status};
 use muster_gateway::{Gateway, GatewayError, Rates, Settings};

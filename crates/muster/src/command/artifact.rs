@@ -42,7 +42,7 @@ enum Action {
     Get {
         /// Its storage_path, as the list and a task's result tell it
         path: String,
-        /// Where to put it [default: standard output]
+        /// File to write [default: standard output]
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },

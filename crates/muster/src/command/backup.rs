@@ -56,7 +56,7 @@ impl Backup {
         Ok(Exit::Fine)
     }
 
-    /// What is known to be wrong before anything is read.
+    /// Checks that need no reading.
     fn check(&self) -> Result<(), Failure> {
         if self.file != Path::new("-") && self.file.exists() {
             let file = self.file.display();

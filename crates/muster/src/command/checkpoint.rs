@@ -32,7 +32,7 @@ pub(crate) struct Checkpoint {
 enum Action {
     /// Fetch a checkpoint of everything about sessions
     Export {
-        /// Where to put it [default: standard output]
+        /// File to write [default: standard output]
         file: Option<PathBuf>,
         /// Replace the file if it is there
         #[arg(long)]

@@ -462,7 +462,7 @@ fn print_findings(findings: &Findings) {
     }
 }
 
-/// How many files of each place, and how much room they take.
+/// Number and size of the files of each place.
 fn by_place(plan: &[Removal]) -> Vec<Value> {
     let mut places: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for removal in plan {

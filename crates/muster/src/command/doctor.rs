@@ -105,7 +105,7 @@ struct Check {
     name: &'static str,
     verdict: Verdict,
     says: String,
-    /// What to do about it; empty where nothing is to be done.
+    /// Advice; empty if there is nothing to do.
     todo: String,
 }
 
@@ -223,7 +223,7 @@ fn adb(report: &mut Report) {
     }
 }
 
-/// What `muster court doctor` would say, in one line.
+/// Result of `muster court doctor` in one line.
 fn check_court(home: &Path, report: &mut Report) {
     const NAME: &str = "court";
     let look = || {

@@ -16,7 +16,7 @@ pub(crate) struct Gateway {
     /// A coordinator's address, such as http://127.0.0.1:7400; several for those that may lead in turn
     #[arg(long, value_name = "URL", required = true, num_args = 1.., value_delimiter = ',')]
     coordinator: Vec<CoordinatorUrl>,
-    /// Where to listen; port 0 takes a free one
+    /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7401")]
     listen: String,
     /// Requests a second with one token; 0 for any number
@@ -40,7 +40,7 @@ pub(crate) struct Gateway {
     /// A name under which callers may address this gateway, beside IP addresses and localhost
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// How log lines look: text or json
+    /// Format of log lines: text or json
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = log_format)]
     log_format: LogFormat,
 }

@@ -152,7 +152,7 @@ fn draw(bar: &ProgressBar, job: &Value) {
 
 #[derive(Debug, Args)]
 struct Submit {
-    /// What the worker gets: JSON, or @FILE to read it from there; sent as it is
+    /// The payload: JSON, or @FILE to read it from there; sent as it is
     payload: String,
     /// 0 to 100; more comes first
     #[arg(long, default_value_t = 0)]
@@ -163,10 +163,10 @@ struct Submit {
     /// Only workers that have these: a JSON object; numbers are met by more, all else by the same
     #[arg(long, value_name = "JSON|@FILE")]
     requires: Option<String>,
-    /// How often it is tried
+    /// Number of attempts
     #[arg(long, value_name = "N")]
     max_attempts: Option<u8>,
-    /// How long one attempt may take
+    /// Time limit of one attempt
     #[arg(long, value_name = "S")]
     timeout: Option<f64>,
     /// So many workers of different owners do it, and a majority must agree

@@ -17,7 +17,7 @@ use std::io::{self, IsTerminal};
 pub(crate) struct Login {
     #[command(flatten)]
     reach: Reach,
-    /// Who logs in; asked for on a terminal
+    /// User name; asked for on a terminal
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Read the password from standard input

@@ -40,7 +40,7 @@ pub(crate) struct PoolWorker {
     /// A file that holds the owner's password
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// What the worker is called, such as worker-a
+    /// Name of the worker, such as worker-a
     #[arg(long, value_name = "NAME", required = true, value_parser = name)]
     name: Option<String>,
     /// The file with the key that results are signed with; made if there is none
@@ -49,28 +49,28 @@ pub(crate) struct PoolWorker {
     /// Have the key replaced by a new one before any work is taken
     #[arg(long)]
     rotate_key: bool,
-    /// How many assignments are executed at once
+    /// Number of assignments executed at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     slots: u32,
-    /// Where the worker is, for jobs that name a region
+    /// Region of the worker, for jobs that name one
     #[arg(long, value_name = "TEXT", value_parser = region)]
     region: Option<String>,
-    /// What the worker can do, for jobs that require it; may be given more than once
+    /// Capability of the worker, for jobs that require it; may be given more than once
     #[arg(long = "spec", value_name = "KEY=JSON", value_parser = spec)]
     specs: Vec<(String, Value)>,
-    /// Where results are kept until the server has them
+    /// Directory for results until the server has them
     #[arg(long, value_name = "DIR", default_value = "./muster-pool-worker")]
     spool: PathBuf,
-    /// How long what runs may take to end by itself when the worker is asked to stop
+    /// Time that running jobs get to end by themselves when the worker is asked to stop
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     grace: Duration,
-    /// How long a program of --exec may take
+    /// Time limit of a program of --exec
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
     timeout: Duration,
-    /// How often the worker says that it lives
+    /// Interval between heartbeats
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     heartbeat: Duration,
-    /// How log lines look
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t = Format::Text)]
     log_format: Format,
     /// Run this once per assignment, instead of the built-in handler; everything after it is part of it
@@ -270,7 +270,7 @@ fn within(text: &str, length: std::ops::RangeInclusive<usize>) -> Option<String>
     length.contains(&text.chars().count()).then(|| text.to_owned())
 }
 
-/// What shells search where nothing is said.
+/// Search path of shells without PATH.
 const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Thirty days.
 const SECONDS_MAX: f64 = 2_592_000.0;

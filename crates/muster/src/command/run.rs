@@ -127,7 +127,7 @@ pub(crate) enum AllowedFailures {
 }
 
 impl AllowedFailures {
-    /// Whether so many missing devices of a run with so many rows are within the bound.
+    /// True if this many missing devices, of this many rows, are within the bound.
     fn covers(self, missing: u64, rows: u64) -> bool {
         match self {
             Self::Count(most) => missing <= most,
@@ -171,10 +171,10 @@ pub(super) struct RunFlags {
     /// The queue to stand in
     #[arg(long)]
     queue: Option<String>,
-    /// What people call it
+    /// Title for people
     #[arg(long)]
     title: Option<String>,
-    /// How long one attempt may take
+    /// Time limit of one attempt
     #[arg(long, value_name = "MS")]
     timeout_ms: Option<u64>,
     /// Attempts per device in all
@@ -220,7 +220,7 @@ impl RunFlags {
     }
 }
 
-/// How a run is waited for.
+/// Options for waiting for a run.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     telling: Telling,

@@ -30,16 +30,16 @@ use tokio::{
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:7400]
+    /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:7400]
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
     /// The directory that holds the store and the secrets [default: ./muster-data]
     #[arg(long, value_name = "DIR")]
     data: Option<String>,
-    /// Where state is kept: sqlite, memory (for measuring; gone at the end), or postgres://… that servers share [default: sqlite]
+    /// The store: sqlite, memory (for measuring; gone at the end), or postgres://… that servers share [default: sqlite]
     #[arg(long, value_name = "STORE")]
     store: Option<String>,
-    /// Where other servers on the same database reach this one [default: where it listens]
+    /// Address at which other servers on the same database reach this one [default: where it listens]
     #[arg(long, value_name = "URL")]
     advertise: Option<String>,
     /// The directory of a court on this host to show: its places, questions and tasks [default: none]
@@ -48,7 +48,7 @@ pub(crate) struct Serve {
     /// A file of settings; `muster config` shows them all
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// How log lines look: text or json [default: text]
+    /// Format of log lines: text or json [default: text]
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<String>,
 }

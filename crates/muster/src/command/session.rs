@@ -192,7 +192,7 @@ fn draw(bar: &ProgressBar, session: &Value) {
     bar.set_message(format!("{strip}  {}", summary(session)));
 }
 
-/// What there is to say in one line.
+/// Summary in one line.
 fn summary(session: &Value) -> String {
     let count = |name: &str| session.get(name).and_then(Value::as_array).map_or(0, Vec::len);
     let status = session.get("status").and_then(Value::as_str).unwrap_or_default();
@@ -267,21 +267,21 @@ const STRIP_CELLS: usize = 40;
 
 #[derive(Debug, Args)]
 struct Submit {
-    /// What the session is called: a–z, 0–9, _ and -; submitting the same again is harmless
+    /// Name of the session: a–z, 0–9, _ and -; submitting the same again is harmless
     id: String,
-    /// How many frames
+    /// Number of frames
     #[arg(long, value_name = "N")]
     frames: u64,
     /// Frames per task at most
     #[arg(long, value_name = "N", default_value_t = 100)]
     frames_per_task: u64,
-    /// What to render: JSON, or @FILE to read it from there
+    /// The scene: JSON, or @FILE to read it from there
     #[arg(long, value_name = "JSON|@FILE", default_value = "{}")]
     scenario: String,
     /// The cameras: JSON, or @FILE to read it from there
     #[arg(long, value_name = "JSON|@FILE", default_value = "[]")]
     cameras: String,
-    /// Whether ranges with dropped frames are refused or recorded
+    /// Refuse ranges with dropped frames, or record them
     #[arg(long, value_enum, default_value_t = Quality::Strict)]
     quality: Quality,
     /// Its directory, relative to the server's output root, if not session_ and its name

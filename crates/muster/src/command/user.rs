@@ -23,9 +23,9 @@ pub(crate) struct User {
 enum Action {
     /// Add a user
     Add {
-        /// How they log in
+        /// Login name
         name: String,
-        /// What they may do: CLIENT, WORKER_OWNER, VIEWER, OPERATOR or ADMIN; may be given several times
+        /// Role: CLIENT, WORKER_OWNER, VIEWER, OPERATOR or ADMIN; may be given several times
         #[arg(long, value_name = "ROLE", required = true, value_parser = parse_role)]
         role: Vec<Role>,
         /// Read the password from standard input

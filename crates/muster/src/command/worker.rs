@@ -38,7 +38,7 @@ enum Action {
     Approve {
         /// Which one
         id: String,
-        /// Why it may work again
+        /// Reason why it may work again
         #[arg(long)]
         reason: String,
     },

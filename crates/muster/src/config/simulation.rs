@@ -9,12 +9,12 @@ use std::{
     time::Duration,
 };
 
-/// What of the section `simulation` is not for the rules.
+/// Settings of the section `simulation` that are not for the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SimulationConfig {
-    /// Where sessions write.
+    /// Directory that sessions write to.
     pub(crate) output_root: PathBuf,
-    /// How often a checkpoint is written.
+    /// Interval between checkpoints.
     pub(crate) checkpoint_interval: Duration,
     pub(crate) routes: SimulationSettings,
 }
@@ -56,11 +56,11 @@ pub(super) fn frame_settings(read: &Reading<'_>) -> Result<FrameSettings, Config
     })
 }
 
-/// What of the section `pool` is not for the rules.
+/// Settings of the section `pool` that are not for the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolConfig {
     pub(crate) accounts: AccountSettings,
-    /// Whether the old name of `last_seen_at` is read where the new one is missing (P12).
+    /// Reads the old name of `last_seen_at` where the new one is missing (P12).
     pub(crate) read_last_heartbeat_at: bool,
 }
 

@@ -22,13 +22,13 @@ use std::{future::Future, io, path::Path, pin::Pin, sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// What all of them take.
+/// Options of all roles.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// The coordinator's address, for generals with an executor; several, given again or with commas, are tried in turn [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
     #[arg(long, value_name = "URL")]
     server: Vec<String>,
-    /// How log lines look
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t = Format::Text)]
     log_format: Format,
 }
@@ -162,7 +162,7 @@ fn start_log(format: Format) {
 /// What is still being written then is written again by the next life.
 const LEAVE_MAX: Duration = Duration::from_secs(5);
 
-/// What all roles of a court share.
+/// Shared state of all roles of a court.
 struct Cast {
     folder: Arc<Folder>,
     court: Court,

@@ -149,7 +149,7 @@ fn unknown_token(error: &Failure, report: &mut Report) {
 const CONTESTED_MS: i64 = 3_600_000;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How thoroughly a store is looked at.
+/// Thoroughness of the check of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Depth {
     /// Not in the way of a server that runs.

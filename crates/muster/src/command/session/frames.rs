@@ -15,7 +15,7 @@ struct Frames {
     end: u64,
 }
 
-/// Why a text is no list of frames.
+/// Reasons why a text is no list of frames.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FrameListError {
     #[error("{0:?} is no frame and no range of frames; {HOW}")]
@@ -86,7 +86,7 @@ impl FailedFrames {
         Self(ranges.filter_map(read).collect())
     }
 
-    /// How many frames.
+    /// Number of frames.
     pub(super) fn count(&self) -> u64 {
         self.0.iter().map(|frames| frames.end.saturating_sub(frames.start)).sum()
     }
@@ -102,9 +102,9 @@ impl FailedFrames {
     }
 }
 
-/// What to write.
+/// Advice in error messages.
 const HOW: &str = "write ranges such as 120-130,200: from the first frame up to, not including, the second; a single number is one frame";
-/// What fits into a few lines; `--json` has them all.
+/// Number of ranges that fit into a few lines; `--json` has them all.
 const RANGES_MAX: usize = 20;
 
 /// Draws a session's coverage in so many cells: `█` done, `▓` at a worker, `▒` waiting for another worker, `·` not
@@ -139,7 +139,7 @@ fn stages(session: &Value, cells: usize) -> Vec<Stage> {
     drawn
 }
 
-/// How far a frame is, least first.
+/// Progress of a frame, least first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Failed,

@@ -26,7 +26,7 @@ pub(super) struct Device(
     pub(super) IgnoredAny,
 );
 
-/// What a device does; the order is that of bars.
+/// State of a device; in the order of bars.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum DeviceState {
@@ -66,7 +66,7 @@ impl Node {
         }
     }
 
-    /// How many devices are in each state, in the order of [`DeviceState::ALL`].
+    /// Number of devices in each state, in the order of [`DeviceState::ALL`].
     pub(super) fn counts(&self) -> [usize; 4] {
         DeviceState::ALL.map(|state| self.devices.iter().filter(|device| device.1 == state).count())
     }
@@ -99,12 +99,12 @@ pub(super) struct Item {
     pub(super) kind: Kind,
     pub(super) id: String,
     pub(super) status: String,
-    /// How far it is: so many of so many; nothing where that is not known.
+    /// Progress: done and total, if known.
     pub(super) progress: Option<(u64, u64)>,
     pub(super) note: String,
 }
 
-/// What kind of work it is.
+/// Kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Run,

@@ -174,10 +174,10 @@ fn help() -> Mode {
 }
 
 const PAGE: usize = 10;
-/// What the server takes as a note or a reason.
+/// Longest note or reason that the server accepts.
 const WORDS_MAX: usize = 500;
 
-/// What keys are for at the moment.
+/// Current meaning of keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Moving about.
@@ -203,7 +203,7 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// What it would do, as a question.
+    /// The order as a question.
     pub(super) fn question(&self) -> String {
         match self {
             Self::Drain(node) => format!("Give {node} no more work? What it has it may finish."),
@@ -213,7 +213,7 @@ impl Order {
         }
     }
 
-    /// What is to be written about it.
+    /// Prompt for the note or the reason.
     pub(super) fn wanted(&self) -> String {
         match self {
             Self::Return(device) => format!("What was done about {device}?"),
@@ -221,7 +221,7 @@ impl Order {
         }
     }
 
-    /// What is said when it is done.
+    /// Message after the order was carried out.
     pub(super) fn done(&self) -> String {
         match self {
             Self::Drain(node) => format!("{node} gets no more work"),

@@ -52,7 +52,7 @@ struct Screen {
     terminal: Taken,
 }
 
-/// Where inputs come from.
+/// Sources of input.
 struct Sources {
     keys: EventStream,
     told: Receiver<Input>,

@@ -120,7 +120,7 @@ impl Snapshot {
 }
 
 impl Overview {
-    /// What ended in each of the last ten minutes' pieces, oldest first: tasks of devices and jobs of the pool.
+    /// Number of tasks and jobs that ended in each slice of the last ten minutes, oldest first.
     pub(super) fn ended(&self) -> Vec<u64> {
         let Throughput { tasks_ok, tasks_failed, jobs_ok, jobs_failed, .. } = &self.throughput;
         let columns = [tasks_ok, tasks_failed, jobs_ok, jobs_failed];
@@ -183,7 +183,7 @@ const ROWS_MAX: usize = 100;
 /// Runs at work are one per queue: so many are asked for their progress.
 const DETAILS_MAX: usize = 10;
 
-/// Where inputs go, and what calls for a new snapshot.
+/// Sender of inputs, and the signal for a new snapshot.
 #[derive(Clone)]
 pub(super) struct Line {
     pub(super) client: Arc<Client>,

@@ -48,7 +48,7 @@ pub(super) fn summary(overview: &Overview) -> Vec<String> {
     ]
 }
 
-/// What waits longest, and for how long.
+/// The work that waits longest, and for how long.
 pub(super) fn oldest(overview: &Overview) -> String {
     let Some(waiting) = &overview.oldest_waiting else { return "nothing".to_owned() };
     let id = waiting.id.as_str().map_or_else(|| waiting.id.to_string(), str::to_owned);
@@ -83,7 +83,7 @@ pub(super) struct EventLine {
     /// The time of day (UTC), then what it says, without its time.
     pub(super) time: String,
     pub(super) detail: String,
-    /// Whom `explain` can be asked about.
+    /// Subject for `explain`.
     pub(super) subject: Option<Subject>,
 }
 
@@ -115,7 +115,7 @@ impl EventLine {
         format!("{} {}", self.kind, self.detail)
     }
 
-    /// Whether somebody should look.
+    /// True if the event needs attention.
     pub(super) fn is_trouble(&self) -> bool {
         let of_kind = ["alert_raised", "device_error", "worker_offline", "pool_worker_dissented"];
         of_kind.contains(&self.kind.as_str()) || self.detail.contains("status=failed")
