@@ -1,16 +1,129 @@
 //! Rows of `task_devices` and their history (Q1, Q12).
 
-use crate::wire::{JsonText, Station, TaskDevice};
 use muster_model::{LogRecord, TaskRecord, Timestamp};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use std::{borrow::Cow, sync::Arc};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{Object, RefOr, Schema, schema::SchemaType},
+};
+
+/// One unit of work on one device; its times are epoch milliseconds, or ISO 8601 texts under /rest/v1.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskDevice<T> {
+    /// Its id; the same over retries.
+    pub id: String,
+    /// Its run.
+    pub task_id: String,
+    /// Its device.
+    pub device_id: String,
+    /// The PC that has or last had it.
+    pub pc_id: String,
+    /// `pending`, `running`, `completed`, `failed` or `cancelled`.
+    pub status: &'static str,
+    /// Attempts made, the live one included.
+    pub attempt: u16,
+    /// Attempts in all.
+    pub max_attempts: u16,
+    /// How the last attempt failed.
+    pub error: Option<String>,
+    /// What its PC left.
+    #[schema(value_type = JsonText, required = true)]
+    pub result: Option<JsonText>,
+    /// Parameters of the run.
+    #[schema(value_type = JsonText, required = true)]
+    pub config: Option<JsonText>,
+    /// When the live lease ends.
+    #[schema(inline)]
+    pub lease_expires_at: Option<T>,
+    /// When it came into being.
+    #[schema(inline)]
+    pub created_at: Option<T>,
+    /// When the last attempt was handed out.
+    #[schema(inline)]
+    pub started_at: Option<T>,
+    /// When the live attempt has taken too long.
+    #[schema(inline)]
+    pub timeout_at: Option<T>,
+    /// When it ended.
+    #[schema(inline)]
+    pub completed_at: Option<T>,
+}
+
+/// Rows of one run, oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskDeviceList {
+    /// This page.
+    pub task_devices: Vec<TaskDevice<i64>>,
+    /// Give it as `after` to see the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// The rows of a claim, as PostgREST shows them.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ClaimedRows(pub Vec<TaskDevice<String>>);
+
+/// What happened to one row, oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct History {
+    /// Its stations.
+    pub history: Vec<Station>,
+}
+
+/// One station of one attempt.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Station {
+    /// Of which attempt; 0 for a row that was closed before it had one.
+    pub attempt_no: u16,
+    /// `CREATED`, `SENT`, `ACKED`, `SUCCEEDED`, `FAILED`, `TIMEOUT`, `RETRY_SCHEDULED` or `FAILED_FINAL`.
+    pub event_type: &'static str,
+    /// `info`, `warn` or `error`.
+    pub level: &'static str,
+    /// More, for people.
+    pub message: Option<String>,
+    /// When, epoch milliseconds.
+    pub at: i64,
+}
+
+/// A JSON text of the store, written out letter by letter; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct JsonText(Arc<RawValue>);
+
+impl JsonText {
+    /// Takes a text.
+    ///
+    /// # Errors
+    /// When it is not JSON, which only a damaged store can bring about.
+    pub fn new(text: &str) -> Result<Self, serde_json::Error> {
+        RawValue::from_string(text.to_owned()).map(|raw| Self(Arc::from(raw)))
+    }
+}
+
+impl Serialize for JsonText {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(to)
+    }
+}
+
+impl PartialSchema for JsonText {
+    fn schema() -> RefOr<Schema> {
+        RefOr::T(Schema::Object(Object::builder().schema_type(SchemaType::AnyValue).build()))
+    }
+}
+
+impl ToSchema for JsonText {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("AnyJson")
+    }
+}
 
 /// A row with times as epoch milliseconds; `config` are the run's parameters.
 ///
 /// # Errors
 /// When the row's result is not JSON, which only a damaged store can bring about.
-pub(crate) fn show_task(
-    task: TaskRecord,
-    config: Option<JsonText>,
-) -> Result<TaskDevice<i64>, serde_json::Error> {
+pub fn show_task(task: TaskRecord, config: Option<JsonText>) -> Result<TaskDevice<i64>, serde_json::Error> {
     show(task, config, |at| Some(at.0))
 }
 
@@ -18,7 +131,7 @@ pub(crate) fn show_task(
 ///
 /// # Errors
 /// As [`show_task`].
-pub(crate) fn show_task_row(
+pub fn show_task_row(
     task: TaskRecord,
     config: Option<JsonText>,
 ) -> Result<TaskDevice<String>, serde_json::Error> {
@@ -50,7 +163,8 @@ fn show<T>(
 }
 
 /// One station of a row's history.
-pub(crate) fn show_station(entry: LogRecord) -> Station {
+#[must_use]
+pub fn show_station(entry: LogRecord) -> Station {
     Station {
         attempt_no: entry.attempt,
         event_type: entry.kind.as_str(),
@@ -67,12 +181,12 @@ fn iso(at: Timestamp) -> Option<String> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use muster_model::{Fence, JobId, LeaseKind, LogKind, Name, TaskId, TaskStatus};
     use serde_json::json;
 
-    pub(in crate::translate) fn row() -> TaskRecord {
+    pub(crate) fn row() -> TaskRecord {
         let job = JobId(0x0199_0000_0000_7000_8000_0000_0000_0001);
         TaskRecord {
             id: TaskId { job, ordinal: 1 },

@@ -1,11 +1,12 @@
-//! What a client is told when the engine says no.
+//! The engine's rejections in this contract's words, and in PostgREST's (Q14).
 
-use muster_http::Problem;
 use muster_model::{Rejection, ScheduleRejection};
+use muster_problem::Problem;
 use serde_json::Value;
 
 /// Puts a rejection into this contract's words.
-pub(crate) fn phrase(rejection: &Rejection) -> Problem {
+#[must_use]
+pub fn phrase(rejection: &Rejection) -> Problem {
     match rejection {
         Rejection::KeyConflict => Problem::conflict("the Idempotency-Key was used before, for another body"),
         Rejection::JobUnknown => Problem::not_found("there is no such run"),
@@ -42,7 +43,8 @@ fn phrase_schedules(rejection: ScheduleRejection) -> Problem {
 }
 
 /// Adds the members that PostgREST's clients look at (Q14).
-pub(crate) fn as_postgrest(problem: Problem) -> Problem {
+#[must_use]
+pub fn as_postgrest(problem: Problem) -> Problem {
     let code = match problem.status().as_u16() {
         400 | 415 => "PGRST102",
         401 => "PGRST301",
@@ -62,7 +64,6 @@ pub(crate) fn as_postgrest(problem: Problem) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::response::IntoResponse;
     use muster_model::{JobStatus, Name, TaskStatus};
 
     /// Q14, Q15: what is unknown is 404, what does not fit the state 409, in words that name it.
@@ -88,11 +89,10 @@ mod tests {
     }
 
     /// Q14: problems under /rest/v1 carry code, message, details and hint beside their own members.
-    #[tokio::test]
-    async fn a_problem_carries_postgrests_members() {
+    #[test]
+    fn a_problem_carries_postgrests_members() {
         let problem = as_postgrest(Problem::unprocessable("max_to_claim", "must be an integer"));
-        let body = axum::body::to_bytes(problem.into_response().into_body(), 10_000).await.unwrap();
-        let shown: Value = serde_json::from_slice(&body).unwrap();
+        let shown: Value = serde_json::from_str(&problem.body()).unwrap();
         assert_eq!(
             (&shown["code"], &shown["message"]),
             (&"22023".into(), &"max_to_claim must be an integer".into())

@@ -1,17 +1,98 @@
-//! Schedules as operators hand them in and as outsiders see them (Q17).
+//! Schedules: read from clients and shown to them (Q17).
 
-use super::submission::{digest, read_run};
-use crate::wire::{JsonText, Schedule, ScheduledRun, Scope as WireScope};
-use muster_cron::{Cron, CronError};
-use muster_http::{Fields, Problem};
-use muster_model::{
-    Labels, Millis, Missed, Name, ScheduleDraft, ScheduleRecord, Scope, Submission, Timestamp,
+use crate::{
+    JsonText,
+    submission::{digest, read_run},
 };
+use muster_cron::{Cron, CronError};
+use muster_model::{
+    Labels, Millis, Missed, Name, ScheduleDraft, ScheduleRecord, Scope as ModelScope, Submission, Timestamp,
+};
+use muster_problem::{Fields, Problem};
+use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use utoipa::ToSchema;
+
+/// A schedule that was made.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScheduleState {
+    /// The schedule's id.
+    pub schedule_id: String,
+    /// Its first slot, epoch milliseconds.
+    pub next_at: Option<i64>,
+}
+
+/// One schedule.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Schedule {
+    /// The schedule's id.
+    pub schedule_id: String,
+    /// When: minute, hour, day of month, month, day of week.
+    pub cron: String,
+    /// The zone it is meant in.
+    pub timezone: String,
+    /// What becomes of missed slots: `skip` or `once`.
+    pub missed: &'static str,
+    /// What is submitted at each slot.
+    pub run: ScheduledRun,
+    /// The next slot, epoch milliseconds; null when none will come.
+    pub next_at: Option<i64>,
+    /// The latest slot that made a run.
+    pub last_slot: Option<i64>,
+    /// That run.
+    pub last_run_id: Option<String>,
+    /// When it was made.
+    pub created_at: i64,
+}
+
+/// A run to be, as `POST /api/runs` takes it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScheduledRun {
+    /// What the agents execute.
+    pub workflow_id: String,
+    /// Parameters of the workflow.
+    pub params: JsonText,
+    /// Which devices; null: all.
+    pub scope: Option<Scope>,
+    /// Its queue.
+    pub queue: String,
+    /// How long an agent may take for one device.
+    #[serde(rename = "timeoutMs")]
+    pub timeout_ms: Option<i64>,
+    /// Attempts in all per device; null: the server's setting.
+    pub max_attempts: Option<u16>,
+    /// For people.
+    pub title: Option<String>,
+}
+
+/// Which devices, by exactly one of three ways.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Those of these PCs.
+    Pcs(Vec<String>),
+    /// These.
+    Devices(Vec<String>),
+    /// Those with these labels.
+    Labels(BTreeMap<String, String>),
+}
+
+/// Schedules, oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScheduleList {
+    /// This page.
+    pub schedules: Vec<Schedule>,
+    /// Give it as `after` to see the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
 
 /// Reads the body of `POST /api/schedules`; `now` decides which slot is the first.
-pub(crate) fn read_schedule(
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong.
+pub fn read_schedule(
     body: &Value,
     attempt_timeout: Millis,
     now: Timestamp,
@@ -34,7 +115,10 @@ pub(crate) fn read_schedule(
 }
 
 /// A schedule as it stands.
-pub(crate) fn show_schedule(record: ScheduleRecord) -> Result<Schedule, serde_json::Error> {
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong.
+pub fn show_schedule(record: ScheduleRecord) -> Result<Schedule, serde_json::Error> {
     let ScheduleDraft { cron, timezone, missed, next_at, run } = record.draft;
     Ok(Schedule {
         schedule_id: record.id.to_string(),
@@ -61,15 +145,15 @@ fn show_scheduled(run: Submission) -> Result<ScheduledRun, serde_json::Error> {
     })
 }
 
-fn show_scope(scope: &Scope) -> Option<WireScope> {
+fn show_scope(scope: &ModelScope) -> Option<Scope> {
     let names = |names: &BTreeSet<Name>| names.iter().map(Name::to_string).collect();
     let pairs =
         |labels: &Labels| labels.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     match scope {
-        Scope::All => None,
-        Scope::Workers(pcs) => Some(WireScope::Pcs(names(pcs))),
-        Scope::Devices(devices) => Some(WireScope::Devices(names(devices))),
-        Scope::Labels(labels) => Some(WireScope::Labels(pairs(labels))),
+        ModelScope::All => None,
+        ModelScope::Workers(pcs) => Some(Scope::Pcs(names(pcs))),
+        ModelScope::Devices(devices) => Some(Scope::Devices(names(devices))),
+        ModelScope::Labels(labels) => Some(Scope::Labels(pairs(labels))),
     }
 }
 
@@ -86,7 +170,7 @@ const TIMEZONE_CHARS_MAX: usize = 64;
 const BYTES_MAX: usize = 262_144;
 
 /// What may be done about missed slots.
-pub(crate) const MISSED_WORDS: [&str; 2] = ["skip", "once"];
+pub const MISSED_WORDS: [&str; 2] = ["skip", "once"];
 
 #[cfg(test)]
 mod tests {
@@ -110,7 +194,7 @@ mod tests {
         let draft = read(&with("missed", Value::Null)).unwrap();
         assert_eq!((&*draft.timezone, draft.missed), ("UTC", Missed::Skip));
         assert_eq!(draft.next_at, Some(Timestamp(6 * 3_600_000)));
-        assert_eq!((&*draft.run.payload.workflow, draft.run.scope), ("w1", Scope::All));
+        assert_eq!((&*draft.run.payload.workflow, draft.run.scope), ("w1", ModelScope::All));
         let seoul = read(&with("timezone", json!("asia/seoul"))).unwrap();
         assert_eq!((&*seoul.timezone, seoul.next_at), ("Asia/Seoul", Some(Timestamp(21 * 3_600_000))));
         assert_eq!(read(&with("missed", json!("once"))).unwrap().missed, Missed::Once);

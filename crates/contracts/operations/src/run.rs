@@ -1,27 +1,196 @@
-//! How far a run is, how fast it goes, and how long it will take (Q15).
+//! Runs as people and scripts see them: state, progress, speed and remaining time (Q15).
 
-use super::run::{show_run, total_of};
-use crate::wire::{Counts, RunDetail};
-use muster_model::{JobRecord, JobStatus, Millis, TaskStatus, Timestamp};
-use muster_store::JobCounts;
+use muster_model::{JobId, JobRecord, JobStatus, Millis, Name, TaskStatus, Timestamp};
+use serde::Serialize;
 use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// A run and where it stands.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct RunState {
+    /// The run's id.
+    pub run_id: String,
+    /// `pending`, `running`, `success`, `failed` or `cancelled`.
+    pub status: &'static str,
+}
+
+/// One run in a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Run {
+    /// The run's id.
+    pub run_id: String,
+    /// `pending`, `running`, `success`, `failed` or `cancelled`.
+    pub status: &'static str,
+    /// How much of it was done: `open`, `complete`, `partial`, `failed` or `cancelled` (Q7b).
+    pub outcome: &'static str,
+    /// For people.
+    pub title: Option<String>,
+    /// What the agents execute.
+    pub workflow_id: String,
+    /// Its queue.
+    pub queue: String,
+    /// Attempts in all per device.
+    pub max_attempts: u16,
+    /// When it was submitted, epoch milliseconds.
+    pub created_at: i64,
+    /// When it became active.
+    pub started_at: Option<i64>,
+    /// When it ended.
+    pub completed_at: Option<i64>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// The schedule that submitted it (Q17).
+    pub schedule_id: Option<String>,
+}
+
+/// One run in a list, with how far it is.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ListedRun {
+    /// The run itself.
+    #[serde(flatten)]
+    pub run: Run,
+    /// How many of its devices stand where; those that have no row yet stand nowhere.
+    pub counts: Counts,
+    /// How many devices it is for: what its scope matches now, of a run that has ended its rows. Null where that is not
+    /// known, as for labels.
+    pub total: Option<u64>,
+}
+
+/// Runs, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunList {
+    /// This page.
+    pub runs: Vec<ListedRun>,
+    /// Give it as `after` to see the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// One run with its figures.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunDetail {
+    /// The run itself.
+    #[serde(flatten)]
+    pub run: Run,
+    /// How many of its devices stand where.
+    pub counts: Counts,
+    /// The same by PC.
+    pub per_pc: BTreeMap<String, Counts>,
+    /// How many devices it is for: what its scope matches now, of a run that has ended its rows. Null where that is not
+    /// known, as for labels.
+    pub total: Option<u64>,
+    /// Devices that ended per minute, over the last five minutes or since its start.
+    pub rate_per_min: f64,
+    /// How long it will take at that rate; null where that cannot be known.
+    pub eta_ms: Option<u64>,
+}
+
+/// How a run's devices failed, the most frequent first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FailureList {
+    /// All of them.
+    pub failures: Vec<Failure>,
+}
+
+/// One way to fail.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Failure {
+    /// The failure reason where there is one, else how the error begins.
+    pub error: String,
+    /// How many rows failed so.
+    pub count: u64,
+}
+
+/// How many rows stand where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Counts {
+    /// Waiting for another attempt.
+    pub pending: u64,
+    /// Leased out.
+    pub running: u64,
+    /// Ended well.
+    pub completed: u64,
+    /// Ended badly.
+    pub failed: u64,
+    /// Ended on request or because the device stayed away.
+    pub cancelled: u64,
+}
+
+impl Counts {
+    /// All rows.
+    #[must_use]
+    pub const fn rows(&self) -> u64 {
+        self.pending + self.running + self.completed + self.failed + self.cancelled
+    }
+}
+
+/// A run and where it stands.
+#[must_use]
+pub fn show_state(job: JobId, status: JobStatus) -> RunState {
+    RunState { run_id: job.to_string(), status: status.as_str() }
+}
+
+/// A run in a list, with its rows and how many devices it is for.
+#[must_use]
+pub fn show_listed(job: JobRecord, counts: Counts, targets: Option<u64>) -> ListedRun {
+    let total = total_of(&job, &counts, targets);
+    ListedRun { run: show_run(job), counts, total }
+}
+
+/// How many devices a run is for. Rows of devices that its scope no longer matches count as well.
+fn total_of(job: &JobRecord, counts: &Counts, targets: Option<u64>) -> Option<u64> {
+    match job.status.is_ended() {
+        true => Some(counts.rows()),
+        false => targets.map(|targets| targets.max(counts.rows())),
+    }
+}
+
+/// A run.
+fn show_run(job: JobRecord) -> Run {
+    let payload = job.payload.map(|payload| (payload.title, payload.workflow, payload.schedule));
+    let (title, workflow, schedule) = payload.unwrap_or_default();
+    Run {
+        run_id: job.id.to_string(),
+        status: job.status.as_str(),
+        outcome: job.outcome.as_str(),
+        title: title.map(Into::into),
+        workflow_id: workflow.into(),
+        queue: job.queue.to_string(),
+        max_attempts: job.max_attempts,
+        created_at: job.created_at.0,
+        started_at: job.started_at.map(|at| at.0),
+        completed_at: job.completed_at.map(|at| at.0),
+        error: job.error.map(Into::into),
+        schedule_id: schedule.map(|schedule| schedule.to_string()),
+    }
+}
+
+/// The rows of a run, counted.
+#[derive(Clone, Debug)]
+pub struct RowCounts {
+    /// By worker and status, sorted by worker.
+    pub per_worker: Vec<(Name, TaskStatus, u64)>,
+    /// Rows that ended since [`rate_since`].
+    pub ended_since: u64,
+}
 
 /// What is known of a run's progress.
 #[derive(Clone, Debug)]
-pub(crate) struct Progress {
+pub struct Progress {
     /// The run.
-    pub(crate) job: JobRecord,
+    pub job: JobRecord,
     /// Its rows.
-    pub(crate) counts: JobCounts,
+    pub counts: RowCounts,
     /// How many devices it is for, where that can be told.
-    pub(crate) targets: Option<u64>,
+    pub targets: Option<u64>,
     /// The time.
-    pub(crate) now: Timestamp,
+    pub now: Timestamp,
 }
 
 impl Progress {
     /// The run with its figures.
-    pub(crate) fn show(self) -> RunDetail {
+    #[must_use]
+    pub fn show(self) -> RunDetail {
         let per_pc = by_pc(&self.counts);
         let counts = per_pc.values().fold(Counts::default(), sum);
         let rate_per_min = self.rate_per_min();
@@ -55,18 +224,20 @@ impl Progress {
 }
 
 /// Since when a run's speed is measured: five minutes ago or its start, whichever is later.
-pub(crate) fn rate_since(started_at: Option<Timestamp>, now: Timestamp) -> Timestamp {
+#[must_use]
+pub fn rate_since(started_at: Option<Timestamp>, now: Timestamp) -> Timestamp {
     started_at.unwrap_or(now).max(now - WINDOW_MAX).min(now)
 }
 
 /// Rows by status.
-pub(crate) fn count_rows(by_status: &[(TaskStatus, u64)]) -> Counts {
+#[must_use]
+pub fn count_rows(by_status: &[(TaskStatus, u64)]) -> Counts {
     let mut counts = Counts::default();
     by_status.iter().for_each(|(status, rows)| *place(&mut counts, *status) += rows);
     counts
 }
 
-fn by_pc(counts: &JobCounts) -> BTreeMap<String, Counts> {
+fn by_pc(counts: &RowCounts) -> BTreeMap<String, Counts> {
     let mut per_pc = BTreeMap::<String, Counts>::new();
     for (worker, status, rows) in &counts.per_worker {
         *place(per_pc.entry(worker.to_string()).or_default(), *status) += rows;
@@ -134,7 +305,7 @@ mod tests {
             error: None,
             payload: None,
         };
-        Progress { job, counts: JobCounts { per_worker, ended_since }, targets, now: Timestamp(1_000_000) }
+        Progress { job, counts: RowCounts { per_worker, ended_since }, targets, now: Timestamp(1_000_000) }
     }
 
     /// Q15: counts, per PC and in all.

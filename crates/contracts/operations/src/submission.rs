@@ -1,20 +1,23 @@
-//! A run as a client hands it in (Q15).
+//! A run that a client submits (Q6, Q15).
 
-use axum::http::HeaderMap;
-use muster_http::{Fields, Item, Problem};
+use http::HeaderMap;
 use muster_model::{Digest, JobPayload, Labels, Millis, Name, Scope, Submission, SubmissionKey};
+use muster_problem::{Fields, Item, Problem};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 
 /// Reads the body of `POST /api/runs`. A field that is not known is refused: a typo must not pass silently.
-pub(crate) fn read_submission(body: &Value, attempt_timeout: Millis) -> Result<Submission, Problem> {
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong.
+pub fn read_submission(body: &Value, attempt_timeout: Millis) -> Result<Submission, Problem> {
     let run = read_run(&Fields::of(body)?, attempt_timeout)?;
     Ok(Submission { digest: digest(&body.to_string()), ..run })
 }
 
 /// Reads the fields of a run, wherever they stand; whose repeat it would be is the caller's to say.
-pub(super) fn read_run(fields: &Fields<'_>, attempt_timeout: Millis) -> Result<Submission, Problem> {
+pub(crate) fn read_run(fields: &Fields<'_>, attempt_timeout: Millis) -> Result<Submission, Problem> {
     fields.only(&["workflow_id", "params", "scope", "queue", "timeoutMs", "max_attempts", "title"])?;
     let max_attempts = fields.opt_integer_in("max_attempts", 1..=100)?;
     Ok(Submission {
@@ -34,7 +37,10 @@ pub(super) fn read_run(fields: &Fields<'_>, attempt_timeout: Millis) -> Result<S
 }
 
 /// Reads the header `Idempotency-Key`, if it is there.
-pub(crate) fn read_key(headers: &HeaderMap) -> Result<Option<SubmissionKey>, Problem> {
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong.
+pub fn read_key(headers: &HeaderMap) -> Result<Option<SubmissionKey>, Problem> {
     let mut values = headers.get_all(KEY_HEADER).iter();
     let Some(value) = values.next() else {
         return Ok(None);
@@ -90,7 +96,7 @@ fn labels(map: &Item<'_>) -> Result<Labels, Problem> {
 }
 
 /// Tells one body from another.
-pub(super) fn digest(text: &str) -> Digest {
+pub(crate) fn digest(text: &str) -> Digest {
     let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
     let mut half = [0; 16];
     half.copy_from_slice(&hash[..16]);
@@ -98,7 +104,7 @@ pub(super) fn digest(text: &str) -> Digest {
 }
 
 const KEY_HEADER: &str = "Idempotency-Key";
-pub(super) const TITLE_CHARS_MAX: usize = 200;
+pub(crate) const TITLE_CHARS_MAX: usize = 200;
 const ENTRIES_MAX: usize = 10_000;
 
 #[cfg(test)]
@@ -225,7 +231,7 @@ mod tests {
         let read = |values: &[&[u8]]| {
             let mut headers = HeaderMap::new();
             for value in values {
-                headers.append(KEY_HEADER, axum::http::HeaderValue::from_bytes(value).unwrap());
+                headers.append(KEY_HEADER, http::HeaderValue::from_bytes(value).unwrap());
             }
             read_key(&headers)
         };

@@ -1,16 +1,15 @@
-//! What clients send. Bodies are read by hand, so that a refusal names the field; these types give their
-//! schemas, as exact as the checks.
+//! Schemas of what clients send. Bodies are read field by field, so that a refusal names the field; these types describe
+//! them as exactly as the checks do.
 
-use super::value::{
-    ENTRIES_MAX, any, between_or_null, boolean_or_null, labels, may, minutes_or_null, must, name,
-    name_or_null, names, null, nullable, schema, text, text_or_null,
+use muster_problem::schema::{
+    any, between_or_null, boolean_or_null, closed, may, must, name, name_or_null, null, nullable, schema,
+    text, text_or_null,
 };
-use muster_http::schema::closed;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
         Object, RefOr, Schema,
-        schema::{ObjectBuilder, OneOfBuilder, Type},
+        schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, OneOfBuilder, Type},
     },
 };
 
@@ -86,7 +85,7 @@ impl PartialSchema for ScheduleRequest {
             .examples(["0 6 * * MON-FRI"]);
         let schedule = must(closed(), "cron", cron);
         let schedule = may(schedule, "timezone", text_or_null(64).examples(["Europe/Vienna"]));
-        let missed = crate::translate::MISSED_WORDS.map(serde_json::Value::from);
+        let missed = crate::MISSED_WORDS.map(serde_json::Value::from);
         let missed = missed.into_iter().chain([serde_json::Value::Null]);
         let missed = any().schema_type(nullable(Type::String)).enum_values(Some(missed));
         let schedule = may(schedule, "missed", missed);
@@ -176,3 +175,26 @@ fn one_of<const N: usize>(ways: [ObjectBuilder; N]) -> RefOr<Schema> {
     let ways = ways.into_iter().fold(OneOfBuilder::new(), |all, way| all.item(way.build()));
     RefOr::T(Schema::OneOf(ways.build()))
 }
+
+/// Some names, at least one.
+fn names() -> ArrayBuilder {
+    ArrayBuilder::new().items(schema(name())).min_items(Some(1)).max_items(Some(ENTRIES_MAX))
+}
+
+/// Names with names as values.
+fn labels(least: usize, most: usize) -> ObjectBuilder {
+    Object::builder()
+        .schema_type(Type::Object)
+        .property_names(Some(Schema::Object(name().build())))
+        .additional_properties(Some(AdditionalProperties::RefOr(schema(name()))))
+        .min_properties(Some(least))
+        .max_properties(Some(most))
+}
+
+/// A lease in minutes, or nothing.
+fn minutes_or_null() -> ObjectBuilder {
+    Object::builder().schema_type(nullable(Type::Number)).exclusive_minimum(Some(0)).maximum(Some(1440))
+}
+
+/// The most entries that a list or a map from outside may have.
+const ENTRIES_MAX: usize = 10_000;

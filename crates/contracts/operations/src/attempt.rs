@@ -1,10 +1,43 @@
-//! Attempts out of the stations of rows (Q12).
+//! Attempts of a run, as a chart shows them (Q12).
 
-use crate::wire::Attempt;
 use muster_model::{LogKind, LogRecord, TaskRecord, TaskStatus};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Attempts of a run's rows, oldest row first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AttemptList {
+    /// All attempts of this page's rows.
+    pub attempts: Vec<Attempt>,
+    /// Give it as `after` to see those of the next rows; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// One attempt of one row.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Attempt {
+    /// Its row.
+    pub task_device_id: String,
+    /// The row's device.
+    pub device_id: String,
+    /// The PC that has or last had the row.
+    pub pc_id: String,
+    /// Counts up from 1 within the row.
+    pub attempt: u16,
+    /// When it was handed out.
+    pub started_at: i64,
+    /// When it ended; null while it runs.
+    pub ended_at: Option<i64>,
+    /// `running`, `succeeded`, `failed`, `timeout` or `cancelled`.
+    pub outcome: &'static str,
+    /// What went wrong; null where nothing did.
+    pub error: Option<String>,
+}
 
 /// The attempts of some rows. Both lists are in the order of the rows, the stations of a row in theirs.
-pub(crate) fn show_attempts(tasks: &[TaskRecord], stations: &[LogRecord]) -> Vec<Attempt> {
+#[must_use]
+pub fn show_attempts(tasks: &[TaskRecord], stations: &[LogRecord]) -> Vec<Attempt> {
     let mut attempts = Vec::new();
     let mut rest = stations;
     for task in tasks {
@@ -75,7 +108,7 @@ const fn outcome(kind: LogKind) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::translate::task_device::tests::row;
+    use crate::task_device::tests::row;
     use LogKind::{Acked, Created, Failed, FailedFinal, RetryScheduled, Sent, Succeeded, Timeout};
     use muster_model::{TaskId, Timestamp};
 

@@ -1,24 +1,29 @@
-//! A run once more, for the devices on which it failed (Q15).
+//! Retries of failed devices, and the failures of a run by cause (Q15).
 
-use super::submission::{TITLE_CHARS_MAX, digest};
-use crate::wire::Failure;
-use muster_http::{Fields, Problem};
+use crate::{
+    Failure,
+    submission::{TITLE_CHARS_MAX, digest},
+};
 use muster_model::{JobRecord, Millis, Name, Scope, Submission};
+use muster_problem::{Fields, Problem};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is to be tried again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Retry {
+pub struct Retry {
     /// Only what failed so.
-    pub(crate) failure_reason: Option<String>,
+    pub failure_reason: Option<String>,
     title: Option<String>,
     /// Whether devices that are out of service are returned to it, for this run and whatever comes after.
-    pub(crate) return_to_service: bool,
+    pub return_to_service: bool,
 }
 
 /// Reads the body of `POST /api/runs/{id}/retry`, which may be absent.
-pub(crate) fn read_retry(body: Option<&Value>) -> Result<Retry, Problem> {
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong.
+pub fn read_retry(body: Option<&Value>) -> Result<Retry, Problem> {
     let Some(body) = body.filter(|body| !body.is_null()) else {
         return Ok(Retry::default());
     };
@@ -31,7 +36,8 @@ pub(crate) fn read_retry(body: Option<&Value>) -> Result<Retry, Problem> {
 
 impl Retry {
     /// The new run; `None` for a run of which the store tells too little.
-    pub(crate) fn submission(
+    #[must_use]
+    pub fn submission(
         &self,
         job: JobRecord,
         devices: BTreeSet<Name>,
@@ -54,7 +60,8 @@ impl Retry {
     }
 
     /// Whether a row that failed with that error is meant.
-    pub(crate) fn means(&self, error: Option<&str>) -> bool {
+    #[must_use]
+    pub fn means(&self, error: Option<&str>) -> bool {
         self.failure_reason.as_deref().is_none_or(|reason| reason == failure_of(error))
     }
 
@@ -66,7 +73,8 @@ impl Retry {
 
 /// What an error has in common with others of its kind: the failure reason where there is one, else what stands before
 /// the first colon.
-pub(crate) fn failure_of(error: Option<&str>) -> &str {
+#[must_use]
+pub fn failure_of(error: Option<&str>) -> &str {
     let error = error.unwrap_or_default();
     let kind = error.split_once(": ").map_or(error, |(kind, _)| kind).trim();
     let kind = kind.char_indices().nth(TITLE_CHARS_MAX).map_or(kind, |(end, _)| &kind[..end]);
@@ -74,7 +82,8 @@ pub(crate) fn failure_of(error: Option<&str>) -> &str {
 }
 
 /// How often each failure was counted, the most frequent first.
-pub(crate) fn show_failures(counts: BTreeMap<String, u64>) -> Vec<Failure> {
+#[must_use]
+pub fn show_failures(counts: BTreeMap<String, u64>) -> Vec<Failure> {
     let mut failures: Vec<Failure> =
         counts.into_iter().map(|(error, count)| Failure { error, count }).collect();
     failures.sort_by_key(|failure| std::cmp::Reverse(failure.count));

@@ -1,25 +1,39 @@
-//! Arguments of the RPCs (Q14).
+//! The PostgREST-style calls of PCs: claim, renew, complete, fail and sweep (Q14).
 
-use muster_http::{Fields, Problem};
 use muster_model::{
     Millis, Name, TaskId,
     ask::devices::{Claim, Renew},
 };
+use muster_problem::{Fields, Problem};
+use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
+
+/// How much ended because its time was over.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Swept {
+    /// Runs.
+    pub tasks: u32,
+    /// Attempts.
+    pub task_devices: u32,
+}
 
 /// A row that is to end, and who is said to hold it.
 #[derive(Clone, Debug)]
-pub(crate) struct Ending {
+pub struct Ending {
     /// The row.
-    pub(crate) task: TaskId,
+    pub task: TaskId,
     /// Who must hold it, where the caller said so.
-    pub(crate) worker: Option<Name>,
+    pub worker: Option<Name>,
     /// The result's JSON text, or the error's text.
-    pub(crate) left: Option<Box<str>>,
+    pub left: Option<Box<str>>,
 }
 
 /// Reads the arguments of `claim_task_devices_for_pc`.
-pub(crate) fn read_claim(body: &Value) -> Result<Claim, Problem> {
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong.
+pub fn read_claim(body: &Value) -> Result<Claim, Problem> {
     let args = Fields::of(body)?;
     args.only(&["runner_pc_name", "runner_pc_id", "max_to_claim", "lease_minutes"])?;
     let worker = match (args.opt_name("runner_pc_name")?, args.opt_name("runner_pc_id")?) {
@@ -35,7 +49,10 @@ pub(crate) fn read_claim(body: &Value) -> Result<Claim, Problem> {
 }
 
 /// Reads the arguments of `renew_task_device_lease`.
-pub(crate) fn read_renew(body: &Value) -> Result<Renew, Problem> {
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong.
+pub fn read_renew(body: &Value) -> Result<Renew, Problem> {
     let args = Fields::of(body)?;
     args.only(&["task_device_id", "runner_pc_id", "lease_minutes"])?;
     let (task, worker) = (row(&args, "task_device_id")?, args.name("runner_pc_id")?);
@@ -43,7 +60,10 @@ pub(crate) fn read_renew(body: &Value) -> Result<Renew, Problem> {
 }
 
 /// Reads the arguments of `complete_task_device`.
-pub(crate) fn read_complete(body: &Value) -> Result<Ending, Problem> {
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong.
+pub fn read_complete(body: &Value) -> Result<Ending, Problem> {
     let args = Fields::of(body)?;
     args.only(&["p_task_device_id", "p_result", "runner_pc_id"])?;
     Ok(Ending {
@@ -54,7 +74,10 @@ pub(crate) fn read_complete(body: &Value) -> Result<Ending, Problem> {
 }
 
 /// Reads the arguments of `fail_or_retry_task_device`.
-pub(crate) fn read_fail(body: &Value) -> Result<Ending, Problem> {
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong.
+pub fn read_fail(body: &Value) -> Result<Ending, Problem> {
     let args = Fields::of(body)?;
     args.only(&["p_task_device_id", "p_error", "runner_pc_id"])?;
     Ok(Ending {
@@ -65,7 +88,10 @@ pub(crate) fn read_fail(body: &Value) -> Result<Ending, Problem> {
 }
 
 /// Reads the arguments of a function that takes none.
-pub(crate) fn read_nothing(body: Option<&Value>) -> Result<(), Problem> {
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong.
+pub fn read_nothing(body: Option<&Value>) -> Result<(), Problem> {
     body.filter(|body| !body.is_null()).map_or(Ok(()), |body| Fields::of(body)?.only(&[]))
 }
 

@@ -1,10 +1,75 @@
-//! The words for where something stands (Q2, Q8).
+//! The words for the states of runs, rows and devices, synonyms included (Q2, Q8, Q15).
 
 use muster_model::{JobStatus, LaneStatus, TaskStatus};
+use muster_problem::schema as value;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{Object, RefOr, Schema, schema::Type},
+};
+
+/// Where a run stands, synonyms included (Q2, Q8).
+#[derive(Clone, Copy, Debug)]
+pub struct RunStatusWord;
+
+/// Where a row stands, synonyms included (Q8).
+#[derive(Clone, Copy, Debug)]
+pub struct RowStatusWord;
+
+/// Where a device stands (Q15).
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceStatusWord;
+
+/// A name: of a PC, a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct NameWord;
+
+/// What may be explained (Q16).
+#[derive(Clone, Copy, Debug)]
+pub struct KindWord;
+
+impl PartialSchema for RunStatusWord {
+    fn schema() -> RefOr<Schema> {
+        one_of(&crate::RUN_WORDS)
+    }
+}
+
+impl PartialSchema for RowStatusWord {
+    fn schema() -> RefOr<Schema> {
+        one_of(&crate::ROW_WORDS)
+    }
+}
+
+impl PartialSchema for DeviceStatusWord {
+    fn schema() -> RefOr<Schema> {
+        one_of(&crate::DEVICE_WORDS)
+    }
+}
+
+impl PartialSchema for KindWord {
+    fn schema() -> RefOr<Schema> {
+        one_of(&crate::EXPLAINED_KINDS)
+    }
+}
+
+impl PartialSchema for NameWord {
+    fn schema() -> RefOr<Schema> {
+        value::schema(value::name())
+    }
+}
+
+impl ToSchema for RunStatusWord {}
+impl ToSchema for RowStatusWord {}
+impl ToSchema for DeviceStatusWord {}
+impl ToSchema for KindWord {}
+impl ToSchema for NameWord {}
+
+fn one_of(words: &[&str]) -> RefOr<Schema> {
+    value::schema(Object::builder().schema_type(Type::String).enum_values(Some(words.iter().copied())))
+}
 
 /// What a filter on a run's status asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunFilter {
+pub enum RunFilter {
     /// Runs that stand there.
     Is(JobStatus),
     /// Accepted and never written (Q2): no run stands there.
@@ -12,18 +77,19 @@ pub(crate) enum RunFilter {
 }
 
 /// The words a filter on runs may use, synonyms included.
-pub(crate) const RUN_WORDS: [&str; 9] =
+pub const RUN_WORDS: [&str; 9] =
     ["pending", "running", "claimed", "success", "completed", "failed", "cancelled", "canceled", "retrying"];
 
 /// The words a filter on rows may use, synonyms included.
-pub(crate) const ROW_WORDS: [&str; 8] =
+pub const ROW_WORDS: [&str; 8] =
     ["pending", "running", "claimed", "completed", "success", "failed", "cancelled", "canceled"];
 
 /// The words a filter on devices may use.
-pub(crate) const DEVICE_WORDS: [&str; 6] = ["ONLINE", "OFFLINE", "ERROR", "online", "offline", "error"];
+pub const DEVICE_WORDS: [&str; 6] = ["ONLINE", "OFFLINE", "ERROR", "online", "offline", "error"];
 
 /// Reads one of [`RUN_WORDS`].
-pub(crate) fn read_run_status(word: &str) -> RunFilter {
+#[must_use]
+pub fn read_run_status(word: &str) -> RunFilter {
     match word {
         "pending" => RunFilter::Is(JobStatus::Pending),
         "running" | "claimed" => RunFilter::Is(JobStatus::Running),
@@ -35,7 +101,8 @@ pub(crate) fn read_run_status(word: &str) -> RunFilter {
 }
 
 /// Reads one of [`ROW_WORDS`].
-pub(crate) fn read_row_status(word: &str) -> TaskStatus {
+#[must_use]
+pub fn read_row_status(word: &str) -> TaskStatus {
     match word {
         "pending" => TaskStatus::Pending,
         "running" | "claimed" => TaskStatus::Running,
@@ -46,7 +113,8 @@ pub(crate) fn read_row_status(word: &str) -> TaskStatus {
 }
 
 /// Reads one of [`DEVICE_WORDS`].
-pub(crate) fn read_device_status(word: &str) -> LaneStatus {
+#[must_use]
+pub fn read_device_status(word: &str) -> LaneStatus {
     match word {
         "ONLINE" | "online" => LaneStatus::Online,
         "OFFLINE" | "offline" => LaneStatus::Offline,

@@ -1,19 +1,60 @@
 //! Devices (Q15).
 
-use crate::wire::Device;
-use muster_http::{Fields, Problem};
 use muster_model::{Labels, LaneRecord, Name};
+use muster_problem::{Fields, Problem};
+use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// One device.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Device {
+    /// The immutable serial.
+    pub device_id: String,
+    /// The PC it is attached to.
+    pub pc_id: String,
+    /// `ONLINE`, `OFFLINE` or `ERROR`.
+    pub status: &'static str,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Whatever reaches it now.
+    pub runtime_handle: String,
+    /// What its PC last said: `online`, `offline`, `unauthorized`, `error`, or `absent` where it was not listed.
+    pub attachment: &'static str,
+    /// Since when it is not usable, epoch milliseconds.
+    pub offline_since: Option<i64>,
+    /// What was said when it was last returned to service.
+    pub note: Option<String>,
+    /// When it was first seen, epoch milliseconds.
+    pub created_at: i64,
+}
+
+/// Devices, by id.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DeviceList {
+    /// This page.
+    pub devices: Vec<Device>,
+    /// Give it as `after` to see the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
 
 /// Reads the body of `PATCH /api/devices/{id}`.
-pub(crate) fn read_labels(body: &Value) -> Result<Labels, Problem> {
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong.
+pub fn read_labels(body: &Value) -> Result<Labels, Problem> {
     let fields = Fields::of(body)?;
     fields.only(&["labels"])?;
     labels(&fields.fields("labels")?, LABELS_MAX)
 }
 
 /// Reads the body of `POST /api/devices/{id}/return`, which may be empty.
-pub(crate) fn read_note(body: Option<&Value>) -> Result<Option<Box<str>>, Problem> {
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong.
+pub fn read_note(body: Option<&Value>) -> Result<Option<Box<str>>, Problem> {
     let Some(body) = body.filter(|body| !body.is_null()) else {
         return Ok(None);
     };
@@ -23,7 +64,7 @@ pub(crate) fn read_note(body: Option<&Value>) -> Result<Option<Box<str>>, Proble
 }
 
 /// Reads an object of names, with names as keys.
-pub(super) fn labels(fields: &Fields<'_>, entries_max: usize) -> Result<Labels, Problem> {
+pub(crate) fn labels(fields: &Fields<'_>, entries_max: usize) -> Result<Labels, Problem> {
     if fields.object().len() > entries_max {
         let path = fields.path_of("");
         return Err(Problem::unprocessable(
@@ -40,7 +81,8 @@ pub(super) fn labels(fields: &Fields<'_>, entries_max: usize) -> Result<Labels, 
 }
 
 /// A device as outsiders see it.
-pub(crate) fn show_device(lane: LaneRecord) -> Device {
+#[must_use]
+pub fn show_device(lane: LaneRecord) -> Device {
     Device {
         device_id: lane.id.to_string(),
         pc_id: lane.worker.to_string(),

@@ -1,19 +1,57 @@
 //! Files of rows, as the rows' results name them (N21).
 
-use crate::wire::Artifact;
-use muster_artifacts::StoragePath;
 use muster_model::TaskRecord;
+use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
+
+/// Files of a run, oldest row first; of a device, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ArtifactList {
+    /// This page.
+    pub artifacts: Vec<Artifact>,
+    /// Give it as `after` to see the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// One file, as the result of its row tells of it.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Artifact {
+    /// The row that left it.
+    pub task_device_id: String,
+    /// The row's device.
+    pub device_id: String,
+    /// The attempt that left it.
+    pub attempt: u16,
+    /// What it shows.
+    pub kind: String,
+    /// Its `storage_path`.
+    pub path: String,
+    /// Where this server answers it; absent where the path is none of this server's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Its type, where its node told it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// Its length in bytes, where its node told it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// When its row ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<i64>,
+}
 
 /// The file of a row, if its result names one. A result that came over the RPCs can be anything; if it does not name a file
 /// as nodes do, the row has none.
-pub(crate) fn show_artifact(task: &TaskRecord) -> Option<Artifact> {
+#[must_use]
+pub fn show_artifact(task: &TaskRecord, stored: impl Fn(&str) -> Option<String>) -> Option<Artifact> {
     let result: Value = serde_json::from_str(task.result.as_deref()?).ok()?;
     let artifact = result.get("artifact")?;
     let text = |key: &str| artifact.get(key).and_then(Value::as_str).map(str::to_owned);
     let path = text("storage_path")?;
     // Not `public_url` itself: it may lead anywhere, and the dashboard sends a token to this URL.
-    let own = StoragePath::parse(&path).ok().map(|path| format!("/api/artifacts/{path}"));
+    let own = stored(&path).map(|path| format!("/api/artifacts/{path}"));
     let is_public = |own: &str| text("public_url").is_some_and(|url| without_query(&url).ends_with(own));
     Some(Artifact {
         task_device_id: task.id.to_string(),
@@ -36,12 +74,12 @@ fn without_query(url: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::translate::task_device::tests::row;
+    use crate::task_device::tests::row;
     use serde_json::json;
 
     fn shown(result: &Value) -> Option<Artifact> {
         let result = Some(result.to_string().into());
-        show_artifact(&TaskRecord { result, ..row() })
+        show_artifact(&TaskRecord { result, ..row() }, |path| (!path.contains("..")).then(|| path.to_owned()))
     }
 
     /// N21: the URL of a file leads to this server and carries no link's signature. Files elsewhere, and those of simulated
@@ -79,6 +117,6 @@ mod tests {
         {
             assert_eq!(shown(&result), None, "{result}");
         }
-        assert_eq!(show_artifact(&TaskRecord { result: None, ..row() }), None);
+        assert_eq!(show_artifact(&TaskRecord { result: None, ..row() }, |_| None), None);
     }
 }

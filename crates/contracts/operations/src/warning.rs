@@ -1,10 +1,39 @@
-//! What a scope names and nobody knows, for whoever may have mistyped it (Q6).
+//! Warnings that a client gets with a submitted run (Q6, Q15).
 
-use crate::wire::Warning;
+use crate::RunState;
 use muster_model::{Millis, Scope, Strangers};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A run that is in its queue.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SubmittedRun {
+    /// The run and where it stands.
+    #[serde(flatten)]
+    pub state: RunState,
+    /// What it names that nobody knows yet; absent where there is no such thing. The run was taken all the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+}
+
+/// One thing that is probably not as it was meant.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Warning {
+    /// `unknown_pc`, `unknown_device`, `unknown_label`, or `no_device` where nothing matches at all.
+    pub code: &'static str,
+    /// What is not known; of labels, `key=value`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What is known and much like it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub did_you_mean: Option<String>,
+    /// The same in a sentence.
+    pub message: String,
+}
 
 /// The warnings of a run with that scope; an active run without a device waits for `grace`.
-pub(crate) fn show_warnings(scope: &Scope, found: &Strangers, grace: Millis) -> Vec<Warning> {
+#[must_use]
+pub fn show_warnings(scope: &Scope, found: &Strangers, grace: Millis) -> Vec<Warning> {
     let (code, what) = match scope {
         // A fleet may come after its first run: nothing is misspelt.
         Scope::All => return Vec::new(),
