@@ -31,7 +31,8 @@ impl Synthetic {
         for directory in [FRAMES, LABELS, POSES] {
             output.make(directory)?;
         }
-        let per_second = scenario_rate(commission.task.scenario.as_str());
+        let frames_per_second = scenario_rate(commission.task.scenario.as_str());
+        let scene = Scene { session: &commission.task.session, frames_per_second };
         let mut pacer = Pacer::new(self.frames_per_second, commission.pace.clone());
         let mut purse = Purse::new(commission.task.ids);
         let mut rendered = Rendered::default();
@@ -39,7 +40,7 @@ impl Synthetic {
         while next < frames.end {
             let due = or_stopped(commission, pacer.due()).await?.min(frames.end - next);
             self.refill(&mut purse, frames.end - next, commission).await?;
-            let batch = self.batch((next, due), &mut purse, (commission, per_second));
+            let batch = self.batch(next..next + due, &mut purse, &scene);
             rendered.frames.extend(batch.iter().map(entry));
             let (output, session) = (Arc::clone(output), commission.task.session.clone());
             blocking(move || batch.iter().try_for_each(|frame| write(frame, &session, &output))).await??;
@@ -85,18 +86,19 @@ impl Synthetic {
         u64::from(self.persons_per_frame) * u64::from(BATCH_FRAMES_MAX)
     }
 
-    fn batch(
-        &self,
-        (start, count): (u64, u64),
-        purse: &mut Purse,
-        (commission, per_second): (&Commission<'_>, u64),
-    ) -> Vec<Frame> {
+    fn batch(&self, frames: std::ops::Range<u64>, purse: &mut Purse, scene: &Scene<'_>) -> Vec<Frame> {
         let mut frame = |id: u64| {
             let persons = purse.take(self.persons_per_frame.into()).expect("it was refilled for a batch");
-            Frame::new(&commission.task.session, id, id * 1000 / per_second, persons)
+            Frame::new(scene.session, id, id * 1000 / scene.frames_per_second, persons)
         };
-        (start..start + count).map(&mut frame).collect()
+        frames.map(&mut frame).collect()
     }
+}
+
+/// The simulated scene.
+struct Scene<'a> {
+    session: &'a str,
+    frames_per_second: u64,
 }
 
 /// Waits for something, but no longer than somebody wants it.
