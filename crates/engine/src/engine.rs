@@ -1,9 +1,10 @@
 //! The engine: one state, changed by one command after the other.
 
-use crate::{decide::Context, execute::Execution, state::State};
+use crate::{Context, execute::Execution, state::State};
 use alloc::{vec, vec::Vec};
 use muster_model::{
-    Change, Command, Event, Explanation, Key, Name, Rejection, Reply, ReportKind, Scope, Settings, Strangers,
+    Change, Command, Effect, Event, Explanation, FrameQuery, FrameView, Key, Name, PoolCause, PoolJobId,
+    PoolStatus, PoolWorkerId, Rejection, Reply, ReportKind, ScheduleRecord, Scope, Settings, Strangers,
     Subject, TaskId, TaskRecord, Timestamp, WorkerSupply,
 };
 
@@ -34,9 +35,7 @@ impl Engine {
     /// Switches a planted bug on.
     #[cfg(feature = "mutants")]
     pub fn plant(&mut self, mutant: crate::Mutant) {
-        self.state.mutant = Some(mutant);
-        self.state.farm.mutant = Some(mutant);
-        self.state.pool.mutant = Some(mutant);
+        self.state.plant(mutant);
     }
 
     /// What a command needs to know that memory may have forgotten.
@@ -100,9 +99,8 @@ impl Engine {
     /// When the driver must next send `Tick`; an early tick decides nothing.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let frames = self.state.farm.timers.first().map(|(at, _)| *at);
-        let pool = self.state.pool.timers.first().map(|(at, _)| *at);
-        [self.state.timers.next(), frames, pool].into_iter().flatten().min()
+        let State { timers, farm, pool, .. } = &self.state;
+        [timers.next(), farm.timers.next(), pool.timers.next()].into_iter().flatten().min()
     }
 
     /// The rows that changed since the last call.
@@ -160,5 +158,45 @@ impl Engine {
     pub fn task(&self, id: TaskId) -> Option<TaskRecord> {
         let live = self.state.task(id).map(|task| self.state.task_record(id, task));
         live.or_else(|| self.state.recent.tasks.get(&id).map(|task| (**task).clone()))
+    }
+
+    /// What must happen outside once the changes taken before are durable.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        self.state.farm.take_effects()
+    }
+
+    /// What memory knows of sessions beyond the store.
+    #[must_use]
+    pub fn frame_view(&self, query: &FrameQuery, now: Timestamp) -> FrameView {
+        self.state.farm.view(query, now)
+    }
+
+    /// The signs of life of the pool's workers since the last call.
+    pub fn take_pool_sightings(&mut self) -> Vec<(PoolWorkerId, Timestamp)> {
+        self.state.pool.take_sightings()
+    }
+
+    /// The pool, counted.
+    #[must_use]
+    pub fn pool_status(&self) -> PoolStatus {
+        self.state.pool.status()
+    }
+
+    /// Why a job of the pool is not done yet; `None` when memory does not know it.
+    #[must_use]
+    pub fn explain_pool(&self, job: PoolJobId) -> Option<PoolCause> {
+        self.state.pool.explain(job)
+    }
+
+    /// The schedule whose slot is due first, and that slot (Q17).
+    #[must_use]
+    pub fn first_schedule(&self) -> Option<(Timestamp, &ScheduleRecord)> {
+        self.state.schedules.first_due()
+    }
+
+    /// The figures in force.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.state.settings
     }
 }

@@ -12,13 +12,13 @@ extern crate alloc;
 
 mod accounts;
 mod apply;
-mod beside;
 mod decide;
 mod engine;
 mod execute;
 mod explain;
 mod frames;
 mod invariant;
+mod kernel;
 mod mutant;
 mod pool;
 mod record;
@@ -31,8 +31,8 @@ mod state;
 mod strangers;
 mod waiting;
 
-pub use decide::Context;
 pub use engine::{Engine, Executed};
+pub use kernel::Context;
 pub use mutant::Mutant;
 pub use restore::Restoring;
 pub use waiting::{Waiter, Woken};

@@ -46,9 +46,7 @@ impl Restoring {
     /// Switches a planted bug on.
     #[cfg(feature = "mutants")]
     pub fn plant(&mut self, mutant: crate::Mutant) {
-        self.state.mutant = Some(mutant);
-        self.state.farm.mutant = Some(mutant);
-        self.state.pool.mutant = Some(mutant);
+        self.state.plant(mutant);
     }
 
     /// Takes a record of sessions of frames.

@@ -134,6 +134,30 @@ pub struct Grant {
     pub timeout_at: Timestamp,
 }
 
+impl From<FrameEvent> for Event {
+    fn from(event: FrameEvent) -> Self {
+        Self::Frames(event)
+    }
+}
+
+impl From<PoolEvent> for Event {
+    fn from(event: PoolEvent) -> Self {
+        Self::Pool(event)
+    }
+}
+
+impl From<AccountEvent> for Event {
+    fn from(event: AccountEvent) -> Self {
+        Self::Accounts(event)
+    }
+}
+
+impl From<ScheduleEvent> for Event {
+    fn from(event: ScheduleEvent) -> Self {
+        Self::Schedules(event)
+    }
+}
+
 words! {
     /// Effect of a report.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ mod decide;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decide::carry_out;
+pub(crate) use decide::decide;
 
 use alloc::{
     boxed::Box,

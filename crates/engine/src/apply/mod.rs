@@ -54,8 +54,7 @@ impl State {
                 self.farm.apply(about);
                 self.dismiss_waiting(event);
             }
-            // Made so where they are decided: one step of a command may depend on the one before.
-            Event::Pool(_) => {}
+            Event::Pool(about) => self.pool.apply(about),
             Event::Accounts(about) => {
                 self.accounts.apply(about);
                 self.dismiss_waiting(event);
@@ -131,17 +130,8 @@ impl State {
 
     /// Sets the timer that judges a worker, unless an earlier one is set.
     pub(crate) fn arm(&mut self, ix: crate::state::WorkerIx) {
-        let Some(next) = crate::rule::liveness::next_judgement(self, ix) else {
-            return;
-        };
-        let worker = &mut self.workers[ix];
-        if let Some(armed) = worker.armed {
-            if armed <= next {
-                return;
-            }
-            self.timers.clear(armed, Timer::Worker(ix));
+        if let Some(next) = crate::rule::liveness::next_judgement(self, ix) {
+            self.timers.arm(&mut self.workers[ix].armed, next, Timer::Worker(ix));
         }
-        worker.armed = Some(next);
-        self.timers.set(next, Timer::Worker(ix));
     }
 }

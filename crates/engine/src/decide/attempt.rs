@@ -22,14 +22,14 @@ pub(crate) fn decide(state: &State, end: End, context: &Context<'_>) -> Decided 
     let End { task: id, worker, outcome, result } = end;
     let Some(task) = state.task(id) else {
         let ended = super::report::ended_task(state, id, context).ok_or(Rejection::TaskUnknown)?;
-        return Err(Rejection::TaskNotRunning { status: ended.status });
+        return Err(Rejection::TaskNotRunning { status: ended.status }.into());
     };
     let holder = &state.workers[task.worker].name;
     if worker.is_some_and(|worker| worker != *holder) {
-        return Err(Rejection::NotHolder { holder: holder.clone() });
+        return Err(Rejection::NotHolder { holder: holder.clone() }.into());
     }
     if task.lease.is_none() {
-        return Err(Rejection::TaskNotRunning { status: task.status() });
+        return Err(Rejection::TaskNotRunning { status: task.status() }.into());
     }
     let mut events = Vec::new();
     if task.confirmed_at.is_none() {

@@ -8,10 +8,10 @@ use muster_model::{Event, JobId, JobOutcome, JobReply, JobStatus, Rejection, Tas
 pub(crate) fn decide(state: &State, id: JobId, context: &Context<'_>) -> Decided<JobReply> {
     let Some(job) = state.job(id) else {
         let status = ended_status(state, id, context).ok_or(Rejection::JobUnknown)?;
-        return Err(Rejection::JobEnded { status });
+        return Err(Rejection::JobEnded { status }.into());
     };
     if job.status.is_ended() {
-        return Err(Rejection::JobEnded { status: job.status });
+        return Err(Rejection::JobEnded { status: job.status }.into());
     }
     let (status, at) = (JobStatus::Cancelled, context.now);
     let waiting = job.pending.iter().map(|ordinal| TaskRef { job: job.seq, ordinal: *ordinal });

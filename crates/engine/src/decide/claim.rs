@@ -11,19 +11,22 @@ use crate::{
 use alloc::vec::Vec;
 use muster_model::{Event, LeaseKind, Millis, Name, Rejection, TaskId};
 
+/// A worker's claim of rows.
+pub(crate) struct Claim<'a> {
+    pub(crate) worker: &'a Name,
+    /// Most rows it takes.
+    pub(crate) max: u32,
+    pub(crate) lease: Millis,
+}
+
 /// The leases for a claim. An unknown worker gets none.
-pub(crate) fn decide(
-    state: &State,
-    worker: &Name,
-    (max, lease): (u32, Millis),
-    context: &Context<'_>,
-) -> Decision {
-    let Some(ix) = state.workers.ix(worker) else {
+pub(crate) fn decide(state: &State, claim: &Claim<'_>, context: &Context<'_>) -> Decision {
+    let Some(ix) = state.workers.ix(claim.worker) else {
         return Decision::done(Vec::new());
     };
-    let terms = Terms { kind: LeaseKind::Claim, lease };
+    let terms = Terms { kind: LeaseKind::Claim, lease: claim.lease, max: claim.max };
     let mut events = Vec::new();
-    for grant in grants(state, ix, (max, terms), context) {
+    for grant in grants(state, ix, terms, context) {
         let (task, attempt, at) = (grant.task, grant.attempt, grant.at);
         events.push(Event::LeaseGranted(grant));
         events.push(Event::LeaseConfirmed { task, attempt, at });
@@ -32,21 +35,17 @@ pub(crate) fn decide(
 }
 
 /// Prolongs a lease if it is there and the worker's.
-pub(crate) fn renew(
-    state: &State,
-    id: TaskId,
-    (worker, lease): (&Name, Millis),
-    context: &Context<'_>,
-) -> Decided<bool> {
-    let is_theirs =
-        |task: &Task| state.workers[task.worker].name == *worker || state.has_bug(Mutant::StrangerRenews);
+pub(crate) fn renew(state: &State, id: TaskId, claim: &Claim<'_>, context: &Context<'_>) -> Decided<bool> {
+    let is_theirs = |task: &Task| {
+        state.workers[task.worker].name == *claim.worker || state.has_bug(Mutant::StrangerRenews)
+    };
     let leased = state.task(id).filter(|task| task.lease.is_some() && is_theirs(task));
     let Some(task) = leased else {
         let known = state.task(id).is_some() || super::report::ended_task(state, id, context).is_some();
-        return if known { Ok(Decision::new(Vec::new(), false)) } else { Err(Rejection::TaskUnknown) };
+        return known.then_some(Decision::unchanged(false)).ok_or(Rejection::TaskUnknown.into());
     };
-    let until = (context.now + lease).max(task.lease.map_or(context.now, |lease| lease.until));
-    Ok(Decision::new(Vec::from([Event::LeaseRenewed { task: id, until }]), true))
+    let until = (context.now + claim.lease).max(task.lease.map_or(context.now, |lease| lease.until));
+    Ok(Decision::new([Event::LeaseRenewed { task: id, until }], true))
 }
 
 #[cfg(test)]

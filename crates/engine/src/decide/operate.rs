@@ -21,7 +21,7 @@ pub(crate) fn return_to_service(
 ) -> Decided {
     let ix = state.lanes.ix(&lane).ok_or(Rejection::LaneUnknown)?;
     if !state.lanes[ix].failed {
-        return Err(Rejection::LaneInService);
+        return Err(Rejection::LaneInService.into());
     }
     Ok(Decision::done(vec![Event::LaneReturned { lane, note, at: context.now }]))
 }

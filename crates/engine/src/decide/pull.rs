@@ -57,15 +57,15 @@ pub(crate) fn report_devices(
 /// What a worker that asks is given.
 pub(crate) fn supply(state: &State, name: &Name, max: u32, context: &Context<'_>) -> Decision<PullReply> {
     let Some(worker) = state.workers.ix(name) else {
-        return Decision::new(Vec::new(), PullReply { nothing_new: true, ..PullReply::default() });
+        return Decision::unchanged(PullReply { nothing_new: true, ..PullReply::default() });
     };
     let again: Vec<TaskRef> = match state.has_bug(Mutant::RedeliveryForgotten) {
         true => Vec::new(),
         false => redelivery::due(state, worker, context.now).take(max as usize).collect(),
     };
     let more = max.saturating_sub(u32::try_from(again.len()).unwrap_or(u32::MAX));
-    let terms = Terms { kind: LeaseKind::Presence, lease: state.settings.lease };
-    let grants = grants(state, worker, (more, terms), context);
+    let terms = Terms { kind: LeaseKind::Presence, lease: state.settings.lease, max: more };
+    let grants = grants(state, worker, terms, context);
     let mut reply = told(state, worker, context.now);
     // A newer attempt replaces the one that was to stop: naming both would stop the wrong one.
     reply.stop.retain(|task| grants.iter().all(|grant| grant.task != *task));
@@ -86,15 +86,12 @@ pub(crate) fn supply(state: &State, name: &Name, max: u32, context: &Context<'_>
 pub(crate) struct Terms {
     pub(crate) kind: LeaseKind,
     pub(crate) lease: Millis,
+    /// Most leases to grant.
+    pub(crate) max: u32,
 }
 
-/// The leases that fill a worker's free slots, at most `max`.
-pub(crate) fn grants(
-    state: &State,
-    ix: WorkerIx,
-    (max, terms): (u32, Terms),
-    context: &Context<'_>,
-) -> Vec<Grant> {
+/// The leases that fill a worker's free slots, at most as many as the terms allow.
+pub(crate) fn grants(state: &State, ix: WorkerIx, terms: Terms, context: &Context<'_>) -> Vec<Grant> {
     let now = context.now;
     let mut created: BTreeMap<u64, u32> = BTreeMap::new();
     let mut next = |job: u64| {
@@ -102,7 +99,7 @@ pub(crate) fn grants(
         *count += 1;
         (*count <= TaskId::ORDINAL_MAX).then_some(*count)
     };
-    let choices = slot::choose(state, ix, max, now);
+    let choices = slot::choose(state, ix, terms.max, now);
     let grant = |(n, choice): (u64, slot::Choice)| {
         let job = &state.jobs[&choice.job];
         let row = state.lanes[choice.lane].row(choice.job);

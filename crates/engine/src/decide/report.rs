@@ -1,6 +1,6 @@
 //! N4–N7, N9–N16: what a worker's report makes true, once.
 
-use super::{Context, Decision, Refused, submit::ended_status};
+use super::{Context, Decided, Decision, Refused, submit::ended_status};
 use crate::{
     Mutant,
     rule::retry::{Ending, end_attempt},
@@ -31,16 +31,12 @@ impl Effect {
 
 /// Decides a report. The id alone makes it a repeat, whatever else differs; an id that was used for another subject is
 /// refused, with an alert (N5).
-pub(crate) fn decide(
-    state: &State,
-    report: Report,
-    context: &Context<'_>,
-) -> Result<Decision<Recorded>, Refused> {
+pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> Decided<Recorded> {
     let subject = subject_of(state, &report);
     match earlier_subject(state, &report, context) {
         None => {}
         Some(earlier) if earlier.is_none_or(|earlier| earlier == subject && names_own_run(&report)) => {
-            return Ok(Decision::new(Vec::new(), Recorded::Duplicate));
+            return Ok(Decision::unchanged(Recorded::Duplicate));
         }
         Some(_) => {
             let events = conflict_alert(state, &report, context).into_iter().collect();
@@ -48,7 +44,7 @@ pub(crate) fn decide(
         }
     }
     if report.at < context.now - state.settings.report_id_retention {
-        return Ok(Decision::new(Vec::new(), Recorded::Stale));
+        return Ok(Decision::unchanged(Recorded::Stale));
     }
     let (task, effect) = match &report.kind {
         ReportKind::RunStarted { job } => {
@@ -209,12 +205,14 @@ fn about_task(
     }
     let result = match state.task(about.task) {
         Some(task) => {
-            check_names(report, about, (&state.workers[task.worker].name, &state.lanes[task.lane].name))
-                .map(|()| about_live_task(state, task, about, context))
+            let subject =
+                Subject { holder: &state.workers[task.worker].name, lane: &state.lanes[task.lane].name };
+            check_names(report, about, &subject).map(|()| about_live_task(state, task, about, context))
         }
         None => {
             let ended = ended_task(state, about.task, context).ok_or(Rejection::TaskUnknown)?;
-            check_names(report, about, (&ended.worker, &ended.lane)).map(|()| about_ended_task(&ended, about))
+            let subject = Subject { holder: &ended.worker, lane: &ended.lane };
+            check_names(report, about, &subject).map(|()| about_ended_task(&ended, about))
         }
     };
     match result {
@@ -224,7 +222,14 @@ fn about_task(
     }
 }
 
-fn check_names(report: &Report, about: &TaskReport, (holder, lane): (&Name, &Name)) -> Result<(), Rejection> {
+/// Who has or had a task, and its device.
+struct Subject<'a> {
+    holder: &'a Name,
+    lane: &'a Name,
+}
+
+fn check_names(report: &Report, about: &TaskReport, subject: &Subject<'_>) -> Result<(), Rejection> {
+    let Subject { holder, lane } = *subject;
     if about.lane != *lane {
         return Err(Rejection::LaneUnknown);
     }

@@ -2,18 +2,18 @@
 
 use super::{Context, Decided, Decision};
 use crate::state::State;
-use alloc::{boxed::Box, vec, vec::Vec};
+use alloc::boxed::Box;
 use muster_model::{
     Event, Fact, JobId, JobReply, JobStatus, Key, KeyRecord, Rejection, Submission, SubmissionKey,
 };
 
 pub(crate) fn decide(state: &State, submission: Box<Submission>, context: &Context<'_>) -> Decided<JobReply> {
     if let Some(KeyRecord { job, status, .. }) = earlier(state, &submission, context)? {
-        return Ok(Decision::new(Vec::new(), JobReply { job, status }));
+        return Ok(Decision::unchanged(JobReply { job, status }));
     }
     let job = JobId::new(context.now, context.number(0));
     let reply = JobReply { job, status: JobStatus::Pending };
-    Ok(Decision::new(vec![Event::JobSubmitted { job, submission, at: context.now }], reply))
+    Ok(Decision::new([Event::JobSubmitted { job, submission, at: context.now }], reply))
 }
 
 /// What the same key made before, unless that was too long ago.

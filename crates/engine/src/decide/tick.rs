@@ -4,7 +4,7 @@ use super::Context;
 use crate::{
     Mutant,
     rule::{heartbeat, liveness, offline_grace, redelivery},
-    state::{LaneIx, State, Timer, WorkerIx},
+    state::{Job, LaneIx, State, Timer, WorkerIx},
 };
 use alloc::vec::Vec;
 use muster_model::{Event, Timestamp};
@@ -12,11 +12,10 @@ use muster_model::{Event, Timestamp};
 /// Lanes looked at in one step of a job's search for lanes long away.
 const SKIPS_PER_STEP: usize = 256;
 
-/// What the next due timer makes true; `None` when none is due.
-pub(crate) fn next_due(state: &mut State, context: &Context<'_>) -> Option<Vec<Event>> {
-    let now = context.now;
-    let timer = state.timers.pop_due(now)?;
-    Some(match timer {
+/// Takes the next due timer, and leaves the marks that it stands for.
+pub(crate) fn take_due(state: &mut State, now: Timestamp) -> Option<Timer> {
+    let timer = state.timers.take_due(now)?;
+    match timer {
         Timer::Worker(ix) => {
             state.workers[ix].armed = None;
             if state.workers[ix].waiting > 0 {
@@ -25,21 +24,33 @@ pub(crate) fn next_due(state: &mut State, context: &Context<'_>) -> Option<Vec<E
             }
             state.workers[ix].lease_due = liveness::earliest_due(state, ix);
             state.dirty.rearm.insert(ix);
-            let mut events = liveness::judge(state, ix, now);
+        }
+        Timer::Redelivery(ix) => redeliver(state, ix, now),
+        Timer::Job(seq) => _ = state.dirty.check_jobs.insert(seq),
+        Timer::Skip(seq, from) => {
+            let is_active = state.jobs.get(&seq).is_some_and(Job::is_active);
+            let next = state.long_away.range(from..).nth(SKIPS_PER_STEP).filter(|_| is_active);
+            if let Some(next) = next.copied() {
+                state.timers.set(now, Timer::Skip(seq, next));
+            }
+        }
+        Timer::Lane(_) => {}
+    }
+    Some(timer)
+}
+
+/// Decides the events of a timer that was due.
+pub(crate) fn decide(state: &State, timer: Timer, context: &Context<'_>) -> Vec<Event> {
+    match timer {
+        Timer::Worker(ix) => {
+            let mut events = liveness::judge(state, ix, context.now);
             events.extend(heartbeat::judge(state, ix, context));
             events
         }
-        Timer::Redelivery(ix) => {
-            redeliver(state, ix, now);
-            Vec::new()
-        }
-        Timer::Lane(ix) => grace_over(state, ix, now),
-        Timer::Job(seq) => {
-            state.dirty.check_jobs.insert(seq);
-            Vec::new()
-        }
-        Timer::Skip(seq, from) => skip_step(state, (seq, from), now),
-    })
+        Timer::Lane(ix) => grace_over(state, ix, context.now),
+        Timer::Skip(seq, from) => skip_step(state, seq, from, context.now),
+        Timer::Redelivery(_) | Timer::Job(_) => Vec::new(),
+    }
 }
 
 fn redeliver(state: &mut State, ix: WorkerIx, now: Timestamp) {
@@ -63,22 +74,18 @@ fn grace_over(state: &State, ix: LaneIx, now: Timestamp) -> Vec<Event> {
 
 /// Skips some of the lanes that were away long before the job became active; the rest follows in steps
 /// of their own, so that no command waits for all of them.
-fn skip_step(state: &mut State, (seq, from): (u64, LaneIx), now: Timestamp) -> Vec<Event> {
+fn skip_step(state: &State, seq: u64, from: LaneIx, now: Timestamp) -> Vec<Event> {
     let Some(job) = state.jobs.get(&seq).filter(|job| job.is_active()) else {
         return Vec::new();
     };
     let mut events = Vec::new();
     let mut ordinal = job.tasks;
-    let mut looked_at = state.long_away.range(from..).take(SKIPS_PER_STEP + 1);
-    for ix in looked_at.by_ref().take(SKIPS_PER_STEP) {
+    for ix in state.long_away.range(from..).take(SKIPS_PER_STEP) {
         let Some(event) = offline_grace::skip(state, job, (*ix, ordinal + 1), now) else {
             continue;
         };
         ordinal += u32::from(matches!(event, Event::TaskSkipped { .. }));
         events.push(event);
-    }
-    if let Some(next) = looked_at.next().copied() {
-        state.timers.set(now, Timer::Skip(seq, next));
     }
     events
 }

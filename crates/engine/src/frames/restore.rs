@@ -39,7 +39,7 @@ impl Farm {
     pub(crate) fn finish_loading(&mut self, now: Timestamp) {
         (self.began_at, self.latest) = (now, now);
         for delay in [muster_model::Millis(0), self.settings.rebind_within] {
-            self.timers.insert((now + delay, FarmTimer::NewTerm));
+            self.timers.set(now + delay, FarmTimer::NewTerm);
         }
         let mut crew = Crew::default();
         for (name, renderer) in &mut self.renderers {
@@ -80,7 +80,7 @@ impl Farm {
                 };
                 (lease.heard_at, lease.watched_at) = (now, Some(stalled_at));
                 let task_id = FrameTaskId { session: id.clone(), start: *start };
-                self.timers.insert((stalled_at, FarmTimer::Stall(task_id, task.attempt)));
+                self.timers.set(stalled_at, FarmTimer::Stall(task_id, task.attempt));
             }
         }
     }

@@ -4,7 +4,7 @@ mod renderer;
 
 pub(crate) use renderer::{Crew, FORGET_AFTER, FORGET_LOST_AFTER, Renderer};
 
-use crate::state::Map;
+use crate::kernel::{Map, PlantedBug, Timers};
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, BTreeSet},
@@ -39,7 +39,7 @@ pub(crate) struct Farm {
     pub(crate) chunks: Map<u64, FrameTaskId>,
     /// Entries whose files are not moved yet.
     pub(crate) quarantine: BTreeMap<EntryId, QuarantineRecord>,
-    pub(crate) timers: BTreeSet<(Timestamp, FarmTimer)>,
+    pub(crate) timers: Timers<FarmTimer>,
     /// Counts ranges that came back, so that they stand in line.
     pub(crate) order: u64,
     pub(crate) crew: Crew,
@@ -47,9 +47,7 @@ pub(crate) struct Farm {
     pub(crate) transitions: BTreeMap<(RendererState, RendererState), u64>,
     pub(crate) recent: RecentFrames,
     pub(crate) dirty: DirtyFrames,
-    /// Switched-on bug, for proving that the checks bite.
-    #[cfg(feature = "mutants")]
-    pub(crate) mutant: Option<crate::Mutant>,
+    pub(crate) bug: PlantedBug,
 }
 
 /// The `GlobalIdAllocator` (S12): what was granted lies below `next_id`, for ever.
@@ -186,15 +184,8 @@ impl Default for Allocator {
 }
 
 impl Farm {
-    #[cfg(feature = "mutants")]
     pub(crate) fn has_bug(&self, mutant: crate::Mutant) -> bool {
-        self.mutant == Some(mutant)
-    }
-
-    #[cfg(not(feature = "mutants"))]
-    #[allow(clippy::unused_self, reason = "same shape as with planted bugs")]
-    pub(crate) const fn has_bug(&self, _: crate::Mutant) -> bool {
-        false
+        self.bug.is(mutant)
     }
 
     pub(crate) fn task(&self, id: &FrameTaskId) -> Option<&FrameTask> {
@@ -237,19 +228,11 @@ impl Farm {
 
     /// Sets the timer that looks at a worker, unless an earlier one is set.
     pub(crate) fn arm(&mut self, name: &Name) {
-        let Some(next) = self.renderers.get(name).and_then(|renderer| renderer.next_look(&self.settings))
-        else {
-            return;
-        };
-        let Some(renderer) =
-            self.renderers.get_mut(name).filter(|r| r.armed.is_none_or(|armed| armed > next))
-        else {
-            return;
-        };
-        if let Some(armed) = renderer.armed.replace(next) {
-            self.timers.remove(&(armed, FarmTimer::Renderer(name.clone())));
+        if let Some(renderer) = self.renderers.get_mut(name)
+            && let Some(next) = renderer.next_look(&self.settings)
+        {
+            self.timers.arm(&mut renderer.armed, next, FarmTimer::Renderer(name.clone()));
         }
-        self.timers.insert((next, FarmTimer::Renderer(name.clone())));
     }
 }
 

@@ -237,7 +237,7 @@ impl Pool {
         }
         self.dirty.leases.insert(id);
         if let Some(end) = timeout_at.filter(|_| !self.has_bug(Mutant::PoolLimitIgnored)) {
-            self.timers.insert((end, PoolTimer::Timeout(id)));
+            self.timers.set(end, PoolTimer::Timeout(id));
         }
         self.reindex(id.job());
         self.arm(worker);
@@ -288,7 +288,7 @@ impl Pool {
             job.had.retain(|owner| *owner != lease.owner);
         }
         if let Some(end) = lease.timeout_at {
-            self.timers.remove(&(end, PoolTimer::Timeout(id)));
+            self.timers.clear(end, PoolTimer::Timeout(id));
         }
         if let Some(member) = self.members.get_mut(&lease.worker) {
             member.live.retain(|held| *held != id);

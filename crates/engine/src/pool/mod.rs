@@ -7,6 +7,7 @@
 mod apply;
 mod asking;
 mod decide;
+mod execute;
 mod explain;
 mod invariant;
 mod ready;
@@ -16,9 +17,8 @@ mod state;
 mod status;
 #[cfg(test)]
 mod tests;
-mod tick;
 mod vote;
 
-pub(crate) use decide::{carry_out, keys};
+pub(crate) use decide::keys;
+pub(crate) use execute::Steps;
 pub(crate) use state::Pool;
-pub(crate) use tick::next_due;

@@ -85,7 +85,7 @@ impl Pool {
                 member.live.push(id);
             }
             if let Some(end) = timeout_at {
-                self.timers.insert((end, PoolTimer::Timeout(id)));
+                self.timers.set(end, PoolTimer::Timeout(id));
             }
         }
         let voted = record.state == AssignmentState::Completed && job.redundancy > 1 && !forgets;

@@ -1,16 +1,16 @@
 //! What is live of the pool: workers, open jobs, leases.
 
 use super::ready::{ClassIx, Ready};
-use crate::state::Map;
+use crate::kernel::{Map, PlantedBug, Timers};
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, BTreeSet, VecDeque},
     vec::Vec,
 };
 use muster_model::{
-    AssignmentId, AssignmentRecord, Demand, Event, Fence, Millis, PoolChange, PoolCounters, PoolEndRecord,
-    PoolEvent, PoolJobId, PoolKeyRecord, PoolSettings, PoolWorkerId, PoolWorkerStatus, Specs, SubmissionKey,
-    Timestamp, UserId,
+    AssignmentId, AssignmentRecord, Demand, Fence, Millis, PoolChange, PoolCounters, PoolEndRecord,
+    PoolJobId, PoolKeyRecord, PoolSettings, PoolWorkerId, PoolWorkerStatus, Specs, SubmissionKey, Timestamp,
+    UserId,
 };
 
 /// Everything live of contract P.
@@ -30,15 +30,13 @@ pub(crate) struct Pool {
     /// Workers by owner.
     pub(crate) owned: BTreeMap<UserId, usize>,
     pub(crate) ready: Ready,
-    pub(crate) timers: BTreeSet<(Timestamp, PoolTimer)>,
+    pub(crate) timers: Timers<PoolTimer>,
     /// Requests that wait for work, in the order they came.
     pub(crate) asking: BTreeMap<u64, PoolWorkerId>,
     pub(crate) asked: u64,
     pub(crate) recent: RecentPool,
     pub(crate) dirty: DirtyPool,
-    /// Switched-on bug, for proving that the checks bite.
-    #[cfg(feature = "mutants")]
-    pub(crate) mutant: Option<crate::Mutant>,
+    pub(crate) bug: PlantedBug,
 }
 
 /// What to look at when it is time.
@@ -155,21 +153,8 @@ impl Pool {
         Self { settings, next_worker: 1, next_job: 1, ..Self::default() }
     }
 
-    #[cfg(feature = "mutants")]
     pub(crate) fn has_bug(&self, mutant: crate::Mutant) -> bool {
-        self.mutant == Some(mutant)
-    }
-
-    #[cfg(not(feature = "mutants"))]
-    #[allow(clippy::unused_self, reason = "same shape as with planted bugs")]
-    pub(crate) const fn has_bug(&self, _: crate::Mutant) -> bool {
-        false
-    }
-
-    /// Makes an event so and notes it.
-    pub(crate) fn make_so(&mut self, event: PoolEvent, events: &mut Vec<Event>) {
-        self.apply(&event);
-        events.push(Event::Pool(event));
+        self.bug.is(mutant)
     }
 
     pub(crate) fn lease(&self, id: AssignmentId) -> Option<&Lease> {
@@ -191,19 +176,25 @@ impl Pool {
 
     /// Sets the timer that looks at a worker, unless an earlier one is set.
     pub(crate) fn arm(&mut self, id: PoolWorkerId) {
-        let Some(member) = self.members.get_mut(&id) else {
-            return;
-        };
-        let Some(next) = member.next_look(&self.settings) else {
-            return;
-        };
-        if member.armed.is_some_and(|armed| armed <= next) {
-            return;
+        if let Some(member) = self.members.get_mut(&id)
+            && let Some(next) = member.next_look(&self.settings)
+        {
+            self.timers.arm(&mut member.armed, next, PoolTimer::Member(id));
         }
-        if let Some(armed) = member.armed.replace(next) {
-            self.timers.remove(&(armed, PoolTimer::Member(id)));
+    }
+
+    /// Takes the next due timer. An open request is a sign of life for as long as it is open.
+    pub(crate) fn take_due(&mut self, now: Timestamp) -> Option<PoolTimer> {
+        let timer = self.timers.take_due(now)?;
+        if let PoolTimer::Member(worker) = timer
+            && let Some(member) = self.members.get_mut(&worker)
+        {
+            member.armed = None;
+            if !member.asks.is_empty() {
+                member.heard = now;
+            }
         }
-        self.timers.insert((next, PoolTimer::Member(id)));
+        Some(timer)
     }
 }
 

@@ -1,7 +1,7 @@
 //! N8c: a worker that pulls or calls back although its heartbeat loop died.
 
 use crate::{
-    decide::Context,
+    kernel::Context,
     state::{State, Worker, WorkerIx},
 };
 use alloc::{format, vec::Vec};

@@ -11,7 +11,7 @@ mod job;
 mod lane;
 mod recent;
 mod task;
-mod timers;
+mod timer;
 mod worker;
 
 pub(crate) use dirty::Dirty;
@@ -19,16 +19,15 @@ pub(crate) use job::{Job, Queue};
 pub(crate) use lane::{Lane, LaneIx, LaneRow, RowState, Rows};
 pub(crate) use recent::Recent;
 pub(crate) use task::{Lease, Task, TaskRef};
-pub(crate) use timers::{Timer, Timers};
+pub(crate) use timer::Timer;
 pub(crate) use worker::{Contest, Directory, Share, Worker, WorkerIx};
 
+use crate::kernel::{Map, PlantedBug, Timers};
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, BTreeSet},
 };
 use muster_model::{JobId, Name, Settings, TaskId};
-
-pub(crate) type Map<K, V> = hashbrown::HashMap<K, V, foldhash::fast::FixedState>;
 
 /// Everything live.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +41,7 @@ pub(crate) struct State {
     pub(crate) job_seq: u64,
     pub(crate) queues: BTreeMap<Name, Queue>,
     pub(crate) tasks: Map<TaskRef, Box<Task>>,
-    pub(crate) timers: Timers,
+    pub(crate) timers: Timers<Timer>,
     /// Lanes by label, to count a scope without looking at every lane.
     pub(crate) labelled: BTreeMap<(Name, Name), BTreeSet<LaneIx>>,
     /// Lanes away for longer than the grace (Q6).
@@ -61,9 +60,7 @@ pub(crate) struct State {
     pub(crate) accounts: crate::accounts::Accounts,
     /// Jobs that are submitted by the calendar.
     pub(crate) schedules: crate::schedules::Schedules,
-    /// Switched-on bug, for proving that the checks bite.
-    #[cfg(feature = "mutants")]
-    pub(crate) mutant: Option<crate::Mutant>,
+    pub(crate) bug: PlantedBug,
 }
 
 impl State {
@@ -93,14 +90,14 @@ impl State {
         self.queues.values().filter_map(|queue| self.jobs.get(&queue.active?))
     }
 
+    /// Switches a planted bug on.
     #[cfg(feature = "mutants")]
-    pub(crate) fn has_bug(&self, mutant: crate::Mutant) -> bool {
-        self.mutant == Some(mutant)
+    pub(crate) fn plant(&mut self, mutant: crate::Mutant) {
+        self.bug = PlantedBug(Some(mutant));
+        (self.farm.bug, self.pool.bug) = (self.bug, self.bug);
     }
 
-    #[cfg(not(feature = "mutants"))]
-    #[allow(clippy::unused_self, reason = "same shape as with planted bugs")]
-    pub(crate) const fn has_bug(&self, _: crate::Mutant) -> bool {
-        false
+    pub(crate) fn has_bug(&self, mutant: crate::Mutant) -> bool {
+        self.bug.is(mutant)
     }
 }

@@ -1,6 +1,6 @@
 //! What was decided and may not be committed yet: remembered until the store can be asked.
 
-use super::Map;
+use crate::kernel::Map;
 use alloc::boxed::Box;
 use muster_model::{JobId, JobStatus, KeyRecord, ReportId, ReportSubject, SubmissionKey, TaskId, TaskRecord};
 

@@ -63,13 +63,13 @@ impl Farm {
         // Overdue and yet alive: everything stands still on request. It is looked at again in a while.
         let due = if due > now { due } else { now + LOOK_AGAIN };
         lease.watched_at = Some(due);
-        self.timers.insert((due, FarmTimer::Stall(id.clone(), attempt)));
+        self.timers.set(due, FarmTimer::Stall(id.clone(), attempt));
     }
 
     /// Takes down the timer of an assignment that is over.
     pub(crate) fn unwatch(&mut self, id: &FrameTaskId, attempt: u16, lease: &Assignment) {
         if let Some(due) = lease.watched_at {
-            self.timers.remove(&(due, FarmTimer::Stall(id.clone(), attempt)));
+            self.timers.clear(due, FarmTimer::Stall(id.clone(), attempt));
         }
     }
 

@@ -21,7 +21,7 @@ impl Farm {
             FrameEvent::RangeConfirmed { task, at, .. } => self.confirm(task, *at),
             FrameEvent::RangeShown { task } => self.change_lease(task, |lease| lease.shown = true),
             FrameEvent::PushFailed { task, attempt, next } => {
-                self.timers.insert((*next, FarmTimer::Push(task.clone(), *attempt)));
+                self.timers.set(*next, FarmTimer::Push(task.clone(), *attempt));
             }
             FrameEvent::PushDue { task, .. } => self.push(task),
             FrameEvent::RangeProgressed { progress, task, at } => self.note_progress(progress, task, *at),
@@ -168,7 +168,7 @@ impl Farm {
         }
         if end.is_failure() {
             task.avoids_until = Some(at + split::AVOIDANCE);
-            self.timers.insert((at + split::AVOIDANCE, FarmTimer::Avoidance));
+            self.timers.set(at + split::AVOIDANCE, FarmTimer::Avoidance);
         }
         task.order = order;
         session.ready.insert((order, id.start));

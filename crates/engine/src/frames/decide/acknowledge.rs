@@ -1,6 +1,6 @@
 //! S3, S6, S15, S21, S23b: what became of things that had to happen outside.
 
-use super::{Decided, Draft};
+use super::{Answer, Draft};
 use crate::{Mutant, frames::state::Session};
 use alloc::{
     boxed::Box,
@@ -15,7 +15,7 @@ use muster_model::{
 };
 
 /// A push was answered, or not: the next try follows after 1, 2, 4 s; then another worker gets the range.
-pub(super) fn pushed(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16, acked: bool) -> Decided {
+pub(super) fn pushed(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16, acked: bool) -> Answer {
     let Some((_, task)) = draft.live(id).filter(|(_, task)| task.attempt == attempt) else {
         return Ok(FrameReply::Done);
     };
@@ -42,7 +42,7 @@ fn pause_after(draft: &Draft<'_>, tries: u8) -> Option<Millis> {
 }
 
 /// Files are where they belong.
-pub(super) fn moved(draft: &mut Draft<'_>, entry: EntryId, files: u64) -> Decided {
+pub(super) fn moved(draft: &mut Draft<'_>, entry: EntryId, files: u64) -> Answer {
     if draft.farm.quarantine.contains_key(&entry) {
         draft.add(FrameEvent::QuarantineMoved { entry, files, at: draft.now });
     }
@@ -51,7 +51,7 @@ pub(super) fn moved(draft: &mut Draft<'_>, entry: EntryId, files: u64) -> Decide
 
 /// A person has looked at them; entries that are not moved yet cannot have been looked at. With its last entry confirmed,
 /// a removed worker that never answered is no zombie any more (S6).
-pub(super) fn confirm(draft: &mut Draft<'_>, record: Box<QuarantineRecord>, note: Box<str>) -> Decided {
+pub(super) fn confirm(draft: &mut Draft<'_>, record: Box<QuarantineRecord>, note: Box<str>) -> Answer {
     if !record.moved || draft.farm.quarantine.contains_key(&record.id) {
         return Err(FrameRejection::EntryMoving);
     }
@@ -72,7 +72,7 @@ pub(super) fn confirm(draft: &mut Draft<'_>, record: Box<QuarantineRecord>, note
 /// The manifest is written: the session has ended, unless something of it was reopened since it was asked for. A range that the manifest
 /// skips is rendered again while it has attempts left (S23b). A session without some of its frames says so: a strict one
 /// has failed, a relaxed one is completed with an alert.
-pub(super) fn merged(draft: &mut Draft<'_>, id: &SessionId, mark: u64, skipped: &[SkippedRange]) -> Decided {
+pub(super) fn merged(draft: &mut Draft<'_>, id: &SessionId, mark: u64, skipped: &[SkippedRange]) -> Answer {
     let is_due = |session: &&Session| match session.merging {
         Some(due) => due == mark || draft.farm.has_bug(Mutant::OldManifestTaken),
         None => false,

@@ -1,6 +1,6 @@
 //! S3, S6: a worker asks for a task, or is given one by hand.
 
-use super::{Decided, Draft};
+use super::{Answer, Draft};
 use crate::{
     Mutant,
     frames::{
@@ -30,7 +30,7 @@ pub(crate) enum Told {
 
 /// Gives a worker a task: one it was never told of, one more where a slot is free, else the oldest it has not
 /// confirmed (its answer may have been lost).
-pub(super) fn ask(draft: &mut Draft<'_>, worker: &Name, supply: bool) -> Decided {
+pub(super) fn ask(draft: &mut Draft<'_>, worker: &Name, supply: bool) -> Answer {
     let renderer = draft.renderer(worker)?;
     match renderer.state {
         RendererState::Quarantined => return Err(FrameRejection::Quarantined),
@@ -56,7 +56,7 @@ pub(super) fn ask(draft: &mut Draft<'_>, worker: &Name, supply: bool) -> Decided
 }
 
 /// Places a waiting task at a worker, before the order of the queue (S6).
-pub(super) fn assign(draft: &mut Draft<'_>, task: &FrameTaskId, worker: &Name) -> Decided {
+pub(super) fn assign(draft: &mut Draft<'_>, task: &FrameTaskId, worker: &Name) -> Answer {
     let renderer = draft.renderer(worker)?;
     let session = draft.session(&task.session)?;
     let range = waiting_range(draft, session, task)?;

@@ -1,6 +1,6 @@
 //! S5, S5b, S17, S26: a range is handed in, or given up.
 
-use super::{Decided, Draft, progress};
+use super::{Answer, Draft, progress};
 use crate::{
     Mutant,
     frames::state::{FrameTask, Session},
@@ -12,7 +12,7 @@ use muster_model::{
 };
 
 /// Takes the result of the live attempt; says the same again to whoever repeats it; refuses everything else.
-pub(super) fn complete(draft: &mut Draft<'_>, completion: Box<Completion>) -> Decided {
+pub(super) fn complete(draft: &mut Draft<'_>, completion: Box<Completion>) -> Answer {
     let id = completion.task.clone();
     match draft.live(&id) {
         Some((session, task)) => complete_live(draft, (session, task), completion),
@@ -26,7 +26,7 @@ pub(super) fn fail(
     id: &FrameTaskId,
     (worker, attempt): (Option<Name>, Option<u16>),
     error: Box<str>,
-) -> Decided {
+) -> Answer {
     let Some((_, task)) = draft.live(id) else {
         return Err(past(draft, id));
     };
@@ -46,7 +46,7 @@ fn complete_live(
     draft: &mut Draft<'_>,
     (session, task): (&Session, &FrameTask),
     mut completion: Box<Completion>,
-) -> Decided {
+) -> Answer {
     let holder = task.worker.clone();
     let fenced = speaks_of(task, completion.worker.as_ref(), completion.attempt);
     if !fenced && !draft.farm.has_bug(Mutant::LateCompletionTaken) {
@@ -83,7 +83,7 @@ fn complete_live(
 }
 
 /// The range is done, waits for another worker, or is none.
-fn complete_past(draft: &mut Draft<'_>, completion: &Completion) -> Decided {
+fn complete_past(draft: &mut Draft<'_>, completion: &Completion) -> Answer {
     let id = &completion.task;
     // A range that the manifest skips counts as failed, but its result was accepted.
     if let Some(done) = draft.ended_task(id).filter(|task| task.digest.is_some()) {
@@ -103,7 +103,7 @@ fn complete_past(draft: &mut Draft<'_>, completion: &Completion) -> Decided {
     }
 }
 
-fn complete_again(draft: &mut Draft<'_>, done: &FrameTaskRecord, completion: &Completion) -> Decided {
+fn complete_again(draft: &mut Draft<'_>, done: &FrameTaskRecord, completion: &Completion) -> Answer {
     let by_holder = completion.worker.as_ref().is_none_or(|worker| *worker == done.worker);
     let same_attempt = match completion.attempt {
         Some(attempt) => attempt == done.attempt,
@@ -123,7 +123,7 @@ fn complete_again(draft: &mut Draft<'_>, done: &FrameTaskRecord, completion: &Co
 }
 
 /// A result of an attempt that is over: nothing counts, and its files are set apart once more (S5).
-fn late(draft: &mut Draft<'_>, completion: &Completion, holder: Option<Name>) -> Decided {
+fn late(draft: &mut Draft<'_>, completion: &Completion, holder: Option<Name>) -> Answer {
     // Ids that were used are another's: their files are where they belong.
     let retired = |record: &&ChunkRecord| record.state == ChunkState::Retired;
     let chunk = draft.past_chunk(completion.chunk).filter(retired).map(|record| record.worker.clone());
@@ -140,7 +140,7 @@ fn late(draft: &mut Draft<'_>, completion: &Completion, holder: Option<Name>) ->
 }
 
 /// A completion that names ids which are not its own: people should look (S17).
-fn foreign(draft: &mut Draft<'_>, completion: &Completion, expected: u64) -> Decided {
+fn foreign(draft: &mut Draft<'_>, completion: &Completion, expected: u64) -> Answer {
     if !completion.dry
         && let Some(worker) = &completion.worker
     {

@@ -1,6 +1,6 @@
 //! S2, S8, S10, S19: a worker lives, or comes back in a new term.
 
-use super::{Decided, Draft};
+use super::{Answer, Draft};
 use crate::frames::{
     rule::{health, pressure},
     state::Renderer,
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use muster_model::{Beat, FrameEvent, FrameReply, Heartbeat, Held, Name, Order, RendererState};
 
 /// Takes a sign of life, moves its sender's state by it, and tells it what it is to do.
-pub(super) fn heartbeat(draft: &mut Draft<'_>, heartbeat: Heartbeat) -> Decided {
+pub(super) fn heartbeat(draft: &mut Draft<'_>, heartbeat: Heartbeat) -> Answer {
     let worker = heartbeat.worker.clone();
     let renderer = draft.renderer(&worker)?;
     let moved = health::verdict(draft.farm, renderer, &heartbeat, draft.now);
@@ -28,7 +28,7 @@ pub(super) fn heartbeat(draft: &mut Draft<'_>, heartbeat: Heartbeat) -> Decided 
 }
 
 /// Takes a worker over into this term: what it is at is its own still, or it is told to stop (S19).
-pub(super) fn rebind(draft: &mut Draft<'_>, worker: &Name, held: Option<Held>) -> Decided {
+pub(super) fn rebind(draft: &mut Draft<'_>, worker: &Name, held: Option<Held>) -> Answer {
     let renderer = draft.renderer(worker)?;
     draft.add(FrameEvent::RendererBound { worker: worker.clone(), kept: None });
     let mut stop = None;

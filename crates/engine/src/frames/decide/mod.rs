@@ -15,34 +15,31 @@ mod tick;
 
 pub(crate) use ask::{Told, find_work, grant, handout_of, may_be_given};
 pub(crate) use draft::Draft;
-pub(crate) use tick::next_due;
+pub(crate) use tick::decide_due;
 
 use super::Farm;
-use crate::Context;
+use crate::kernel::{Context, Decided, Decision, Refused};
 use alloc::{vec, vec::Vec};
-use muster_model::{
-    CompletionReply, Event, FrameCommand, FrameRejection, FrameReply, Key, Name, SkippedRange,
-};
+use muster_model::{CompletionReply, FrameCommand, FrameRejection, FrameReply, Key, Name, SkippedRange};
 
-/// What a command makes true, and what its sender is told. A refusal may make something true as well: that a
-/// completion came too late, for one.
-#[derive(Debug)]
-pub(crate) struct FrameDecision {
-    pub(crate) events: Vec<Event>,
-    pub(crate) result: Decided,
-}
-
-pub(crate) type Decided = Result<FrameReply, FrameRejection>;
+/// The answer to a command; the draft has its events. A rejection may have some, too: a completion that came too late.
+type Answer = Result<FrameReply, FrameRejection>;
 
 /// Decides a command.
-pub(crate) fn carry_out(farm: &Farm, command: FrameCommand, context: &Context<'_>) -> FrameDecision {
+pub(crate) fn decide(
+    farm: &Farm,
+    command: FrameCommand,
+    context: &Context<'_>,
+) -> Decided<FrameReply, FrameRejection> {
     let mut draft = Draft::new(farm, context);
-    let result = decide(&mut draft, command);
-    FrameDecision { events: draft.events, result }
+    match decide_as_caller(&mut draft, command) {
+        Ok(reply) => Ok(Decision { events: draft.events, reply }),
+        Err(rejection) => Err(Refused { events: draft.events, rejection }),
+    }
 }
 
-/// Decides a command; a worker that was removed hears nothing but that, and that what was accepted stays so (S5, S6).
-fn decide(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
+/// Decides a command. A removed worker gets no answer but that, and that its accepted completions stay accepted (S5, S6).
+fn decide_as_caller(draft: &mut Draft<'_>, command: FrameCommand) -> Answer {
     let zombie = caller(&command).filter(|worker| draft.is_removed(worker)).cloned();
     let decided = decide_for(draft, command);
     let Some(worker) = zombie else {
@@ -53,7 +50,7 @@ fn decide(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
     if accepted { decided } else { Err(FrameRejection::Removed) }
 }
 
-fn decide_for(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
+fn decide_for(draft: &mut Draft<'_>, command: FrameCommand) -> Answer {
     match command {
         FrameCommand::Register(registration) => register::register(draft, registration),
         FrameCommand::Heartbeat(heartbeat) => heartbeat::heartbeat(draft, heartbeat),

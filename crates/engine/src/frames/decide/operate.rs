@@ -1,13 +1,13 @@
 //! S6, S9: what an operator does to workers.
 
-use super::{Decided, Draft};
+use super::{Answer, Draft};
 use alloc::{format, vec::Vec};
 use muster_model::{
     FrameEvent, FrameRejection, FrameReply, Name, RangeEnd, Removal, RendererState, SessionId,
 };
 
 /// Takes a worker off the list; its tasks go back at once, and it is told to stop (S6).
-pub(super) fn remove(draft: &mut Draft<'_>, worker: &Name, itself: bool) -> Decided {
+pub(super) fn remove(draft: &mut Draft<'_>, worker: &Name, itself: bool) -> Answer {
     let renderer = draft.renderer(worker)?;
     match renderer.state {
         // Removing a zombie once more says that it is gone for good.
@@ -28,7 +28,7 @@ pub(super) fn remove(draft: &mut Draft<'_>, worker: &Name, itself: bool) -> Deci
 }
 
 /// Notes that a removed worker acknowledged its removal by push.
-pub(super) fn dismissed(draft: &mut Draft<'_>, worker: &Name) -> Decided {
+pub(super) fn dismissed(draft: &mut Draft<'_>, worker: &Name) -> Answer {
     if draft.renderer(worker)?.is_unanswered() {
         draft.change_removal(worker, Removal::Known, Vec::new());
     }
@@ -36,7 +36,7 @@ pub(super) fn dismissed(draft: &mut Draft<'_>, worker: &Name) -> Decided {
 }
 
 /// Lets no task be given out any more, or again; outlives restarts.
-pub(super) fn broadcast(draft: &mut Draft<'_>, pause: bool) -> Decided {
+pub(super) fn broadcast(draft: &mut Draft<'_>, pause: bool) -> Answer {
     if draft.farm.paused != pause {
         draft.add(FrameEvent::Broadcast { paused: pause, at: draft.now });
     }
@@ -44,7 +44,7 @@ pub(super) fn broadcast(draft: &mut Draft<'_>, pause: bool) -> Decided {
 }
 
 /// Puts a worker into quarantine by hand.
-pub(super) fn quarantine(draft: &mut Draft<'_>, worker: &Name, reason: &str) -> Decided {
+pub(super) fn quarantine(draft: &mut Draft<'_>, worker: &Name, reason: &str) -> Answer {
     let renderer = draft.renderer(worker)?;
     match renderer.state {
         RendererState::Quarantined => {}
@@ -55,7 +55,7 @@ pub(super) fn quarantine(draft: &mut Draft<'_>, worker: &Name, reason: &str) -> 
 }
 
 /// Lets a worker out of quarantine: it starts anew, without a count.
-pub(super) fn approve(draft: &mut Draft<'_>, worker: &Name, reason: &str) -> Decided {
+pub(super) fn approve(draft: &mut Draft<'_>, worker: &Name, reason: &str) -> Answer {
     let renderer = draft.renderer(worker)?;
     if renderer.state != RendererState::Quarantined {
         return Err(FrameRejection::NotQuarantined { state: renderer.state });

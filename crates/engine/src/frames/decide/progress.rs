@@ -1,12 +1,12 @@
 //! S1, S4: a worker tells how far it is, or needs more ids.
 
-use super::{Decided, Draft};
+use super::{Answer, Draft};
 use crate::frames::state::Renderer;
 use alloc::boxed::Box;
 use muster_model::{FrameEvent, FrameRejection, FrameReply, FrameTaskId, Name, Progress, SessionId};
 
 /// Takes a progress report; the first of an assignment confirms it.
-pub(super) fn progress(draft: &mut Draft<'_>, progress: Box<Progress>) -> Decided {
+pub(super) fn progress(draft: &mut Draft<'_>, progress: Box<Progress>) -> Answer {
     let renderer = draft.renderer(&progress.worker)?;
     let named = progress.task.as_ref();
     if named.is_some_and(|task| task.session != progress.session) {
@@ -24,7 +24,7 @@ pub(super) fn more_ids(
     worker: &Name,
     task: Option<FrameTaskId>,
     count: u64,
-) -> Decided {
+) -> Answer {
     let renderer = draft.renderer(worker)?;
     let task = held_task(renderer, task.as_ref(), None)?;
     let (_, live) = draft.live(&task).ok_or(FrameRejection::HoldsNone)?;

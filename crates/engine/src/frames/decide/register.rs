@@ -1,6 +1,6 @@
 //! S1, S9: a worker enrols.
 
-use super::{Decided, Draft};
+use super::{Answer, Draft};
 use crate::Mutant;
 use alloc::boxed::Box;
 use muster_model::{
@@ -8,7 +8,7 @@ use muster_model::{
 };
 
 /// Takes a worker, or takes it anew: what the incarnation before held goes back at once.
-pub(super) fn register(draft: &mut Draft<'_>, registration: Box<Registration>) -> Decided {
+pub(super) fn register(draft: &mut Draft<'_>, registration: Box<Registration>) -> Answer {
     let known = draft.farm.renderers.get(&registration.worker);
     let quarantined = known.is_some_and(|renderer| renderer.state == RendererState::Quarantined);
     if quarantined && !draft.farm.has_bug(Mutant::QuarantinedRegisters) {

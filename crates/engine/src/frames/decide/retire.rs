@@ -1,6 +1,6 @@
 //! S17: ids that are never to be used again, by an operator's word.
 
-use super::{Decided, Draft};
+use super::{Answer, Draft};
 use crate::Mutant;
 use alloc::boxed::Box;
 use muster_model::{
@@ -13,7 +13,7 @@ pub(super) fn retire(
     draft: &mut Draft<'_>,
     chunk: u64,
     (task, reason): (Option<FrameTaskId>, Box<str>),
-) -> Decided {
+) -> Answer {
     if let Some(task) = draft.farm.chunks.get(&chunk) {
         draft.end_range(task, RangeEnd::Retired, Some(reason));
         return Ok(FrameReply::Done);

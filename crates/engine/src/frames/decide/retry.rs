@@ -1,6 +1,6 @@
 //! S26b: failed frames are rendered again.
 
-use super::{Decided, Draft};
+use super::{Answer, Draft};
 use alloc::vec::Vec;
 use muster_model::{
     ClosedSession, EntryId, FrameEvent, FrameRange, FrameRejection, FrameReply, FrameTaskId, FrameTaskRecord,
@@ -8,7 +8,7 @@ use muster_model::{
 };
 
 /// Reopens the failed ranges of a session, all or those that were named. A session that has ended runs again.
-pub(super) fn retry(draft: &mut Draft<'_>, request: RetryRequest) -> Decided {
+pub(super) fn retry(draft: &mut Draft<'_>, request: RetryRequest) -> Answer {
     let RetryRequest { session: id, frames, closed } = request;
     let is_meant = |record: &&FrameTaskRecord| {
         let range = FrameRange { start: record.id.start, end: record.end };

@@ -1,6 +1,6 @@
 //! S26: sessions are taken, paused, resumed, cancelled.
 
-use super::{Decided, Draft};
+use super::{Answer, Draft};
 use crate::Mutant;
 use alloc::boxed::Box;
 use muster_model::{
@@ -9,7 +9,7 @@ use muster_model::{
 };
 
 /// Takes a session; the same id and body again is the same session.
-pub(super) fn submit(draft: &mut Draft<'_>, submission: Box<SessionSubmission>) -> Decided {
+pub(super) fn submit(draft: &mut Draft<'_>, submission: Box<SessionSubmission>) -> Answer {
     let open = draft.farm.sessions.get(&submission.session).map(|session| (session.status, session.digest));
     let closed = || draft.closed_session(&submission.session).map(|session| (session.status, session.digest));
     if let Some((status, digest)) = open.or_else(closed) {
@@ -23,7 +23,7 @@ pub(super) fn submit(draft: &mut Draft<'_>, submission: Box<SessionSubmission>) 
 }
 
 /// Pauses, resumes or cancels a session; doing it twice is doing it once.
-pub(super) fn steer(draft: &mut Draft<'_>, id: &SessionId, to: Steering) -> Decided {
+pub(super) fn steer(draft: &mut Draft<'_>, id: &SessionId, to: Steering) -> Answer {
     let closed = draft.closed_session(id).map(|closed| closed.status);
     if (to, closed) == (Steering::Cancel, Some(SessionStatus::Cancelled)) {
         return Ok(FrameReply::Session(SessionReply { status: SessionStatus::Cancelled, repeated: true }));

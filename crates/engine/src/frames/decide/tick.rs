@@ -11,42 +11,49 @@ use crate::{
 use alloc::{collections::BTreeSet, format, vec::Vec};
 use muster_model::{
     AlertKind, EntryId, Event, FrameEvent, FrameTaskId, Millis, Name, RangeEnd, Rebind, Removal,
-    RendererState,
+    RendererState, Timestamp,
 };
 
-/// What the next due timer makes true; `None` when none is due.
-pub(crate) fn next_due(farm: &mut Farm, context: &Context<'_>) -> Option<Vec<Event>> {
-    if farm.timers.first()?.0 > context.now {
-        return None;
+impl Farm {
+    /// Takes the next due timer, and leaves the marks that it stands for.
+    pub(crate) fn take_due(&mut self, now: Timestamp) -> Option<FarmTimer> {
+        let timer = self.timers.take_due(now)?;
+        if timer == FarmTimer::Avoidance {
+            self.dirty.check_supply = true;
+        }
+        if let FarmTimer::Renderer(worker) = &timer
+            && let Some(renderer) = self.renderers.get_mut(worker)
+        {
+            renderer.armed = None;
+            if renderer.rests_until.is_some_and(|until| until <= now) {
+                renderer.rests_until = None;
+                self.dirty.check_supply = true;
+            }
+        }
+        Some(timer)
     }
-    let (_, timer) = farm.timers.pop_first()?;
-    if timer == FarmTimer::Avoidance {
-        farm.dirty.check_supply = true;
-    }
-    if let FarmTimer::Renderer(worker) = &timer
-        && let Some(renderer) = farm.renderers.get_mut(worker)
-    {
-        renderer.armed = None;
-        if renderer.rests_until.is_some_and(|until| until <= context.now) {
-            renderer.rests_until = None;
-            farm.dirty.check_supply = true;
+
+    /// Sets a timer again that caused no events.
+    pub(crate) fn rearm(&mut self, timer: &FarmTimer, now: Timestamp) {
+        match timer {
+            FarmTimer::Renderer(worker) => self.arm(worker),
+            FarmTimer::Stall(task, attempt) => self.watch(task, *attempt, now),
+            FarmTimer::Push(..) | FarmTimer::NewTerm | FarmTimer::Avoidance => {}
         }
     }
+}
+
+/// Decides the events of a timer that was due.
+pub(crate) fn decide_due(farm: &Farm, timer: &FarmTimer, context: &Context<'_>) -> Vec<Event> {
     let mut draft = Draft::new(farm, context);
-    match &timer {
+    match timer {
         FarmTimer::Renderer(worker) => look_at(&mut draft, worker),
         FarmTimer::Stall(task, attempt) => stalled(&mut draft, task, *attempt),
         FarmTimer::Push(task, attempt) => push_again(&mut draft, task, *attempt),
         FarmTimer::NewTerm => end_unbound(&mut draft),
         FarmTimer::Avoidance => {}
     }
-    let events = draft.events;
-    match &timer {
-        FarmTimer::Renderer(worker) if events.is_empty() => farm.arm(worker),
-        FarmTimer::Stall(task, attempt) if events.is_empty() => farm.watch(task, *attempt, context.now),
-        _ => {}
-    }
-    Some(events)
+    draft.events
 }
 
 /// Is this worker silent? Then what it holds is lost (S8, S15).
