@@ -166,7 +166,7 @@ impl Restoring {
         };
         self.state.lanes[lane].set_row(LaneRow { task, state: row });
         if row != RowState::Ended {
-            self.live_task(task, (lane, worker), record);
+            self.live_task(task, &TaskPlace { lane, worker }, record);
         }
     }
 
@@ -291,7 +291,8 @@ impl Restoring {
         }
     }
 
-    fn live_task(&mut self, at: TaskRef, (lane, worker): (LaneIx, WorkerIx), record: TaskRecord) {
+    fn live_task(&mut self, at: TaskRef, place: &TaskPlace, record: TaskRecord) {
+        let TaskPlace { lane, worker } = *place;
         let state = &mut self.state;
         state.order += 1;
         let leased = record.status == TaskStatus::Running;
@@ -333,6 +334,12 @@ impl Restoring {
             state.note_due(worker, at);
         }
     }
+}
+
+/// Device and worker of a live task.
+struct TaskPlace {
+    lane: LaneIx,
+    worker: WorkerIx,
 }
 
 /// Stands for the beginning of the term, which is not known before everything was handed over. A lease without an end

@@ -8,13 +8,20 @@ use crate::{
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 use muster_model::{Change, Event, JobId, JobStatus, KeyRecord, Submission, Timestamp};
 
+/// How a job ended.
+struct JobEnd {
+    status: JobStatus,
+    error: Option<Box<str>>,
+    at: Timestamp,
+}
+
 impl State {
     pub(super) fn apply_to_job(&mut self, event: &Event) {
         match event {
             Event::JobSubmitted { job, submission, at } => self.enqueue(*job, submission, *at),
             Event::JobActivated { job, at } => self.activate(*job, *at),
             Event::JobEnded { job, status, error, at, .. } => {
-                self.end_job((*job, *status, *at), error.clone())
+                self.end_job(*job, JobEnd { status: *status, error: error.clone(), at: *at });
             }
             Event::JobClosed { job } => self.close_job(*job),
             _ => {}
@@ -96,11 +103,11 @@ impl State {
         self.dirty.check_jobs.insert(seq);
     }
 
-    fn end_job(&mut self, (id, status, at): (JobId, JobStatus, Timestamp), error: Option<Box<str>>) {
+    fn end_job(&mut self, id: JobId, end: JobEnd) {
         let Some(job) = self.job_mut(id) else { return };
-        job.status = status;
-        job.error = error;
-        job.completed_at = Some(at);
+        job.status = end.status;
+        job.error = end.error;
+        job.completed_at = Some(end.at);
         job.lacking = 0;
         let (seq, queue) = (job.seq, job.queue.clone());
         let sharers: Vec<_> = job.shared_by.iter().copied().collect();

@@ -7,6 +7,14 @@ use muster_model::{
     Change, Event, Fence, LeaseKind, LogKind, Name, Outcome, TaskId, TaskRecord, TaskStatus, Timestamp,
 };
 
+/// How a task ended.
+struct TaskEnd {
+    status: TaskStatus,
+    error: Option<Box<str>>,
+    result: Option<Box<str>>,
+    at: Timestamp,
+}
+
 impl State {
     pub(super) fn apply_to_task(&mut self, event: &Event) {
         match event {
@@ -32,9 +40,10 @@ impl State {
                 self.dirty.tasks.insert(task);
             }
             Event::TaskEnded { task, status, error, result, at } => {
-                self.end_task((*task, *status, *at), error.clone(), result.clone());
+                let (error, result) = (error.clone(), result.clone());
+                self.end_task(*task, TaskEnd { status: *status, error, result, at: *at });
             }
-            Event::TaskSkipped { task, lane, worker, at } => self.skip_task(*task, (lane, worker), *at),
+            Event::TaskSkipped { task, lane, at, .. } => self.skip_task(*task, lane, *at),
             _ => {}
         }
     }
@@ -100,12 +109,8 @@ impl State {
         }
     }
 
-    fn end_task(
-        &mut self,
-        (id, status, at): (TaskId, TaskStatus, Timestamp),
-        error: Option<Box<str>>,
-        result: Option<Box<str>>,
-    ) {
+    fn end_task(&mut self, id: TaskId, end: TaskEnd) {
+        let TaskEnd { status, error, result, at } = end;
         let Some(task) = self.task_ref(id) else { return };
         self.free_slot(task);
         if status == TaskStatus::Failed {
@@ -143,7 +148,7 @@ impl State {
         self.recent.tasks.insert(record.id, Box::new(record));
     }
 
-    fn skip_task(&mut self, id: TaskId, (lane, worker): (&Name, &Name), at: Timestamp) {
+    fn skip_task(&mut self, id: TaskId, lane: &Name, at: Timestamp) {
         let (Some(task), Some(ix)) = (self.task_ref(id), self.lanes.ix(lane)) else {
             return;
         };
@@ -153,11 +158,12 @@ impl State {
         self.change_lane(ix, |lane| lane.set_row(LaneRow { task, state: RowState::Ended }));
         self.log(LogEntry { task: id, seq: 1, attempt: 0, kind: LogKind::Created, message: None, at });
         let max_attempts = self.jobs.get(&task.job).map_or(0, |job| job.max_attempts);
+        let worker = self.lanes[ix].worker;
         self.remember_ended(
             task,
             TaskRecord {
                 id,
-                worker: worker.clone(),
+                worker: self.workers[worker].name.clone(),
                 lane: lane.clone(),
                 status: TaskStatus::Cancelled,
                 attempt: 0,
@@ -176,7 +182,6 @@ impl State {
                 logs: 1,
             },
         );
-        let worker = self.lanes[ix].worker;
         self.announce_share(worker, task.job);
     }
 

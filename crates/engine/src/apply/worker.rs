@@ -10,6 +10,20 @@ use muster_model::{
     WorkerLogRecord,
 };
 
+/// Entry of a worker's log.
+struct Note {
+    kind: WorkerLogKind,
+    at: Timestamp,
+}
+
+/// A new secret of a worker.
+struct Rotation {
+    hash: [u8; 32],
+    /// End of the secrets before it.
+    old_until: Timestamp,
+    at: Timestamp,
+}
+
 impl State {
     pub(super) fn apply_to_worker(&mut self, event: &Event) {
         match event {
@@ -22,30 +36,32 @@ impl State {
             Event::WorkerOnline { worker, at } => self.set_online(worker, true, *at),
             Event::WorkerDraining { worker, draining, at } => {
                 let kind = if *draining { WorkerLogKind::Draining } else { WorkerLogKind::Resumed };
-                self.change_worker(worker, (kind, *at), |worker| worker.draining = *draining);
+                self.change_worker(worker, Note { kind, at: *at }, |worker| worker.draining = *draining);
             }
             Event::WorkerCapped { worker, cap, at } => {
-                self.change_worker(worker, (WorkerLogKind::Capped, *at), |worker| worker.cap = *cap);
+                self.change_worker(worker, Note { kind: WorkerLogKind::Capped, at: *at }, |worker| {
+                    worker.cap = *cap
+                });
             }
             Event::HeartbeatChanged { worker, late, at } => {
                 let kind = if *late { WorkerLogKind::HeartbeatLate } else { WorkerLogKind::HeartbeatBack };
-                self.change_worker(worker, (kind, *at), |worker| {
+                self.change_worker(worker, Note { kind, at: *at }, |worker| {
                     worker.heartbeat_late_since = late.then_some(*at);
                 });
             }
             Event::SupplyPaused { worker, until, at } => {
-                self.change_worker(worker, (WorkerLogKind::Paused, *at), |worker| {
+                self.change_worker(worker, Note { kind: WorkerLogKind::Paused, at: *at }, |worker| {
                     worker.paused_until = Some(*until)
                 });
             }
             Event::SupplyResumed { worker, at } => {
-                self.change_worker(worker, (WorkerLogKind::Supplied, *at), |worker| {
+                self.change_worker(worker, Note { kind: WorkerLogKind::Supplied, at: *at }, |worker| {
                     worker.paused_until = None;
                     worker.drops.clear();
                 })
             }
             Event::SecretRotated { worker, hash, old_until, at } => {
-                self.rotate_secret(worker, (*hash, *old_until), *at);
+                self.rotate_secret(worker, &Rotation { hash: *hash, old_until: *old_until, at: *at });
             }
             Event::LeasesExtended { worker, until } => self.extend_leases(worker, *until),
             Event::ShareClosed { worker, job } => self.close_share(worker, *job),
@@ -59,21 +75,17 @@ impl State {
         }
     }
 
-    fn change_worker(
-        &mut self,
-        name: &Name,
-        entry: (WorkerLogKind, Timestamp),
-        change: impl FnOnce(&mut Worker),
-    ) {
+    fn change_worker(&mut self, name: &Name, note: Note, change: impl FnOnce(&mut Worker)) {
         let Some(ix) = self.workers.ix(name) else { return };
         change(&mut self.workers[ix]);
-        self.note_worker(ix, entry.0, entry.1);
+        self.note_worker(ix, note.kind, note.at);
         self.dirty.woken.insert(ix);
         self.arm(ix);
     }
 
-    fn rotate_secret(&mut self, name: &Name, (hash, old_until): ([u8; 32], Timestamp), at: Timestamp) {
-        self.change_worker(name, (WorkerLogKind::SecretRotated, at), |worker| {
+    fn rotate_secret(&mut self, name: &Name, rotation: &Rotation) {
+        let Rotation { hash, old_until, at } = *rotation;
+        self.change_worker(name, Note { kind: WorkerLogKind::SecretRotated, at }, |worker| {
             worker.secrets.retain(|old| old.valid_until.is_none_or(|until| until > at));
             for old in &mut worker.secrets {
                 old.valid_until = Some(old.valid_until.map_or(old_until, |until| until.min(old_until)));

@@ -53,7 +53,7 @@ pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> De
         }
         ReportKind::RunFinished { job, summary } => {
             check_job(state, *job, context)?;
-            (None, run_finished(state, &report, (*job, *summary), context))
+            (None, run_finished(state, &report, &RunEnd { job: *job, summary: *summary }, context))
         }
         ReportKind::Task(task) => (Some(task.task), about_task(state, &report, task, context)?),
     };
@@ -144,13 +144,15 @@ fn check_job(state: &State, job: JobId, context: &Context<'_>) -> Result<(), Rej
     if known { Ok(()) } else { Err(Rejection::JobUnknown) }
 }
 
+/// End of a worker's share of a run, with its own count.
+struct RunEnd {
+    job: JobId,
+    summary: RunSummary,
+}
+
 /// Compares the node's count with the rows, and lets go of the share (N8b, N14).
-fn run_finished(
-    state: &State,
-    report: &Report,
-    (job, said): (JobId, RunSummary),
-    context: &Context<'_>,
-) -> Effect {
+fn run_finished(state: &State, report: &Report, end: &RunEnd, context: &Context<'_>) -> Effect {
+    let RunEnd { job, summary: said } = *end;
     let Some(worker) = state.workers.ix(&report.worker).map(|ix| &state.workers[ix]) else {
         return Effect::applied(Vec::new());
     };

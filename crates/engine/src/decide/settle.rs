@@ -3,7 +3,10 @@
 use super::Context;
 use crate::{
     Mutant,
-    rule::{active_job, contest, dropout, job_end, offline_grace},
+    rule::{
+        active_job, contest, dropout, job_end,
+        offline_grace::{self, Candidate},
+    },
     state::State,
 };
 use alloc::vec::Vec;
@@ -17,9 +20,10 @@ pub(crate) fn consequences(state: &mut State, context: &Context<'_>) -> Vec<Even
     if !state.has_bug(Mutant::GraceForgotten) {
         for (n, lane) in skips.iter().enumerate() {
             let active = state.active_jobs();
-            events.extend(
-                active.filter_map(|job| offline_grace::skip(state, job, (*lane, job.tasks + 1), context.now)),
-            );
+            events.extend(active.filter_map(|job| {
+                let candidate = Candidate { lane: *lane, ordinal: job.tasks + 1 };
+                offline_grace::skip(state, job, &candidate, context.now)
+            }));
             if !events.is_empty() {
                 // A skip may take an ordinal: the rest is decided on what this one made true.
                 state.dirty.check_skips = skips.iter().skip(n).copied().collect();

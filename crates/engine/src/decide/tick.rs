@@ -3,7 +3,11 @@
 use super::Context;
 use crate::{
     Mutant,
-    rule::{heartbeat, liveness, offline_grace, redelivery},
+    rule::{
+        heartbeat, liveness,
+        offline_grace::{self, Candidate},
+        redelivery,
+    },
     state::{Job, LaneIx, State, Timer, WorkerIx},
 };
 use alloc::vec::Vec;
@@ -81,7 +85,8 @@ fn skip_step(state: &State, seq: u64, from: LaneIx, now: Timestamp) -> Vec<Event
     let mut events = Vec::new();
     let mut ordinal = job.tasks;
     for ix in state.long_away.range(from..).take(SKIPS_PER_STEP) {
-        let Some(event) = offline_grace::skip(state, job, (*ix, ordinal + 1), now) else {
+        let candidate = Candidate { lane: *ix, ordinal: ordinal + 1 };
+        let Some(event) = offline_grace::skip(state, job, &candidate, now) else {
             continue;
         };
         ordinal += u32::from(matches!(event, Event::TaskSkipped { .. }));

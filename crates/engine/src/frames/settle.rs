@@ -1,7 +1,7 @@
 //! What follows from what was applied: sessions whose frames are all done, work for those who can be reached.
 
 use super::{
-    decide::{Told, find_work, grant, may_be_given},
+    decide::{Delivery, Recipient, find_work, grant, may_be_given},
     state::{Farm, Renderer, Session},
 };
 use crate::{Context, Mutant};
@@ -73,7 +73,8 @@ impl Farm {
         }
         let mut able = self.crew.reachable.iter().flatten().filter(can);
         let (worker, work) = able.find_map(|worker| Some((worker, find_work(self, worker, context.now)?)))?;
-        let granted = grant(self, &work, (worker, Told::ByPush), context.now).ok()?;
+        let granted =
+            grant(self, &work, &Recipient { worker, delivery: Delivery::Push }, context.now).ok()?;
         Some(FrameEvent::RangeGranted(Box::new(granted)))
     }
 

@@ -9,6 +9,8 @@
 //! - `take_due(&mut State, now)` takes the next due timer off the list; another `decide` says what follows from it.
 
 mod decision;
+#[cfg(test)]
+pub(crate) mod script;
 mod timers;
 
 pub use decision::Context;

@@ -19,6 +19,13 @@ use muster_model::{
     Timestamp, UserId,
 };
 
+/// How a lease ended, and with which result.
+struct LeaseEnd<'a> {
+    state: AssignmentState,
+    result: Option<&'a Arc<PoolResult>>,
+    at: Timestamp,
+}
+
 impl Pool {
     /// Changes memory by one event.
     pub(crate) fn apply(&mut self, event: &PoolEvent) {
@@ -44,7 +51,9 @@ impl Pool {
                     }
                 }
             }
-            PoolEvent::Ended { assignment, state, at } => self.end_lease(*assignment, (*state, *at), None),
+            PoolEvent::Ended { assignment, state, at } => {
+                self.end_lease(*assignment, LeaseEnd { state: *state, result: None, at: *at })
+            }
             PoolEvent::ResultTaken { result, at } => self.take_result(result, *at),
             PoolEvent::JobEnded { job, status, assignment, error, at } => {
                 let Some(client) = self.jobs.get(job).map(|job| job.client) else {
@@ -247,7 +256,7 @@ impl Pool {
         let failed = vote::has_failed(result);
         let state = if failed { AssignmentState::Failed } else { AssignmentState::Completed };
         let lease = self.lease(result.assignment).copied();
-        self.end_lease(result.assignment, (state, at), Some(result));
+        self.end_lease(result.assignment, LeaseEnd { state, result: Some(result), at });
         let Some((lease, hash)) = lease.zip(self.vote_of(result)) else {
             return;
         };
@@ -268,12 +277,8 @@ impl Pool {
     }
 
     /// Takes a lease down and writes down how it ended.
-    fn end_lease(
-        &mut self,
-        id: AssignmentId,
-        (state, at): (AssignmentState, Timestamp),
-        result: Option<&Arc<PoolResult>>,
-    ) {
+    fn end_lease(&mut self, id: AssignmentId, end: LeaseEnd<'_>) {
+        let LeaseEnd { state, result, at } = end;
         let costs = self.has_bug(Mutant::RevokedCosts);
         let vote = result.and_then(|result| self.vote_of(result));
         let Some(job) = self.jobs.get_mut(&id.job()) else {

@@ -8,11 +8,17 @@ use muster_model::{Event, TaskId, TaskStatus, Timestamp};
 const SKIPPED: &str = "skipped: device offline";
 const BROKEN: &str = "skipped: device in ERROR";
 
+/// A lane that a job may have to skip.
+pub(crate) struct Candidate {
+    pub(crate) lane: LaneIx,
+    /// Ordinal for a task that comes into being only for this.
+    pub(crate) ordinal: u32,
+}
+
 /// The event that closes a lane long away or out of service in a job, unless it runs, has ended, or was no
 /// target.
-///
-/// A task that comes into being only for this takes the ordinal given.
-pub(crate) fn skip(state: &State, job: &Job, (ix, ordinal): (LaneIx, u32), at: Timestamp) -> Option<Event> {
+pub(crate) fn skip(state: &State, job: &Job, candidate: &Candidate, at: Timestamp) -> Option<Event> {
+    let Candidate { lane: ix, ordinal } = *candidate;
     let lane = &state.lanes[ix];
     if !job.is_active() || !(lane.failed || state.long_away.contains(&ix)) {
         return None;

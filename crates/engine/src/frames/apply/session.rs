@@ -10,13 +10,20 @@ use muster_model::{
     SessionStatus, SessionSubmission, Timestamp,
 };
 
+/// How a session ended.
+struct SessionEnd {
+    status: SessionStatus,
+    error: Option<Box<str>>,
+    at: Timestamp,
+}
+
 impl Farm {
     pub(super) fn apply_to_session(&mut self, event: &FrameEvent) {
         match event {
             FrameEvent::SessionSubmitted { submission, at } => self.take_session(submission, *at),
             FrameEvent::SessionSteered { session, status, .. } => self.steer(session, *status),
             FrameEvent::SessionEnded { session, status, error, at } => {
-                self.end_session(session, *status, (error.clone(), *at));
+                self.end_session(session, SessionEnd { status: *status, error: error.clone(), at: *at });
             }
             FrameEvent::SessionReopened { closed, .. } => self.reopen_session(closed),
             _ => {}
@@ -106,12 +113,8 @@ impl Farm {
     }
 
     /// The session leaves memory; what waited of it ends with it.
-    fn end_session(
-        &mut self,
-        id: &SessionId,
-        status: SessionStatus,
-        (error, at): (Option<Box<str>>, Timestamp),
-    ) {
+    fn end_session(&mut self, id: &SessionId, end: SessionEnd) {
+        let SessionEnd { status, error, at } = end;
         let Some(session) = self.sessions.get(id) else {
             return;
         };

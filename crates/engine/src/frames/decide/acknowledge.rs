@@ -1,6 +1,9 @@
 //! S3, S6, S15, S21, S23b: what became of things that had to happen outside.
 
-use super::{Answer, Draft};
+use super::{
+    Answer,
+    draft::{Draft, Holder},
+};
 use crate::{Mutant, frames::state::Session};
 use alloc::{
     boxed::Box,
@@ -102,11 +105,11 @@ pub(super) fn merged(draft: &mut Draft<'_>, id: &SessionId, mark: u64, skipped: 
             draft.add(FrameEvent::RangeSkipped { record: done, reason, at: draft.now });
         }
     }
-    end_merged(draft, (id, session), &missing);
+    end_merged(draft, id, session, &missing);
     Ok(FrameReply::Done)
 }
 
-fn end_merged(draft: &mut Draft<'_>, (id, session): (&SessionId, &Session), missing: &Missing) {
+fn end_merged(draft: &mut Draft<'_>, id: &SessionId, session: &Session, missing: &Missing) {
     let Some(text) = missing.text().filter(|_| !draft.farm.has_bug(Mutant::SkipHidden)) else {
         return draft.end_session(id, SessionStatus::Completed, None);
     };
@@ -129,8 +132,8 @@ fn skipped_task(draft: &Draft<'_>, range: &SkippedRange) -> Option<Box<FrameTask
 
 /// Retires the chunk of a completed range, sets its files apart and has it rendered once more (S13, S16, S23b).
 fn render_again(draft: &mut Draft<'_>, output: &str, done: &FrameTaskRecord, range: &SkippedRange) {
-    draft.retire(done.ids, (&done.id, done.attempt, &done.worker), "skipped");
-    draft.set_apart(EntryId::Chunk(done.ids.chunk), (&done.id.session, output), &done.worker);
+    let holder = Holder { task: &done.id, attempt: done.attempt, worker: &done.worker, output };
+    draft.retire(done.ids, &holder, "skipped");
     let record = Box::new(done.clone());
     let cause = Reopening::Skipped(range.reason.clone());
     draft.add(FrameEvent::RangeReopened { record, cause, at: draft.now });

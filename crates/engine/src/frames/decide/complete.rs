@@ -1,6 +1,10 @@
 //! S5, S5b, S17, S26: a range is handed in, or given up.
 
-use super::{Answer, Draft, progress};
+use super::{
+    Answer,
+    draft::{Draft, Files},
+    progress,
+};
 use crate::{
     Mutant,
     frames::state::{FrameTask, Session},
@@ -15,18 +19,23 @@ use muster_model::{
 pub(super) fn complete(draft: &mut Draft<'_>, completion: Box<Completion>) -> Answer {
     let id = completion.task.clone();
     match draft.live(&id) {
-        Some((session, task)) => complete_live(draft, (session, task), completion),
+        Some((session, task)) => complete_live(draft, session, task, completion),
         None => complete_past(draft, &completion),
     }
 }
 
+/// A worker's word that its attempt failed.
+pub(super) struct Failure {
+    pub(super) task: FrameTaskId,
+    pub(super) worker: Option<Name>,
+    pub(super) attempt: Option<u16>,
+    pub(super) error: Box<str>,
+}
+
 /// Ends an attempt badly; it counts towards the diagnosis (S8).
-pub(super) fn fail(
-    draft: &mut Draft<'_>,
-    id: &FrameTaskId,
-    (worker, attempt): (Option<Name>, Option<u16>),
-    error: Box<str>,
-) -> Answer {
+pub(super) fn fail(draft: &mut Draft<'_>, failure: Failure) -> Answer {
+    let Failure { task: id, worker, attempt, error } = failure;
+    let id = &id;
     let Some((_, task)) = draft.live(id) else {
         return Err(past(draft, id));
     };
@@ -44,7 +53,8 @@ pub(super) fn fail(
 
 fn complete_live(
     draft: &mut Draft<'_>,
-    (session, task): (&Session, &FrameTask),
+    session: &Session,
+    task: &FrameTask,
     mut completion: Box<Completion>,
 ) -> Answer {
     let holder = task.worker.clone();
@@ -133,7 +143,8 @@ fn late(draft: &mut Draft<'_>, completion: &Completion, holder: Option<Name>) ->
         let output = output
             .or_else(|| draft.closed_session(&completion.task.session).map(|session| session.output.clone()));
         if let (Some(worker), Some(output)) = (chunk, output) {
-            draft.set_apart(EntryId::Chunk(completion.chunk), (&completion.task.session, &output), &worker);
+            let files = Files { session: &completion.task.session, output: &output, worker: &worker };
+            draft.set_apart(EntryId::Chunk(completion.chunk), &files);
         }
     }
     Err(FrameRejection::NotHolder { holder })

@@ -1,6 +1,6 @@
 //! S2, S8, S10, S19: a worker lives, or comes back in a new term.
 
-use super::{Answer, Draft};
+use super::{Answer, Draft, draft::Transition};
 use crate::frames::{
     rule::{health, pressure},
     state::Renderer,
@@ -20,7 +20,7 @@ pub(super) fn heartbeat(draft: &mut Draft<'_>, heartbeat: Heartbeat) -> Answer {
         draft.hear_zombie(&worker);
     }
     if let Some((to, cause)) = moved {
-        draft.move_renderer(&worker, (renderer.state, to), cause);
+        draft.move_renderer(&worker, Transition { from: renderer.state, to }, cause);
     }
     let state = moved.map_or(renderer.state, |(to, _)| to);
     let orders = orders(draft, &worker, renderer);

@@ -13,7 +13,7 @@ mod retry;
 mod session;
 mod tick;
 
-pub(crate) use ask::{Told, find_work, grant, handout_of, may_be_given};
+pub(crate) use ask::{Delivery, Recipient, find_work, grant, handout_of, may_be_given};
 pub(crate) use draft::Draft;
 pub(crate) use tick::decide_due;
 
@@ -60,14 +60,14 @@ fn decide_for(draft: &mut Draft<'_>, command: FrameCommand) -> Answer {
         FrameCommand::MoreIds { worker, task, count } => progress::more_ids(draft, &worker, task, count),
         FrameCommand::Complete(completion) => complete::complete(draft, completion),
         FrameCommand::Fail { task, worker, attempt, error } => {
-            complete::fail(draft, &task, (worker, attempt), error)
+            complete::fail(draft, complete::Failure { task, worker, attempt, error })
         }
         FrameCommand::Remove { worker, itself } => operate::remove(draft, &worker, itself),
         FrameCommand::Assign { task, worker } => ask::assign(draft, &task, &worker),
         FrameCommand::Broadcast { pause } => operate::broadcast(draft, pause),
         FrameCommand::Quarantine { worker, reason } => operate::quarantine(draft, &worker, &reason),
         FrameCommand::Approve { worker, reason } => operate::approve(draft, &worker, &reason),
-        FrameCommand::RetireChunk { chunk, task, reason } => retire::retire(draft, chunk, (task, reason)),
+        FrameCommand::RetireChunk { chunk, task, reason } => retire::retire(draft, chunk, task, reason),
         FrameCommand::Submit(submission) => session::submit(draft, submission),
         FrameCommand::Steer { session, to } => session::steer(draft, &session, to),
         FrameCommand::Pushed { task, attempt, acked } => acknowledge::pushed(draft, &task, attempt, acked),

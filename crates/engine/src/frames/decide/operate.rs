@@ -1,6 +1,6 @@
 //! S6, S9: what an operator does to workers.
 
-use super::{Answer, Draft};
+use super::{Answer, Draft, draft::Transition};
 use alloc::{format, vec::Vec};
 use muster_model::{
     FrameEvent, FrameRejection, FrameReply, Name, RangeEnd, Removal, RendererState, SessionId,
@@ -21,7 +21,8 @@ pub(super) fn remove(draft: &mut Draft<'_>, worker: &Name, itself: bool) -> Answ
     let removal = if is_known { Removal::Known } else { Removal::Waiting };
     let mut sessions: Vec<SessionId> = renderer.live.iter().map(|task| task.session.clone()).collect();
     sessions.dedup();
-    draft.move_renderer(worker, (renderer.state, RendererState::Removed), cause);
+    let transition = Transition { from: renderer.state, to: RendererState::Removed };
+    draft.move_renderer(worker, transition, cause);
     draft.give_back(worker, RangeEnd::GivenBack);
     draft.change_removal(worker, removal, if is_known { Vec::new() } else { sessions });
     Ok(FrameReply::Done)
@@ -62,6 +63,7 @@ pub(super) fn approve(draft: &mut Draft<'_>, worker: &Name, reason: &str) -> Ans
     }
     draft.add(FrameEvent::FailuresCleared { worker: worker.clone() });
     let cause = format!("approved by an operator: {reason}");
-    draft.move_renderer(worker, (RendererState::Quarantined, RendererState::Registered), &cause);
+    let transition = Transition { from: RendererState::Quarantined, to: RendererState::Registered };
+    draft.move_renderer(worker, transition, &cause);
     Ok(FrameReply::Done)
 }

@@ -1,6 +1,6 @@
 //! S1, S9: a worker enrols.
 
-use super::{Answer, Draft};
+use super::{Answer, Draft, draft::Transition};
 use crate::Mutant;
 use alloc::boxed::Box;
 use muster_model::{
@@ -23,7 +23,8 @@ pub(super) fn register(draft: &mut Draft<'_>, registration: Box<Registration>) -
     let worker = registration.worker.clone();
     draft.add(FrameEvent::RendererRegistered { registration, at: draft.now });
     if let Some(renderer) = known.filter(|renderer| renderer.state != RendererState::Registered) {
-        draft.move_renderer(&worker, (renderer.state, RendererState::Registered), "it registered anew");
+        let transition = Transition { from: renderer.state, to: RendererState::Registered };
+        draft.move_renderer(&worker, transition, "it registered anew");
     }
     Ok(FrameReply::Registered(RegistrationReply { epoch: draft.farm.epoch }))
 }

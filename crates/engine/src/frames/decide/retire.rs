@@ -1,18 +1,21 @@
 //! S17: ids that are never to be used again, by an operator's word.
 
-use super::{Answer, Draft};
+use super::{
+    Answer,
+    draft::{Draft, Holder},
+};
 use crate::Mutant;
 use alloc::boxed::Box;
 use muster_model::{
-    ChunkState, EntryId, FrameEvent, FrameRejection, FrameReply, FrameTaskId, FrameTaskStatus, RangeEnd,
-    Reopening,
+    ChunkState, FrameEvent, FrameRejection, FrameReply, FrameTaskId, FrameTaskStatus, RangeEnd, Reopening,
 };
 
 /// Retires a chunk and has its range done anew, also one that is completed, as long as its session is open.
 pub(super) fn retire(
     draft: &mut Draft<'_>,
     chunk: u64,
-    (task, reason): (Option<FrameTaskId>, Box<str>),
+    task: Option<FrameTaskId>,
+    reason: Box<str>,
 ) -> Answer {
     if let Some(task) = draft.farm.chunks.get(&chunk) {
         draft.end_range(task, RangeEnd::Retired, Some(reason));
@@ -29,8 +32,8 @@ pub(super) fn retire(
     let done = done.filter(|task| task.attempt == record.attempt);
     let first = done.map(|task| task.ids).filter(|ids| ids.chunk != chunk);
     for ids in [record.ids].into_iter().chain(first) {
-        draft.retire(ids, (&id, record.attempt, &record.worker), &reason);
-        draft.set_apart(EntryId::Chunk(ids.chunk), (&id.session, output), &record.worker);
+        let holder = Holder { task: &id, attempt: record.attempt, worker: &record.worker, output };
+        draft.retire(ids, &holder, &reason);
     }
     if let Some(done) = done.filter(|_| !draft.farm.has_bug(Mutant::RetiredResultKept)) {
         let (record, cause) = (Box::new(done.clone()), Reopening::Retired);

@@ -1,9 +1,12 @@
 //! S26b: failed frames are rendered again.
 
-use super::{Answer, Draft};
+use super::{
+    Answer,
+    draft::{Draft, Holder},
+};
 use alloc::vec::Vec;
 use muster_model::{
-    ClosedSession, EntryId, FrameEvent, FrameRange, FrameRejection, FrameReply, FrameTaskId, FrameTaskRecord,
+    ClosedSession, FrameEvent, FrameRange, FrameRejection, FrameReply, FrameTaskId, FrameTaskRecord,
     RetryRequest, SessionReply, SessionStatus,
 };
 
@@ -45,8 +48,7 @@ fn reopen(draft: &mut Draft<'_>, output: &str, failed: &[FrameTaskRecord]) {
     for record in failed {
         let FrameTaskRecord { id: task, ids, attempt, worker, .. } = record;
         if record.digest.is_some() {
-            draft.retire(*ids, (task, *attempt, worker), "retried");
-            draft.set_apart(EntryId::Chunk(ids.chunk), (&task.session, output), worker);
+            draft.retire(*ids, &Holder { task, attempt: *attempt, worker, output }, "retried");
         }
         let task: FrameTaskId = task.clone();
         draft.add(FrameEvent::RangeRetried { task, at: draft.now });

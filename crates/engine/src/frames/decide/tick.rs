@@ -1,6 +1,6 @@
 //! S3, S8, S15, S19: what is due.
 
-use super::Draft;
+use super::draft::{Draft, Files, Transition};
 use crate::{
     Context, Mutant,
     frames::{
@@ -93,7 +93,8 @@ fn become_zombie(draft: &mut Draft<'_>, worker: &Name) {
     let mut sessions = Vec::new();
     for id in &renderer.removed_from {
         if let Some(session) = draft.farm.sessions.get(id) {
-            draft.set_apart(EntryId::Worker(worker.clone(), id.clone()), (id, &session.output), worker);
+            let files = Files { session: id, output: &session.output, worker };
+            draft.set_apart(EntryId::Worker(worker.clone(), id.clone()), &files);
             sessions.push(id.clone());
         }
     }
@@ -111,7 +112,8 @@ fn is_silent(farm: &Farm, silence: Millis) -> bool {
 
 fn lose(draft: &mut Draft<'_>, worker: &Name, from: RendererState) {
     let misses = draft.farm.settings.misses_until_lost;
-    draft.move_renderer(worker, (from, RendererState::Lost), &format!("{misses} heartbeats missed"));
+    let transition = Transition { from, to: RendererState::Lost };
+    draft.move_renderer(worker, transition, &format!("{misses} heartbeats missed"));
     let mut held = draft.held(worker);
     if draft.farm.has_bug(Mutant::LostKeepsRange) {
         held.clear();
@@ -123,7 +125,8 @@ fn lose(draft: &mut Draft<'_>, worker: &Name, from: RendererState) {
     let sessions: BTreeSet<_> = held.into_iter().map(|task| task.session).collect();
     for id in sessions {
         if let Some(session) = draft.farm.sessions.get(&id) {
-            draft.set_apart(EntryId::Worker(worker.clone(), id.clone()), (&id, &session.output), worker);
+            let files = Files { session: &id, output: &session.output, worker };
+            draft.set_apart(EntryId::Worker(worker.clone(), id.clone()), &files);
         }
     }
     if blamed {
