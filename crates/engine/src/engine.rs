@@ -1,6 +1,6 @@
 //! The engine: one state, changed by one command after the other.
 
-use crate::{Context, execute::Execution, state::State};
+use crate::{Context, devices::state::State, execute::Execution};
 use alloc::{vec, vec::Vec};
 use muster_model::{
     Change, Command, Effect, Event, Explanation, FrameQuery, FrameView, Key, Name, PoolCause, PoolJobId,
@@ -137,20 +137,20 @@ impl Engine {
     /// Why something is not running (Q16); `None` when memory does not know it.
     #[must_use]
     pub fn explain(&self, subject: Subject, now: Timestamp) -> Option<Explanation> {
-        crate::explain::explain(&self.state, subject, now)
+        crate::devices::explain::explain(&self.state, subject, now)
     }
 
     /// What a scope names and nobody has yet (Q6).
     #[must_use]
     pub fn strangers(&self, scope: &Scope) -> Strangers {
-        crate::strangers::strangers(&self.state, scope)
+        crate::devices::strangers::strangers(&self.state, scope)
     }
 
     /// Supply of these workers: running devices and target (Q21).
     #[must_use]
     pub fn supplies(&self, workers: &[Name]) -> Vec<WorkerSupply> {
         let known = workers.iter().filter_map(|name| self.state.workers.ix(name));
-        known.map(|ix| crate::rule::slot::supply(&self.state, ix)).collect()
+        known.map(|ix| crate::devices::rule::slot::supply(&self.state, ix)).collect()
     }
 
     /// A task as it stands; `None` when memory does not know it.

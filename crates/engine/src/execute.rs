@@ -1,15 +1,17 @@
 //! One match over all commands: each is decided, what it makes true is applied, and what follows is settled.
 
 use crate::{
-    decide::{
-        attempt::{self, End},
-        cancel,
-        claim::{self, Claim},
-        operate, presence, pull, report, settle, submit, tick,
+    devices::{
+        decide::{
+            attempt::{self, End},
+            cancel,
+            claim::{self, Claim},
+            operate, presence, pull, report, settle, submit, tick,
+        },
+        rule::heartbeat,
+        state::State,
     },
     kernel::{Context, Decided, Decision, Refused},
-    rule::heartbeat,
-    state::State,
 };
 use alloc::{boxed::Box, vec, vec::Vec};
 use muster_model::{

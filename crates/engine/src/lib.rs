@@ -11,28 +11,18 @@
 extern crate alloc;
 
 mod accounts;
-mod apply;
-mod decide;
+mod devices;
 mod engine;
 mod execute;
-mod explain;
 mod frames;
-mod invariant;
 mod kernel;
 mod mutant;
 mod pool;
-mod record;
-mod restore;
-mod rule;
 mod schedules;
-#[cfg(test)]
-mod script;
-mod state;
-mod strangers;
 mod waiting;
 
+pub use devices::restore::Restoring;
 pub use engine::{Engine, Executed};
 pub use kernel::Context;
 pub use mutant::Mutant;
-pub use restore::Restoring;
 pub use waiting::{Waiter, Woken};

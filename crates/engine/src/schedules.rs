@@ -6,9 +6,8 @@ mod tests;
 
 use crate::{
     Mutant,
-    decide::submit,
+    devices::{decide::submit, state::State},
     kernel::{Context, Decided, Decision},
-    state::State,
 };
 use alloc::{
     boxed::Box,

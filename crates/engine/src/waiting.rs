@@ -1,6 +1,6 @@
 //! Requests that wait for work: who waits, who is woken, and whose wait is over.
 
-use crate::{Engine, Mutant, state::State};
+use crate::{Engine, Mutant, devices::state::State};
 use alloc::vec::Vec;
 use muster_model::{AccountEvent, Event, FrameEvent, Name, PoolWorkerId, Timestamp, UserId};
 
