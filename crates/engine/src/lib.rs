@@ -3,10 +3,10 @@
 //! Pure: no clock, no randomness, no IO, no async, no serialisation. Time, random bytes and facts from
 //! the store are handed in with each command, so the same commands give the same state, always.
 //!
-//! [`Engine::execute`] is the whole of it: a command is decided (`decide/`, one file per command, with
-//! the rules of `rule/`), what it makes true is applied (`apply/`), and what follows from that is
-//! settled until nothing more follows. What changed is handed to the store by
-//! [`Engine::take_changes`]; [`Restoring`] builds the same state back from what the store kept.
+//! [`Engine::execute`] is the whole of it: a command is decided, its events are applied, and what follows from them is
+//! settled until nothing more follows. `kernel/` has what all domains share; `devices/`, `frames/`, `pool/`, `accounts/`
+//! and `schedules.rs` are the domains. What changed is handed to the store by [`Engine::take_changes`]; [`Restoring`]
+//! builds the same state back from what the store kept.
 #![no_std]
 extern crate alloc;
 
