@@ -3,12 +3,10 @@
 use crate::{
     devices::{
         decide::{
-            attempt::{self, End},
-            cancel,
-            claim::{self, Claim},
-            operate, presence, pull, report, settle, submit, tick,
+            claim::{self, Claim, End},
+            job, operate, pull, report, tick,
         },
-        rule::heartbeat,
+        rule::{heartbeat, liveness},
         state::State,
     },
     kernel::{Context, Decided, Decision, Refused},
@@ -36,8 +34,8 @@ impl Execution<'_> {
     pub(crate) fn carry_out(&mut self, command: Command) -> Result<Reply, Rejection> {
         let (state, context) = (&*self.state, self.context);
         Ok(match command {
-            Command::Submit(submission) => self.job(submit::decide(state, submission, context))?,
-            Command::Cancel { job } => self.job(cancel::decide(state, job, context))?,
+            Command::Submit(submission) => self.job(job::submit(state, submission, context))?,
+            Command::Cancel { job } => self.job(job::cancel(state, job, context))?,
             Command::Pull(pull) => Reply::Pulled(self.pull(pull)),
             Command::Heartbeat { worker } => {
                 self.meet(&worker);
@@ -136,7 +134,7 @@ impl Execution<'_> {
     /// Ends an attempt; the reply is the task as it is afterwards.
     fn end_attempt(&mut self, end: End) -> Result<Reply, Rejection> {
         let id = end.task;
-        self.conclude(attempt::decide(self.state, end, self.context))?;
+        self.conclude(claim::end(self.state, end, self.context))?;
         let live = self.state.task(id).map(|task| Box::new(self.state.task_record(id, task)));
         let task = live.or_else(|| report::ended_task(self.state, id, self.context));
         Ok(Reply::Task(task.expect("a task whose attempt ended is live, or ended just now")))
@@ -187,7 +185,7 @@ impl Execution<'_> {
 
     /// Enrols whoever speaks for the first time, and notes the sign of life.
     fn meet(&mut self, worker: &Name) {
-        let appeared = presence::appear(self.state, worker, self.context.now);
+        let appeared = liveness::appear(self.state, worker, self.context.now);
         self.apply(Decision::done(appeared));
         self.see(worker);
     }
@@ -225,7 +223,7 @@ impl Execution<'_> {
         self.state.workers[ix].last_seen = now.max(self.state.workers[ix].last_seen);
         self.state.dirty.sighted.insert(ix);
         if !self.state.workers[ix].online {
-            let appeared = presence::appear(self.state, worker, now);
+            let appeared = liveness::appear(self.state, worker, now);
             self.apply(Decision::done(appeared));
         }
     }
@@ -259,7 +257,7 @@ impl Execution<'_> {
 
     fn settle(&mut self) {
         loop {
-            let mut follow = settle::consequences(self.state, self.context);
+            let mut follow = tick::consequences(self.state, self.context);
             follow.extend(self.state.farm.consequences(self.context));
             crate::pool::Steps::new(self).ban_dissenters();
             if follow.is_empty() {

@@ -6,7 +6,7 @@ mod tests;
 
 use crate::{
     Mutant,
-    devices::{decide::submit, state::State},
+    devices::{decide::job, state::State},
     kernel::{Context, Decided, Decision},
 };
 use alloc::{
@@ -101,7 +101,7 @@ fn fire(
     }
     let mut run = Submission { key: None, ..record.draft.run.clone() };
     run.payload.schedule = Some(schedule);
-    let Decision { mut events, reply } = submit::decide(state, Box::new(run), context)?;
+    let Decision { mut events, reply } = job::submit(state, Box::new(run), context)?;
     let fired = ScheduleEvent::Fired { schedule, slot, next_at, job: reply.job, at: context.now };
     events.insert(0, fired.into());
     Ok(Decision { events, reply: Reply::Job(reply) })

@@ -1,7 +1,7 @@
 //! Q16: what holds a session, a range or a worker back.
 
 use super::{
-    rule::{pressure, split},
+    rule::{health, split},
     state::{Farm, FrameTask, Renderer, Session},
 };
 use muster_model::{
@@ -150,7 +150,7 @@ impl Hold {
             _ if !renderer.has_free_slot() => Self::Full,
             Some(until) => Self::Resting(until),
             None if !renderer.is_heard() => Self::Unheard,
-            None if pressure::level(renderer) == Pressure::Pause => Self::Pressed,
+            None if health::pressure(renderer) == Pressure::Pause => Self::Pressed,
             None => Self::Free,
         }
     }

@@ -14,7 +14,6 @@ mod ready;
 mod record;
 mod restore;
 mod state;
-mod status;
 #[cfg(test)]
 mod tests;
 mod vote;

@@ -9,8 +9,8 @@ use alloc::{
 };
 use muster_model::{
     AssignmentId, AssignmentRecord, Demand, Fence, Millis, PoolChange, PoolCounters, PoolEndRecord,
-    PoolJobId, PoolKeyRecord, PoolSettings, PoolWorkerId, PoolWorkerStatus, Specs, SubmissionKey, Timestamp,
-    UserId,
+    PoolJobId, PoolKeyRecord, PoolSettings, PoolStatus, PoolWorkerId, PoolWorkerStatus, Specs, SubmissionKey,
+    Timestamp, UserId,
 };
 
 /// Everything live of contract P.
@@ -180,6 +180,21 @@ impl Pool {
             && let Some(next) = member.next_look(&self.settings)
         {
             self.timers.arm(&mut member.armed, next, PoolTimer::Member(id));
+        }
+    }
+
+    /// Counts what there is, for the metrics.
+    pub(crate) fn status(&self) -> PoolStatus {
+        let count = |status: PoolWorkerStatus| {
+            let of_it = self.members.values().filter(|member| member.status() == status);
+            (status, of_it.count() as u64)
+        };
+        PoolStatus {
+            workers: PoolWorkerStatus::ALL.iter().copied().map(count).collect(),
+            open: self.jobs.len() as u64,
+            waiting: self.ready.len() as u64,
+            assignments: self.members.values().map(|member| member.live.len() as u64).sum(),
+            polls: self.asking.len() as u64,
         }
     }
 

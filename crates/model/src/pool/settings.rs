@@ -1,6 +1,8 @@
-//! The figures that the rules of the pool consult.
+//! Settings of the pool, and its figures for the metrics.
 
+use super::PoolWorkerStatus;
 use crate::Millis;
+use alloc::vec::Vec;
 
 /// What an operator may set about the pool. Defaults are contract P's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,4 +29,19 @@ impl Default for PoolSettings {
             waiting_max: 10_000_000,
         }
     }
+}
+
+/// What memory knows of the pool, counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolStatus {
+    /// Workers by status.
+    pub workers: Vec<(PoolWorkerStatus, u64)>,
+    /// Jobs that are not over.
+    pub open: u64,
+    /// Those of them that could be given out now.
+    pub waiting: u64,
+    /// Live assignments.
+    pub assignments: u64,
+    /// Requests that wait for work.
+    pub polls: u64,
 }

@@ -1,6 +1,6 @@
 //! N4–N7, N9–N16: what a worker's report makes true, once.
 
-use super::{Context, Decided, Decision, Refused, submit::ended_status};
+use super::{Context, Decided, Decision, Refused, job::ended_status};
 use crate::{
     Mutant,
     devices::{

@@ -10,8 +10,8 @@ use crate::{
         state::{State, Task, WorkerIx},
     },
 };
-use alloc::vec::Vec;
-use muster_model::{Event, LeaseKind, Outcome, Timestamp};
+use alloc::{vec, vec::Vec};
+use muster_model::{Event, LeaseKind, Name, Outcome, Timestamp};
 
 /// What a worker's silence, or its signs of life, make true now.
 pub(crate) fn judge(state: &State, ix: WorkerIx, now: Timestamp) -> Vec<Event> {
@@ -93,6 +93,15 @@ fn ended_leases(state: &State, ix: WorkerIx, now: Timestamp) -> impl Iterator<It
             ))
         })
         .flatten()
+}
+
+/// The events that a sign of life causes: a worker never heard of is enrolled, a silent one is back (N1b, N15).
+pub(crate) fn appear(state: &State, worker: &Name, at: Timestamp) -> Vec<Event> {
+    match state.workers.ix(worker) {
+        None => vec![Event::WorkerEnrolled { worker: worker.clone(), at }],
+        Some(ix) if !state.workers[ix].online => vec![Event::WorkerOnline { worker: worker.clone(), at }],
+        Some(_) => Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,27 @@
-//! What changed since the last batch, what must be looked at, and who must be woken.
+//! Marks: timers, what changed since the last batch, what must be looked at and who must be woken, and what was decided
+//! and may not be committed yet.
 
 use super::{LaneIx, TaskRef, WorkerIx};
-use crate::Waiter;
-use alloc::{collections::BTreeSet, vec::Vec};
-use muster_model::{Change, TaskId};
+use crate::{Waiter, kernel::Map};
+use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
+use muster_model::{
+    Change, JobId, JobStatus, KeyRecord, ReportId, ReportSubject, SubmissionKey, TaskId, TaskRecord,
+};
+
+/// What to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// Is this worker silent (N15), a lease of it due (Q9, Q14, N15b), its pause over (N17)?
+    Worker(WorkerIx),
+    /// May this job hand out again to this worker (N2)?
+    Redelivery(WorkerIx),
+    /// Has this lane been away too long (Q6)?
+    Lane(LaneIx),
+    /// Has this job waited long enough for a device (Q6)?
+    Job(u64),
+    /// Which lanes long away must this job skip, from this one on (Q6)?
+    Skip(u64, LaneIx),
+}
 
 /// Marks left by applying events.
 #[derive(Clone, Debug, Default)]
@@ -35,4 +53,13 @@ pub(crate) struct Dirty {
     pub(crate) sighted: BTreeSet<WorkerIx>,
     /// Workers whose timer rang and must be set anew.
     pub(crate) rearm: BTreeSet<WorkerIx>,
+}
+
+/// Facts that a look-up in the store might still miss.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recent {
+    pub(crate) reports: Map<ReportId, ReportSubject>,
+    pub(crate) keys: Map<SubmissionKey, KeyRecord>,
+    pub(crate) tasks: Map<TaskId, Box<TaskRecord>>,
+    pub(crate) jobs: Map<JobId, JobStatus>,
 }

@@ -9,17 +9,11 @@ mod dirty;
 mod index;
 mod job;
 mod lane;
-mod recent;
-mod task;
-mod timer;
 mod worker;
 
-pub(crate) use dirty::Dirty;
-pub(crate) use job::{Job, Queue};
+pub(crate) use dirty::{Dirty, Recent, Timer};
+pub(crate) use job::{Job, Lease, Queue, Task, TaskRef};
 pub(crate) use lane::{Lane, LaneIx, LaneRow, RowState, Rows};
-pub(crate) use recent::Recent;
-pub(crate) use task::{Lease, Task, TaskRef};
-pub(crate) use timer::Timer;
 pub(crate) use worker::{Contest, Directory, Share, Worker, WorkerIx};
 
 use crate::kernel::{Map, PlantedBug, Timers};

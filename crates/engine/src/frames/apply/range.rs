@@ -4,7 +4,7 @@ use crate::{
     Mutant,
     frames::{
         decide::handout_of,
-        rule::{cut, pressure, split},
+        rule::{cut, health, split},
         state::{Assignment, Farm, FarmTimer, FrameTask, Session},
     },
 };
@@ -165,9 +165,9 @@ impl Farm {
             lease.lines += progress.diagnostics.len().min(room);
         });
         if let Some(renderer) = self.renderers.get_mut(&progress.worker) {
-            let stood_still = pressure::level(renderer) == Pressure::Pause;
+            let stood_still = health::pressure(renderer) == Pressure::Pause;
             renderer.max_queue_ratio = Some(progress.max_queue_ratio);
-            self.dirty.check_supply |= stood_still && pressure::level(renderer) != Pressure::Pause;
+            self.dirty.check_supply |= stood_still && health::pressure(renderer) != Pressure::Pause;
         }
         let lines = progress.diagnostics.iter().take(room).map(|text| {
             let (worker, session) = (progress.worker.clone(), progress.session.clone());

@@ -4,7 +4,7 @@ use super::TOLD_TIMES;
 use crate::{
     Mutant,
     frames::{
-        rule::{health, pressure},
+        rule::health,
         state::{Farm, Renderer},
     },
 };
@@ -113,7 +113,7 @@ impl Farm {
             return;
         };
         let fine = health::complaint(&settings, renderer, heartbeat, at).is_none();
-        let (stood_still, was_heard) = (pressure::level(renderer) == Pressure::Pause, renderer.is_heard());
+        let (stood_still, was_heard) = (health::pressure(renderer) == Pressure::Pause, renderer.is_heard());
         renderer.is_slow = health::is_slow(&settings, renderer, heartbeat, at);
         renderer.beat_at = Some(at);
         renderer.heard_at = renderer.heard_at.max(at);
@@ -124,7 +124,7 @@ impl Farm {
         renderer.fine = if fine { renderer.fine.saturating_add(1) } else { 0 };
         renderer.was_fine |= fine;
         renderer.fine_since = fine.then(|| renderer.fine_since.unwrap_or(at));
-        let goes_on = stood_still && pressure::level(renderer) != Pressure::Pause;
+        let goes_on = stood_still && health::pressure(renderer) != Pressure::Pause;
         // A worker that was heard for the first time may get work now (S8).
         let is_new = !was_heard && renderer.is_heard();
         self.dirty.check_supply |= goes_on || is_new;

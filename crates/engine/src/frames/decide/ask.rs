@@ -4,7 +4,7 @@ use super::{Answer, Draft};
 use crate::{
     Mutant,
     frames::{
-        rule::{cut, pressure, split},
+        rule::{cut, health, split},
         state::{Farm, FrameTask, Renderer, Session},
     },
 };
@@ -117,7 +117,7 @@ pub(crate) fn may_be_given(farm: &Farm, renderer: &Renderer, now: Timestamp) -> 
     let fit = renderer.state.may_work()
         || (renderer.state == RendererState::Lost && farm.has_bug(Mutant::LostGivenWork));
     let rests = renderer.rests_until.is_some_and(|until| until > now);
-    let full = pressure::level(renderer) == Pressure::Pause && !farm.has_bug(Mutant::PressureIgnored);
+    let full = health::pressure(renderer) == Pressure::Pause && !farm.has_bug(Mutant::PressureIgnored);
     let heard = renderer.is_heard() || farm.has_bug(Mutant::UnheardGivenWork);
     fit && heard && renderer.has_free_slot() && !broadcast && !rests && !full
 }

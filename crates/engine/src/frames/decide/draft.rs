@@ -4,7 +4,7 @@ use crate::{
     Context, Mutant,
     frames::{
         rule::{
-            diagnosis,
+            health,
             split::{self, Verdict},
         },
         state::{Farm, FrameTask, Renderer, Session},
@@ -145,7 +145,7 @@ impl<'a> Draft<'a> {
         let Some((_, task)) = self.live(id) else {
             return false;
         };
-        let blames = diagnosis::blames_worker(self.farm, task, end, self.now);
+        let blames = health::blames_worker(self.farm, task, end, self.now);
         let verdict = split::judge(self.farm, task, end);
         let why = error.clone().unwrap_or_else(|| end.as_str().into());
         self.end_range(id, end, error);
@@ -179,7 +179,7 @@ impl<'a> Draft<'a> {
         };
         let lost = state == RendererState::Lost;
         self.add(FrameEvent::FailureCounted { worker: worker.clone(), lost, at: self.now });
-        if diagnosis::is_too_much(self.farm, renderer, self.now) {
+        if health::is_too_much(self.farm, renderer, self.now) {
             let settings = &self.farm.settings;
             let span = settings.quarantine_window.0 / 1000;
             let cause = format!("lost or failing {} times within {span} s", settings.quarantine_after);

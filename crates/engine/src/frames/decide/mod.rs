@@ -4,12 +4,8 @@ mod acknowledge;
 mod ask;
 mod complete;
 mod draft;
-mod heartbeat;
-mod operate;
 mod progress;
-mod register;
-mod retire;
-mod retry;
+mod renderer;
 mod session;
 mod tick;
 
@@ -52,9 +48,9 @@ fn decide_as_caller(draft: &mut Draft<'_>, command: FrameCommand) -> Answer {
 
 fn decide_for(draft: &mut Draft<'_>, command: FrameCommand) -> Answer {
     match command {
-        FrameCommand::Register(registration) => register::register(draft, registration),
-        FrameCommand::Heartbeat(heartbeat) => heartbeat::heartbeat(draft, heartbeat),
-        FrameCommand::Rebind { worker, held } => heartbeat::rebind(draft, &worker, held),
+        FrameCommand::Register(registration) => renderer::register(draft, registration),
+        FrameCommand::Heartbeat(heartbeat) => renderer::heartbeat(draft, heartbeat),
+        FrameCommand::Rebind { worker, held } => renderer::rebind(draft, &worker, held),
         FrameCommand::Ask { worker, supply } => ask::ask(draft, &worker, supply),
         FrameCommand::Progress(progress) => progress::progress(draft, progress),
         FrameCommand::MoreIds { worker, task, count } => progress::more_ids(draft, &worker, task, count),
@@ -62,12 +58,12 @@ fn decide_for(draft: &mut Draft<'_>, command: FrameCommand) -> Answer {
         FrameCommand::Fail { task, worker, attempt, error } => {
             complete::fail(draft, complete::Failure { task, worker, attempt, error })
         }
-        FrameCommand::Remove { worker, itself } => operate::remove(draft, &worker, itself),
+        FrameCommand::Remove { worker, itself } => renderer::remove(draft, &worker, itself),
         FrameCommand::Assign { task, worker } => ask::assign(draft, &task, &worker),
-        FrameCommand::Broadcast { pause } => operate::broadcast(draft, pause),
-        FrameCommand::Quarantine { worker, reason } => operate::quarantine(draft, &worker, &reason),
-        FrameCommand::Approve { worker, reason } => operate::approve(draft, &worker, &reason),
-        FrameCommand::RetireChunk { chunk, task, reason } => retire::retire(draft, chunk, task, reason),
+        FrameCommand::Broadcast { pause } => renderer::broadcast(draft, pause),
+        FrameCommand::Quarantine { worker, reason } => renderer::quarantine(draft, &worker, &reason),
+        FrameCommand::Approve { worker, reason } => renderer::approve(draft, &worker, &reason),
+        FrameCommand::RetireChunk { chunk, task, reason } => progress::retire(draft, chunk, task, reason),
         FrameCommand::Submit(submission) => session::submit(draft, submission),
         FrameCommand::Steer { session, to } => session::steer(draft, &session, to),
         FrameCommand::Pushed { task, attempt, acked } => acknowledge::pushed(draft, &task, attempt, acked),
@@ -76,8 +72,8 @@ fn decide_for(draft: &mut Draft<'_>, command: FrameCommand) -> Answer {
         FrameCommand::Merged { session, mark, skipped } => {
             acknowledge::merged(draft, &session, mark, &skipped)
         }
-        FrameCommand::Retry(request) => retry::retry(draft, *request),
-        FrameCommand::Dismissed { worker } => operate::dismissed(draft, &worker),
+        FrameCommand::Retry(request) => session::retry(draft, *request),
+        FrameCommand::Dismissed { worker } => renderer::dismissed(draft, &worker),
     }
 }
 

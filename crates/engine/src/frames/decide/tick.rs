@@ -4,7 +4,7 @@ use super::draft::{Draft, Files, Transition};
 use crate::{
     Context, Mutant,
     frames::{
-        rule::pressure,
+        rule::health,
         state::{FORGET_AFTER, FORGET_LOST_AFTER, Farm, FarmTimer, FrameTask},
     },
 };
@@ -140,7 +140,7 @@ fn stalled(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16) {
         return;
     };
     let heard = task.lease.as_ref().map_or(task.granted_at, |lease| lease.heard_at);
-    let stands_still = draft.farm.renderers.get(&task.worker).is_some_and(pressure::says_full);
+    let stands_still = draft.farm.renderers.get(&task.worker).is_some_and(health::says_full);
     let is_heard = draft.now - heard < draft.farm.settings.stall;
     if is_heard || draft.farm.paused || stands_still || draft.farm.has_bug(Mutant::StallIgnored) {
         return;

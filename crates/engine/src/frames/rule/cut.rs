@@ -1,6 +1,6 @@
 //! S10, S16: how many frames a worker is given. Cut when they are given out, never more than `framesPerTask`.
 
-use super::pressure;
+use super::health;
 use crate::frames::state::{Farm, Renderer, Session};
 use muster_model::{FrameRange, Pressure, RendererState};
 
@@ -14,7 +14,7 @@ pub(crate) fn next(farm: &Farm, session: &Session, renderer: &Renderer) -> Optio
 /// How many frames suit a worker now: fewer when it is slow or unwell, and fewer towards the end of the session, so
 /// that nobody is waited for long.
 fn length(farm: &Farm, session: &Session, renderer: &Renderer) -> Option<u64> {
-    let pressure = pressure::level(renderer);
+    let pressure = health::pressure(renderer);
     if pressure == Pressure::Pause && !farm.has_bug(crate::Mutant::PressureIgnored) {
         return None;
     }
