@@ -14,12 +14,12 @@ pub struct Engine {
     pub(crate) state: State,
 }
 
-/// What became of a command.
+/// Outcome of a command.
 #[derive(Debug)]
 pub struct Executed {
-    /// What the sender is told.
+    /// Reply to the sender.
     pub result: Result<Reply, Rejection>,
-    /// What became true, in order.
+    /// Events, in order.
     pub events: Vec<Event>,
 }
 
@@ -38,7 +38,7 @@ impl Engine {
         self.state.plant(mutant);
     }
 
-    /// What a command needs to know that memory may have forgotten.
+    /// Facts that a command needs and that memory may have forgotten.
     #[must_use]
     pub fn keys(&self, command: &Command) -> Vec<Key> {
         let state = &self.state;
@@ -96,7 +96,7 @@ impl Engine {
         Executed { result, events: execution.events }
     }
 
-    /// When the driver must next send `Tick`; an early tick decides nothing.
+    /// Time when the driver must next send `Tick`; an early tick decides nothing.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let State { timers, farm, pool, .. } = &self.state;
@@ -134,13 +134,13 @@ impl Engine {
         }
     }
 
-    /// Why something is not running (Q16); `None` when memory does not know it.
+    /// Reason why something is not running (Q16); `None` when memory does not know it.
     #[must_use]
     pub fn explain(&self, subject: Subject, now: Timestamp) -> Option<Explanation> {
         crate::devices::explain::explain(&self.state, subject, now)
     }
 
-    /// What a scope names and nobody has yet (Q6).
+    /// Names in a scope that nobody has yet (Q6).
     #[must_use]
     pub fn strangers(&self, scope: &Scope) -> Strangers {
         crate::devices::strangers::strangers(&self.state, scope)
@@ -160,12 +160,12 @@ impl Engine {
         live.or_else(|| self.state.recent.tasks.get(&id).map(|task| (**task).clone()))
     }
 
-    /// What must happen outside once the changes taken before are durable.
+    /// Effects that must happen outside once the changes taken before are durable.
     pub fn take_effects(&mut self) -> Vec<Effect> {
         self.state.farm.take_effects()
     }
 
-    /// What memory knows of sessions beyond the store.
+    /// Views of sessions: what memory knows beyond the store.
     #[must_use]
     pub fn frame_view(&self, query: &FrameQuery, now: Timestamp) -> FrameView {
         self.state.farm.view(query, now)
@@ -182,7 +182,7 @@ impl Engine {
         self.state.pool.status()
     }
 
-    /// Why a job of the pool is not done yet; `None` when memory does not know it.
+    /// Reason why a job of the pool is not done yet; `None` when memory does not know it.
     #[must_use]
     pub fn explain_pool(&self, job: PoolJobId) -> Option<PoolCause> {
         self.state.pool.explain(job)

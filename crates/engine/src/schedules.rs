@@ -153,7 +153,7 @@ impl Schedules {
         Some((*slot, self.records.get(id)?))
     }
 
-    /// What a schedule waits for (Q16).
+    /// Explains what a schedule waits for (Q16).
     pub(crate) fn explain(&self, id: ScheduleId, now: Timestamp) -> Option<Cause> {
         let ScheduleRecord { draft, last_job, .. } = self.records.get(&id)?;
         let (missed, last_job) = (draft.missed, *last_job);

@@ -60,7 +60,7 @@ pub struct WorkerSupply {
     pub target: u32,
 }
 
-/// What a scope names that is not known now, and what is known instead. A device may still appear (Q6), so this is
+/// Names in a scope that nobody has now, and the known names instead. A device may still appear (Q6), so this is
 /// told and never refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strangers {

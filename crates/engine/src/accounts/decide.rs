@@ -127,7 +127,7 @@ fn logins_of(accounts: &Accounts, user: UserId) -> impl Iterator<Item = u128> {
     accounts.by_user.range(from..).take_while(move |(of, ..)| *of == user).map(|(_, _, login)| *login)
 }
 
-/// How many logins that are over are cleared away with each new one.
+/// Number of ended logins that are cleared away with each new one.
 const ENDED_PER_LOGIN: usize = 16;
 /// One more ends the oldest.
 const LOGINS_PER_USER: usize = 100;

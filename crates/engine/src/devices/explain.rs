@@ -151,7 +151,7 @@ fn lane(state: &State, name: &Name, now: Timestamp) -> Option<Cause> {
     Some(queued_for(state, &[ix]).unwrap_or_else(|| Cause::OutOfScope { lane: name.clone() }))
 }
 
-/// Why a job does not run on a lane that it is for.
+/// Reason why a job does not run on a lane that it is for.
 fn lane_for(state: &State, job: &Job, lane: &Lane, now: Timestamp) -> Cause {
     if let Some(cause) = unusable(state, lane) {
         return cause;

@@ -1,4 +1,4 @@
-//! What must hold after every command, each a function with a name.
+//! Invariants that hold after every command, each a function with a name.
 
 use crate::{
     Engine,
@@ -40,19 +40,19 @@ impl Engine {
         if self.state.lanes.len() > LANES_MAX { Ok(()) } else { self.check_invariants() }
     }
 
-    /// Whether a worker that asks now would be given work (invariant 13).
+    /// True if a worker that asks now would be given work (invariant 13).
     #[must_use]
     pub fn has_supply_for(&self, worker: &muster_model::Name, now: Timestamp) -> bool {
         self.state.workers.ix(worker).is_some_and(|ix| !slot::choose(&self.state, ix, 1, now).is_empty())
     }
 
-    /// Whether a simulation worker that asks now would be given a range (invariant 13).
+    /// True if a simulation worker that asks now would be given a range (invariant 13).
     #[must_use]
     pub fn has_frames_for(&self, worker: &muster_model::Name, now: Timestamp) -> bool {
         self.state.farm.has_supply_for(worker, now)
     }
 
-    /// Whether a worker of the pool that asks now would be given something (invariant 13).
+    /// True if a worker of the pool that asks now would be given something (invariant 13).
     #[must_use]
     pub fn has_pool_supply_for(&self, worker: muster_model::PoolWorkerId) -> bool {
         self.state.pool.has_supply_for(worker)

@@ -1,4 +1,4 @@
-//! What the store is told: the rows of everything that changed since it was last asked for.
+//! Rows for the store: those of everything that changed since it was last asked for.
 
 use crate::devices::state::{Dirty, Job, LaneIx, State, Task, WorkerIx};
 use alloc::{boxed::Box, vec::Vec};

@@ -24,7 +24,7 @@ use muster_model::{
 
 /// An engine to be. Hand it workers, then lanes, then jobs, then their tasks, then the rest.
 ///
-/// What is handed over may be older than the term: only [`Self::finish`] knows when that begins, and what counts from
+/// The rows may be older than the term: only [`Self::finish`] knows when that begins, and what counts from
 /// there waits for it.
 #[derive(Debug)]
 pub struct Restoring {

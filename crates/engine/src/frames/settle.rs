@@ -1,4 +1,4 @@
-//! What follows from what was applied: sessions whose frames are all done, work for those who can be reached.
+//! Consequences of events: sessions whose frames are all done, work for workers that can be reached.
 
 use super::{
     decide::{Delivery, Recipient, find_work, grant, may_be_given},
@@ -28,7 +28,7 @@ impl Farm {
         vec![Event::Frames(event)]
     }
 
-    /// Whose waiting requests should be decided again since the last call: as many as there is work for, the ablest
+    /// Workers whose waiting requests should be decided again since the last call: as many as there is work for, the ablest
     /// first, so that no crowd is woken for one range.
     pub(crate) fn take_woken(&mut self) -> Vec<Name> {
         let mut woken = core::mem::take(&mut self.dirty.woken);
@@ -91,7 +91,7 @@ impl Farm {
         able.into_iter().take(pieces).cloned().collect()
     }
 
-    /// How many ranges could be given out, counted up to `most`.
+    /// Number of ranges that could be given out, counted up to `most`.
     fn pieces(&self, most: usize) -> usize {
         let mut pieces = 0usize;
         let offering = self.offering.iter().filter_map(|seq| self.sessions.get(self.by_age.get(seq)?));

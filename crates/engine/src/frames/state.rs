@@ -1,4 +1,4 @@
-//! What is live of sessions: workers, open sessions, ranges that are not done, ids.
+//! State of sessions: workers, open sessions, ranges that are not done, ids.
 
 mod renderer;
 
@@ -21,7 +21,7 @@ use muster_model::{
 pub(crate) struct Farm {
     pub(crate) settings: FrameSettings,
     pub(crate) epoch: u64,
-    /// When the term began (S19).
+    /// Time when the term began (S19).
     pub(crate) began_at: Timestamp,
     /// The latest time that was handed in.
     pub(crate) latest: Timestamp,
@@ -57,7 +57,7 @@ pub(crate) struct Allocator {
     pub(crate) next_id: u64,
 }
 
-/// What to look at when it is time.
+/// Timers: each names what to look at when it is due.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FarmTimer {
     /// Is this worker silent (S8), its rest after a failed push over, or can it be forgotten (S6)?
@@ -68,7 +68,7 @@ pub(crate) enum FarmTimer {
     Push(FrameTaskId, u16),
     /// May a range go back to a worker that failed it (S26b)?
     Avoidance,
-    /// Who did not come back with its task (S19)?
+    /// Are there workers that did not come back with their tasks (S19)?
     NewTerm,
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct FrameTask {
     pub(crate) avoids_until: Option<Timestamp>,
     /// The frame at which its last attempt failed, as its progress told (S26b). Not durable.
     pub(crate) suspect: Option<u64>,
-    /// Who has or last had it.
+    /// The worker that has or last had it.
     pub(crate) worker: Name,
     /// Of its last attempt.
     pub(crate) ids: IdRange,
@@ -140,9 +140,9 @@ pub(crate) struct Assignment {
     pub(crate) shown: bool,
     /// Frames made so far, as told.
     pub(crate) processed: u64,
-    /// When it was last heard of.
+    /// Time when it was last heard of.
     pub(crate) heard_at: Timestamp,
-    /// When it is looked whether it is still heard of.
+    /// Deadline of the next liveness check.
     pub(crate) watched_at: Option<Timestamp>,
     /// Lines it left in the diagnostics log.
     pub(crate) lines: usize,
@@ -150,7 +150,7 @@ pub(crate) struct Assignment {
     pub(crate) unbound: bool,
 }
 
-/// What was decided and may not be committed yet: remembered until the store can be asked.
+/// Decisions that may not be committed yet, remembered until the store can be asked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecentFrames {
     pub(crate) tasks: Map<FrameTaskId, Box<FrameTaskRecord>>,
@@ -211,7 +211,7 @@ impl Farm {
         }
     }
 
-    /// Whether anything of a session is given out now.
+    /// True if anything of a session is given out now.
     pub(crate) fn gives_out(&self, id: &SessionId) -> bool {
         !self.paused && self.sessions.get(id).is_some_and(Session::is_serving)
     }
@@ -237,7 +237,7 @@ impl Farm {
 }
 
 impl FrameTask {
-    /// Where it stands.
+    /// Its status.
     pub(crate) fn status(&self) -> FrameTaskStatus {
         match (&self.lease, self.confirmed_at, self.lost) {
             (Some(_), None, _) => FrameTaskStatus::Assigned,

@@ -1,4 +1,4 @@
-//! What memory knows of sessions beyond the store.
+//! Views of sessions: what memory knows beyond the store.
 
 use super::{
     rule::health,

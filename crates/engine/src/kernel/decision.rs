@@ -10,7 +10,7 @@ pub struct Context<'a> {
     pub now: Timestamp,
     /// Random bytes drawn for this command; ids and fences derive from them.
     pub seed: &'a [u8; 32],
-    /// What the store said about the keys the command needs.
+    /// Answers of the store about the keys that the command needs.
     pub facts: &'a Facts,
 }
 

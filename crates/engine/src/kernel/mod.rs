@@ -1,4 +1,4 @@
-//! What all domains share: decisions, timers, planted bugs.
+//! The parts that all domains share: decisions, timers, planted bugs, the script language.
 //!
 //! A domain (devices, sessions of frames, the pool, accounts, schedules) has the same three parts:
 //!

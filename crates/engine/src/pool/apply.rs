@@ -19,7 +19,7 @@ use muster_model::{
     Timestamp, UserId,
 };
 
-/// How a lease ended, and with which result.
+/// End of a lease, with its result.
 struct LeaseEnd<'a> {
     state: AssignmentState,
     result: Option<&'a Arc<PoolResult>>,
@@ -316,7 +316,7 @@ impl Pool {
         self.reindex(id.job());
     }
 
-    /// Where a job stands among those that can be given out.
+    /// Priority level of a job among those that can be given out.
     fn level(&self, job: PoolJobId) -> u8 {
         let priority = self.jobs.get(&job).map_or(0, |job| job.priority);
         if self.has_bug(Mutant::PoolPriorityIgnored) { 0 } else { priority }

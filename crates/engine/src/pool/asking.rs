@@ -35,7 +35,7 @@ impl Pool {
         }
     }
 
-    /// Whose waiting requests should be decided again: whoever was freed, and in the order they came as many as
+    /// Workers whose waiting requests should be decided again: those that were freed, and in order of arrival as many as
     /// there are new jobs for them.
     pub(crate) fn take_woken(&mut self) -> Vec<PoolWorkerId> {
         let freed = core::mem::take(&mut self.dirty.freed);
@@ -75,7 +75,7 @@ impl Pool {
         }
     }
 
-    /// Whether a worker that asks now would be given something (invariant 13).
+    /// True if a worker that asks now would be given something (invariant 13).
     pub(crate) fn has_supply_for(&self, worker: PoolWorkerId) -> bool {
         let fit = self.members.get(&worker).filter(|member| member.may_work() && member.has_free_slot());
         fit.is_some_and(|member| self.ready.next_for(member).is_some())

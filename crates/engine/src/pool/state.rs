@@ -1,4 +1,4 @@
-//! What is live of the pool: workers, open jobs, leases.
+//! State of the pool: workers, open jobs, leases.
 
 use super::ready::{ClassIx, Ready};
 use crate::kernel::{Map, PlantedBug, Timers};
@@ -25,7 +25,7 @@ pub(crate) struct Pool {
     pub(crate) jobs: BTreeMap<PoolJobId, Job>,
     /// Open jobs by client.
     pub(crate) open: BTreeMap<UserId, u64>,
-    /// What open jobs of each client ask for, and how many ask for it; those that ask for nothing are left out.
+    /// Demands of each client's open jobs, with the number of jobs; those that ask for nothing are left out.
     pub(crate) demands: BTreeMap<UserId, BTreeMap<Demand, u64>>,
     /// Workers by owner.
     pub(crate) owned: BTreeMap<UserId, usize>,
@@ -39,7 +39,7 @@ pub(crate) struct Pool {
     pub(crate) bug: PlantedBug,
 }
 
-/// What to look at when it is time.
+/// Timers: each names what to look at when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PoolTimer {
     /// Is this worker silent, or its leases over (P5)?
@@ -61,7 +61,7 @@ pub(crate) struct Member {
     pub(crate) slots: u32,
     pub(crate) online: bool,
     pub(crate) draining: bool,
-    /// Why it is shut out.
+    /// Reason why it is shut out.
     pub(crate) banned: Option<Box<str>>,
     pub(crate) agreements: u32,
     pub(crate) dissents: u32,
@@ -69,11 +69,11 @@ pub(crate) struct Member {
     /// From when its silence counts: the last heartbeat or poll, or the beginning of the term.
     pub(crate) heard: Timestamp,
     pub(crate) created_at: Timestamp,
-    /// What it holds.
+    /// Its live assignments.
     pub(crate) live: Vec<AssignmentId>,
     /// Requests of it that wait.
     pub(crate) asks: VecDeque<u64>,
-    /// When it is next looked at.
+    /// Time when it is next looked at.
     pub(crate) armed: Option<Timestamp>,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Vote {
     pub(crate) hash: Box<str>,
 }
 
-/// What was decided and may not be committed yet: remembered until the store can be asked.
+/// Decisions that may not be committed yet, remembered until the store can be asked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecentPool {
     pub(crate) ends: Map<PoolJobId, PoolEndRecord>,
@@ -165,7 +165,7 @@ impl Pool {
         self.jobs.get_mut(&id.job())?.leases.iter_mut().find(|lease| lease.id == id)
     }
 
-    /// Whether a lease is over at this moment, by silence or by its job's own limit (P5).
+    /// True if a lease is over at this moment, by silence or by its job's own limit (P5).
     pub(crate) fn is_over(&self, lease: &Lease, now: Timestamp) -> bool {
         let silent = self
             .members
@@ -214,14 +214,14 @@ impl Pool {
 }
 
 impl Member {
-    /// When something may follow from its silence.
+    /// Time when something may follow from its silence.
     fn next_look(&self, settings: &PoolSettings) -> Option<Timestamp> {
         let offline = self.online.then(|| self.heard + settings.offline_after);
         let lapse = (!self.live.is_empty()).then(|| self.heard + settings.lease);
         offline.into_iter().chain(lapse).min()
     }
 
-    /// Where it stands.
+    /// Its status.
     pub(crate) fn status(&self) -> PoolWorkerStatus {
         match (&self.banned, self.online) {
             (Some(_), _) => PoolWorkerStatus::Banned,
@@ -230,7 +230,7 @@ impl Member {
         }
     }
 
-    /// Whether it may be given work at all (P14).
+    /// True if it may be given work at all (P14).
     pub(crate) fn may_work(&self) -> bool {
         self.online && self.banned.is_none() && !self.draining
     }
@@ -246,7 +246,7 @@ impl Job {
         self.given.saturating_sub(self.forgiven)
     }
 
-    /// How many more workers it may be given to now (P15): as many as it asks for, and when these disagree one after
+    /// Number of workers it may still be given to now (P15): as many as it asks for, and when these disagree one after
     /// the other, while attempts are left.
     pub(crate) fn wants(&self) -> u8 {
         let (votes, live) = (count(self.votes.len()), count(self.leases.len()));

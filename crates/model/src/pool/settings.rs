@@ -4,18 +4,18 @@ use super::PoolWorkerStatus;
 use crate::Millis;
 use alloc::vec::Vec;
 
-/// What an operator may set about the pool. Defaults are contract P's.
+/// Settings of the pool. Defaults are contract P's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSettings {
     /// Silence after which a worker counts as offline (P5).
     pub offline_after: Millis,
-    /// How long a lease outlives the last heartbeat or poll of its worker (P5).
+    /// Time that a lease outlives the last heartbeat or poll of its worker (P5).
     pub lease: Millis,
     /// Attempts of a job that does not say (P8).
     pub max_attempts: u8,
     /// Dissents that ban a worker (P15).
     pub ban_after: u32,
-    /// How many jobs of one client may wait at once.
+    /// Number of jobs of one client that may wait at once.
     pub waiting_max: u64,
 }
 
@@ -31,7 +31,7 @@ impl Default for PoolSettings {
     }
 }
 
-/// What memory knows of the pool, counted.
+/// Figures of the pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolStatus {
     /// Workers by status.

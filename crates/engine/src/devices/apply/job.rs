@@ -10,7 +10,7 @@ use crate::{
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 use muster_model::{Change, Event, JobId, JobStatus, KeyRecord, Submission, Timestamp};
 
-/// How a job ended.
+/// End of a job.
 struct JobEnd {
     status: JobStatus,
     error: Option<Box<str>>,

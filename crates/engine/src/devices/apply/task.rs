@@ -7,7 +7,7 @@ use muster_model::{
     Change, Event, Fence, LeaseKind, LogKind, Name, Outcome, TaskId, TaskRecord, TaskStatus, Timestamp,
 };
 
-/// How a task ended.
+/// End of a task.
 struct TaskEnd {
     status: TaskStatus,
     error: Option<Box<str>>,

@@ -52,10 +52,10 @@ pub(crate) fn renew(state: &State, id: TaskId, claim: &Claim<'_>, context: &Cont
     Ok(Decision::new([Event::LeaseRenewed { task: id, until }], true))
 }
 
-/// What ends the attempt, and how.
+/// End of an attempt.
 pub(crate) struct End {
     pub(crate) task: TaskId,
-    /// Who must hold it, where the caller said so.
+    /// Holder that it must have, if the caller named one.
     pub(crate) worker: Option<Name>,
     pub(crate) outcome: Outcome,
     pub(crate) result: Option<Box<str>>,

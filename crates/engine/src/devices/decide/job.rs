@@ -21,7 +21,7 @@ pub(crate) fn submit(state: &State, submission: Box<Submission>, context: &Conte
     Ok(Decision::new([Event::JobSubmitted { job, submission, at: context.now }], reply))
 }
 
-/// What the same key made before, unless that was too long ago.
+/// The earlier submission under the same key, unless it was too long ago.
 fn earlier(
     state: &State,
     submission: &Submission,
@@ -44,7 +44,7 @@ fn known_key(state: &State, key: &SubmissionKey, context: &Context<'_>) -> Optio
     }
 }
 
-/// How a job that has left memory ended.
+/// Final status of a job that has left memory.
 pub(crate) fn ended_status(state: &State, job: JobId, context: &Context<'_>) -> Option<JobStatus> {
     if let Some(status) = state.recent.jobs.get(&job) {
         return Some(*status);

@@ -14,7 +14,7 @@ use muster_model::{
     TaskId, Timestamp,
 };
 
-/// What a worker's list of its devices makes true.
+/// Events that a worker's list of its devices causes.
 ///
 /// A device that another worker is driving stays there: taking it away would let two drive it.
 pub(crate) fn report_devices(
@@ -56,7 +56,7 @@ pub(crate) fn report_devices(
     events
 }
 
-/// What a worker that asks is given.
+/// Decides the reply to a pull.
 pub(crate) fn supply(state: &State, name: &Name, max: u32, context: &Context<'_>) -> Decision<PullReply> {
     let Some(worker) = state.workers.ix(name) else {
         return Decision::unchanged(PullReply { nothing_new: true, ..PullReply::default() });
@@ -127,7 +127,7 @@ pub(crate) fn grants(state: &State, ix: WorkerIx, terms: Terms, context: &Contex
     (0u64..).zip(choices).filter_map(grant).collect()
 }
 
-/// What there is to hear besides new work.
+/// News besides new work.
 fn told(state: &State, ix: WorkerIx, now: Timestamp) -> PullReply {
     let worker = &state.workers[ix];
     let over = worker.shares.values().filter(|share| share.first.is_some() && share.is_drained());

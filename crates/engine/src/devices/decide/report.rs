@@ -15,7 +15,7 @@ use muster_model::{
     TaskStatus,
 };
 
-/// What the parts of a decision add up to.
+/// Sum of the parts of a decision.
 struct Effect {
     events: Vec<Event>,
     recorded: Recorded,
@@ -92,7 +92,7 @@ fn is_told_to_stop(state: &State, report: &Report, task: TaskId) -> bool {
     worker.is_some_and(|ix| state.workers[ix].superseded.contains(&task))
 }
 
-/// Who had the last attempt of a task, and which it was.
+/// Holder and number of the last attempt of a task.
 fn last_attempt(state: &State, id: TaskId, context: &Context<'_>) -> Option<(Name, u16)> {
     let live = state.task(id).map(|task| (state.workers[task.worker].name.clone(), task.attempt));
     live.or_else(|| ended_task(state, id, context).map(|task| (task.worker.clone(), task.attempt)))
@@ -226,7 +226,7 @@ fn about_task(
     }
 }
 
-/// Who has or had a task, and its device.
+/// Present or last holder of a task, and its device.
 struct Subject<'a> {
     holder: &'a Name,
     lane: &'a Name,
@@ -290,7 +290,7 @@ fn about_live_task(state: &State, task: &Task, about: &TaskReport, context: &Con
     Effect::applied(events)
 }
 
-/// Whether a report speaks of another attempt than the last one (N6b).
+/// True if a report speaks of another attempt than the last one (N6b).
 fn is_stale(task: &Task, about: &TaskReport) -> bool {
     let other_attempt = about.attempt.is_some_and(|attempt| attempt != task.attempt);
     let other_fence = about.fence.is_some_and(|fence| fence != task.fence);

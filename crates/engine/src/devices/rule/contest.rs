@@ -33,7 +33,7 @@ pub(crate) fn of_lane(state: &State, lane: LaneIx, now: Timestamp) -> Option<Con
     Some(Contest { lane, ..contest })
 }
 
-/// Why a worker's lanes go to and fro.
+/// Reason why a worker's lanes go to and fro.
 pub(crate) fn cause(state: &State, worker: WorkerIx, contest: Contest) -> Cause {
     let name = |ix: WorkerIx| state.workers[ix].name.clone();
     let lane = state.lanes[contest.lane].name.clone();

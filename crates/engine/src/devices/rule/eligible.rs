@@ -6,7 +6,7 @@ use crate::{
 };
 use muster_model::Scope;
 
-/// How a lane stands to an active job.
+/// Standing of a lane in an active job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
     /// A target without a row.
@@ -17,7 +17,7 @@ pub(crate) struct Standing {
     pub(crate) waiting: Option<u64>,
 }
 
-/// How a lane stands to a job.
+/// Decides the standing of a lane in a job.
 ///
 /// A row once begun is carried through even if the scope no longer matches; only a fresh lane is
 /// judged by the scope.
@@ -43,7 +43,7 @@ pub(crate) fn standing(state: &State, job: &Job, ix: LaneIx) -> Standing {
     }
 }
 
-/// Whether a lane belongs to a job's target set: in scope and in service.
+/// True if a lane belongs to a job's target set: in scope and in service.
 ///
 /// A lane out of service is no target: otherwise one broken device would hold the queue for ever.
 pub(crate) fn is_target(state: &State, job: &Job, lane: &Lane) -> bool {
@@ -77,7 +77,7 @@ pub(crate) fn count_targets(state: &State, scope: &Scope) -> u32 {
     u32::try_from(count).expect("fewer than 2^32 lanes")
 }
 
-/// Whether a scope names a lane, whatever its condition.
+/// True if a scope names a lane, whatever its condition.
 pub(crate) fn in_scope(state: &State, scope: &Scope, lane: &Lane) -> bool {
     match scope {
         Scope::All => true,

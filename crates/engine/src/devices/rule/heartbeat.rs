@@ -7,7 +7,7 @@ use crate::{
 use alloc::{format, vec::Vec};
 use muster_model::{AlertKind, AlertRecord, Event, Millis, Timestamp};
 
-/// When the heartbeat of an online worker becomes late; `None` if it already is, or if the worker never pulled or called
+/// Time when the heartbeat of an online worker becomes late; `None` if it already is, or if the worker never pulled or called
 /// back in this term.
 pub(crate) fn due(worker: &Worker) -> Option<Timestamp> {
     worker.heartbeat_due.filter(|_| worker.online && worker.heartbeat_late_since.is_none())

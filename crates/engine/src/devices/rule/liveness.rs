@@ -13,7 +13,7 @@ use crate::{
 use alloc::{vec, vec::Vec};
 use muster_model::{Event, LeaseKind, Name, Outcome, Timestamp};
 
-/// What a worker's silence, or its signs of life, make true now.
+/// Events that a worker's silence, or its signs of life, cause now.
 pub(crate) fn judge(state: &State, ix: WorkerIx, now: Timestamp) -> Vec<Event> {
     let mut events = Vec::new();
     let worker = &state.workers[ix];
@@ -32,7 +32,7 @@ pub(crate) fn judge(state: &State, ix: WorkerIx, now: Timestamp) -> Vec<Event> {
     events
 }
 
-/// When a worker must next be judged.
+/// Time when a worker must next be judged.
 pub(crate) fn next_judgement(state: &State, ix: WorkerIx) -> Option<Timestamp> {
     let worker = &state.workers[ix];
     let silence = worker.online.then_some(worker.last_seen + state.settings.offline_after);
@@ -50,12 +50,12 @@ fn renewal_at(state: &State, ix: WorkerIx) -> Timestamp {
     state.workers[ix].lease_until - muster_model::Millis(state.settings.lease.0 / 2)
 }
 
-/// Whether any live lease of the worker hangs on its signs of life.
+/// True if any live lease of the worker hangs on its signs of life.
 pub(crate) fn holds_presence_leases(state: &State, ix: WorkerIx) -> bool {
     state.workers[ix].presence > 0
 }
 
-/// When a lease must end by itself, whatever is heard of its worker: a claim also by its own term.
+/// Time when a lease must end by itself, whatever is heard of its worker: a claim also by its own term.
 pub(crate) fn due(task: &Task) -> Option<Timestamp> {
     let lease = task.lease?;
     Some(if task.kind == LeaseKind::Claim { lease.timeout_at.min(lease.until) } else { lease.timeout_at })

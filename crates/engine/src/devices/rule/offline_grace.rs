@@ -41,7 +41,7 @@ pub(crate) fn skip(state: &State, job: &Job, candidate: &Candidate, at: Timestam
     }
 }
 
-/// What stands in `task_devices.error` of a task closed this way.
+/// Text in `task_devices.error` of a task closed this way.
 pub(crate) fn skip_text() -> Box<str> {
     SKIPPED.into()
 }

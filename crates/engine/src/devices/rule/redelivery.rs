@@ -11,13 +11,13 @@ pub(crate) fn due(state: &State, ix: WorkerIx, now: Timestamp) -> impl Iterator<
     unconfirmed.take_while(move |(shown, _)| *shown <= shown_before).map(|(_, task)| *task)
 }
 
-/// When the next one is due.
+/// Time when the next one is due.
 pub(crate) fn next_due(state: &State, ix: WorkerIx) -> Option<Timestamp> {
     let (shown, _) = state.workers[ix].unconfirmed.first()?;
     Some(*shown + state.settings.redeliver_after)
 }
 
-/// When the next one is due after a moment.
+/// Time when the next one is due after a moment.
 pub(crate) fn next_due_after(state: &State, ix: WorkerIx, now: Timestamp) -> Option<Timestamp> {
     let shown_before = now - state.settings.redeliver_after;
     let last = TaskRef { job: u64::MAX, ordinal: u32::MAX };

@@ -20,7 +20,7 @@ pub(crate) fn cap(state: &State, worker: WorkerIx) -> u32 {
     if state.has_bug(Mutant::SlotFreedTwice) { cap + 1 } else { cap }
 }
 
-/// Whether a worker may be given new work at all.
+/// True if a worker may be given new work at all.
 pub(crate) fn is_supplied(state: &State, worker: WorkerIx, now: Timestamp) -> bool {
     let worker = &state.workers[worker];
     !worker.draining && worker.paused_until.is_none_or(|until| until <= now)

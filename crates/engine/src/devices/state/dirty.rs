@@ -8,7 +8,7 @@ use muster_model::{
     Change, JobId, JobStatus, KeyRecord, ReportId, ReportSubject, SubmissionKey, TaskId, TaskRecord,
 };
 
-/// What to look at.
+/// Timers: each names what to look at when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// Is this worker silent (N15), a lease of it due (Q9, Q14, N15b), its pause over (N17)?
@@ -19,7 +19,7 @@ pub(crate) enum Timer {
     Lane(LaneIx),
     /// Has this job waited long enough for a device (Q6)?
     Job(u64),
-    /// Which lanes long away must this job skip, from this one on (Q6)?
+    /// Must this job skip lanes long away, from this one on (Q6)?
     Skip(u64, LaneIx),
 }
 

@@ -68,7 +68,7 @@ pub(crate) struct Task {
     pub(crate) lease: Option<Lease>,
     pub(crate) granted_at: Timestamp,
     pub(crate) confirmed_at: Option<Timestamp>,
-    /// When the last attempt ended.
+    /// Time when the last attempt ended.
     pub(crate) ended_at: Option<Timestamp>,
     pub(crate) timed_out: bool,
     pub(crate) error: Option<Box<str>>,
@@ -83,7 +83,7 @@ pub(crate) struct Task {
 pub(crate) struct Lease {
     pub(crate) until: Timestamp,
     pub(crate) timeout_at: Timestamp,
-    /// When it was last shown to its worker, until confirmed.
+    /// Time when it was last shown to its worker, until confirmed.
     pub(crate) shown_at: Timestamp,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Lane {
     pub(crate) labels: Option<Box<Labels>>,
     pub(crate) note: Option<Box<str>>,
     pub(crate) created_at: Timestamp,
-    /// Who lost it last to another worker while still reporting it, and when. Not durable, and rare.
+    /// The worker that lost it last to another one while still reporting it, and the time. Not durable, and rare.
     pub(crate) taken: Option<Box<(WorkerIx, Timestamp)>>,
 }
 
@@ -60,7 +60,7 @@ impl Rows {
     }
 }
 
-/// What a job has done on a lane.
+/// State of a job on a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LaneRow {
     pub(crate) task: TaskRef,
@@ -83,7 +83,7 @@ impl Lane {
         self.rows.set(row);
     }
 
-    /// Whether its latest row is the one with this ordinal.
+    /// True if its latest row is the one with this ordinal.
     pub(crate) fn row_is(&self, ordinal: u32) -> bool {
         self.rows.iter().any(|row| row.task.ordinal == ordinal && row.state == RowState::Ended)
     }

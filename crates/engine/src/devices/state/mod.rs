@@ -1,4 +1,4 @@
-//! What the engine holds in memory: everything live, and the indexes that make each question cheap.
+//! State in memory: everything live, and the indexes that make each question cheap.
 //!
 //! Lanes and workers are held by number, tasks by job and ordinal. A lane knows its rows in the
 //! active jobs; a worker knows, per job, which of its lanes could start now. Every change to a lane

@@ -22,7 +22,7 @@ pub(crate) struct Worker {
     pub(crate) status_since: Timestamp,
     /// The last sign of life; not durable, counts anew after a start (N15).
     pub(crate) last_seen: Timestamp,
-    /// When its heartbeat becomes late, once it has pulled or called back (N8c). Not durable.
+    /// Time when its heartbeat becomes late, once it has pulled or called back (N8c). Not durable.
     pub(crate) heartbeat_due: Option<Timestamp>,
     /// Since when its heartbeat has been late.
     pub(crate) heartbeat_late_since: Option<Timestamp>,
@@ -35,7 +35,7 @@ pub(crate) struct Worker {
     pub(crate) lease_until: Timestamp,
     /// No lease of it can time out, and no claim run out, before.
     pub(crate) lease_due: Option<Timestamp>,
-    /// When the timer that judges it rings.
+    /// Time when the timer that judges it rings.
     pub(crate) armed: Option<Timestamp>,
     pub(crate) lanes: BTreeSet<LaneIx>,
     /// Lanes in service.
@@ -61,9 +61,9 @@ pub(crate) struct Worker {
     pub(crate) created_at: Timestamp,
     /// The worker that reports its devices as well, as it was noticed last. Not durable.
     pub(crate) contest: Option<Contest>,
-    /// When an alert about that was raised last. Not durable.
+    /// Time when an alert about that was raised last. Not durable.
     pub(crate) contest_told: Option<Timestamp>,
-    /// When the last alert about a reused event id was raised (N5). Not durable.
+    /// Time when the last alert about a reused event id was raised (N5). Not durable.
     pub(crate) conflict_alerted_at: Option<Timestamp>,
 }
 
@@ -102,7 +102,7 @@ impl Share {
         }
     }
 
-    /// Whether the job holds nothing more for the worker.
+    /// True if the job holds nothing more for the worker.
     pub(crate) fn is_drained(&self) -> bool {
         self.lacking == 0 && self.open_rows == 0
     }

@@ -124,7 +124,7 @@ impl Farm {
     }
 }
 
-/// How soon an assignment is looked at again that is not to be judged now.
+/// Delay before an assignment is looked at again that is not to be judged now.
 const LOOK_AGAIN: Millis = Millis::from_secs(10);
-/// How often an order is repeated, since an answer may be lost.
+/// Number of times an order is repeated, since an answer may be lost.
 pub(super) const TOLD_TIMES: u8 = 5;

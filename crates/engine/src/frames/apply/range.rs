@@ -15,7 +15,7 @@ use muster_model::{
     RangeGrant, Reopening, ReplayRecord, Timestamp,
 };
 
-/// How an attempt at a range ended.
+/// End of an attempt at a range.
 struct AttemptEnd<'a> {
     end: RangeEnd,
     error: &'a Option<Box<str>>,
@@ -362,5 +362,5 @@ impl FrameTask {
 
 /// Lines that one attempt may leave in the diagnostics log; further ones are left out.
 const LINES_MAX: usize = 1000;
-/// How long no task is pushed to a worker that could not be reached.
+/// Time without pushes to a worker that could not be reached.
 const REST_AFTER_PUSH: Millis = Millis::from_secs(15);

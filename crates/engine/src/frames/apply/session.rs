@@ -10,7 +10,7 @@ use muster_model::{
     SessionStatus, SessionSubmission, Timestamp,
 };
 
-/// How a session ended.
+/// End of a session.
 struct SessionEnd {
     status: SessionStatus,
     error: Option<Box<str>>,

@@ -37,7 +37,7 @@ pub(super) fn pushed(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16, acke
     Ok(FrameReply::Done)
 }
 
-/// How long to wait after so many tries; none after the last.
+/// Delay after so many tries; none after the last.
 fn pause_after(draft: &Draft<'_>, tries: u8) -> Option<Millis> {
     let pause = PUSH_PAUSES_S.get(usize::from(tries.saturating_sub(1))).copied();
     let endless = || draft.farm.has_bug(crate::Mutant::PushForEver).then_some(1);
@@ -181,5 +181,5 @@ impl Missing {
 /// Ranges named in a sentence; the session lists all of them.
 const NAMED_MAX: usize = 8;
 
-/// How long after a failed push the next follows (S3).
+/// Delays between a failed push and the next (S3).
 const PUSH_PAUSES_S: [i64; 3] = [1, 2, 4];

@@ -111,7 +111,7 @@ pub(crate) fn find_work(farm: &Farm, worker: &Name, now: Timestamp) -> Option<Wo
     })
 }
 
-/// Whether a worker gets anything at all as it stands.
+/// True if a worker gets anything at all as it stands.
 pub(crate) fn may_be_given(farm: &Farm, renderer: &Renderer, now: Timestamp) -> bool {
     let broadcast = farm.paused && !farm.has_bug(Mutant::PauseIgnored);
     let fit = renderer.state.may_work()
@@ -145,13 +145,13 @@ pub(crate) fn grant(
     })
 }
 
-/// What a worker is told of a live task.
+/// Handout of a live task.
 pub(crate) fn handout_of(farm: &Farm, id: &FrameTaskId) -> Option<Box<FrameHandout>> {
     let task = farm.task(id)?;
     handout(farm, id, Assigned { range: task.range, ids: task.ids, attempt: task.attempt })
 }
 
-/// What a worker is told of an assignment, also one that is not applied yet.
+/// Handout of an assignment, also of one that is not applied yet.
 fn handout(farm: &Farm, id: &FrameTaskId, assigned: Assigned) -> Option<Box<FrameHandout>> {
     let Assigned { range, ids, attempt } = assigned;
     let output = farm.sessions.get(&id.session)?.output.clone();
@@ -159,7 +159,7 @@ fn handout(farm: &Farm, id: &FrameTaskId, assigned: Assigned) -> Option<Box<Fram
     Some(Box::new(FrameHandout { task, range, ids, attempt, epoch, replay, output }))
 }
 
-/// What a worker holds and must be told: what it was never told of, or, its slots full, the oldest unconfirmed.
+/// The assignment that a worker must be told of: one it was never told of, or, its slots full, the oldest unconfirmed.
 fn owed(farm: &Farm, renderer: &Renderer) -> Option<FrameTaskId> {
     let unconfirmed = |id: &&FrameTaskId| farm.task(id).is_some_and(|task| task.confirmed_at.is_none());
     let shown = |task: &FrameTask| task.lease.as_ref().is_some_and(|lease| lease.shown);

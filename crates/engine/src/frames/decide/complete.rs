@@ -164,7 +164,7 @@ fn foreign(draft: &mut Draft<'_>, completion: &Completion, expected: u64) -> Ans
     Err(FrameRejection::ChunkForeign { expected })
 }
 
-/// Why an attempt that is not live cannot be ended.
+/// Reason why an attempt that is not live cannot be ended.
 fn past(draft: &Draft<'_>, id: &FrameTaskId) -> FrameRejection {
     let session = match draft.session(&id.session) {
         Ok(session) => session,
@@ -174,13 +174,13 @@ fn past(draft: &Draft<'_>, id: &FrameTaskId) -> FrameRejection {
     if known { FrameRejection::NotHolder { holder: None } } else { FrameRejection::TaskUnknown }
 }
 
-/// Whether a report can be about the live attempt, as far as it says whose and which.
+/// True if a report can be about the live attempt, as far as it says whose and which.
 fn speaks_of(task: &FrameTask, worker: Option<&Name>, attempt: Option<u16>) -> bool {
     worker.is_none_or(|worker| *worker == task.worker)
         && attempt.is_none_or(|attempt| attempt == task.attempt)
 }
 
-/// Whether the ids named were granted to this very task for an attempt that is over.
+/// True if the ids named were granted to this very task for an attempt that is over.
 fn is_past_chunk_of(draft: &Draft<'_>, completion: &Completion) -> bool {
     draft.past_chunk(completion.chunk).is_some_and(|record| record.task == completion.task)
 }

@@ -1,4 +1,4 @@
-//! What a decision has gathered so far, and the ends that several decisions share.
+//! A decision in the making, and the ends that several decisions share.
 
 use crate::{
     Context, Mutant,

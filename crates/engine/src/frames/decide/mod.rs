@@ -90,7 +90,7 @@ fn caller(command: &FrameCommand) -> Option<&Name> {
     }
 }
 
-/// What a command needs to know that memory may have forgotten.
+/// Facts that a command needs and that memory may have forgotten.
 pub(crate) fn keys(farm: &Farm, command: &FrameCommand) -> Vec<Key> {
     let mut keys = match command {
         FrameCommand::Complete(completion) => {

@@ -70,7 +70,7 @@ pub(super) fn rebind(draft: &mut Draft<'_>, worker: &Name, held: Option<Held>) -
     Ok(FrameReply::Beat(Beat { state, epoch, pressure: health::pressure(renderer), orders }))
 }
 
-/// Whether a worker still holds what it says: the same task, attempt and ids.
+/// True if a worker still holds what it says: the same task, attempt and ids.
 fn holds(draft: &Draft<'_>, renderer: &Renderer, held: &Held) -> bool {
     let live = renderer.live.contains(&held.task).then(|| draft.live(&held.task)).flatten();
     live.is_some_and(|(_, task)| task.attempt == held.attempt && task.ids.chunk == held.chunk)

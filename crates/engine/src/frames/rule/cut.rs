@@ -11,7 +11,7 @@ pub(crate) fn next(farm: &Farm, session: &Session, renderer: &Renderer) -> Optio
     Some(FrameRange { start: *start, end: (*end).min(start + length) })
 }
 
-/// How many frames suit a worker now: fewer when it is slow or unwell, and fewer towards the end of the session, so
+/// Number of frames that suit a worker now: fewer when it is slow or unwell, and fewer towards the end of the session, so
 /// that nobody is waited for long.
 fn length(farm: &Farm, session: &Session, renderer: &Renderer) -> Option<u64> {
     let pressure = health::pressure(renderer);
@@ -28,7 +28,7 @@ fn length(farm: &Farm, session: &Session, renderer: &Renderer) -> Option<u64> {
     Some(length.max(1))
 }
 
-/// What one worker's speed is among the others'. Nothing is known before two have completed something.
+/// Speed of one worker compared with the others'. Nothing is known before two have completed something.
 struct Share {
     rate: u64,
     mean: u64,

@@ -25,7 +25,7 @@ pub(crate) fn complaint(
     })
 }
 
-/// Whether a heartbeat took too long. Without a measured round trip, its lateness counts: the time since the one before
+/// True if a heartbeat took too long. Without a measured round trip, its lateness counts: the time since the one before
 /// beyond the interval (S8b).
 pub(crate) fn is_slow(
     settings: &FrameSettings,
@@ -78,7 +78,7 @@ pub(crate) fn pressure_at(renderer: &Renderer, queue_ratio: Ratio, is_slow: bool
     level_of(told.unwrap_or_default().max(queue_ratio)).max(least)
 }
 
-/// Whether a worker itself says, with its last heartbeat, that it must stand still. What its last progress said may be
+/// True if a worker itself says, with its last heartbeat, that it must stand still. What its last progress said may be
 /// long ago, and whoever stands still has no progress to tell of.
 pub(crate) fn says_full(renderer: &Renderer) -> bool {
     level_of(renderer.queue_ratio) == Pressure::Pause
@@ -110,7 +110,7 @@ pub(crate) fn blames_worker(farm: &Farm, task: &FrameTask, end: RangeEnd, now: T
     end.counts_against_worker() && !is_poison && !excused
 }
 
-/// Whether one more loss or failure now puts a worker into quarantine.
+/// True if one more loss or failure now puts a worker into quarantine.
 pub(crate) fn is_too_much(farm: &Farm, renderer: &Renderer, now: Timestamp) -> bool {
     let window = now - farm.settings.quarantine_window;
     let counted = renderer.failures.iter().chain(&renderer.losses).filter(|at| **at > window).count();

@@ -1,4 +1,4 @@
-//! What the words of a script mean.
+//! Reads the words of a script.
 
 use crate::kernel::script::{digest, name};
 use alloc::{boxed::Box, string::ToString, vec::Vec};

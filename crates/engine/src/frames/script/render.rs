@@ -1,4 +1,4 @@
-//! How a script reads what happened.
+//! Renders events and replies in the words of scripts.
 
 use super::parse;
 use crate::{

@@ -16,7 +16,7 @@ pub(crate) trait Verbs {
     fn play(&mut self, stage: &mut Stage, words: &[&str]) -> Played;
 }
 
-/// What came of a line, in the words of scripts.
+/// Outcome of a line, in the words of scripts.
 #[derive(Default)]
 pub(crate) struct Played {
     pub(crate) events: String,

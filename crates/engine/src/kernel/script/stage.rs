@@ -224,7 +224,7 @@ impl Stage {
     }
 }
 
-/// What becomes of a changed row.
+/// Treatment of a changed row.
 enum Kept {
     Live(String),
     Gone(String),

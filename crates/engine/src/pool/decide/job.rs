@@ -76,7 +76,7 @@ fn known_key(pool: &Pool, submission: &PoolSubmission, context: &Context<'_>) ->
     })
 }
 
-/// Whether a client's open jobs would have too many different demands. Jobs that demand nothing do not count.
+/// True if a client's open jobs would have too many different demands. Jobs that demand nothing do not count.
 fn has_too_many_demands(pool: &Pool, submission: &PoolSubmission) -> bool {
     let known = pool.demands.get(&submission.client);
     let asked: BTreeSet<&Demand> = submission.jobs.iter().map(|job| &job.demand).collect();

@@ -10,7 +10,7 @@ use muster_model::{PoolEvent, PoolRegistration, PoolRejection, PoolWorkerId, Tim
 
 type Changed = Decided<PoolWorkerId, PoolRejection>;
 
-/// Whether new assignments of a worker stop or resume.
+/// Stop or resumption of a worker's new assignments.
 pub(in crate::pool) struct Drain {
     pub(in crate::pool) worker: PoolWorkerId,
     /// Owner on whose behalf it happens; `None` for an admin.

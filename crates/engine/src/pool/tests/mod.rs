@@ -139,7 +139,7 @@ impl World {
         }
     }
 
-    /// How a job ended, if it did.
+    /// Final status of a job, if it ended.
     pub(super) fn end(&self, job: PoolJobId) -> Option<PoolJobStatus> {
         self.end_of(job).map(|end| end.status)
     }
