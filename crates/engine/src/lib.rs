@@ -19,10 +19,8 @@ mod kernel;
 mod mutant;
 mod pool;
 mod schedules;
-mod waiting;
 
 pub use devices::restore::Restoring;
 pub use engine::{Engine, Executed};
-pub use kernel::Context;
+pub use kernel::{Context, Waiter, Woken};
 pub use mutant::Mutant;
-pub use waiting::{Waiter, Woken};

@@ -35,7 +35,7 @@ impl Farm {
         if self.has_bug(Mutant::AskerNotWoken) {
             return Vec::new();
         }
-        woken.retain(|name| self.renderers.get(name).is_some_and(|renderer| renderer.asking > 0));
+        woken.retain(|name| self.renderers.get(name).is_some_and(|renderer| renderer.waiting > 0));
         if core::mem::take(&mut self.dirty.check_wake) {
             woken.extend(self.worth_waking());
         }
@@ -43,13 +43,13 @@ impl Farm {
     }
 
     /// Tells that a request of a worker waits for a task from now on.
-    pub(crate) fn begin_asking(&mut self, worker: &Name) {
-        self.adjust_renderer(worker, |renderer| renderer.asking += 1);
+    pub(crate) fn begin_waiting(&mut self, worker: &Name) {
+        self.adjust_renderer(worker, |renderer| renderer.waiting += 1);
     }
 
     /// Tells that it was answered or given up; what it was woken for may be for somebody else.
-    pub(crate) fn end_asking(&mut self, worker: &Name) {
-        self.adjust_renderer(worker, |renderer| renderer.asking = renderer.asking.saturating_sub(1));
+    pub(crate) fn end_waiting(&mut self, worker: &Name) {
+        self.adjust_renderer(worker, |renderer| renderer.waiting = renderer.waiting.saturating_sub(1));
         self.dirty.check_wake = true;
     }
 

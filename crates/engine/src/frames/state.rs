@@ -236,6 +236,29 @@ impl Farm {
     }
 }
 
+impl Session {
+    /// A session of which nothing is cut yet.
+    pub(crate) fn new(record: &SessionRecord) -> Self {
+        Self {
+            seq: record.seq,
+            status: record.status,
+            total: record.total_frames,
+            per_task: record.frames_per_task,
+            strict: record.strict,
+            output: record.output.clone(),
+            digest: record.digest,
+            created_at: record.created_at,
+            body: None,
+            uncut: BTreeMap::from([(0, record.total_frames)]),
+            tasks: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            done: 0,
+            failed: BTreeMap::new(),
+            merging: None,
+        }
+    }
+}
+
 impl FrameTask {
     /// Its status.
     pub(crate) fn status(&self) -> FrameTaskStatus {

@@ -12,10 +12,12 @@ mod decision;
 #[cfg(test)]
 pub(crate) mod script;
 mod timers;
+mod waiting;
 
 pub use decision::Context;
 pub(crate) use decision::{Decided, Decision, Refused};
 pub(crate) use timers::Timers;
+pub use waiting::{Waiter, Woken};
 
 /// Hash map with a fixed seed: the same commands give the same state, always.
 pub(crate) type Map<K, V> = hashbrown::HashMap<K, V, foldhash::fast::FixedState>;

@@ -7,12 +7,7 @@ use super::{
     vote,
 };
 use crate::Mutant;
-use alloc::{
-    boxed::Box,
-    collections::{VecDeque, btree_map},
-    sync::Arc,
-    vec::Vec,
-};
+use alloc::{boxed::Box, collections::btree_map, sync::Arc, vec::Vec};
 use muster_model::{
     AssignmentId, AssignmentRecord, AssignmentState, Demand, PoolChange, PoolEndRecord, PoolEvent, PoolGrant,
     PoolJobId, PoolJobRecord, PoolKeyRecord, PoolRegistration, PoolResult, PoolSubmission, PoolWorkerId,
@@ -73,31 +68,15 @@ impl Pool {
     }
 
     fn register(&mut self, id: PoolWorkerId, registration: &PoolRegistration, at: Timestamp) {
-        self.next_worker = self.next_worker.max(id.0 + 1);
-        self.names.insert(registration.name.clone(), id);
-        *self.owned.entry(registration.owner).or_default() += 1;
-        let member = Member {
-            owner: registration.owner,
-            name: registration.name.clone(),
-            region: registration.region.clone(),
-            specs: registration.specs.clone(),
-            specs_json: registration.specs_json.clone(),
-            public_key: registration.public_key.clone(),
-            slots: registration.slots,
-            online: false,
-            draining: false,
-            banned: None,
-            agreements: 0,
-            dissents: 0,
-            last_seen: None,
-            heard: at,
-            created_at: at,
-            live: Vec::new(),
-            asks: VecDeque::new(),
-            armed: None,
-        };
-        self.members.insert(id, member);
+        self.add_member(id, Member::new(registration.clone(), at));
         self.dirty.members.insert(id);
+    }
+
+    pub(super) fn add_member(&mut self, id: PoolWorkerId, member: Member) {
+        self.next_worker = self.next_worker.max(id.0 + 1);
+        self.names.insert(member.name.clone(), id);
+        *self.owned.entry(member.owner).or_default() += 1;
+        self.members.insert(id, member);
     }
 
     fn see(&mut self, worker: PoolWorkerId, at: Timestamp) {

@@ -5,7 +5,6 @@
 //! same one writer.
 
 mod apply;
-mod asking;
 mod decide;
 mod execute;
 mod explain;
@@ -17,6 +16,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod vote;
+mod waiting;
 
 pub(crate) use decide::keys;
 pub(crate) use execute::Steps;

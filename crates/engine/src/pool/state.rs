@@ -9,8 +9,8 @@ use alloc::{
 };
 use muster_model::{
     AssignmentId, AssignmentRecord, Demand, Fence, Millis, PoolChange, PoolCounters, PoolEndRecord,
-    PoolJobId, PoolKeyRecord, PoolSettings, PoolStatus, PoolWorkerId, PoolWorkerStatus, Specs, SubmissionKey,
-    Timestamp, UserId,
+    PoolJobId, PoolKeyRecord, PoolRegistration, PoolSettings, PoolStatus, PoolWorkerId, PoolWorkerStatus,
+    Specs, SubmissionKey, Timestamp, UserId,
 };
 
 /// Everything live of contract P.
@@ -32,8 +32,9 @@ pub(crate) struct Pool {
     pub(crate) ready: Ready,
     pub(crate) timers: Timers<PoolTimer>,
     /// Requests that wait for work, in the order they came.
-    pub(crate) asking: BTreeMap<u64, PoolWorkerId>,
-    pub(crate) asked: u64,
+    pub(crate) waiting: BTreeMap<u64, PoolWorkerId>,
+    /// Number of the last request that waited.
+    pub(crate) last_waiting: u64,
     pub(crate) recent: RecentPool,
     pub(crate) dirty: DirtyPool,
     pub(crate) bug: PlantedBug,
@@ -72,7 +73,7 @@ pub(crate) struct Member {
     /// Its live assignments.
     pub(crate) live: Vec<AssignmentId>,
     /// Requests of it that wait.
-    pub(crate) asks: VecDeque<u64>,
+    pub(crate) waiting: VecDeque<u64>,
     /// Time when it is next looked at.
     pub(crate) armed: Option<Timestamp>,
 }
@@ -170,7 +171,7 @@ impl Pool {
         let silent = self
             .members
             .get(&lease.worker)
-            .is_none_or(|member| member.asks.is_empty() && member.heard + self.settings.lease <= now);
+            .is_none_or(|member| member.waiting.is_empty() && member.heard + self.settings.lease <= now);
         silent || lease.timeout_at.is_some_and(|end| end <= now)
     }
 
@@ -194,7 +195,7 @@ impl Pool {
             open: self.jobs.len() as u64,
             waiting: self.ready.len() as u64,
             assignments: self.members.values().map(|member| member.live.len() as u64).sum(),
-            polls: self.asking.len() as u64,
+            polls: self.waiting.len() as u64,
         }
     }
 
@@ -205,7 +206,7 @@ impl Pool {
             && let Some(member) = self.members.get_mut(&worker)
         {
             member.armed = None;
-            if !member.asks.is_empty() {
+            if !member.waiting.is_empty() {
                 member.heard = now;
             }
         }
@@ -214,6 +215,31 @@ impl Pool {
 }
 
 impl Member {
+    /// A worker that has not been heard of yet.
+    pub(crate) fn new(registration: PoolRegistration, at: Timestamp) -> Self {
+        let PoolRegistration { owner, name, region, specs, specs_json, public_key, slots } = registration;
+        Self {
+            owner,
+            name,
+            region,
+            specs,
+            specs_json,
+            public_key,
+            slots,
+            online: false,
+            draining: false,
+            banned: None,
+            agreements: 0,
+            dissents: 0,
+            last_seen: None,
+            heard: at,
+            created_at: at,
+            live: Vec::new(),
+            waiting: VecDeque::new(),
+            armed: None,
+        }
+    }
+
     /// Time when something may follow from its silence.
     fn next_look(&self, settings: &PoolSettings) -> Option<Timestamp> {
         let offline = self.online.then(|| self.heard + settings.offline_after);

@@ -117,7 +117,7 @@ impl Farm {
         for (name, renderer) in &mut self.renderers {
             renderer.resume_owed = if paused { 0 } else { TOLD_TIMES };
             // It may hold what it could not be told meanwhile.
-            if !paused && renderer.asking > 0 && !renderer.live.is_empty() {
+            if !paused && renderer.waiting > 0 && !renderer.live.is_empty() {
                 self.dirty.woken.insert(name.clone());
             }
         }

@@ -51,12 +51,12 @@ impl Farm {
             fresh
         });
         self.change_renderer(worker, |renderer| {
-            let kept = (renderer.state, renderer.state_since, renderer.armed, renderer.asking);
+            let kept = (renderer.state, renderer.state_since, renderer.armed, renderer.waiting);
             let failures = core::mem::take(&mut renderer.failures);
             let losses = core::mem::take(&mut renderer.losses);
             let last_completed = renderer.last_completed;
             *renderer = Renderer { failures, losses, last_completed, ..fresh };
-            (renderer.state, renderer.state_since, renderer.armed, renderer.asking) = kept;
+            (renderer.state, renderer.state_since, renderer.armed, renderer.waiting) = kept;
             renderer.endpoint.clone_from(endpoint);
             renderer.description = Some(description.clone());
         });

@@ -41,21 +41,11 @@ impl Farm {
         self.sessions.insert(
             id.clone(),
             Session {
-                seq: record.seq,
                 status: SessionStatus::Running,
-                total: record.total_frames,
-                per_task: record.frames_per_task,
-                strict: record.strict,
-                output: record.output.clone(),
-                digest: record.digest,
-                created_at: record.created_at,
-                body: None,
                 uncut: uncut.iter().map(|range| (range.start, range.end)).collect(),
-                tasks: BTreeMap::new(),
-                ready: BTreeSet::new(),
                 done: record.completed_frames,
                 failed: ranges.iter().map(|range| (range.id.start, as_failed(range))).collect(),
-                merging: None,
+                ..Session::new(record)
             },
         );
         self.recent.sessions.remove(&id);

@@ -52,7 +52,7 @@ pub(crate) struct Renderer {
     /// Frames per 1000 seconds, as its completed ranges tell.
     pub(crate) rate: Option<u64>,
     /// Requests of it that wait for a task.
-    pub(crate) asking: u32,
+    pub(crate) waiting: u32,
     /// It told in this term what it is at (S19).
     pub(crate) bound: bool,
     /// Number of times it must still be told to resume after a pause.
@@ -108,7 +108,7 @@ impl Renderer {
             last_frame: None,
             max_queue_ratio: None,
             rate: None,
-            asking: 0,
+            waiting: 0,
             bound: true,
             resume_owed: 0,
             stops: BTreeMap::new(),
@@ -183,7 +183,7 @@ impl Crew {
         if !renderer.has_free_slot() {
             return;
         }
-        if renderer.asking > 0 {
+        if renderer.waiting > 0 {
             self.hungry.insert(name.clone());
         }
         if renderer.endpoint.is_some() && renderer.bound {

@@ -51,8 +51,8 @@ impl Engine {
                     self.state.workers[ix].waiting += 1;
                 }
             }
-            Waiter::Renderer(worker) => self.state.farm.begin_asking(worker),
-            Waiter::Member(worker) => self.state.pool.begin_asking(*worker),
+            Waiter::Renderer(worker) => self.state.farm.begin_waiting(worker),
+            Waiter::Member(worker) => self.state.pool.begin_waiting(*worker),
         }
     }
 
@@ -65,8 +65,8 @@ impl Engine {
                     *waiting = waiting.checked_sub(1).expect("what ends has begun");
                 }
             }
-            Waiter::Renderer(worker) => self.state.farm.end_asking(worker),
-            Waiter::Member(worker) => self.state.pool.end_asking(*worker, now),
+            Waiter::Renderer(worker) => self.state.farm.end_waiting(worker),
+            Waiter::Member(worker) => self.state.pool.end_waiting(*worker, now),
         }
     }
 }
@@ -83,7 +83,7 @@ impl State {
             Event::Accounts(AccountEvent::UserChanged { user, change, .. })
                 if change.active == Some(false) =>
             {
-                let theirs = self.pool.asking_of(*user).map(Waiter::Member);
+                let theirs = self.pool.waiting_of(*user).map(Waiter::Member);
                 self.dirty.dismissed.extend(theirs);
             }
             _ => {}
@@ -92,9 +92,9 @@ impl State {
 }
 
 impl crate::pool::Pool {
-    fn asking_of(&self, owner: UserId) -> impl Iterator<Item = PoolWorkerId> {
+    fn waiting_of(&self, owner: UserId) -> impl Iterator<Item = PoolWorkerId> {
         let is_theirs =
             move |id: &PoolWorkerId| self.members.get(id).is_some_and(|member| member.owner == owner);
-        self.asking.values().copied().filter(is_theirs)
+        self.waiting.values().copied().filter(is_theirs)
     }
 }

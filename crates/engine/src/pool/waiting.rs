@@ -10,24 +10,24 @@ use muster_model::{PoolWorkerId, Timestamp};
 
 impl Pool {
     /// Tells that a request of a worker waits from now on: the worker is there while it does.
-    pub(crate) fn begin_asking(&mut self, worker: PoolWorkerId) {
+    pub(crate) fn begin_waiting(&mut self, worker: PoolWorkerId) {
         if let Some(member) = self.members.get_mut(&worker) {
-            self.asked += 1;
-            member.asks.push_back(self.asked);
-            self.asking.insert(self.asked, worker);
+            self.last_waiting += 1;
+            member.waiting.push_back(self.last_waiting);
+            self.waiting.insert(self.last_waiting, worker);
         }
     }
 
     /// Tells that it was answered or given up. What it was woken for may be another's now.
-    pub(crate) fn end_asking(&mut self, worker: PoolWorkerId, now: Timestamp) {
+    pub(crate) fn end_waiting(&mut self, worker: PoolWorkerId, now: Timestamp) {
         let Some(member) = self.members.get_mut(&worker) else {
             return;
         };
-        let Some(number) = member.asks.pop_front() else {
+        let Some(number) = member.waiting.pop_front() else {
             return;
         };
         member.heard = member.heard.max(now);
-        self.asking.remove(&number);
+        self.waiting.remove(&number);
         if let Some(member) = self.members.get(&worker) {
             for class in self.ready.classes_for(member) {
                 *self.dirty.fresh.entry(class).or_default() += 1;
@@ -42,7 +42,7 @@ impl Pool {
         if self.has_bug(Mutant::PoolWakeLost) {
             return Vec::new();
         }
-        let asks = |id: &PoolWorkerId| self.members.get(id).is_some_and(|member| !member.asks.is_empty());
+        let asks = |id: &PoolWorkerId| self.members.get(id).is_some_and(|member| !member.waiting.is_empty());
         let mut woken: BTreeSet<PoolWorkerId> = freed.into_iter().filter(asks).collect();
         self.wake_for_fresh(&mut woken);
         woken.into_iter().collect()
@@ -55,7 +55,7 @@ impl Pool {
             *jobs = (*jobs).min(self.ready.ready_of(*class));
             *jobs > 0
         });
-        for worker in self.asking.values() {
+        for worker in self.waiting.values() {
             if fresh.is_empty() {
                 return;
             }
