@@ -7,6 +7,7 @@ use crate::{
 };
 use axum::http::{Method, Response};
 use hyper::body::Incoming;
+use muster_coordinator::instant_now;
 use muster_http::Problem;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -59,7 +60,7 @@ impl Delivery {
                 return Ok(sent);
             }
             // A piece of the body that came meanwhile moved it.
-            if self.due() <= Instant::now() {
+            if self.due() <= instant_now() {
                 return Err(if self.source.is_whole() {
                     problems::no_answer()
                 } else {

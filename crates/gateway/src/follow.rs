@@ -7,15 +7,15 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use muster_coordinator::instant_now;
 use muster_http::{Problem, REQUEST_ID, request_id};
-use tokio::time::Instant;
 use tracing::Instrument;
 
 /// Follows a request from its arrival until its answer begins.
 ///
 /// Neither the query nor any header is logged: both may carry secrets.
 pub(crate) async fn follow(mut request: Request, next: Next) -> Response {
-    let began = Instant::now();
+    let began = instant_now();
     let id = request_id(request.headers());
     let (method, path) = (request.method().to_string(), request.uri().path().to_owned());
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());

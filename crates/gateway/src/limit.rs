@@ -7,9 +7,9 @@ use axum::{
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
+use muster_coordinator::instant_now;
 use muster_http::{LEADER_PROOF, Peer, Problem, REQUEST_ID, bearer, request_id};
 use std::sync::Arc;
-use tokio::time::Instant;
 
 /// Puts a limiter before all routes of a router that [`muster_http::listen`] serves.
 pub fn limited<S: Clone + Send + Sync + 'static>(router: Router<S>, limiter: Arc<Limiter>) -> Router<S> {
@@ -43,7 +43,7 @@ pub(crate) fn is_probe(path: &str) -> bool {
 }
 
 fn count(limiter: &Limiter, request: &Request) -> Result<(), Problem> {
-    let now = Instant::now();
+    let now = instant_now();
     if let Some(Peer(Some(address))) = request.extensions().get() {
         limiter.count_address(*address, now)?;
     }

@@ -18,9 +18,9 @@ use axum::{
     extract::{Request, State},
     http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request, uri::PathAndQuery},
 };
+use muster_coordinator::instant_now;
 use muster_http::{Peer, Problem, bearer, request_id};
 use std::{sync::Arc, time::Duration};
-use tokio::time::Instant;
 
 /// Passes a request on. Strangers are turned away before anything of theirs is read or remembered.
 pub(crate) async fn pass(
@@ -29,12 +29,12 @@ pub(crate) async fn pass(
 ) -> Result<Response<Body>, Problem> {
     let peer = request.extensions().get().and_then(|peer: &Peer| peer.0);
     let address = peer.ok_or_else(|| Problem::internal(&"a request from nowhere"))?;
-    gateway.limiter.count_address(address, Instant::now())?;
+    gateway.limiter.count_address(address, instant_now())?;
     let (parts, body) = request.into_parts();
     admit(&parts, &gateway.rules)?;
     let mut stay = Stay { places: vec![gateway.room.take_for(address)?], until: None };
     if is_open(parts.uri.path()) {
-        stay.until = Some(Instant::now() + gateway.open_max);
+        stay.until = Some(instant_now() + gateway.open_max);
     } else {
         stay.places.push(check_token(&gateway, &parts.headers).await?);
     }
@@ -53,7 +53,7 @@ async fn check_token(gateway: &Arc<Parts>, headers: &HeaderMap) -> Result<Place,
         Standing::Unknown => return Err(problems::invalid_token()),
         Standing::Unclear(problem) => return Err(problem),
     }
-    gateway.limiter.count_key(token, Instant::now())?;
+    gateway.limiter.count_key(token, instant_now())?;
     Ok(gateway.room_of_keys.take(hash_of(token))?)
 }
 

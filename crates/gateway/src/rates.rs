@@ -1,6 +1,7 @@
 //! How often whom a caller may ask (P16, I9).
 
 use crate::buckets::Buckets;
+use muster_coordinator::instant_now;
 use muster_http::Problem;
 use sha2::{Digest, Sha256};
 use std::{
@@ -42,7 +43,7 @@ impl Limiter {
     pub fn new(rates: Rates) -> Self {
         let buckets = |rate: u32| (rate > 0).then(|| Mutex::new(Buckets::new(rate, rates.burst)));
         let (keys, addresses) = (buckets(rates.per_key), buckets(rates.per_address));
-        Self { began: Instant::now(), keys, addresses, spared: Vec::new() }
+        Self { began: instant_now(), keys, addresses, spared: Vec::new() }
     }
 
     /// Does not count requests from these addresses: gateways and proxies, behind which are many, and which count them

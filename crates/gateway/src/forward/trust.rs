@@ -12,6 +12,7 @@ use axum::{
     body::Body,
     http::{HeaderMap, Method, uri::PathAndQuery},
 };
+use muster_coordinator::instant_now;
 use std::{
     sync::{Mutex as Lock, PoisonError},
     time::Duration,
@@ -66,7 +67,7 @@ impl Trust {
 
     /// Keeps a verdict; a bad one is complained about when it is news.
     pub(super) fn note(&self, leader: &Leader, verdict: Verdict) {
-        let known = Known { leader: leader.clone(), verdict, at: Instant::now() };
+        let known = Known { leader: leader.clone(), verdict, at: instant_now() };
         let before = self.lock().replace(known);
         let is_news =
             before.is_none_or(|before| (before.leader, before.verdict) != (leader.clone(), verdict));

@@ -38,6 +38,7 @@ use farm::{Farm, FarmRest};
 use fleet::{Fleet, Rest};
 use footage::Footage;
 use ledger::Ledger;
+use muster_coordinator::instant_now;
 use paint::Paint;
 use plan::{DEVICES_PER_PC, PCS, Plan};
 use pool::{MEMBERS, Pool, PoolRest};
@@ -47,7 +48,6 @@ use summary::{CourtSummary, FrameSummary, PoolSummary, Summary};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{oneshot, watch},
-    time::Instant,
 };
 use tour::Tour;
 use view::View;
@@ -170,7 +170,7 @@ impl Demo {
     async fn play(&self, server: &Server, stop: watch::Receiver<bool>) -> Result<Played, Failure> {
         let (mut fleet, mut farm) = (Fleet::start(server).await?, Farm::start(server).await?);
         let (mut pool, mut court) = (Pool::start(server).await?, Court::start(server).await?);
-        let began = Instant::now();
+        let began = instant_now();
         let mut view = View::new(server.slots, PCS.len(), Tour::new(&server.url, self.tour));
         let cast =
             Cast { fleet: &mut fleet, farm: &mut farm, pool: &mut pool, court: &mut court, view: &mut view };

@@ -11,6 +11,7 @@ use super::{
     view::{Scene, View},
 };
 use crate::{client::Client, failure::Failure};
+use muster_coordinator::instant_now;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 use tokio::{sync::watch, time::Instant};
@@ -158,7 +159,7 @@ impl Performed {
 
 impl<'a> Conductor<'a> {
     pub(super) fn new(plan: Plan, server: &'a Server, cast: Cast<'a>, stop: watch::Receiver<bool>) -> Self {
-        let (client, began, done) = (server.client(), Instant::now(), Performance::default());
+        let (client, began, done) = (server.client(), instant_now(), Performance::default());
         Self { plan, server, client, cast, stop, began, done }
     }
 

@@ -17,6 +17,7 @@ use super::{
     server::{COURT, Server},
 };
 use crate::failure::Failure;
+use muster_coordinator::instant_now;
 use muster_court::{Clock, Folder, Place, emit::emit};
 use slack::Slack;
 use std::{fs, path::Path, time::Duration};
@@ -79,7 +80,7 @@ impl Court {
             errands: Vec::new(),
             losses: Vec::new(),
             open: 0,
-            began: Instant::now(),
+            began: instant_now(),
             took: None,
             stopping_since: None,
         })
@@ -129,7 +130,7 @@ impl Court {
         if !self.errands.is_empty() {
             return Ok(());
         }
-        self.began = Instant::now();
+        self.began = instant_now();
         self.hand_in(Errand::planned())
     }
 
@@ -141,7 +142,7 @@ impl Court {
             Some(_) => return Ok(()),
         }
         if is_stopping && self.stopping_since.is_none() {
-            self.stopping_since = Some(Instant::now());
+            self.stopping_since = Some(instant_now());
         }
         if self.is_done() {
             return Ok(());

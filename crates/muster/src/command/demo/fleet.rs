@@ -2,6 +2,7 @@
 
 use super::{agent::Agent, ledger, plan::PCS, server::Server};
 use crate::{client::Client, failure::Failure};
+use muster_coordinator::instant_now;
 use std::{io, time::Duration};
 use tokio::time::Instant;
 
@@ -110,7 +111,7 @@ impl Fleet {
     pub(super) fn cut_off(&mut self, pc: &'static str, run: usize) {
         for agent in self.agents.iter_mut().filter(|agent| agent.pc == pc) {
             agent.cut_off(true);
-            self.cuts.push(Cut { pc, run, spooled: 0, is_missed: false, began: Instant::now(), took: None });
+            self.cuts.push(Cut { pc, run, spooled: 0, is_missed: false, began: instant_now(), took: None });
         }
     }
 

@@ -19,6 +19,7 @@ use crate::{
     reason::Reason,
 };
 use member::VICTIM;
+use muster_coordinator::instant_now;
 use muster_proof::Receipt;
 use person::Person;
 use round::{Act, Round};
@@ -111,7 +112,7 @@ impl Pool {
 
     /// Begins the next round.
     pub(super) async fn submit(&mut self) -> Result<(), Failure> {
-        self.rounds.push(Round::begun(Instant::now()));
+        self.rounds.push(Round::begun(instant_now()));
         self.submit_jobs(JobPlan::alone()).await
     }
 
@@ -129,7 +130,7 @@ impl Pool {
         if self.is_done() || self.asked_at.is_some_and(|at| at.elapsed() < BETWEEN_QUESTIONS) {
             return Ok(());
         }
-        self.asked_at = Some(Instant::now());
+        self.asked_at = Some(instant_now());
         self.ask().await?;
         let is_idle = self.jobs.iter().all(Job::is_settled);
         match is_stopping {
@@ -273,7 +274,7 @@ impl Pool {
 
     fn end_round(&mut self) {
         if let Some(round) = self.rounds.last_mut() {
-            round.end(Instant::now());
+            round.end(instant_now());
         }
     }
 

@@ -3,6 +3,7 @@
 use super::life::{Life, Orders};
 use crate::failure::Failure;
 use muster_agent::runtime::AgentError;
+use muster_coordinator::instant_now;
 use std::{io, process::ExitStatus};
 use tokio::time::Instant;
 
@@ -19,7 +20,7 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) async fn start(name: String, orders: Orders) -> Result<Self, Failure> {
-        let mut process = Self { name, starts: 0, orders, life: None, ended_at: Instant::now() };
+        let mut process = Self { name, starts: 0, orders, life: None, ended_at: instant_now() };
         process.start_again().await?;
         Ok(process)
     }
@@ -49,7 +50,7 @@ impl Process {
         if let Some(life) = self.life.take() {
             life.kill().await.map_err(|error| self.trouble(error))?;
         }
-        self.ended_at = Instant::now();
+        self.ended_at = instant_now();
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use crate::{
     failure::Failure,
     secrets::{SecretError, Secrets},
 };
+use muster_coordinator::instant_now;
 use muster_store::{Store, StoreError};
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
@@ -62,7 +63,7 @@ impl Complaint {
             self.0.as_ref().is_some_and(|(known, at)| *known == words && at.elapsed() < REPEAT_AFTER);
         if !is_known {
             tracing::warn!(error = words, "the store cannot be opened yet; it is tried again until it can");
-            self.0 = Some((words, Instant::now()));
+            self.0 = Some((words, instant_now()));
         }
     }
 }

@@ -5,10 +5,11 @@ use super::{
     state::{Input, Way},
 };
 use crate::client::{Client, ClientError, Events};
+use muster_coordinator::instant_now;
 use std::{sync::Arc, time::Duration};
 use tokio::{
     sync::{Notify, mpsc::Sender},
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 
 /// Where inputs go, and what calls for a new snapshot.
@@ -29,7 +30,7 @@ impl Line {
         loop {
             sleep(pause).await;
             let _ = timeout(ANYWAY, self.stale.notified()).await;
-            let began = Instant::now();
+            let began = instant_now();
             let input = match snapshot::fetch(&self.client).await {
                 Ok(document) => Input::Snapshot(Box::new(Snapshot::read(&document))),
                 Err(error) => Input::Lost(Way::Asking, error.to_string()),
