@@ -9,48 +9,6 @@ fn ids(answer: &Value, list: &str, id: &str) -> Vec<String> {
     answer[list].as_array().unwrap().iter().map(|item| item[id].as_str().unwrap().to_owned()).collect()
 }
 
-/// Q8, Q2: synonyms are accepted in filters and in reports, and never written; `retrying` matches nothing.
-#[test]
-fn synonyms_are_read_and_never_written() {
-    let server = Server::start();
-    let node = FakeNode::enrolled(server.node(), "PC-01", 3);
-    let done = server.submit(&run_in("a", 1));
-    let jobs = node.jobs(3);
-    for (job, word) in jobs.iter().zip(["success", "completed", "succeeded"]) {
-        node.tell(&Event::succeeded("PC-01", job).set("status", json!(word)));
-    }
-    let stopped = server.submit(&run_in("a", 1));
-    cancel(&server, &stopped);
-    let active = server.submit(&run_in("a", 1));
-    node.tell(&Event::started("PC-01", &node.job()));
-    let runs = |word: &str| {
-        ids(&server.admin().get(&format!("/api/runs?status={word}")).expect(200), "runs", "run_id")
-    };
-    for (words, run) in [
-        (["success", "completed"], &done),
-        (["cancelled", "canceled"], &stopped),
-        (["running", "claimed"], &active),
-    ] {
-        assert_eq!(words.map(runs), [[run.clone()], [run.clone()]]);
-    }
-    assert_eq!((runs("retrying"), runs("failed")), (vec![], vec![]));
-    let rows = |run: &str, word: &str| {
-        let answer = server.admin().get(&format!("/api/runs/{run}/task_devices?status={word}")).expect(200);
-        answer["task_devices"].as_array().unwrap().len()
-    };
-    assert_eq!(["completed", "success"].map(|word| rows(&done, word)), [3, 3]);
-    assert_eq!(["running", "claimed"].map(|word| rows(&active, word)), [1, 1]);
-    assert_eq!(rows(&active, "canceled"), 0);
-    let written: BTreeSet<String> = server
-        .database()
-        .column("SELECT status FROM task_devices UNION SELECT status FROM tasks")
-        .into_iter()
-        .collect();
-    let expected = ["cancelled", "completed", "running", "success"].map(String::from);
-    assert_eq!(written, expected.into());
-    assert_eq!(server.admin().get("/api/runs?status=done").problem(422)["field"], "status");
-}
-
 /// Q15: lists are paged by cursor, without a gap or a repeat, and filtered.
 #[test]
 fn lists_are_paged_and_filtered() {

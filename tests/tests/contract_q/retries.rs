@@ -125,20 +125,6 @@ fn one_kind_of_failure_is_tried_again_once() {
     assert_eq!(scene.server.run(again)["title"], "cables");
 }
 
-/// Q15: where nothing failed, or not so, there is nothing to try again; a typo is refused by name.
-#[test]
-fn there_must_be_something_to_try_again() {
-    let scene = Scene::set();
-    let admin = scene.server.admin();
-    let _ = admin.send(scene.retry(&json!({"failure_reason": "adb_missing"}))).problem(409);
-    let fresh = scene.server.submit(&run());
-    let _ = admin.post(&format!("/api/runs/{fresh}/retry"), &json!({})).problem(409);
-    let _ = admin.post("/api/runs/x/retry", &json!({})).problem(404);
-    assert_eq!(admin.send(scene.retry(&json!({"failure": "x"}))).problem(422)["field"], "failure");
-    let bare = Request::new("POST", &format!("/api/runs/{}/retry", scene.run));
-    assert_eq!(admin.send(bare).status, 201, "a body may be absent");
-}
-
 /// Q15, I4, I7: the same on the command line.
 #[test]
 fn commands_tell_failures_and_retry() {
@@ -168,4 +154,18 @@ fn commands_tell_failures_and_retry() {
     let subject = format!("run {again}, queue night: retry of run {first}: 더 많은 디스크");
     assert_eq!(log["acts"][0]["subject"], json!(subject));
     assert_eq!(muster(&["run", "retry", &scene.run, "--failure-reason", "x"]).status.code(), Some(4));
+}
+
+/// Q15: where nothing failed, or not so, there is nothing to try again; a typo is refused by name.
+#[test]
+fn there_must_be_something_to_try_again() {
+    let scene = Scene::set();
+    let admin = scene.server.admin();
+    let _ = admin.send(scene.retry(&json!({"failure_reason": "adb_missing"}))).problem(409);
+    let fresh = scene.server.submit(&run());
+    let _ = admin.post(&format!("/api/runs/{fresh}/retry"), &json!({})).problem(409);
+    let _ = admin.post("/api/runs/x/retry", &json!({})).problem(404);
+    assert_eq!(admin.send(scene.retry(&json!({"failure": "x"}))).problem(422)["field"], "failure");
+    let bare = Request::new("POST", &format!("/api/runs/{}/retry", scene.run));
+    assert_eq!(admin.send(bare).status, 201, "a body may be absent");
 }

@@ -29,46 +29,6 @@ fn a_batch_is_all_or_none() {
     assert_eq!(pool.server.database().count("SELECT count(*) FROM pool_jobs"), 1000);
 }
 
-/// P19: results and next leases go in one call; each result is judged by itself, in the words of P8.
-#[test]
-fn results_and_leases_go_in_one_call() {
-    let pool = Pool::start();
-    let owner = pool.worker.owner();
-    let worker = FakePoolWorker::with(owner, "wide", &json!({"specs_json": {"slots": 3}}));
-    let work = |submit: Value, max: u64| {
-        let body = json!({"worker_id": worker.id, "submit": submit, "max": max});
-        owner.post("/jobs/work", &body).expect(200)
-    };
-    let ids: Vec<u64> = (0..5).map(|n| hand_in(&pool.client, &plain(n))).collect();
-    let first = work(json!([]), 10);
-    let leases = first["assignments"].as_array().unwrap();
-    assert_eq!((first["submitted"].clone(), leases.len()), (json!([]), 3), "as many as it has slots");
-    let good: Vec<Value> =
-        leases[..2].iter().map(|lease| worker.result(lease, &json!({"ok": true}))).collect();
-    let mut forged = worker.result(&leases[2], &json!({"ok": true}));
-    forged["output_hash"] = json!("another");
-    let second = work(json!([good[0], forged, good[1], good[0]]), 10);
-    let submitted = second["submitted"].as_array().unwrap();
-    assert_eq!(
-        (&submitted[0]["status"], &submitted[2]["status"]),
-        (&json!("completed"), &json!("completed"))
-    );
-    assert_eq!(submitted[1]["error"], "Signature verification failed");
-    assert_eq!(submitted[3]["error"], "Assignment already submitted");
-    let kept = &leases[2]["assignment_id"];
-    let next = second["assignments"].as_array().unwrap();
-    assert!(next.len() >= 2 && next.iter().all(|lease| !leases[..2].contains(lease)), "{second}");
-    let _ = worker.submit(&worker.result(&leases[2], &json!({"ok": true}))).expect(200);
-    for lease in next.iter().filter(|lease| &lease["assignment_id"] != kept) {
-        let _ = worker.submit(&worker.result(lease, &json!({"ok": true}))).expect(200);
-    }
-    for id in ids {
-        assert_eq!(pool.job(id)["status"], "completed");
-        assert_eq!(pool.receipt(id)["job_id"], json!(id));
-    }
-    assert_eq!(told(&owner.post("/jobs/work", &json!({"worker_id": 999, "max": 1}))).0, 404);
-}
-
 /// P19: what one call acknowledged is there after kill -9: results taken, leases held.
 #[test]
 fn one_call_is_one_commit() {

@@ -14,69 +14,6 @@ fn changed(body: &Value, key: &str, value: Value) -> Value {
     body
 }
 
-/// N21, N3, N6: only a node is handed an address; what is wrong with its request is named, in the contract's order.
-#[test]
-fn a_wrong_request_is_named() {
-    let scene = Scene::set();
-    let good = scene.request(5);
-    let _ = scene.server.anonymous().post("/api/nodes/artifacts", &good).problem(401);
-    let _ = scene.server.admin().post("/api/nodes/artifacts", &good).problem(403);
-    let own = scene.server.admin().post("/api/nodes/PC-01/secret", &json!({})).expect(200);
-    let own = scene.server.anonymous().with_token(own["secret"].as_str().unwrap());
-    let _ = own.post("/api/nodes/artifacts", &changed(&good, "node_id", json!("PC-02"))).problem(401);
-    let _ = own.post("/api/nodes/artifacts", &good).expect(200);
-    for (key, bad) in [
-        ("node_id", json!("../x")),
-        ("task_id", Value::Null),
-        ("attempt", json!(0)),
-        ("lease_token", Value::Null),
-        ("kind", json!("a/b")),
-        ("content_type", json!("text/html")),
-        ("size", json!(67_108_865)),
-        ("size", json!(-1)),
-        ("sha256", json!("abc")),
-    ] {
-        // The task does not exist either: a wrong field comes first.
-        let bad = changed(&changed(&good, "task_id", json!("nobody")), key, bad);
-        assert_eq!(scene.ask(&bad).problem(422)["field"], key);
-    }
-    let long = Request::new("POST", "/api/nodes/artifacts").bytes(vec![b' '; 1_048_577]);
-    let _ = scene.node.client().send(long).problem(413);
-    let _ = scene
-        .node
-        .client()
-        .send(Request::new("POST", "/api/nodes/artifacts").bytes(b"{".to_vec()))
-        .problem(400);
-}
-
-/// N21, N6b: only the holder of the live attempt is handed an address.
-#[test]
-fn only_the_live_attempt_is_served() {
-    let scene = Scene::set();
-    let good = scene.request(5);
-    for unknown in ["nobody", "01990000-0000-7000-8000-000000000001.0000001"] {
-        let _ = scene.ask(&changed(&good, "task_id", json!(unknown))).problem(404);
-    }
-    let _ = FakeNode::enrolled(scene.server.node(), "PC-02", 1);
-    let foreign = scene.ask(&changed(&good, "node_id", json!("PC-02"))).problem(409);
-    assert!(foreign["detail"].as_str().unwrap().contains("held by PC-01"), "{foreign}");
-    for (key, value) in
-        [("lease_token", json!("0".repeat(32))), ("lease_token", json!("x")), ("attempt", json!(2))]
-    {
-        let stale = scene.ask(&changed(&good, key, value)).problem(409);
-        assert!(stale["detail"].as_str().unwrap().contains("live attempt"), "{stale}");
-    }
-    scene.node.tell(&Event::failed("PC-01", &scene.job, "adb_offline"));
-    let _ = scene.ask(&good).problem(409);
-    let again = until("the next attempt", || {
-        scene.node.jobs(2).into_iter().find(|job| job["task_id"] == scene.job["task_id"])
-    });
-    let _ = scene.ask(&good).problem(409);
-    scene.node.succeed(&again);
-    let ended = scene.ask(&good).problem(409);
-    assert!(ended["detail"].as_str().unwrap().contains("completed"), "{ended}");
-}
-
 /// N21, I7: an address is good for what it was made for and nothing else, and needs no token.
 #[test]
 fn an_altered_address_opens_nothing() {

@@ -137,22 +137,6 @@ fn a_repeat_changes_nothing() {
     assert_eq!(scene.get(&offer).body, b"hello");
 }
 
-/// N21: two uploads of one path at once do not mix: the newer goes on, the older is turned away.
-#[test]
-fn two_uploads_at_once_do_not_mix() {
-    let scene = Scene::set();
-    let offer = scene.offer(9);
-    let mut old = begin(&scene, &offer, b"AAAA");
-    until("the first bytes", || (scene.progress(&offer).0 == 4).then_some(()));
-    let _ = scene.put(&offer, b"a picture").expect(201);
-    // It may find the connection closed already.
-    let _ = old.write_all(b"AAAAA");
-    let mut answer = String::new();
-    let _ = std::io::Read::read_to_string(&mut old, &mut answer);
-    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 409"), "{answer}");
-    assert_eq!(scene.get(&offer).body, b"a picture");
-}
-
 /// N21: what nobody went on with for a day is gone after a start; what is younger is not.
 #[test]
 fn leftovers_are_removed_at_a_start() {
