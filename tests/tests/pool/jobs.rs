@@ -1,9 +1,9 @@
 //! Jobs, batches, votes and leases over kill -9 and restarts, and a client in Python: P1 to P19.
 
 use crate::{Pool, hand_in, plain, told};
-use muster_tests::{Answer, Client, FakePoolWorker, Request, Server, password_of, venv};
+use muster_tests::{Client, FakePoolWorker, Request, Server, password_of, venv};
 use serde_json::{Value, json};
-use std::{path::Path, process::Command, thread};
+use std::{path::Path, process::Command};
 
 /// P13: a job that failed or was cancelled is handed in once more as a new one, the same in all it asks for; what is not over, or
 /// completed, is not. An ADMIN may for its client, and the log tells it (I7).
