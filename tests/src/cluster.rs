@@ -186,7 +186,7 @@ impl Cluster {
     /// Starts a simulation worker that knows all servers.
     #[must_use]
     pub fn sim_worker(&self, id: &str, args: &[&str]) -> SimWorker {
-        SimWorker::at((&self.anonymous().url(), &self.servers[0].enrol_secret()), id, args)
+        SimWorker::at(&self.anonymous().url(), &self.servers[0].enrol_secret(), id, args)
     }
 
     /// Where the database is.

@@ -7,7 +7,7 @@ mod ledger;
 pub mod sessions;
 mod watcher;
 
-pub use callers::start;
+pub use callers::{Clients, start};
 pub use ledger::{Acked, End, Ledger, Phase};
 
 use crate::Answer;

@@ -9,13 +9,23 @@ use std::{
     thread::{self, Scope},
 };
 
-/// Starts all callers, with the nodes' secret and with the operators'; they go home when the ledger says so.
+/// Clients of one server or cluster, by their right.
+#[derive(Clone, Debug)]
+pub struct Clients {
+    /// With the secret that nodes share.
+    pub node: Client,
+    /// With every operator right.
+    pub admin: Client,
+}
+
+/// Starts all callers; they go home when the ledger says so.
 pub fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    (node, admin): (&Client, &Client),
+    clients: &Clients,
     ledger: &'scope Ledger,
     dice: &mut Dice,
 ) {
+    let Clients { node, admin } = clients;
     for name in NODES {
         let node = Node::new(FakeNode::new(node.clone(), name, 8), ledger, dice.split());
         scope.spawn(move || node.work());
@@ -114,8 +124,8 @@ impl<'l> Node<'l> {
 
     fn close(&mut self, run: &str) {
         if self.reported.insert(run.to_owned()) {
-            let tally = self.tally.get(run).copied().unwrap_or_default();
-            self.spool.push_back(Event::run_finished(&self.node.name, run, tally));
+            let (succeeded, failed) = self.tally.get(run).copied().unwrap_or_default();
+            self.spool.push_back(Event::run_finished(&self.node.name, run, succeeded, failed));
         }
     }
 }

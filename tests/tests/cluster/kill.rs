@@ -166,7 +166,8 @@ impl World {
 
     /// Starts all who ask for something; they go home when the ledger says so.
     fn load<'scope>(&self, scope: &'scope Scope<'scope, '_>, ledger: &'scope Ledger, dice: &mut Dice) {
-        load::start(scope, (&self.cluster.node(), &self.cluster.admin()), ledger, dice);
+        let clients = load::Clients { node: self.cluster.node(), admin: self.cluster.admin() };
+        load::start(scope, &clients, ledger, dice);
         let (client, luck) = (self.client.clone(), dice.split());
         scope.spawn(move || jobs::hand_in_jobs(&client, ledger, luck));
         let admin = self.cluster.admin();

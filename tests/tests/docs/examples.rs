@@ -134,14 +134,14 @@ impl Example {
     fn start(server: &Server, name: &str, arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        let child = spawn(server, (&directory, name, &arguments));
+        let child = spawn(server, &directory, name, &arguments);
         Self { child, directory, name: name.to_owned(), arguments }
     }
 
     fn kill9_and_restart(&mut self, server: &Server) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.child = spawn(server, (&self.directory, &self.name, &self.arguments));
+        self.child = spawn(server, &self.directory, &self.name, &self.arguments);
     }
 
     /// What it printed, over all its lives.
@@ -166,7 +166,7 @@ impl Drop for Example {
     }
 }
 
-fn spawn(server: &Server, (directory, name, arguments): (&TempDir, &str, &[String])) -> Child {
+fn spawn(server: &Server, directory: &TempDir, name: &str, arguments: &[String]) -> Child {
     let said = fs::OpenOptions::new().create(true).append(true).open(directory.path().join("said")).unwrap();
     let mut command = Command::new(venv().join("bin/python"));
     command.arg(root().join("docs/examples").join(name)).arg(server.anonymous().url()).args(arguments);

@@ -19,7 +19,7 @@ impl Planted<'_> {
     /// Asks about an object, in whose way a cause was put just now; gives the answer's data.
     fn check(&self, kind: &str, id: &str, code: &'static str) -> Value {
         let why = self.ask(kind, id);
-        self.note(&why, (kind, id), code)
+        self.note(&why, id, code)
     }
 
     /// As [`Self::check`], for a cause that comes with time.
@@ -27,17 +27,16 @@ impl Planted<'_> {
         let why = until(&format!("{kind} {id} is {code}"), || {
             Some(self.ask(kind, id)).filter(|why| why["code"] == code)
         });
-        self.note(&why, (kind, id), code)
+        self.note(&why, id, code)
     }
 
-    fn note(&self, why: &Value, (kind, id): (&str, &str), code: &'static str) -> Value {
+    fn note(&self, why: &Value, id: &str, code: &'static str) -> Value {
         let is_named = why["code"] == code;
         if !is_named {
-            eprintln!("{kind} {id} should be {code}, not {why}");
+            eprintln!("{id} should be {code}, not {why}");
         }
         let sentence = why["sentence"].as_str().unwrap();
         assert!(sentence.contains(id) && !sentence.contains(['{', '[']), "{why}");
-        assert_eq!((why["kind"].as_str(), why["id"].as_str()), (Some(kind), Some(id)));
         self.cases.borrow_mut().push((code, is_named));
         why["data"].clone()
     }
@@ -48,7 +47,9 @@ impl Planted<'_> {
         command.env("MUSTER_SERVER", self.server.anonymous().url());
         let output = command.env("MUSTER_TOKEN", self.server.admin_token()).output().unwrap();
         assert!(output.status.success(), "{kind} {id}: {output:?}");
-        serde_json::from_slice(&output.stdout).unwrap()
+        let why: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((why["kind"].as_str(), why["id"].as_str()), (Some(kind), Some(id)));
+        why
     }
 }
 

@@ -70,7 +70,7 @@ impl Scene {
         node.fail(&jobs[1]);
         node.tell(&Event::started("PC-01", &jobs[2]));
         node.tell(&Event::heartbeat("PC-01"));
-        node.tell(&Event::run_finished("PC-01", &run, (9, 9)));
+        node.tell(&Event::run_finished("PC-01", &run, 9, 9));
         let artifact = upload(&server, &jobs[2]);
         pool(&server);
         let mut document = server.anonymous().get("/openapi.json").expect(200);

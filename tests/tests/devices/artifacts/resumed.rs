@@ -14,6 +14,7 @@ use std::{
     fs,
     io::{Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -28,10 +29,10 @@ fn content() -> Vec<u8> {
     (0..131_072_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
 }
 
-fn put_range(scene: &Scene, offer: &Offer, (content, from, to): (&[u8], usize, usize)) -> Answer {
-    let range = format!("bytes {from}-{}/{}", to - 1, content.len());
+fn put_range(scene: &Scene, offer: &Offer, content: &[u8], range: Range<usize>) -> Answer {
+    let header = format!("bytes {}-{}/{}", range.start, range.end - 1, content.len());
     let request = Request::new("PUT", &offer.target).header("content-type", "image/png");
-    let request = request.header("content-range", &range).bytes(content[from..to].to_vec());
+    let request = request.header("content-range", &header).bytes(content[range].to_vec());
     scene.server.anonymous().send(request)
 }
 
@@ -51,7 +52,7 @@ fn an_upload_goes_on_after_kill9() {
     let (offset, is_complete) = scene.progress(&offer);
     assert!(!is_complete && (1..=300_000).contains(&offset), "{offset}");
     let offset = usize::try_from(offset).unwrap();
-    let uploaded = put_range(&scene, &offer, (&content, offset, content.len())).expect(201);
+    let uploaded = put_range(&scene, &offer, &content, offset..content.len()).expect(201);
     assert_eq!(uploaded["sha256"], sha256(&content));
     assert_eq!(scene.get(&offer).body, content);
     // So does a file.
@@ -86,7 +87,7 @@ fn kill9_at_any_moment_leaves_nothing_or_all() {
         let (offset, is_complete) = scene.progress(&offer);
         let offset = usize::try_from(offset).unwrap();
         if !is_complete {
-            let _ = put_range(&scene, &offer, (&content, offset, content.len())).expect(201);
+            let _ = put_range(&scene, &offer, &content, offset..content.len()).expect(201);
         }
         acknowledged.push(offer);
         assert!(acknowledged.iter().all(|offer| scene.get(offer).body == content));
@@ -104,7 +105,7 @@ fn an_upload_goes_on_after_a_stop() {
     assert!(scene.server.terminate().success());
     scene.server.restart();
     assert_eq!(scene.progress(&offer), (1000, false));
-    let _ = put_range(&scene, &offer, (&content, 1000, content.len())).expect(201);
+    let _ = put_range(&scene, &offer, &content, 1000..content.len()).expect(201);
     assert_eq!(scene.get(&offer).body, content);
 }
 
@@ -114,22 +115,22 @@ fn an_upload_may_come_in_pieces() {
     let scene = Scene::set();
     let content = b"hello world";
     let offer = scene.offer_for(content);
-    let first = put_range(&scene, &offer, (content, 0, 5));
+    let first = put_range(&scene, &offer, content, 0..5);
     assert_eq!((first.status, first.header("upload-offset")), (202, Some("5")));
     for (from, to) in [(3, 11), (6, 11), (3, 5)] {
-        let refused = put_range(&scene, &offer, (content, from, to));
+        let refused = put_range(&scene, &offer, content, from..to);
         let _ = refused.problem(409);
         assert_eq!(refused.header("upload-offset"), Some("5"));
     }
-    let _ = put_range(&scene, &offer, (&b"hello"[..], 0, 5)).problem(422);
+    let _ = put_range(&scene, &offer, &b"hello"[..], 0..5).problem(422);
     let bad = Request::new("PUT", &offer.target).header("content-type", "image/png");
     let _ = scene
         .server
         .anonymous()
         .send(bad.header("content-range", "bytes */11").bytes(Vec::new()))
         .problem(400);
-    assert_eq!(put_range(&scene, &offer, (content, 5, 10)).status, 202);
-    let _ = put_range(&scene, &offer, (content, 10, 11)).expect(201);
+    assert_eq!(put_range(&scene, &offer, content, 5..10).status, 202);
+    let _ = put_range(&scene, &offer, content, 10..11).expect(201);
     assert_eq!(scene.get(&offer).body, content);
 }
 
@@ -141,7 +142,7 @@ fn a_repeat_changes_nothing() {
     let offer = scene.offer(5);
     let first = scene.put(&offer, b"hello").expect(201);
     assert_eq!(scene.put(&offer, b"hello").expect(200), first);
-    assert_eq!(put_range(&scene, &offer, (b"hello", 3, 5)).expect(200), first);
+    assert_eq!(put_range(&scene, &offer, b"hello", 3..5).expect(200), first);
     scene.server.kill9();
     scene.server.restart();
     assert_eq!(scene.put(&offer, b"hello").expect(200), first);
@@ -160,13 +161,13 @@ fn a_repeat_changes_nothing() {
 fn leftovers_are_removed_at_a_start() {
     let mut scene = Scene::set();
     let (old, young) = (scene.offer_for(b"hello world"), scene.offer(5));
-    assert_eq!(put_range(&scene, &old, (b"hello world", 0, 5)).status, 202);
+    assert_eq!(put_range(&scene, &old, b"hello world", 0..5).status, 202);
     let parts = scene.server.data().join("artifacts/parts");
     let part = fs::read_dir(&parts).unwrap().next().unwrap().unwrap().path();
     let yesterday = fs::metadata(&part).unwrap().modified().unwrap() - Duration::from_secs(90_000);
     fs::File::options().write(true).open(&part).unwrap().set_modified(yesterday).unwrap();
     fs::write(parts.join("stray.meta"), "{").unwrap();
-    assert_eq!(put_range(&scene, &young, (b"hello", 0, 2)).status, 202);
+    assert_eq!(put_range(&scene, &young, b"hello", 0..2).status, 202);
     scene.server.kill9();
     scene.server.restart();
     assert_eq!(scene.progress(&old), (0, false));
@@ -195,16 +196,16 @@ impl Line {
                 };
                 let (near_too, far_too) = (near.try_clone().unwrap(), far.try_clone().unwrap());
                 let (sent, allowed) = counts.clone();
-                thread::spawn(move || carry(near, far, (&sent, &allowed)));
+                thread::spawn(move || carry(near, far, &sent, &allowed));
                 let free = AtomicU64::new(u64::MAX);
-                thread::spawn(move || carry(far_too, near_too, (&AtomicU64::new(0), &free)));
+                thread::spawn(move || carry(far_too, near_too, &AtomicU64::new(0), &free));
             }
         });
         Self { at, sent, allowed }
     }
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, (sent, allowed): (&AtomicU64, &AtomicU64)) {
+fn carry(mut from: TcpStream, mut to: TcpStream, sent: &AtomicU64, allowed: &AtomicU64) {
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         sent.fetch_add(count as u64, Ordering::SeqCst);

@@ -192,7 +192,7 @@ fn events(run: &str) -> Vec<Value> {
         Event::progress("PC-01", &job, "LOGIN_FLOW"),
         Event::failed("PC-01", &job, "unknown"),
         Event::succeeded("PC-01", &of_run),
-        Event::run_finished("PC-01", "y", (1, 1)),
+        Event::run_finished("PC-01", "y", 1, 1),
     ];
     all.iter().map(Event::nested).chain([Event::succeeded("PC-01", &job).flat()]).collect()
 }
