@@ -1,12 +1,13 @@
 //! The callers: nodes, a PC that claims over RPC, clients, an operator.
 
-use super::{Ledger, PAUSE, Phase, patient, watcher};
+use super::{Ledger, PAUSE, Phase, patient};
 use crate::{Answer, Client, Dice, Event, FAILURE_REASONS, FakeNode, Request};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     io,
     thread::{self, Scope},
+    time::Duration,
 };
 
 /// Clients of one server or cluster, by their right.
@@ -41,7 +42,7 @@ pub fn start<'scope>(
     let client = admin.clone();
     scope.spawn(move || put_devices_back(&client, ledger));
     let client = admin.clone();
-    scope.spawn(move || watcher::watch(&client, ledger));
+    scope.spawn(move || watch(&client, ledger));
 }
 
 /// A node with a spool: what it has to say is said in order, until it is taken.
@@ -253,3 +254,29 @@ fn put_devices_back(client: &Client, ledger: &Ledger) {
 }
 
 const NODES: [&str; 4] = ["PC-01", "PC-02", "PC-03", "PC-04"];
+
+/// Watches from the very first entry on and takes no gap, no repeat and no refusal.
+fn watch(client: &Client, ledger: &Ledger) {
+    let mut last = 0;
+    while ledger.phase() != Phase::Over {
+        if follow(client, ledger, &mut last).is_err() {
+            thread::sleep(PAUSE);
+        }
+    }
+    assert!(last > 0, "nothing was seen");
+    println!("{last} entries of the feed seen, without a gap");
+}
+
+fn follow(client: &Client, ledger: &Ledger, last: &mut u64) -> io::Result<()> {
+    let request = Request::new("GET", "/api/events").header("Last-Event-ID", &last.to_string());
+    let mut stream = client.stream(request).inspect_err(|error| {
+        assert!(error.kind() != io::ErrorKind::Other, "after {last}: {error}");
+    })?;
+    stream.set_patience(Duration::from_millis(500));
+    while ledger.phase() != Phase::Over {
+        let event = stream.next_event()?;
+        assert_eq!(event.id, *last + 1, "{event:?}");
+        *last = event.id;
+    }
+    Ok(())
+}
