@@ -4,7 +4,7 @@ use muster_tests::{Dice, muster_command};
 use serde_json::{Value, json};
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Output, Stdio},
     thread,
 };
@@ -100,24 +100,6 @@ fn a_gap_is_a_failure() {
     assert_eq!(meta.manifest()["gaps"], json!([[20, 30]]));
     meta.fragment("C", [20, 30], 3);
     assert_eq!(meta.exit("merge", &[]), 0);
-}
-
-/// S22, S24: a fragment made anew wins; what lost it is in both lists; what the master knows is kept.
-#[test]
-fn what_was_made_anew_wins() {
-    let meta = Meta::complete();
-    let anew = json!({"frameRange": [5, 10], "globalIdChunkId": 3, "workerId": "B", "replay": true,
-        "statistics": {"persons": 1}});
-    meta.write("manifest_fragment_B_3.json", &anew.to_string());
-    let known = json!({"frameRange": [10, 20], "retiredChunkId": 9, "newChunkId": 2});
-    meta.write("session.json", &json!({"sessionId": "s", "totalFrames": 20, "replays": [known]}).to_string());
-    assert_eq!(meta.exit("merge", &[]), 0);
-    let manifest = meta.manifest();
-    let drop = json!({"frameRange": [5, 10], "retiredChunkId": 1});
-    assert_eq!(manifest["replayDrops"], json!([drop]));
-    assert_eq!(manifest["distributed"]["replay"], json!([drop, known]));
-    assert_eq!(manifest["overlaps"], json!([{"frameRange": [5, 10], "chunkIds": [1, 3]}]));
-    assert_eq!(manifest["statistics"], json!({"persons": 4, "estimated": true}));
 }
 
 /// S23: ranges whose times follow each other in another order are reordered, named, and end with 0.
@@ -275,21 +257,4 @@ fn named(manifest: &[u8], round: u32) -> bool {
     let manifest: Value = serde_json::from_slice(manifest).expect("a whole manifest");
     assert_eq!(manifest["ranges"].as_array().unwrap().len(), 2000);
     manifest["sessionId"] == format!("s{round}")
-}
-
-/// S24: the same fragments give the same bytes in any directory, however it lists them.
-#[test]
-fn the_bytes_depend_on_the_fragments_alone() {
-    let bytes = |chunks: &mut dyn Iterator<Item = u64>| {
-        let meta = Meta::new();
-        chunks.for_each(|chunk| meta.fragment("A", [chunk * 5, chunk * 5 + 12], chunk));
-        meta.fragment("A", [0, 5], 500);
-        assert_eq!(meta.exit("merge", &[]), 0);
-        read_both(meta.0.path())
-    };
-    assert_eq!(bytes(&mut (1..=100)), bytes(&mut (1..=100).rev()));
-}
-
-fn read_both(directory: &Path) -> [Vec<u8>; 2] {
-    ["manifest.json", "manifest_merge.log"].map(|file| fs::read(directory.join(file)).unwrap())
 }

@@ -4,7 +4,7 @@
 mod acts;
 mod foreign;
 mod gateway;
-mod logins;
+mod forged;
 mod routes;
 mod secrets;
 mod table;

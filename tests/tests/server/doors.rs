@@ -36,33 +36,6 @@ fn every_route_but_the_open_ones_needs_a_token() {
     assert_eq!(server.database().count("SELECT count(*) FROM pcs"), 0);
 }
 
-/// I7: the node secret opens pull, callback and RPC, and addresses for uploads (N21); operators' tokens everything but
-/// those of nodes alone. Doors for users have roles: the tests of security knock at each with each.
-#[test]
-fn each_token_opens_its_own_doors() {
-    let server = Server::start();
-    // A signed address carries its own proof: no token helps it, and none is in its way.
-    let apart = [["signature"], ["user"]];
-    let by_token =
-        |route: &&Route| route.path != "/api/events" && !apart.iter().any(|key| route.keys == *key);
-    for route in routes(&server).iter().filter(by_token) {
-        let opens = |key: &str| route.keys.is_empty() || route.keys.iter().any(|known| known == key);
-        for (client, key) in [(server.node(), "node"), (server.admin(), "operator")] {
-            let status = ask(&client, route);
-            let name = format!("{key} at {} {}", route.method, route.path);
-            assert_eq!(status == 403, !opens(key), "{name}: {status}");
-            assert_ne!(status, 401, "{name}");
-        }
-    }
-    let nodes: Vec<String> =
-        routes(&server).into_iter().filter(|route| route.keys == ["node"]).map(|route| route.path).collect();
-    assert_eq!(nodes, ["/api/nodes/artifacts", "/api/nodes/callback", "/api/nodes/pull", "/api/nodes/pull"]);
-    let signed = routes(&server).into_iter().filter(|route| route.keys == ["signature"]);
-    let signed: Vec<String> = signed.map(|route| format!("{} {}", route.method, route.path)).collect();
-    assert_eq!(signed, ["HEAD /api/uploads/videos/nobody", "PUT /api/uploads/videos/nobody"]);
-    assert_eq!(server.node().get("/api/events").status, 403);
-}
-
 /// I7: another origin or a forged host is refused on every verb and route, whatever the token.
 #[test]
 fn foreign_pages_and_forged_names_are_refused() {

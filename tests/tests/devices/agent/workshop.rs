@@ -2,7 +2,7 @@
 
 use crate::agent::{
     backend::{Backend, job},
-    counts, ended, enrolled, shown, submit, told,
+    counts, ended, enrolled, submit, told,
 };
 use muster_tests::{AgentSetup, Server, until};
 use serde_json::json;
@@ -121,21 +121,6 @@ fn failures_are_borne_as_the_workflow_says() {
     );
     let ran = |id: &str| workshop.read(id).lines().count();
     assert_eq!(["SKIPPED", "REPEATED", "FINE", "LAST", "NEVER"].map(ran), [1, 3, 1, 1, 0]);
-}
-
-/// N22: as often as the workflow says, and no more.
-#[test]
-fn a_step_is_tried_so_often() {
-    let keys = "timeoutMs = 30000\nonFailure = 'retry'\nretryCount = 2";
-    let workshop = Workshop::new(&["d1"])
-        .workflow("hopeless_v1", &step_with("TRY", &["sh", "-c", "echo >>@/tries; exit 1"], keys));
-    let backend = Backend::start();
-    let _agent = workshop.equip(AgentSetup::new(&backend.url(), "PC-01")).start();
-    backend.offer(job("t1", "d1", "hopeless_v1"));
-    assert_eq!(backend.finished("t1")["error_message"], "TRY: sh ended with 1");
-    let told: Vec<String> = backend.events_of("t1").iter().map(shown).collect();
-    assert_eq!(told, ["task_started", "TRY running", "task_finished failed"]);
-    assert_eq!(workshop.read("tries").lines().count(), 3);
 }
 
 /// N22: a value of a run arrives in a program as it is, whatever a shell would make of it; nothing is read twice.
