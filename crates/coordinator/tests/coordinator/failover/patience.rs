@@ -1,6 +1,6 @@
 //! What a server does not do again and again.
 
-use crate::stage::{Server, until, until_moving};
+use crate::failover::stage::{Server, until, until_moving};
 use muster_coordinator::Lead;
 use muster_coordinator::instant_now;
 use muster_model::Millis;

@@ -1,5 +1,4 @@
 //! Schedules over a clock that is moved by hand, a store that fails, and coordinators that come and go (Q17).
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use muster_coordinator::{Coordinator, ManualClock, Options, Refusal};
 use muster_cron::Cron;

@@ -1,6 +1,6 @@
 //! What is told and kept when two servers believe that they lead.
 
-use crate::stage::{Server, ended, name, submission, until, until_moving};
+use crate::failover::stage::{Server, ended, name, submission, until, until_moving};
 use muster_coordinator::{Effects, Refusal};
 use muster_model::{
     Digest, Effect, FrameQuery, JobId, Pull, Rejection, Role, Roles, SessionId, SessionSubmission, Subject,
@@ -38,7 +38,7 @@ async fn a_replaced_leader_answers_nobody_from_memory() {
     let unknown = devices::Cancel { job: JobId::new(Timestamp(1), 1) };
     let refused = b.coordinator.ask(unknown.clone()).await;
     assert!(matches!(refused, Err(Refusal::Rejected(Rejection::JobUnknown))), "who leads does");
-    a.clock.advance(crate::stage::TIMES.reconnect());
+    a.clock.advance(crate::failover::stage::TIMES.reconnect());
     assert!(!a.coordinator.is_ready());
     assert!(matches!(a.coordinator.ask(unknown).await, Err(Refusal::Unavailable)));
     stop([a, b]).await;
@@ -57,7 +57,7 @@ async fn memory_is_told_only_while_nobody_else_can_lead() {
     enrol(&a, &secret).await;
     assert!(tells_all(&a, &secret).await);
     a.wire.mute(true);
-    a.clock.advance(crate::stage::TIMES.reconnect());
+    a.clock.advance(crate::failover::stage::TIMES.reconnect());
     assert!(!a.coordinator.is_ready());
     assert!(tells_nothing(&a, &secret).await);
     assert_eq!(a.leads(), Some(1), "its term goes on");

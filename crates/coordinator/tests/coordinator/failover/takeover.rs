@@ -1,6 +1,6 @@
 //! How leadership passes from one to the other.
 
-use crate::stage::{Server, ended, name, until, until_moving};
+use crate::failover::stage::{Server, ended, name, until, until_moving};
 use muster_coordinator::{FeedError, Lead, Refusal};
 use muster_model::{Attachment, DeviceReport, Millis, Pull, Timestamp, WorkerStatus, ask::devices::Sweep};
 use muster_store::{Candidate, MemoryStore, Store};

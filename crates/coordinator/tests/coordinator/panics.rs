@@ -17,7 +17,7 @@ fn a_thread_that_panics_ends_the_process() {
     for place in ["facts", "commit", "renew"] {
         let own = std::env::current_exe().expect("it runs");
         let mut child = process::Command::new(own);
-        child.args(["--exact", "panics_where_it_is_told", "--ignored"]).env(PLACE, place);
+        child.args(["--exact", "panics::panics_where_it_is_told", "--ignored"]).env(PLACE, place);
         let ended = child.output().expect("it starts");
         let said = String::from_utf8_lossy(&ended.stderr) + String::from_utf8_lossy(&ended.stdout);
         assert_eq!(ended.status.signal(), Some(6), "{place}: {said}");
