@@ -1,8 +1,6 @@
 //! Several servers on one database, of which one leads (S18).
 
-use crate::{
-    Address, Answer, Client, Database, Place, Request, Server, ServerSetup, SimWorker, until,
-};
+use crate::{Address, Answer, Client, Database, Place, Request, Server, ServerSetup, SimWorker, until};
 use std::{
     path::PathBuf,
     sync::{

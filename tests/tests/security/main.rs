@@ -3,8 +3,8 @@
 
 mod acts;
 mod foreign;
-mod gateway;
 mod forged;
+mod gateway;
 mod routes;
 mod secrets;
 mod table;
