@@ -22,12 +22,13 @@ pub struct Process {
 
 impl Process {
     /// Starts a program. Its stdout is the command's; its stderr goes to the log.
-    pub(crate) fn start(name: &str, log: PathBuf, command: Command) -> Self {
+    #[must_use]
+    pub fn start(name: &str, log: PathBuf, command: Command) -> Self {
         Self { name: name.to_owned(), child: spawn(command, &log), log, unlogged: None }
     }
 
     /// Starts it anew, once it has ended.
-    pub(crate) fn start_again(&mut self, command: Command) {
+    pub fn start_again(&mut self, command: Command) {
         assert!(self.ended().is_some(), "{} still runs", self.name);
         self.child = spawn(command, &self.log);
     }

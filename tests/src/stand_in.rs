@@ -56,8 +56,8 @@ impl StandIn {
                 if over.load(Ordering::SeqCst) {
                     return;
                 }
-                let answer = Arc::clone(&answer);
-                thread::spawn(move || serve(&stream, answer.as_ref()));
+                let (over, answer) = (Arc::clone(&over), Arc::clone(&answer));
+                thread::spawn(move || serve(&stream, &over, answer.as_ref()));
             }
         });
         Self { address, is_over }
@@ -115,6 +115,12 @@ impl Reply {
         Self { status, headers: Vec::new(), body: body.to_string() }
     }
 
+    /// No answer: the connection ends.
+    #[must_use]
+    pub fn hang_up() -> Self {
+        Self { status: 0, headers: Vec::new(), body: String::new() }
+    }
+
     /// The same answer with one more header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
@@ -123,10 +129,10 @@ impl Reply {
     }
 }
 
-/// Answers until the other side hangs up.
-fn serve(stream: &TcpStream, answer: &Answering) {
+/// Answers until either side hangs up.
+fn serve(stream: &TcpStream, is_over: &AtomicBool, answer: &Answering) {
     let mut reader = BufReader::new(stream);
-    while let Some(visit) = read_visit(&mut reader) {
+    while let Some(visit) = read_visit(&mut reader).filter(|_| !is_over.load(Ordering::SeqCst)) {
         if write_reply(stream, &answer(&visit)).is_none() {
             return;
         }
@@ -154,6 +160,9 @@ fn read_visit(reader: &mut impl BufRead) -> Option<Visit> {
 
 /// Nobody may be there any more to read it.
 fn write_reply(mut stream: &TcpStream, reply: &Reply) -> Option<()> {
+    if reply.status == 0 {
+        return None;
+    }
     let mut head = format!("HTTP/1.1 {} x\r\ncontent-type: application/json\r\n", reply.status);
     for (name, value) in &reply.headers {
         let _ = write!(head, "{name}: {value}\r\n");

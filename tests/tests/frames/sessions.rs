@@ -1,65 +1,9 @@
 //! Sessions of frames with real workers: chunks, clocks, removals and retries (contract S).
 
-use muster_tests::{Server, SimWorker, muster_command, until};
+use crate::Farm;
+use muster_tests::{SimWorker, until};
 use serde_json::{Value, json};
-use std::{fs, path::PathBuf};
-use tempfile::TempDir;
-
-/// A server whose sessions write into a directory of the test's.
-struct Farm {
-    server: Server,
-    place: TempDir,
-}
-
-/// How a client command ended, and what it said.
-struct Said {
-    code: i32,
-    stdout: String,
-    stderr: String,
-}
-
-impl Farm {
-    fn start(settings: &[(&str, &str)]) -> Self {
-        let place = tempfile::tempdir().unwrap();
-        let output = place.path().join("output");
-        let own = [("MUSTER_SIMULATION__OUTPUT_ROOT", output.to_str().unwrap())];
-        Self { server: Server::with(&[&own[..], settings].concat()), place }
-    }
-
-    /// Where sessions write.
-    fn output(&self) -> PathBuf {
-        self.place.path().join("output")
-    }
-
-    /// A file that a test makes when a renderer shall go on.
-    fn signal_file(&self) -> PathBuf {
-        self.place.path().join("go")
-    }
-
-    /// Runs a client command as the administrator.
-    fn muster(&self, line: &str) -> Said {
-        let mut command = muster_command();
-        command.args(line.split(' ')).env("MUSTER_SERVER", self.server.anonymous().url());
-        command.env("MUSTER_TOKEN", self.server.admin_token()).env("HOME", self.server.data());
-        let output = command.output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Said { code: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
-    }
-
-    /// The document of a client command that must succeed.
-    fn document(&self, line: &str) -> Value {
-        let said = self.muster(&format!("{line} --json"));
-        assert_eq!(said.code, 0, "{line}: {}", said.stderr);
-        serde_json::from_str(&said.stdout).unwrap()
-    }
-
-    /// The kinds of a session's diagnostics, newest first.
-    fn kinds(&self, session: &str) -> Vec<String> {
-        let lines = self.document(&format!("session diagnostics {session} --limit 1000"));
-        let lines = lines["diagnostics"].as_array().unwrap();
-        lines.iter().map(|line| line["kind"].as_str().unwrap_or_default().to_owned()).collect()
-    }
-}
+use std::fs;
 
 /// S17, S20b: a chunk is retired from the command line with a reason. Its frames go out again with another chunk, and
 /// the diagnostics say so.
@@ -97,7 +41,7 @@ fn a_chunk_is_retired() {
 /// A program that writes the time of each frame into its fragment, by a clock that is so many milliseconds ahead. It
 /// waits until both workers have a range, and takes a moment for each frame.
 fn script(farm: &Farm, worker: &str, ahead_ms: u64) -> String {
-    let place = farm.signal_file();
+    let place = farm.path("go");
     let place = place.parent().unwrap().display();
     format!(
         r#"touch {place}/{worker}; while [ ! -e {place}/W1 ] || [ ! -e {place}/W2 ]; do sleep 0.02; done
@@ -187,7 +131,7 @@ fn farm() -> (Farm, SimWorker) {
             if [ $n = {BAD} ] && [ ! -e {} ]; then echo no bone in frame $n >&2; exit 3; fi
             echo frame $n > frames/$n.txt; n=$((n + 1))
         done",
-        farm.signal_file().display()
+        farm.path("go").display()
     );
     let worker = SimWorker::start(&farm.server, "W1", &["--exec", "sh", "-c", &script]);
     (farm, worker)
@@ -230,7 +174,7 @@ fn one_bad_frame_of_a_thousand_costs_one_frame() {
     assert_eq!(farm.muster("session retry night --frames 0-333").code, 4, "none of these failed");
     assert_eq!(farm.muster("session retry nothing").code, 5);
     assert_eq!(farm.muster("session retry night --frames 8-7").code, 2);
-    fs::write(farm.signal_file(), "").unwrap();
+    fs::write(farm.path("go"), "").unwrap();
     let retried = farm.document("session retry night --frames 333 --reason new-bone");
     assert_eq!(retried["status"], "running");
     let ended = farm.muster("session watch night");
@@ -258,7 +202,7 @@ fn a_relaxed_session_hides_no_failed_frame() {
     let session = farm.server.session("night");
     assert_eq!((&session["status"], &session["complete"]), (&json!("completed"), &json!(false)));
     assert_eq!((&session["skippedFrames"], &session["failedFrames"]), (&json!(1), &json!([[BAD, BAD + 1]])));
-    fs::write(farm.signal_file(), "").unwrap();
+    fs::write(farm.path("go"), "").unwrap();
     assert_eq!(farm.muster("session retry night").code, 0);
     assert_eq!(farm.muster("session watch night").code, 0);
     assert_eq!(farm.server.session("night")["skippedFrames"], 0);

@@ -1,21 +1,18 @@
 //! A backend that speaks just enough of contract N, and is no Muster: it hands out any job and answers as it is told.
 
-use muster_tests::until;
+use muster_tests::{Reply, StandIn, Visit, until};
 use serde_json::{Value, json};
 use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc, Condvar, Mutex,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
     time::Duration,
 };
 
 /// A backend on a port of its own; gone with the value.
 pub(crate) struct Backend {
-    address: SocketAddr,
+    stand_in: StandIn,
     shared: Arc<Shared>,
 }
 
@@ -48,27 +45,13 @@ type Rule = Box<dyn FnMut(&str, &Value) -> Option<(u16, Value)> + Send>;
 
 impl Backend {
     pub(crate) fn start() -> Self {
-        Self::on(TcpListener::bind("127.0.0.1:0").unwrap())
-    }
-
-    fn on(listener: TcpListener) -> Self {
-        let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared::default());
-        let accepting = Arc::clone(&shared);
-        thread::spawn(move || {
-            while let Ok((stream, _)) = listener.accept() {
-                if accepting.is_over.load(Ordering::SeqCst) {
-                    return;
-                }
-                let shared = Arc::clone(&accepting);
-                thread::spawn(move || shared.serve(&stream));
-            }
-        });
-        Self { address, shared }
+        let answering = Arc::clone(&shared);
+        Self { stand_in: StandIn::start(move |visit| answering.answer(visit)), shared }
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.stand_in.url()
     }
 
     /// Hands out a job with the next pull.
@@ -122,15 +105,12 @@ impl Drop for Backend {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::SeqCst);
         self.shared.news.notify_all();
-        // Wakes the one that waits for connections.
-        let _ = TcpStream::connect(self.address);
     }
 }
 
 impl Shared {
-    /// Answers one request; the connection ends with it.
-    fn serve(&self, stream: &TcpStream) {
-        let Some((path, body)) = read_request(stream) else { return };
+    fn answer(&self, visit: &Visit) -> Reply {
+        let (path, body) = (visit.target.clone(), visit.json());
         let ruled = self.rules.lock().unwrap().iter_mut().find_map(|rule| rule(&path, &body));
         let (status, answer) = ruled.unwrap_or_else(|| match path.as_str() {
             PULL => (200, self.pull(&body)),
@@ -138,9 +118,7 @@ impl Shared {
             _ => (404, json!({"title": "Not Found", "detail": "nothing is here"})),
         });
         self.heard.lock().unwrap().push(Heard { path, body, status });
-        if status != NO_ANSWER {
-            write_answer(stream, status, &answer);
-        }
+        if status == NO_ANSWER { Reply::hang_up() } else { Reply::json(status, &answer) }
     }
 
     fn pull(&self, body: &Value) -> Value {
@@ -164,33 +142,6 @@ pub(crate) fn job(task: &str, device: &str, workflow: &str) -> Value {
     json!({"task_id": task, "run_id": "run-1", "device_id": device, "runtime_handle": device,
         "workflow_id": workflow, "params": {}, "timeoutMs": 60_000, "attempt": 1,
         "lease": {"token": format!("{task}-token"), "until": 0}})
-}
-
-fn read_request(stream: &TcpStream) -> Option<(String, Value)> {
-    let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    reader.read_line(&mut line).ok()?;
-    let path = line.split(' ').nth(1)?.to_owned();
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        match line.trim_end().to_ascii_lowercase().split_once(": ") {
-            Some(("content-length", value)) => length = value.parse().ok()?,
-            Some(_) => {}
-            None => break,
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    Some((path, serde_json::from_slice(&body).unwrap_or_default()))
-}
-
-fn write_answer(mut stream: &TcpStream, status: u16, answer: &Value) {
-    let body = answer.to_string();
-    let head = format!("HTTP/1.1 {status} x\r\ncontent-type: application/json\r\nconnection: close\r\n");
-    // Nobody may be there any more to read it.
-    let _ = stream.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
 }
 
 /// The status of a request whose connection ends without an answer.
