@@ -2,7 +2,7 @@
 
 use crate::{
     Address, Answer, Client, Database, Place,
-    process::{Process, muster_command_in},
+    process::{Process, muster_command, muster_command_in},
 };
 use serde_json::{Value, json};
 use std::{
@@ -181,6 +181,15 @@ impl Server {
     #[must_use]
     pub fn enrol_secret(&self) -> String {
         self.secret("MUSTER_ENROL_SECRET", "enrol-secret")
+    }
+
+    /// A client command of an administrator of this server, such as `run list`.
+    #[must_use]
+    pub fn client_command(&self, args: &[&str]) -> Command {
+        let mut command = muster_command();
+        command.args(args).env("MUSTER_SERVER", self.anonymous().url());
+        command.env("MUSTER_TOKEN", self.admin_token()).env("HOME", self.data());
+        command
     }
 
     /// What it was given, else what it made.

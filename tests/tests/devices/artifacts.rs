@@ -3,7 +3,7 @@
 mod refused;
 mod resumed;
 
-use muster_tests::{Answer, Client, Event, FakeNode, Request, Server, muster_command, until};
+use muster_tests::{Answer, Client, Event, FakeNode, Request, Server, until};
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -245,10 +245,8 @@ fn a_command_fetches_a_file() {
     let _ = scene.put(&offer, b"a picture").expect(201);
     let directory = tempfile::tempdir().unwrap();
     let get = |arguments: &[&str]| {
-        let mut command = muster_command();
-        command.args(["artifact", "get"]).args(arguments).current_dir(directory.path());
-        command.env("MUSTER_SERVER", scene.server.anonymous().url());
-        command.env("MUSTER_TOKEN", scene.server.admin_token()).output().unwrap()
+        let mut command = scene.server.client_command(&["artifact", "get"]);
+        command.args(arguments).current_dir(directory.path()).output().unwrap()
     };
     let file = get(&[&offer.storage_path, "-o", "shot.png", "--json"]);
     assert_eq!(file.status.code(), Some(0), "{file:?}");
@@ -303,10 +301,7 @@ fn a_command_makes_a_link() {
     let offer = scene.offer(9);
     let _ = scene.put(&offer, PICTURE).expect(201);
     let link = |arguments: &[&str]| {
-        let mut command = muster_command();
-        command.args(["artifact", "link"]).args(arguments);
-        command.env("MUSTER_SERVER", scene.server.anonymous().url());
-        command.env("MUSTER_TOKEN", scene.server.admin_token()).output().unwrap()
+        scene.server.client_command(&["artifact", "link"]).args(arguments).output().unwrap()
     };
     let plain = link(&[&offer.storage_path]);
     assert_eq!(plain.status.code(), Some(0), "{plain:?}");

@@ -1,7 +1,7 @@
 //! What failed, and once more: Q15, Q11.
 
 use crate::run;
-use muster_tests::{Event, FakeNode, Request, Server, muster_command};
+use muster_tests::{Event, FakeNode, Request, Server};
 use serde_json::{Value, json};
 
 /// A run of two PCs' four devices with one attempt each: two failed alike, one otherwise, one succeeded.
@@ -129,12 +129,7 @@ fn one_kind_of_failure_is_tried_again_once() {
 #[test]
 fn commands_tell_failures_and_retry() {
     let scene = Scene::set();
-    let muster = |arguments: &[&str]| {
-        let mut command = muster_command();
-        command.args(arguments).env("MUSTER_SERVER", scene.server.anonymous().url());
-        command.env("MUSTER_TOKEN", scene.server.admin_token()).env("HOME", scene.server.data());
-        command.output().unwrap()
-    };
+    let muster = |arguments: &[&str]| scene.server.client_command(arguments).output().unwrap();
     let told = muster(&["run", "failures", &scene.run]);
     assert!(String::from_utf8_lossy(&told.stdout).contains("adb_offline"), "{told:?}");
     let retry = [

@@ -1,7 +1,7 @@
 //! The rows of a run, their history, attempts and files: Q1, Q12, Q13, Q15, N21.
 
 use crate::{cancel, run, run_in};
-use muster_tests::{Event, FakeNode, Request, Server, muster_command, percent_encode};
+use muster_tests::{Event, FakeNode, Request, Server, percent_encode};
 use serde_json::{Value, json};
 
 /// Q1: `task_devices` has the contract's columns, and a dashboard's SQL sees what the API shows.
@@ -218,10 +218,8 @@ fn files_are_listed() {
     assert_eq!(list(&server, "/api/devices/PC-01-d2/artifacts", "artifacts"), files[1..]);
     assert_eq!(list(&server, "/api/devices/PC-01-d3/artifacts", "artifacts"), [json!(null); 0]);
     for whose in [["--run", &run], ["--device", "PC-01-d1"]] {
-        let mut command = muster_command();
-        command.args(["artifact", "list", "--json"]).args(whose).env("HOME", server.data());
-        command.env("MUSTER_SERVER", server.anonymous().url()).env("MUSTER_TOKEN", server.admin_token());
-        let told: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+        let listed = server.client_command(&["artifact", "list", "--json"]).args(whose).output().unwrap();
+        let told: Value = serde_json::from_slice(&listed.stdout).unwrap();
         assert_eq!(told["artifacts"][0], files[0], "{whose:?}");
     }
 }

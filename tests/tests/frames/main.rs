@@ -6,7 +6,7 @@ mod manifest;
 mod session_kill;
 mod sessions;
 
-use muster_tests::{Server, muster_command};
+use muster_tests::Server;
 use serde_json::Value;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -44,10 +44,8 @@ impl Farm {
 
     /// Runs a client command as the administrator.
     fn muster(&self, line: &str) -> Said {
-        let mut command = muster_command();
-        command.args(line.split(' ')).env("MUSTER_SERVER", self.server.anonymous().url());
-        command.env("MUSTER_TOKEN", self.server.admin_token()).env("HOME", self.server.data());
-        let output = command.output().unwrap();
+        let words: Vec<&str> = line.split(' ').collect();
+        let output = self.server.client_command(&words).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         Said { code: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }

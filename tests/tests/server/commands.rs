@@ -5,9 +5,7 @@ use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt, process::Output};
 
 fn muster(server: &Server, arguments: &[&str]) -> Output {
-    let mut command = muster_command();
-    command.args(arguments).env("MUSTER_SERVER", server.anonymous().url());
-    command.env("MUSTER_TOKEN", server.admin_token()).env("HOME", server.data()).output().unwrap()
+    server.client_command(arguments).output().unwrap()
 }
 
 fn exit(server: &Server, arguments: &[&str]) -> i32 {

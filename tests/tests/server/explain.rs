@@ -5,7 +5,7 @@ mod devices;
 mod frames;
 mod pool;
 
-use muster_tests::{Court, Server, muster_command, until};
+use muster_tests::{Court, Server, until};
 use serde_json::Value;
 use std::{cell::RefCell, collections::BTreeSet};
 
@@ -42,10 +42,7 @@ impl Planted<'_> {
     }
 
     fn ask(&self, kind: &str, id: &str) -> Value {
-        let mut command = muster_command();
-        command.args(["explain", kind, id, "--json"]).env("HOME", self.server.data());
-        command.env("MUSTER_SERVER", self.server.anonymous().url());
-        let output = command.env("MUSTER_TOKEN", self.server.admin_token()).output().unwrap();
+        let output = self.server.client_command(&["explain", kind, id, "--json"]).output().unwrap();
         assert!(output.status.success(), "{kind} {id}: {output:?}");
         let why: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((why["kind"].as_str(), why["id"].as_str()), (Some(kind), Some(id)));

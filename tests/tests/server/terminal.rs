@@ -222,12 +222,7 @@ fn pc(server: &Server) -> Value {
 }
 
 fn printed(server: &Server, arguments: &[&str]) -> String {
-    let mut command = muster_command();
-    command
-        .args(arguments)
-        .env("MUSTER_SERVER", server.anonymous().url())
-        .env("MUSTER_TOKEN", server.admin_token());
-    let output = command.output().unwrap();
+    let output = server.client_command(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -259,10 +254,8 @@ fn changes_are_told_line_by_line() {
     let node = FakeNode::enrolled(server.node(), "PC-01", 1);
     let run = submitted(&server);
     let job = node.job();
-    let mut command = muster_command();
-    command.args(["run", "watch", &run, "--json"]).env("MUSTER_SERVER", server.anonymous().url());
-    command.env("MUSTER_TOKEN", server.admin_token()).stdout(Stdio::piped());
-    let mut watch = command.spawn().unwrap();
+    let mut command = server.client_command(&["run", "watch", &run, "--json"]);
+    let mut watch = command.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(watch.stdout.take().unwrap()).lines();
     let mut documents = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
     assert_eq!(documents.next().unwrap()["status"], "running");
