@@ -19,6 +19,7 @@ impl Planted<'_> {
     /// Asks about an object, in whose way a cause was put just now; gives the answer's data.
     fn check(&self, kind: &str, id: &str, code: &'static str) -> Value {
         let why = self.ask(kind, id);
+        assert_eq!(why["kind"], kind);
         self.note(&why, id, code)
     }
 
@@ -27,6 +28,7 @@ impl Planted<'_> {
         let why = until(&format!("{kind} {id} is {code}"), || {
             Some(self.ask(kind, id)).filter(|why| why["code"] == code)
         });
+        assert_eq!(why["kind"], kind);
         self.note(&why, id, code)
     }
 
@@ -36,6 +38,7 @@ impl Planted<'_> {
             eprintln!("{id} should be {code}, not {why}");
         }
         let sentence = why["sentence"].as_str().unwrap();
+        assert_eq!(why["id"], id);
         assert!(sentence.contains(id) && !sentence.contains(['{', '[']), "{why}");
         self.cases.borrow_mut().push((code, is_named));
         why["data"].clone()
@@ -44,9 +47,7 @@ impl Planted<'_> {
     fn ask(&self, kind: &str, id: &str) -> Value {
         let output = self.server.client_command(&["explain", kind, id, "--json"]).output().unwrap();
         assert!(output.status.success(), "{kind} {id}: {output:?}");
-        let why: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!((why["kind"].as_str(), why["id"].as_str()), (Some(kind), Some(id)));
-        why
+        serde_json::from_slice(&output.stdout).unwrap()
     }
 }
 

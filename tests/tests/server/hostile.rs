@@ -18,6 +18,7 @@ fn nothing_hostile_breaks_or_changes_anything() {
     let server = Server::with(&[
         ("MUSTER_SERVER__REQUEST_TIMEOUT_S", "31"),
         ("MUSTER_NODES__OFFLINE_AFTER_S", "3600"),
+        ("MUSTER_NODES__HEARTBEAT_S", "3600"),
         // The scene's simulation workers say nothing, and stay what they are.
         ("MUSTER_SIMULATION__HEARTBEAT_MS", "60000"),
         ("MUSTER_SIMULATION__MISSES_UNTIL_LOST", "100"),
