@@ -2,7 +2,6 @@
 
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
-use muster_coordinator::instant_now;
 use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -18,7 +17,7 @@ use tokio::time::{Instant, Sleep};
 #[derive(Clone)]
 pub(crate) struct Source(Arc<Mutex<Reading>>);
 
-/// Why a body ended before its end, by the caller's fault.
+/// Faults of the caller that end a body early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Fault {
     #[error("the body is too long")]
@@ -60,7 +59,7 @@ impl Source {
             is_over: false,
             fault: None,
             tries: 0,
-            moved_at: instant_now(),
+            moved_at: Instant::now(),
             slowness: Some(Slowness::default()),
         })))
     }
@@ -85,17 +84,17 @@ impl Source {
         Some(Body::new(Try { source: self.clone(), try_number, at: 0, hint, is_empty }))
     }
 
-    /// What the caller did wrong, if it did.
+    /// The caller's fault, if any.
     pub(crate) fn fault(&self) -> Option<Fault> {
         self.lock().fault
     }
 
-    /// How many bytes it may have.
+    /// Largest number of bytes.
     pub(crate) fn length_max(&self) -> usize {
         usize::try_from(self.lock().length_max).unwrap_or(usize::MAX)
     }
 
-    /// Whether all of it came.
+    /// True if all of it arrived.
     pub(crate) fn is_whole(&self) -> bool {
         let reading = self.lock();
         reading.is_over || reading.body.is_end_stream()
@@ -122,7 +121,7 @@ impl Reading {
             if let Some(slowness) = &mut self.slowness {
                 slowness.moved();
             }
-            self.moved_at = instant_now();
+            self.moved_at = Instant::now();
             match frame {
                 None => self.is_over = true,
                 Some(Err(_)) => return Poll::Ready(Some(self.fail(Fault::BrokeOff))),
@@ -157,7 +156,7 @@ impl Reading {
     }
 }
 
-/// How long a sender was waited for.
+/// Time spent waiting for the sender.
 #[derive(Default)]
 struct Slowness {
     waited: Duration,
@@ -168,7 +167,7 @@ impl Slowness {
     /// Ends when the sender was silent too long, or is too slow on the whole. Time in which nobody asked does not count.
     fn poll_patience(&mut self, received: u64, context: &mut Context<'_>) -> Poll<()> {
         let left = (GRACE + Duration::from_secs(received / RATE_MIN)).saturating_sub(self.waited);
-        let begin = || (instant_now(), Box::pin(tokio::time::sleep(left.min(SILENCE_MAX))));
+        let begin = || (Instant::now(), Box::pin(tokio::time::sleep(left.min(SILENCE_MAX))));
         self.waiting.get_or_insert_with(begin).1.as_mut().poll(context)
     }
 
@@ -183,7 +182,7 @@ impl Slowness {
 struct Try {
     source: Source,
     try_number: u32,
-    /// How many of the kept pieces were sent.
+    /// Number of kept pieces that were sent.
     at: usize,
     hint: SizeHint,
     is_empty: bool,

@@ -6,7 +6,6 @@
 
 mod backoff;
 pub mod call;
-pub mod clock;
 pub mod exchange;
 pub mod http;
 pub mod journal;

@@ -1,4 +1,4 @@
-//! Tokens, rates and sizes: who is turned away, and when.
+//! Limits on size and rate, and tokens.
 
 use crate::stage::{Stage, Standin, header, request, status};
 use muster_gateway::{Gateway, GatewayError, Rates, Settings};

@@ -16,7 +16,6 @@ use super::{
     tables::Tables,
 };
 use crate::failure::Failure;
-use muster_coordinator::instant_now;
 use muster_court::{Clock, Document, Fault, Folder, Place, emit::emit};
 use record::Record;
 use serde_json::{Value, json};
@@ -48,7 +47,7 @@ pub(super) struct Court {
 #[derive(Debug)]
 struct GeneralPlan {
     name: &'static str,
-    /// Who does its tasks, in the word of its manifest.
+    /// Executor of its tasks, as its manifest names it.
     executor: &'static str,
     events: usize,
 }
@@ -103,7 +102,7 @@ impl Court {
     pub(super) async fn step(&mut self, is_stopping: bool, show: &Show) -> Result<(), Failure> {
         self.process.tend().await?;
         if is_stopping && self.stopping_since.is_none() {
-            self.stopping_since = Some(instant_now());
+            self.stopping_since = Some(Instant::now());
         }
         if self.process.is_down() || self.is_over {
             return Ok(());

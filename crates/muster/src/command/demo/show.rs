@@ -2,7 +2,6 @@
 //! the moments of the guided tour.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use muster_coordinator::instant_now;
 use std::{
     cell::{Cell, RefCell},
     io::IsTerminal,
@@ -41,7 +40,7 @@ impl Show {
             paint: Paint::on(&std::io::stderr()),
             url: url.to_owned(),
             is_long,
-            began: instant_now(),
+            began: Instant::now(),
             printed_at: Cell::default(),
             bars: is_terminal.then(bars),
             lines: RefCell::default(),
