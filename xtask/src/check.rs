@@ -1,14 +1,14 @@
 //! `cargo xtask check`: everything a commit must pass.
 
-use crate::failure::Failure;
-use crate::options;
-use crate::process::{self, cargo};
-use crate::stopwatch::Stopwatch;
-use crate::{rules, sizes, suite};
+use crate::{
+    failure::{self, Failure},
+    process::{self, Stopwatch, cargo},
+    rules, sizes, suite,
+};
 
 /// Passes the gates one after the other and stops at the first that is shut.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    options::none(arguments)?;
+    failure::none(arguments)?;
     let total = Stopwatch::start();
     for gate in GATES {
         pass(gate)?;

@@ -1,17 +1,16 @@
 //! `cargo xtask lines`: how large each crate is.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use crate::code::{balanced_length, is_name_char, mask};
-use crate::failure::Failure;
-use crate::options;
-use crate::sizes::{is_test_file, trailing_tests_start};
-use crate::source::{self, Source};
+use crate::{
+    code::{balanced_length, is_name_char, mask},
+    failure::{self, Failure},
+    sizes::{is_test_file, trailing_tests_start},
+    source::{self, Source},
+};
+use std::{collections::BTreeMap, path::Path};
 
 /// Prints files, lines and tuple parameters per crate, and their sums.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    options::none(arguments)?;
+    failure::none(arguments)?;
     let mut crates: BTreeMap<String, Size> = BTreeMap::new();
     let mut tuples = Vec::new();
     for source in source::rust_files()? {

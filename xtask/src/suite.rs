@@ -3,9 +3,10 @@
 //! Both parts are compiled as one. Cargo chooses the features of a dependency by what is compiled together: a part by
 //! itself would have the same hundreds of crates compiled again.
 
-use crate::failure::Failure;
-use crate::options;
-use crate::process::{self, cargo};
+use crate::{
+    failure::{self, Failure},
+    process::{self, cargo},
+};
 
 /// Runs the tests of the crates; nextest leaves out those in documentation, so they follow.
 pub(crate) fn crates() -> Result<(), Failure> {
@@ -19,7 +20,7 @@ pub(crate) fn crates() -> Result<(), Failure> {
 
 /// Runs the tests of the binary that `MUSTER_BIN` names, or of the one that a release build left.
 pub(crate) fn end_to_end(arguments: &[String]) -> Result<(), Failure> {
-    options::none(arguments)?;
+    failure::none(arguments)?;
     let binary =
         std::env::var_os("MUSTER_BIN").map_or_else(process::release_binary, |path| Ok(path.into()))?;
     if !binary.is_file() {

@@ -1,9 +1,6 @@
 //! Walks through a table in the order of its keys.
 
-use crate::{
-    cell::{Cell, Record, keep},
-    line,
-};
+use crate::cell::{self, Cell, Record, keep};
 use muster_tables::{Fault, Sql, TABLES, TableShape, Value};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
@@ -131,7 +128,7 @@ impl Tallying {
     /// Counts a row; answers the line that stands for it.
     pub(crate) fn take(&mut self, row: &[Cell]) -> &str {
         self.line.clear();
-        line::push(row, &mut self.line);
+        cell::push(row, &mut self.line);
         self.line.push('\n');
         self.rows += 1;
         self.hash.update(self.line.as_bytes());

@@ -9,8 +9,8 @@ use crate::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use muster_model::{
-    Actor, Ask, Command, FrameHandout, FrameQuery, FrameView, JobId, JobPayload, Millis, Name, Pull,
-    PullReply, Rejection, Settings, TaskId, TaskRecord, Timestamp, ask,
+    Actor, Ask, Command, FrameHandout, JobId, JobPayload, Millis, Name, Pull, PullReply, Rejection, Settings,
+    Timestamp, ask,
 };
 use muster_store::{Reader, StoreError};
 use std::{
@@ -86,17 +86,6 @@ impl Coordinator {
         self.ask_and_wait(ask::frames::Ask { worker, supply: true }, wait).await
     }
 
-    /// What memory knows of sessions beyond the store.
-    ///
-    /// # Errors
-    /// Too many waiting requests, or no term runs.
-    pub async fn frames(&self, query: FrameQuery) -> Result<FrameView, Refusal> {
-        let _place = self.place()?;
-        let (reply, answer) = oneshot::channel();
-        self.shared.inbox.send(Message::Frames(query, reply)).map_err(|_| Refusal::Unavailable)?;
-        answer.await.map_err(|_| Refusal::Unavailable)
-    }
-
     /// Looks something up in what memory holds. That it is not there counts only if one term ran all the while: what
     /// one forgets and the next loads is not missed (S18).
     ///
@@ -130,32 +119,18 @@ impl Coordinator {
         self.effects.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// A task as it stands: by memory, which knows the live lease, else by the store.
-    ///
-    /// # Errors
-    /// `Rejected(TaskUnknown)`, too many waiting requests, or a failed read.
-    pub async fn task(&self, id: TaskId) -> Result<TaskRecord, Refusal> {
-        let _place = self.place()?;
-        let (reply, answer) = oneshot::channel();
-        self.shared.inbox.send(Message::Task(id, reply)).map_err(|_| Refusal::Unavailable)?;
-        match answer.await.map_err(|_| Refusal::Unavailable)? {
-            Some(task) => Ok(task),
-            None => Ok(self.read(move |reader| reader.task(id)).await?.ok_or(Rejection::TaskUnknown)?),
-        }
-    }
-
     /// The payload of a job; remembered for the jobs asked for lately.
     ///
     /// # Errors
     /// `Rejected(JobUnknown)` or a failed read.
     pub async fn payload(&self, job: JobId) -> Result<Arc<JobPayload>, Refusal> {
-        if let Some(payload) = self.shared.payloads.get(job) {
+        if let Some(payload) = self.shared.payloads.get(&job) {
             return Ok(payload);
         }
         let record = self.read(move |reader| reader.job(job)).await?;
         let payload = record.and_then(|record| record.payload).ok_or(Rejection::JobUnknown)?;
         let payload = Arc::new(payload);
-        self.shared.payloads.put(job, Arc::clone(&payload));
+        self.shared.payloads.insert(job, Arc::clone(&payload));
         Ok(payload)
     }
 

@@ -1,4 +1,4 @@
-//! What drives the write path: term after term, and nobody answered in between.
+//! The driver of the write path: term after term; requests in between are refused.
 
 use crate::{
     backoff::{RETRY_TERM_AFTER, RETRY_TERM_MAX, TermBackoff},
@@ -18,6 +18,7 @@ use std::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
     },
+    thread,
     time::Duration,
 };
 use tokio::{
@@ -138,5 +139,21 @@ impl Seat for Alone {
 
     fn leave(&mut self, _: u64, _: &End, was_of_use: bool) {
         self.pause = self.backoff.after(was_of_use);
+    }
+}
+
+/// Ends the process when the thread that holds this panics.
+///
+/// A process without its driver would keep its port and answer nobody; one that is gone is started anew, or replaced by
+/// another server.
+pub(crate) struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let name = thread::current().name().unwrap_or_default().to_owned();
+            error!(thread = name, "a thread that nothing goes on without panicked; the process ends");
+            std::process::abort();
+        }
     }
 }

@@ -8,7 +8,6 @@ use crate::{
     renewal::Office,
     shared::Shared,
     term::End,
-    twin::Twin,
 };
 use muster_model::{Millis, Timestamp};
 use muster_store::{Candidate, Election, Standing, StoreError};
@@ -32,7 +31,7 @@ pub(crate) struct Follower {
     backoff: TermBackoff,
     /// Before which no term is begun; who leads is looked at all the same.
     not_before: Option<Instant>,
-    twin: Twin,
+    clash: AddressClash,
     /// Before the next look.
     pause: Duration,
     /// Since when the store does not answer.
@@ -52,7 +51,7 @@ impl Follower {
             read_ahead: ReadAheadBackoff::default(),
             backoff: TermBackoff::default(),
             not_before: None,
-            twin: Twin::default(),
+            clash: AddressClash::default(),
             pause: Duration::ZERO,
             blind_since: None,
         }
@@ -73,7 +72,7 @@ impl Follower {
         self.blind_since = None;
         self.epoch_seen = self.epoch_seen.max(standing.epoch);
         self.tell(&standing, shared, now);
-        if self.twin.shows(&standing, &self.candidate) {
+        if self.clash.shows(&standing, &self.candidate) {
             let address = &self.candidate.address;
             warn!(
                 address,
@@ -201,4 +200,50 @@ impl Seat for Follower {
 
 fn duration(span: Millis) -> Duration {
     Duration::from_millis(span.0.max(0).unsigned_abs())
+}
+
+/// What was seen of a leader at this server's own address. Neither can be told from the other there: what is sent to one may
+/// reach the other.
+#[derive(Default)]
+pub(crate) struct AddressClash {
+    /// Epoch and renewals.
+    seen: Option<(u64, u64)>,
+    /// The epoch in which it was told of.
+    told: Option<u64>,
+}
+
+impl AddressClash {
+    /// Whether it is news that such a server leads. A former life of this server stands there too, but shows no life.
+    pub(crate) fn shows(&mut self, standing: &Standing, own: &Candidate) -> bool {
+        let is_twin = |leader: &&Candidate| leader.address == own.address && leader.node != own.node;
+        let twin = standing.leader.as_ref().filter(is_twin).map(|_| (standing.epoch, standing.renewals));
+        let before = std::mem::replace(&mut self.seen, twin);
+        let (Some((epoch, renewals)), Some((epoch_before, renewals_before))) = (twin, before) else {
+            return false;
+        };
+        let lives = epoch == epoch_before && renewals != renewals_before;
+        lives && self.told.replace(epoch) != Some(epoch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S18: two servers with one address are told of, once a term; a former life is not.
+    #[test]
+    fn one_address_for_two_is_told_of() {
+        let candidate = |node: &str, address: &str| Candidate { node: node.into(), address: address.into() };
+        let own = candidate("b", "http://x:1");
+        let mut clash = AddressClash::default();
+        let mut shows = |node: &str, address: &str, renewals| {
+            let leader = Some(candidate(node, address));
+            clash.shows(&Standing { epoch: 1, renewals, leader, connected: true }, &own)
+        };
+        assert!(!shows("a", "http://y:1", 1) && !shows("a", "http://y:1", 2), "another address");
+        assert!(!shows("b", "http://x:1", 3) && !shows("b", "http://x:1", 4), "itself");
+        assert!(!shows("a", "http://x:1", 5) && !shows("a", "http://x:1", 5), "a former life");
+        assert!(shows("a", "http://x:1", 6));
+        assert!(!shows("a", "http://x:1", 7), "once is enough");
+    }
 }

@@ -7,10 +7,10 @@ use tracing::{info, warn};
 
 /// What is known of a store that does not answer.
 #[derive(Default)]
-pub(crate) struct Outage(Mutex<Known>);
+pub(crate) struct Outage(Mutex<OutageState>);
 
 #[derive(Default)]
-struct Known {
+struct OutageState {
     away: Option<Away>,
     /// Why this server could not begin a term when nobody led, until somebody does.
     barred: Option<Barred>,
@@ -119,7 +119,7 @@ impl Outage {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, OutageState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,12 +1,12 @@
-//! How a coordinator begins and ends.
+//! Starting and stopping a coordinator, and its options.
 
 use crate::{
-    Clock, Coordinator, Effects, Feed, Options, SystemClock,
-    driver::{self, Alone, Message, Seat},
+    Clock, Coordinator, Effects, Feed, LeaseTimes, SystemClock,
+    driver::{self, AbortOnPanic, Alone, Message, Seat},
     follow::Follower,
     shared::{Ends, Setup, Shared},
-    vital::Vital,
 };
+use muster_model::{Millis, Settings};
 use muster_store::{Candidate, Store, StoreError};
 use std::{
     sync::{Arc, Mutex, PoisonError, mpsc},
@@ -99,10 +99,10 @@ impl Coordinator {
     ) -> Result<Self, StoreError> {
         let (inbox, messages) = mpsc::channel();
         let (effects, due) = channel::unbounded_channel();
-        let shared = Arc::new(share((inbox, effects)));
+        let shared = Arc::new(share(Ends { inbox, effects }));
         let driven = Arc::clone(&shared);
         let run = move || {
-            let _vital = Vital;
+            let _abort = AbortOnPanic;
             driver::run(&mut *seat, &driven, &messages);
         };
         let thread = thread::Builder::new().name("muster-driver".into()).spawn(run);
@@ -111,5 +111,29 @@ impl Coordinator {
         let effects = Effects::new(due, Arc::clone(&shared));
         let (thread, effects) = (Arc::new(Mutex::new(Some(thread))), Arc::new(Mutex::new(Some(effects))));
         Ok(Self { shared, reader: store.reader(), places, thread, effects })
+    }
+}
+
+/// How a coordinator runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What the rules consult.
+    pub settings: Settings,
+    /// Requests that may wait for a decision or a commit before others are refused.
+    pub queue_length: usize,
+    /// How long ended work is kept.
+    pub history: Millis,
+    /// How long what lasts where servers share a store (S18).
+    pub lease: LeaseTimes,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            queue_length: 8192,
+            history: Millis::from_secs(30 * 86_400),
+            lease: LeaseTimes::default(),
+        }
     }
 }

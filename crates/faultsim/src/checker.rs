@@ -5,16 +5,11 @@
 
 mod agent;
 mod answer;
-mod calendar;
-mod feed;
 mod frames;
-mod grant;
 mod history;
 mod mirror;
 mod pool;
 mod queue;
-mod restored;
-mod row;
 mod term;
 mod timing;
 
@@ -159,7 +154,7 @@ impl Checker {
         for change in &batch.changes {
             self.mirror.write(change, &mut before)?;
         }
-        calendar::check(&self.mirror, &batch.changes, scene)?;
+        queue::check_calendar(&self.mirror, &batch.changes, scene)?;
         for change in &batch.changes {
             if let Change::Log(log) = change {
                 self.check_timeout(log, &before)?;
@@ -168,13 +163,13 @@ impl Checker {
         }
         for id in before.tasks.keys() {
             let row = &self.mirror.tasks[id];
-            row::check(row, before.tasks[id].as_ref(), &self.settings)?;
+            history::check_row(row, before.tasks[id].as_ref(), &self.settings)?;
             self.histories.agree(row)?;
         }
         self.check_grants(batch, &before, scene)?;
         self.check_reports(batch, scene)?;
         self.check_offline(&before, scene)?;
-        queue::check(&self.mirror, &before, scene)?;
+        queue::check_queue(&self.mirror, &before, scene)?;
         self.frames.durable((batch, sealed_at), scene)?;
         self.pool.durable((batch, sealed_at), scene)?;
         self.feed_is_durable(batch)

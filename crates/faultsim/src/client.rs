@@ -5,10 +5,9 @@ mod operate;
 mod submit;
 
 use crate::{
-    agenda::Happening,
     network::{Sender, Ticket},
     plan::{LABELS, name},
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{Command, JobId, JobReply, Labels, Name, Rejection, Reply};
 use std::collections::BTreeMap;

@@ -1,41 +1,31 @@
 //! The coordinator's lives: the real write_path and engine, with time, threads, disk and wire played; one server, or several
 //! that share a store.
 
-mod clock;
-mod door;
+mod election;
 mod end;
 mod errand;
-mod follow;
 mod forward;
-mod lease;
 mod life;
-mod load;
 mod server;
-mod takeover;
 mod trouble;
 
-pub(crate) use clock::RATE_MAX;
-pub(crate) use end::{Doom, Ending, ServerEnd};
-pub(crate) use errand::{Errand, Push, PushAnswer};
-pub(crate) use life::Life;
-use server::{Chore, Renewal};
-pub(crate) use server::{Cut, ServerChore};
-pub(crate) use trouble::STORE_OFF_MAX;
-
 use crate::{
-    agenda::Happening,
     checker::{Checker, Takeover, Verdict},
     dice::Dice,
     network::Sender,
     planted::Planted,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
-use clock::TermClock;
+pub(crate) use end::{Doom, Ending, ServerEnd};
+pub(crate) use errand::{Errand, Push, PushAnswer};
+pub(crate) use life::Life;
 use life::{Fate, Office, Orphan};
 use muster_model::{Command, Millis, Name, Timestamp};
 use muster_store::{Failure, MemoryStore, Store};
-use server::Server;
+use server::{Chore, Renewal, Server, TermClock};
+pub(crate) use server::{Cut, RATE_MAX, ServerChore};
 use std::collections::BTreeMap;
+pub(crate) use trouble::STORE_OFF_MAX;
 
 /// The servers and their store.
 pub(crate) struct Coordinator {
@@ -105,10 +95,10 @@ impl Coordinator {
         self.lives += 1;
         scene.count("coordinator started");
         scene.note(|| format!("coordinator: life {} begins", self.lives));
-        let mut term = self.store.begin_term().map_err(load::store_broke)?;
+        let mut term = self.store.begin_term().map_err(life::store_broke)?;
         let takeover = Takeover::unseen(term.epoch, self.lives, scene.now);
         checker.terms.begins(&takeover)?;
-        let (memory, ()) = load::load(scene.plan.settings, self.planted, |sink| term.writer.load(sink))?;
+        let (memory, ()) = life::load(scene.plan.settings, self.planted, |sink| term.writer.load(sink))?;
         let office = Office {
             server,
             number: self.lives,

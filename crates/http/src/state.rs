@@ -1,6 +1,6 @@
 //! What every handler is given.
 
-use crate::{Claims, Keys, Metrics, Problem, key_use::KeyUse, writer_counts::WriterCounts};
+use crate::{Claims, Keys, Metrics, Problem, identity::KeyUse, metrics::WriterCounts};
 use axum::http::{HeaderMap, header};
 use muster_coordinator::{Coordinator, Refusal};
 use muster_model::{Actor, Ask, LoginRecord};

@@ -5,17 +5,14 @@
 //! it stands in the source, and refuses exactly what [`Reason`] lists; [`Value::write_canonical`] writes what Python's
 //! `json.dumps(obj, sort_keys=True, separators=(",",":"), ensure_ascii=False)` writes.
 
-mod float;
 mod parse;
-mod refused;
 mod text;
 mod value;
 mod write;
 
 pub use parse::parse;
-pub(crate) use refused::beginning;
-pub use refused::{Reason, Refused};
-pub use value::{Entry, Kind, Object, Value};
+pub(crate) use value::beginning;
+pub use value::{Entry, Kind, Object, Reason, Refused, Value};
 pub(crate) use write::write_text;
 
 /// Reads a document and gives its canonical form (P10).

@@ -6,8 +6,7 @@ use crate::{
     Disk, Seq, SpoolError,
     error::Task,
     header::{Header, Opening, aside_name, numbers},
-    record::{self, Kind, u32_at},
-    walk::{Walk, was_synced_past},
+    record::{self, Kind, Walk, u32_at, was_synced_past},
 };
 use std::collections::{BTreeMap, HashSet};
 

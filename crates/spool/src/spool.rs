@@ -6,9 +6,8 @@ use crate::{
     error::Task,
     header::segment_name,
     record::{self, Kind},
-    recovery,
+    recovery::{self, encode_live},
     segments::{Segments, Spot},
-    snapshot::encode_live,
 };
 use std::{collections::BTreeMap, fmt};
 

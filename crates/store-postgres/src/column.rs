@@ -1,6 +1,6 @@
 //! The values of one column of many rows, as the array that PostgreSQL reads.
 
-use crate::text::stored;
+use crate::value::stored;
 use bytes::BytesMut;
 use muster_tables::Value;
 use std::error::Error;

@@ -2,9 +2,9 @@
 
 use crate::{
     migrate::check_whole,
-    pipeline::run,
     session::{Purpose, Session},
     sink::{Gathering, Puts},
+    statement::run,
     store::PostgresStore,
     transaction::Transaction,
     writer::LOAD,

@@ -1,6 +1,11 @@
 //! What a batch writes, gathered into as few statements as there are tables.
 
-use crate::{column::Column, pipeline::Step, session::Session, statement, value::Argument};
+use crate::{
+    column::Column,
+    session::Session,
+    statement::{self, Step},
+    value::Argument,
+};
 use muster_tables::{Fault, Put, Row, Sink, Value};
 use std::{collections::HashMap, mem};
 use tokio_postgres::Statement;

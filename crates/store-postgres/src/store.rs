@@ -1,13 +1,11 @@
 //! The store itself: opening it, and its handles.
 
 use crate::{
-    election::PostgresElection,
-    environment::Environment,
+    election::{Claim, PostgresElection, take_over},
     migrate::{check_to_read, check_whole, migrate},
     reader::Pool,
     session::{Purpose, Session},
-    takeover::{Claim, take_over},
-    target::Target,
+    target::{Environment, Target},
 };
 use muster_store::{Election, Reader, Store, StoreError, Term};
 use muster_tables::TableReader;

@@ -1,5 +1,6 @@
-//! What goes in and what comes out at a start.
+//! Batches that go into a store, and what comes out of it at a start.
 
+use crate::StoreError;
 use muster_model::{
     AccountChange, Change, FrameChange, JobRecord, LaneRecord, Name, PoolChange, PoolWorkerId,
     ScheduleRecord, SecretRecord, ShareRecord, TaskId, TaskRecord, Timestamp, WorkerRecord,
@@ -81,4 +82,19 @@ pub struct Cutoffs {
     pub report_ids: Timestamp,
     /// Submission keys, the pool's too.
     pub keys: Timestamp,
+}
+
+/// Checks that entries continue the feed after `last`; answers the last number there is then.
+///
+/// # Errors
+/// Names the first entry that does not follow the one before it: a subscriber could not tell it from
+/// a loss.
+pub fn continue_feed(last: u64, entries: &[FeedEntry]) -> Result<u64, StoreError> {
+    entries.iter().try_fold(last, |last, entry| {
+        if entry.seq == last + 1 {
+            Ok(entry.seq)
+        } else {
+            Err(StoreError::Corrupt(format!("feed {}: does not follow {last}", entry.seq)))
+        }
+    })
 }

@@ -3,7 +3,6 @@
 //! It is not SQLite in memory: that has no elections, which several servers in one world need, and every world would
 //! begin with creating a schema.
 
-mod accounts;
 mod election;
 mod frames;
 mod pool;

@@ -6,10 +6,6 @@
 
 mod batch;
 mod column;
-#[cfg(feature = "conformance")]
-pub mod conformance;
-mod fault;
-mod fields;
 mod id_text;
 mod load;
 mod lookup;
@@ -19,10 +15,8 @@ mod record;
 mod rows;
 mod shape;
 mod sql;
-mod value;
 
 pub use batch::write_batch;
-pub use fault::Fault;
 pub use load::load;
 pub use lookup::{LookupKind, LookupPlan, facts, plan};
 pub use prune::{Walk, prune};
@@ -33,5 +27,7 @@ pub use rows::{
     json::specs_text,
 };
 pub use shape::{Column, Kind, Put, TABLES_VERSION, TableShape, Update};
-pub use sql::{Cells, Connections, Row, Sink, Sql, Take, Whole};
-pub use value::Value;
+pub use sql::{Cells, Connections, Fault, Row, Sink, Sql, Take, Value, Whole};
+
+#[cfg(feature = "conformance")]
+pub mod conformance;

@@ -2,11 +2,8 @@
 
 use crate::{
     column::FromColumn,
-    fault::Fault,
-    fields::Fields,
     shape::{Put, TableShape},
-    sql::{Cells, Row, Sink, Sql},
-    value::Value,
+    sql::{Cells, Fault, Fields, Row, Sink, Sql, Value},
 };
 
 /// A record that is written as a row. Implemented by [`table!`].
@@ -158,14 +155,14 @@ macro_rules! table {
             }
 
             #[allow(unused_variables, reason = "not every field is a column")]
-            fn fill(&self, row: &mut dyn $crate::sql::Row) -> Result<(), $crate::fault::Fault> {
+            fn fill(&self, row: &mut dyn $crate::sql::Row) -> Result<(), $crate::sql::Fault> {
                 let $crate::record::table!(@row $row $binds) = self;
                 $($crate::record::table!(@fill row $bind $storage $($value)?);)*
                 Ok(())
             }
 
             #[cfg(feature = "conformance")]
-            fn round_trip(store: &mut dyn $crate::sql::Whole) -> Result<(), $crate::fault::Fault> {
+            fn round_trip(store: &mut dyn $crate::sql::Whole) -> Result<(), $crate::sql::Fault> {
                 ($round_trip)(store)
             }
         }
@@ -196,7 +193,7 @@ macro_rules! table {
 
             const WIDTH: usize = 0 $(+ $crate::record::table!(@width $bind))* $(+ [$joined_column].len())?;
 
-            fn build(source: &mut impl $crate::record::Source) -> Result<Self, $crate::fault::Fault> {
+            fn build(source: &mut impl $crate::record::Source) -> Result<Self, $crate::sql::Fault> {
                 $($crate::record::table!(@take source $bind $storage);)*
                 $(let $joined = source.joined::<$crate::column::$joined_storage, _>()?;)?
                 $(let $derived = $from;)*

@@ -25,7 +25,7 @@ macro_rules! tables {
 
         /// Checks that samples of each record are read back as they were written.
         #[cfg(feature = "conformance")]
-        pub(crate) const ROUND_TRIPS: &[fn(&mut dyn crate::sql::Whole) -> Result<(), crate::fault::Fault>] =
+        pub(crate) const ROUND_TRIPS: &[fn(&mut dyn crate::sql::Whole) -> Result<(), crate::sql::Fault>] =
             &[$(<$record>::round_trip),*];
     };
 }

@@ -1,11 +1,11 @@
 //! How lives end, and what of them goes on for a while.
 
-use super::{Coordinator, Life, follow::Post, load::store_broke, server::Cut};
+use super::{Coordinator, Life, election::Post, server::Cut};
 use crate::{
-    agenda::Happening,
     checker::{Checker, Verdict, broken},
+    coordinator::life::store_broke,
     planted::Planted,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_store::{Election, Failure, Store};
 

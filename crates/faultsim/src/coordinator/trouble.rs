@@ -6,9 +6,8 @@ use super::{
     server::{Cut, Server},
 };
 use crate::{
-    agenda::Happening,
     checker::{Checker, Verdict, broken},
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{Millis, Timestamp};
 use muster_store::Election;

@@ -6,12 +6,11 @@ mod translate;
 
 use super::rig::Rig;
 use crate::{
-    agenda::Happening,
     checker::{Broken, Verdict, broken},
     fault::Fault,
     network::Ticket,
     planted::Planted,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use exchange::Asked;
 use muster_model::{FrameHandout, Millis, Ratio, Rejection, Reply, Timestamp};

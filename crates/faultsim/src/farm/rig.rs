@@ -2,10 +2,9 @@
 
 use super::Chore;
 use crate::{
-    agenda::Happening,
     network::{Sender, Ticket, Token},
     plan::name,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{Command, FrameCommand, Millis, Name, Registration, Timestamp};
 

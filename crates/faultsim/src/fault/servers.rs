@@ -2,9 +2,9 @@
 
 use super::Fault;
 use crate::{
-    agenda::Happening,
     checker::Verdict,
     coordinator::{Cut, Doom, Ending, ServerEnd},
+    scene::Happening,
     world::World,
 };
 use muster_model::Millis;

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 use super::*;
-use crate::{environment::Environment, store::PostgresStore};
+use crate::{store::PostgresStore, target::Environment};
 use muster_pg_harness::Cluster;
 
 /// A database with tables, and how it is reached.

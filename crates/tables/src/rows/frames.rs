@@ -4,10 +4,9 @@
 
 use super::sequence;
 use crate::{
-    fault::Fault,
     record::{Written as _, put, put_values, record, split, table, write, write_all, write_latest},
     shape::{Put, Update},
-    sql::{Sink, Sql},
+    sql::{Fault, Sink, Sql},
 };
 use muster_model::{
     ChunkRecord, DiagnosticRecord, FarmRecord, FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus,

@@ -2,10 +2,9 @@
 
 use crate::{
     column::integer,
-    fault::Fault,
     record::{Written as _, latest, put, put_each, split, table, write_all},
     shape::{Put, Update},
-    sql::Sink,
+    sql::{Fault, Sink},
 };
 use muster_model::{
     AssignmentRecord, AssignmentState, Demand, PoolEndRecord, PoolJobDraft, PoolJobRecord, PoolJobStatus,

@@ -2,10 +2,9 @@
 
 use crate::{
     column::integer,
-    fault::Fault,
     record::{Written as _, put_values, record, table, write_all},
     shape::{Put, Update},
-    sql::{Sink, Sql},
+    sql::{Fault, Sink, Sql},
 };
 use muster_model::PoolCounters;
 

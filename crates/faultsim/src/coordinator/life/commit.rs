@@ -2,12 +2,11 @@
 
 use super::Life;
 use crate::{
-    agenda::Happening,
     checker::{Broken, Checker, SentAnswer, Verdict},
-    coordinator::load::store_broke,
+    coordinator::life::store_broke,
     network::Sender,
     planted::Planted,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{Change, Timestamp};
 use muster_store::{Batch, Failure, StoreError, Writer};

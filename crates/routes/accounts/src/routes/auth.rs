@@ -3,8 +3,7 @@
 use super::{Visit, refuse};
 use crate::{
     accounts::Accounts,
-    shape::Credentials,
-    wire::{Me, Token, show_roles},
+    wire::{Credentials, Me, Token, show_roles},
 };
 use axum::{
     Extension, Json,

@@ -4,8 +4,7 @@ use super::{Visit, page, refuse};
 use crate::{
     accounts::Accounts,
     passwords::Password,
-    shape::{Shape, USERNAME_CHARS_MAX},
-    wire::{User, UserList},
+    wire::{Shape, USERNAME_CHARS_MAX, User, UserList},
 };
 use axum::{
     Extension, Json,

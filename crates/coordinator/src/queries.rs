@@ -1,11 +1,65 @@
-//! Why something is not running (Q16): by memory, and for what memory forgot by the store.
+//! Questions about what memory holds, put to the driver; nothing changes. What memory forgot is read from the store.
 
 use crate::{Coordinator, Refusal, driver::Message};
 use muster_model::{
-    Cause, Explanation, FrameCause, FrameRejection, Name, PoolCause, PoolJobId, PoolRejection, Rejection,
-    RendererState, ScheduleRejection, Subject,
+    Cause, Explanation, FrameCause, FrameQuery, FrameRejection, FrameView, Name, PoolCause, PoolJobId,
+    PoolRejection, PoolStatus, Rejection, RendererState, ScheduleRejection, Scope, Strangers, Subject,
+    TaskId, TaskRecord, WorkerSupply,
 };
 use tokio::sync::oneshot;
+
+impl Coordinator {
+    /// The names in a scope that nobody has yet, so that a typing error is noticed (Q6).
+    ///
+    /// # Errors
+    /// Too many waiting requests, or no term runs.
+    pub async fn strangers(&self, scope: Scope) -> Result<Strangers, Refusal> {
+        self.query(|reply| Message::Strangers(scope, reply)).await
+    }
+
+    /// Running devices and target (Q3) of these workers, all from one moment; unknown workers are left out (Q21).
+    ///
+    /// # Errors
+    /// Too many waiting requests, or no term runs.
+    pub async fn supplies(&self, workers: Vec<Name>) -> Result<Vec<WorkerSupply>, Refusal> {
+        self.query(|reply| Message::Supplies(workers, reply)).await
+    }
+
+    /// What memory knows of sessions beyond the store.
+    ///
+    /// # Errors
+    /// Too many waiting requests, or no term runs.
+    pub async fn frames(&self, query: FrameQuery) -> Result<FrameView, Refusal> {
+        self.query(|reply| Message::Frames(query, reply)).await
+    }
+
+    /// The pool, counted.
+    ///
+    /// # Errors
+    /// Too many waiting requests, or no term runs.
+    pub async fn pool_status(&self) -> Result<PoolStatus, Refusal> {
+        self.query(Message::PoolStatus).await
+    }
+
+    /// A task as it stands: by memory, which knows the live lease, else by the store.
+    ///
+    /// # Errors
+    /// `Rejected(TaskUnknown)`, too many waiting requests, or a failed read.
+    pub async fn task(&self, id: TaskId) -> Result<TaskRecord, Refusal> {
+        match self.query(|reply| Message::Task(id, reply)).await? {
+            Some(task) => Ok(task),
+            None => Ok(self.read(move |reader| reader.task(id)).await?.ok_or(Rejection::TaskUnknown)?),
+        }
+    }
+
+    /// Sends a question to the driver and waits for the answer.
+    async fn query<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> Message) -> Result<T, Refusal> {
+        let _place = self.place()?;
+        let (reply, answer) = oneshot::channel();
+        self.shared.inbox.send(message(reply)).map_err(|_| Refusal::Unavailable)?;
+        answer.await.map_err(|_| Refusal::Unavailable)
+    }
+}
 
 impl Coordinator {
     /// Why is this not running (Q16).
@@ -35,10 +89,7 @@ impl Coordinator {
     }
 
     async fn explained(&self, subject: Subject) -> Result<Option<Explanation>, Refusal> {
-        let _place = self.place()?;
-        let (reply, answer) = oneshot::channel();
-        self.shared.inbox.send(Message::Explain(subject, reply)).map_err(|_| Refusal::Unavailable)?;
-        answer.await.map_err(|_| Refusal::Unavailable)
+        self.query(|reply| Message::Explain(subject, reply)).await
     }
 
     /// Why a worker came to stand as it does is written down with the change, and not kept in memory (S11).
