@@ -48,7 +48,7 @@ struct Gate {
     run: fn() -> Result<(), Failure>,
 }
 
-/// What `cargo xtask check --help` prints.
+/// Output of `cargo xtask check --help`.
 pub(crate) const HELP: &str = "\
 usage: cargo xtask check
 

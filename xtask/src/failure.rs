@@ -6,7 +6,7 @@ use std::{
     process::{ExitCode, ExitStatus},
 };
 
-/// What stopped a command.
+/// Cause that stopped a command.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The command line makes no sense.

@@ -140,7 +140,7 @@ fn has_tuple(parameters: &str) -> bool {
     false
 }
 
-/// What `cargo xtask lines --help` prints.
+/// Output of `cargo xtask lines --help`.
 pub(crate) const HELP: &str = "\
 usage: cargo xtask lines
 

@@ -85,7 +85,7 @@ impl Coverage {
     }
 }
 
-/// What `cargo xtask rules --help` prints.
+/// Output of `cargo xtask rules --help`.
 pub(crate) const HELP: &str = "\
 usage: cargo xtask rules [--verbose]
 
@@ -96,7 +96,7 @@ xtask/src/rules/table.rs. --verbose lists every rule with its tests.";
 /// A stretch of the project that makes a set of rules true.
 struct Step {
     name: &'static str,
-    /// Whether its rules must have tests by now.
+    /// True if its rules must have tests by now.
     reached: bool,
     /// The ids, separated by spaces.
     rules: &'static str,

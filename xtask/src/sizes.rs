@@ -90,7 +90,7 @@ fn says_nothing(name: &str) -> bool {
     EMPTY_NAMES.contains(&name) || name.ends_with("_v2")
 }
 
-/// What `cargo xtask sizes --help` prints.
+/// Output of `cargo xtask sizes --help`.
 pub(crate) const HELP: &str = "\
 usage: cargo xtask sizes
 

@@ -112,7 +112,7 @@ impl Series {
     }
 }
 
-/// How a series went.
+/// Result of a series.
 struct Report {
     line: String,
     passed: bool,
@@ -151,7 +151,7 @@ fn simulate(seeds: u64) -> Result<(), Failure> {
     process::run(cargo(run).arg(seeds.to_string()))
 }
 
-/// What `cargo xtask soak --help` prints.
+/// Output of `cargo xtask soak --help`.
 pub(crate) const HELP: &str = "\
 usage: cargo xtask soak                     all series
        cargo xtask soak kills [--times N]   kill -9 the server N times (200)

@@ -42,7 +42,7 @@ fn has_nextest() -> bool {
     process::answers(&mut cargo(&["nextest", "--version"]))
 }
 
-/// What `cargo xtask end-to-end --help` prints.
+/// Output of `cargo xtask end-to-end --help`.
 pub(crate) const HELP: &str = "\
 usage: cargo xtask end-to-end
 

@@ -7,7 +7,7 @@ use crate::{
 use muster_tables::{Fault, Put, Sql, TABLES, TableShape, Update, Value, Whole};
 use std::{cmp::Ordering, sync::LazyLock};
 
-/// What had to be done.
+/// Work that was necessary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aligned {
     /// Rows looked at.
@@ -18,7 +18,7 @@ pub struct Aligned {
     pub deleted: u64,
 }
 
-/// What differs in a stretch of a table.
+/// Differences in a stretch of a table.
 #[derive(Default)]
 struct Difference {
     missing: Vec<Record>,
@@ -124,7 +124,7 @@ pub(crate) fn delete(target: &dyn Whole, shape: &'static TableShape, key: &[Cell
     target.sql().execute(&sql, &params).map(|_| ())
 }
 
-/// How whole rows get into a table.
+/// Statement that puts whole rows into a table.
 fn put_of(shape: &TableShape) -> &'static Put {
     static PUTS: LazyLock<Vec<Put>> = LazyLock::new(|| TABLES.iter().map(whole_rows).collect());
     PUTS.iter().find(|put| put.table == shape.name).expect("each table has one")

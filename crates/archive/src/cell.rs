@@ -5,7 +5,7 @@ use muster_tables::{Cells, Fault, Kind, TableShape, Value};
 use serde_json::Value as Json;
 use std::cmp::Ordering;
 
-/// What a column holds, kept.
+/// Value of a column, kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     Null,

@@ -10,7 +10,7 @@ use muster_tables::{Fault, Sql, TABLES, TableShape, Value, Whole};
 use serde::Deserialize;
 use std::io::{self, BufRead, Read};
 
-/// What a backup says of itself.
+/// Head of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     /// The version of the schema it was made of.
@@ -19,7 +19,7 @@ pub struct Head {
     pub secrets: Vec<(String, String)>,
 }
 
-/// Why nothing was restored.
+/// Reason why nothing was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The file could not be read.
@@ -35,7 +35,7 @@ pub enum RestoreError {
     Senseless {
         /// Counted from 1.
         line: u64,
-        /// What is wrong with it.
+        /// Its defect.
         what: String,
     },
     /// The store holds something.

@@ -20,7 +20,7 @@ pub(crate) struct Walk<'a> {
 /// The values of a row that are its key.
 pub(crate) type Key = Vec<Cell>;
 
-/// How many rows a table has and what they are.
+/// Number and hash of the rows of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
     /// The table.
@@ -51,7 +51,7 @@ pub fn tally(sql: &dyn Sql, shape: &'static TableShape) -> Result<Tally, Fault> 
     Ok(tallying.finish())
 }
 
-/// Whether a store holds nothing but what a new one holds: rows in none of the tables that work is kept in.
+/// True if a store holds nothing but what a new one holds: rows in none of the tables that work is kept in.
 ///
 /// # Errors
 /// When the database fails.
@@ -70,7 +70,7 @@ impl<'a> Walk<'a> {
         Self::between(sql, shape, None, None)
     }
 
-    /// What stands after one key, up to another.
+    /// The rows after one key, up to another.
     pub(crate) fn between(
         sql: &'a dyn Sql,
         shape: &'static TableShape,
@@ -176,5 +176,5 @@ fn select(shape: &TableShape, [is_after, is_upto]: [bool; 2]) -> String {
 /// Few enough to be held, even where rows are long.
 const PAGE_ROWS: usize = 1_000;
 
-/// What a new store holds rows in.
+/// Tables that have rows in a new store.
 const BORN_FILLED: [&str; 2] = ["meta", "sim_farm"];

@@ -34,7 +34,7 @@ pub struct DirectoryStore(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    place: Place,
+    place: StoreDirectories,
     pens: Pens,
     /// Held while a file is shown, so that content and meta are of one upload.
     publishing: Mutex<()>,
@@ -47,7 +47,7 @@ impl DirectoryStore {
     /// When the directory cannot be made or read.
     pub fn open(root: &Path) -> io::Result<Self> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(root)?;
-        let place = Place::open(root)?;
+        let place = StoreDirectories::open(root)?;
         for (name, _) in place.parts()? {
             if !name.ends_with(PART) {
                 place.remove_part(&name)?;
@@ -114,7 +114,7 @@ fn part_of(claim: &Claim) -> String {
     format!("{}{PART}", ContentHash::of(text.as_bytes()))
 }
 
-/// Whether what is kept is, as far as a claim tells, what it announces.
+/// True if what is kept is, as far as a claim tells, what it announces.
 fn is_same(claim: &Claim, kept: &Kept) -> bool {
     let same_hash = claim.sha256.is_none_or(|hash| hash == kept.sha256);
     same_hash && claim.size == kept.size && claim.content_type == kept.content_type
@@ -146,7 +146,7 @@ impl Inner {
 /// The open directories. Every name is opened from the directory above it and no link is followed, so that nobody who
 /// plants a link in the store leads a request out of it.
 #[derive(Debug)]
-struct Place {
+struct StoreDirectories {
     files: OwnedFd,
     parts: OwnedFd,
 }
@@ -165,13 +165,13 @@ struct Meta {
     sha256: String,
 }
 
-impl Place {
+impl StoreDirectories {
     fn open(root: &Path) -> io::Result<Self> {
         let root = fs::open(root, DIRECTORY - OFlags::NOFOLLOW, Mode::empty())?;
         Ok(Self { files: make_directory(&root, "files")?, parts: make_directory(&root, "parts")? })
     }
 
-    /// What lies in `parts`, and when it was last touched.
+    /// Files in `parts`, and when each was last touched.
     fn parts(&self) -> io::Result<Vec<(String, SystemTime)>> {
         let mut parts = Vec::new();
         for entry in Dir::read_from(&self.parts)? {
@@ -186,7 +186,7 @@ impl Place {
         Ok(parts)
     }
 
-    /// How long a part is; 0 where there is none.
+    /// Length of a part; 0 where there is none.
     fn part_length(&self, part: &str) -> io::Result<u64> {
         match fs::statat(&self.parts, part, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(u64::try_from(stat.st_size).unwrap_or(0)),
@@ -212,7 +212,7 @@ impl Place {
         Ok(fs::fsync(&self.parts)?)
     }
 
-    /// Whether so many more bytes fit and leave room for others: a file must not starve whoever shares the disk.
+    /// True if so many more bytes fit and leave room for others: a file must not starve whoever shares the disk.
     fn has_room_for(&self, bytes: u64) -> io::Result<bool> {
         let room = fs::fstatvfs(&self.parts)?;
         let bytes_of = |blocks: u64| blocks.saturating_mul(room.f_frsize);
@@ -314,7 +314,7 @@ fn meta_name(name: &str) -> String {
     format!(".{name}{META}")
 }
 
-/// How the name of an unfinished upload ends.
+/// Suffix of the name of an unfinished upload.
 const PART: &str = ".part";
 
 /// Enough for a database to go on for a long while; on a small disk a twentieth of it.

@@ -48,7 +48,7 @@ impl Accounts {
         self.read(|tables| tables.keys.get(hash).cloned())
     }
 
-    /// How many users there are.
+    /// Number of users.
     #[must_use]
     pub fn users(&self) -> usize {
         self.read(|tables| tables.users.len())

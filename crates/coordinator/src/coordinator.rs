@@ -30,7 +30,7 @@ pub struct Coordinator {
     pub(crate) effects: Arc<Mutex<Option<Effects>>>,
 }
 
-/// Why a command has no reply.
+/// Reason why a command has no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// The engine said no; nothing changed.
@@ -113,7 +113,7 @@ impl Coordinator {
         self.is_ready().then(|| self.shared.tokens.owner(token)).flatten()
     }
 
-    /// What must happen outside, each thing once it is durable. Given out once.
+    /// The receiver of effects, each once it is durable. Given out once.
     #[must_use]
     pub fn take_effects(&self) -> Option<Effects> {
         self.effects.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -147,7 +147,7 @@ impl Coordinator {
         Ok(done.map_err(|_| Refusal::Unavailable)??)
     }
 
-    /// Whether `secret` is a valid secret of that worker, or of any worker when `worker` is `None`. Constant time
+    /// True if `secret` is a valid secret of that worker, or of any worker when `worker` is `None`. Constant time
     /// in the secret.
     #[must_use]
     pub fn knows_secret(&self, worker: Option<&Name>, secret: &str) -> bool {
@@ -178,7 +178,7 @@ impl Coordinator {
         &self.shared.options.settings
     }
 
-    /// What the writer counts about itself.
+    /// Counts of the writer.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.shared.stats
@@ -190,25 +190,25 @@ impl Coordinator {
         self.shared.now()
     }
 
-    /// Whether a term runs here, and nobody else can lead: what memory says is the truth (S18).
+    /// True if a term runs here, and nobody else can lead: what memory says is the truth (S18).
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.shared.is_ready()
     }
 
-    /// What keeps this server from leading or from knowing who does, in words: mostly a database that does not answer.
+    /// The obstacle to leading or following, in words: mostly a database that does not answer.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.shared.outage.cause()
     }
 
-    /// Whether the store answered when it was last asked who leads.
+    /// True if the store answered when it was last asked who leads.
     #[must_use]
     pub fn reaches_store(&self) -> bool {
         self.shared.outage.is_over()
     }
 
-    /// How many requests wait for a decision or a commit.
+    /// Number of requests that wait for a decision or a commit.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.shared.options.queue_length.saturating_sub(self.places.available_permits())
@@ -222,7 +222,7 @@ impl Coordinator {
         is_counted.then(|| self.shared.time.local() - self.shared.stats.last_renewal())
     }
 
-    /// Who leads, as far as this server knows (S18).
+    /// The leader, as far as this server knows (S18).
     #[must_use]
     pub fn lead(&self) -> Lead {
         self.shared.lead.borrow().clone()

@@ -1,4 +1,4 @@
-//! How subscribers read what happened. Events that change nothing durable are not told.
+//! Entries of the feed: the events as subscribers read them. Events that change nothing durable are left out.
 
 mod frames;
 mod pool;

@@ -3,9 +3,9 @@
 use crate::{
     Lead, Lease, LeaseTimes, Step, Watch,
     backoff::{RETRY_TERM_AFTER, ReadAheadBackoff, TermBackoff},
-    driver::{Message, Seat, Taken, refuse_for},
-    load::{Ahead, load},
-    renewal::Office,
+    driver::{BegunTerm, Message, TermSource, refuse_for},
+    load::{Preloaded, load},
+    renewal::LeaderLease,
     shared::Shared,
     term::End,
 };
@@ -25,8 +25,8 @@ pub(crate) struct Follower {
     watch: Watch,
     /// The largest that this process ever saw: a database that was set back must not give it again.
     epoch_seen: u64,
-    /// What was read ahead, and in which term of the silent leader.
-    ahead: Option<(Ahead, u64)>,
+    /// State that was read ahead, and the term of the silent leader.
+    ahead: Option<(Preloaded, u64)>,
     read_ahead: ReadAheadBackoff,
     backoff: TermBackoff,
     /// Before which no term is begun; who leads is looked at all the same.
@@ -58,13 +58,13 @@ impl Follower {
     }
 
     /// Looks how things stand, and does what follows. However long that takes, this server did not stand still.
-    fn look(&mut self, shared: &Shared) -> Result<Option<Taken>, StoreError> {
+    fn look(&mut self, shared: &Shared) -> Result<Option<BegunTerm>, StoreError> {
         let done = self.look_and_act(shared);
         self.watch.was_busy_until(shared.time.local());
         done
     }
 
-    fn look_and_act(&mut self, shared: &Shared) -> Result<Option<Taken>, StoreError> {
+    fn look_and_act(&mut self, shared: &Shared) -> Result<Option<BegunTerm>, StoreError> {
         let asked = shared.time.local();
         let standing = self.election.look()?;
         let now = shared.time.local();
@@ -111,7 +111,7 @@ impl Follower {
     }
 
     /// Tries to lead. If that fails the silence was seen all the same: it is tried again at the next look.
-    fn take(&mut self, standing: &Standing, shared: &Shared) -> Option<Taken> {
+    fn take(&mut self, standing: &Standing, shared: &Shared) -> Option<BegunTerm> {
         shared.tell_lead(Lead::Nowhere);
         let sent = shared.time.local();
         let taken = self.election.take(standing, &self.candidate, self.epoch_seen);
@@ -124,10 +124,10 @@ impl Follower {
         shared.outage.could_lead();
         self.epoch_seen = self.epoch_seen.max(term.epoch);
         let lease = Lease::taken(self.times, sent);
-        let office = Some(Office { election: Arc::clone(&self.election), lease });
+        let office = Some(LeaderLease { election: Arc::clone(&self.election), lease });
         // What another term wrote since may be as many commits, where a database was set back.
         let ahead = self.ahead.take().filter(|(_, epoch)| *epoch == standing.epoch);
-        Some(Taken { term, office, ahead: ahead.map(|(ahead, _)| ahead) })
+        Some(BegunTerm { term, office, ahead: ahead.map(|(ahead, _)| ahead) })
     }
 
     /// Reads what is live while the leader is silent: should it stay so, nothing is left to read.
@@ -139,7 +139,7 @@ impl Follower {
         self.ahead = None;
         let read = load(shared, |sink| self.election.preload(sink));
         match read {
-            Ok((restoring, commits)) => self.ahead = Some((Ahead { restoring, commits }, standing.epoch)),
+            Ok((restoring, commits)) => self.ahead = Some((Preloaded { restoring, commits }, standing.epoch)),
             // The term reads it then.
             Err(error) => {
                 warn!(%error, "the leader is silent; what is live could not be read ahead");
@@ -168,8 +168,8 @@ impl Follower {
     }
 }
 
-impl Seat for Follower {
-    fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<Taken> {
+impl TermSource for Follower {
+    fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<BegunTerm> {
         loop {
             if refuse_for(self.pause, inbox) {
                 return None;
@@ -202,7 +202,7 @@ fn duration(span: Millis) -> Duration {
     Duration::from_millis(span.0.max(0).unsigned_abs())
 }
 
-/// What was seen of a leader at this server's own address. Neither can be told from the other there: what is sent to one may
+/// Watches for another leader at this server's own address. Neither can be told from the other there: what is sent to one may
 /// reach the other.
 #[derive(Default)]
 pub(crate) struct AddressClash {
@@ -213,7 +213,7 @@ pub(crate) struct AddressClash {
 }
 
 impl AddressClash {
-    /// Whether it is news that such a server leads. A former life of this server stands there too, but shows no life.
+    /// True if it is news that such a server leads. A former life of this server stands there too, but shows no life.
     pub(crate) fn shows(&mut self, standing: &Standing, own: &Candidate) -> bool {
         let is_twin = |leader: &&Candidate| leader.address == own.address && leader.node != own.node;
         let twin = standing.leader.as_ref().filter(is_twin).map(|_| (standing.epoch, standing.renewals));

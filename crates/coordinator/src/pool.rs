@@ -15,7 +15,7 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// What is durable of the pool and looked up for every request. What a commit changed is in here before anybody is
+/// The durable part of the pool that every request looks up. What a commit changed is in here before anybody is
 /// told of it.
 #[derive(Default)]
 pub struct PoolDirectory {
@@ -29,7 +29,7 @@ pub struct PoolDirectory {
 pub struct PoolMember {
     /// Whose.
     pub owner: UserId,
-    /// What verifies its results; any text (P3).
+    /// Public key that verifies its results; any text (P3).
     pub public_key: Option<Box<str>>,
     /// Milliseconds; 0: never.
     seen: AtomicI64,
@@ -97,7 +97,7 @@ impl PoolMember {
 }
 
 impl Coordinator {
-    /// What is looked up for every request of contract P; nothing while no term runs here or another may.
+    /// The directory of the pool; empty while no term runs here or another may.
     #[must_use]
     pub fn pool(&self) -> &PoolDirectory {
         if self.is_ready() { &self.shared.pool } else { &self.shared.nobody.1 }

@@ -25,7 +25,7 @@ impl Coordinator {
         self.query(|reply| Message::Supplies(workers, reply)).await
     }
 
-    /// What memory knows of sessions beyond the store.
+    /// Facts about sessions that only memory has.
     ///
     /// # Errors
     /// Too many waiting requests, or no term runs.
@@ -62,7 +62,7 @@ impl Coordinator {
 }
 
 impl Coordinator {
-    /// Why is this not running (Q16).
+    /// Explains why something is not running (Q16).
     ///
     /// # Errors
     /// `Rejected(…Unknown)` for what does not exist; too many waiting requests, no term, or a failed read.
@@ -77,7 +77,7 @@ impl Coordinator {
         Ok(explanation)
     }
 
-    /// Why a job of the pool is not done yet; `None` when memory does not know it.
+    /// Reason why a job of the pool is not done yet; `None` when memory does not know it.
     ///
     /// # Errors
     /// Too many waiting requests, or no term runs.
@@ -92,7 +92,7 @@ impl Coordinator {
         self.query(|reply| Message::Explain(subject, reply)).await
     }
 
-    /// Why a worker came to stand as it does is written down with the change, and not kept in memory (S11).
+    /// Adds the reason of a worker's state, which is written down with the change and not kept in memory (S11).
     async fn fill_reason(&self, name: &Name, cause: &mut FrameCause) -> Result<(), Refusal> {
         let (state, reason) = match cause {
             FrameCause::RendererLost { reason, .. } => (RendererState::Lost, reason),

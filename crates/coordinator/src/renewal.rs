@@ -17,8 +17,8 @@ use std::{
     time::Duration,
 };
 
-/// Where a leader shows life, and its lease there.
-pub(crate) struct Office {
+/// The election of a leader, and its lease there.
+pub(crate) struct LeaderLease {
     pub(crate) election: Arc<dyn Election>,
     pub(crate) lease: Lease,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Renewing {
 }
 
 impl Renewing {
-    pub(crate) fn start(office: Office, epoch: u64, shared: &Arc<Shared>) -> Result<Self, StoreError> {
+    pub(crate) fn start(office: LeaderLease, epoch: u64, shared: &Arc<Shared>) -> Result<Self, StoreError> {
         let (stop, stopped) = mpsc::channel();
         let mut renewal = Renewal { office, epoch, shared: Arc::clone(shared) };
         let run = move || {
@@ -43,7 +43,7 @@ impl Renewing {
 }
 
 struct Renewal {
-    office: Office,
+    office: LeaderLease,
     epoch: u64,
     shared: Arc<Shared>,
 }
@@ -150,7 +150,7 @@ impl RunningTerm {
         *self.lock() == epoch
     }
 
-    /// Whether a term runs and nobody else can lead.
+    /// True if a term runs and nobody else can lead.
     pub(crate) fn is_sole(&self, now: Timestamp) -> bool {
         now.0 < self.sole_until.load(Ordering::Acquire)
     }

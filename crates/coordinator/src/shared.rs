@@ -16,7 +16,7 @@ use std::{
 };
 use tokio::sync::{mpsc as channel, watch};
 
-/// Where the driver is reached, and where it leaves what must happen outside.
+/// Sending ends of the driver's inbox and of the effects.
 pub(crate) struct Ends {
     pub(crate) inbox: mpsc::Sender<Message>,
     pub(crate) effects: channel::UnboundedSender<(u64, Effect)>,
@@ -44,7 +44,7 @@ pub(crate) struct Shared {
     pub(crate) tokens: Tokens,
     pub(crate) accounts: Accounts,
     pub(crate) pool: PoolDirectory,
-    /// What is known of users and workers where nothing may be told from memory.
+    /// Empty directories, for the time in which memory may not be trusted.
     pub(crate) nobody: (Accounts, PoolDirectory),
     /// As many as there are things due; never more than live state makes. With the epoch that asked for them.
     pub(crate) effects: channel::UnboundedSender<(u64, Effect)>,
@@ -87,7 +87,7 @@ impl Shared {
         self.time.now()
     }
 
-    /// Whether what memory says is the truth: a term runs, is loaded, and nobody else can lead (S18).
+    /// True if what memory says is the truth: a term runs, is loaded, and nobody else can lead (S18).
     pub(crate) fn is_ready(&self) -> bool {
         self.stats.is_ready() && self.running.is_sole(self.time.local())
     }
@@ -139,7 +139,7 @@ impl Shared {
     }
 }
 
-/// What must happen outside, each thing once it is durable, for as long as the term runs that asked for it.
+/// Effects that must happen outside: each once it is durable, for as long as the term runs that asked for it.
 pub struct Effects {
     due: channel::UnboundedReceiver<(u64, Effect)>,
     shared: Arc<Shared>,

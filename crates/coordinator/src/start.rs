@@ -2,7 +2,7 @@
 
 use crate::{
     Clock, Coordinator, Effects, Feed, LeaseTimes, SystemClock,
-    driver::{self, AbortOnPanic, Alone, Message, Seat},
+    driver::{self, AbortOnPanic, Message, SoleServer, TermSource},
     follow::Follower,
     shared::{Ends, Setup, Shared},
 };
@@ -87,13 +87,13 @@ impl Coordinator {
     ) -> Result<Self, StoreError> {
         let first = store.begin_term()?;
         let feed = Feed::new(store.reader(), Some(first.feed_seq));
-        let seat = Alone::new(Arc::clone(&store), first);
+        let seat = SoleServer::new(Arc::clone(&store), first);
         let setup = Setup { options, address, has_others: false };
         Self::launch(Box::new(seat), &*store, |ends| Shared::new(setup, clock, feed, ends))
     }
 
     fn launch(
-        mut seat: Box<dyn Seat>,
+        mut seat: Box<dyn TermSource>,
         store: &dyn Store,
         share: impl FnOnce(Ends) -> Shared,
     ) -> Result<Self, StoreError> {
@@ -114,16 +114,16 @@ impl Coordinator {
     }
 }
 
-/// How a coordinator runs.
+/// Options of a coordinator.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What the rules consult.
+    /// Settings of the rules.
     pub settings: Settings,
     /// Requests that may wait for a decision or a commit before others are refused.
     pub queue_length: usize,
-    /// How long ended work is kept.
+    /// Retention of ended work.
     pub history: Millis,
-    /// How long what lasts where servers share a store (S18).
+    /// Leadership timeouts, for servers that share a store (S18).
     pub lease: LeaseTimes,
 }
 

@@ -51,13 +51,13 @@ counters! {
 }
 
 impl Stats {
-    /// Whether a term runs.
+    /// True if a term runs.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// How long commits took, those that failed too.
+    /// Latencies of commits, those that failed included.
     #[must_use]
     pub fn commits(&self) -> &Latencies {
         &self.commit_latencies

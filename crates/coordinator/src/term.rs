@@ -2,7 +2,7 @@
 
 use crate::{
     Options, Refusal,
-    driver::{AbortOnPanic, Handle, Message, Taken},
+    driver::{AbortOnPanic, BegunTerm, Handle, Message},
     entropy::system_seeds,
     load::load,
     renewal::Renewing,
@@ -26,13 +26,13 @@ const IDLE: Duration = Duration::from_secs(1);
 const PRUNE_EVERY: Millis = Millis::from_secs(60);
 const CHECK_EVERY: Millis = Millis::from_secs(60);
 
-/// Why a term ended.
+/// The end of a term.
 pub(crate) enum End {
     Stopped,
     Failed(StoreError),
 }
 
-/// What the committing thread is asked.
+/// Orders to the committing thread.
 enum Work {
     Commit(Arc<Batch>),
     Prune(Cutoffs),
@@ -56,8 +56,8 @@ pub(crate) struct TermRun<'a> {
 
 impl<'a> TermRun<'a> {
     /// Builds memory up and begins to answer by it. Life is shown from the first moment on: much may have to be read.
-    pub(crate) fn begin(taken: Taken, shared: &'a Arc<Shared>) -> Result<Self, StoreError> {
-        let Taken { term, office, ahead } = taken;
+    pub(crate) fn begin(taken: BegunTerm, shared: &'a Arc<Shared>) -> Result<Self, StoreError> {
+        let BegunTerm { term, office, ahead } = taken;
         let Term { epoch, feed_seq, commits, now, mut writer, lookup } = term;
         let began = shared.time.local();
         shared.stats.renewed_at(began);

@@ -67,7 +67,7 @@ pub(crate) struct Checker {
     /// When a job was last handed out, by task.
     shown: BTreeMap<muster_model::TaskId, Timestamp>,
     /// What each report said of the attempt it speaks of.
-    spoken: BTreeMap<ReportId, Spoken>,
+    spoken: BTreeMap<ReportId, ReportedAttempt>,
     told: u64,
     agents: agent::Agents,
     executed: agent::Executed,
@@ -80,7 +80,7 @@ pub(crate) struct Checker {
 }
 
 /// The attempt and the fence a report names, where it does.
-struct Spoken {
+struct ReportedAttempt {
     attempt: Option<u16>,
     fence: Option<Fence>,
 }
@@ -143,7 +143,7 @@ impl Checker {
     fn spoke(&mut self, report: &Report) -> Verdict {
         if let ReportKind::Task(TaskReport { attempt, fence, .. }) = &report.kind {
             let (attempt, fence) = (*attempt, *fence);
-            self.spoken.entry(report.id.clone()).or_insert(Spoken { attempt, fence });
+            self.spoken.entry(report.id.clone()).or_insert(ReportedAttempt { attempt, fence });
         }
         self.agent_heard(report)
     }

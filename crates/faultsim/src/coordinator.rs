@@ -16,10 +16,10 @@ use crate::{
     planted::Planted,
     scene::{Happening, Scene},
 };
-pub(crate) use end::{Doom, Ending, ServerEnd};
+pub(crate) use end::{CommitFault, Ending, ServerEnd};
 pub(crate) use errand::{Errand, Push, PushAnswer};
 pub(crate) use life::Life;
-use life::{Fate, Office, Orphan};
+use life::{CommitResult, LifeSetup, OrphanedBatch};
 use muster_model::{Command, Millis, Name, Timestamp};
 use muster_store::{Failure, MemoryStore, Store};
 use server::{Chore, Renewal, Server, TermClock};
@@ -33,9 +33,9 @@ pub(crate) struct Coordinator {
     pub(crate) servers: Vec<Server>,
     lives: u32,
     /// Batches of lives that are over, on their way to the store, by life.
-    orphans: BTreeMap<u32, Orphan>,
+    orphans: BTreeMap<u32, OrphanedBatch>,
     /// What happens in the middle of the next commit.
-    doom: Option<end::Doom>,
+    doom: Option<end::CommitFault>,
     /// Whom each sender asks.
     doors: BTreeMap<Sender, usize>,
     /// Until when nobody reaches the store.
@@ -99,7 +99,7 @@ impl Coordinator {
         let takeover = Takeover::unseen(term.epoch, self.lives, scene.now);
         checker.terms.begins(&takeover)?;
         let (memory, ()) = life::load(scene.plan.settings, self.planted, |sink| term.writer.load(sink))?;
-        let office = Office {
+        let office = LifeSetup {
             server,
             number: self.lives,
             clock: TermClock::of_the_world(),
@@ -155,9 +155,9 @@ impl Coordinator {
             return Ok(());
         };
         match life.commit(failure, scene, checker)? {
-            Fate::Kept => scene.within(0, 10, Happening::Heard { life: number }),
-            Fate::Failed => self.fail(number, failure, scene),
-            Fate::Superseded => return self.superseded(number, scene, checker),
+            CommitResult::Kept => scene.within(0, 10, Happening::Heard { life: number }),
+            CommitResult::Failed => self.fail(number, failure, scene),
+            CommitResult::Superseded => return self.superseded(number, scene, checker),
         }
         Ok(())
     }

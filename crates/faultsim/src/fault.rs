@@ -4,7 +4,7 @@ mod servers;
 
 use crate::{
     checker::Verdict,
-    coordinator::{Cut, Doom, Ending},
+    coordinator::{CommitFault, Cut, Ending},
     network::Sender,
     node::Attached,
     plan::name,
@@ -91,7 +91,7 @@ impl World {
         let node = self.scene.dice.below(self.nodes.len());
         match self.scene.dice.below(25) {
             0..2 => return self.end_coordinator(Ending::Crash),
-            2..4 => self.coordinator.doom(Doom::Crash),
+            2..4 => self.coordinator.doom(CommitFault::Crash),
             4 => return self.end_coordinator(Ending::Stop),
             5..8 => self.cut(Sender::Node(node)),
             8..11 => self.crash_node(node),
@@ -200,7 +200,7 @@ impl World {
         let renderer = self.scene.dice.below(self.farm.renderers.len());
         match self.scene.dice.below(20) {
             0..3 => return self.end_coordinator(Ending::Crash),
-            3..6 => self.coordinator.doom(Doom::Crash),
+            3..6 => self.coordinator.doom(CommitFault::Crash),
             6 => return self.end_coordinator(Ending::Stop),
             7..10 => self.cut(Sender::Renderer(renderer)),
             10..14 => self.crash_renderer(renderer),
@@ -253,7 +253,7 @@ impl World {
         let member = self.scene.dice.below(self.pool.members.len());
         match self.scene.dice.below(20) {
             0..3 => return self.end_coordinator(Ending::Crash),
-            3..6 => self.coordinator.doom(Doom::Crash),
+            3..6 => self.coordinator.doom(CommitFault::Crash),
             6 => return self.end_coordinator(Ending::Stop),
             7..10 => self.cut(Sender::Member(member)),
             10..14 => self.crash_member(member),

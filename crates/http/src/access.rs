@@ -35,14 +35,14 @@ pub(crate) async fn follow(State(metrics): State<Arc<Metrics>>, request: Request
     response
 }
 
-/// Whether a line about it would only fill the log. Refusals of what is routine are told all the same, but for files of
+/// True if a line about it would only fill the log. Refusals of what is routine are told all the same, but for files of
 /// the dashboard that do not exist: strangers ask for those all day.
 fn is_quiet(route: &str, status: u16) -> bool {
     let is_missing_file = route.starts_with(FILES) && status == StatusCode::NOT_FOUND.as_u16();
     is_routine(route) && (status < 400 || is_missing_file)
 }
 
-/// Whether workers, probes or pages ask this so often that a log of it would hide what people do.
+/// True if workers, probes or pages ask this so often that a log of it would hide what people do.
 fn is_routine(route: &str) -> bool {
     const ROUTINE: [&str; 11] = [
         "/healthz",
@@ -63,7 +63,7 @@ fn is_routine(route: &str) -> bool {
         || route.ends_with("/progress")
 }
 
-/// Where the files of the dashboard are.
+/// Path of the dashboard's files.
 const FILES: &str = "/ui/";
 
 fn finish_headers(headers: &mut HeaderMap, id: HeaderValue) {

@@ -21,7 +21,7 @@ pub(crate) enum Bearer {
 }
 
 impl Bearer {
-    /// What to say to somebody whose token opens other doors than this one.
+    /// The refusal of a valid token that is for other routes.
     pub(crate) fn refused(&self, http: &str) -> Problem {
         let shown = match self {
             Self::User(_) => "a user's token",
@@ -47,7 +47,7 @@ pub(crate) fn identify(http: &HttpState, token: Option<&str>) -> Result<Bearer, 
     found.map_err(|_| nobody_known(&http.coordinator.lead()))?.ok_or_else(Problem::unauthorized)
 }
 
-/// What to say where users and workers are not known. Most requests are passed on to the server that leads; the court's
+/// The refusal while users and workers are not known. Most requests are passed on to the server that leads; the court's
 /// and the metrics' are not.
 fn nobody_known(lead: &Lead) -> Problem {
     match lead {

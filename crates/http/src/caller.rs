@@ -1,4 +1,4 @@
-//! Who is calling, and which doors that opens (I7).
+//! Callers, as handlers extract them (I7).
 //!
 //! A handler says what it needs by what it extracts: [`Node`] (pull and callback), [`Operator`] (everything
 //! else), [`Caller`] (the RPCs, open to both, which take the header `apikey` too); for simulation workers see
@@ -47,7 +47,7 @@ impl Caller {
         }
     }
 
-    /// Who acts, for the audit log, if it is somebody with a name.
+    /// The actor, for the audit log, if it is somebody with a name.
     #[must_use]
     pub fn actor(&self) -> Option<Actor> {
         match self {
@@ -58,7 +58,7 @@ impl Caller {
 }
 
 impl Operator {
-    /// Who acts, for the audit log.
+    /// The actor, for the audit log.
     #[must_use]
     pub fn actor(&self) -> Actor {
         self.0.actor()
@@ -166,7 +166,7 @@ pub enum RendererOrOperator {
 }
 
 impl RendererOrOperator {
-    /// Who acts, for the audit log, if it is somebody with a name.
+    /// The actor, for the audit log, if it is somebody with a name.
     #[must_use]
     pub fn actor(&self) -> Option<Actor> {
         match self {
@@ -243,7 +243,7 @@ pub struct Owner(pub Identity);
 pub struct Admin(pub Identity);
 
 impl Admin {
-    /// Who acts, for the audit log.
+    /// The actor, for the audit log.
     #[must_use]
     pub fn actor(&self) -> Actor {
         self.0.actor()

@@ -61,11 +61,11 @@ pub struct Subscription {
     _permit: OwnedSemaphorePermit,
 }
 
-/// Where a subscriber wants to go on: after `Last-Event-ID`, else after the parameter `after`, else with what comes next.
+/// Start of a subscription: after `Last-Event-ID`, else after the parameter `after`, else with what comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume(Option<u64>);
 
-/// What a subscriber is told next.
+/// Next step of a subscription.
 #[derive(Debug)]
 pub enum Told {
     /// The next entry.
@@ -151,7 +151,7 @@ pub fn gone_event(oldest: u64) -> Event {
     Event::default().event("gone").data(format!("{{\"oldest\":{oldest}}}"))
 }
 
-/// Where the caller wants to go on.
+/// Reads the start that the caller asks for.
 fn start(headers: &HeaderMap, params: &Params) -> Result<Option<u64>, Problem> {
     let header = headers.get("last-event-id").filter(|value| !value.is_empty());
     let (field, text) = match header {
@@ -174,7 +174,7 @@ fn refusal(error: &FeedError) -> Problem {
     }
 }
 
-/// How often a silent stream shows that it lives; shorter than the patience of common proxies.
+/// Interval of keep-alives on a silent stream; shorter than the timeouts of common proxies.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ async fn readyz(
     })
 }
 
-/// Who leads, in words; none where nobody does.
+/// The leader, in words; `None` if there is none.
 fn standing(lead: &Lead) -> Option<String> {
     match lead {
         Lead::Here { epoch } => Some(format!("ready\nleading epoch {epoch}\n")),
@@ -85,7 +85,7 @@ pub const EPOCH: HeaderName = HeaderName::from_static("muster-epoch");
 /// The header that marks a 503: nothing was done, because the server does not lead and found nobody who does.
 pub const NOT_LEADING: HeaderName = HeaderName::from_static("muster-not-leading");
 
-/// Where a server proves to others that it is one of theirs.
+/// Path at which a server proves to others that it is one of theirs.
 pub const LEADER_PROOF: &str = "/leader-proof";
 
 /// Marks a question whether this server is ready: it is not, for this reason, though it knows who leads.

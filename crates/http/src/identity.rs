@@ -13,22 +13,22 @@ use std::{
 /// A user who showed a valid token.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// Which; 0 is whoever has the admin token.
+    /// Its id; 0 is the holder of the admin token.
     pub id: UserId,
     /// Their name.
     pub name: Box<str>,
-    /// What they may do: with an API key, only what the key may do too.
+    /// Their roles: with an API key, only those that the key has too.
     pub roles: Roles,
     /// The login whose token it was.
     pub login: Option<LoginRecord>,
     /// The API key that it was.
     pub key: Option<u64>,
-    /// Why they act, if their request changes something and says so.
+    /// Their reason, if their request changes something and gives one.
     pub reason: Option<Box<str>>,
 }
 
 impl Identity {
-    /// Who acts, for the audit log.
+    /// The actor, for the audit log.
     #[must_use]
     pub fn actor(&self) -> Actor {
         Actor { user: self.id, name: self.name.clone(), reason: self.reason.clone() }
@@ -98,7 +98,7 @@ impl Identity {
     }
 }
 
-/// What is kept of an API key. It is 32 random bytes, so nothing slower is needed.
+/// Hash under which an API key is kept. A key is 32 random bytes, so nothing slower is needed.
 #[must_use]
 pub fn api_key_hash(key: &str) -> [u8; 32] {
     Sha256::digest(key.as_bytes()).into()
@@ -128,10 +128,10 @@ impl KeyUse {
     }
 }
 
-/// How every API key begins: people and scanners of code recognise one by it.
+/// Prefix of every API key: people and scanners of code recognise one by it.
 pub const API_KEY_PREFIX: &str = "mk_";
 
-/// What the audit log calls whoever has the admin token; no user can have the name.
+/// Name of the holder of the admin token in the audit log; no user can have it.
 pub const ADMIN_NAME: &str = "admin-token";
 
 const PRECISION: Millis = Millis::from_secs(60);

@@ -1,4 +1,4 @@
-//! What every request passes before a dialect sees it.
+//! The HTTP layer: everything that a request passes before a contract's routes see it.
 //!
 //! A dialect hands over `pub fn routes() -> utoipa_axum::router::OpenApiRouter<HttpState>`. Its handlers take
 //! [`HttpState`] as state; who may call them is said by what they extract ([`Node`], [`Operator`], [`Caller`]; [`Enroller`],

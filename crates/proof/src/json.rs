@@ -23,7 +23,7 @@ pub fn canonical(document: &[u8]) -> Result<Vec<u8>, Refused> {
     Ok(bytes)
 }
 
-/// How many arrays and objects may stand inside each other.
+/// Largest depth of nested arrays and objects.
 pub const DEPTH_MAX: usize = 128;
 
 /// How many digits an integer may have; Python reads no more by default, because its time grows with their square.

@@ -1,4 +1,4 @@
-//! What was set aside for people: files of their own that only grow.
+//! Entries set aside for people: files of their own that only grow.
 //!
 //! A process never writes to a file an earlier one wrote, so none needs repair.
 

@@ -9,14 +9,14 @@ use crate::{
     header::{self, Header, Opening, numbers, segment_name},
     record::{Kind, Record, Walk, u32_at, u64_at, was_synced_past},
     segments::{Older, Segments, Tail, establish, full_at, remove},
-    spool::Place,
+    spool::EntryPosition,
 };
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-/// What lay on disk, ready for use.
-pub(crate) struct Found<F> {
+/// The log as it was read from disk, ready for use.
+pub(crate) struct RecoveredLog<F> {
     pub(crate) segments: Segments<F>,
-    pub(crate) index: BTreeMap<u64, Place>,
+    pub(crate) index: BTreeMap<u64, EntryPosition>,
     pub(crate) last_seq: u64,
     pub(crate) recovered: Recovered,
 }
@@ -26,7 +26,7 @@ pub(crate) fn recover<D: Disk>(
     disk: &D,
     names: &[String],
     limits: Limits,
-) -> Result<Found<D::File>, SpoolError> {
+) -> Result<RecoveredLog<D::File>, SpoolError> {
     let mut numbers = numbers(names, segment_name);
     let half_made = take_half_made(disk, &mut numbers)?;
     let headers = headers(disk, &numbers)?;
@@ -34,7 +34,7 @@ pub(crate) fn recover<D: Disk>(
         return fresh(disk, limits, half_made);
     };
     let newest = check_chain(&headers)?;
-    let mut fold = Fold { newest, ..Fold::default() };
+    let mut fold = ReplayState { newest, ..ReplayState::default() };
     let older = older.iter().zip(&headers[1..]).map(|(header, next)| fold.older(disk, *header, *next));
     let older = older.collect::<Result<_, _>>()?;
     let (tail, cut) = fold.last(disk, *last, limits)?;
@@ -96,25 +96,29 @@ fn check_chain(headers: &[Header]) -> Result<u64, SpoolError> {
     Ok(begins)
 }
 
-fn fresh<D: Disk>(disk: &D, limits: Limits, half_made: Option<Cut>) -> Result<Found<D::File>, SpoolError> {
+fn fresh<D: Disk>(
+    disk: &D,
+    limits: Limits,
+    half_made: Option<Cut>,
+) -> Result<RecoveredLog<D::File>, SpoolError> {
     let header = Header { opening: Opening::Fresh, number: 1, first_seq: 1, prior_end: 0 };
     let tail = establish(disk, header, &mut [], limits)?;
     let cut = half_made.filter(|cut| cut.bytes > 0);
-    Ok(Fold::default().found(Segments::new(limits, tail, [].into()), cut))
+    Ok(ReplayState::default().found(Segments::new(limits, tail, [].into()), cut))
 }
 
-/// What the records so far say.
+/// State that the records so far make.
 #[derive(Default)]
-struct Fold {
+struct ReplayState {
     /// The segment of the newest snapshot.
     newest: u64,
     snapshot: Option<Vec<u8>>,
     since: Vec<(Seq, Vec<u8>)>,
-    pending: BTreeMap<u64, (Place, Vec<u8>)>,
+    pending: BTreeMap<u64, (EntryPosition, Vec<u8>)>,
     last_seq: u64,
 }
 
-impl Fold {
+impl ReplayState {
     /// Takes in a segment that grows no more; the one after it says where it ends.
     fn older<D: Disk>(&mut self, disk: &D, header: Header, next: Header) -> Result<Older, SpoolError> {
         let file = segment_name(header.number);
@@ -141,7 +145,7 @@ impl Fold {
         let bytes = read(disk, &file)?;
         let mut walk = Walk::new(&bytes, header.number);
         self.walk(header, &mut walk)?;
-        let last = Last { header, bytes: &bytes, end: walk.end(), batch: walk.batch() };
+        let last = LastSegment { header, bytes: &bytes, end: walk.end(), batch: walk.batch() };
         if was_synced_past(&bytes, header.number, last.end) {
             return Err(SpoolError::Damaged { file, offset: last.end as u64, what: "no whole record" });
         }
@@ -151,7 +155,7 @@ impl Fold {
     fn walk(&mut self, header: Header, walk: &mut Walk<'_>) -> Result<(), SpoolError> {
         self.last_seq = self.last_seq.max(header.first_seq.saturating_sub(1));
         for (offset, record) in walk {
-            let place = Place { segment: Some(header.number), offset, length: record.length() };
+            let place = EntryPosition { segment: Some(header.number), offset, length: record.length() };
             self.record(record, place).map_err(|what| SpoolError::Damaged {
                 file: segment_name(header.number),
                 offset,
@@ -161,7 +165,7 @@ impl Fold {
         Ok(())
     }
 
-    fn record(&mut self, record: Record<'_>, place: Place) -> Result<(), &'static str> {
+    fn record(&mut self, record: Record<'_>, place: EntryPosition) -> Result<(), &'static str> {
         let Record { seq, payload, .. } = record;
         match record.kind {
             Kind::Entry => {
@@ -193,23 +197,23 @@ impl Fold {
         Ok(())
     }
 
-    fn found<F>(self, segments: Segments<F>, cut: Option<Cut>) -> Found<F> {
+    fn found<F>(self, segments: Segments<F>, cut: Option<Cut>) -> RecoveredLog<F> {
         let index = self.pending.iter().map(|(seq, (place, _))| (*seq, *place)).collect();
         let pending = self.pending.into_iter().map(|(seq, (_, payload))| (Seq(seq), payload)).collect();
         let recovered = Recovered { snapshot: self.snapshot, since: self.since, pending, cut };
-        Found { segments, index, last_seq: self.last_seq, recovered }
+        RecoveredLog { segments, index, last_seq: self.last_seq, recovered }
     }
 }
 
 /// The segment that grows, as it was read.
-struct Last<'a> {
+struct LastSegment<'a> {
     header: Header,
     bytes: &'a [u8],
     end: usize,
     batch: usize,
 }
 
-impl Last<'_> {
+impl LastSegment<'_> {
     fn repair<D: Disk>(
         &self,
         disk: &D,

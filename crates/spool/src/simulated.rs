@@ -22,7 +22,7 @@ pub struct SimulatedFile {
     crashes: u64,
 }
 
-/// How an operation fails.
+/// Failure of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// EIO. A write gets half way. A sync may have made anything durable, and later ones know nothing of it.
@@ -291,7 +291,7 @@ pub(crate) enum Change {
     Truncate(usize),
 }
 
-/// What is known of a change.
+/// State of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// The next sync makes it durable.

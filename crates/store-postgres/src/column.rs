@@ -15,7 +15,7 @@ pub(crate) struct Column {
     has_null: bool,
     /// What all values are that are there.
     of: Option<Of>,
-    /// Whether they are not all the same.
+    /// True if they are not all the same.
     is_mixed: bool,
 }
 
@@ -41,7 +41,7 @@ impl Column {
         }
     }
 
-    /// How many bytes its values take.
+    /// Size of its values, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.values.len()
     }

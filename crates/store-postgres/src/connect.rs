@@ -101,7 +101,7 @@ fn refused(why: &str) -> Fault {
     Fault::Store(StoreError::Unfit(why.to_owned()))
 }
 
-/// What must hold in a session, whatever the server or the user has for defaults.
+/// Settings of a session, whatever the server or the user has for defaults.
 fn settings(target: &Target, purpose: Purpose) -> Vec<(&'static str, String)> {
     let lease_ms = target.lease.as_millis();
     let seconds = |part: u128| (lease_ms / part / 1000).max(1).to_string();
@@ -174,9 +174,9 @@ fn patience(target: &Target, purpose: Purpose) -> Patience {
 /// Which servers are believed, and what we show them ourselves.
 #[derive(Debug, Default)]
 pub(crate) struct Trust {
-    /// Whether an authority must have signed the server's certificate.
+    /// True if an authority must have signed the server's certificate.
     pub(crate) checks_chain: bool,
-    /// Whether it must be for the host that was asked for.
+    /// True if it must be for the host that was asked for.
     pub(crate) checks_name: bool,
     /// A file of authorities; `None`, or `system`: those this machine believes.
     pub(crate) roots: Option<PathBuf>,
@@ -297,7 +297,7 @@ const CHECKS: &str = "SELECT current_setting('server_version'), current_setting(
      set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') \
      THEN 'on' ELSE current_setting('synchronous_commit') END, false)";
 
-/// How long a healthy transfer may stand still.
+/// Longest pause of a healthy transfer.
 const TRANSFER_STALL: Duration = Duration::from_secs(60);
 
 const VERSION_MIN: u32 = 130_000;

@@ -71,7 +71,7 @@ impl PostgresStore {
         })
     }
 
-    /// Whether no server has ever led on this database.
+    /// True if no server has ever led on this database.
     ///
     /// # Errors
     /// When the database fails.

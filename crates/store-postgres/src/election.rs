@@ -136,11 +136,11 @@ fn standing(row: &Row) -> Result<Standing, tokio_postgres::Error> {
     })
 }
 
-/// Who wants a term, and under which condition.
+/// A claim to a term, and its condition.
 pub(crate) struct Claim<'a> {
-    /// How leadership must still stand; `None`: it may stand as it likes.
+    /// Standing that must not have changed; `None`: any will do.
     pub(crate) seen: Option<&'a Standing>,
-    /// Who will lead, and by which connection it will show life; `None`: somebody who will do neither.
+    /// The next leader, and the connection by which it will show life; `None`: neither.
     pub(crate) candidate: Option<(&'a Candidate, Renewer)>,
     /// The epoch is larger than this one.
     pub(crate) epoch_seen: u64,
@@ -154,8 +154,8 @@ pub(crate) struct Renewer {
     pub(crate) home: Home,
 }
 
-/// What a term begins with.
-struct Office {
+/// State at the beginning of a term.
+struct NewTerm {
     epoch: i64,
     fence: Fence,
     commits: i64,
@@ -168,7 +168,7 @@ pub(crate) fn take_over(target: &Arc<Target>, claim: &Claim<'_>) -> Result<Optio
     let lookup = PostgresLookup::open(target)?;
     let session = Session::open(target, Purpose::Write)?;
     claim.check_home(&[lookup.home(), session.home()])?;
-    let Some(Office { epoch, fence, commits, now, feed }) = claim.enter(&session)? else {
+    let Some(NewTerm { epoch, fence, commits, now, feed }) = claim.enter(&session)? else {
         return Ok(None);
     };
     Ok(Some(Term {
@@ -202,7 +202,7 @@ impl Claim<'_> {
         Err(StoreError::Backend("the database was just started anew or replaced".to_owned()))
     }
 
-    fn enter(&self, session: &Session) -> Result<Option<Office>, Fault> {
+    fn enter(&self, session: &Session) -> Result<Option<NewTerm>, Fault> {
         session.ask(session.client().batch_execute(BEGIN))?;
         let entered = self.take_rows(session);
         let end = if matches!(entered, Ok(Some(_))) { "COMMIT" } else { "ROLLBACK" };
@@ -212,7 +212,7 @@ impl Claim<'_> {
     }
 
     /// First the leader's row, so that of all who would lead only one comes to the fence.
-    fn take_rows(&self, session: &Session) -> Result<Option<Office>, Fault> {
+    fn take_rows(&self, session: &Session) -> Result<Option<NewTerm>, Fault> {
         let Some(epoch) = self.take_leader_row(session)? else {
             return Ok(None);
         };
@@ -222,7 +222,7 @@ impl Claim<'_> {
         let feed = last_of_feed(&Transaction::begun(session))?;
         let read = |row: &Row| {
             let (commits, now) = (row.try_get(0)?, Timestamp(row.try_get(1)?));
-            Ok(Office { epoch, fence: Fence::new(epoch, row.try_get(2)?), commits, now, feed })
+            Ok(NewTerm { epoch, fence: Fence::new(epoch, row.try_get(2)?), commits, now, feed })
         };
         read(&row).map(Some).map_err(|error: Error| session.fault(&error))
     }

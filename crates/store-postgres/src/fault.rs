@@ -1,4 +1,4 @@
-//! What PostgreSQL said, in words that say what to do.
+//! Errors of PostgreSQL, in words that say what to do.
 
 use crate::writer;
 use muster_store::StoreError;
@@ -23,7 +23,7 @@ pub(crate) fn fault(error: &Error) -> Fault {
     }
 }
 
-/// What went wrong, without the words that every error begins with.
+/// Text of an error, without the words that every error begins with.
 pub(crate) fn cause(error: &Error) -> String {
     match (error.as_db_error(), error.source()) {
         (Some(said), _) => database_said(said),
@@ -33,7 +33,7 @@ pub(crate) fn cause(error: &Error) -> String {
     }
 }
 
-/// Whether a notice says that a commit which is about to be acknowledged need not be on the standby it waited for: the
+/// True if a notice says that a commit which is about to be acknowledged need not be on the standby it waited for: the
 /// wait was cancelled. The session must not hear the acknowledgement.
 pub(crate) fn is_broken_promise(notice: &DbError) -> bool {
     let is_cancelled = [SqlState::QUERY_CANCELED, SqlState::ADMIN_SHUTDOWN].contains(notice.code());
@@ -42,7 +42,7 @@ pub(crate) fn is_broken_promise(notice: &DbError) -> bool {
     notice.parsed_severity() == Some(Severity::Warning) && (is_cancelled || is_wait)
 }
 
-/// Whether a newer term stood in the way.
+/// True if a newer term stood in the way.
 fn is_fence(said: &DbError) -> bool {
     *said.code() == SqlState::CHECK_VIOLATION && said.constraint() == Some("fence_held")
 }
@@ -65,7 +65,7 @@ pub(crate) fn database_said(said: &DbError) -> String {
     text
 }
 
-/// Whether details show what rows hold: payloads and the hashes of tokens are nobody's business.
+/// True if details show what rows hold: payloads and the hashes of tokens are nobody's business.
 fn tells_values(code: &SqlState) -> bool {
     ["22", "23"].iter().any(|class| code.code().starts_with(class))
 }
@@ -75,10 +75,10 @@ fn remedy(code: &SqlState) -> Option<&'static str> {
     REMEDIES.iter().find(|(of, _)| of == code).map(|(_, what)| *what)
 }
 
-/// Why a server did not take a connection.
+/// Reason why a server did not take a connection.
 pub(crate) struct Refusal {
     pub(crate) words: String,
-    /// Whether it may take one later though nobody changes anything.
+    /// True if it may take one later though nobody changes anything.
     pub(crate) may_pass: bool,
 }
 

@@ -27,15 +27,15 @@ pub(crate) struct Session {
     client: Client,
     /// `None`: it is over.
     connection: RefCell<Option<Connection<Socket, Stream>>>,
-    /// Why it is over, if that is known.
+    /// Reason why it is over, if that is known.
     end: RefCell<Option<String>>,
     /// Prepared statements by their texts, as these came from our own code.
     statements: RefCell<HashMap<Box<str>, Statement>>,
-    /// What messages call the server.
+    /// Name of the server in messages.
     place: String,
     /// What it is known by until it is started anew.
     server: String,
-    /// How long an answer may take.
+    /// Longest time for an answer.
     limit: Duration,
     reactor: Reactor,
 }
@@ -137,7 +137,7 @@ impl Session {
         }
     }
 
-    /// Whether the server, as far as is known, still listens.
+    /// True if the server, as far as is known, still listens.
     pub(crate) fn is_open(&self) -> bool {
         // The second time, the runtime has looked at the socket in between.
         self.drive(async {

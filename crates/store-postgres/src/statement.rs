@@ -85,18 +85,18 @@ fn array(column: &Column, n: usize) -> String {
 }
 
 /// A statement with all it needs.
-pub(crate) struct Step {
+pub(crate) struct PipelineStep {
     pub(crate) statement: Statement,
     pub(crate) parameters: Vec<Argument>,
 }
 
 /// Runs all steps. The first error is the cause: whatever follows it in a transaction fails because of it.
-pub(crate) async fn run(client: &Client, steps: &[Step]) -> Result<(), Error> {
+pub(crate) async fn run(client: &Client, steps: &[PipelineStep]) -> Result<(), Error> {
     rows_of(client, steps).await.map(|_| ())
 }
 
 /// Runs all steps; answers the rows that they answered.
-pub(crate) async fn rows_of(client: &Client, steps: &[Step]) -> Result<Vec<Row>, Error> {
+pub(crate) async fn rows_of(client: &Client, steps: &[PipelineStep]) -> Result<Vec<Row>, Error> {
     let requests = steps.iter().map(|step| async move {
         client.query_raw(&step.statement, &step.parameters).await?.try_collect::<Vec<Row>>().await
     });

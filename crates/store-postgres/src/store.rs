@@ -23,7 +23,7 @@ pub struct PostgresStore {
 /// What the address of a database leaves open.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
-    /// How long a leader may be silent. Connections that lost their way are noticed within twice as long.
+    /// Longest silence of a leader. Connections that lost their way are noticed within twice as long.
     pub lease: Duration,
     /// For an address without one; `None`: what `PGPASSWORD` says.
     pub password: Option<String>,
@@ -83,7 +83,7 @@ impl PostgresStore {
         }
     }
 
-    /// Where the database is, without what nobody may see.
+    /// Address of the database, without its secrets.
     #[must_use]
     pub fn place(&self) -> String {
         self.target.shown()

@@ -23,13 +23,13 @@ pub(crate) struct Target {
     pub(crate) tls: MakeRustlsConnect,
     /// How long one server may take until it can be talked to.
     pub(crate) connect_limit: Duration,
-    /// How long a leader may be silent.
+    /// Longest silence of a leader.
     pub(crate) lease: Duration,
 }
 
 /// One server that may have the database.
 pub(crate) struct Server {
-    /// What messages call it: host and port, and nothing secret.
+    /// Its name in messages: host and port, and nothing secret.
     pub(crate) place: String,
     /// How to reach it.
     pub(crate) config: Config,

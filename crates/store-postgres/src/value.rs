@@ -112,7 +112,7 @@ impl Cells for PgCells<'_> {
     }
 }
 
-/// What stands in a column, as stored.
+/// Value of a column, as stored.
 struct Cell<'a>(Value<'a>);
 
 impl<'a> FromSql<'a> for Cell<'a> {

@@ -3,7 +3,7 @@
 use crate::{
     session::{Purpose, Session},
     sink::{Gathering, Puts},
-    statement::{Step, rows_of},
+    statement::{PipelineStep, rows_of},
     target::Target,
     transaction::Transaction,
     value::Argument,
@@ -18,7 +18,7 @@ use tokio_postgres::error::SqlState;
 pub(crate) struct PostgresWriter {
     target: Arc<Target>,
     session: Session,
-    /// Whether it was lost while something was asked: nobody knows what became of that.
+    /// True if it was lost while something was asked: nobody knows what became of that.
     is_lost: bool,
     fence: Fence,
     feed: FeedEnd,
@@ -74,9 +74,10 @@ impl PostgresWriter {
 
     /// Everything that makes a batch durable, in one round trip: the fence first, so that nothing of a term that is over
     /// is even looked at.
-    fn steps(&mut self, batch: &Batch, moment: i64, by: By) -> Result<Vec<Step>, Fault> {
-        let bare =
-            |sql| Ok::<_, Fault>(Step { statement: self.session.statement(sql)?, parameters: Vec::new() });
+    fn steps(&mut self, batch: &Batch, moment: i64, by: By) -> Result<Vec<PipelineStep>, Fault> {
+        let bare = |sql| {
+            Ok::<_, Fault>(PipelineStep { statement: self.session.statement(sql)?, parameters: Vec::new() })
+        };
         let begin = bare(BEGIN)?;
         let commit = bare("COMMIT")?;
         let fence = self.fence.step(&self.session, moment, by)?;
@@ -147,7 +148,7 @@ impl Fence {
     }
 
     /// The step that passes it; it answers where the row stands then.
-    pub(crate) fn step(&self, session: &Session, moment: i64, by: By) -> Result<Step, Fault> {
+    pub(crate) fn step(&self, session: &Session, moment: i64, by: By) -> Result<PipelineStep, Fault> {
         let mut parameters = vec![Argument::Integer(self.epoch), Argument::Integer(moment)];
         let sql = match by {
             By::Place => {
@@ -156,7 +157,7 @@ impl Fence {
             }
             By::Id => BY_ID,
         };
-        Ok(Step { statement: session.statement(sql)?, parameters })
+        Ok(PipelineStep { statement: session.statement(sql)?, parameters })
     }
 
     /// Passes it as part of a transaction; answers where the row stands once that is committed.

@@ -51,7 +51,7 @@ fn columns(connection: &Connection, table: &str) -> Result<Vec<String>, Fault> {
     names.collect::<Result<_, _>>().map_err(Fault::from)
 }
 
-/// Whether a file that is none of ours holds such workers, and nothing but tables beside them.
+/// True if a file that is none of ours holds such workers, and nothing but tables beside them.
 fn can_be_adopted(connection: &Connection) -> Result<bool, Fault> {
     let others: u32 = connection.query_row(
         "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index')",
@@ -116,7 +116,7 @@ fn is_adoptable(columns: &[String]) -> bool {
     has("name") && (has(NEW) || has(OLD))
 }
 
-/// Whether they have numbers such as ours.
+/// True if they have numbers such as ours.
 fn are_numbered(connection: &Connection, columns: &[String]) -> Result<bool, Fault> {
     if !columns.iter().any(|column| column == "id") {
         return Ok(false);
@@ -204,7 +204,7 @@ fn drop_indexes(connection: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the column is called.
+/// Name of the column.
 const NEW: &str = "last_seen_at";
 
 /// What it was called.

@@ -84,7 +84,7 @@ impl ToSql for Bound<'_> {
     }
 }
 
-/// Why something in this crate failed.
+/// Reason why something in this crate failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     /// SQLite said no.

@@ -70,7 +70,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// What all handles hold on to: while one lives, the directory stays taken.
+/// State that all handles share: while one lives, the directory stays taken.
 pub(crate) struct Shared {
     // Before the home: the file is closed before its lock is given back.
     connection: Mutex<Connection>,

@@ -6,7 +6,7 @@ use muster_model::{
     ScheduleRecord, SecretRecord, ShareRecord, TaskId, TaskRecord, Timestamp, WorkerRecord,
 };
 
-/// What one transaction makes durable.
+/// The content of one transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// Rows, in the order they came to be; a later row replaces an earlier one of the same key.
@@ -20,7 +20,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Whether there is nothing to make durable.
+    /// True if there is nothing to make durable.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let sightings = self.sightings.is_empty() && self.pool_sightings.is_empty();
@@ -70,7 +70,7 @@ pub enum Loaded {
     Schedule(Box<ScheduleRecord>),
 }
 
-/// What may be deleted: everything older.
+/// Moments before which everything may be deleted.
 #[derive(Clone, Copy, Debug)]
 pub struct Cutoffs {
     /// Closed jobs with their tasks and logs (by their end), `pc_logs`, alerts, node events, the feed; closed

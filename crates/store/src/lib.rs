@@ -1,4 +1,4 @@
-//! What a store must do, a store in memory, and the suite every store must pass.
+//! The interface of a store, a store in memory, and the conformance suite.
 //!
 //! A store is told what changed, batch by batch, by the one writer; it never decides. Each batch is one
 //! transaction. Three handles keep the three kinds of access apart: [`Writer`] (one per term, on the
@@ -32,7 +32,7 @@ pub use query::{
 #[cfg(feature = "conformance")]
 pub mod conformance;
 
-/// Why a store did not do as told. The driver treats every one alike: the term ends.
+/// Errors of a store. The driver treats every one alike: the term ends.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another process has the data.

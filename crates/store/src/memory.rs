@@ -22,7 +22,7 @@ pub struct MemoryStore {
     shared: Arc<Mutex<Shared>>,
 }
 
-/// How a commit fails.
+/// Failure of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Nothing of the batch was kept.

@@ -1,4 +1,4 @@
-//! When a batch happened.
+//! The moment of a batch.
 
 use crate::Batch;
 use muster_model::{

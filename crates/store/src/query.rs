@@ -1,4 +1,4 @@
-//! What readers ask and are told.
+//! Filters, pages and counts of readers.
 
 use crate::{FeedEntry, StoreError};
 use muster_model::{
@@ -6,7 +6,7 @@ use muster_model::{
     TaskStatus, Timestamp, WorkerRecord,
 };
 
-/// Where a page begins and how long it may be.
+/// Start and length of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     /// What the page before gave as `next`; `None`: from the beginning. A text no store gave is an
@@ -21,7 +21,7 @@ pub struct Cursor {
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
-    /// Where the next page begins; `None`: this was the last.
+    /// Cursor of the next page; `None`: this was the last.
     pub next: Option<String>,
 }
 
@@ -136,7 +136,7 @@ pub struct LaneView {
     pub worker: Name,
     /// Where it stands.
     pub status: LaneStatus,
-    /// Whether its worker last said that it is usable.
+    /// True if its worker last said that it is usable.
     pub attached: bool,
     /// What runs on it.
     pub running: Option<TaskId>,

@@ -1,4 +1,4 @@
-//! What a batch writes, table by table.
+//! Writes a batch, table by table.
 
 use crate::{
     record::{write, write_all, write_latest},

@@ -1,4 +1,4 @@
-//! How records become rows and rows records: what the SQL stores share.
+//! Records as rows: the part that the SQL stores share.
 //!
 //! The tables, their columns and the statements over them are the same in every SQL store; here they are written down
 //! once. A store brings a [`Sql`] to read by and a [`Sink`] to write by, its own connections, its own schema and its own

@@ -30,7 +30,7 @@ pub struct LookupKind {
     pub columns: &'static str,
     /// The columns that tell the row.
     pub key: &'static [Column],
-    /// What must hold besides, in SQL.
+    /// Further condition, in SQL.
     pub condition: Option<&'static str>,
     values: Values,
     read: Read,

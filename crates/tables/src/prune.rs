@@ -101,7 +101,7 @@ fn oldest_closed_session(connection: &dyn Sql, cutoff: Timestamp) -> Result<Opti
     row(connection, sql, &[cutoff.into()], |row| Fields::new("sim_sessions", row).text(0))
 }
 
-/// How far jobs were looked at: ids are in the order of age, and there is no index to find the old ones by.
+/// Position of the scan for old jobs: ids are in the order of age, and there is no index to find the old ones by.
 ///
 /// Each call goes on where the one before stopped, up to the first job that is too young to have ended long ago; then
 /// it begins anew. So only those are looked at twice that were open at the moment of the cutoff.
@@ -117,7 +117,7 @@ struct Run {
 }
 
 /// A job, as the walk sees it.
-struct Passed {
+struct ScannedJob {
     id: i64,
     /// Too young to have ended before the cutoff.
     is_young: bool,
@@ -141,7 +141,7 @@ impl Walk {
         while left > 0 {
             ask = left.min(ask);
             let params = [self.after.into(), cutoff.into(), ask.into()];
-            let jobs = rows(connection, OLD_POOL_JOBS, &params, read_passed)?;
+            let jobs = rows(connection, OLD_POOL_JOBS, &params, read_scanned)?;
             for job in &jobs {
                 if job.is_young {
                     return Ok(false);
@@ -163,9 +163,9 @@ impl Walk {
     }
 }
 
-fn read_passed(row: &dyn Cells) -> Result<Passed, Fault> {
+fn read_scanned(row: &dyn Cells) -> Result<ScannedJob, Fault> {
     let fields = Fields::new("pool_jobs", row);
-    Ok(Passed { id: fields.number(0)?, is_young: fields.number(1)?, is_old: fields.number(2)? })
+    Ok(ScannedJob { id: fields.number(0)?, is_young: fields.number(1)?, is_old: fields.number(2)? })
 }
 
 fn delete_jobs(connection: &dyn Sql, run: &Run) -> Result<(), Fault> {
@@ -184,7 +184,7 @@ fn delete_jobs(connection: &dyn Sql, run: &Run) -> Result<(), Fault> {
     Ok(())
 }
 
-/// How many rows of a kind one call deletes: a few milliseconds, so that no batch waits long.
+/// Rows of a kind that one call deletes: a few milliseconds, so that no batch waits long.
 const ROWS_MAX: u32 = 500;
 
 // Rows of these two were added in the order of time, so only the first need be looked at: no index.
@@ -231,10 +231,10 @@ const OLD_POOL_JOBS: &str = "SELECT j.id, CAST(CASE WHEN j.created_at >= ?2 THEN
      CAST(CASE WHEN e.finished_at < ?2 THEN 1 ELSE 0 END AS BIGINT) \
      FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id AND e.id > ?1 WHERE j.id > ?1 ORDER BY j.id LIMIT ?3";
 
-/// How many jobs one call looks at first; mostly few are old.
+/// Jobs that one call looks at first; mostly few are old.
 const JOBS_FIRST: u32 = 32;
 
-/// How many jobs one call looks at: a few milliseconds, so that no batch waits long.
+/// Jobs that one call looks at: a few milliseconds, so that no batch waits long.
 const JOBS_MAX: u32 = 2_000;
 
 /// By their moments: SQLite would look for pairs of client and key among all keys of the client. Those of one moment

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// A record that is written as a row. Implemented by [`table!`].
-pub(crate) trait Written {
+pub(crate) trait TableRecord {
     /// The table.
     const TABLE: TableShape;
 
@@ -23,7 +23,7 @@ pub(crate) trait Written {
 }
 
 /// A record that is read from a row, too. Implemented by [`table!`].
-pub(crate) trait Record: Written + Sized {
+pub(crate) trait Record: TableRecord + Sized {
     /// The table to select from, with its alias.
     const FROM: &'static str;
 
@@ -136,7 +136,7 @@ macro_rules! table {
         [$($bind:tt $storage:ident $column:literal [$($value:expr)?]),*] $row:tt $binds:tt
         [$($rest_storage:ident $rest:literal)?] [$($numbered:literal)?] [$round_trip:expr]
     ) => {
-        impl $crate::record::Written for $record {
+        impl $crate::record::TableRecord for $record {
             const TABLE: $crate::shape::TableShape = $crate::shape::TableShape {
                 name: $table,
                 columns: &[
@@ -149,7 +149,7 @@ macro_rules! table {
 
             fn put() -> &'static $crate::shape::Put {
                 const FILLED: usize = [$($column),*].len();
-                static PUT: $crate::shape::Put = <$record as $crate::record::Written>::TABLE
+                static PUT: $crate::shape::Put = <$record as $crate::record::TableRecord>::TABLE
                     .put_first(FILLED, $crate::shape::Update::$update$(($($cases)*))?);
                 &PUT
             }
@@ -302,17 +302,17 @@ pub(crate) fn row<T>(
 }
 
 /// Writes a record.
-pub(crate) fn write<T: Written>(sink: &mut dyn Sink, record: &T) -> Result<(), Fault> {
+pub(crate) fn write<T: TableRecord>(sink: &mut dyn Sink, record: &T) -> Result<(), Fault> {
     write_all(sink, &[record])
 }
 
 /// Writes records of different keys.
-pub(crate) fn write_all<T: Written>(sink: &mut dyn Sink, records: &[&T]) -> Result<(), Fault> {
+pub(crate) fn write_all<T: TableRecord>(sink: &mut dyn Sink, records: &[&T]) -> Result<(), Fault> {
     put(sink, T::put(), records)
 }
 
 /// Writes the last record of each key.
-pub(crate) fn write_latest<'a, T: Written, K: Ord>(
+pub(crate) fn write_latest<'a, T: TableRecord, K: Ord>(
     sink: &mut dyn Sink,
     records: Vec<&'a T>,
     key: impl Fn(&'a T) -> K,
@@ -321,7 +321,11 @@ pub(crate) fn write_latest<'a, T: Written, K: Ord>(
 }
 
 /// Puts the columns of [`Put::columns`], the first ones of the table, of these records.
-pub(crate) fn put<T: Written>(sink: &mut dyn Sink, put: &'static Put, records: &[&T]) -> Result<(), Fault> {
+pub(crate) fn put<T: TableRecord>(
+    sink: &mut dyn Sink,
+    put: &'static Put,
+    records: &[&T],
+) -> Result<(), Fault> {
     let columns = put.columns.len();
     put_each(sink, put, records, |record, row| record.fill(&mut FirstColumns { row, left: columns }))
 }

@@ -10,7 +10,7 @@ pub(crate) mod pool;
 pub(crate) mod report;
 pub(crate) mod sequence;
 
-use crate::{record::Written, shape::TableShape};
+use crate::{record::TableRecord, shape::TableShape};
 use muster_model::{
     AlertRecord, ApiKeyRecord, AssignmentRecord, AuditRecord, ChunkRecord, DiagnosticRecord, FrameTaskRecord,
     JobRecord, KeyRecord, LaneRecord, LogRecord, LoginRecord, PoolEndRecord, PoolJobRecord, PoolKeyRecord,

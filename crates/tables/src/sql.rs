@@ -10,13 +10,13 @@ use std::slice::Chunks;
 
 /// A row that was read.
 pub trait Cells {
-    /// What stands in a column, counted from 0.
+    /// Value of a column, counted from 0.
     ///
     /// # Errors
     /// When there is no such column, or it holds what no column of ours can.
     fn cell(&self, column: usize) -> Result<Value<'_>, Fault>;
 
-    /// What a column is called.
+    /// Name of a column.
     fn column_name(&self, column: usize) -> &str;
 }
 
@@ -97,7 +97,7 @@ pub trait Whole {
     fn sink(&mut self) -> &mut dyn Sink;
 }
 
-/// Why something did not work.
+/// Errors of a SQL store.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The database said no.
@@ -128,7 +128,7 @@ impl From<Fault> for StoreError {
 pub(crate) struct Fields<'row> {
     table: &'static str,
     row: &'row dyn Cells,
-    /// Where the table's columns begin in the row.
+    /// First column of the table in the row.
     first: usize,
 }
 
@@ -157,7 +157,7 @@ impl<'row> Fields<'row> {
         T::from_value(self.cell(column)?).ok_or_else(|| self.senseless(column))
     }
 
-    /// Whether a column holds nothing.
+    /// True if a column holds nothing.
     pub(crate) fn is_null(&self, column: usize) -> Result<bool, Fault> {
         Ok(self.cell(column)? == Value::Null)
     }
@@ -184,7 +184,7 @@ fn show(value: Value<'_>) -> String {
     }
 }
 
-/// What a column holds. All numbers are 64 bits wide; yes and no are 1 and 0.
+/// Value of a column. All numbers are 64 bits wide; yes and no are 1 and 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     /// Nothing.

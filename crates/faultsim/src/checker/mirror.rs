@@ -138,7 +138,7 @@ fn durable_part(row: Change) -> Change {
 
 /// What a row is found by; the store hands rows over by name, memory by age.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum RowKey {
     Worker(Name),
     Lane(Name),
     Job(JobId),
@@ -152,18 +152,18 @@ enum Place {
     Elsewhere,
 }
 
-fn place(row: &Change) -> Place {
+fn place(row: &Change) -> RowKey {
     match row {
-        Change::Worker(worker) => Place::Worker(worker.id.clone()),
-        Change::Lane(lane) => Place::Lane(lane.id.clone()),
-        Change::Job(job) => Place::Job(job.id),
-        Change::Task(task) => Place::Task(task.id),
-        Change::Frames(FrameChange::Renderer(renderer)) => Place::Renderer(renderer.id.clone()),
-        Change::Frames(FrameChange::Session(session)) => Place::Session(session.id.clone()),
-        Change::Frames(FrameChange::Task(task)) => Place::Range(task.id.clone()),
-        Change::Frames(FrameChange::Quarantine(entry)) => Place::Quarantine(entry.id.clone()),
-        Change::Pool(PoolChange::Worker(worker)) => Place::Member(worker.id),
-        Change::Pool(PoolChange::Assignment(assignment)) => Place::Assignment(assignment.id),
-        _ => Place::Elsewhere,
+        Change::Worker(worker) => RowKey::Worker(worker.id.clone()),
+        Change::Lane(lane) => RowKey::Lane(lane.id.clone()),
+        Change::Job(job) => RowKey::Job(job.id),
+        Change::Task(task) => RowKey::Task(task.id),
+        Change::Frames(FrameChange::Renderer(renderer)) => RowKey::Renderer(renderer.id.clone()),
+        Change::Frames(FrameChange::Session(session)) => RowKey::Session(session.id.clone()),
+        Change::Frames(FrameChange::Task(task)) => RowKey::Range(task.id.clone()),
+        Change::Frames(FrameChange::Quarantine(entry)) => RowKey::Quarantine(entry.id.clone()),
+        Change::Pool(PoolChange::Worker(worker)) => RowKey::Member(worker.id),
+        Change::Pool(PoolChange::Assignment(assignment)) => RowKey::Assignment(assignment.id),
+        _ => RowKey::Elsewhere,
     }
 }

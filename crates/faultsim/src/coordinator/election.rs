@@ -2,14 +2,14 @@
 
 use super::{
     Coordinator,
-    server::{Chore, Cut, StoreView, Wish},
+    server::{Chore, Cut, StoreView, TakeoverRequest},
 };
 use crate::{
     checker::{Broken, Checker, Takeover, Verdict},
     coordinator::{
         Life,
-        end::Why,
-        life::{Office, load, store_broke},
+        end::DeposeCause,
+        life::{LifeSetup, load, store_broke},
         server::{Renewal, RenewalResult, TermClock},
     },
     planted::Planted,
@@ -22,27 +22,27 @@ use muster_store::{Election, Standing, Store, StoreError, Term};
 use std::ops::RangeInclusive;
 
 /// What a server knows that does not lead.
-pub(crate) struct Post {
+pub(crate) struct FollowerState {
     watch: Watch,
     pub(super) times: LeaseTimes,
     /// Who leads, as far as it knows.
     pub(super) lead: Option<usize>,
-    pub(super) ahead: Option<Ahead>,
+    pub(super) ahead: Option<Preloaded>,
     epoch_seen: u64,
     /// Counts how often it began to follow; what belongs to an earlier time is not done.
     pub(super) round: u32,
-    pub(super) taken: Option<Taken>,
+    pub(super) taken: Option<GrantedTerm>,
     /// Since when the store does not answer.
     blind_since: Option<Timestamp>,
 }
 
 /// What was read before its time.
-pub(super) struct Ahead {
+pub(super) struct Preloaded {
     pub(super) memory: Restoring,
     pub(super) commits: u64,
 }
 
-impl Post {
+impl FollowerState {
     pub(super) fn new(times: LeaseTimes, node: &str) -> Self {
         Self {
             watch: Watch::new(times).known_as(node),
@@ -71,8 +71,12 @@ impl Coordinator {
     pub(super) fn follow(&mut self, server: usize, pause: RangeInclusive<i64>, scene: &mut Scene) {
         let place = &mut self.servers[server];
         (place.life, place.tenure) = (None, None);
-        let Post { times, epoch_seen, round, .. } = place.post;
-        place.post = Post { epoch_seen, round: round + 1, ..Post::new(times, &place.candidate().node) };
+        let FollowerState { times, epoch_seen, round, .. } = place.post;
+        place.post = FollowerState {
+            epoch_seen,
+            round: round + 1,
+            ..FollowerState::new(times, &place.candidate().node)
+        };
         place.plan(pause, Chore::Look(round + 1), scene);
         self.troubled_at = self.troubled_at.max(scene.now);
     }
@@ -140,8 +144,8 @@ impl Coordinator {
         let late = if Self::is_slow(scene) { 200 } else { 3 };
         let place = &self.servers[server];
         let (candidate, sent) = (place.candidate(), place.clock(scene.now));
-        let Post { round, epoch_seen, .. } = place.post;
-        let wish = Wish { server, round, seen, candidate, epoch_seen, sent };
+        let FollowerState { round, epoch_seen, .. } = place.post;
+        let wish = TakeoverRequest { server, round, seen, candidate, epoch_seen, sent };
         place.plan(0..=late, Chore::Take(Box::new(wish)), scene);
     }
 
@@ -149,7 +153,7 @@ impl Coordinator {
         let loaded = load(scene.plan.settings, self.planted, |sink| self.store.preload(sink));
         if let Ok((memory, commits)) = loaded {
             scene.count("memory read ahead");
-            self.servers[server].post.ahead = Some(Ahead { memory, commits });
+            self.servers[server].post.ahead = Some(Preloaded { memory, commits });
         }
     }
 
@@ -175,14 +179,19 @@ impl super::Server {
 }
 
 /// A term that the store has begun.
-pub(super) struct Taken {
+pub(super) struct GrantedTerm {
     term: Term,
     life: u32,
 }
 
 impl Coordinator {
     /// A wish to lead reaches the store; whoever sent it may be gone.
-    pub(super) fn take(&mut self, wish: &Wish, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(super) fn take(
+        &mut self,
+        wish: &TakeoverRequest,
+        scene: &mut Scene,
+        checker: &mut Checker,
+    ) -> Verdict {
         let server = wish.server;
         let place = &self.servers[server];
         let every = place.post.times.look_every().0;
@@ -214,15 +223,15 @@ impl Coordinator {
 
     /// A server that was given the lead has its memory: its life begins.
     pub(super) fn begin(&mut self, server: usize, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        let Some(Taken { mut term, life }) = self.servers[server].post.taken.take() else {
+        let Some(GrantedTerm { mut term, life }) = self.servers[server].post.taken.take() else {
             return Ok(());
         };
         if !self.reaches(server, Cut::Store, scene.now) {
-            self.depose(server, Why::Failed, scene);
+            self.depose(server, DeposeCause::Failed, scene);
             return Ok(());
         }
         let (memory, is_ahead) = self.memory(server, &mut term, scene)?;
-        let office = Office {
+        let office = LifeSetup {
             server,
             number: life,
             clock: self.term_clock(server, &term, scene),
@@ -242,8 +251,8 @@ impl Coordinator {
     }
 
     /// The store has begun a term for a server, which hears of it some time later, unless it is gone.
-    fn take_office(&mut self, wish: &Wish, term: Term, scene: &mut Scene) {
-        let Wish { server, round, sent, .. } = *wish;
+    fn take_office(&mut self, wish: &TakeoverRequest, term: Term, scene: &mut Scene) {
+        let TakeoverRequest { server, round, sent, .. } = *wish;
         let life = self.lives;
         self.troubled_at = self.troubled_at.max(scene.now);
         let place = &mut self.servers[server];
@@ -251,8 +260,8 @@ impl Coordinator {
             return scene.count("lead taken by one that is gone");
         }
         let lease = Lease::taken(place.post.times, sent);
-        place.tenure = Some(Tenure { life, epoch: term.epoch, lease });
-        place.post.taken = Some(Taken { term, life });
+        place.tenure = Some(LeaderTerm { life, epoch: term.epoch, lease });
+        place.post.taken = Some(GrantedTerm { term, life });
         place.post.round += 1;
         let long = if scene.dice.chance(150) { place.post.times.lease.0 } else { 20 };
         place.plan(1..=long, Chore::Begin(place.post.round), scene);
@@ -295,7 +304,7 @@ impl Coordinator {
 }
 
 /// A term that a server has, as far as it knows.
-pub(crate) struct Tenure {
+pub(crate) struct LeaderTerm {
     pub(super) life: u32,
     pub(super) epoch: u64,
     pub(super) lease: Lease,
@@ -339,9 +348,9 @@ impl Coordinator {
             RenewalResult::Taken if planted == Some(Planted::LeaseFromAnswer) => lease.renewed(clock),
             RenewalResult::Taken => lease.renewed(sent),
             RenewalResult::Superseded if planted == Some(Planted::DeposedGoesOn) => lease.failed(clock),
-            RenewalResult::Superseded => return self.depose(server, Why::Superseded, scene),
+            RenewalResult::Superseded => return self.depose(server, DeposeCause::Superseded, scene),
             RenewalResult::Nothing if lease.has_run_out(clock) => {
-                return self.depose(server, Why::Silent, scene);
+                return self.depose(server, DeposeCause::Silent, scene);
             }
             RenewalResult::Nothing => lease.failed(clock),
         }
@@ -351,7 +360,7 @@ impl Coordinator {
     /// Plans the next sign of life of a leader, by its server's clock.
     pub(super) fn plan_renewal(&self, server: usize, scene: &mut Scene) {
         let place = &self.servers[server];
-        let Some(Tenure { life, lease, .. }) = &place.tenure else {
+        let Some(LeaderTerm { life, lease, .. }) = &place.tenure else {
             return;
         };
         let pause = (place.ticker.when(lease.next_renewal()) - scene.now).0.max(0);

@@ -11,7 +11,7 @@ use crate::{
     scene::{Happening, Scene},
 };
 use commit::Committing;
-pub(super) use commit::{Fate, Orphan};
+pub(super) use commit::{CommitResult, OrphanedBatch};
 use muster_coordinator::{Request, WritePath, hand_over};
 use muster_engine::{Engine, Restoring, Waiter};
 use muster_model::{
@@ -52,7 +52,7 @@ pub(crate) struct Life {
 }
 
 /// The leading server, the number of its life, and what a life borrows from the world.
-pub(super) struct Office {
+pub(super) struct LifeSetup {
     pub(super) server: usize,
     pub(super) number: u32,
     pub(super) clock: TermClock,
@@ -62,8 +62,8 @@ pub(super) struct Office {
 
 impl Life {
     /// Begins with what the store kept, as the driver does.
-    pub(super) fn begin(term: Term, memory: Restoring, office: Office, scene: &mut Scene) -> Self {
-        let Office { server, number, clock, reader, planted } = office;
+    pub(super) fn begin(term: Term, memory: Restoring, office: LifeSetup, scene: &mut Scene) -> Self {
+        let LifeSetup { server, number, clock, reader, planted } = office;
         let now = clock.at(scene.now);
         let engine = memory.finish(term.epoch, now);
         let mut door = HttpState::default();
@@ -131,7 +131,7 @@ impl Life {
         self.committing.is_none() && self.inbox.is_empty()
     }
 
-    /// Why a job of the pool is not done yet.
+    /// DeposeCause a job of the pool is not done yet.
     pub(crate) fn explain_pool(&self, job: PoolJobId) -> Option<PoolCause> {
         self.write_path.engine().explain_pool(job)
     }

@@ -1,8 +1,8 @@
 //! One server of a world: its clocks, its connections, and what it does by itself.
 
-use super::{Life, election::Post};
+use super::{Life, election::FollowerState};
 use crate::{
-    coordinator::election::Tenure,
+    coordinator::election::LeaderTerm,
     dice::Dice,
     plan::{BEGINNING, ServerPlan},
     scene::{Happening, Scene},
@@ -20,7 +20,7 @@ pub(crate) enum Chore {
     /// It hears who leads.
     Sees(StoreView),
     /// Its wish to lead reaches the store.
-    Take(Box<Wish>),
+    Take(Box<TakeoverRequest>),
     /// It hears that it leads, and has its memory.
     Begin(u32),
     /// It shows that it lives.
@@ -67,7 +67,7 @@ pub(crate) struct Renewal {
 
 /// A wish to lead, if things still stand as they were seen.
 #[derive(Clone, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct TakeoverRequest {
     pub(super) server: usize,
     pub(super) round: u32,
     pub(super) seen: Standing,
@@ -116,8 +116,8 @@ pub(crate) struct Server {
     pub(super) cut_since: Timestamp,
     /// Since when nothing keeps it from deciding and committing.
     pub(super) well_since: Timestamp,
-    pub(super) post: Post,
-    pub(super) tenure: Option<Tenure>,
+    pub(super) post: FollowerState,
+    pub(super) tenure: Option<LeaderTerm>,
     pub(super) life: Option<Life>,
 }
 
@@ -135,7 +135,7 @@ impl Server {
             cuts: Vec::new(),
             cut_since: BEGINNING,
             well_since: BEGINNING,
-            post: Post::new(times, ""),
+            post: FollowerState::new(times, ""),
             tenure: None,
             life: None,
         }

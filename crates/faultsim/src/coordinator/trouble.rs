@@ -2,7 +2,7 @@
 
 use super::{
     Coordinator,
-    end::Why,
+    end::DeposeCause,
     server::{Cut, Server},
 };
 use crate::{
@@ -147,7 +147,7 @@ impl Coordinator {
         let is_over = scene.now > place.cut_since + place.post.times.lease + place.post.times.lease;
         if is_over {
             scene.count("store given up");
-            self.depose(server, Why::Failed, scene);
+            self.depose(server, DeposeCause::Failed, scene);
         }
         is_over
     }

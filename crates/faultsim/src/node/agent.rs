@@ -15,7 +15,7 @@ use crate::{
     planted::Planted,
     scene::Scene,
 };
-use crash::Doom;
+use crash::CommitFault;
 use disk::News;
 use exchange::Asked;
 use execute::Execution;
@@ -81,7 +81,7 @@ struct Life {
     is_sync_planned: bool,
     /// What the core has not heard yet.
     news: VecDeque<News>,
-    doom: Option<Doom>,
+    doom: Option<CommitFault>,
     /// What the core knew at the last snapshot, for a planted bug.
     state_before: Option<Vec<u8>>,
     leaving: Option<leave::Leaving>,

@@ -12,7 +12,7 @@ pub struct Value<'a> {
     pub(super) at: usize,
 }
 
-/// What a value is.
+/// Kinds of values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind<'a> {
     /// `null`
@@ -58,7 +58,7 @@ impl<'a> Value<'a> {
         self.at..self.at + self.text.len()
     }
 
-    /// Whether it is `null`.
+    /// True if it is `null`.
     pub const fn is_null(&self) -> bool {
         matches!(self.kind, Kind::Null)
     }
@@ -140,12 +140,12 @@ impl<'a> Object<'a> {
         &self.entries
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub const fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -157,11 +157,11 @@ impl<'a> Object<'a> {
 pub struct Refused {
     /// The offset of the first byte that is wrong.
     pub at: usize,
-    /// What is wrong with it.
+    /// Its defect.
     pub reason: Reason,
 }
 
-/// What is wrong with a document.
+/// Defects of a document.
 ///
 /// The first variants are what Python's `json.loads` refuses, too; from [`Reason::NotANumber`] on it would take them, and
 /// P10 does not.

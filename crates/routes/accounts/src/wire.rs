@@ -12,25 +12,25 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// What a login is answered with (P1).
+/// Response to a login (P1).
 #[derive(Serialize, ToSchema)]
 pub struct Token {
     /// A JSON Web Token, to be shown as a bearer token.
     pub access_token: String,
     /// Always `bearer`.
     pub token_type: &'static str,
-    /// How many seconds it lasts unless it is refreshed.
+    /// Lifetime in seconds unless it is refreshed.
     pub expires_in: i64,
 }
 
 /// Whoever a token belongs to.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Me {
-    /// Which user; 0 is whoever has the admin token.
+    /// The user; 0 is the holder of the admin token.
     pub id: u64,
     /// Their name.
     pub username: String,
-    /// What they may do with this token.
+    /// Their roles with this token.
     pub roles: Vec<&'static str>,
 }
 
@@ -41,9 +41,9 @@ pub struct User {
     pub id: u64,
     /// How they log in.
     pub username: String,
-    /// What they may do.
+    /// Their roles.
     pub roles: Vec<&'static str>,
-    /// Whether they may do anything at all.
+    /// True if they may do anything at all.
     pub active: bool,
     /// Since when they are known.
     pub created_at: String,
@@ -110,7 +110,7 @@ pub struct ApiKeyList {
 pub struct Act {
     /// When.
     pub at: String,
-    /// Who; 0 is whoever has the admin token.
+    /// The user; 0 is the holder of the admin token.
     pub user_id: u64,
     /// Their name at the time.
     pub username: String,
@@ -186,7 +186,7 @@ pub(crate) struct Shape {
     wrong: Vec<Misfit>,
 }
 
-/// Who logs in.
+/// Name of the user.
 pub(crate) struct Credentials {
     pub(crate) username: String,
     pub(crate) password: Password,
@@ -261,7 +261,7 @@ impl Shape {
         value.as_bool().or_else(|| self.blame(field, "Input should be a valid boolean"))
     }
 
-    /// Whether a field is there.
+    /// True if a field is there.
     pub(crate) fn has(&self, field: &str) -> bool {
         self.object.get(field).is_some_and(|value| !value.is_null())
     }

@@ -166,5 +166,5 @@ fn replays_of(session: &SessionId) -> RangeInclusive<(SessionId, u64)> {
     (session.clone(), 0)..=(session.clone(), u64::MAX)
 }
 
-/// How many sessions one call deletes.
+/// Sessions that one call deletes at most.
 const SESSIONS_MAX: usize = 100;

@@ -121,5 +121,5 @@ fn assignments_of(job: PoolJobId) -> RangeInclusive<AssignmentId> {
     AssignmentId::new(job, 0)..=AssignmentId::new(job, AssignmentId::PER_JOB_MAX)
 }
 
-/// How many jobs one call deletes.
+/// Jobs that one call deletes at most.
 const JOBS_MAX: usize = 100;

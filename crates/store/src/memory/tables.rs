@@ -243,5 +243,5 @@ impl AccountTables {
     }
 }
 
-/// How many jobs one call deletes.
+/// Jobs that one call deletes at most.
 const JOBS_MAX: usize = 100;

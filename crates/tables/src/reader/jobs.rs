@@ -87,7 +87,7 @@ fn parse_ordinal(text: &str) -> Option<u32> {
     text.parse().ok().filter(|ordinal| *ordinal <= TaskId::ORDINAL_MAX)
 }
 
-/// How many tasks of a job stand where, and how many ended since a moment.
+/// Counts of a job's tasks by status and worker, and of those that ended since a moment.
 pub(crate) fn job_counts(connection: &dyn Sql, id: JobId, since: Timestamp) -> Result<JobCounts, Fault> {
     let range = TaskRange::of(id);
     let sql = "SELECT pc_id, status, count(*), count(*) FILTER (WHERE completed_at >= ?3) \

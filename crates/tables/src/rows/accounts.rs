@@ -1,7 +1,7 @@
 //! Accounts: tables `users` and `logins` (P1), `api_keys` (P13) and `audit_log`.
 
 use crate::{
-    record::{Written as _, put_values, table},
+    record::{TableRecord as _, put_values, table},
     shape::{Put, Update},
     sql::{Fault, Sink},
 };

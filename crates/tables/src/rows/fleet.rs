@@ -1,7 +1,7 @@
 //! Workers and their devices: tables `pcs`, `devices`, `pc_secrets`, `pc_logs` and `alerts`.
 
 use crate::{
-    record::{Written as _, latest, put_each, put_values, table, write_all},
+    record::{TableRecord as _, latest, put_each, put_values, table, write_all},
     shape::{Put, Update},
     sql::{Fault, Sink},
 };

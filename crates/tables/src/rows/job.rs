@@ -4,7 +4,7 @@
 use super::sequence;
 use crate::{
     id_text::JobText,
-    record::{Written as _, latest, put, put_each, put_values, table, write_all},
+    record::{TableRecord as _, latest, put, put_each, put_values, table, write_all},
     shape::{Put, Update},
     sql::{Fault, Sink},
 };

@@ -127,7 +127,7 @@ impl ReportKey {
         }
     }
 
-    /// What stands in the column.
+    /// Value of the column.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Uuid(key) => key,

@@ -5,7 +5,7 @@ use crate::{checker::Checker, fault::Fault, scene::Scene};
 
 /// The moment at which a life ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doom {
+pub(super) enum CommitFault {
     /// Instead of the next sync.
     Sync,
     /// While something that was killed dies.
@@ -18,8 +18,8 @@ impl Agent {
     /// In half of all cases that happens at the next moment at which something waits for the disk, or for its death.
     pub(in crate::node) fn crash(&mut self, scene: &mut Scene, checker: &mut Checker) {
         match (&mut self.life, scene.dice.below(4)) {
-            (Some(life), 0) => life.doom = Some(Doom::Sync),
-            (Some(life), 1) => life.doom = Some(Doom::Kill),
+            (Some(life), 0) => life.doom = Some(CommitFault::Sync),
+            (Some(life), 1) => life.doom = Some(CommitFault::Kill),
             _ => self.end_badly(scene, checker),
         }
     }

@@ -128,7 +128,7 @@ fn token(http: &HttpState, accounts: &Accounts, login: &LoginRecord) -> Json<Tok
     })
 }
 
-/// What a login takes.
+/// Body of a login.
 struct LoginForm;
 
 impl PartialSchema for LoginForm {

@@ -102,7 +102,7 @@ fn scopes_for(user: &Identity, asked: Option<Roles>) -> Result<Option<Roles>, Pr
     }
 }
 
-/// What a new key takes.
+/// Body that creates a key.
 struct ApiKeyRequest;
 
 impl PartialSchema for ApiKeyRequest {

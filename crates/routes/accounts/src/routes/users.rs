@@ -175,10 +175,10 @@ async fn ask(
     Ok(Json(User::from(&*user)))
 }
 
-/// What a new user takes.
+/// Body that creates a user.
 struct NewUser;
 
-/// What can be changed about a user.
+/// Body that changes a user.
 struct UserPatch;
 
 impl PartialSchema for NewUser {

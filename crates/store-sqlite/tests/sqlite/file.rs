@@ -1,21 +1,18 @@
 //! What is particular to one file on a disk: locks, modes, versions, crashes, plain SQL.
-#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-mod legacy;
-mod migration;
-mod pool;
-mod scene;
-
+use crate::{
+    pool,
+    scene::{self, shell, tasks},
+};
 use muster_store::{
     Batch, Store, StoreError,
     conformance::scenes::{batch, night, worker_batch},
 };
 use muster_store_sqlite::{SCHEMA_VERSION, SqliteStore};
 use rusqlite::Connection;
-use scene::{shell, tasks};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-fn refusal(directory: &Path) -> StoreError {
+pub(crate) fn refusal(directory: &Path) -> StoreError {
     SqliteStore::open(directory).err().expect("it is refused")
 }
 

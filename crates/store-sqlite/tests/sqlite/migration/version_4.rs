@@ -23,10 +23,10 @@ fn version_4() -> Directory {
     let directory = tempfile::tempdir().unwrap();
     let file = Connection::open(directory.path().join("muster.db")).unwrap();
     for sql in [
-        include_str!("../../migrations/0001_tables.sql"),
-        include_str!("../../migrations/0002_sessions.sql"),
-        include_str!("../../migrations/0003_pool.sql"),
-        include_str!("../../migrations/0004_schedules.sql"),
+        include_str!("../../../migrations/0001_tables.sql"),
+        include_str!("../../../migrations/0002_sessions.sql"),
+        include_str!("../../../migrations/0003_pool.sql"),
+        include_str!("../../../migrations/0004_schedules.sql"),
         "PRAGMA journal_mode = WAL; PRAGMA user_version = 4",
         VERSION_4_ROWS,
     ] {

@@ -1,9 +1,7 @@
 //! Random histories on a disk that fails and crashes, against a plain model.
 
-mod world;
-
+use crate::world::{Dice, World};
 use muster_spool::Failure;
-use world::{Dice, World};
 
 /// N19: nothing promised is lost, altered or out of order, whatever the disk does.
 #[test]

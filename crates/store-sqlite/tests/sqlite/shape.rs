@@ -1,5 +1,4 @@
 //! The tables that every SQL store is said to have are those of the file.
-#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 use muster_store::StoreError;
 use muster_store_sqlite::SqliteStore;

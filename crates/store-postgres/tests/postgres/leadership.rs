@@ -1,12 +1,9 @@
 //! Of several servers one writes (S18): what the suite for all shared stores cannot do, for it knows no sessions.
-#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-mod scene;
-
+use crate::scene::{self, Held, Server, fresh, until};
 use muster_pg_harness::Cluster;
 use muster_store::{Batch, StoreError, conformance::scenes::batch};
 use muster_store_postgres::Stage;
-use scene::{Held, Server, fresh, until};
 use std::thread;
 
 /// S18: a commit that waits at the fence while another server closes it comes before the takeover, which then knows of it,

@@ -1,9 +1,7 @@
 //! What a user of the log sees when nothing, or one thing, goes wrong.
 
-mod world;
-
+use crate::world::LIMITS;
 use muster_spool::{Disk, Failure, Seq, SetAside, SimulatedDisk, Spool, SpoolError, set_aside_entries};
-use world::LIMITS;
 
 fn open(disk: &SimulatedDisk) -> Spool<SimulatedDisk> {
     Spool::open(disk.clone(), LIMITS).expect("a whole disk is opened").0

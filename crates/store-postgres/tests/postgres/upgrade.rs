@@ -1,15 +1,12 @@
 //! Tables of schema version 4, with rows in every one, are brought up to date: every value is kept, and the store works.
-#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-mod scene;
-
+use crate::scene::{self, Held, Server, open, try_open};
 use muster_pg_harness::Cluster;
 use muster_store::{
     Store,
     conformance::{Fixture, VERSION_4_ROWS, version_4_goes_on},
 };
 use muster_store_postgres::SCHEMA_VERSION;
-use scene::{Held, Server, open, try_open};
 use std::{collections::BTreeMap, thread};
 
 struct Database(String);
@@ -24,11 +21,11 @@ impl Fixture for Database {
 fn version_4() -> Database {
     let url = Cluster::shared().fresh_database();
     let tables = [
-        include_str!("../migrations/0004_tables.sql"),
-        include_str!("../migrations/0004_sessions.sql"),
-        include_str!("../migrations/0004_pool.sql"),
-        include_str!("../migrations/0004_schedules.sql"),
-        include_str!("../migrations/0004_leadership.sql"),
+        include_str!("../../migrations/0004_tables.sql"),
+        include_str!("../../migrations/0004_sessions.sql"),
+        include_str!("../../migrations/0004_pool.sql"),
+        include_str!("../../migrations/0004_schedules.sql"),
+        include_str!("../../migrations/0004_leadership.sql"),
     ];
     let version = "CREATE TABLE schema_version (version BIGINT NOT NULL, oldest_binary BIGINT NOT NULL, \
          migrated_at TIMESTAMPTZ NOT NULL); INSERT INTO schema_version VALUES (4, 4, now())";

@@ -1,6 +1,6 @@
 //! What an older coordinator called `last_heartbeat_at` is kept under its new name (P12).
 
-use crate::{refusal, scene::shell};
+use crate::{file::refusal, scene::shell};
 use muster_model::{PoolChange, PoolWorkerRecord, PoolWorkerStatus, Quality, Scale, Specs, UserId};
 use muster_store::{Cursor, Loaded, Store, StoreError};
 use muster_store_sqlite::SqliteStore;

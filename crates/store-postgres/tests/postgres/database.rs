@@ -1,8 +1,6 @@
 //! What is particular to PostgreSQL: settings, versions, encryption, plain SQL, and what can go wrong.
-#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-mod scene;
-
+use crate::scene::{self, Server, count, fresh, open, refusal, try_open};
 use muster_pg_harness::Cluster;
 use muster_store::{
     Batch, Store, StoreError,
@@ -10,7 +8,6 @@ use muster_store::{
 };
 use muster_store_postgres::{PostgresOptions, PostgresStore, SCHEMA_VERSION};
 use muster_tables::{Kind, TABLES};
-use scene::{Server, count, fresh, open, refusal, try_open};
 use std::{collections::BTreeSet, thread, time::Duration};
 
 /// S18: servers that start at once on a new database make its tables once.

@@ -1,9 +1,7 @@
 //! One script, and the disk fails at every single operation of it.
 
-mod world;
-
+use crate::world::{Dice, World};
 use muster_spool::Failure;
-use world::{Dice, World};
 
 /// N19: a crash at every operation, with several fates of what was not synced.
 #[test]

@@ -1,8 +1,6 @@
 //! What becomes of a term when the database, or somebody in it, is in the way of its sessions (S18).
-#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-mod scene;
-
+use crate::scene::{Held, Server, count, fresh, until};
 use muster_model::Key;
 use muster_pg_harness::Cluster;
 use muster_store::{
@@ -10,7 +8,6 @@ use muster_store::{
     conformance::scenes::{batch, job},
 };
 use muster_store_postgres::{PostgresOptions, PostgresStore};
-use scene::{Held, Server, count, fresh, until};
 use std::{thread, time::Duration};
 
 /// S18: somebody who locks a table ends a term within leases, not minutes, and the log says what to look for.

@@ -1,11 +1,9 @@
 //! Bytes that are missing or wrong.
 
-mod world;
-
+use crate::world::LIMITS;
 use muster_spool::{
     Cut, Disk, Failure, Limits, Recovered, Seq, SimulatedDisk, Spool, SpoolError, set_aside_entries,
 };
-use world::LIMITS;
 
 /// A first segment of three syncs: entries 1 and 2, then 3, then 4 to 6 with an ack of 2.
 fn three_syncs() -> (SimulatedDisk, Vec<u8>, Vec<usize>) {

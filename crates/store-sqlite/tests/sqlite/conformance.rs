@@ -1,5 +1,4 @@
 //! The store in SQLite does what every store must.
-#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 use muster_store::{
     Store,

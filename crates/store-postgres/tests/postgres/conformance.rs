@@ -1,8 +1,6 @@
 //! What every store must do, and what every store that several servers share must do (S18).
-#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-mod scene;
-
+use crate::scene;
 use muster_store::{
     Store, StoreError,
     conformance::{Fixture, cases, shared},

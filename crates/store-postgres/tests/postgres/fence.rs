@@ -1,12 +1,9 @@
 //! The fence that every commit passes (S18): found at once, wherever it stands, and closed for good.
-#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-mod scene;
-
+use crate::scene::{self, Held, Server, fresh};
 use muster_model::Timestamp;
 use muster_pg_harness::Cluster;
 use muster_store::{Batch, Cutoffs, StoreError, conformance::scenes::batch};
-use scene::{Held, Server, fresh};
 
 /// Somebody who reads an old state keeps all versions of the row alive; no commit walks past them.
 #[test]

@@ -1,11 +1,8 @@
 //! What is not a matter of time ends a start with words that help; what is, is waited for.
-#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-mod scene;
-
+use crate::scene::{self, fresh, try_open};
 use muster_pg_harness::Cluster;
 use muster_store::StoreError;
-use scene::{fresh, try_open};
 
 /// I1: nobody waits for a password that is wrong.
 #[test]

@@ -1,5 +1,4 @@
 //! Databases to open and ways to see what is there.
-#![allow(dead_code, reason = "each test needs a part of it")]
 
 use muster_model::Timestamp;
 use muster_pg_harness::Cluster;

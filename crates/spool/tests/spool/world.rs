@@ -1,7 +1,5 @@
 //! A spool on a simulated disk beside a plain model of what it promised.
 
-#![allow(dead_code, reason = "each test uses its own part of the world")]
-
 use muster_spool::{Limits, Recovered, Seq, SimulatedDisk, Spool, SpoolError, set_aside_entries};
 use std::collections::{BTreeMap, BTreeSet};
 
