@@ -34,7 +34,7 @@ pub(crate) enum CommitFault {
     Stall,
 }
 
-/// DeposeCause a server leads no more.
+/// Cause for which a server leads no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeposeCause {
     /// A newer term has begun.

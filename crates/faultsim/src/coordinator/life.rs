@@ -131,7 +131,7 @@ impl Life {
         self.committing.is_none() && self.inbox.is_empty()
     }
 
-    /// DeposeCause a job of the pool is not done yet.
+    /// Reason why a job of the pool is not done yet.
     pub(crate) fn explain_pool(&self, job: PoolJobId) -> Option<PoolCause> {
         self.write_path.engine().explain_pool(job)
     }
