@@ -2,14 +2,14 @@
 
 use crate::{
     Text,
-    core::{Answer, PullAnswer, PullRequest, Refusal},
-    wire,
+    core::{Answer, PullRequest, PulledWork, Refusal},
 };
+use muster_contract_nodes::read_pull_answer;
 use muster_worker_kit::{
     call::millis,
     http::{Manner, Servers, Unanswered, because, below, detail, retry_after},
 };
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, Response};
 use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
@@ -45,24 +45,24 @@ impl Backend {
             Err(Unanswered::Silent { .. }) => return Answer::None,
             Err(Unanswered::Unavailable { after, .. }) => return later(after),
         };
-        let status = answer.status();
-        if status.is_success() {
-            return Answer::Taken;
+        let (status, after) = (answer.status(), retry_after(&answer));
+        let meaning = Answer::of(status.as_u16(), after.map(millis));
+        match meaning {
+            Answer::Refused(refusal) => {
+                Answer::Refused(Refusal { detail: detail(answer).await.into(), ..refusal })
+            }
+            other => other,
         }
-        if is_for_later(status) {
-            return later(retry_after(&answer));
-        }
-        Answer::Refused(Refusal { status: status.as_u16(), detail: detail(answer).await.into() })
     }
 
     /// Asks for work; the words of an error are for people.
     ///
     /// # Errors
     /// No answer came, or none that makes sense.
-    pub async fn pull(&self, request: &PullRequest) -> Result<PullAnswer, String> {
+    pub async fn pull(&self, request: &PullRequest) -> Result<PulledWork, String> {
         let wait = u64::try_from(request.wait.unwrap_or_default().0).unwrap_or(0);
         let patience = PATIENCE + Duration::from_millis(wait);
-        let body = wire::write_pull(&self.node, request);
+        let body = request.write(&self.node);
         let manner = Manner::repeatable(patience).waiting();
         let answer = self.post("pull", body, manner).await.map_err(|error| error.to_string())?;
         let status = answer.status();
@@ -70,7 +70,7 @@ impl Backend {
             return Err(format!("{status}: {}", detail(answer).await));
         }
         let bytes = answer.bytes().await.map_err(|error| because(&error))?;
-        let (answer, left_out) = wire::read_pull(&bytes).map_err(|error| error.to_string())?;
+        let (answer, left_out) = read_pull_answer(&bytes).map_err(|error| error.to_string())?;
         if left_out > 0 {
             tracing::error!(left_out, "the backend handed out jobs that make no sense; they were left out");
         }
@@ -113,12 +113,6 @@ impl fmt::Debug for Backend {
 
 fn later(after: Option<Duration>) -> Answer {
     Answer::Later(after.map(millis))
-}
-
-/// What may be taken another time (N19); a redirect is none of an event's business either.
-fn is_for_later(status: StatusCode) -> bool {
-    let later = [StatusCode::UNAUTHORIZED, StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
-    !status.is_client_error() || later.contains(&status)
 }
 
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -10,9 +10,10 @@ pub mod execute;
 mod job;
 pub mod runtime;
 pub mod upload;
-pub mod wire;
 pub mod workflow;
 
 pub use backend::Backend;
-pub use job::{Artifact, Attached, End, Job, StepStatus};
+pub use job::End;
+pub use muster_contract_nodes::{Artifact, Attached, Job};
+pub use muster_model::StepStatus;
 pub use muster_worker_kit::Text;

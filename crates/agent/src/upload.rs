@@ -10,10 +10,9 @@ use crate::{
     execute::{Upload, UploadFuture},
 };
 use futures_util::{Stream, stream};
+use muster_contract_nodes::{ArtifactRequest, UploadOffer};
 use muster_worker_kit::http::{Manner, detail, retry_after};
 use reqwest::{Body, Response, StatusCode, header};
-use serde::Deserialize;
-use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::{
     fmt::Write,
@@ -189,36 +188,30 @@ impl<'a> Local<'a> {
     }
 }
 
-/// Where to upload, and where the file is found afterwards.
-#[derive(Deserialize)]
-struct Offer {
-    /// Carries its own proof.
-    upload_url: String,
-    storage_path: String,
-    public_url: String,
-}
-
 impl Uploads {
     /// Asks for an address. A backend that has handed one out for the same attempt and kind gives the same path.
-    async fn ask(&self, upload: &Upload<'_>, local: &Local<'_>) -> Result<Offer, Trouble> {
+    async fn ask(&self, upload: &Upload<'_>, local: &Local<'_>) -> Result<UploadOffer, Trouble> {
         let Upload { job, kind, name, storage_path, .. } = upload;
-        let mut body = json!({
-            "node_id": self.backend.node, "task_id": &*job.task, "attempt": job.attempt, "lease_token": job.token.as_deref(),
-            "kind": kind, "content_type": local.content_type, "size": local.size, "sha256": local.sha256,
-        });
-        for (key, value) in [("name", name), ("storage_path", storage_path)] {
-            if let Some(value) = value {
-                body[key] = json!(value);
-            }
-        }
+        let request = ArtifactRequest {
+            node_id: &self.backend.node,
+            task_id: &job.task,
+            attempt: job.attempt,
+            lease_token: job.token.as_deref(),
+            kind,
+            content_type: local.content_type,
+            size: local.size,
+            sha256: Some(&local.sha256),
+            name: *name,
+            storage_path: *storage_path,
+        };
         let manner = Manner::repeatable(PATIENCE);
-        let answer = self.backend.post("artifacts", body.to_string().into_bytes(), manner).await;
+        let answer = self.backend.post("artifacts", request.write(), manner).await;
         let answer = answer
             .map_err(|error| Trouble::Later { words: error.to_string(), after: error.retry_after() })?;
         if !answer.status().is_success() {
             return Err(Trouble::of("the request for an address", answer).await);
         }
-        let mut offer: Offer = answer.json().await.map_err(Trouble::unanswered)?;
+        let mut offer: UploadOffer = answer.json().await.map_err(Trouble::unanswered)?;
         let longest = offer.storage_path.len().max(offer.public_url.len());
         if longest > TEXT_BYTES_MAX {
             let words = format!("the address of the file has {longest} bytes, {TEXT_BYTES_MAX} are allowed");
@@ -243,7 +236,7 @@ enum Standing {
 
 impl Uploads {
     /// Asks how far an upload is; a backend that cannot tell is sent everything.
-    async fn standing(&self, offer: &Offer, local: &Local<'_>) -> Result<Standing, Trouble> {
+    async fn standing(&self, offer: &UploadOffer, local: &Local<'_>) -> Result<Standing, Trouble> {
         let request = self.backend.client.head(&offer.upload_url).timeout(PATIENCE);
         let answer = request.send().await.map_err(Trouble::unanswered)?;
         match answer.status() {
@@ -262,7 +255,7 @@ impl Uploads {
     }
 
     /// Sends the file from a byte on.
-    async fn send(&self, offer: &Offer, local: &Local<'_>, offset: u64) -> Result<(), Trouble> {
+    async fn send(&self, offer: &UploadOffer, local: &Local<'_>, offset: u64) -> Result<(), Trouble> {
         let moved = Arc::new(AtomicU64::new(0));
         let gone = |error| Trouble::Refused { words: format!("the file cannot be read: {error}") };
         let pieces = local.read_from(offset, Arc::clone(&moved)).await.map_err(gone)?;

@@ -11,8 +11,8 @@ use crate::{
     scene::{Happening, Scene},
     world::World,
 };
-use muster_agent::core::{Status, Summary};
-use muster_model::{Command, Digest, JobPayload, Millis, Scope, Submission};
+use muster_agent::core::Status;
+use muster_model::{Command, Digest, JobPayload, Millis, RunSummary, Scope, Submission};
 
 /// One PC with muster's agent and twelve devices, a coordinator or several, and somebody who tells what happens.
 ///
@@ -32,7 +32,7 @@ pub struct Account {
     /// Attempts of all rows.
     pub attempts: u64,
     /// What agents said of each run when it was over, in order.
-    pub told: Vec<Summary>,
+    pub told: Vec<RunSummary>,
     /// What alarmed the coordinator.
     pub alerts: Vec<String>,
 }

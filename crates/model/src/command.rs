@@ -274,7 +274,7 @@ pub enum ReportKind {
 }
 
 /// A node's own count of its share (N14).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunSummary {
     /// Tasks that went well.
     pub succeeded: u64,

@@ -1,8 +1,8 @@
 //! What the core wants done, and what it is told in return.
 
-use super::Event;
 use crate::{Attached, Job, Text};
-use muster_model::{Millis, Timestamp};
+use muster_contract_nodes::{Event, Heartbeat, write_pull};
+use muster_model::Millis;
 pub use muster_worker_kit::Refusal;
 
 /// Something to be done outside the core. Order matters for `Append` only.
@@ -50,49 +50,6 @@ pub struct PullRequest {
     pub devices: Option<Vec<Attached>>,
 }
 
-/// What a backend answers to a pull (N1).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PullAnswer {
-    /// Runs of which this answer carries the node's first job.
-    pub runs: Vec<RunOffer>,
-    /// Jobs to execute.
-    pub jobs: Vec<Job>,
-    /// Runs that hold nothing more for this node.
-    pub finished_runs: Vec<Text>,
-    /// Tasks to end.
-    pub stop: Vec<Text>,
-    /// More about those of `stop` that a backend thinks are running here; muster's tells, others need not.
-    pub stop_jobs: Vec<Job>,
-    /// What whoever runs the node should look at; muster's tells, others need not.
-    pub warnings: Vec<Text>,
-}
-
-/// A run new to the node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunOffer {
-    /// Which.
-    pub run: Text,
-    /// Its devices at this node.
-    pub targets: u64,
-    /// How many may run at once here.
-    pub max_concurrency: u64,
-}
-
-/// A node's account of itself (N8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heartbeat {
-    /// When.
-    pub at: Timestamp,
-    /// Devices that are online.
-    pub connected: u64,
-    /// Devices with a running job.
-    pub running: u64,
-    /// Targets of the open runs here not yet started (N8b).
-    pub queued: u64,
-    /// Reports have not reached the backend for a while (N20).
-    pub degraded: bool,
-}
-
 /// What became of a sent event (N19).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -104,6 +61,27 @@ pub enum Answer {
     Later(Option<Millis>),
     /// None came.
     None,
+}
+
+impl Answer {
+    /// The meaning of a status (N19). A refusal has no detail yet. A redirect is no business of an event's: it is sent again.
+    #[must_use]
+    pub fn of(status: u16, retry_after: Option<Millis>) -> Self {
+        match status {
+            200..300 => Self::Taken,
+            401 | 408 | 429 => Self::Later(retry_after),
+            400..500 => Self::Refused(Refusal { status, detail: "".into() }),
+            _ => Self::Later(retry_after),
+        }
+    }
+}
+
+impl PullRequest {
+    /// Writes the body of the request.
+    #[must_use]
+    pub fn write(&self, node: &str) -> Vec<u8> {
+        write_pull(node, self.max_jobs, self.wait, self.devices.as_deref())
+    }
 }
 
 /// No usable answer came to a pull.

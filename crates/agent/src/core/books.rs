@@ -2,9 +2,9 @@
 //!
 //! Everything here follows from the events in the spool, so a restart finds it again by reading them.
 
-use super::event::{Attempt, Event, EventKind, Outcome, Summary};
+use super::{Attempt, Event, EventKind, Outcome};
 use crate::Text;
-use muster_model::{Millis, Timestamp};
+use muster_model::{Millis, RunSummary, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs and tasks that a backend may still speak of.
@@ -188,9 +188,9 @@ impl RunBook {
         (self.closed_by, self.closed_at) = (None, None);
     }
 
-    pub(super) fn summary(&self) -> Summary {
+    pub(super) fn summary(&self) -> RunSummary {
         let count = |wanted: &[Ended]| self.outcomes.values().filter(|ended| wanted.contains(ended)).count();
-        Summary {
+        RunSummary {
             succeeded: count(&[Ended::Succeeded]) as u64,
             failed: count(&[Ended::Failed, Ended::TimedOut]) as u64,
             timeout: count(&[Ended::TimedOut]) as u64,
@@ -264,11 +264,11 @@ mod tests {
         let started = EventKind::RunStarted { run: "r".into(), targets: 3, max_concurrency: 20 };
         books.apply(1, &event(0, started.clone()));
         books.apply(2, &event(0, finished(attempt(1, "a"), Some("timeout: LOGIN_FLOW"))));
-        assert_eq!(books.runs["r"].summary(), Summary { succeeded: 0, failed: 1, timeout: 1 });
+        assert_eq!(books.runs["r"].summary(), RunSummary { succeeded: 0, failed: 1, timeout: 1 });
         books.apply(3, &event(0, finished(attempt(2, "b"), None)));
-        assert_eq!(books.runs["r"].summary(), Summary { succeeded: 1, failed: 0, timeout: 0 });
+        assert_eq!(books.runs["r"].summary(), RunSummary { succeeded: 1, failed: 0, timeout: 0 });
         books.apply(4, &event(0, started));
-        assert_eq!(books.runs["r"].summary(), Summary::default());
+        assert_eq!(books.runs["r"].summary(), RunSummary::default());
     }
 
     /// N2: what is over is remembered for two minutes after its run was closed, what is open for a week.
@@ -276,7 +276,7 @@ mod tests {
     fn the_past_is_forgotten_in_time() {
         let mut books = Books::default();
         books.apply(1, &event(0, finished(attempt(1, "a"), None)));
-        books.apply(2, &event(0, EventKind::RunFinished { run: "r".into(), summary: Summary::default() }));
+        books.apply(2, &event(0, EventKind::RunFinished { run: "r".into(), summary: RunSummary::default() }));
         books.closing_taken(2, Timestamp(0));
         books.tidy(Timestamp(120_000));
         assert_eq!((books.runs.len(), books.tasks.len()), (1, 1));

@@ -16,10 +16,10 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-pub use action::{
-    Action, Answer, Drain, Heartbeat, NoAnswer, PullAnswer, PullRequest, Refusal, RunOffer, Status, Work,
+pub use action::{Action, Answer, Drain, NoAnswer, PullRequest, Refusal, Status, Work};
+pub use muster_contract_nodes::{
+    AnnouncedRun, Attempt, Event, EventKind, Heartbeat, Outcome, PulledWork, TIMEOUT,
 };
-pub use event::{Attempt, Event, EventKind, Outcome, Summary, TIMEOUT};
 pub use snapshot::SnapshotError;
 
 use crate::{Attached, Text};
@@ -287,6 +287,8 @@ impl Core {
             connected: self.online() as u64,
             running: self.lanes.running_count() as u64,
             queued: self.books.unstarted(),
+            // The core knows no channel; whoever sends the heartbeat does.
+            vendor_ws_ok: true,
             degraded: self.link.is_degraded(),
         }));
     }

@@ -232,14 +232,15 @@ const TRIES_UNTIL_DEGRADED: u32 = 7;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::event::{Attempt, EventKind, Outcome, Summary};
+    use crate::core::{Attempt, EventKind, Outcome};
+    use muster_model::RunSummary;
 
     fn outbox(script: &str) -> Outbox {
         let mut outbox = Outbox::default();
         for (number, word) in (1..).zip(script.split_whitespace()) {
             let (run, task) = word.split_once('/').unwrap_or((word, ""));
             let kind = if task.is_empty() {
-                EventKind::RunFinished { run: run.into(), summary: Summary::default() }
+                EventKind::RunFinished { run: run.into(), summary: RunSummary::default() }
             } else {
                 let attempt = Attempt {
                     run: run.into(),
@@ -281,7 +282,7 @@ mod tests {
         let event = Event {
             id: "e".into(),
             at: Timestamp(0),
-            kind: EventKind::RunFinished { run: "s".into(), summary: Summary::default() },
+            kind: EventKind::RunFinished { run: "s".into(), summary: RunSummary::default() },
         };
         outbox.push(2, &event, false);
         assert_eq!(outbox.choose(9, Timestamp(0)), [1]);

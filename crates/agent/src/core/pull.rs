@@ -1,9 +1,8 @@
 //! N1, N20: asking for work. One pull waits at the backend at all times.
 
 use super::{
-    Core,
-    action::{Action, NoAnswer, PullAnswer, PullRequest, RunOffer},
-    event::{Attempt, EventKind, Outcome},
+    AnnouncedRun, Core, EventKind, Outcome, PulledWork,
+    action::{Action, NoAnswer, PullRequest},
     outbox,
     work::Cut,
 };
@@ -94,7 +93,7 @@ impl Pulls {
 
 impl Core {
     /// What a backend answered to a pull.
-    pub fn pulled(&mut self, number: u64, result: Result<PullAnswer, NoAnswer>, now: Timestamp) {
+    pub fn pulled(&mut self, number: u64, result: Result<PulledWork, NoAnswer>, now: Timestamp) {
         let is_it = |asked: &mut Asked| asked.number == number;
         if let Some(told) = self.pulls.telling.take_if(is_it) {
             match result {
@@ -143,7 +142,7 @@ impl Core {
         self.pulls.answered(asked, now);
     }
 
-    fn take_answer(&mut self, answer: PullAnswer, asked: &Asked, now: Timestamp) {
+    fn take_answer(&mut self, answer: PulledWork, asked: &Asked, now: Timestamp) {
         self.heard(asked, now);
         let is_news = self.follow(answer, asked.at, now);
         // A backend that does not hold its answer back must not be asked in a loop.
@@ -181,7 +180,7 @@ impl Core {
 
 impl Core {
     /// Does what a backend asks for; says whether any of it was new. `asked_at`: when the question left.
-    pub(super) fn follow(&mut self, answer: PullAnswer, asked_at: Timestamp, now: Timestamp) -> bool {
+    pub(super) fn follow(&mut self, answer: PulledWork, asked_at: Timestamp, now: Timestamp) -> bool {
         let before = (self.last_event, self.lanes.waiting_count(), self.actions.len());
         for task in &answer.stop {
             // Two answers may overtake each other: a stop that was asked for before a newer attempt came is not for it.
@@ -227,18 +226,18 @@ impl Core {
         }
     }
 
-    fn announce(&mut self, offer: RunOffer, now: Timestamp) {
+    fn announce(&mut self, offer: AnnouncedRun, now: Timestamp) {
         let book = self.books.runs.get(&offer.run);
         if book.is_some_and(|book| book.is_announced && book.closed_by.is_none()) {
             return;
         }
-        let RunOffer { run, targets, max_concurrency } = offer;
+        let AnnouncedRun { run, targets, max_concurrency } = offer;
         self.report(EventKind::RunStarted { run, targets, max_concurrency }, now);
     }
 
     /// Takes a job, once. A newer attempt of a task replaces the older, which is ended first.
     fn take(&mut self, job: Job, now: Timestamp) {
-        let attempt = Attempt::of(&job, &job.handle);
+        let attempt = job.attempt_by(&job.handle);
         if self.drain.is_some() || !self.books.is_new(&attempt) {
             return;
         }
@@ -262,7 +261,7 @@ impl Core {
     }
 
     fn never_begun(&mut self, job: &Job, now: Timestamp) {
-        let attempt = Attempt::of(job, &job.handle);
+        let attempt = job.attempt_by(&job.handle);
         let outcome = Outcome::Failed { reason: FailureReason::Unknown, error: NEVER_BEGUN.into() };
         self.report(EventKind::TaskFinished { attempt, started_at: now, outcome }, now);
     }

@@ -1,8 +1,8 @@
 //! The books as bytes, for the beginning of a segment of the spool.
 
 use super::{
+    Attempt,
     books::{Books, Ended, Phase, RunBook, TaskBook},
-    event::Attempt,
 };
 use crate::Text;
 use muster_model::Timestamp;

@@ -6,6 +6,7 @@ mod restart;
 
 use super::*;
 use crate::{End, Job, StepStatus};
+use muster_model::RunSummary;
 
 /// A core with everything that it asked for and did not get yet.
 struct Played {
@@ -96,7 +97,7 @@ impl Played {
         self.gather();
     }
 
-    fn answer(&mut self, answer: PullAnswer) {
+    fn answer(&mut self, answer: PulledWork) {
         let asked = self.pulls.remove(0);
         self.core.pulled(asked.number, Ok(answer), self.now);
         self.gather();
@@ -105,7 +106,7 @@ impl Played {
     /// Hands out jobs, written `run/task@device#attempt`.
     fn hand_out(&mut self, jobs: &str) {
         let jobs = jobs.split(' ').map(job).collect();
-        self.answer(PullAnswer { jobs, ..PullAnswer::default() });
+        self.answer(PulledWork { jobs, ..PulledWork::default() });
     }
 
     fn end(&mut self, work: u64, end: End) {
@@ -165,7 +166,7 @@ fn short(event: &Event) -> String {
                 format!("end {}#{} {}: {error}", attempt.task, attempt.number, reason.as_str())
             }
         },
-        EventKind::RunFinished { run, summary: Summary { succeeded, failed, timeout } } => {
+        EventKind::RunFinished { run, summary: RunSummary { succeeded, failed, timeout } } => {
             format!("over {run} {succeeded}/{failed}/{timeout}")
         }
     }

@@ -1,9 +1,8 @@
 //! N18, N13, N22b: from a job in a line to its end.
 
 use super::{
-    Core,
+    Attempt, Core, EventKind, Outcome, TIMEOUT,
     action::{Action, Work},
-    event::{Attempt, EventKind, Outcome, TIMEOUT},
 };
 use crate::{End, Job, StepStatus, Text, job::bounded};
 use muster_model::{FailureReason, Millis, Timestamp};
@@ -102,7 +101,7 @@ impl Core {
         self.last_work += 1;
         let work = Work { number: self.last_work, job, handle };
         let kind = EventKind::TaskStarted {
-            attempt: Attempt::of(&work.job, &work.handle),
+            attempt: work.job.attempt_by(&work.handle),
             workflow: work.job.workflow.clone(),
             timeout,
         };
@@ -130,7 +129,7 @@ impl Core {
 
 impl Running {
     fn attempt(&self) -> Attempt {
-        Attempt::of(&self.work.job, &self.work.handle)
+        self.work.job.attempt_by(&self.work.handle)
     }
 
     /// `reason`: what the step that was running stands for (N13).

@@ -6,11 +6,11 @@ pub use options::{AgentError, Options};
 
 use crate::{
     Attached, Backend, End, StepStatus,
-    core::{Action, Answer, Core, Drain, Found, NoAnswer, PullAnswer, PullRequest, Settings, Status, Work},
+    core::{Action, Answer, Core, Drain, Found, NoAnswer, PullRequest, PulledWork, Settings, Status, Work},
     driver::{Cause, StepFailure},
     execute::Executor,
-    wire,
 };
+use muster_contract_nodes::{read_event, write_event, write_heartbeat};
 use muster_model::{Millis, Timestamp};
 use muster_spool::Limits;
 use muster_worker_kit::{
@@ -29,7 +29,7 @@ use tokio::{sync::watch, task::AbortHandle};
 /// Something that happened outside the core.
 enum Happened {
     Journal(JournalEvent),
-    Pulled(u64, Result<PullAnswer, String>),
+    Pulled(u64, Result<PulledWork, String>),
     Sent(u64, Answer),
     Stepped(u64, String, StepStatus),
     Ended(u64, End),
@@ -210,7 +210,7 @@ impl Agent {
         while let Some(action) = self.core.next_action() {
             match action {
                 Action::Append(number, event) => {
-                    let body = wire::write_event(&self.options.node, &event);
+                    let body = write_event(&self.options.node, &event);
                     let appended = self.journal.append(body.clone());
                     assert_eq!(appended, number, "the core and the spool count alike");
                     self.fresh.insert(number, body);
@@ -233,9 +233,10 @@ impl Agent {
                     None => self.journal.read(number),
                 },
                 Action::Pull(request) => self.pull(request),
-                Action::Heartbeat(beat) => {
+                Action::Heartbeat(mut beat) => {
                     let backend = Arc::clone(&self.backend);
-                    let body = wire::write_heartbeat(&self.options.node, &beat, self.executor.vendor_ws_ok());
+                    beat.vendor_ws_ok = self.executor.vendor_ws_ok();
+                    let body = write_heartbeat(&self.options.node, &beat);
                     tokio::spawn(async move { backend.send(body).await });
                 }
                 Action::Begin(work) => self.begin(work),
@@ -374,7 +375,7 @@ const fn state(status: &Status) -> &'static str {
 fn found(recovered: muster_spool::Recovered, last: u64) -> Result<Found, AgentError> {
     let read = |entries: Vec<(muster_spool::Seq, Vec<u8>)>| {
         let event = |(seq, bytes): (muster_spool::Seq, Vec<u8>)| {
-            let event = wire::read_event(&bytes).map_err(|error| AgentError::Entry(seq.0, error))?;
+            let event = read_event(&bytes).map_err(|error| AgentError::Entry(seq.0, error))?;
             Ok((seq.0, event))
         };
         entries.into_iter().map(event).collect::<Result<Vec<_>, AgentError>>()

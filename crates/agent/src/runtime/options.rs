@@ -1,6 +1,7 @@
 //! The options of an agent, and the reasons why it cannot start.
 
-use crate::{core::SnapshotError, wire::NotACallback};
+use crate::core::SnapshotError;
+use muster_contract_nodes::NotACallback;
 use muster_model::Timestamp;
 use muster_spool::SpoolError;
 use std::{fmt, io, path::PathBuf, sync::Arc};

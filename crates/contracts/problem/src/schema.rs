@@ -29,6 +29,60 @@ pub fn between(least: i64, most: i64) -> ObjectBuilder {
     Object::builder().schema_type(Type::Integer).minimum(Some(least)).maximum(Some(most))
 }
 
+/// A name: see [`muster_model::Name`].
+#[must_use]
+pub fn name() -> ObjectBuilder {
+    matching(crate::NAME_PATTERN).min_length(Some(1)).max_length(Some(128))
+}
+
+/// A name, or `null`.
+#[must_use]
+pub fn name_or_null() -> ObjectBuilder {
+    name().schema_type(nullable(Type::String))
+}
+
+/// A report's id: see [`muster_model::ReportId`].
+#[must_use]
+pub fn event_id() -> ObjectBuilder {
+    matching(r"^[^\u0000-\u001F\u007F-\u009F]+$").min_length(Some(1)).max_length(Some(128))
+}
+
+/// Text without NUL, or `null`.
+#[must_use]
+pub fn text_or_null(chars_max: usize) -> ObjectBuilder {
+    text(chars_max).schema_type(nullable(Type::String))
+}
+
+/// A whole number that every JSON reader holds exactly.
+#[must_use]
+pub fn whole() -> ObjectBuilder {
+    between(0, WHOLE_MAX)
+}
+
+/// A whole number within bounds, or `null`.
+#[must_use]
+pub fn between_or_null(least: i64, most: i64) -> ObjectBuilder {
+    between(least, most).schema_type(nullable(Type::Integer))
+}
+
+/// A time in milliseconds since 1970, before the year 10000.
+#[must_use]
+pub fn timestamp() -> ObjectBuilder {
+    between(0, 253_402_300_799_999)
+}
+
+/// Yes or no, or `null`.
+#[must_use]
+pub fn boolean_or_null() -> ObjectBuilder {
+    Object::builder().schema_type(nullable(Type::Boolean))
+}
+
+/// Only `null`, for a field that must not be given.
+#[must_use]
+pub fn null() -> ObjectBuilder {
+    Object::builder().schema_type(Type::Null)
+}
+
 /// A number from 0 on.
 #[must_use]
 pub fn non_negative() -> ObjectBuilder {
@@ -96,3 +150,6 @@ fn array(items: ObjectBuilder, len_max: usize) -> ArrayBuilder {
 fn string() -> ObjectBuilder {
     Object::builder().schema_type(Type::String)
 }
+
+/// The largest whole number that a double holds exactly.
+pub const WHOLE_MAX: i64 = (1 << 53) - 1;

@@ -5,6 +5,8 @@ mod announce;
 mod describe;
 mod download;
 mod link;
+mod path;
+mod range;
 mod receive;
 mod upload;
 

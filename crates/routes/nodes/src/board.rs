@@ -1,6 +1,7 @@
 //! The latest heartbeats: in memory, bounded, lost with the process (N5).
 
-use muster_model::{Name, ReportId, Timestamp};
+use muster_contract_nodes::LastHeartbeat;
+use muster_model::{Name, ReportId};
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,42 +11,23 @@ use std::{
 #[derive(Clone, Debug, Default)]
 pub struct Board(Arc<Mutex<Memory>>);
 
-/// A node's own account of itself (N8).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heartbeat {
-    /// By the node's clock.
-    pub at: Timestamp,
-    /// By our clock, when it arrived.
-    pub heard_at: Timestamp,
-    /// Devices attached.
-    pub connected: u64,
-    /// Devices with a running task.
-    pub running: u64,
-    /// Targets of the open runs there not yet started.
-    pub queued: u64,
-    /// Whether the vendor's control channel works.
-    pub vendor_ws_ok: bool,
-    /// Whether the node could not deliver its reports for a while (N20).
-    pub degraded: bool,
-}
-
 #[derive(Debug, Default)]
 struct Memory {
     ids: HashSet<ReportId>,
     order: VecDeque<ReportId>,
-    last: BTreeMap<Name, Heartbeat>,
+    last: BTreeMap<Name, LastHeartbeat>,
 }
 
 impl Board {
     /// The last heartbeat of one node.
     #[must_use]
-    pub fn heartbeat(&self, node: &Name) -> Option<Heartbeat> {
-        self.memory().last.get(node).cloned()
+    pub fn heartbeat(&self, node: &Name) -> Option<LastHeartbeat> {
+        self.memory().last.get(node).copied()
     }
 
     /// Remembers an accepted heartbeat and returns whether its id is new. The last heartbeat to arrive is the one shown,
     /// because a node's clock may be set back.
-    pub(crate) fn remember(&self, id: ReportId, node: Name, beat: Heartbeat) -> bool {
+    pub(crate) fn remember(&self, id: ReportId, node: Name, beat: LastHeartbeat) -> bool {
         let mut memory = self.memory();
         memory.remember_beat(node, beat);
         memory.remember_id(id)
@@ -71,7 +53,7 @@ impl Memory {
         true
     }
 
-    fn remember_beat(&mut self, node: Name, beat: Heartbeat) {
+    fn remember_beat(&mut self, node: Name, beat: LastHeartbeat) {
         self.last.insert(node, beat);
         if self.last.len() > NODES_MAX {
             let stalest =
@@ -87,10 +69,19 @@ const NODES_MAX: usize = 10_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use muster_contract_nodes::Heartbeat;
+    use muster_model::Timestamp;
 
-    fn beat(at: i64) -> Heartbeat {
-        let (at, heard_at) = (Timestamp(0), Timestamp(at));
-        Heartbeat { at, heard_at, connected: 1, running: 0, queued: 0, vendor_ws_ok: true, degraded: false }
+    fn beat(heard_at: i64) -> LastHeartbeat {
+        let heartbeat = Heartbeat {
+            at: Timestamp(0),
+            connected: 1,
+            running: 0,
+            queued: 0,
+            vendor_ws_ok: true,
+            degraded: false,
+        };
+        LastHeartbeat { heard_at: Timestamp(heard_at), heartbeat }
     }
 
     fn id(n: usize) -> ReportId {

@@ -1,16 +1,13 @@
 //! Speaks contract N: device nodes pull work and push callbacks.
 //!
-//! `wire` has the contract's own words, `translate` rephrases them as commands and replies (pure), and
-//! `routes` carries both over HTTP. Nothing is decided here: whether a report counts, is stale or is
-//! refused is the engine's word. The one thing this room remembers is the last heartbeat of each node
-//! (`board`), because heartbeats are exempt from durability (N5). `artifacts` are the routes of files (N21).
+//! [`muster_contract_nodes`] reads requests and writes replies; the handlers here parse, ask the coordinator and phrase.
+//! Nothing is decided here. The only thing that is remembered is the last heartbeat of each node (`board`), because
+//! heartbeats are exempt from durability (N5). `artifacts` has the routes of files (N21).
 
 mod artifacts;
 mod board;
 mod routes;
-mod translate;
-pub mod wire;
 
 pub use artifacts::{ArtifactSettings, Artifacts, artifact_routes, sweep};
-pub use board::{Board, Heartbeat};
+pub use board::Board;
 pub use routes::{routes, routes_with};

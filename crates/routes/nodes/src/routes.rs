@@ -1,18 +1,16 @@
 //! The routes of contract N: pull, callback, and the board for operators.
 
-use crate::{
-    Board,
-    translate::{
-        Message, PullOrder, Run, Said, WHOLE_MAX, answer_pull, answer_report, claimed_node, list_nodes,
-        order_one, phrase, read_pull, read_report,
-    },
-    wire::{Callback, CallbackAnswer, NodeList, NodeName, PullAnswer, PullRequest},
-};
+use crate::Board;
 use axum::{
     Extension, Json,
     extract::State,
     http::Method,
     response::{IntoResponse, Response},
+};
+use muster_contract_nodes::{
+    Callback, CallbackAnswer, LastHeartbeat, Message, NodeList, NodeMessage, NodeName, NodeState, PullAnswer,
+    PullOrder, PullRequest, RunPayload, WHOLE_MAX, answer_pull, answer_report, claimed_node, order_one,
+    phrase, read_pull, read_report,
 };
 use muster_coordinator::Refusal;
 use muster_http::{HttpState, JsonBody, Node, Operator, Params, Place, Problem};
@@ -42,7 +40,7 @@ pub fn routes_with(board: Board) -> OpenApiRouter<HttpState> {
 /// Hands a node its work.
 #[utoipa::path(
     post, path = "/api/nodes/pull", operation_id = "pull", tag = "nodes", security(("node" = [])),
-    request_body = PullRequest,
+    request_body = PullRequest<'static>,
     responses((status = 200, description = "Work for the node, and what it must stop", body = PullAnswer<'static>))
 )]
 async fn pull(
@@ -120,11 +118,8 @@ async fn nodes(
     params.only(&[])?;
     let records =
         http.coordinator.read(|reader: &dyn Reader| reader.worker_records()).await.map_err(refuse)?;
-    let with_beat = |record: WorkerRecord| {
-        let beat = board.heartbeat(&record.id);
-        (record, beat)
-    };
-    Ok(Json(list_nodes(&records.into_iter().map(with_beat).collect::<Vec<_>>())))
+    let state = |record: &WorkerRecord| NodeState::new(record, board.heartbeat(&record.id));
+    Ok(Json(NodeList { nodes: records.iter().map(state).collect() }))
 }
 
 /// A node's own secret grants access for that node only; for any other it is a wrong one (N3).
@@ -140,13 +135,13 @@ async fn serve(http: &HttpState, order: PullOrder, place: Place) -> Result<Respo
     Ok(Json(answer_pull(&reply, &runs, http.coordinator.now())).into_response())
 }
 
-async fn runs_of(http: &HttpState, reply: &PullReply) -> Result<BTreeMap<JobId, Run>, Problem> {
+async fn runs_of(http: &HttpState, reply: &PullReply) -> Result<BTreeMap<JobId, RunPayload>, Problem> {
     let announced = reply.announced.iter().map(|job| job.job);
     let handed = reply.handouts.iter().map(|handout| handout.task.job);
     let mut runs = BTreeMap::new();
     for job in announced.chain(handed).collect::<BTreeSet<_>>() {
         let payload = http.coordinator.payload(job).await.map_err(refuse)?;
-        let run = Run::new(payload, http.coordinator.settings().attempt_timeout);
+        let run = RunPayload::new(payload, http.coordinator.settings().attempt_timeout);
         runs.insert(job, run.map_err(|error| Problem::internal(&error))?);
     }
     Ok(runs)
@@ -164,11 +159,12 @@ async fn take(http: &HttpState, board: &Board, body: &Value) -> Result<Recorded,
 }
 
 async fn record(http: &HttpState, board: &Board, message: Message) -> Result<Recorded, Problem> {
-    match read_report(&message, http.coordinator.now())? {
-        Said::Report(report) => http.coordinator.ask(*report).await.map_err(refuse),
-        Said::Alive(worker, beat) => {
+    match read_report(&message)? {
+        NodeMessage::Report(report) => http.coordinator.ask(*report).await.map_err(refuse),
+        NodeMessage::Heartbeat { worker, heartbeat } => {
+            let heard_at = http.coordinator.now();
             http.coordinator.ask(Heartbeat { worker: worker.clone() }).await.map_err(refuse)?;
-            let is_new = board.remember(message.id, worker, beat);
+            let is_new = board.remember(message.id, worker, LastHeartbeat { heard_at, heartbeat });
             Ok(if is_new { Recorded::Applied } else { Recorded::Duplicate })
         }
     }

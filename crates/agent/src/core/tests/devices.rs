@@ -130,7 +130,7 @@ fn an_outage_costs_nothing_but_time() {
             played.answer_send(number, Answer::None);
         }
     }
-    played.answer(PullAnswer::default());
+    played.answer(PulledWork::default());
     assert_eq!(played.sends, [1], "probed at once, one at a time");
     played.answer_send(1, Answer::Taken);
     assert!(played.core.status().recovering);
@@ -150,6 +150,6 @@ fn an_outage_costs_nothing_but_time() {
     }
     assert_eq!(order.len(), 6);
     played.pulls.clear();
-    played.core.pulled(u64::MAX, Ok(PullAnswer::default()), played.now);
+    played.core.pulled(u64::MAX, Ok(PulledWork::default()), played.now);
     assert!(!played.core.status().recovering);
 }

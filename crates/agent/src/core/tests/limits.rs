@@ -12,7 +12,7 @@ fn a_full_disk_stops_what_is_new() {
     played.core.spool_failed(played.now);
     played.gather();
     assert!(played.core.status().spool_full);
-    played.answer(PullAnswer::default());
+    played.answer(PulledWork::default());
     played.pass(6_000);
     assert_eq!(played.pulls.last().unwrap().max_jobs, 0);
     played.sync();
@@ -60,7 +60,7 @@ fn devices_are_told_of_at_once() {
 #[test]
 fn a_refused_report_of_devices_is_told_in_measure() {
     let mut played = Played::ready(1);
-    played.answer(PullAnswer::default());
+    played.answer(PulledWork::default());
     played.core.devices_seen(Vec::new(), played.now);
     played.gather();
     let mut told = 0;
@@ -88,7 +88,7 @@ fn one_event_that_is_always_put_off_does_not_idle_the_node() {
             played.answer_send(number, if number == 1 { Answer::Later(None) } else { Answer::Taken });
         }
         while !played.pulls.is_empty() {
-            played.answer(PullAnswer::default());
+            played.answer(PulledWork::default());
         }
         if played.core.status().running == 1 && played.core.status().degraded {
             played.end(1, WELL);
@@ -128,12 +128,12 @@ fn an_outage_in_words_is_an_outage() {
     while played.pulls.is_empty() {
         away(&mut played);
     }
-    played.answer(PullAnswer::default());
+    played.answer(PulledWork::default());
     while let Some(number) = played.sends.first().copied() {
         assert!(played.pulls.iter().all(|pull| pull.max_jobs == 0), "{number} is not taken");
         played.answer_send(number, Answer::Taken);
         if !played.pulls.is_empty() {
-            played.answer(PullAnswer::default());
+            played.answer(PulledWork::default());
         }
         played.pass(5_000);
     }
@@ -153,7 +153,7 @@ fn an_overtaken_stop_spares_the_newer_attempt() {
     let telling = played.pulls.remove(1);
     played.pass(1);
     played.hand_out("r/1@a#2");
-    let stop = PullAnswer { stop: texts("1"), ..PullAnswer::default() };
+    let stop = PulledWork { stop: texts("1"), ..PulledWork::default() };
     played.core.pulled(telling.number, Ok(stop), played.now);
     played.gather();
     played.end(1, STOPPED);
@@ -187,7 +187,7 @@ fn a_hasty_backend_is_asked_in_measure() {
     for _ in 0..61_000 {
         while !played.pulls.is_empty() {
             asked += 1;
-            played.answer(PullAnswer::default());
+            played.answer(PulledWork::default());
         }
         played.pass(1);
     }

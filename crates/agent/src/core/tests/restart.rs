@@ -26,9 +26,9 @@ fn an_interrupted_task_is_reported_and_not_run_again() {
 #[test]
 fn a_snapshot_stands_for_what_came_before() {
     let mut played = Played::ready(2);
-    let runs = vec![RunOffer { run: "r".into(), targets: 3, max_concurrency: 2 }];
+    let runs = vec![AnnouncedRun { run: "r".into(), targets: 3, max_concurrency: 2 }];
     let jobs = ["r/1@a", "r/2@b"].map(job).to_vec();
-    played.answer(PullAnswer { runs, jobs, ..PullAnswer::default() });
+    played.answer(PulledWork { runs, jobs, ..PulledWork::default() });
     played.sync();
     played.end(1, WELL);
     played.sync();
@@ -44,41 +44,41 @@ fn a_snapshot_stands_for_what_came_before() {
     };
     let books = Played::restarted(2, found, played.now).core.books;
     assert_eq!(books, played.crash(2).core.books);
-    assert_eq!(books.runs["r"].summary(), Summary { succeeded: 1, failed: 1, timeout: 0 });
+    assert_eq!(books.runs["r"].summary(), RunSummary { succeeded: 1, failed: 1, timeout: 0 });
 }
 
 /// N9, N14: a run is announced once and closed once, when nothing of it is in hand; its summary counts tasks.
 #[test]
 fn a_run_is_told_from_its_first_job_to_its_last() {
     let mut played = Played::ready(2);
-    let offer = RunOffer { run: "r".into(), targets: 2, max_concurrency: 2 };
-    let answer = PullAnswer { runs: vec![offer], jobs: vec![job("r/1@a")], ..PullAnswer::default() };
+    let offer = AnnouncedRun { run: "r".into(), targets: 2, max_concurrency: 2 };
+    let answer = PulledWork { runs: vec![offer], jobs: vec![job("r/1@a")], ..PulledWork::default() };
     played.answer(answer.clone());
     played.answer(answer);
     played.pass(1_000);
     played.sync();
-    played.answer(PullAnswer { finished_runs: texts("r"), stop: texts("1"), ..PullAnswer::default() });
+    played.answer(PulledWork { finished_runs: texts("r"), stop: texts("1"), ..PulledWork::default() });
     assert_eq!(played.killed, [1]);
     assert_eq!(played.told(), ["run r of 2", "start 1#1"], "not over while it runs");
     played.end(1, STOPPED);
     let over = ["run r of 2", "start 1#1", "end 1#1 unknown: stopped on request", "over r 0/1/0"];
     assert_eq!(played.told(), over);
     played.pass(1_000);
-    played.answer(PullAnswer { finished_runs: texts("r"), ..PullAnswer::default() });
+    played.answer(PulledWork { finished_runs: texts("r"), ..PulledWork::default() });
     assert_eq!(played.told().len(), 4, "said once");
     played.take_all();
     played.pass(1_000);
-    played.answer(PullAnswer { finished_runs: texts("r"), ..PullAnswer::default() });
+    played.answer(PulledWork { finished_runs: texts("r"), ..PulledWork::default() });
     assert_eq!(played.told().len(), 4, "that question had left before the answer was known");
     for _ in 0..29 {
         played.pass(1_000);
-        played.answer(PullAnswer { finished_runs: texts("r"), ..PullAnswer::default() });
+        played.answer(PulledWork { finished_runs: texts("r"), ..PulledWork::default() });
     }
     assert_eq!(played.told().len(), 4, "a backend that does not listen is not told in a loop");
     played.pass(3_000);
-    played.answer(PullAnswer::default());
+    played.answer(PulledWork::default());
     played.pass(1_000);
-    played.answer(PullAnswer { finished_runs: texts("r"), ..PullAnswer::default() });
+    played.answer(PulledWork { finished_runs: texts("r"), ..PulledWork::default() });
     assert_eq!(played.told().len(), 5, "a backend that asks again is told again");
 }
 
@@ -86,11 +86,11 @@ fn a_run_is_told_from_its_first_job_to_its_last() {
 #[test]
 fn a_run_that_comes_back_is_counted_in_full() {
     let mut played = Played::ready(1);
-    let runs = vec![RunOffer { run: "r".into(), targets: 1, max_concurrency: 1 }];
-    played.answer(PullAnswer { runs, jobs: vec![job("r/1@a")], ..PullAnswer::default() });
+    let runs = vec![AnnouncedRun { run: "r".into(), targets: 1, max_concurrency: 1 }];
+    played.answer(PulledWork { runs, jobs: vec![job("r/1@a")], ..PulledWork::default() });
     played.sync();
     played.end(1, WELL);
-    played.answer(PullAnswer { finished_runs: texts("r"), ..PullAnswer::default() });
+    played.answer(PulledWork { finished_runs: texts("r"), ..PulledWork::default() });
     played.take_all();
     assert_eq!(played.told().last().unwrap(), "over r 1/0/0");
     played.hand_out("r/2@b");
@@ -99,7 +99,7 @@ fn a_run_that_comes_back_is_counted_in_full() {
     played.end(2, WELL);
     played.take_all();
     played.pass(60_000);
-    played.answer(PullAnswer { finished_runs: texts("r"), ..PullAnswer::default() });
+    played.answer(PulledWork { finished_runs: texts("r"), ..PulledWork::default() });
     assert_eq!(played.told().last().unwrap(), "over r 2/0/0");
 }
 
@@ -125,7 +125,7 @@ fn stop_is_answered_for_whatever_it_names() {
     played.hand_out("r/1@a r/2@a");
     played.sync();
     let stop_jobs = vec![job("r/3@b")];
-    played.answer(PullAnswer { stop: texts("1 2 3 4"), stop_jobs, ..PullAnswer::default() });
+    played.answer(PulledWork { stop: texts("1 2 3 4"), stop_jobs, ..PulledWork::default() });
     played.end(1, STOPPED);
     assert_eq!(
         played.told(),

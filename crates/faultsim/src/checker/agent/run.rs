@@ -4,14 +4,14 @@ use super::{AgentBook, log::Log, work::Works};
 use crate::checker::{Verdict, ensure};
 use muster_agent::{
     Text,
-    core::{Event, EventKind, Outcome, Summary},
+    core::{Event, EventKind, Outcome},
 };
-use muster_model::{Millis, Timestamp};
+use muster_model::{Millis, RunSummary, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl AgentBook {
     /// What was told of every run that is over.
-    pub(crate) fn summaries(&self) -> impl Iterator<Item = Summary> {
+    pub(crate) fn summaries(&self) -> impl Iterator<Item = RunSummary> {
         let events = self.log.entries.values().map(|entry| &entry.event.kind);
         events.filter_map(|kind| match kind {
             EventKind::RunFinished { summary, .. } => Some(*summary),
@@ -79,9 +79,9 @@ impl Count {
         }
     }
 
-    fn summary(ends: &BTreeMap<Text, End>) -> Summary {
+    fn summary(ends: &BTreeMap<Text, End>) -> RunSummary {
         let count = |wanted: fn(&End) -> bool| ends.values().filter(|end| wanted(end)).count() as u64;
-        Summary {
+        RunSummary {
             succeeded: count(|end| end.is_good),
             failed: count(|end| !end.is_good),
             timeout: count(|end| end.is_timeout),

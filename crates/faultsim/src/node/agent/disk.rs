@@ -6,10 +6,8 @@ use crate::{
     planted::Planted,
     scene::Scene,
 };
-use muster_agent::{
-    core::{Answer, Event, EventKind, Refusal},
-    wire,
-};
+use muster_agent::core::{Answer, Event, EventKind, Refusal};
+use muster_contract_nodes::write_event;
 use muster_spool::{Failure, Seq, SpoolError};
 
 /// What became of a sync.
@@ -30,7 +28,7 @@ impl Agent {
         checker: &mut Checker,
     ) -> Verdict {
         scene.note(|| format!("{}: writes down {number}, {:?}", self.site.name, event.kind));
-        let bytes = wire::write_event(self.site.name.as_str(), event);
+        let bytes = write_event(self.site.name.as_str(), event);
         let seq = self.life().spool.append(&bytes).map_err(spool_broke)?;
         checker.agent(&self.site).appended((number, seq), event, bytes)?;
         let slow = scene.dice.chance(50);

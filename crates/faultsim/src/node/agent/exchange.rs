@@ -8,7 +8,7 @@ use crate::{
     planted::Planted,
     scene::Scene,
 };
-use muster_agent::core::{Answer, NoAnswer, PullAnswer, PullRequest, Refusal};
+use muster_agent::core::{Answer, NoAnswer, PullRequest, PulledWork, Refusal};
 use muster_model::{Ask, Command, Millis, Pull, Rejection, Reply, Timestamp};
 
 /// A request under way.
@@ -139,7 +139,7 @@ impl Agent {
         Ok(())
     }
 
-    fn pulled(&mut self, number: u64, result: Result<PullAnswer, NoAnswer>, scene: &mut Scene) {
+    fn pulled(&mut self, number: u64, result: Result<PulledWork, NoAnswer>, scene: &mut Scene) {
         let now = self.now(scene);
         self.life().core.pulled(number, result, now);
     }

@@ -6,10 +6,8 @@ use crate::{
     planted::Planted,
     scene::Scene,
 };
-use muster_agent::{
-    core::{Core, Event, EventKind, Found},
-    wire,
-};
+use muster_agent::core::{Core, Event, EventKind, Found};
+use muster_contract_nodes::{NotACallback, read_event};
 use muster_spool::{Limits, Recovered, Seq, Spool, SpoolError};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -92,8 +90,8 @@ fn all_ended(state: &[u8]) -> Vec<u8> {
 }
 
 fn read_events(entries: Vec<(Seq, Vec<u8>)>) -> Result<Vec<(u64, Event)>, Broken> {
-    let read = |(seq, bytes): (Seq, Vec<u8>)| Ok((seq.0, wire::read_event(&bytes)?));
-    let events: Result<_, wire::NotACallback> = entries.into_iter().map(read).collect();
+    let read = |(seq, bytes): (Seq, Vec<u8>)| Ok((seq.0, read_event(&bytes)?));
+    let events: Result<_, NotACallback> = entries.into_iter().map(read).collect();
     events.map_err(|error| Broken::new("spool_unreadable", error.to_string()))
 }
 

@@ -3,9 +3,9 @@
 use crate::checker::Broken;
 use muster_agent::{
     Job, StepStatus as AgentStep, Text,
-    core::{Attempt, EventKind, Outcome as AgentOutcome, PullAnswer, PullRequest, RunOffer},
-    wire,
+    core::{AnnouncedRun, Attempt, EventKind, Outcome as AgentOutcome, PullRequest, PulledWork},
 };
+use muster_contract_nodes::read_event;
 use muster_model::{
     DeviceReport, Handout, Millis, Name, NameError, Outcome, Pull, PullReply, Report, ReportId, ReportKind,
     RunSummary, Step, StepStatus, TaskReport, TaskReportKind, Timestamp,
@@ -17,7 +17,7 @@ pub(super) const WORKFLOW: &str = "w";
 
 /// The report that spooled bytes are.
 pub(super) fn report(worker: &Name, bytes: &[u8]) -> Result<Report, Broken> {
-    let event = wire::read_event(bytes).map_err(|error| strange(&error.to_string()))?;
+    let event = read_event(bytes).map_err(|error| strange(&error.to_string()))?;
     let id = ReportId::new(&event.id).map_err(|error| strange(&error.to_string()))?;
     let kind = match event.kind {
         EventKind::RunStarted { run, .. } => ReportKind::RunStarted { job: id_of(&run)? },
@@ -60,7 +60,7 @@ pub(super) fn pull(worker: &Name, request: PullRequest) -> Result<Pull, Broken> 
 }
 
 /// What a pull was answered with.
-pub(super) fn pulled(reply: &PullReply, timeout: Millis) -> PullAnswer {
+pub(super) fn pulled(reply: &PullReply, timeout: Millis) -> PulledWork {
     let job = |handout: &Handout| Job {
         task: written(handout.task),
         run: written(handout.task.job),
@@ -72,12 +72,12 @@ pub(super) fn pulled(reply: &PullReply, timeout: Millis) -> PullAnswer {
         attempt: handout.attempt.into(),
         token: Some(written(handout.fence)),
     };
-    let runs = reply.announced.iter().map(|announced| RunOffer {
+    let runs = reply.announced.iter().map(|announced| AnnouncedRun {
         run: written(announced.job),
         targets: announced.targets.into(),
         max_concurrency: announced.slots.into(),
     });
-    PullAnswer {
+    PulledWork {
         runs: runs.collect(),
         jobs: reply.handouts.iter().map(job).collect(),
         finished_runs: reply.finished.iter().map(written).collect(),

@@ -1,12 +1,13 @@
 //! `POST /api/nodes/artifacts`: a node announces an upload and gets the URLs for it.
 
-use super::{Claim, Visit};
-use crate::{
-    routes::{check_claim, refuse},
-    translate::{Allowed, check_lease, claimed_node, read_artifact, storage_path},
-    wire::{ArtifactRequest, UploadOffer},
+use super::{
+    Claim, Visit,
+    path::{check_lease, read_template, storage_path},
 };
+use crate::routes::{check_claim, refuse};
 use axum::Json;
+use muster_artifacts::ContentHash;
+use muster_contract_nodes::{Allowed, ArtifactRequest, UploadOffer, claimed_node, read_artifact};
 use muster_coordinator::Refusal;
 use muster_http::{JsonBody, Node, Problem};
 use muster_model::Rejection;
@@ -17,7 +18,7 @@ use muster_model::Rejection;
 /// restart.
 #[utoipa::path(
     post, path = "/api/nodes/artifacts", operation_id = "announce_artifact", tag = "nodes", security(("node" = [])),
-    request_body = ArtifactRequest,
+    request_body = ArtifactRequest<'static>,
     responses(
         (status = 200, description = "Where to upload, and where the file is found afterwards", body = UploadOffer),
         (status = 404, description = "No such task"),
@@ -34,16 +35,22 @@ pub(super) async fn announce(
     let settings = &artifacts.0.settings;
     let allowed = Allowed { types: &settings.types, size_max: settings.size_max_bytes };
     let order = read_artifact(&body, allowed)?;
+    let (template, sha256) = (read_template(&order)?, read_hash(order.sha256.as_deref())?);
     let task = http.coordinator.task(order.task).await.map_err(|refusal| match refusal {
         Refusal::Rejected(Rejection::TaskUnknown) => Problem::not_found("task_id names no task"),
         other => refuse(other),
     })?;
     check_lease(&order, &task)?;
     let payload = http.coordinator.payload(task.id.job).await.map_err(refuse)?;
-    let path = storage_path(&order, &task, &payload.params)?;
-    let claim = Claim { path, size: order.size, content_type: order.content_type, sha256: order.sha256 };
+    let path = storage_path(&order, template, &task, &payload.params)?;
+    let claim = Claim { path, size: order.size, content_type: order.content_type, sha256 };
     artifacts.sweep_now_and_then(http.coordinator.now());
     offer(&visit, &claim).map(Json)
+}
+
+fn read_hash(digits: Option<&str>) -> Result<Option<ContentHash>, Problem> {
+    let hash = digits.map(str::parse).transpose();
+    hash.map_err(|_| Problem::unprocessable("sha256", "must be 64 hexadecimal digits"))
 }
 
 fn offer(visit: &Visit, claim: &Claim) -> Result<UploadOffer, Problem> {

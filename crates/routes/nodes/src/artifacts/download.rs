@@ -3,10 +3,7 @@
 use super::{
     Artifacts, Visit,
     link::{Download, unknown},
-};
-use crate::{
-    translate::{Span, Wanted, read_range},
-    wire::ArtifactLink,
+    range::{Span, Wanted, read_range},
 };
 use axum::{
     Json,
@@ -16,6 +13,7 @@ use axum::{
 };
 use futures_util::stream;
 use muster_artifacts::{Kept, Opened, StoragePath, StoreError};
+use muster_contract_nodes::ArtifactLink;
 use muster_http::Problem;
 use std::io::{self, Read};
 use tokio::sync::OwnedSemaphorePermit;

@@ -1,12 +1,12 @@
 //! Links: URLs that open one file without a token, until they expire (N21).
 
 use super::{Visit, address::Address};
-use crate::wire::ArtifactLink;
 use axum::{
     extract::FromRequestParts,
     http::{StatusCode, request::Parts},
 };
 use muster_artifacts::{Proof, ProofError, StoragePath};
+use muster_contract_nodes::ArtifactLink;
 use muster_http::{HttpState, Operator, Params, Problem};
 use muster_model::Millis;
 

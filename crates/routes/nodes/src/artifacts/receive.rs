@@ -1,10 +1,6 @@
 //! Brings a body to the store, piece by piece: the async side reads, a thread of its own writes.
 
-use super::{Claim, Visit, phrase, upload::with_offset};
-use crate::{
-    translate::Span,
-    wire::{Uploaded, UploadedPart},
-};
+use super::{Claim, Visit, phrase, range::Span, upload::with_offset};
 use axum::{
     Json,
     body::{Body, Bytes},
@@ -13,6 +9,7 @@ use axum::{
 };
 use futures_util::StreamExt;
 use muster_artifacts::{Finished, StoreError, Upload};
+use muster_contract_nodes::{Uploaded, UploadedPart};
 use muster_http::{HttpState, Problem};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};

@@ -3,11 +3,8 @@
 use super::{
     Claim, Visit,
     address::Address,
+    range::{Span, read_content_range},
     receive::{Order, receive},
-};
-use crate::{
-    translate::{Span, essence, read_content_range},
-    wire::{Uploaded, UploadedPart},
 };
 use axum::{
     Extension,
@@ -16,6 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use muster_artifacts::{Progress, Proof, ProofError, StoragePath};
+use muster_contract_nodes::{Uploaded, UploadedPart, essence};
 use muster_http::{Deadline, Params, Problem};
 
 /// Takes a file, whole or from where it stands on.

@@ -1,21 +1,97 @@
-//! A node's request for work (N1).
+//! A node's request for work (N1): as a node writes it and as the coordinator reads it.
 
-use muster_http::{Fields, Item, Problem};
-use muster_model::{Attachment, DeviceReport, Name, Pull};
+use crate::Text;
+use muster_model::{Attachment, DeviceReport, Millis, Name, Pull};
+use muster_problem::{Fields, Item, Problem, schema};
+use serde::Serialize;
 use serde_json::Value;
 use std::{collections::HashSet, time::Duration};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        RefOr, Schema,
+        schema::{ArrayBuilder, Type},
+    },
+};
 
-/// A request and how long it may wait.
+/// A node's request for work (N1).
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PullRequest<'a> {
+    /// Who asks.
+    #[schema(schema_with = name)]
+    pub node_id: &'a str,
+    /// At most so many jobs; 0 is a mere report.
+    #[schema(schema_with = max_jobs)]
+    pub max_jobs: u32,
+    /// How long to wait for work to appear; more than 30000 counts as 30000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = wait_ms, required = false)]
+    pub wait_ms: Option<i64>,
+    /// All devices attached now; absent: no report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = devices_schema, required = false)]
+    pub devices: Option<Vec<DeviceEntry<'a>>>,
+}
+
+/// One attached device (N1b).
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DeviceEntry<'a> {
+    /// The immutable serial.
+    #[schema(schema_with = name)]
+    pub device_id: &'a str,
+    /// Whatever reaches it now; the serial where absent.
+    #[schema(schema_with = handle, required = false)]
+    pub runtime_handle: &'a str,
+    /// `online` counts; everything else counts as offline.
+    #[schema(schema_with = status)]
+    pub status: &'static str,
+}
+
+/// A device as its node sees it (N1b).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attached {
+    /// Its immutable serial.
+    pub device: Text,
+    /// Whatever reaches it now: serial, `ip:port`, `emulator-5554`.
+    pub handle: Text,
+    /// Its condition; never `Absent`.
+    pub attachment: Attachment,
+}
+
+/// Writes a request for work.
+#[must_use]
+pub fn write_pull(node: &str, max_jobs: u32, wait: Option<Millis>, devices: Option<&[Attached]>) -> Vec<u8> {
+    let devices = devices.map(|devices| devices.iter().map(DeviceEntry::of).collect());
+    let request = PullRequest { node_id: node, max_jobs, wait_ms: wait.map(|wait| wait.0), devices };
+    serde_json::to_vec(&request).expect("texts and numbers are always JSON")
+}
+
+impl<'a> DeviceEntry<'a> {
+    fn of(attached: &'a Attached) -> Self {
+        let status = match attached.attachment {
+            Attachment::Online => "online",
+            Attachment::Offline | Attachment::Absent => "offline",
+            Attachment::Unauthorized => "unauthorized",
+            Attachment::Error => "error",
+        };
+        Self { device_id: &attached.device, runtime_handle: &attached.handle, status }
+    }
+}
+
+/// A pull as the coordinator understands it: the command, and how long it may wait.
 #[derive(Clone, Debug)]
-pub(crate) struct PullOrder {
-    /// What is asked.
-    pub(crate) pull: Pull,
+pub struct PullOrder {
+    /// The command.
+    pub pull: Pull,
     /// At most 30 s, whatever was asked for (N1).
-    pub(crate) wait: Duration,
+    pub wait: Duration,
 }
 
 /// Reads the body of `POST /api/nodes/pull`.
-pub(crate) fn read_pull(body: &Value) -> Result<PullOrder, Problem> {
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong (N6).
+pub fn read_pull(body: &Value) -> Result<PullOrder, Problem> {
     let fields = Fields::of(body)?;
     let worker = fields.name("node_id")?;
     let max = fields.integer_in("max_jobs", 0..=JOBS_MAX)?;
@@ -26,7 +102,8 @@ pub(crate) fn read_pull(body: &Value) -> Result<PullOrder, Problem> {
 }
 
 /// Makes the order of `GET /api/nodes/pull`: one job, no report of devices.
-pub(crate) fn order_one(worker: Name, wait_ms: Option<i64>) -> PullOrder {
+#[must_use]
+pub fn order_one(worker: Name, wait_ms: Option<i64>) -> PullOrder {
     let wait = wait(wait_ms);
     PullOrder { pull: Pull { worker, max: 1, devices: None }, wait }
 }
@@ -48,7 +125,7 @@ fn devices(items: &[Item<'_>]) -> Result<Vec<DeviceReport>, Problem> {
 fn device(fields: &Fields<'_>) -> Result<DeviceReport, Problem> {
     let device = fields.name("device_id")?;
     let handle = fields.opt_name("runtime_handle")?.unwrap_or_else(|| device.clone());
-    let attachment = match fields.choice("status", &["online", "offline", "unauthorized", "error"])? {
+    let attachment = match fields.choice("status", &DEVICE_STATUSES)? {
         "online" => Attachment::Online,
         "offline" => Attachment::Offline,
         "unauthorized" => Attachment::Unauthorized,
@@ -61,11 +138,51 @@ fn wait(asked_ms: Option<i64>) -> Duration {
     Duration::from_millis(asked_ms.unwrap_or(0).unsigned_abs().min(WAIT_MS_MAX))
 }
 
+/// The name of a node, as a parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeName;
+
+impl PartialSchema for NodeName {
+    fn schema() -> RefOr<Schema> {
+        name()
+    }
+}
+
+impl ToSchema for NodeName {}
+
+/// No device stands twice in a report; that the ids differ is more than a schema can say.
+fn devices_schema() -> RefOr<Schema> {
+    let entries = ArrayBuilder::new().items(DeviceEntry::schema()).max_items(Some(DEVICES_MAX));
+    let entries = entries.unique_items(true).schema_type(schema::nullable(Type::Array));
+    RefOr::T(Schema::Array(entries.build()))
+}
+
+fn name() -> RefOr<Schema> {
+    schema::schema(schema::name())
+}
+
+fn handle() -> RefOr<Schema> {
+    schema::schema(schema::name_or_null())
+}
+
+fn max_jobs() -> RefOr<Schema> {
+    schema::schema(schema::between(0, JOBS_MAX))
+}
+
+fn wait_ms() -> RefOr<Schema> {
+    schema::schema(schema::between_or_null(0, WHOLE_MAX))
+}
+
+fn status() -> RefOr<Schema> {
+    schema::schema(schema::one_of(&DEVICE_STATUSES))
+}
+
+const DEVICE_STATUSES: [&str; 4] = ["online", "offline", "unauthorized", "error"];
 const JOBS_MAX: i64 = 1000;
 const DEVICES_MAX: usize = 10_000;
 const WAIT_MS_MAX: u64 = 30_000;
 /// The largest whole number that every JSON reader holds exactly.
-pub(crate) const WHOLE_MAX: i64 = (1 << 53) - 1;
+pub const WHOLE_MAX: i64 = schema::WHOLE_MAX;
 
 #[cfg(test)]
 mod tests {
@@ -153,5 +270,21 @@ mod tests {
         let order = order_one(node.clone(), Some(40_000));
         assert_eq!((order.pull.max, order.wait), (1, Duration::from_secs(30)));
         assert!(order_one(node, None).wait.is_zero());
+    }
+
+    /// N1, N1b: the coordinator understands what a node writes.
+    #[test]
+    fn a_written_request_is_read_back() {
+        let attached =
+            |device: &str, attachment| Attached { device: device.into(), handle: "h".into(), attachment };
+        let devices = [attached("a", Attachment::Online), attached("b", Attachment::Unauthorized)];
+        let body = write_pull("PC-01", 3, Some(Millis(500)), Some(&devices));
+        let order = read_pull(&serde_json::from_slice(&body).unwrap()).unwrap();
+        assert_eq!((order.pull.worker.as_str(), order.pull.max, order.wait.as_millis()), ("PC-01", 3, 500));
+        let read = order.pull.devices.unwrap();
+        assert_eq!((read[0].device.as_str(), read[0].handle.as_str()), ("a", "h"));
+        assert_eq!(read[1].attachment, Attachment::Unauthorized);
+        let body: Value = serde_json::from_slice(&write_pull("PC-01", 0, None, None)).unwrap();
+        assert_eq!(body, json!({"node_id": "PC-01", "max_jobs": 0}));
     }
 }

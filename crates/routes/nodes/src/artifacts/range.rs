@@ -2,14 +2,14 @@
 
 /// A stretch of a file, from its first byte to the one after its last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
+pub(super) struct Span {
+    pub(super) start: u64,
+    pub(super) end: u64,
 }
 
 /// What a `Range` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(super) enum Wanted {
     /// Everything: no range, or one that is not understood.
     Whole,
     Part(Span),
@@ -18,13 +18,13 @@ pub(crate) enum Wanted {
 }
 
 impl Span {
-    pub(crate) const fn length(self) -> u64 {
+    pub(super) const fn length(self) -> u64 {
         self.end - self.start
     }
 }
 
 /// Reads `bytes FIRST-LAST/TOTAL`: the stretch and the total.
-pub(crate) fn read_content_range(text: &str) -> Option<(Span, u64)> {
+pub(super) fn read_content_range(text: &str) -> Option<(Span, u64)> {
     let (range, total) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
     let (start, last, total) = (number(first)?, number(last)?, number(total)?);
@@ -33,7 +33,7 @@ pub(crate) fn read_content_range(text: &str) -> Option<(Span, u64)> {
 }
 
 /// Reads `bytes=FIRST-LAST`, `bytes=FIRST-` and `bytes=-COUNT` of a file of `size` bytes; one stretch only.
-pub(crate) fn read_range(text: &str, size: u64) -> Wanted {
+pub(super) fn read_range(text: &str, size: u64) -> Wanted {
     let Some((first, last)) = text.trim().strip_prefix("bytes=").and_then(|range| range.split_once('-'))
     else {
         return Wanted::Whole;

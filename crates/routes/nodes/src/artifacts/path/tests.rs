@@ -1,5 +1,6 @@
 use super::*;
-use muster_model::{JobId, LeaseKind};
+use muster_contract_nodes::{Allowed, read_artifact};
+use muster_model::{Fence, JobId, LeaseKind, Name, TaskId};
 use serde_json::json;
 
 const TOKEN: &str = "000000000000000000000000000000ab";
@@ -17,7 +18,8 @@ fn with(key: &str, value: Value) -> Value {
 
 fn read(body: &Value) -> Result<ArtifactOrder, Problem> {
     let types = ["image/png", "image/jpeg", "text/plain", "application/x-very-long"].map(str::to_owned);
-    read_artifact(body, Allowed { types: &types, size_max: 10 })
+    let order = read_artifact(body, Allowed { types: &types, size_max: 10 })?;
+    read_template(&order).map(|_| order)
 }
 
 fn blamed(body: &Value) -> String {
@@ -50,7 +52,8 @@ fn task() -> TaskRecord {
 }
 
 fn path(body: &Value, params: &str) -> String {
-    storage_path(&read(body).unwrap(), &task(), params).unwrap().to_string()
+    let order = read(body).unwrap();
+    storage_path(&order, read_template(&order).unwrap(), &task(), params).unwrap().to_string()
 }
 
 /// N21: the contract's path, with the run's video or `_`, and the extension of the type.
@@ -94,7 +97,8 @@ fn a_workflow_may_have_a_template() {
     assert_eq!(path(&named, "{}"), "screenshot-SHOT_2.png");
     let long = vec!["{youtubeVideoId}"; 20].join("/");
     let params = format!(r#"{{"youtubeVideoId":"{}"}}"#, "x".repeat(100));
-    let problem = storage_path(&read(&templated(&long)).unwrap(), &task(), &params).unwrap_err();
+    let order = read(&templated(&long)).unwrap();
+    let problem = storage_path(&order, read_template(&order).unwrap(), &task(), &params).unwrap_err();
     assert_eq!((problem.status().as_u16(), problem.field()), (422, Some("storage_path")));
 }
 

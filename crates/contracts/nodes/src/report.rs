@@ -1,31 +1,40 @@
-//! The six events (N8 to N14).
+//! The six events as the coordinator reads them (N8 to N14).
 
-use super::{Message, WHOLE_MAX};
-use crate::Heartbeat;
-use muster_http::{Fields, Problem};
+use crate::{Heartbeat, Message, WHOLE_MAX};
 use muster_model::{
     FailureReason, Fence, JobId, Name, Outcome, Report, ReportKind, RunSummary, Step, StepStatus, TaskId,
     TaskReport, TaskReportKind, Timestamp,
 };
+use muster_problem::{Fields, Problem};
 use serde_json::{Map, Value};
 
-/// What a node said.
+/// A callback that was read.
 #[derive(Clone, Debug)]
-pub(crate) enum Said {
-    /// It lives (N8); nothing to keep.
-    Alive(Name, Heartbeat),
-    /// Something that must not be lost.
+pub enum NodeMessage {
+    /// A sign of life (N8), which is not stored.
+    Heartbeat {
+        /// The sender.
+        worker: Name,
+        /// Its account of itself.
+        heartbeat: Heartbeat,
+    },
+    /// A report that must not be lost.
     Report(Box<Report>),
 }
 
-/// Reads an event; `now` is when it arrived.
-pub(crate) fn read_report(message: &Message, now: Timestamp) -> Result<Said, Problem> {
+/// Reads an event.
+///
+/// # Errors
+/// 422 naming the field that is missing or wrong (N6).
+pub fn read_report(message: &Message) -> Result<NodeMessage, Problem> {
     let fields = message.fields()?;
     let kind = fields.choice("type", &KINDS)?;
     let worker = fields.name("node_id")?;
     let at = fields.timestamp("timestamp")?;
     let kind = match kind {
-        "node_heartbeat" => return Ok(Said::Alive(worker, heartbeat(&fields, at, now)?)),
+        "node_heartbeat" => {
+            return Ok(NodeMessage::Heartbeat { worker, heartbeat: heartbeat(&fields, at)? });
+        }
         "run_started" => run_started(&fields)?,
         "run_finished" => run_finished(&fields)?,
         "task_started" => task(&fields, task_started(&fields)?)?,
@@ -33,13 +42,12 @@ pub(crate) fn read_report(message: &Message, now: Timestamp) -> Result<Said, Pro
         _ => task(&fields, task_finished(&fields)?)?,
     };
     let report = Report { id: message.id.clone(), worker, at, body: message.text.clone(), kind };
-    Ok(Said::Report(Box::new(report)))
+    Ok(NodeMessage::Report(Box::new(report)))
 }
 
-fn heartbeat(fields: &Fields<'_>, at: Timestamp, heard_at: Timestamp) -> Result<Heartbeat, Problem> {
+fn heartbeat(fields: &Fields<'_>, at: Timestamp) -> Result<Heartbeat, Problem> {
     Ok(Heartbeat {
         at,
-        heard_at,
         connected: count(fields, "connected_devices_count")?,
         running: count(fields, "running_devices_count")?,
         queued: count(fields, "queue_devices_count")?,
@@ -141,11 +149,11 @@ fn check_artifact(fields: &Fields<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What stays with the task: everything about how it went that is not the error text.
+/// The part of the report that stays with the task: how it went, without the error text.
 fn result(fields: &Fields<'_>) -> Box<str> {
     let kept = ["artifact", "failure_reason", "timings"];
-    let told = kept.iter().filter_map(|key| Some(((*key).to_owned(), fields.optional(key)?.value.clone())));
-    Value::Object(told.collect::<Map<_, _>>()).to_string().into()
+    let fields = kept.iter().filter_map(|key| Some(((*key).to_owned(), fields.optional(key)?.value.clone())));
+    Value::Object(fields.collect::<Map<_, _>>()).to_string().into()
 }
 
 /// A text that is no id of ours names a run that does not exist: 404, not 422 (N6).
@@ -164,5 +172,4 @@ const STEP_CHARS_MAX: usize = 64;
 const ERROR_BYTES_MAX: usize = 8192;
 
 #[cfg(test)]
-#[path = "report_tests.rs"]
 mod tests;

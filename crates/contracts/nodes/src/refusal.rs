@@ -1,10 +1,11 @@
-//! What a node is told when the engine says no (N6).
+//! The engine's rejections in this contract's words (N6).
 
-use muster_http::Problem;
 use muster_model::Rejection;
+use muster_problem::Problem;
 
 /// Puts a rejection into this contract's words.
-pub(crate) fn phrase(rejection: &Rejection) -> Problem {
+#[must_use]
+pub fn phrase(rejection: &Rejection) -> Problem {
     match rejection {
         Rejection::ReportConflict => Problem::conflict("event_id was used before, for another event"),
         Rejection::JobUnknown => Problem::not_found("run_id names no run"),

@@ -1,9 +1,11 @@
-//! What a node reports: six events, each flat beside `type` or inside `payload` (N4, N8 to N14).
+//! The schema of a callback and the answer to one: six events, each flat beside `type` or inside `payload` (N4, N8 to N14).
 
-use super::value::{
-    between_or_null, event_id, name, null, nullable, one_of, schema, text, text_or_null, timestamp, whole,
+use muster_model::{FailureReason, Recorded};
+use muster_problem::schema::{
+    between_or_null, event_id, may, must, name, null, nullable, one_of, schema, text, text_or_null,
+    timestamp, whole,
 };
-use muster_model::FailureReason;
+use serde::{Deserialize, Serialize};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -29,6 +31,36 @@ impl PartialSchema for Callback {
 }
 
 impl ToSchema for Callback {}
+
+/// The answer to a callback (N4, N6b).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CallbackAnswer {
+    /// Always true: the event is kept.
+    pub ok: bool,
+    /// The event had been taken before.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub duplicate: bool,
+    /// The event speaks of what is past: kept, without effect.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub stale: bool,
+}
+
+/// Writes the answer to a callback that was recorded.
+#[must_use]
+pub fn answer_report(recorded: Recorded) -> CallbackAnswer {
+    CallbackAnswer {
+        ok: true,
+        duplicate: recorded == Recorded::Duplicate,
+        stale: recorded == Recorded::Stale,
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
 
 type Fields = fn() -> ObjectBuilder;
 
@@ -68,7 +100,7 @@ fn heartbeat() -> ObjectBuilder {
 }
 
 fn run_started() -> ObjectBuilder {
-    let fields = must(event(), "run_id", text());
+    let fields = must(event(), "run_id", text(TEXT_CHARS_MAX));
     let fields = must(fields, "target_devices_count", whole());
     must(fields, "max_concurrency", whole())
 }
@@ -76,19 +108,19 @@ fn run_started() -> ObjectBuilder {
 fn run_finished() -> ObjectBuilder {
     let summary = must(Object::builder(), "succeeded", whole());
     let summary = must(must(summary, "failed", whole()), "timeout", whole());
-    must(must(event(), "run_id", text()), "summary", summary)
+    must(must(event(), "run_id", text(TEXT_CHARS_MAX)), "summary", summary)
 }
 
 fn task_started() -> ObjectBuilder {
-    let fields = must(task(), "runtime_handle", text());
-    must(must(fields, "workflow_id", text()), "timeoutMs", whole())
+    let fields = must(task(), "runtime_handle", text(TEXT_CHARS_MAX));
+    must(must(fields, "workflow_id", text(TEXT_CHARS_MAX)), "timeoutMs", whole())
 }
 
 fn task_progress() -> ObjectBuilder {
     let fields = must(
         task(),
         "step",
-        text().min_length(Some(1)).max_length(Some(64)).pattern(Some("^[A-Z0-9_]{1,64}$")),
+        text(TEXT_CHARS_MAX).min_length(Some(1)).max_length(Some(64)).pattern(Some("^[A-Z0-9_]{1,64}$")),
     );
     must(fields, "status", one_of(&["running", "done"]))
 }
@@ -106,29 +138,40 @@ fn task_failed() -> ObjectBuilder {
 fn finished() -> ObjectBuilder {
     let timings = must(must(Object::builder(), "startedAt", timestamp()), "endedAt", timestamp());
     let artifact = Object::builder().schema_type(nullable(Type::Object));
-    let artifact = must(must(artifact, "kind", text()), "storage_path", text());
-    let artifact = must(artifact, "public_url", text());
-    let fields = must(must(task(), "runtime_handle", text()), "timings", timings);
-    may(may(fields, "artifact", artifact), "error_message", text_or_null().max_length(Some(8192)))
+    let artifact = must(must(artifact, "kind", text(TEXT_CHARS_MAX)), "storage_path", text(TEXT_CHARS_MAX));
+    let artifact = must(artifact, "public_url", text(TEXT_CHARS_MAX));
+    let fields = must(must(task(), "runtime_handle", text(TEXT_CHARS_MAX)), "timings", timings);
+    may(
+        may(fields, "artifact", artifact),
+        "error_message",
+        text_or_null(TEXT_CHARS_MAX).max_length(Some(8192)),
+    )
 }
 
 fn task() -> ObjectBuilder {
-    let fields = must(must(event(), "run_id", text()), "task_id", text());
+    let fields = must(must(event(), "run_id", text(TEXT_CHARS_MAX)), "task_id", text(TEXT_CHARS_MAX));
     let fields = may(must(fields, "device_id", name()), "attempt", between_or_null(1, 65_535));
-    may(fields, "lease_token", text_or_null())
+    may(fields, "lease_token", text_or_null(TEXT_CHARS_MAX))
 }
 
 fn event() -> ObjectBuilder {
     must(must(Object::builder(), "node_id", name()), "timestamp", timestamp())
 }
 
-fn must(fields: ObjectBuilder, field: &str, value: ObjectBuilder) -> ObjectBuilder {
-    may(fields, field, value).required(field)
-}
-
-fn may(fields: ObjectBuilder, field: &str, value: ObjectBuilder) -> ObjectBuilder {
-    fields.property(field, schema(value))
-}
-
+const TEXT_CHARS_MAX: usize = 4096;
 const ABOUT: &str = "One of the six events; its fields stand beside `type` or inside `payload`. \
 Unknown fields are kept. A repeat of the same `event_id` changes nothing.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// N4, N6b: the three answers to a callback.
+    #[test]
+    fn callbacks_are_answered_byte_for_byte() {
+        let text = |recorded| serde_json::to_string(&answer_report(recorded)).unwrap();
+        assert_eq!(text(Recorded::Applied), r#"{"ok":true}"#);
+        assert_eq!(text(Recorded::Duplicate), r#"{"ok":true,"duplicate":true}"#);
+        assert_eq!(text(Recorded::Stale), r#"{"ok":true,"stale":true}"#);
+    }
+}

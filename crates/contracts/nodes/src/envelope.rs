@@ -1,16 +1,16 @@
 //! The envelope of a callback: both of its shapes become one (N4).
 
-use muster_http::{Fields, Problem};
 use muster_model::{Name, ReportId};
+use muster_problem::{Fields, Problem};
 use serde_json::{Map, Value};
 
 /// A callback with its fields side by side, whichever shape it came in.
 #[derive(Clone, Debug)]
-pub(crate) struct Message {
+pub struct Message {
     /// The sender's id for it.
-    pub(crate) id: ReportId,
+    pub id: ReportId,
     /// All fields, unknown ones included, as JSON text with sorted keys.
-    pub(crate) text: Box<str>,
+    pub text: Box<str>,
     fields: Value,
 }
 
@@ -18,7 +18,10 @@ impl Message {
     /// Joins the fields beside `type` with those inside `payload`.
     ///
     /// A field that stands in both places must say the same in both: otherwise nobody knows what was meant.
-    pub(crate) fn read(body: &Value) -> Result<Self, Problem> {
+    ///
+    /// # Errors
+    /// 422 naming the field.
+    pub fn read(body: &Value) -> Result<Self, Problem> {
         let outer = Fields::of(body)?;
         let id = read_id(&outer)?;
         let mut joined = outer.object().clone();
@@ -32,13 +35,17 @@ impl Message {
     }
 
     /// Its fields, to be read one by one.
-    pub(crate) fn fields(&self) -> Result<Fields<'_>, Problem> {
+    ///
+    /// # Errors
+    /// None: a message is an object.
+    pub fn fields(&self) -> Result<Fields<'_>, Problem> {
         Fields::of(&self.fields)
     }
 }
 
 /// The node that a body claims to come from, as far as that can be told before it is checked.
-pub(crate) fn claimed_node(body: &Value) -> Option<Name> {
+#[must_use]
+pub fn claimed_node(body: &Value) -> Option<Name> {
     let node = body.get("node_id").or_else(|| body.get("payload")?.get("node_id"))?;
     Name::new(node.as_str()?).ok()
 }
@@ -54,7 +61,7 @@ fn join(joined: &mut Map<String, Value>, inner: &Map<String, Value>) -> Result<(
     for (key, value) in inner {
         match joined.get(key) {
             Some(known) if known == value => {}
-            Some(_) if KNOWN.contains(&key.as_str()) => {
+            Some(_) if EVENT_FIELDS.contains(&key.as_str()) => {
                 let detail = "says one thing beside type and another in payload";
                 return Err(Problem::unprocessable(key.clone(), detail));
             }
@@ -69,7 +76,7 @@ fn join(joined: &mut Map<String, Value>, inner: &Map<String, Value>) -> Result<(
 }
 
 /// Every field that some event gives a meaning to.
-const KNOWN: [&str; 27] = [
+const EVENT_FIELDS: [&str; 27] = [
     "event_id",
     "type",
     "node_id",

@@ -1,7 +1,7 @@
 use super::*;
 use serde_json::json;
 
-#[path = "golden_tests.rs"]
+#[path = "golden.rs"]
 mod golden;
 
 /// The examples of the source document, byte for byte.
@@ -69,17 +69,17 @@ fn nest(flat: &Value) -> Value {
     Value::Object(outer)
 }
 
-fn said(body: &Value) -> Result<Said, Problem> {
+fn said(body: &Value) -> Result<NodeMessage, Problem> {
     let message = Message::read(body)?;
     let nested = Message::read(&nest(body))?;
-    read_report(&nested, Timestamp(5))?;
-    read_report(&message, Timestamp(5))
+    read_report(&nested)?;
+    read_report(&message)
 }
 
 fn report(body: &Value) -> Report {
     match said(body).unwrap() {
-        Said::Report(report) => *report,
-        Said::Alive(..) => panic!("a heartbeat"),
+        NodeMessage::Report(report) => *report,
+        NodeMessage::Heartbeat { .. } => panic!("a heartbeat"),
     }
 }
 
