@@ -3,7 +3,7 @@
 use crate::{
     failure::{self, Failure},
     process::{self, Stopwatch, cargo},
-    rules, sizes, suite,
+    lines, rules, sizes, suite,
 };
 
 /// Passes the gates one after the other and stops at the first that is shut.
@@ -53,7 +53,7 @@ pub(crate) const HELP: &str = "\
 usage: cargo xtask check
 
 Passes these gates in order and stops at the first that fails:
-fmt, sizes, rules, clippy, tests (with a hundred simulated worlds and all planted bugs), doc.";
+fmt, sizes, tuples, rules, clippy, tests (with a hundred simulated worlds and all planted bugs), doc.";
 
 /// The quick ones first: whoever forgot to format should hear of it before the compiler runs.
 const GATES: &[Gate] = &[
@@ -63,6 +63,11 @@ const GATES: &[Gate] = &[
         run: || process::run(&mut cargo(&["fmt", "--all", "--check"])),
     },
     Gate { name: "sizes", next: "split or rename the files above", run: || sizes::run(&[]) },
+    Gate {
+        name: "tuples",
+        next: "give the parameters above names, in a struct",
+        run: lines::refuse_tuples,
+    },
     Gate {
         name: "rules",
         next: "write the tests, with the rule's id in their `///` comment",
