@@ -2,8 +2,9 @@
 
 use crate::{
     failure::{self, Failure},
+    lines,
     process::{self, Stopwatch, cargo},
-    lines, rules, sizes, suite,
+    rules, sizes, suite,
 };
 
 /// Passes the gates one after the other and stops at the first that is shut.
@@ -63,11 +64,7 @@ const GATES: &[Gate] = &[
         run: || process::run(&mut cargo(&["fmt", "--all", "--check"])),
     },
     Gate { name: "sizes", next: "split or rename the files above", run: || sizes::run(&[]) },
-    Gate {
-        name: "tuples",
-        next: "give the parameters above names, in a struct",
-        run: lines::refuse_tuples,
-    },
+    Gate { name: "tuples", next: "give the parameters above names, in a struct", run: lines::refuse_tuples },
     Gate {
         name: "rules",
         next: "write the tests, with the rule's id in their `///` comment",

@@ -5,7 +5,6 @@
 //! PostgreSQL needs besides: finding the server that takes writes, encryption, a whole batch in one round trip, and a
 //! fence that every commit passes in its own transaction, so that nothing of an older term is kept (S18).
 
-mod column;
 mod connect;
 mod copy;
 mod election;

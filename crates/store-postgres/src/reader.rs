@@ -1,12 +1,11 @@
 //! Reading connections, kept for the next reader, and look-ups by key.
 
 use crate::{
-    column::Column,
     session::{Home, Purpose, Session},
     statement::{self, Pipeline},
     target::Target,
     transaction::Transaction,
-    value::PgCells,
+    value::{Column, PgCells},
 };
 use futures_util::TryStreamExt;
 use muster_model::{Facts, Key};

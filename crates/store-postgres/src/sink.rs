@@ -1,10 +1,9 @@
 //! Gathers the rows of a batch into one statement per table.
 
 use crate::{
-    column::Column,
     session::Session,
     statement::{self, PipelineStep},
-    value::Argument,
+    value::{Argument, Column},
 };
 use muster_tables::{Fault, Put, Row, Sink, Value};
 use std::{collections::HashMap, mem};

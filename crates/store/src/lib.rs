@@ -9,7 +9,6 @@ mod batch;
 mod election;
 mod frames;
 mod memory;
-mod moment;
 mod pool;
 pub mod position;
 mod query;

@@ -1,8 +1,5 @@
 //! Reads for people.
 
-mod frames;
-mod pool;
-
 use super::{MemoryStore, tables::Tables};
 use crate::{
     ARTIFACT_MARK, AccountReader, Backlog, CountedJob, Cursor, FeedPage, FleetView, JobCounts, JobFilter,
@@ -30,7 +27,7 @@ impl MemoryReader {
         Self { store }
     }
 
-    fn tables(&self) -> Arc<Tables> {
+    pub(super) fn tables(&self) -> Arc<Tables> {
         Arc::clone(&self.store.lock().tables)
     }
 }
@@ -163,7 +160,7 @@ impl Reader for MemoryReader {
 }
 
 /// The items a page begins with.
-fn following<'a, T: 'a, K>(
+pub(super) fn following<'a, T: 'a, K>(
     start: Start<K>,
     items: impl Iterator<Item = &'a T>,
     follows: impl Fn(&T, &K) -> bool,
@@ -176,7 +173,7 @@ fn following<'a, T: 'a, K>(
 }
 
 /// One item more than the page may have, where there is one.
-fn take<'a, T: Clone + 'a>(items: impl Iterator<Item = &'a T>, page: &Cursor) -> Vec<T> {
+pub(super) fn take<'a, T: Clone + 'a>(items: impl Iterator<Item = &'a T>, page: &Cursor) -> Vec<T> {
     items.take(sought(page) as usize).cloned().collect()
 }
 
