@@ -263,7 +263,10 @@ fn a_directory_that_cannot_be_written_is_an_error() {
 fn a_full_disk_is_an_error_and_costs_nothing_that_was_kept() {
     let directory = tempfile::tempdir().unwrap();
     let output = std::process::Command::new("sh")
-        .args(["-c", "trap '' XFSZ; ulimit -f 2048; exec \"$0\" --exact --ignored --nocapture fill_the_disk"])
+        .args([
+            "-c",
+            "trap '' XFSZ; ulimit -f 2048; exec \"$0\" --exact --ignored --nocapture file::fill_the_disk",
+        ])
         .arg(std::env::current_exe().unwrap())
         .env("MUSTER_TEST_DIRECTORY", directory.path())
         .output()
