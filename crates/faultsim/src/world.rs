@@ -6,7 +6,7 @@ use crate::{
     coordinator::{Coordinator, Push, PushAnswer},
     farm::{Duty, Farm},
     fault::Fault,
-    network::{Sender, Ticket},
+    network::{Returned, Sender, Ticket},
     node::Node,
     planted::Planted,
     pool::{Duty as PoolDuty, Pool},
@@ -288,7 +288,9 @@ impl World {
             return Ok(());
         }
         match ticket.sender {
-            Sender::Node(node) => self.nodes[node].hear((ticket, result), scene, &mut self.checker),
+            Sender::Node(node) => {
+                self.nodes[node].hear(Returned { ticket, result }, scene, &mut self.checker)
+            }
             Sender::Renderer(renderer) => self.farm.renderers[renderer].hear((ticket, result), scene),
             Sender::Member(member) => self.pool.members[member].hear((ticket, result), scene),
             Sender::Client => {

@@ -5,7 +5,7 @@ use crate::{checker::Checker, fault::Fault, scene::Scene};
 
 /// The moment at which a life ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum CommitFault {
+pub(super) enum Doom {
     /// Instead of the next sync.
     Sync,
     /// While something that was killed dies.
@@ -18,8 +18,8 @@ impl Agent {
     /// In half of all cases that happens at the next moment at which something waits for the disk, or for its death.
     pub(in crate::node) fn crash(&mut self, scene: &mut Scene, checker: &mut Checker) {
         match (&mut self.life, scene.dice.below(4)) {
-            (Some(life), 0) => life.doom = Some(CommitFault::Sync),
-            (Some(life), 1) => life.doom = Some(CommitFault::Kill),
+            (Some(life), 0) => life.doom = Some(Doom::Sync),
+            (Some(life), 1) => life.doom = Some(Doom::Kill),
             _ => self.end_badly(scene, checker),
         }
     }
@@ -42,8 +42,8 @@ impl Agent {
 
     /// Ends the life without a word; what was written to the disk stays.
     pub(super) fn die(&mut self, scene: &mut Scene, checker: &mut Checker) {
-        for asked in self.life.take().into_iter().flat_map(|life| life.asked.into_values()) {
-            asked.ticket.broken.set(scene.dice.chance(500));
+        for request in self.life.take().into_iter().flat_map(|life| life.requests.into_values()) {
+            request.ticket.broken.set(scene.dice.chance(500));
         }
         self.site.go_down();
         checker.agent(&self.site).died();

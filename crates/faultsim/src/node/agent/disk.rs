@@ -1,6 +1,7 @@
 //! N19: the spool on a disk that fills up, fails and loses what was not synced.
 
-use super::{Agent, Chore, crash::CommitFault};
+use super::exchange::Sent;
+use super::{Agent, Chore, crash::Doom};
 use crate::{
     checker::{Broken, Checker, Verdict},
     planted::Planted,
@@ -44,7 +45,7 @@ impl Agent {
     /// Makes everything that was appended so far durable at once.
     pub(super) fn sync(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         self.life().is_sync_planned = false;
-        if self.life().doom.take_if(|doom| *doom == CommitFault::Sync).is_some() {
+        if self.life().doom.take_if(|doom| *doom == Doom::Sync).is_some() {
             self.meet_doom(scene, checker);
             if self.life.is_none() {
                 return Ok(());
@@ -115,7 +116,7 @@ impl Agent {
             Err(error) => {
                 self.trouble(&error, scene, checker)?;
                 if self.life.is_some() {
-                    self.sent((number, Answer::None), scene, checker)?;
+                    self.sent(Sent { number, answer: Answer::None }, scene, checker)?;
                 }
                 Ok(None)
             }

@@ -1,6 +1,6 @@
 //! What devices do with the work they are given: most of it takes seconds, some fails, some hangs.
 
-use super::{Agent, Chore, crash::CommitFault};
+use super::{Agent, Chore, crash::Doom};
 use crate::{
     checker::{Checker, Verdict},
     plan::name,
@@ -75,7 +75,7 @@ impl Agent {
     pub(super) fn kill(&mut self, number: u64, scene: &mut Scene, checker: &mut Checker) {
         scene.count("work killed");
         checker.agent(&self.site).kills(number);
-        if self.life().doom.take_if(|doom| *doom == CommitFault::Kill).is_some() {
+        if self.life().doom.take_if(|doom| *doom == Doom::Kill).is_some() {
             self.site.plan(scene, (0, 3_000), Chore::Crash);
         }
         let span = if scene.calm { (10, 500) } else { (10, 5_000) };
