@@ -7,6 +7,7 @@ mod lines;
 mod process;
 mod rules;
 mod sizes;
+mod slowest;
 mod soak;
 mod source;
 mod suite;

@@ -1,5 +1,6 @@
 //! The driver of the write path: term after term; requests in between are refused.
 
+use crate::clock::instant_now;
 use crate::{
     backoff::{RETRY_TERM_AFTER, RETRY_TERM_MAX, TermBackoff},
     load::Preloaded,
@@ -21,10 +22,7 @@ use std::{
     thread,
     time::Duration,
 };
-use tokio::{
-    sync::{OwnedSemaphorePermit, oneshot},
-    time::Instant,
-};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tracing::error;
 
 /// A way to answer one request, and the place it takes in the queue until it is answered or parked.
@@ -81,7 +79,7 @@ pub(crate) struct SoleServer {
 pub(crate) fn run(seat: &mut dyn TermSource, shared: &Arc<Shared>, inbox: &Receiver<Message>) {
     while let Some(taken) = seat.next_term(shared, inbox) {
         let epoch = taken.term.epoch;
-        let (batches, begun) = (shared.stats.batches(), Instant::now());
+        let (batches, begun) = (shared.stats.batches(), instant_now());
         let end = TermRun::begin(taken, shared).map_or_else(End::Failed, |mut run| run.serve(inbox));
         if let End::Failed(error) = &end {
             error!(epoch, %error, "the term ended; its memory is thrown away and read again");
@@ -100,9 +98,9 @@ pub(crate) fn run(seat: &mut dyn TermSource, shared: &Arc<Shared>, inbox: &Recei
 
 /// Refuses requests for a while: their handles are dropped. True when told to stop.
 pub(crate) fn refuse_for(pause: Duration, inbox: &Receiver<Message>) -> bool {
-    let end = Instant::now() + pause;
+    let end = instant_now() + pause;
     loop {
-        match inbox.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        match inbox.recv_timeout(end.saturating_duration_since(instant_now())) {
             Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return true,
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout) => return false,

@@ -34,7 +34,7 @@ mod term;
 mod write_path;
 
 pub use callers::Accounts;
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{Clock, ManualClock, SystemClock, instant_now};
 pub use coordinator::{Coordinator, Refusal};
 pub use feed::{Feed, FeedError};
 pub use leadership::{Lead, LeaseTimes, Step, Watch};

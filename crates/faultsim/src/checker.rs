@@ -13,6 +13,8 @@ mod queue;
 mod term;
 mod timing;
 
+pub(crate) use agent::Written;
+
 use crate::{
     client::Fleet, coordinator::speaker, farm::FarmView, network::Ticket, scene::Scene, stage::Account,
 };

@@ -15,7 +15,7 @@ pub(crate) use seal::{HOPS, PEER, PROOF};
 use crate::{
     admission::is_page,
     coordinators::TlsError,
-    pass::{Stay, passed_on},
+    pass::{RequestHold, passed_on},
     places::Places,
 };
 use axum::{
@@ -27,6 +27,7 @@ use axum::{
 };
 use journey::{End, Journey, Tail};
 use muster_coordinator::Lead;
+use muster_coordinator::instant_now;
 use muster_http::{
     EPOCH, HttpSettings, HttpState, LEADER_PROOF, Metrics, NOT_LEADING, Problem, REQUEST_ID, Unready,
     check_names, request_id,
@@ -40,9 +41,9 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{sync::watch, time::Instant};
+use tokio::sync::watch;
 use tracing::Instrument;
-use way::{Trust, Way};
+use way::{LeaderConnections, Trust};
 
 /// Settings of a server that passes requests on.
 #[derive(Clone)]
@@ -78,7 +79,7 @@ struct Parts {
     door: Arc<HttpSettings>,
     metrics: Arc<Metrics>,
     seal: Arc<Seal>,
-    way: Way,
+    way: LeaderConnections,
     trust: Trust,
     /// This server's own.
     address: String,
@@ -129,7 +130,7 @@ impl Forwarder {
             closing,
             door,
             metrics,
-            way: Way::new(Arc::clone(&seal))?,
+            way: LeaderConnections::new(Arc::clone(&seal))?,
             seal,
             trust: Trust::default(),
             address,
@@ -215,7 +216,7 @@ impl Parts {
 
     /// Has a request answered that is not for this server; it may be by the time that somebody leads.
     async fn answer_elsewhere(&self, mut request: Request, claims: Claims, next: Next) -> Response {
-        let began = Instant::now();
+        let began = instant_now();
         let id = request_id(request.headers());
         request.headers_mut().insert(REQUEST_ID, id.clone());
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -245,7 +246,7 @@ impl Parts {
         match journey.travel().await? {
             End::Here(body) => Ok(Passed::Back(Request::from_parts(parts, body))),
             End::There(answer, address) => {
-                let answer = passed_on(answer, Stay { places: vec![place], until: None })?;
+                let answer = passed_on(answer, RequestHold { places: vec![place], until: None })?;
                 Ok(Passed::On(Tail::of(answer, self, &address)))
             }
         }
