@@ -62,7 +62,7 @@ fn running() -> Duration {
 /// The time that moments are written down in: the store's, where it has a clock, carried on by the server's own.
 pub(crate) struct Time {
     clock: Arc<dyn Clock>,
-    /// How far the store's time is ahead of the clock's; [`UNSET`] until a term told it.
+    /// Lead of the store's time over the clock's; [`UNSET`] before the first term.
     ahead: AtomicI64,
 }
 

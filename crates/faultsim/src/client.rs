@@ -3,10 +3,9 @@
 mod operate;
 
 use crate::{
-    agenda::Happening,
     network::{Sender, Ticket},
     plan::{LABELS, Plan, QUEUES, name},
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{
     Command, Digest, JobId, JobPayload, JobReply, Labels, Name, Rejection, Reply, Scope, Submission,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::{sync::Mutex, time::Instant};
 
 /// An answer that was made lately, for all who want the same.
-pub struct Kept<T>(Mutex<Option<Made<T>>>);
+pub struct Kept<T>(Mutex<Option<FreshAnswer<T>>>);
 
-struct Made<T> {
+struct FreshAnswer<T> {
     answer: T,
     stale_at: Instant,
 }
@@ -24,7 +24,7 @@ impl<T: Clone> Kept<T> {
         let answer = make.await?;
         // From its end on: where a look takes long, those who waited for it must not look one after the other.
         let stale_at = instant_now() + FRESH.max(begun.elapsed() * REST_TO_LOOK);
-        *kept = Some(Made { answer: answer.clone(), stale_at });
+        *kept = Some(FreshAnswer { answer: answer.clone(), stale_at });
         Ok(answer)
     }
 }

@@ -4,9 +4,8 @@ mod operate;
 
 use super::rig::{MEMORY, REGIONS};
 use crate::{
-    agenda::Happening,
     network::{Sender, Ticket},
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{
     Command, Demand, Digest, Millis, PoolCommand, PoolJobDraft, PoolJobId, PoolSubmission, PoolWorkerRecord,

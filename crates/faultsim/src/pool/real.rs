@@ -6,11 +6,10 @@ mod translate;
 
 use super::{patron::PoolView, rig::Rig};
 use crate::{
-    agenda::Happening,
     checker::{Verdict, broken},
     fault::Fault,
     network::Ticket,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use disk::Disk;
 use exchange::Asked;

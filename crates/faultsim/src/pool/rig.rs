@@ -2,9 +2,8 @@
 
 use super::{Chore, nature::Nature};
 use crate::{
-    agenda::Happening,
     network::{Sender, Ticket},
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{
     Command, Millis, PoolCommand, PoolRegistration, Quality, Scale, Specs, Timestamp, UserId,
