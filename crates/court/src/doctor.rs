@@ -8,7 +8,7 @@ mod why;
 
 pub use stuck::{Findings, Stuck, stuck};
 pub use timeline::{Entry, Timeline, timeline};
-pub use why::{WHY_ROWS, why};
+pub use why::why;
 
 use crate::{
     file::stamp,

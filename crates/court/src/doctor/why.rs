@@ -1,9 +1,6 @@
 //! What one task of a court waits for, in a code, a sentence and data (Q16).
 
 mod cause;
-mod table;
-
-pub use table::ROWS as WHY_ROWS;
 
 use super::{
     sentence,
@@ -19,7 +16,7 @@ use crate::{
 };
 use cause::CourtCause;
 use jiff::Timestamp;
-use muster_explain::Why;
+use muster_explain::{Finding, Why};
 
 /// Says what a task, or an event that is none yet, waits for; nothing where no file of the court has the id.
 pub fn why(folder: &Folder, court: &Court, id: &Id, now: Timestamp) -> Result<Option<Why>, Fault> {
@@ -30,8 +27,8 @@ pub fn why(folder: &Folder, court: &Court, id: &Id, now: Timestamp) -> Result<Op
         data["court_task_id"] = task.as_str().into();
     }
     let now = muster_model::Timestamp(now.as_millisecond());
-    let subject = ("court_task", id.to_string());
-    Ok(Some(Why::new(WHY_ROWS.iter(), subject, (cause.rule_and_code(), data), now)))
+    let (rule, code) = cause.rule_and_code();
+    Ok(Some(Why::new("court_task", id.to_string(), Finding { rule, code, data }, now)))
 }
 
 struct Look<'a> {

@@ -144,13 +144,14 @@ fn every_cause_has_a_sentence() {
     }
 }
 
-/// Q16: codes are there once, every one is some cause's, and there are at least thirty.
+/// Q16: codes are unique, each of the engine's is some cause's, and there are at least thirty.
 #[test]
 fn every_row_is_of_use() {
     let used: BTreeSet<_> = causes().iter().map(|cause| cause.rule_and_code().1).collect();
-    let listed: Vec<_> = rows().map(|row| row.code).collect();
-    assert_eq!(used, listed.iter().copied().collect());
-    assert_eq!(used.len(), listed.len(), "a code stands in two rows");
+    let codes: BTreeSet<_> = rows().map(|row| row.code).collect();
+    assert_eq!(codes.len(), rows().count(), "two rows have the same code");
+    let of_courts: BTreeSet<_> = codes.iter().copied().filter(|code| code.starts_with("court_")).collect();
+    assert_eq!(used, &codes - &of_courts);
     assert!(used.len() >= 30);
     for row in rows() {
         let is_code = row.code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
@@ -163,8 +164,7 @@ fn every_row_is_of_use() {
 fn a_sentence_reads_well() {
     let node = || Subject::Worker(name("PC-01"));
     let paused = why(node(), Cause::SupplyPaused { worker: name("PC-01"), until: Timestamp(1_090_000) });
-    let expected =
-        "The node PC-01 waits because supply to node PC-01 rests for another 90 s after a mass dropout.";
+    let expected = "The node PC-01 waits because node PC-01 gets no work for another 90 s: many of its devices dropped out at once.";
     assert_eq!(paused.sentence, expected);
     let silent = why(node(), Cause::NodeOffline { worker: name("PC-01"), since: Timestamp(0) });
     assert!(silent.sentence.ends_with("silent for 16 min."), "{}", silent.sentence);
@@ -177,5 +177,5 @@ fn a_sentence_reads_well() {
     );
     let removed = FrameCause::RendererRemoved { since: Timestamp(990_000), reason: None };
     let removed = why(Subject::Renderer(name("W1")), Cause::Frames(removed));
-    assert_eq!(removed.sentence, "The worker W1 was taken off the list 10 s ago.");
+    assert_eq!(removed.sentence, "The worker W1 was removed 10 s ago.");
 }
