@@ -1,11 +1,8 @@
 //! The ground all roles stand on: files that are whole, in exactly one state, and valid (C3–C6, C12).
 
-mod reject;
-mod sweep;
+mod cleanup;
 
-pub(crate) use sweep::{TEMPORARY_AGE_MAX, modified};
-
-pub(crate) use reject::sentence;
+pub(crate) use cleanup::{TEMPORARY_AGE_MAX, modified, sentence};
 
 use crate::{
     Document, DocumentError, FILE_BYTES_MAX, HELD_BYTES_MAX, Id, Kind, Place,

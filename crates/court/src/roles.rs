@@ -3,9 +3,7 @@
 pub mod chamberlain;
 pub mod envoy;
 pub mod general;
-mod heartbeat;
 pub mod king;
-mod pause;
 pub mod sentinel;
 
-pub use heartbeat::Heartbeat;
+pub use crate::presence::Heartbeat;

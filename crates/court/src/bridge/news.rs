@@ -1,10 +1,6 @@
 //! The coordinator's feed, for whoever follows something there: one connection, while there is anything to follow.
 
-use super::{
-    Fleet,
-    client::{Client, Trouble},
-    follow::{PAUSE_MAX, PAUSE_MIN},
-};
+use super::{Client, Fleet, PAUSE_MAX, PAUSE_MIN, Trouble};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
 use std::{

@@ -3,37 +3,32 @@
 //! [`Envoy`] is its mind: which message goes next, into which thread, and what becomes of it. Around it messages are
 //! posted one at a time, and replies come in by asking Slack for them or through a door at which Slack brings them.
 
-mod delivery;
-mod door;
-mod hall;
+mod listener;
 mod mind;
 mod outlet;
-mod poll;
 mod post;
-mod queue;
 pub mod replies;
-mod said;
-mod signature;
+mod slack;
 
 pub use mind::{Answer, Envoy, Heard};
 pub use post::{Post, Receipt};
 
 use crate::{
-    Clock, Fault, Folder,
+    Clock, Fault, Folder, Place, Wake,
     config::{self, Tokens, seconds},
 };
-use delivery::Delivery;
-use door::HttpState;
 use futures_util::future::OptionFuture;
+use jiff::Timestamp;
+use listener::{HttpState, Signing};
 use outlet::{Lines, Outlet, Slack, Webhook};
-use poll::Poll;
-use signature::Signing;
+use replies::Poll;
 use std::{
     io::{self, Write},
     net::ToSocketAddrs,
     sync::Arc,
     time::Duration,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// What an envoy is sent out with.
@@ -163,9 +158,62 @@ async fn live(folder: &Folder, stop: &CancellationToken) {
     }
 }
 
+/// The way of messages from their directory to people.
+struct Delivery {
+    folder: Arc<Folder>,
+    outlet: Outlet,
+    mind: Envoy,
+}
+
+impl Delivery {
+    fn new(folder: Arc<Folder>, outlet: Outlet) -> Self {
+        Self { folder, outlet, mind: Envoy::default() }
+    }
+
+    /// Posts until told to stop. A post that is on its way is waited for: cut short, it would be posted twice.
+    async fn run(mut self, stop: &CancellationToken) {
+        let wake = Wake::on(&[&self.folder.directory(Place::MessagesPending)], POLL);
+        if let Err(error) = self.folder.sweep(Clock.now()) {
+            tracing::warn!(%error, "what dead writers left behind cannot be removed");
+        }
+        while !stop.is_cancelled() {
+            if let Err(error) = self.post_all(stop).await {
+                tracing::warn!(%error, "the envoy could not finish a step; it is tried again");
+            }
+            let now = Clock.now();
+            let limit = self.mind.next_deadline(now).map(|at| wait_until(at, now));
+            let _ = stop.run_until_cancelled(wake.wait(limit)).await;
+        }
+    }
+
+    async fn post_all(&mut self, stop: &CancellationToken) -> Result<(), Fault> {
+        self.mind.look(&self.folder)?;
+        let mut looked = Instant::now();
+        while !stop.is_cancelled() {
+            let Some(post) = self.mind.next(&self.folder, Clock.now())? else { break };
+            let answer = self.outlet.post(&post).await;
+            self.mind.hear(&self.folder, &post, Heard { answer, at: Clock.now() })?;
+            // While thousands are posted, what is new must not wait for the last of them.
+            if looked.elapsed() >= LOOK {
+                self.mind.look(&self.folder)?;
+                looked = Instant::now();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A little at least, so that a clock that stands still costs nothing.
+fn wait_until(at: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(at.duration_since(now)).unwrap_or_default().max(Duration::from_millis(10))
+}
+
 /// The role's name among locks and heartbeats.
 pub const ROLE: &str = "envoy";
 const BEAT: Duration = Duration::from_secs(5);
+/// How long a message may lie before it is looked at, should no notice come.
+const POLL: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests;

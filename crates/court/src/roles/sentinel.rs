@@ -4,13 +4,12 @@
 //! it is remembered how far the source was read, so a crash only repeats what the ids of events drop.
 
 mod command;
-mod door;
 mod github;
+mod http;
 mod intake;
 mod jira;
-mod pace;
 
-pub use door::DoorError;
+pub use http::DoorError;
 pub use intake::{Notice, Reading, Tally};
 
 use crate::{
@@ -20,9 +19,9 @@ use crate::{
 };
 use command::Command;
 use github::Github;
+use intake::{Pace, Trouble};
 use jira::Jira;
 use muster_worker_kit::process::Guards;
-use pace::{Pace, Trouble};
 use std::{sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

@@ -1,21 +1,24 @@
 //! What a general does next (C16).
 
-mod begin;
-mod settle;
+mod attempt;
 
 use super::{
-    attempts::{Attempts, Next},
-    backlog::{Backlog, Rank, is_for},
-    update::{self, Cause},
+    attempts::{self, Attempts, Cause, Next},
     verdict::Ending,
 };
 use crate::{
-    Document, Fault, Folder, Id, Place, bridge::Fleet, config::General, emit::say, layout::ATTEMPTS,
-    roles::pause::Pause,
+    Document, Fault, Folder, Id, Place,
+    bridge::Fleet,
+    clock::Pause,
+    config::General,
+    emit::say,
+    file::{Priority, created_at},
+    layout::ATTEMPTS,
 };
 use jiff::{SignedDuration, Timestamp};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    ops::Bound,
     path::PathBuf,
 };
 
@@ -218,7 +221,7 @@ impl GeneralMind {
             self.concluded.insert(id);
             return;
         }
-        let unsaid = update::recorded(task).into_iter();
+        let unsaid = attempts::recorded(task).into_iter();
         self.unsaid.extend(unsaid.map(|(cause, message)| (id.clone(), cause, message)));
         let state = self.state_found(task, now);
         self.held.insert(id.clone(), Held { rank: Rank::of(&id, task), state });
@@ -271,7 +274,7 @@ impl GeneralMind {
         now: Timestamp,
     ) -> Result<(), Fault> {
         let Some(task) = folder.read_or_reject(Place::TasksInProgress, task)? else { return Ok(()) };
-        let update = update::message(&task, cause, (&self.general, &self.channel));
+        let update = attempts::message(&task, cause, (&self.general, &self.channel));
         say(folder, message, &update, now)
     }
 
@@ -284,6 +287,74 @@ impl GeneralMind {
 
 fn directory_of(folder: &Folder, id: &Id) -> PathBuf {
     folder.path(ATTEMPTS).join(id.as_str())
+}
+
+/// What goes first: by priority, then by age, then by id.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    priority: Priority,
+    created_at: Timestamp,
+    pub(super) id: Id,
+}
+
+/// The tasks in `pending/`.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    /// What was read; nothing for the tasks of others.
+    read: HashMap<Id, Option<Rank>>,
+    /// Our own, the next one first.
+    own: BTreeSet<Rank>,
+}
+
+impl Rank {
+    pub(super) fn of(id: &Id, task: &Document) -> Self {
+        Self { priority: Priority::of(task), created_at: created_at(task), id: id.clone() }
+    }
+}
+
+impl Backlog {
+    /// Reads what is new and forgets what is gone.
+    pub(super) fn refresh(&mut self, folder: &Folder, general: &str) -> Result<(), Fault> {
+        let ids: HashSet<Id> = folder.ids(Place::TasksPending)?.into_iter().collect();
+        let gone: Vec<Id> = self.read.keys().filter(|id| !ids.contains(*id)).cloned().collect();
+        gone.iter().for_each(|id| self.forget(id));
+        for id in ids {
+            if self.read.contains_key(&id) {
+                continue;
+            }
+            match folder.read_or_reject(Place::TasksPending, &id) {
+                Ok(Some(task)) => {
+                    let rank = is_for(&task, general).then(|| Rank::of(&id, &task));
+                    self.own.extend(rank.clone());
+                    self.read.insert(id, rank);
+                }
+                Ok(None) => {}
+                Err(fault) => tracing::warn!(task = %id, %fault, "a task cannot be read yet"),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next of our own, or the next after one that was looked at.
+    pub(super) fn next(&self, after: Option<&Rank>) -> Option<&Rank> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.own.range((from, Bound::Unbounded)).next()
+    }
+
+    pub(super) fn rank(&self, id: &Id) -> Option<Rank> {
+        self.read.get(id).cloned().flatten()
+    }
+
+    pub(super) fn forget(&mut self, id: &Id) {
+        if let Some(Some(rank)) = self.read.remove(id) {
+            self.own.remove(&rank);
+        }
+    }
+}
+
+/// Whether a task is this general's.
+pub(super) fn is_for(task: &Document, general: &str) -> bool {
+    task.text("target_general").as_deref() == Some(general)
 }
 
 const REMOTE: &str = "remote";

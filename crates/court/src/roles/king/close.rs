@@ -3,12 +3,11 @@
 use super::{
     Ground, King,
     dispatch::{complete, planned},
-    words,
 };
 use crate::{
     Document, Fault, Folder, Id, Place, Series,
     emit::say,
-    file::{MessageKind, NewMessage, Outcome, OutcomeStatus, Urgency, stamp},
+    file::{MessageKind, NewMessage, NewTask, Outcome, OutcomeStatus, Urgency, stamp},
 };
 use jiff::Timestamp;
 
@@ -89,7 +88,7 @@ impl King {
         };
         let named = outcome.document.text("notify_channel").filter(|_| kind == MessageKind::Notification);
         let channel = named.unwrap_or_else(|| self.channel.clone());
-        NewMessage { kind, channel, urgency, content: words::ended(id, outcome), context }
+        NewMessage { kind, channel, urgency, content: ended(id, outcome), context }
     }
 }
 
@@ -111,7 +110,7 @@ fn outcome(folder: &Folder, id: &Id) -> Result<Option<Outcome>, Fault> {
                 .set_text("task_id", id.as_str())
                 .set_text("status", OutcomeStatus::Failed.word())
                 .set_text("summary", "the result was not valid")
-                .set_text("error", &words::shortened(&reason));
+                .set_text("error", &shortened(&reason));
             set_apart(folder, id, &reason)?;
             folder.write(Place::Results, id, &document)?;
             Ok(Outcome::of(document))
@@ -190,3 +189,38 @@ fn complete_event(ground: Ground<'_>, task: &Document, status: OutcomeStatus) ->
     let word = if is_failed { "failed" } else { "completed" };
     complete(ground, &event_id, event, (word, status.word()))
 }
+
+/// A task begins.
+pub(super) fn begun(task: &NewTask, id: &Id, event: &Document) -> String {
+    let about = event.text("repo").map(|repo| format!(" · {}", shortened(&repo))).unwrap_or_default();
+    format!("📋 {id} · {}{about} → {}", shortened(&task.kind), task.general)
+}
+
+/// A task begins by the clock.
+pub(super) fn begun_by_schedule(task: &NewTask, id: &Id) -> String {
+    format!("⏰ {id} · {} ({}) → {}", shortened(&task.kind), task.event_id, task.general)
+}
+
+/// A task ended (C14).
+pub(super) fn ended(id: &Id, outcome: &Outcome) -> String {
+    let text =
+        |key: &str| outcome.document.text(key).filter(|text| !text.is_empty()).map(|text| shortened(&text));
+    let (sign, more) = match outcome.status {
+        OutcomeStatus::Success => ("✅", None),
+        OutcomeStatus::Failed | OutcomeStatus::Killed => ("❌", text("error")),
+        OutcomeStatus::Skipped => ("⏭️", text("reason")),
+        OutcomeStatus::NeedsHuman => ("❓", text("question")),
+    };
+    let parts = [text("summary"), more].into_iter().flatten();
+    parts.fold(format!("{sign} {id}"), |line, part| format!("{line}\n{part}"))
+}
+
+/// As much of a text as people read.
+pub(super) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+const CHARS_MAX: usize = 3000;

@@ -1,13 +1,14 @@
 //! Makes an event a task (C13).
 
-use super::{Ground, King, reply, words};
+use super::{Ground, King, close};
 use crate::{
     Document, Fault, Folder, Id, Kind, Place, Series,
     emit::say,
-    file::{MessageKind, NewMessage, NewTask, Priority, Urgency, stamp},
+    file::{MessageKind, NewMessage, NewTask, Priority, Urgency, created_at, stamp},
     roles::chamberlain::Colour,
 };
 use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is to be done about an event.
 enum Route {
@@ -102,11 +103,9 @@ impl King {
 
     fn route(&self, folder: &Folder, event: &Document) -> Route {
         let kind = event.text("type").unwrap_or_default();
-        if reply::is_reply(event) {
-            return match reply::general_of(folder, event)
-                .filter(|name| self.court.generals.contains_key(name))
-            {
-                _ if reply::is_answered(folder, event) => {
+        if is_reply(event) {
+            return match general_of(folder, event).filter(|name| self.court.generals.contains_key(name)) {
+                _ if is_answered(folder, event) => {
                     Route::Nobody("the question was answered before".to_owned())
                 }
                 Some(general) => Route::Task { general, kind: "resume".to_owned() },
@@ -135,21 +134,21 @@ impl King {
         if folder.find(Kind::Task, &task_id).is_none() {
             folder.create(Place::TasksPending, &task_id, &task.document(&task_id, now))?;
         }
-        reply::mark_answered(folder, event)
+        mark_answered(folder, event)
     }
 
     /// What opens a task's thread, or goes on in the one where it was asked.
     fn thread_start(&self, event: &Document, task: &NewTask, task_id: &Id) -> NewMessage {
         let mut context = Document::new();
         context.set_text("task_id", task_id.as_str()).set_text("event_id", &task.event_id);
-        if let Some(thread) = reply::thread_of(event) {
+        if let Some(thread) = thread_of(event) {
             context.set_object("reply_to", &thread);
         }
         NewMessage {
             kind: MessageKind::ThreadStart,
             channel: self.channel.clone(),
             urgency: Urgency::Normal,
-            content: words::begun(task, task_id, event),
+            content: close::begun(task, task_id, event),
             context,
         }
     }
@@ -205,6 +204,123 @@ pub(super) fn complete(
 pub(super) fn planned(plan: &Document, key: &str) -> Result<Id, Fault> {
     let text = plan.text(key).ok_or_else(|| Fault::Invalid(format!("its plan lacks {key}")))?;
     Id::parse(&text).map_err(|error| Fault::Invalid(format!("its plan has a wrong {key}: {error}")))
+}
+
+/// The events in `pending/`, each read once.
+#[derive(Default)]
+pub(super) struct Line {
+    heads: BTreeMap<Id, Head>,
+}
+
+/// What decides on an event's turn; the order of the members is the order of the turns.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Head {
+    /// What was begun is finished first.
+    is_unplanned: bool,
+    priority: Priority,
+    created_at: Timestamp,
+    pub(super) id: Id,
+    /// Somebody answered: the work it belongs to was accepted long ago (C14).
+    is_reply: bool,
+}
+
+impl Line {
+    /// Learns of what came, forgets what is gone.
+    pub(super) fn look(&mut self, folder: &Folder) -> Result<(), Fault> {
+        let ids: BTreeSet<Id> = folder.ids(Place::EventsPending)?.into_iter().collect();
+        self.heads.retain(|id, _| ids.contains(id));
+        for id in ids {
+            if self.heads.contains_key(&id) {
+                continue;
+            }
+            match folder.read_or_reject(Place::EventsPending, &id) {
+                Ok(Some(event)) => drop(self.heads.insert(id.clone(), Head::of(id, &event))),
+                Ok(None) => {}
+                // One that cannot be read now must not keep the others waiting.
+                Err(error) => tracing::warn!(%id, %error, "an event cannot be read"),
+            }
+        }
+        Ok(())
+    }
+
+    /// The events whose turn it is, in order.
+    pub(super) fn admitted(&self, colour: Colour) -> Vec<Id> {
+        let mut heads: Vec<&Head> = self.heads.values().filter(|head| head.is_admitted(colour)).collect();
+        heads.sort_unstable();
+        heads.into_iter().map(|head| head.id.clone()).collect()
+    }
+
+    /// The events that an earlier king had decided on.
+    pub(super) fn planned(&self) -> Vec<Id> {
+        self.heads.values().filter(|head| !head.is_unplanned).map(|head| head.id.clone()).collect()
+    }
+
+    /// Lets go of an event that was dealt with.
+    pub(super) fn remove(&mut self, id: &Id) {
+        self.heads.remove(id);
+    }
+}
+
+impl Head {
+    fn of(id: Id, event: &Document) -> Self {
+        let is_reply = is_reply(event);
+        let is_unplanned = !is_planned(event);
+        Self { is_unplanned, priority: Priority::of(event), created_at: created_at(event), id, is_reply }
+    }
+
+    /// What was begun and answers of people go on whatever the colour; the rest as the colour allows (C19).
+    fn is_admitted(&self, colour: Colour) -> bool {
+        !self.is_unplanned || self.is_reply || colour.accepts(self.priority)
+    }
+}
+
+/// Whether an event answers a question.
+pub(super) fn is_reply(event: &Document) -> bool {
+    event.text("type").as_deref() == Some("slack.thread.reply") && context(event).is_some()
+}
+
+/// The general whose task asked.
+pub(super) fn general_of(folder: &Folder, event: &Document) -> Option<String> {
+    let context = context(event)?;
+    context.text("target_general").or_else(|| {
+        let id = asking_task(&context)?;
+        let task = folder.read(folder.find(Kind::Task, &id)?, &id).ok()?;
+        task.text("target_general")
+    })
+}
+
+/// Whether another answer came first.
+pub(super) fn is_answered(folder: &Folder, event: &Document) -> bool {
+    let id = context(event).and_then(|context| asking_task(&context));
+    id.is_some_and(|id| folder.has(Place::QuestionsAnswered, &id))
+}
+
+/// Takes the question off the list, now that the answer has become a task.
+pub(super) fn mark_answered(folder: &Folder, event: &Document) -> Result<(), Fault> {
+    let id = is_reply(event).then(|| context(event).and_then(|context| asking_task(&context))).flatten();
+    let Some(id) = id.filter(|id| folder.has(Place::QuestionsOpen, id)) else { return Ok(()) };
+    if folder.has(Place::QuestionsAnswered, &id) {
+        // The envoy wrote down where it was asked in the moment in which it was answered.
+        return folder.remove(Place::QuestionsOpen, &id);
+    }
+    folder.advance(&id, Place::QuestionsOpen, Place::QuestionsAnswered)
+}
+
+/// Where the answer was given: `{channel, thread_ts}`.
+pub(super) fn thread_of(event: &Document) -> Option<Document> {
+    let payload = event.object("payload").filter(|_| is_reply(event))?;
+    let (channel, thread) = (payload.text("channel")?, payload.text("thread_ts")?);
+    let mut document = Document::new();
+    document.set_text("channel", &channel).set_text("thread_ts", &thread);
+    Some(document)
+}
+
+fn context(event: &Document) -> Option<Document> {
+    event.object("payload")?.object("reply_context")
+}
+
+fn asking_task(context: &Document) -> Option<Id> {
+    Id::parse(&context.text("task_id")?).ok()
 }
 
 /// So many events are dealt with before anything else is looked at again.

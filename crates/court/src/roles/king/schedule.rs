@@ -4,7 +4,7 @@
 //! before any of it is made; when it is made, the plan is taken out. A record with a plan is a slot that is to be
 //! finished, whoever finds it.
 
-use super::{Ground, King, dispatch::planned, words};
+use super::{Ground, King, close, dispatch::planned};
 use crate::{
     Document, Fault, Folder, Id, Kind, Place, Series,
     config::{ConfigError, Court, Missed, Schedule},
@@ -171,7 +171,7 @@ impl Entry {
             kind: MessageKind::ThreadStart,
             channel: channel.to_owned(),
             urgency: Urgency::Normal,
-            content: words::begun_by_schedule(&task, &id),
+            content: close::begun_by_schedule(&task, &id),
             context,
         };
         say(folder, &message, &news, now)?;

@@ -1,9 +1,6 @@
 //! GitHub as its API documents it: versions, pages, limits.
 
-use super::{
-    Scene,
-    stand_in::{Asked, Reply, StandIn, reply},
-};
+use super::{Asked, Reply, Scene, StandIn, reply};
 use crate::{
     Id, Place,
     config::{self, Tokens},

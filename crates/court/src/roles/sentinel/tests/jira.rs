@@ -1,9 +1,6 @@
 //! Jira in the cloud and at home.
 
-use super::{
-    Scene,
-    stand_in::{Asked, Reply, StandIn, reply},
-};
+use super::{Asked, Reply, Scene, StandIn, reply};
 use crate::{
     config::{self, Tokens},
     roles::sentinel::{Pace, SentinelError, Source, Trouble, jira::Jira},

@@ -1,8 +1,9 @@
 //! Slack's Web API, as far as an envoy needs it (C18).
 
 use super::{
-    super::{Answer, EnvoyError, Post, Receipt, replies::is_ts},
-    PATIENCE, body, patience, reach,
+    Answer, EnvoyError, Post, Receipt,
+    outlet::{PATIENCE, body, patience, reach},
+    replies::is_ts,
 };
 use muster_worker_kit::http::{because, retry_after};
 use reqwest::{
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 /// A workspace, entered with a bot's token.
 #[derive(Clone)]
-pub(in super::super) struct Slack {
+pub(super) struct Slack {
     client: Client,
     base: String,
     token: HeaderValue,
@@ -23,7 +24,7 @@ pub(in super::super) struct Slack {
 
 /// Why Slack did not do what it was asked.
 #[derive(Debug, PartialEq, Eq)]
-pub(in super::super) enum SlackError {
+pub(super) enum SlackError {
     /// It wants nothing for a while.
     Limited(Duration),
     /// It said no, or something that nobody understands.
@@ -33,9 +34,9 @@ pub(in super::super) enum SlackError {
 /// Some of a thread's messages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(in super::super) struct Page {
+pub(super) struct Page {
     /// The messages, as they are.
-    pub(in super::super) messages: Vec<Value>,
+    pub(super) messages: Vec<Value>,
     response_metadata: Onwards,
 }
 
@@ -46,7 +47,7 @@ struct Onwards {
 }
 
 impl Slack {
-    pub(in super::super) fn new(base: Option<&str>, token: Option<&str>) -> Result<Self, EnvoyError> {
+    pub(super) fn new(base: Option<&str>, token: Option<&str>) -> Result<Self, EnvoyError> {
         let token = token.ok_or(EnvoyError::NoBotToken)?;
         let (client, url) = reach("envoy.base_url", base.unwrap_or(SLACK))?;
         let mut token = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| EnvoyError::BotToken)?;
@@ -64,7 +65,7 @@ impl Slack {
     }
 
     /// What was said in a thread from a post on, page by page.
-    pub(in super::super) async fn replies(&self, thread: Thread<'_>) -> Result<Page, SlackError> {
+    pub(super) async fn replies(&self, thread: Thread<'_>) -> Result<Page, SlackError> {
         let (channel, ts, from, cursor) = (thread.channel, thread.ts, thread.from, thread.cursor);
         let query =
             [("channel", channel), ("ts", ts), ("oldest", from), ("limit", "200"), ("cursor", cursor)];
@@ -97,18 +98,18 @@ impl Slack {
 
 /// Which part of which thread.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Thread<'a> {
-    pub(in super::super) channel: &'a str,
-    pub(in super::super) ts: &'a str,
+pub(super) struct Thread<'a> {
+    pub(super) channel: &'a str,
+    pub(super) ts: &'a str,
     /// Nothing before this post is asked for.
-    pub(in super::super) from: &'a str,
+    pub(super) from: &'a str,
     /// Where the page before ended; empty for the first.
-    pub(in super::super) cursor: &'a str,
+    pub(super) cursor: &'a str,
 }
 
 impl Page {
     /// Where the next page begins, if there is one.
-    pub(in super::super) fn next(&self) -> Option<&str> {
+    pub(super) fn next(&self) -> Option<&str> {
         Some(self.response_metadata.next_cursor.as_str()).filter(|cursor| !cursor.is_empty())
     }
 }
@@ -170,7 +171,67 @@ fn escaped(post: &Post) -> String {
     text
 }
 
+/// What a person said.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) text: String,
+    pub(super) ts: String,
+    pub(super) user: String,
+    pub(super) channel: String,
+    /// The thread, where it was said in one.
+    pub(super) thread_ts: Option<String>,
+    /// Whether nobody else reads it.
+    pub(super) is_direct: bool,
+    /// Whether it is a plain message, and not one that was shared as well.
+    pub(super) is_plain: bool,
+}
+
+impl Said {
+    /// Reads a message; those of programs (ours among them), changes to messages and empty ones are nobody's.
+    pub(super) fn by_somebody(message: &Value) -> Option<Self> {
+        let text = |key: &str| message[key].as_str().unwrap_or_default().to_owned();
+        let subtype = message["subtype"].as_str();
+        if !message["bot_id"].is_null() || !subtype.is_none_or(|subtype| SPOKEN.contains(&subtype)) {
+            return None;
+        }
+        let said = Self {
+            text: unescaped(&text("text")),
+            ts: text("ts"),
+            user: text("user"),
+            channel: text("channel"),
+            thread_ts: message["thread_ts"].as_str().filter(|ts| is_ts(ts)).map(str::to_owned),
+            is_direct: message["channel_type"] == "im",
+            is_plain: subtype.is_none(),
+        };
+        (is_ts(&said.ts) && !said.text.is_empty()).then_some(said)
+    }
+}
+
+/// What was typed: Slack escapes three characters. `&` comes last, so that what is escaped once is turned back once.
+fn unescaped(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+}
+
 const SLACK: &str = "https://slack.com/api";
 /// What Slack shows of one message.
 const TEXT_CHARS_MAX: usize = 40_000;
 const CHANNEL_MAX: usize = 200;
+/// The kinds of messages that are a person's own words.
+const SPOKEN: [&str; 2] = ["thread_broadcast", "file_share"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// C15: a soldier reads what a person typed, not how Slack wrote it down.
+    #[test]
+    fn what_was_typed_is_read() {
+        let said = |text: &str| {
+            let message = json!({"text": text, "ts": "1707300000.000100", "user": "U1", "channel": "C1"});
+            Said::by_somebody(&message).unwrap().text
+        };
+        assert_eq!(said("a &lt; b &amp;&amp; c &gt; d"), "a < b && c > d");
+        assert_eq!(said("&amp;lt; is written so"), "&lt; is written so");
+    }
+}

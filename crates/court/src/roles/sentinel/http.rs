@@ -1,6 +1,6 @@
 //! The way to a source that speaks HTTP: one address, one secret, bounded answers, nothing followed elsewhere (C23).
 
-use super::pace::Trouble;
+use super::intake::Trouble;
 use crate::{file::instant, folder::sentence};
 use jiff::Timestamp;
 use muster_worker_kit::http::{because, body, client_for, retry_after};

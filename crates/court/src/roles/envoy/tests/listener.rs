@@ -1,9 +1,8 @@
 //! What Slack brings, and what others bring in its name.
 
 use super::{
-    outlets::HOSTILE,
-    polling::{AtWork, appears},
-    stand_in::StandIn,
+    StandIn,
+    outlets::{AtWork, HOSTILE, appears},
     *,
 };
 use crate::Clock;
