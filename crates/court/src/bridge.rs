@@ -14,7 +14,7 @@ use crate::{
     roles::general::{Ending, GeneralMind, Start},
 };
 use muster_worker_kit::http::{Manner, Servers, Unanswered, because, below, body, detail, retry_after};
-use news::News;
+use news::Feed;
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
 use std::{
@@ -31,7 +31,7 @@ pub struct Bridge {
     client: Client,
     fleet: Fleet,
     limit_s: f64,
-    news: News,
+    news: Feed,
 }
 
 /// The coordinator's no.
@@ -44,11 +44,12 @@ impl Bridge {
     /// TLS cannot be spoken.
     pub fn new(
         folder: Arc<Folder>,
-        (fleet, limit_s): (Fleet, f64),
+        fleet: Fleet,
+        limit_s: f64,
         coordinator: &Coordinator,
     ) -> reqwest::Result<Self> {
         let client = Client::new(coordinator)?;
-        Ok(Self { folder, client, fleet, limit_s, news: News::default() })
+        Ok(Self { folder, client, fleet, limit_s, news: Feed::default() })
     }
 
     /// Hears what happens at the coordinator, for as long as anything is there.
@@ -84,7 +85,7 @@ impl Bridge {
         loop {
             match self.patiently(Call::Show(id)).await {
                 Ok(answer) => {
-                    if let Some(ending) = self.fleet.ending(start, (id, &answer)) {
+                    if let Some(ending) = self.fleet.ending(start, id, &answer) {
                         return ending;
                     }
                 }
@@ -113,7 +114,7 @@ impl Bridge {
             tracing::warn!("an answer without an id: is that the coordinator?");
             tokio::time::sleep(PAUSE_MAX).await;
         };
-        if let Err(fault) = GeneralMind::hand_over(&self.folder, (&start.task, self.fleet), &id) {
+        if let Err(fault) = GeneralMind::hand_over(&self.folder, &start.task, self.fleet, &id) {
             // A next life hands it in again, under the same key, and gets the same id.
             tracing::warn!(task = %start.task, id, %fault, "the coordinator's id is not recorded");
         }
@@ -130,7 +131,7 @@ impl Bridge {
             Ok(Ok(_cancelled)) => late,
             Ok(Err(_ended)) => {
                 let answer = self.client.ask(self.fleet, Call::Show(id)).await.ok();
-                answer.and_then(|answer| self.fleet.ending(start, (id, &answer))).unwrap_or(late)
+                answer.and_then(|answer| self.fleet.ending(start, id, &answer)).unwrap_or(late)
             }
             Err(_unreachable) => {
                 tracing::warn!(task = %start.task, id, "cannot be cancelled: the coordinator does not answer");
@@ -157,8 +158,8 @@ impl Bridge {
         loop {
             match self.client.ask(self.fleet, call).await {
                 Ok(answer) => return Ok(answer),
-                Err(Trouble::Refused(status, detail)) => return Err(Refusal(status, detail)),
-                Err(Trouble::Later(why, after)) => {
+                Err(CallError::Refused(status, detail)) => return Err(Refusal(status, detail)),
+                Err(CallError::Later(why, after)) => {
                     let wait = after.map_or(pause, |after| after.clamp(pause, PATIENCE_MAX));
                     tracing::warn!(why, wait_s = wait.as_secs_f64(), "the coordinator is asked again");
                     tokio::time::sleep(wait).await;
@@ -169,7 +170,7 @@ impl Bridge {
     }
 }
 
-/// Where a coordinator is, and what opens it.
+/// Addresses and token of a coordinator.
 #[derive(Clone)]
 pub struct Coordinator {
     /// Its addresses.
@@ -185,21 +186,21 @@ impl fmt::Debug for Coordinator {
     }
 }
 
-/// Why a call brought nothing.
+/// The reason why a call failed.
 #[derive(Debug)]
-enum Trouble {
+enum CallError {
     /// It may bring something later.
     Later(String, Option<Duration>),
     /// It never will.
     Refused(StatusCode, String),
 }
 
-/// What is asked of it.
+/// A call to the coordinator.
 #[derive(Clone, Copy)]
 enum Call<'a> {
     /// To take something, once per key.
     Submit { body: &'a str, key: &'a str },
-    /// How something stands.
+    /// Shows the state of something.
     Show(&'a str),
     /// To end something.
     Cancel(&'a str),
@@ -219,14 +220,14 @@ impl Client {
     }
 
     /// Makes a call. All of them may arrive twice: what is handed in is recognised, by its key or its id.
-    async fn ask(&self, fleet: Fleet, call: Call<'_>) -> Result<Value, Trouble> {
+    async fn ask(&self, fleet: Fleet, call: Call<'_>) -> Result<Value, CallError> {
         let answer =
             self.servers.ask(Manner::repeatable(ANSWER_MAX), |server| self.request(server, fleet, call));
         json(answer.await?).await
     }
 
     /// Opens the feed, after an entry that was seen.
-    async fn feed(&self, last: Option<&str>) -> Result<Response, Trouble> {
+    async fn feed(&self, last: Option<&str>) -> Result<Response, CallError> {
         let request = |server: &Url| {
             let request =
                 self.at(server, Method::GET, &["api", "events"]).header("accept", "text/event-stream");
@@ -257,13 +258,13 @@ impl Client {
     }
 }
 
-impl From<Unanswered> for Trouble {
+impl From<Unanswered> for CallError {
     fn from(error: Unanswered) -> Self {
         Self::Later(error.to_string(), error.retry_after())
     }
 }
 
-async fn json(answer: Response) -> Result<Value, Trouble> {
+async fn json(answer: Response) -> Result<Value, CallError> {
     let mut answer = understood(answer).await?;
     let body = body(&mut answer, ANSWER_BYTES_MAX).await.map_err(no_answer)?;
     let body = body.ok_or_else(|| not_ours("an answer that is too long"))?;
@@ -271,7 +272,7 @@ async fn json(answer: Response) -> Result<Value, Trouble> {
 }
 
 /// A good answer, or what a bad one means. A token that does not open may be mended, as a server that is down.
-async fn understood(answer: Response) -> Result<Response, Trouble> {
+async fn understood(answer: Response) -> Result<Response, CallError> {
     let status = answer.status();
     if status.is_success() {
         return Ok(answer);
@@ -280,21 +281,21 @@ async fn understood(answer: Response) -> Result<Response, Trouble> {
     let after = retry_after(&answer);
     let said = detail(answer).await;
     Err(if waits {
-        Trouble::Later(format!("{status}: {said}"), after)
+        CallError::Later(format!("{status}: {said}"), after)
     } else {
-        Trouble::Refused(status, said)
+        CallError::Refused(status, said)
     })
 }
 
-fn no_answer(error: reqwest::Error) -> Trouble {
-    Trouble::Later(because(&error.without_url()), None)
+fn no_answer(error: reqwest::Error) -> CallError {
+    CallError::Later(because(&error.without_url()), None)
 }
 
-fn not_ours(what: &str) -> Trouble {
-    Trouble::Later(format!("{what}: is that the coordinator?"), None)
+fn not_ours(what: &str) -> CallError {
+    CallError::Later(format!("{what}: is that the coordinator?"), None)
 }
 
-/// How long no news may be believed.
+/// The longest wait without news before the state is fetched again.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(30);

@@ -1,6 +1,7 @@
 //! The court's wall clock, and pauses measured by it. Only runtimes read the clock; minds are handed the time.
 
 use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
 
 /// Tells the time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,6 +14,11 @@ impl Clock {
     pub fn now(self) -> Timestamp {
         Timestamp::now()
     }
+}
+
+/// Time to wait for a moment; never quite zero, so that a clock that stands still does not make a loop busy.
+pub(crate) fn wait_until(at: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(at.duration_since(now)).unwrap_or_default().max(Duration::from_millis(10))
 }
 
 /// A span of time, from a moment to a later one.
@@ -28,12 +34,12 @@ impl Pause {
         Self { from, until: from.checked_add(span).unwrap_or(Timestamp::MAX) }
     }
 
-    /// Whether it has ended; before its own beginning nobody knows how much of it is left, so none is.
+    /// True if it has ended. A clock that was set back before its start counts as the end.
     pub(crate) fn is_over(self, now: Timestamp) -> bool {
         now >= self.until || now < self.from
     }
 
-    /// When it ends.
+    /// The end.
     pub(crate) const fn until(self) -> Timestamp {
         self.until
     }

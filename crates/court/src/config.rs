@@ -13,19 +13,19 @@ use std::{collections::BTreeMap, time::Duration};
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Who tells people.
+    /// The envoy.
     pub envoy: Envoy,
-    /// Who watches sources.
+    /// The sentinel.
     pub sentinel: Sentinel,
-    /// Who decides.
+    /// The king.
     pub king: King,
-    /// Who watches the host.
+    /// The chamberlain.
     pub chamberlain: Chamberlain,
-    /// How long what is over is kept.
+    /// Retention of completed files.
     pub retention: Retention,
 }
 
-/// Where messages go.
+/// The outlet for messages.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Outlet {
@@ -42,13 +42,13 @@ pub enum Outlet {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Envoy {
-    /// Where messages go.
+    /// The outlet for messages.
     pub to: Outlet,
     /// Slack's address, or the webhook's.
     pub base_url: Option<String>,
-    /// How often open questions are looked after at Slack, in seconds.
+    /// Polling interval for replies to open questions, in seconds.
     pub replies_poll_s: f64,
-    /// Where Slack's signed events are taken; nowhere unless set.
+    /// Address for Slack's signed events; off unless set.
     pub listen: Option<String>,
 }
 
@@ -70,7 +70,7 @@ pub struct Sentinel {
 pub struct Github {
     /// The API's address.
     pub base_url: String,
-    /// How often it is asked at least, in seconds; GitHub may ask for more patience.
+    /// Polling interval in seconds; GitHub may ask for a longer one.
     pub poll_s: f64,
 }
 
@@ -80,9 +80,9 @@ pub struct Github {
 pub struct Jira {
     /// The site's address.
     pub base_url: String,
-    /// What to look for.
+    /// The query.
     pub jql: String,
-    /// How often it is asked, in seconds.
+    /// Polling interval in seconds.
     #[serde(default = "source_poll_s")]
     pub poll_s: f64,
 }
@@ -93,7 +93,7 @@ pub struct Jira {
 pub struct CommandSource {
     /// The program and its arguments; no shell reads them.
     pub command: Vec<String>,
-    /// How often it is run, in seconds.
+    /// Interval between runs, in seconds.
     #[serde(default = "source_poll_s")]
     pub poll_s: f64,
 }
@@ -102,7 +102,7 @@ pub struct CommandSource {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct King {
-    /// Where people hear of tasks; `$SLACK_DEFAULT_CHANNEL` wins.
+    /// The default channel; `$SLACK_DEFAULT_CHANNEL` wins.
     pub default_channel: Option<String>,
     /// Holds events back while the host is busy (C19).
     pub obey_health: bool,
@@ -112,7 +112,7 @@ pub struct King {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Chamberlain {
-    /// How often it looks, in seconds.
+    /// Interval between checks, in seconds.
     pub every_s: f64,
     /// Lower limit of yellow; a king that obeys begins only what is urgent.
     pub yellow_percent: f64,
@@ -134,7 +134,7 @@ pub struct Retention {
     pub messages_days: f64,
     /// Results.
     pub results_days: f64,
-    /// What was refused.
+    /// Rejected files.
     pub rejected_days: f64,
 }
 
@@ -191,27 +191,27 @@ pub struct General {
     /// The soldier: a program and its arguments; no shell reads them.
     #[serde(default)]
     pub command: Vec<String>,
-    /// How many soldiers at once.
+    /// The largest number of soldiers at once.
     #[serde(default = "max_soldiers")]
     pub max_soldiers: usize,
-    /// How long a soldier may go without a sign of life, in seconds.
+    /// Timeout in seconds; each heartbeat restarts it.
     #[serde(default)]
     pub timeout_s: Option<f64>,
-    /// How often what failed is tried again.
+    /// Number of retries after a failure.
     #[serde(default = "retries")]
     pub retries: u32,
-    /// How long to wait before that, in seconds; twice as long before each further one.
+    /// Pause before the first retry, in seconds; it doubles with each further one.
     #[serde(default = "retry_after_s")]
     pub retry_after_s: f64,
-    /// Who executes: a soldier here, or the coordinator's fleets.
+    /// The executor: a soldier here, or a fleet of the coordinator.
     #[serde(default)]
     pub executor: Executor,
-    /// What it does by the clock.
+    /// Its schedules.
     #[serde(default)]
     pub schedules: Vec<Schedule>,
 }
 
-/// Who executes a task (C17).
+/// The executor of a task (C17).
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Executor {
@@ -239,15 +239,15 @@ pub struct Schedule {
     pub timezone: String,
     /// The type of the task.
     pub task_type: String,
-    /// What it is about.
+    /// Its type.
     #[serde(default)]
     pub payload: toml::Table,
-    /// What becomes of slots that passed while nobody was there.
+    /// The policy for missed occurrences.
     #[serde(default)]
     pub missed: Missed,
 }
 
-/// What becomes of slots that passed while nobody was there.
+/// The policy for missed occurrences.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Missed {
@@ -259,7 +259,7 @@ pub enum Missed {
 }
 
 impl General {
-    /// How long one attempt may go without a sign of life, in seconds.
+    /// The longest time without a sign of life, in seconds.
     #[must_use]
     pub fn limit_s(&self) -> f64 {
         let default = if self.executor == Executor::Command { SOLDIER_S } else { FLEET_S };

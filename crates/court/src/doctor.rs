@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use serde::Serializer;
 use std::path::Path;
 
-/// When a file was last written.
+/// Time of the last write to a file.
 fn written(path: &Path) -> Option<Timestamp> {
     path.symlink_metadata().ok().as_ref().and_then(modified)
 }
@@ -30,3 +30,6 @@ fn stamped<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Result<S::Ok
         None => serializer.serialize_none(),
     }
 }
+
+#[cfg(test)]
+mod tests;

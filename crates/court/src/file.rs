@@ -1,42 +1,30 @@
 //! What stands in the files: the members that roles read and write, by name.
 
-use crate::{Document, Id};
+use crate::{Document, Id, words::words};
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
-/// What goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Priority {
-    /// Before everything else.
-    High,
-    /// In its turn.
-    Normal,
-    /// When nothing else waits.
-    Low,
+words! {
+    /// The priority of an event or a task.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Priority {
+        /// Before everything else.
+        High = "high",
+        /// In its turn.
+        Normal = "normal",
+        /// After everything else.
+        Low = "low",
+    }
 }
 
 impl Priority {
     /// The priority of an event or a task; schemas admit no other word.
     #[must_use]
     pub fn of(document: &Document) -> Self {
-        match document.text("priority").as_deref() {
-            Some("high") => Self::High,
-            Some("low") => Self::Low,
-            _ => Self::Normal,
-        }
-    }
-
-    /// The word in files.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Normal => "normal",
-            Self::Low => "low",
-        }
+        document.text("priority").and_then(|word| Self::from_word(&word)).unwrap_or(Self::Normal)
     }
 }
 
-/// When a file's matter began.
+/// The `created_at` of a file.
 #[must_use]
 pub fn created_at(document: &Document) -> Timestamp {
     document.text("created_at").and_then(|text| instant(&text)).unwrap_or_default()
@@ -60,15 +48,15 @@ pub fn stamp(now: Timestamp) -> String {
 /// A task that is not written yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewTask {
-    /// What made it: an event's id, or `schedule-{name}`.
+    /// Its origin: an event's id, or `schedule-{name}`.
     pub event_id: String,
-    /// Who does it.
+    /// The general.
     pub general: String,
-    /// What is to be done: the event's type, `resume`, or a schedule's.
+    /// The type: the event's, `resume`, or a schedule's.
     pub kind: String,
-    /// What it is about, as JSON text that passes unchanged.
+    /// The payload, as JSON text that passes unchanged.
     pub payload: String,
-    /// What goes first.
+    /// The priority of an event or a task.
     pub priority: Priority,
 }
 
@@ -90,44 +78,48 @@ impl NewTask {
     }
 }
 
-/// What a message is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MessageKind {
-    /// A task began; opens its thread.
-    ThreadStart,
-    /// Something happened to a task.
-    ThreadUpdate,
-    /// Somebody must answer.
-    HumanInputRequest,
-    /// A task is over.
-    Notification,
-    /// A matter of its own.
-    Report,
+words! {
+    /// The type of a message.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum MessageKind {
+        /// A task began; opens its thread.
+        ThreadStart = "thread_start",
+        /// Something happened to a task.
+        ThreadUpdate = "thread_update",
+        /// Somebody must answer.
+        HumanInputRequest = "human_input_request",
+        /// A task is over.
+        Notification = "notification",
+        /// A matter of its own.
+        Report = "report",
+    }
 }
 
-/// How soon somebody should look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Urgency {
-    /// Some time.
-    Normal,
-    /// Soon.
-    High,
-    /// Now.
-    Urgent,
+words! {
+    /// The urgency of a message.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Urgency {
+        /// Some time.
+        Normal = "normal",
+        /// Soon.
+        High = "high",
+        /// Now.
+        Urgent = "urgent",
+    }
 }
 
 /// A message that is not written yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewMessage {
-    /// What it is about.
+    /// Its type.
     pub kind: MessageKind,
-    /// Where it goes.
+    /// The channel.
     pub channel: String,
-    /// How soon somebody should look.
+    /// The urgency of a message.
     pub urgency: Urgency,
-    /// What people read.
+    /// The text that people read.
     pub content: String,
-    /// What it belongs to: `task_id` and more.
+    /// The context: `task_id` and more.
     pub context: Document,
 }
 
@@ -149,51 +141,27 @@ impl NewMessage {
     }
 }
 
-impl MessageKind {
-    /// The word in files.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::ThreadStart => "thread_start",
-            Self::ThreadUpdate => "thread_update",
-            Self::HumanInputRequest => "human_input_request",
-            Self::Notification => "notification",
-            Self::Report => "report",
-        }
+words! {
+    /// The word for it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum OutcomeStatus {
+        /// It was done.
+        Success = "success",
+        /// It was tried and not done.
+        Failed = "failed",
+        /// It was ended on its way.
+        Killed = "killed",
+        /// It cannot go on without an answer.
+        NeedsHuman = "needs_human",
+        /// There was nothing to do.
+        Skipped = "skipped",
     }
-}
-
-impl Urgency {
-    /// The word in files.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Normal => "normal",
-            Self::High => "high",
-            Self::Urgent => "urgent",
-        }
-    }
-}
-
-/// The word for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutcomeStatus {
-    /// It was done.
-    Success,
-    /// It was tried and not done.
-    Failed,
-    /// It was ended on its way.
-    Killed,
-    /// It cannot go on without an answer.
-    NeedsHuman,
-    /// There was nothing to do.
-    Skipped,
 }
 
 /// A result, as far as roles read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// How it ended.
+    /// The status.
     pub status: OutcomeStatus,
     /// The whole file.
     pub document: Document,
@@ -203,31 +171,12 @@ impl Outcome {
     /// Reads a result that has been held against its schema.
     #[must_use]
     pub fn of(document: Document) -> Option<Self> {
-        let status = OutcomeStatus::of(&document.text("status")?)?;
+        let status = OutcomeStatus::from_word(&document.text("status")?)?;
         Some(Self { status, document })
     }
 }
 
 impl OutcomeStatus {
-    /// Reads the word in files.
-    #[must_use]
-    pub fn of(word: &str) -> Option<Self> {
-        let all = [Self::Success, Self::Failed, Self::Killed, Self::NeedsHuman, Self::Skipped];
-        all.into_iter().find(|status| status.word() == word)
-    }
-
-    /// The word in results.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Failed => "failed",
-            Self::Killed => "killed",
-            Self::NeedsHuman => "needs_human",
-            Self::Skipped => "skipped",
-        }
-    }
-
     /// The word in a task that ended so.
     #[must_use]
     pub const fn task_status(self) -> &'static str {
@@ -243,11 +192,11 @@ impl OutcomeStatus {
 /// The event of an answer that was given in a thread at a moment, both as Slack names posts.
 pub(crate) fn reply_event(thread_ts: &str, ts: &str, payload: &Document) -> Document {
     let [thread, moment] = [thread_ts, ts].map(|ts| ts.replace('.', "-"));
-    slack_event(&format!("evt-slack-reply-{thread}-{moment}"), ("slack.thread.reply", "high"), payload)
+    slack_event(&format!("evt-slack-reply-{thread}-{moment}"), "slack.thread.reply", "high", payload)
 }
 
 /// An event that people made at Slack.
-pub(crate) fn slack_event(id: &str, (kind, priority): (&str, &str), payload: &Document) -> Document {
+pub(crate) fn slack_event(id: &str, kind: &str, priority: &str, payload: &Document) -> Document {
     let mut event = Document::new();
     event
         .set_text("id", id)

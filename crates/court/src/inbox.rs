@@ -14,17 +14,17 @@ pub struct Question {
     pub task_id: Id,
     /// Whose task it is.
     pub general: String,
-    /// What is asked.
+    /// The question.
     pub question: String,
     /// Since when.
     pub asked_at: Timestamp,
-    /// Where it was asked, as far as it has been posted.
+    /// The channel, once it was posted.
     pub channel: Option<String>,
     /// In which thread, as far as it has been posted.
     pub thread_ts: Option<String>,
 }
 
-/// Why an answer is not taken.
+/// The reason why an answer is not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplyError {
     /// No task of this name asks anything.

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, fmt};
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Something happened outside.
@@ -11,7 +11,7 @@ pub enum Kind {
     Task,
     /// Something is to be said.
     Message,
-    /// How a task ended.
+    /// The result of a task.
     Result,
     /// A record of our own: no schema, no state.
     Record,
@@ -38,7 +38,7 @@ pub enum Place {
     MessagesSent,
     /// Messages that could not be posted.
     MessagesFailed,
-    /// How tasks ended.
+    /// Results of tasks.
     Results,
     /// Questions that nobody has answered.
     QuestionsOpen,
@@ -46,9 +46,9 @@ pub enum Place {
     QuestionsAnswered,
     /// In which thread people hear of a task.
     Threads,
-    /// How far each schedule is.
+    /// The state of each schedule.
     Schedules,
-    /// How far each source was read.
+    /// The read position of each source.
     Sources,
 }
 
@@ -79,39 +79,19 @@ impl Place {
     /// The directory, from the court's home.
     #[must_use]
     pub const fn path(self) -> &'static str {
-        match self {
-            Self::EventsPending => "queue/events/pending",
-            Self::EventsDispatched => "queue/events/dispatched",
-            Self::EventsCompleted => "queue/events/completed",
-            Self::TasksPending => "queue/tasks/pending",
-            Self::TasksInProgress => "queue/tasks/in_progress",
-            Self::TasksCompleted => "queue/tasks/completed",
-            Self::MessagesPending => "queue/messages/pending",
-            Self::MessagesSent => "queue/messages/sent",
-            Self::MessagesFailed => "queue/messages/failed",
-            Self::Results => "state/results",
-            Self::QuestionsOpen => "state/questions/open",
-            Self::QuestionsAnswered => "state/questions/answered",
-            Self::Threads => "state/threads",
-            Self::Schedules => "state/schedules",
-            Self::Sources => "state/sources",
-        }
+        self.description().0
     }
 
-    /// What lies in it.
+    /// The kind of files in it.
     #[must_use]
     pub const fn kind(self) -> Kind {
-        match self {
-            Self::EventsPending | Self::EventsDispatched | Self::EventsCompleted => Kind::Event,
-            Self::TasksPending | Self::TasksInProgress | Self::TasksCompleted => Kind::Task,
-            Self::MessagesPending | Self::MessagesSent | Self::MessagesFailed => Kind::Message,
-            Self::Results => Kind::Result,
-            Self::QuestionsOpen
-            | Self::QuestionsAnswered
-            | Self::Threads
-            | Self::Schedules
-            | Self::Sources => Kind::Record,
-        }
+        self.description().1
+    }
+
+    /// The words that `status` may have here; none where files have no status (C3).
+    #[must_use]
+    pub const fn statuses(self) -> &'static [&'static str] {
+        self.description().2
     }
 
     /// All directories that hold files with ids.
@@ -119,18 +99,26 @@ impl Place {
         Kind::ALL.into_iter().flat_map(|kind| kind.places().iter().copied())
     }
 
-    /// The words that `status` may have here; none where files have no status (C3).
-    #[must_use]
-    pub const fn statuses(self) -> &'static [&'static str] {
+    /// Path, kind and statuses.
+    const fn description(self) -> (&'static str, Kind, &'static [&'static str]) {
         match self {
-            Self::EventsPending | Self::TasksPending | Self::MessagesPending => &["pending"],
-            Self::EventsDispatched => &["dispatched"],
-            Self::EventsCompleted => &["completed", "failed"],
-            Self::TasksInProgress => &["in_progress"],
-            Self::TasksCompleted => &["completed", "failed", "needs_human", "skipped"],
-            Self::MessagesSent => &["sent"],
-            Self::MessagesFailed => &["failed"],
-            _ => &[],
+            Self::EventsPending => ("queue/events/pending", Kind::Event, &["pending"]),
+            Self::EventsDispatched => ("queue/events/dispatched", Kind::Event, &["dispatched"]),
+            Self::EventsCompleted => ("queue/events/completed", Kind::Event, &["completed", "failed"]),
+            Self::TasksPending => ("queue/tasks/pending", Kind::Task, &["pending"]),
+            Self::TasksInProgress => ("queue/tasks/in_progress", Kind::Task, &["in_progress"]),
+            Self::TasksCompleted => {
+                ("queue/tasks/completed", Kind::Task, &["completed", "failed", "needs_human", "skipped"])
+            }
+            Self::MessagesPending => ("queue/messages/pending", Kind::Message, &["pending"]),
+            Self::MessagesSent => ("queue/messages/sent", Kind::Message, &["sent"]),
+            Self::MessagesFailed => ("queue/messages/failed", Kind::Message, &["failed"]),
+            Self::Results => ("state/results", Kind::Result, &[]),
+            Self::QuestionsOpen => ("state/questions/open", Kind::Record, &[]),
+            Self::QuestionsAnswered => ("state/questions/answered", Kind::Record, &[]),
+            Self::Threads => ("state/threads", Kind::Record, &[]),
+            Self::Schedules => ("state/schedules", Kind::Record, &[]),
+            Self::Sources => ("state/sources", Kind::Record, &[]),
         }
     }
 }
@@ -139,7 +127,7 @@ impl Place {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(String);
 
-/// Why a text is no id.
+/// The reason why a text is not an id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no id: it must begin with a letter or digit, and have up to 200 letters, digits and . _ : + -"
@@ -194,7 +182,7 @@ pub(crate) const REJECTED: &str = "rejected";
 pub(crate) const HEARTBEATS: &str = "state/heartbeats";
 /// One directory per task that runs, with one per attempt in it.
 pub(crate) const ATTEMPTS: &str = "state/attempts";
-/// Who holds which role.
+/// Locks of the roles.
 pub(crate) const LOCKS: &str = "state/locks";
 /// The last numbers given out.
 pub(crate) const SEQUENCES: &str = "state/sequences";

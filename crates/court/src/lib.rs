@@ -27,6 +27,7 @@ pub mod roles;
 pub mod schema;
 mod sequence;
 mod wake;
+mod words;
 
 pub use clock::Clock;
 pub use disk::{Fuse, Operation};

@@ -22,7 +22,7 @@ pub struct RoleLock {
     _file: File,
 }
 
-/// Why a role cannot be taken.
+/// The reason why a role cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum RoleLockError {
     /// Somebody has it.
@@ -30,7 +30,7 @@ pub enum RoleLockError {
     Held {
         /// The role.
         role: String,
-        /// Who has it, as far as it is known.
+        /// The holder, if known.
         holder: String,
     },
     /// The system refused.
@@ -38,7 +38,7 @@ pub enum RoleLockError {
     Io {
         /// The role.
         role: String,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
 }
@@ -105,7 +105,7 @@ fn held(role: &str, mut file: File) -> RoleLockError {
 pub struct Heartbeat {
     /// The process that gave it.
     pub pid: u64,
-    /// When.
+    /// The time.
     pub at: Timestamp,
 }
 
@@ -145,13 +145,13 @@ impl Folder {
 }
 
 impl Heartbeat {
-    /// How long ago it was; never negative, whatever the clock did.
+    /// Its age; never negative, whatever the clock did.
     #[must_use]
     pub fn age(&self, now: Timestamp) -> SignedDuration {
         now.duration_since(self.at).max(SignedDuration::ZERO)
     }
 
-    /// Whether the role can be taken to live: its process is there and not silent.
+    /// True if the role counts as alive: its process exists and is not silent.
     #[must_use]
     pub fn is_alive(&self, now: Timestamp) -> bool {
         self.age(now) <= SILENCE_MAX && Path::new(&format!("/proc/{}", self.pid)).exists()

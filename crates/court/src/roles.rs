@@ -7,3 +7,18 @@ pub mod king;
 pub mod sentinel;
 
 pub use crate::presence::Heartbeat;
+
+use crate::Folder;
+use jiff::Timestamp;
+
+/// The folder and the time of one step of a mind.
+#[derive(Clone, Copy)]
+pub struct Step<'a> {
+    /// The court.
+    pub folder: &'a Folder,
+    /// The time.
+    pub now: Timestamp,
+}
+
+#[cfg(test)]
+mod tests;

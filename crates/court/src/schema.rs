@@ -6,7 +6,7 @@
 
 mod check;
 
-use crate::Kind;
+use crate::{Kind, words::words};
 use muster_proof::{
     Value,
     json::{self, Entry},
@@ -14,7 +14,7 @@ use muster_proof::{
 use regex_lite::Regex;
 use std::sync::LazyLock;
 
-/// What is wrong with a document, in one sentence.
+/// The first mistake in a document, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Violation(pub String);
@@ -46,10 +46,10 @@ fn compiled(kind: Kind) -> Node {
     Node::compile(text(kind)).expect("a unit test compiles every schema that ships")
 }
 
-/// What one schema, the whole or one inside another, asks of a value. What is absent asks nothing.
+/// A compiled schema or subschema. Absent members demand nothing.
 #[derive(Debug, Default)]
 struct Node {
-    /// What a value must be, in words, where a pattern would tell people little.
+    /// A description in words, where a pattern would tell people little.
     title: Option<String>,
     types: Vec<Type>,
     words: Option<Vec<String>>,
@@ -64,55 +64,39 @@ struct Node {
     consequence: Option<Box<Node>>,
 }
 
-/// What is asked of strings.
+/// Demands on strings.
 #[derive(Debug, Default)]
 struct Text {
     chars_min: Option<usize>,
     chars_max: Option<usize>,
     pattern: Option<Regex>,
-    /// Whether it must be a day and hour that there are.
+    /// True if it must be an existing date and time.
     is_time: bool,
 }
 
-/// The types of JSON Schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Type {
-    Null,
-    Boolean,
-    Integer,
-    Number,
-    String,
-    Array,
-    Object,
+words! {
+    /// The types of JSON Schema.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Type {
+        Null = "null",
+        Boolean = "boolean",
+        Integer = "integer",
+        Number = "number",
+        String = "string",
+        Array = "array",
+        Object = "object",
+    }
 }
 
 impl Node {
-    /// What is asked of a member.
+    /// The schema of a member.
     fn property(&self, key: &str) -> Option<&Self> {
         self.properties.iter().find(|(known, _)| known == key).map(|(_, node)| node)
     }
 }
 
 impl Type {
-    fn of(word: &str) -> Option<Self> {
-        let all =
-            [Self::Null, Self::Boolean, Self::Integer, Self::Number, Self::String, Self::Array, Self::Object];
-        all.into_iter().find(|one| one.word() == word)
-    }
-
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Null => "null",
-            Self::Boolean => "boolean",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::String => "string",
-            Self::Array => "array",
-            Self::Object => "object",
-        }
-    }
-
-    /// Whether a value is of this type; `1.0` is an integer, as JSON Schema has it.
+    /// True if a value is of this type; `1.0` is an integer, as JSON Schema has it.
     fn admits(self, value: &Value<'_>) -> bool {
         match &value.kind {
             json::Kind::Null => self == Self::Null,
@@ -128,7 +112,7 @@ impl Type {
     }
 }
 
-/// What is wrong with a schema.
+/// A mistake in a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum SchemaError {
     /// No JSON.
@@ -207,8 +191,8 @@ fn properties(value: &Value<'_>) -> Result<Vec<(String, Node)>, SchemaError> {
 
 fn types(value: &Value<'_>) -> Option<Vec<Type>> {
     match value.as_str() {
-        Some(word) => Some(vec![Type::of(word)?]),
-        None => value.as_array()?.iter().map(|one| Type::of(one.as_str()?)).collect(),
+        Some(word) => Some(vec![Type::from_word(word)?]),
+        None => value.as_array()?.iter().map(|one| Type::from_word(one.as_str()?)).collect(),
     }
 }
 

@@ -78,7 +78,7 @@ fn drain(notices: &OwnedFd) {
     while rustix::io::read(notices, &mut buffer).is_ok_and(|count| count > 0) {}
 }
 
-/// How long a listener outlives whoever it listened for.
+/// The longest time that a listener outlives its owner.
 const LOOK_AROUND: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 #[cfg(test)]

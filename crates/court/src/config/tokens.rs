@@ -68,7 +68,7 @@ const WITHHELD: [&str; 6] = [
     "JIRA_API_TOKEN",
     "NODE_AGENT_SHARED_SECRET",
 ];
-/// How variables of ours end that hold a secret.
+/// Endings of our variables that hold secrets.
 const SECRET_ENDS: [&str; 3] = ["TOKEN", "SECRET", "PASSWORD"];
 
 #[cfg(test)]

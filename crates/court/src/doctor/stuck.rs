@@ -29,18 +29,18 @@ pub struct Stuck {
     /// Since when nothing has happened to it.
     #[serde(serialize_with = "stamped")]
     pub since: Option<Timestamp>,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub why: String,
-    /// What to do about it.
+    /// The advice: what to do about it.
     pub next: String,
 }
 
-/// What a visit found.
+/// The findings of one visit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Findings {
-    /// What needs somebody.
+    /// Everything that needs a person.
     pub stuck: Vec<Stuck>,
-    /// What is worth knowing.
+    /// Remarks that need no action.
     pub notes: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ pub fn stuck(folder: &Folder, court: &Court, now: Timestamp) -> Result<Findings,
     Ok(findings)
 }
 
-/// What is known before anything is looked at.
+/// The state of the court at the start of a visit.
 pub(super) struct Visit<'a> {
     pub(super) folder: &'a Folder,
     pub(super) court: &'a Court,
@@ -122,7 +122,7 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// What is wrong with where a file lies, or with what it says about that.
+    /// Finds a file that lies in two directories, or whose status does not fit its directory.
     fn misplaced(&self, suspect: &Suspect<'_>, document: &Document) -> Option<Stuck> {
         let Suspect { place, id, .. } = *suspect;
         let others = place.kind().places().iter().filter(|other| **other != place);
@@ -183,7 +183,7 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// How many events wait for the host alone: whoever has just handed one in wants to know at once.
+    /// Counts the events that only the host's health holds back; people who just submitted one want to know at once.
     fn held_back(&self) -> Result<Option<String>, Fault> {
         if self.colour == Colour::Green {
             return Ok(None);
@@ -198,7 +198,7 @@ impl Visit<'_> {
         }))
     }
 
-    /// Why an event still waits for the king.
+    /// Explains why an event still waits for the king.
     fn waiting(&self, suspect: &Suspect<'_>, event: &Document) -> Stuck {
         let priority = Priority::of(event);
         if !self.is_running("king") {
@@ -220,7 +220,7 @@ impl Visit<'_> {
         suspect.stuck(why, format!("see state/resources.json for what is scarce; {LIMITS}"))
     }
 
-    /// Why an event that was dispatched can never be completed, if so; that its task takes long is the task's matter.
+    /// Explains why a dispatched event can never be completed, if so. A slow task is reported as a task.
     fn unfinished(&self, suspect: &Suspect<'_>, event: &Document) -> Option<Stuck> {
         let restart =
             if self.is_running("king") { "start the king again: it finishes this first" } else { START_KING };
@@ -241,7 +241,7 @@ impl Visit<'_> {
     }
 }
 
-/// What was begun is finished, and answers of people are taken up, whatever the host's health.
+/// True for events that the host's health never holds back: those already begun, and replies of people.
 pub(in crate::doctor) fn is_begun(event: &Document) -> bool {
     let is_reply = event.text("type").as_deref() == Some("slack.thread.reply");
     event.has("dispatch") || event.has("outcome") || is_reply
@@ -345,7 +345,7 @@ impl Visit<'_> {
         Ok(homeless.map(stranger).collect())
     }
 
-    /// What was refused within a day, with the reasons.
+    /// The files that were rejected within a day, with the reasons.
     fn rejected(&self) -> Option<String> {
         let entries = fs::read_dir(self.folder.path(REJECTED)).ok()?.flatten();
         let reasons = entries

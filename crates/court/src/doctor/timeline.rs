@@ -13,25 +13,25 @@ use serde::Serialize;
 pub struct Timeline {
     /// The task, once there is one.
     pub task_id: Option<String>,
-    /// What made it: an event, or `schedule-{name}`.
+    /// Its origin: an event, or `schedule-{name}`.
     pub event_id: Option<String>,
-    /// Who does it.
+    /// The general.
     pub general: Option<String>,
     /// The word of the task's `status`, or the event's.
     pub status: Option<String>,
     /// Tasks that went on with the answer to its question.
     pub resumed_by: Vec<String>,
-    /// What happened, the oldest first; what has no time stands last.
+    /// The entries, oldest first; those without a time come last.
     pub entries: Vec<Entry>,
 }
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// When.
+    /// The time.
     #[serde(serialize_with = "stamped")]
     pub at: Option<Timestamp>,
-    /// What, in one sentence.
+    /// The description, in one sentence.
     pub what: String,
     /// The file that tells, from the court's home.
     pub file: String,
@@ -87,12 +87,12 @@ impl<'a> Story<'a> {
         Some(Timeline { task_id, event_id, general, status, resumed_by, entries })
     }
 
-    /// What an event tells.
+    /// Adds the entries of an event.
     fn event(&mut self, id: &Id) -> Option<Document> {
         let (place, event) = self.read(Kind::Event, id)?;
         let text = |key: &str| sentence(&event.text(key).unwrap_or_default());
         self.add(
-            (place, id),
+            file(place, id),
             time(&event, "created_at"),
             format!("event {id} ({}) came from {}", text("type"), text("source")),
         );
@@ -102,14 +102,14 @@ impl<'a> Story<'a> {
                 sentence(&plan.text("task_id").unwrap_or_default()),
                 sentence(&plan.text("target_general").unwrap_or_default())
             );
-            self.add((place, id), time(&plan, "at"), what);
+            self.add(file(place, id), time(&plan, "at"), what);
             self.message(&plan, "thread_start");
         }
         if event.has("outcome") {
             let reason =
                 event.text("reason").map(|reason| format!(": {}", sentence(&reason))).unwrap_or_default();
             self.add(
-                (place, id),
+                file(place, id),
                 time(&event, "completed_at"),
                 format!("the event ended as {}{reason}", text("outcome")),
             );
@@ -118,7 +118,7 @@ impl<'a> Story<'a> {
         Some(event)
     }
 
-    /// What a task tells, and all that it leads to.
+    /// Adds the entries of a task, and of everything that follows from it.
     fn task(&mut self, id: &Id) {
         let task = self.read(Kind::Task, id);
         if let Some((place, task)) = &task {
@@ -127,7 +127,7 @@ impl<'a> Story<'a> {
             let kind = sentence(&task.text("type").unwrap_or_default());
             let general = sentence(&task.text("target_general").unwrap_or_default());
             self.add(
-                (*place, id),
+                file(*place, id),
                 time(task, "created_at"),
                 format!("task {id} ({kind}) was made for {general}"),
             );
@@ -136,9 +136,9 @@ impl<'a> Story<'a> {
         let known = self.entries.len();
         let result = self.result(id);
         let told_by_result = result.map(|result| result.objects("attempts")).unwrap_or_default();
-        self.attempts((Place::Results, id), &told_by_result);
+        self.attempts(&file(Place::Results, id), &told_by_result);
         if let Some((place, task)) = task.as_ref().filter(|_| told_by_result.is_empty()) {
-            self.attempts((*place, id), &task.objects("attempts"));
+            self.attempts(&file(*place, id), &task.objects("attempts"));
         }
         self.question(id);
         if task.is_some() || self.entries.len() > known {
@@ -146,13 +146,13 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Where a task comes from: its event, and the task whose question was answered.
+    /// Adds the origin of a task: its event, and the task whose question was answered.
     fn origin(&mut self, place: Place, id: &Id, task: &Document) {
         if let Some(before) =
             task.object("payload").and_then(|payload| payload.object("reply_context")?.text("task_id"))
         {
             self.add(
-                (place, id),
+                file(place, id),
                 time(task, "created_at"),
                 format!("it goes on with the answer to {}", sentence(&before)),
             );
@@ -176,7 +176,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// What became of a message that another file names.
+    /// Adds the fate of a message that another file names.
     fn message(&mut self, named_in: &Document, key: &str) {
         let id = named_in.text(key).filter(|id| id.starts_with("msg-")).and_then(|id| Id::parse(&id).ok());
         let Some(id) = id else { return };
@@ -184,35 +184,39 @@ impl<'a> Story<'a> {
         let (kind, channel) =
             (message.text("type").unwrap_or_default(), message.text("channel").unwrap_or_default());
         let about = format!("message {id} ({}) to {}", sentence(&kind), sentence(&channel));
-        self.add((place, &id), time(&message, "created_at"), format!("{about} was written"));
+        self.add(file(place, &id), time(&message, "created_at"), format!("{about} was written"));
         match place {
             Place::MessagesSent => {
-                self.add((place, &id), time(&message, "sent_at"), format!("{about} was posted"))
+                self.add(file(place, &id), time(&message, "sent_at"), format!("{about} was posted"))
             }
             Place::MessagesFailed => {
                 let error = sentence(&message.text("error").unwrap_or_default());
                 self.add(
-                    (place, &id),
+                    file(place, &id),
                     time(&message, "failed_at"),
                     format!("{about} could not be posted: {error}"),
                 );
             }
-            _ => self.add((place, &id), None, format!("{about} waits for the envoy")),
+            _ => self.add(file(place, &id), None, format!("{about} waits for the envoy")),
         }
     }
 
-    fn attempts(&mut self, from: (Place, &Id), attempts: &[Document]) {
+    fn attempts(&mut self, file: &str, attempts: &[Document]) {
         for attempt in attempts {
             let number = attempt.number("attempt").unwrap_or_default();
-            self.add(from, time(attempt, "started_at"), format!("attempt {number} began"));
+            self.add(file.to_owned(), time(attempt, "started_at"), format!("attempt {number} began"));
             let status = attempt.text("status").unwrap_or_default();
             if status == "running" {
-                self.add(from, None, format!("attempt {number} is under way{}", whereabouts(attempt)));
+                self.add(
+                    file.to_owned(),
+                    None,
+                    format!("attempt {number} is under way{}", whereabouts(attempt)),
+                );
             } else if attempt.has("ended_at") {
                 let error =
                     attempt.text("error").map(|error| format!(": {}", sentence(&error))).unwrap_or_default();
                 self.add(
-                    from,
+                    file.to_owned(),
                     time(attempt, "ended_at"),
                     format!("attempt {number} ended as {}{error}", sentence(&status)),
                 );
@@ -226,19 +230,23 @@ impl<'a> Story<'a> {
         let more = ["error", "question", "reason", "summary"].iter().find_map(|key| result.text(key));
         let what =
             format!("the result is {}: {}", outcome.status.word(), sentence(&more.unwrap_or_default()));
-        self.add((place, id), written(&self.folder.file(place, id)), what);
+        self.add(file(place, id), written(&self.folder.file(place, id)), what);
         Some(result)
     }
 
-    /// What was asked, what was answered, and the tasks that went on.
+    /// Adds the question, its answers, and the tasks that resumed.
     fn question(&mut self, id: &Id) {
         let places = [Place::QuestionsOpen, Place::QuestionsAnswered];
         let found = places.into_iter().find_map(|place| Some((place, self.folder.read(place, id).ok()?)));
         let Some((place, question)) = found else { return };
         let asked = sentence(&question.text("question").unwrap_or_default());
-        self.add((place, id), time(&question, "asked_at"), format!("it asked: {asked}"));
+        self.add(file(place, id), time(&question, "asked_at"), format!("it asked: {asked}"));
         if place == Place::QuestionsOpen {
-            self.add((place, id), None, format!("nobody has answered; `muster court reply {id} TEXT` does"));
+            self.add(
+                file(place, id),
+                None,
+                format!("nobody has answered; `muster court reply {id} TEXT` does"),
+            );
         }
         let thread = question.text("thread_ts").unwrap_or_else(|| id.to_string()).replace('.', "-");
         for reply in
@@ -259,10 +267,10 @@ impl<'a> Story<'a> {
             return;
         }
         let text = sentence(&payload.text("text").unwrap_or_default());
-        self.add((place, reply), time(&event, "created_at"), format!("the answer {reply} came: {text}"));
+        self.add(file(place, reply), time(&event, "created_at"), format!("the answer {reply} came: {text}"));
         if let Some(task) = planned_task(&event) {
             let plan = event.object("dispatch").unwrap_or_default();
-            self.add((place, reply), time(&plan, "at"), format!("the task {task} goes on with it"));
+            self.add(file(place, reply), time(&plan, "at"), format!("the task {task} goes on with it"));
             self.resumed_by.push(task.to_string());
         }
     }
@@ -286,18 +294,18 @@ impl<'a> Story<'a> {
             Err(Fault::Gone(_)) => None,
             Err(error) => {
                 let what = format!("{id} cannot be read: {}", sentence(&error.to_string()));
-                self.add((place, id), None, what);
+                self.add(file(place, id), None, what);
                 None
             }
         }
     }
 
-    fn add(&mut self, (place, id): (Place, &Id), at: Option<Timestamp>, what: String) {
-        self.entries.push(Entry { at, what, file: file(place, id) });
+    fn add(&mut self, file: String, at: Option<Timestamp>, what: String) {
+        self.entries.push(Entry { at, what, file });
     }
 }
 
-/// What the coordinator knows an attempt as, where it was handed to it (C17).
+/// The coordinator's name for an attempt, where one runs there (C17).
 fn whereabouts(attempt: &Document) -> String {
     let Some(remote) = attempt.object("remote") else { return String::new() };
     let word = |key: &str| sentence(&remote.text(key).unwrap_or_default());

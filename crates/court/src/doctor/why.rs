@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 /// Says what a task, or an event that is none yet, waits for; nothing where no file of the court has the id.
 pub fn why(folder: &Folder, court: &Court, id: &Id, now: Timestamp) -> Result<Option<Why>, Fault> {
-    let look = Look { visit: Visit::new(folder, court, now) };
-    let Some((cause, task)) = look.cause(id)? else { return Ok(None) };
+    let explainer = Explainer { visit: Visit::new(folder, court, now) };
+    let Some((cause, task)) = explainer.cause(id)? else { return Ok(None) };
     let mut data = cause.data();
     if task != *id {
         data["court_task_id"] = task.as_str().into();
@@ -28,11 +28,11 @@ pub fn why(folder: &Folder, court: &Court, id: &Id, now: Timestamp) -> Result<Op
     Ok(Some(Why::new("court_task", id.to_string(), Finding { rule, code, data }, now)))
 }
 
-struct Look<'a> {
+struct Explainer<'a> {
     visit: Visit<'a>,
 }
 
-impl Look<'_> {
+impl Explainer<'_> {
     /// The cause, and the task it is about.
     fn cause(&self, id: &Id) -> Result<Option<(CourtCause, Id)>, Fault> {
         let folder = self.visit.folder;
@@ -166,12 +166,12 @@ fn unreadable(fault: &Fault) -> Option<CourtCause> {
     }
 }
 
-/// What a file says, made fit for a sentence.
+/// A text of a file, on one line and short enough for a sentence.
 fn said(document: &Document, key: &str) -> Option<String> {
     document.text(key).filter(|text| !text.is_empty()).map(|text| sentence(&text))
 }
 
-/// What holds a task, or an event that is none yet, back.
+/// The cause that holds back a task, or an event that has no task yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CourtCause {
     /// Nobody makes events tasks, or ends them.
@@ -249,7 +249,7 @@ impl CourtCause {
         }
     }
 
-    /// What it refers to.
+    /// The data of the explanation.
     fn data(&self) -> Value {
         let moment = |since: &Option<Timestamp>| since.map(Timestamp::as_millisecond);
         let mut data = match self {

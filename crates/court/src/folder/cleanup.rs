@@ -129,7 +129,7 @@ impl Folder {
     }
 }
 
-/// Whether an entry is a temporary file that nobody is writing.
+/// True if an entry is a temporary file that nobody is writing.
 fn is_left(entry: &DirEntry, now: Timestamp) -> bool {
     let name = entry.file_name();
     let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)) else { return false };
@@ -138,12 +138,12 @@ fn is_left(entry: &DirEntry, now: Timestamp) -> bool {
     metadata.is_file() && (is_old || !is_alive(rest))
 }
 
-/// When a file was last written.
+/// Time of the last write to a file.
 pub(crate) fn modified(metadata: &Metadata) -> Option<Timestamp> {
     Timestamp::try_from(metadata.modified().ok()?).ok()
 }
 
-/// Whether the process that a temporary file is named after is there.
+/// True if the process that a temporary file is named after exists.
 fn is_alive(rest: &str) -> bool {
     let pid = rest.split('-').next().and_then(|pid| pid.parse::<u32>().ok());
     pid.is_some_and(|pid| Path::new(&format!("/proc/{pid}")).exists())

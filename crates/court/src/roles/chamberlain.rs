@@ -7,6 +7,7 @@ pub use host::{Sample, SenseError};
 use crate::{
     Clock, Document, Fault, Folder, Id, Series, config, emit,
     file::{MessageKind, NewMessage, Priority, Urgency, instant, stamp},
+    words::words,
 };
 use host::Senses;
 use jiff::{SignedDuration, Timestamp};
@@ -73,7 +74,7 @@ impl Chamberlain {
         if let Some(before) = &before {
             self.tell(folder, before, now)?;
         }
-        let before = before.and_then(|before| Colour::of(&before.text("health")?));
+        let before = before.and_then(|before| Colour::from_word(&before.text("health")?));
         let colour = Colour::at(sample.highest(), &self.limits);
         let calm = report(folder, sample, colour, now);
         if before.unwrap_or(Colour::Green) == colour {
@@ -95,13 +96,13 @@ impl Chamberlain {
         emit::say(folder, &id, &self.message(resources, &alert), now)
     }
 
-    /// What people read; made of the file alone, so that it is the same after a restart.
+    /// The message; it follows from the file alone, so it is the same after a restart.
     fn message(&self, resources: &Document, alert: &Document) -> NewMessage {
         let health = resources.text("health").unwrap_or_default();
         let before = alert.text("from").map(|from| format!(" (was {from})")).unwrap_or_default();
         let system = resources.object("system").unwrap_or_default();
         let percent = |key: &str| system.raw(key).unwrap_or("?").to_owned();
-        let meaning = Colour::of(&health).map_or("", meaning);
+        let meaning = Colour::from_word(&health).map_or("", meaning);
         let content = format!(
             "Host health is {health}{before}: CPU {} %, memory {} %, disk {} %. {meaning}",
             percent("cpu_percent"),
@@ -115,7 +116,7 @@ impl Chamberlain {
     }
 }
 
-/// What was written last; a file that cannot be understood says nothing.
+/// The last report; an unreadable file counts as none.
 fn last(folder: &Folder) -> Option<Document> {
     Document::parse(&folder.bytes(&folder.path(RESOURCES)).ok()?).ok()
 }
@@ -165,17 +166,19 @@ const fn meaning(colour: Colour) -> &'static str {
     }
 }
 
-/// How much the host can take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Colour {
-    /// Everything.
-    Green,
-    /// Only what is urgent.
-    Yellow,
-    /// Nothing more.
-    Orange,
-    /// Nothing more, and it is serious.
-    Red,
+words! {
+    /// The health of the host.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Colour {
+        /// Everything.
+        Green = "green",
+        /// Only what is urgent.
+        Yellow = "yellow",
+        /// Nothing more.
+        Orange = "orange",
+        /// Nothing more, and it is serious.
+        Red = "red",
+    }
 }
 
 /// The host's health by the chamberlain's last report. A report that is missing, empty or stale counts as orange.
@@ -206,7 +209,7 @@ impl Colour {
         }
     }
 
-    /// Whether the king may begin something of this priority.
+    /// True if the king may begin something of this priority.
     #[must_use]
     pub fn accepts(self, priority: Priority) -> bool {
         match self {
@@ -215,37 +218,20 @@ impl Colour {
             Self::Orange | Self::Red => false,
         }
     }
-
-    /// Reads the word in `state/resources.json`.
-    #[must_use]
-    pub fn of(word: &str) -> Option<Self> {
-        [Self::Green, Self::Yellow, Self::Orange, Self::Red].into_iter().find(|colour| colour.word() == word)
-    }
-
-    /// The word in files.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Green => "green",
-            Self::Yellow => "yellow",
-            Self::Orange => "orange",
-            Self::Red => "red",
-        }
-    }
 }
 
-/// What was reported, unless that is too long ago, or not yet.
+/// The reported colour, unless the report is stale or from the future.
 fn reported(folder: &Folder, now: Timestamp) -> Option<Colour> {
     let document = Document::parse(&folder.bytes(&folder.path(RESOURCES)).ok()?).ok()?;
     let at = instant(&document.text("timestamp")?)?;
     let is_fresh = now.duration_since(at).abs() <= AGE_MAX;
-    Colour::of(&document.text("health")?).filter(|_| is_fresh)
+    Colour::from_word(&document.text("health")?).filter(|_| is_fresh)
 }
 
 const ROLE: &str = "chamberlain";
 const BEAT: Duration = Duration::from_secs(10);
 const FIRST_READING: Duration = Duration::from_millis(200);
-/// Where the chamberlain tells.
+/// The chamberlain's report.
 pub(crate) const RESOURCES: &str = "state/resources.json";
 const AGE_MAX: SignedDuration = SignedDuration::from_secs(120);
 

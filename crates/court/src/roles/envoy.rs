@@ -10,16 +10,16 @@ mod post;
 pub mod replies;
 mod slack;
 
-pub use mind::{Answer, Envoy, Heard};
+pub use mind::{Answer, Envoy, TimedAnswer};
 pub use post::{Post, Receipt};
 
 use crate::{
     Clock, Fault, Folder, Place, Wake,
+    clock::wait_until,
     config::{self, Tokens, seconds},
 };
 use futures_util::future::OptionFuture;
-use jiff::Timestamp;
-use listener::{HttpState, Signing};
+use listener::{ReplyListener, Signing};
 use outlet::{Lines, Outlet, Slack, Webhook};
 use replies::Poll;
 use std::{
@@ -31,17 +31,17 @@ use std::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What an envoy is sent out with.
-pub struct Errand {
-    /// Where to.
+/// Settings and credentials of an envoy.
+pub struct EnvoySetup {
+    /// The settings.
     pub settings: config::Envoy,
-    /// What opens the doors there.
+    /// The credentials.
     pub tokens: Tokens,
-    /// Where messages go that go to standard output.
+    /// The stream that stands for standard output.
     pub out: Box<dyn Write + Send>,
 }
 
-/// Why an envoy cannot set out.
+/// The reason why an envoy cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvoyError {
     /// Slack lets nobody in without a token.
@@ -68,17 +68,17 @@ pub enum EnvoyError {
     Address {
         /// The setting.
         setting: &'static str,
-        /// What it says.
+        /// The configured value.
         address: String,
-        /// What is wrong with it.
+        /// The mistake.
         reason: String,
     },
     /// The door cannot be opened.
     #[error("[envoy] cannot listen on {listen:?}: {error}; it must be as 127.0.0.1:8099, and free")]
     Listen {
-        /// What the setting says.
+        /// The configured value.
         listen: String,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
     /// The court's directory cannot be written.
@@ -96,8 +96,8 @@ pub fn check(settings: &config::Envoy, tokens: &Tokens) -> Result<(), EnvoyError
 }
 
 /// Posts messages and takes in replies until told to stop.
-pub async fn run(folder: Arc<Folder>, errand: Errand, stop: CancellationToken) -> Result<(), EnvoyError> {
-    let Errand { settings, tokens, out } = errand;
+pub async fn run(folder: Arc<Folder>, errand: EnvoySetup, stop: CancellationToken) -> Result<(), EnvoyError> {
+    let EnvoySetup { settings, tokens, out } = errand;
     let door = open_door(&folder, &settings, &tokens).await?;
     let outlet = outlet(&settings, &tokens, out)?;
     let poll = match &outlet {
@@ -132,12 +132,12 @@ async fn open_door(
     folder: &Arc<Folder>,
     settings: &config::Envoy,
     tokens: &Tokens,
-) -> Result<Option<HttpState>, EnvoyError> {
+) -> Result<Option<ReplyListener>, EnvoyError> {
     let Some((listen, signing)) = hearing(settings, tokens)? else { return Ok(None) };
-    HttpState::open(Arc::clone(folder), listen, signing).await.map(Some)
+    ReplyListener::open(Arc::clone(folder), listen, signing).await.map(Some)
 }
 
-/// Where replies are to be brought, and what proves whose they are.
+/// The address to listen on and the signing secret, if replies are pushed.
 fn hearing<'a>(
     settings: &'a config::Envoy,
     tokens: &Tokens,
@@ -192,7 +192,7 @@ impl Delivery {
         while !stop.is_cancelled() {
             let Some(post) = self.mind.next(&self.folder, Clock.now())? else { break };
             let answer = self.outlet.post(&post).await;
-            self.mind.hear(&self.folder, &post, Heard { answer, at: Clock.now() })?;
+            self.mind.hear(&self.folder, &post, TimedAnswer { answer, at: Clock.now() })?;
             // While thousands are posted, what is new must not wait for the last of them.
             if looked.elapsed() >= LOOK {
                 self.mind.look(&self.folder)?;
@@ -203,15 +203,10 @@ impl Delivery {
     }
 }
 
-/// A little at least, so that a clock that stands still costs nothing.
-fn wait_until(at: Timestamp, now: Timestamp) -> Duration {
-    Duration::try_from(at.duration_since(now)).unwrap_or_default().max(Duration::from_millis(10))
-}
-
 /// The role's name among locks and heartbeats.
 pub const ROLE: &str = "envoy";
 const BEAT: Duration = Duration::from_secs(5);
-/// How long a message may lie before it is looked at, should no notice come.
+/// The polling interval, in case no notification arrives.
 const POLL: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_secs(1);
 

@@ -10,35 +10,36 @@ mod verdict;
 
 pub use mind::{GeneralMind, Start};
 pub use verdict::Ending;
-pub(crate) use verdict::trouble;
+pub(crate) use verdict::failed_outcome;
 
 use crate::{
     Clock, Fault, Folder, Id, Place, Wake,
     bridge::{Bridge, Coordinator, Fleet},
+    clock::wait_until,
     config::General,
     layout::LOCKS,
+    roles::Step,
 };
-use jiff::Timestamp;
 use muster_worker_kit::process::{Guards, wait_for_earlier_guards};
-use soldier::Barracks;
+use soldier::Soldiers;
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// A general, and what it works with.
 #[derive(Clone, Debug)]
-pub struct Post {
+pub struct GeneralSetup {
     /// Its manifest.
     pub general: General,
-    /// Where people hear of its tasks.
+    /// The default channel.
     pub channel: String,
-    /// Who does its tasks where it has no soldiers (C17).
+    /// The coordinator, for a general without soldiers (C17).
     pub coordinator: Option<Coordinator>,
-    /// What ends its soldiers, with all their children.
+    /// Guards that end its soldiers with all their children.
     pub guards: Guards,
 }
 
-/// Why a general cannot begin.
+/// The reason why a general cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum GeneralError {
     /// It hands its tasks to a coordinator, and none is named.
@@ -52,25 +53,25 @@ pub enum GeneralError {
     Earlier {
         /// The file that guards lock.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// What is in progress cannot be read.
+    /// The tasks in progress cannot be read.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-/// Who executes.
+/// The executor of attempts.
 #[derive(Clone)]
 enum Executors {
-    Soldiers(Barracks),
+    Soldiers(Soldiers),
     Fleet(Arc<Bridge>),
 }
 
 /// An attempt that is over; without an ending because the general is.
 type Over = (Id, Option<Ending>);
 
-impl Post {
+impl GeneralSetup {
     /// A post whose soldiers are guarded by this binary.
     #[must_use]
     pub fn new(folder: &Folder, general: General, channel: String, coordinator: Option<Coordinator>) -> Self {
@@ -80,7 +81,11 @@ impl Post {
 }
 
 /// Runs a general's tasks until told to stop: then soldiers are ended, and their tasks taken up by the next life.
-pub async fn run(folder: Arc<Folder>, post: Post, stop: CancellationToken) -> Result<(), GeneralError> {
+pub async fn run(
+    folder: Arc<Folder>,
+    post: GeneralSetup,
+    stop: CancellationToken,
+) -> Result<(), GeneralError> {
     let executors = executors(&folder, &post)?;
     if !is_alone(&post.guards, &stop).await? {
         return Ok(());
@@ -89,20 +94,20 @@ pub async fn run(folder: Arc<Folder>, post: Post, stop: CancellationToken) -> Re
     mind.recover(&folder, Clock.now())?;
     let listening = executors.clone();
     tokio::select! {
-        () = work(&folder, (&mut mind, &executors), &stop) => Ok(()),
+        () = work(&folder, &mut mind, &executors, &stop) => Ok(()),
         () = listening.listen() => Ok(()),
     }
 }
 
-fn executors(folder: &Arc<Folder>, post: &Post) -> Result<Executors, GeneralError> {
+fn executors(folder: &Arc<Folder>, post: &GeneralSetup) -> Result<Executors, GeneralError> {
     let general = Arc::new(post.general.clone());
     let Some(fleet) = Fleet::of(general.executor) else {
         let (folder, guards) = (Arc::clone(folder), Arc::new(post.guards.clone()));
-        return Ok(Executors::Soldiers(Barracks { folder, general, guards }));
+        return Ok(Executors::Soldiers(Soldiers { folder, general, guards }));
     };
     let coordinator = post.coordinator.as_ref();
     let coordinator = coordinator.ok_or_else(|| GeneralError::NoCoordinator(general.name.clone()))?;
-    let bridge = Bridge::new(Arc::clone(folder), (fleet, general.limit_s()), coordinator)?;
+    let bridge = Bridge::new(Arc::clone(folder), fleet, general.limit_s(), coordinator)?;
     Ok(Executors::Fleet(Arc::new(bridge)))
 }
 
@@ -117,11 +122,7 @@ async fn is_alone(guards: &Guards, stop: &CancellationToken) -> Result<bool, Gen
     }
 }
 
-async fn work(
-    folder: &Arc<Folder>,
-    (mind, executors): (&mut GeneralMind, &Executors),
-    stop: &CancellationToken,
-) {
+async fn work(folder: &Arc<Folder>, mind: &mut GeneralMind, executors: &Executors, stop: &CancellationToken) {
     let wake = Wake::on(&[&folder.directory(Place::TasksPending)], POLL);
     let role = mind.role();
     let mut attempts: JoinSet<Over> = JoinSet::new();
@@ -136,7 +137,7 @@ async fn work(
         // Soldiers start before people are told of it.
         tokio::task::yield_now().await;
         mind.announce(folder, now);
-        let limit = mind.next_deadline().map(|due| until(due, Clock.now()));
+        let limit = mind.next_deadline().map(|due| wait_until(due, Clock.now()));
         tokio::select! {
             Some(over) = attempts.join_next() => {
                 is_news = false;
@@ -153,7 +154,7 @@ async fn work(
 
 fn note(folder: &Folder, mind: &mut GeneralMind, over: Option<Over>) {
     match over {
-        Some((task, Some(ending))) => mind.ended(folder, (&task, ending), Clock.now()),
+        Some((task, Some(ending))) => mind.ended(Step { folder, now: Clock.now() }, &task, ending),
         Some((task, None)) => {
             if let Err(fault) = mind.interrupted(folder, &task, Clock.now()) {
                 tracing::warn!(%task, %fault, "an interrupted attempt could not be recorded: the next life does");
@@ -181,12 +182,7 @@ impl Executors {
     }
 }
 
-/// How long to wait for a moment; a little at least, so that a clock that stands still costs nothing.
-fn until(due: Timestamp, now: Timestamp) -> Duration {
-    Duration::try_from(due.duration_since(now)).unwrap_or_default().max(Duration::from_millis(10))
-}
-
-/// How long a task may lie before it is looked at, should no notice come (C20).
+/// The polling interval, in case no notification arrives (C20).
 const POLL: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

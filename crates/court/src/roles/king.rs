@@ -11,10 +11,11 @@ mod schedule;
 use super::chamberlain;
 use crate::{
     Clock, Document, Fault, Folder, Id, Place, Wake,
+    clock::wait_until,
     config::{ConfigError, Court},
     file::Outcome,
 };
-use dispatch::Line;
+use dispatch::EventQueue;
 use jiff::Timestamp;
 use schedule::Timetable;
 use std::{sync::Arc, time::Duration};
@@ -23,25 +24,18 @@ use tokio_util::sync::CancellationToken;
 /// The king's mind.
 pub struct King {
     court: Court,
-    /// Where people hear of tasks.
+    /// The default channel.
     channel: String,
-    line: Line,
+    queue: EventQueue,
     archive: Archive,
     timetable: Timetable,
-}
-
-/// Where and when a step is done.
-#[derive(Clone, Copy)]
-struct Ground<'a> {
-    folder: &'a Folder,
-    now: Timestamp,
 }
 
 impl King {
     /// A king of a court; people hear of tasks in `channel`.
     pub fn new(court: Court, channel: String) -> Result<Self, ConfigError> {
-        let timetable = Timetable::read(&court)?;
-        Ok(Self { court, channel, line: Line::default(), archive: Archive::default(), timetable })
+        let timetable = Timetable::read(&court, &channel)?;
+        Ok(Self { court, channel, queue: EventQueue::default(), archive: Archive::default(), timetable })
     }
 
     /// Takes up what an earlier king left in the middle; once, before the first step. What fails does not hold up the rest.
@@ -63,7 +57,7 @@ impl King {
         Ok(more_events? || more_archive?)
     }
 
-    /// When there will be something to do, though no file appears.
+    /// The next deadline: something is due then even if no file appears.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         self.timetable.next()
@@ -113,11 +107,6 @@ fn sweep(folder: Arc<Folder>) {
     });
 }
 
-/// How long to wait for a moment; a little at least, so that a clock that stands still costs nothing.
-fn wait_until(at: Timestamp, now: Timestamp) -> Duration {
-    Duration::try_from(at.duration_since(now)).unwrap_or_default().max(Duration::from_millis(10))
-}
-
 /// Mends the events that are on their way. Tasks and messages are mended by whoever consumes them: two writers could put
 /// one file into two states.
 fn live_files(folder: &Folder) -> Result<(), Fault> {
@@ -134,7 +123,7 @@ fn live_files(folder: &Folder) -> Result<(), Fault> {
     done
 }
 
-/// What is over, gone through a little at a time: there may be years of it.
+/// Completed files still to be checked, a few at a time: there may be years of them.
 #[derive(Default)]
 struct Archive {
     left: Vec<(Place, Id)>,
@@ -180,7 +169,7 @@ fn mend(folder: &Folder, place: Place, id: &Id, mut document: Document) -> Resul
     folder.write(place, id, &document)
 }
 
-/// Whether the file was rewritten for a rename that has not come yet.
+/// True if the file was rewritten for a rename that has not happened yet.
 fn is_on_its_way(place: Place, event: &Document) -> bool {
     match place {
         Place::EventsPending => dispatch::is_planned(event),
@@ -189,7 +178,7 @@ fn is_on_its_way(place: Place, event: &Document) -> bool {
     }
 }
 
-/// How a task that is over ended, as its result tells.
+/// The status of a completed task, by its result.
 fn ended_as(folder: &Folder, id: &Id) -> Option<&'static str> {
     let outcome = folder.read(Place::Results, id).ok().and_then(Outcome::of);
     Some(outcome.map_or("completed", |outcome| outcome.status.task_status()))
@@ -197,7 +186,7 @@ fn ended_as(folder: &Folder, id: &Id) -> Option<&'static str> {
 
 /// The role's name among locks and heartbeats.
 pub const ROLE: &str = "king";
-/// How long a file may lie before it is looked at, should no notice come.
+/// The polling interval, in case no notification arrives.
 const POLL: Duration = Duration::from_secs(10);
 const SWEEP: Duration = Duration::from_secs(60);
 const OVER: [Place; 5] = [

@@ -24,7 +24,7 @@ impl Node {
         self.judge_consequence(value, path)
     }
 
-    /// Whether the value itself is as it must be; not what is in it.
+    /// True if the value itself is valid; its members and elements are checked elsewhere.
     fn admits(&self, value: &Value<'_>) -> bool {
         let is_of_type = || self.types.is_empty() || self.types.iter().any(|one| one.admits(value));
         let is_a_word = || self.words.as_ref().is_none_or(|words| has(words, value));
@@ -80,7 +80,7 @@ fn has(words: &[String], value: &Value<'_>) -> bool {
     value.as_str().is_some_and(|text| words.iter().any(|word| word == text))
 }
 
-/// Where a value stands in its document.
+/// The path of a value in its document.
 pub(super) enum Path<'a> {
     Document,
     Member(&'a Path<'a>, &'a str),

@@ -64,7 +64,7 @@ fn every_crash_is_repaired(story: &'static Story) {
             repair_in_pieces(story, crash, &expected);
         }
         world.live(None);
-        compare((story, &[crash]), &expected, &Findings::of(&world));
+        compare(story, &[crash], &expected, &Findings::of(&world));
     }
     println!("{}: {operations} crashes, all repaired", story.name);
 }
@@ -76,11 +76,11 @@ fn repair_in_pieces(story: &'static Story, crash: usize, expected: &Findings) {
         world.live(Some(Dying::before(crash)));
         world.live(Some(Dying::before(again)));
         world.live(None);
-        compare((story, &[crash, again]), expected, &Findings::of(&world));
+        compare(story, &[crash, again], expected, &Findings::of(&world));
     }
 }
 
-fn compare((story, crashes): (&Story, &[usize]), expected: &Findings, found: &Findings) {
+fn compare(story: &Story, crashes: &[usize], expected: &Findings, found: &Findings) {
     assert_eq!(found.faults, Vec::<String>::new(), "{}: crashes {crashes:?}", story.name);
     assert_eq!(found.made, expected.made, "{}: crashes {crashes:?}", story.name);
     // Each life may have died right after a post.

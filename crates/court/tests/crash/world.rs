@@ -7,7 +7,8 @@ use muster_court::{
     config::{Court, General},
     emit::emit,
     roles::{
-        envoy::{Answer, Envoy, Heard, Receipt},
+        Step,
+        envoy::{Answer, Envoy, Receipt, TimedAnswer},
         general::{Ending, GeneralMind, Start},
         king::King,
     },
@@ -105,7 +106,7 @@ impl<'a> Life<'a> {
         while self.king.step(self.folder, now)? {}
         for start in self.general.next(self.folder, now) {
             let ending = self.soldier(&start);
-            self.general.ended(self.folder, (&start.task, ending), now);
+            self.general.ended(Step { folder: self.folder, now }, &start.task, ending);
         }
         self.general.announce(self.folder, now);
         self.tell(now)?;
@@ -134,7 +135,7 @@ impl<'a> Life<'a> {
             let ts = format!("1234.{:06}", self.world.posts.borrow().len());
             self.world.posts.borrow_mut().push(post.id.to_string());
             let answer = Answer::Posted(Receipt { ts, channel_id: None });
-            self.envoy.hear(self.folder, &post, Heard { answer, at: now })?;
+            self.envoy.hear(self.folder, &post, TimedAnswer { answer, at: now })?;
         }
         Ok(())
     }

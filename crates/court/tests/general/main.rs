@@ -12,7 +12,7 @@ use muster_court::{
     bridge::Coordinator,
     config::Court,
     file::{NewTask, Priority},
-    roles::general::{Post, run},
+    roles::general::{GeneralSetup, run},
 };
 use muster_worker_kit::{http::Servers, process::Guards};
 use std::{
@@ -128,12 +128,16 @@ impl Scene {
         processes.filter(is_marked).map(name).collect()
     }
 
-    fn post(&self) -> Post {
+    fn post(&self) -> GeneralSetup {
         let court = Court::read(self.home()).unwrap();
-        let post =
-            Post::new(&self.folder, court.generals["pr"].clone(), "ops".to_owned(), self.coordinator.clone());
+        let post = GeneralSetup::new(
+            &self.folder,
+            court.generals["pr"].clone(),
+            "ops".to_owned(),
+            self.coordinator.clone(),
+        );
         let guards = Guards { program: program(), args: vec!["guard".into()], ..post.guards };
-        Post { guards, ..post }
+        GeneralSetup { guards, ..post }
     }
 }
 

@@ -143,12 +143,12 @@ async fn a_killed_generals_soldiers_are_ended_before_its_tasks_are_taken_up() {
 async fn a_fleet_needs_a_coordinator() {
     use muster_court::{
         config::Court,
-        roles::general::{GeneralError, Post, run},
+        roles::general::{GeneralError, GeneralSetup, run},
     };
     let scene = Scene::new("", "");
     scene.manifest("executor = \"run\"");
     let general = Court::read(scene.home()).unwrap().generals["pr"].clone();
-    let post = Post::new(&scene.folder, general, "ops".to_owned(), None);
+    let post = GeneralSetup::new(&scene.folder, general, "ops".to_owned(), None);
     let ran =
         run(std::sync::Arc::clone(&scene.folder), post, tokio_util::sync::CancellationToken::new()).await;
     assert!(matches!(ran, Err(GeneralError::NoCoordinator(name)) if name == "pr"));

@@ -2,8 +2,8 @@
 
 use crate::{
     CourtDesk,
+    board::story,
     desk::faulty,
-    story::story,
     wire::{Asked, Board, Inbox, Replied, ReplyRequest, Story},
 };
 use axum::{

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How much of the host is in use.
+/// A reading of the host: percentages in use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
     /// Of the processors' time since the last reading.
@@ -41,22 +41,22 @@ impl Sample {
     }
 }
 
-/// What reads the host; it remembers the last reading of the processors.
+/// Reads the host; remembers the last reading of the processors.
 #[derive(Debug)]
 pub(super) struct Senses {
     home: PathBuf,
     times: CpuTimes,
 }
 
-/// Why the host cannot be read.
+/// The reason why the host cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SenseError {
     /// The system refused.
     #[error("cannot read {path}: {error}")]
     Unreadable {
-        /// What was to be read.
+        /// The file or directory.
         path: String,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
     /// It reads otherwise than Linux writes it.
@@ -64,7 +64,7 @@ pub enum SenseError {
     Strange(&'static str),
 }
 
-/// What the processors have done since the host started, in ticks.
+/// Processor time since the host started, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CpuTimes {
     busy: u64,

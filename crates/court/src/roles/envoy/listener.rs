@@ -3,7 +3,7 @@
 use super::{
     EnvoyError,
     replies::{DirectMessage, Question, Reply},
-    slack::Said,
+    slack::SlackMessage,
 };
 use crate::{Clock, Fault, Folder};
 use axum::{
@@ -36,12 +36,12 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 /// The door, open.
-pub(super) struct HttpState {
+pub(super) struct ReplyListener {
     listener: TcpListener,
-    desk: Arc<Desk>,
+    desk: Arc<ReplyState>,
 }
 
-struct Desk {
+struct ReplyState {
     folder: Arc<Folder>,
     signing: Signing,
 }
@@ -49,7 +49,7 @@ struct Desk {
 /// A refusal, as problem+json.
 struct Problem(StatusCode, String);
 
-impl HttpState {
+impl ReplyListener {
     /// Opens the door, and leaves its address in `state/envoy.listen`: the port may be anybody's choice.
     pub(super) async fn open(
         folder: Arc<Folder>,
@@ -61,14 +61,14 @@ impl HttpState {
         let address: SocketAddr = listener.local_addr().map_err(failed)?;
         folder.replace(&folder.path("state/envoy.listen"), format!("{address}\n").as_bytes())?;
         tracing::info!("listening on http://{address}");
-        Ok(Self { listener, desk: Arc::new(Desk { folder, signing }) })
+        Ok(Self { listener, desk: Arc::new(ReplyState { folder, signing }) })
     }
 
     /// Takes what Slack brings until told to stop.
     pub(super) async fn serve(self, stop: CancellationToken) {
         let routes = Router::new().route("/slack/events", post(take)).with_state(self.desk);
         let until = stop.clone();
-        let hall = Hall::new(self.listener, VISITORS_MAX, STAY);
+        let hall = LimitedListener::new(self.listener, VISITORS_MAX, STAY);
         let serving = axum::serve(hall, routes).with_graceful_shutdown(until.cancelled_owned());
         let served = async {
             if let Err(error) = serving.await {
@@ -87,10 +87,10 @@ impl HttpState {
 }
 
 /// Nothing of a request is looked at before it is proven whose it is.
-async fn take(State(desk): State<Arc<Desk>>, request: Request) -> Result<Response, Problem> {
-    let unproven = |error: Unproven| Problem(StatusCode::UNAUTHORIZED, error.to_string());
+async fn take(State(desk): State<Arc<ReplyState>>, request: Request) -> Result<Response, Problem> {
+    let unproven = |error: SignatureError| Problem(StatusCode::UNAUTHORIZED, error.to_string());
     let (head, body) = request.into_parts();
-    let claim = Claim::of(&head.headers, Clock.now()).map_err(unproven)?;
+    let claim = SignatureClaim::of(&head.headers, Clock.now()).map_err(unproven)?;
     let body = read(body).await?;
     desk.signing.check(&claim, &body).map_err(unproven)?;
     let brought: Value =
@@ -112,19 +112,19 @@ async fn read(body: Body) -> Result<axum::body::Bytes, Problem> {
         .map_err(too_large)
 }
 
-impl Desk {
+impl ReplyState {
     /// Makes what somebody said an event; it is durable when this returns. What is for nobody here is forgotten.
     fn hear(&self, event: &Value) -> Result<(), Problem> {
         if event["type"] != "message" {
             return Ok(());
         }
-        match Said::by_somebody(event) {
+        match SlackMessage::by_somebody(event) {
             Some(said) => self.keep(said).map_err(unkept),
             None => Ok(()),
         }
     }
 
-    fn keep(&self, said: Said) -> Result<(), Fault> {
+    fn keep(&self, said: SlackMessage) -> Result<(), Fault> {
         let question = match &said.thread_ts {
             Some(thread_ts) => Question::answered_by(&self.folder, &said.channel, thread_ts, &said.ts)?,
             None => None,
@@ -134,7 +134,7 @@ impl Desk {
             return question.answer(&self.folder, &reply, Clock.now()).map(|_| ());
         }
         if said.is_direct && said.is_plain {
-            let Said { text, user, channel, ts, .. } = said;
+            let SlackMessage { text, user, channel, ts, .. } = said;
             return DirectMessage { text, user, channel, ts }.tell(&self.folder, Clock.now()).map(|_| ());
         }
         Ok(())
@@ -166,9 +166,9 @@ impl IntoResponse for Problem {
 #[derive(Clone)]
 pub(super) struct Signing(Hmac<Sha256>);
 
-/// Why a request is not believed.
+/// The reason why a request is not trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unproven {
+pub(super) enum SignatureError {
     /// A header is not there, or not what it must be.
     #[error("{0} is missing or malformed")]
     Header(&'static str),
@@ -180,29 +180,29 @@ pub(super) enum Unproven {
     Forged,
 }
 
-/// What a request claims, before its body is read.
+/// The signature headers of a request, before its body is read.
 #[derive(Debug)]
-pub(super) struct Claim {
+pub(super) struct SignatureClaim {
     timestamp: i64,
     signature: Vec<u8>,
 }
 
-impl Claim {
+impl SignatureClaim {
     /// Reads the headers; an old request is refused here, so that its body need not be read.
-    pub(super) fn of(headers: &HeaderMap, now: Timestamp) -> Result<Self, Unproven> {
+    pub(super) fn of(headers: &HeaderMap, now: Timestamp) -> Result<Self, SignatureError> {
         let header = |name: &'static str| {
             let value = headers.get(name).and_then(|value| value.to_str().ok());
-            value.ok_or(Unproven::Header(name))
+            value.ok_or(SignatureError::Header(name))
         };
         let timestamp = header(TIMESTAMP)?;
         let is_number = (1..=DIGITS_MAX).contains(&timestamp.len())
             && timestamp.bytes().all(|byte| byte.is_ascii_digit());
         let timestamp: i64 =
-            timestamp.parse().ok().filter(|_| is_number).ok_or(Unproven::Header(TIMESTAMP))?;
+            timestamp.parse().ok().filter(|_| is_number).ok_or(SignatureError::Header(TIMESTAMP))?;
         let signature = header(SIGNATURE)?.strip_prefix("v0=").and_then(hex);
-        let signature = signature.ok_or(Unproven::Header(SIGNATURE))?;
+        let signature = signature.ok_or(SignatureError::Header(SIGNATURE))?;
         if now.as_second().abs_diff(timestamp) > AGE_S_MAX {
-            return Err(Unproven::Old);
+            return Err(SignatureError::Old);
         }
         Ok(Self { timestamp, signature })
     }
@@ -214,9 +214,9 @@ impl Signing {
     }
 
     /// Holds a body against what was claimed, in a time that tells nothing about the secret.
-    pub(super) fn check(&self, claim: &Claim, body: &[u8]) -> Result<(), Unproven> {
+    pub(super) fn check(&self, claim: &SignatureClaim, body: &[u8]) -> Result<(), SignatureError> {
         let mac = self.0.clone().chain_update(format!("v0:{}:", claim.timestamp)).chain_update(body);
-        mac.verify_slice(&claim.signature).map_err(|_| Unproven::Forged)
+        mac.verify_slice(&claim.signature).map_err(|_| SignatureError::Forged)
     }
 }
 
@@ -227,35 +227,35 @@ fn hex(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Lets visitors in.
-pub(super) struct Hall {
+pub(super) struct LimitedListener {
     listener: TcpListener,
     places: Arc<Semaphore>,
     stay: Duration,
 }
 
 /// A connection that ends in time, and then frees its place.
-pub(super) struct Visitor {
+pub(super) struct LimitedConnection {
     stream: TcpStream,
     leave: Pin<Box<Sleep>>,
     _place: OwnedSemaphorePermit,
 }
 
-impl Hall {
+impl LimitedListener {
     pub(super) fn new(listener: TcpListener, places: usize, stay: Duration) -> Self {
         Self { listener, places: Arc::new(Semaphore::new(places)), stay }
     }
 }
 
-impl Listener for Hall {
-    type Io = Visitor;
+impl Listener for LimitedListener {
+    type Io = LimitedConnection;
     type Addr = SocketAddr;
 
     /// Waits for a place, then for somebody who takes it.
-    async fn accept(&mut self) -> (Visitor, SocketAddr) {
+    async fn accept(&mut self) -> (LimitedConnection, SocketAddr) {
         let place = Arc::clone(&self.places).acquire_owned().await.expect("nobody closes the hall");
         // The listener of axum tries again by itself when the system has no room for a connection.
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        (Visitor { stream, leave: Box::pin(sleep(self.stay)), _place: place }, address)
+        (LimitedConnection { stream, leave: Box::pin(sleep(self.stay)), _place: place }, address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -263,7 +263,7 @@ impl Listener for Hall {
     }
 }
 
-impl AsyncRead for Visitor {
+impl AsyncRead for LimitedConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -276,7 +276,7 @@ impl AsyncRead for Visitor {
     }
 }
 
-impl AsyncWrite for Visitor {
+impl AsyncWrite for LimitedConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -302,11 +302,11 @@ const BODY_TIME: Duration = Duration::from_secs(10);
 /// Slack brings one thing at a time; the court needs the other files that a process may open.
 const VISITORS_MAX: usize = 64;
 const STAY: Duration = Duration::from_secs(30);
-/// How long whoever is at the door may still speak.
+/// Grace period for open connections at shutdown.
 const LEAVE: Duration = Duration::from_secs(2);
 const TIMESTAMP: &str = "X-Slack-Request-Timestamp";
 const SIGNATURE: &str = "X-Slack-Signature";
-/// What Slack recommends.
+/// The limit that Slack recommends.
 const AGE_S_MAX: u64 = 300;
 const DIGITS_MAX: usize = 18;
 const MAC_BYTES: usize = 32;
@@ -325,15 +325,18 @@ mod tests {
         let signature = "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503";
         headers.insert(SIGNATURE, signature.parse().unwrap());
         let at = |second| Timestamp::from_second(second).unwrap();
-        let claim = Claim::of(&headers, at(1_531_420_618)).unwrap();
+        let claim = SignatureClaim::of(&headers, at(1_531_420_618)).unwrap();
         let signing = Signing::new("8f742231b10e8888abcd99yyyzzz85a5");
         assert_eq!(signing.check(&claim, body), Ok(()));
-        assert_eq!(signing.check(&claim, &body[1..]), Err(Unproven::Forged));
-        assert_eq!(Signing::new("8f74").check(&claim, body), Err(Unproven::Forged));
-        assert_eq!(Claim::of(&headers, at(1_531_420_919)).unwrap_err(), Unproven::Old);
-        assert_eq!(Claim::of(&headers, at(1_531_420_317)).unwrap_err(), Unproven::Old);
+        assert_eq!(signing.check(&claim, &body[1..]), Err(SignatureError::Forged));
+        assert_eq!(Signing::new("8f74").check(&claim, body), Err(SignatureError::Forged));
+        assert_eq!(SignatureClaim::of(&headers, at(1_531_420_919)).unwrap_err(), SignatureError::Old);
+        assert_eq!(SignatureClaim::of(&headers, at(1_531_420_317)).unwrap_err(), SignatureError::Old);
         headers.insert(TIMESTAMP, "+1531420618".parse().unwrap());
-        assert_eq!(Claim::of(&headers, at(1_531_420_618)).unwrap_err(), Unproven::Header(TIMESTAMP));
+        assert_eq!(
+            SignatureClaim::of(&headers, at(1_531_420_618)).unwrap_err(),
+            SignatureError::Header(TIMESTAMP)
+        );
     }
 
     /// C23: whoever says nothing holds a place for a while only; the next one then gets it.
@@ -341,7 +344,7 @@ mod tests {
     async fn a_silent_visitor_leaves_in_time() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let hall = Hall::new(listener, 1, Duration::from_millis(50));
+        let hall = LimitedListener::new(listener, 1, Duration::from_millis(50));
         let router = Router::new().route("/", get(|| async { "well" }));
         let serving = tokio::spawn(async move { axum::serve(hall, router).await });
         let silent = TcpStream::connect(address).await.unwrap();

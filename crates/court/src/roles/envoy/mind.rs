@@ -18,7 +18,7 @@ pub struct Envoy {
     hold: Option<Pause>,
 }
 
-/// What came of a post.
+/// The answer to a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It is there.
@@ -31,10 +31,10 @@ pub enum Answer {
 
 /// An answer, and when it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
-    /// What came of the post.
+pub struct TimedAnswer {
+    /// The answer.
     pub answer: Answer,
-    /// When.
+    /// The time.
     pub at: Timestamp,
 }
 
@@ -79,7 +79,7 @@ impl Envoy {
     }
 
     /// Takes the answer to a post.
-    pub fn hear(&mut self, folder: &Folder, post: &Post, heard: Heard) -> Result<(), Fault> {
+    pub fn hear(&mut self, folder: &Folder, post: &Post, heard: TimedAnswer) -> Result<(), Fault> {
         match heard.answer {
             Answer::Posted(receipt) => {
                 self.accepted.insert(post.id.clone(), post.record(&receipt, heard.at));
@@ -99,7 +99,7 @@ impl Envoy {
         }
     }
 
-    /// When there may be something to do though no file appears.
+    /// The next deadline: something may be due then even if no file appears.
     #[must_use]
     pub fn next_deadline(&self, now: Timestamp) -> Option<Timestamp> {
         let hold = self.hold.filter(|hold| !hold.is_over(now)).map(Pause::until);
@@ -141,7 +141,7 @@ fn prepare(folder: &Folder, id: &Id) -> Result<Option<Post>, Fault> {
     }
 }
 
-/// What a message holds, unless it is not valid or its like was sent before.
+/// Reads a message; `None` if it is invalid or was sent before.
 fn admissible(folder: &Folder, id: &Id) -> Result<Option<Document>, Fault> {
     let document = folder.read_or_reject(Place::MessagesPending, id)?;
     if document.is_some() && folder.has(Place::MessagesSent, id) {
@@ -237,7 +237,7 @@ impl Queue {
         setback.pause = pause;
     }
 
-    /// When the next line may move again.
+    /// The end of the earliest pause.
     pub(super) fn next_deadline(&self, now: Timestamp) -> Option<Timestamp> {
         let pauses = self.setbacks.values().map(|setback| setback.pause);
         pauses.filter(|pause| !pause.is_over(now)).map(Pause::until).min()
@@ -257,12 +257,12 @@ fn turn(id: &Id) -> Turn {
     (day, number, id.clone())
 }
 
-/// Who says "now" would be asked in a circle.
+/// A server that says "now" would be asked in a busy loop.
 const LIMIT_MIN: Duration = Duration::from_secs(1);
 /// Longer than a day nobody is told to wait who is not being fooled.
 const LIMIT_MAX: Duration = Duration::from_secs(86_400);
 const ERROR_CHARS_MAX: usize = 500;
-/// How long to wait after each try that failed; after one more it is over.
+/// The pauses after failed tries; one more failure is final.
 const WAITS: [SignedDuration; 2] = [SignedDuration::from_secs(1), SignedDuration::from_secs(5)];
 /// Long enough that others get their turn when one file cannot be dealt with.
 const REST: SignedDuration = SignedDuration::from_secs(30);

@@ -40,7 +40,7 @@ pub(super) fn reach(setting: &'static str, address: &str) -> Result<(Client, Url
     Ok((client.map_err(|error| wrong(because(&error)))?, url))
 }
 
-/// How long a server wants to be left alone, where it says so.
+/// The pause that a server asks for, if it does.
 pub(super) fn patience(answer: &Response) -> Option<Duration> {
     let is_limited = answer.status() == StatusCode::TOO_MANY_REQUESTS;
     is_limited.then(|| retry_after(answer).unwrap_or(PATIENCE))

@@ -2,7 +2,7 @@
 
 use super::{
     outlet::{Slack, SlackError, Thread},
-    slack::Said,
+    slack::SlackMessage,
 };
 use crate::{
     Clock, Document, Fault, Folder, Id, Place,
@@ -32,7 +32,7 @@ pub struct Question {
 /// Something that somebody said in a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// What they said.
+    /// The text.
     pub text: String,
     /// Their post.
     pub ts: String,
@@ -41,9 +41,9 @@ pub struct Reply {
 /// Something that somebody said to the court alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectMessage {
-    /// What they said.
+    /// The text.
     pub text: String,
-    /// Who.
+    /// The user.
     pub user: String,
     /// The channel between the two.
     pub channel: String,
@@ -81,7 +81,7 @@ impl Question {
         Ok(questions.into_iter().max_by_key(age))
     }
 
-    /// Whether a post came after the question.
+    /// True if a post came after the question.
     #[must_use]
     pub fn is_before(&self, ts: &str) -> bool {
         instant(ts).is_some_and(|ts| Some(ts) > instant(&self.since_ts))
@@ -129,7 +129,7 @@ impl DirectMessage {
             .set_text("channel", &self.channel)
             .set_text("ts", &self.ts);
         let id = format!("evt-slack-msg-{}", self.ts.replace('.', "-"));
-        emit::emit(folder, slack_event(&id, ("slack.dm.message", "normal"), &payload), now)
+        emit::emit(folder, slack_event(&id, "slack.dm.message", "normal", &payload), now)
     }
 }
 
@@ -153,7 +153,7 @@ fn since(question: &Document, asked_ts: &str) -> String {
     written.unwrap_or_else(|| asked_ts.to_owned())
 }
 
-/// Whether a text is one of Slack's timestamps, which name posts.
+/// True if a text is one of Slack's timestamps, which name posts.
 pub(super) fn is_ts(text: &str) -> bool {
     instant(text).is_some()
 }
@@ -176,7 +176,7 @@ pub(super) struct Poll {
     every: Duration,
     /// The last question that Slack was asked about.
     last: Option<Id>,
-    /// What is known to be wrong: a thread that was deleted would be complained of every few seconds.
+    /// Known errors by task: a deleted thread must not be logged every few seconds.
     complaints: BTreeMap<Id, String>,
 }
 
@@ -238,7 +238,7 @@ impl Poll {
                 cursor: &cursor,
             };
             let page = self.slack.replies(thread).await?;
-            let said = page.messages.iter().filter_map(Said::by_somebody);
+            let said = page.messages.iter().filter_map(SlackMessage::by_somebody);
             for said in said.filter(|said| question.is_before(&said.ts)) {
                 self.tell(question, said);
             }
@@ -250,8 +250,8 @@ impl Poll {
         Ok(())
     }
 
-    /// What cannot be kept now is met again in the next round.
-    fn tell(&self, question: &Question, said: Said) {
+    /// Makes a reply an event; one that cannot be written now is met again in the next round.
+    fn tell(&self, question: &Question, said: SlackMessage) {
         let reply = Reply { text: said.text, ts: said.ts };
         if let Err(error) = question.answer(&self.folder, &reply, Clock.now()) {
             tracing::warn!(task = %question.task_id, %error, "a reply cannot be kept");

@@ -22,7 +22,7 @@ pub(super) struct Slack {
     token: HeaderValue,
 }
 
-/// Why Slack did not do what it was asked.
+/// The reason why Slack did not do what it was asked.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SlackError {
     /// It wants nothing for a while.
@@ -64,7 +64,7 @@ impl Slack {
         }
     }
 
-    /// What was said in a thread from a post on, page by page.
+    /// Reads the messages of a thread after a post, page by page.
     pub(super) async fn replies(&self, thread: Thread<'_>) -> Result<Page, SlackError> {
         let (channel, ts, from, cursor) = (thread.channel, thread.ts, thread.from, thread.cursor);
         let query =
@@ -96,25 +96,25 @@ impl Slack {
     }
 }
 
-/// Which part of which thread.
+/// A part of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thread<'a> {
     pub(super) channel: &'a str,
     pub(super) ts: &'a str,
     /// Nothing before this post is asked for.
     pub(super) from: &'a str,
-    /// Where the page before ended; empty for the first.
+    /// The cursor of the page before; empty for the first.
     pub(super) cursor: &'a str,
 }
 
 impl Page {
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     pub(super) fn next(&self) -> Option<&str> {
         Some(self.response_metadata.next_cursor.as_str()).filter(|cursor| !cursor.is_empty())
     }
 }
 
-/// What is no JSON has no members either: the status then says what there is to say.
+/// Reads a body as JSON; anything else counts as an empty object, and the status speaks for itself.
 async fn read(answer: Response) -> Result<Value, SlackError> {
     let body = body(answer).await.map_err(SlackError::Refused)?;
     Ok(serde_json::from_slice(&body).unwrap_or_default())
@@ -171,22 +171,22 @@ fn escaped(post: &Post) -> String {
     text
 }
 
-/// What a person said.
+/// A message that a person wrote.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct SlackMessage {
     pub(super) text: String,
     pub(super) ts: String,
     pub(super) user: String,
     pub(super) channel: String,
     /// The thread, where it was said in one.
     pub(super) thread_ts: Option<String>,
-    /// Whether nobody else reads it.
+    /// True in a direct channel.
     pub(super) is_direct: bool,
-    /// Whether it is a plain message, and not one that was shared as well.
+    /// True for a plain message, without a subtype.
     pub(super) is_plain: bool,
 }
 
-impl Said {
+impl SlackMessage {
     /// Reads a message; those of programs (ours among them), changes to messages and empty ones are nobody's.
     pub(super) fn by_somebody(message: &Value) -> Option<Self> {
         let text = |key: &str| message[key].as_str().unwrap_or_default().to_owned();
@@ -207,13 +207,13 @@ impl Said {
     }
 }
 
-/// What was typed: Slack escapes three characters. `&` comes last, so that what is escaped once is turned back once.
+/// Undoes Slack's escaping of three characters. `&` comes last, so that nothing is unescaped twice.
 fn unescaped(text: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }
 
 const SLACK: &str = "https://slack.com/api";
-/// What Slack shows of one message.
+/// The longest message that Slack shows.
 const TEXT_CHARS_MAX: usize = 40_000;
 const CHANNEL_MAX: usize = 200;
 /// The kinds of messages that are a person's own words.
@@ -229,7 +229,7 @@ mod tests {
     fn what_was_typed_is_read() {
         let said = |text: &str| {
             let message = json!({"text": text, "ts": "1707300000.000100", "user": "U1", "channel": "C1"});
-            Said::by_somebody(&message).unwrap().text
+            SlackMessage::by_somebody(&message).unwrap().text
         };
         assert_eq!(said("a &lt; b &amp;&amp; c &gt; d"), "a < b && c > d");
         assert_eq!(said("&amp;lt; is written so"), "&lt; is written so");

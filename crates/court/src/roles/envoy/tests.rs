@@ -4,28 +4,13 @@ mod listener;
 mod mind;
 mod outlets;
 
-use super::{Answer, Envoy, Heard, Post, Receipt};
+use super::{Answer, Envoy, Post, Receipt, TimedAnswer};
 use crate::{
     Document, Folder, Id, Place,
     file::{MessageKind, NewMessage, Urgency},
-};
-use axum::{
-    Router,
-    body::Bytes,
-    extract::State,
-    http::{HeaderMap, Method, StatusCode, Uri},
+    roles::tests::{FakeServer, Reply, reply},
 };
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
-};
-use tokio::{
-    net::TcpListener,
-    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
-    task::JoinHandle,
-};
 
 /// A court whose messages are posted by hand.
 struct Stage {
@@ -55,7 +40,7 @@ impl Stage {
     }
 
     fn hear(&mut self, post: &Post, answer: Answer) {
-        self.mind.hear(&self.folder, post, Heard { answer, at: self.now }).unwrap();
+        self.mind.hear(&self.folder, post, TimedAnswer { answer, at: self.now }).unwrap();
     }
 
     /// Posts what is next; gives its number, its channel and its thread.
@@ -116,63 +101,18 @@ fn open_question(folder: &Folder, task: &str) {
     folder.write(Place::QuestionsOpen, &Id::parse(task).unwrap(), &question).unwrap();
 }
 
-/// A server of one's own.
-struct StandIn {
-    url: String,
-    asked: UnboundedReceiver<Asked>,
-    answers: Answers,
-    serving: JoinHandle<()>,
+/// Plays Slack: everything is well unless a test plans another answer.
+async fn slack_server() -> FakeServer {
+    let well = r#"{"ok":true,"ts":"1700000000.000100","channel":"C1"}"#;
+    let mut server = FakeServer::new(move |_| http(200, None, well)).await;
+    server.url.push_str("/api");
+    server
 }
 
-/// What was asked.
-struct Asked {
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Value,
-}
-
-/// What to answer: a status, the seconds of `Retry-After`, and a body.
-type Told = (u16, Option<u64>, String);
-type Answers = Arc<Mutex<VecDeque<Told>>>;
-type Desk = (UnboundedSender<Asked>, Answers);
-
-impl StandIn {
-    async fn new() -> Self {
-        let (tell, asked) = unbounded_channel();
-        let answers = Answers::default();
-        let router = Router::new().fallback(answer).with_state((tell, Arc::clone(&answers)));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/api", listener.local_addr().unwrap());
-        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self { url, asked, answers, serving }
-    }
-
-    /// Adds an answer; once there are none left, everything is well.
-    fn will_answer(&self, status: u16, retry_after: Option<u64>, body: impl Into<String>) {
-        self.answers.lock().unwrap().push_back((status, retry_after, body.into()));
-    }
-}
-
-impl Drop for StandIn {
-    fn drop(&mut self) {
-        self.serving.abort();
-    }
-}
-
-async fn answer(
-    State((tell, answers)): State<Desk>,
-    (method, uri, headers): (Method, Uri, HeaderMap),
-    body: Bytes,
-) -> (StatusCode, HeaderMap, String) {
-    let body = serde_json::from_slice(&body).unwrap_or_default();
-    let _ = tell.send(Asked { method, uri, headers, body });
-    let well = (200, None, r#"{"ok":true,"ts":"1700000000.000100","channel":"C1"}"#.to_owned());
-    let (status, retry_after, body) = answers.lock().unwrap().pop_front().unwrap_or(well);
-    let mut headers = HeaderMap::new();
-    if let Some(seconds) = retry_after {
-        headers.insert("Retry-After", seconds.into());
-    }
-    headers.insert("Location", "/elsewhere".parse().unwrap());
-    (StatusCode::from_u16(status).unwrap(), headers, body)
+/// An answer with the seconds of `Retry-After`, and an address that must not be followed.
+fn http(status: u16, retry_after: Option<u64>, body: impl Into<String>) -> Reply {
+    let seconds = retry_after.map(|seconds| seconds.to_string());
+    let retry_after = seconds.iter().map(|seconds| ("Retry-After", seconds.as_str()));
+    let headers: Vec<_> = retry_after.chain([("Location", "/elsewhere")]).collect();
+    reply(status, &headers, body.into())
 }

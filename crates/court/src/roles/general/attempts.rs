@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 #[derive(Clone, Debug)]
 pub(super) struct Attempts(Vec<Document>);
 
-/// What comes after the last attempt.
+/// The step after the last attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Another one, at once.
@@ -80,7 +80,7 @@ impl Attempts {
         }
     }
 
-    /// How many attempts cost a try; with `before`, only those of a smaller number.
+    /// Number of attempts that count as tries; with `before`, only those with a smaller number.
     ///
     /// Interruptions are free, but not for ever: a task that brings its general down each time must end some day.
     pub(super) fn counted(&self, before: Option<u64>) -> u32 {
@@ -118,7 +118,7 @@ impl Attempts {
     }
 }
 
-/// Whether somebody else's fault ended it.
+/// True if the attempt was interrupted through no fault of its own.
 fn is_interrupted(attempt: &Document) -> bool {
     attempt.raw(INTERRUPTED_KEY) == Some("true")
 }
@@ -134,7 +134,7 @@ fn has_status(attempt: &Document, word: &str) -> bool {
     attempt.text("status").as_deref() == Some(word)
 }
 
-/// Why an attempt is told of.
+/// The reason for an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// It is the first.
@@ -158,7 +158,7 @@ pub(super) fn record(task: &mut Document, cause: Cause, message: &Id) {
 }
 
 /// The message: it follows from the task alone, so that a next life can write the same.
-pub(super) fn message(task: &Document, cause: Cause, (general, channel): (&General, &str)) -> NewMessage {
+pub(super) fn message(task: &Document, cause: Cause, general: &General, channel: &str) -> NewMessage {
     let id = task.text("id").unwrap_or_default();
     let mut context = Document::new();
     context.set_text("task_id", &id).set_text("general", &general.name);

@@ -8,6 +8,7 @@ use crate::{
     Document, Folder, Fuse, Id, Place,
     config::General,
     file::{NewTask, Priority},
+    roles::Step,
 };
 use jiff::{SignedDuration, Timestamp};
 use std::{path::Path, sync::Arc};
@@ -56,13 +57,14 @@ impl Scene {
         self.folder = Folder::with_fuse(self.directory.path(), fuse).unwrap();
     }
 
-    fn task(&self, number: u32, (general, priority): (&str, Priority), created: Timestamp) -> Id {
-        put_task(&self.folder, (number, general), priority, created)
+    /// A task of the general.
+    fn task(&self, number: u32, priority: Priority, created: Timestamp) -> Id {
+        put_task(&self.folder, Waiting { number, general: "pr", priority, created })
     }
 
     /// A task of the general, of normal priority.
     fn plain(&self, number: u32) -> Id {
-        self.task(number, ("pr", Priority::Normal), at(0))
+        self.task(number, Priority::Normal, at(0))
     }
 
     /// What begins now, and is told of.
@@ -79,7 +81,7 @@ impl Scene {
     }
 
     fn ends(&mut self, start: &Start, ending: Ending, now: Timestamp) {
-        self.mind.ended(&self.folder, (&start.task, ending), now);
+        self.mind.ended(Step { folder: &self.folder, now }, &start.task, ending);
     }
 
     fn result(&self, id: &Id) -> Option<Document> {
@@ -103,7 +105,16 @@ fn general(manifest: &str) -> General {
     general
 }
 
-fn put_task(folder: &Folder, (number, general): (u32, &str), priority: Priority, created: Timestamp) -> Id {
+/// A task that waits in `pending/`.
+struct Waiting<'a> {
+    number: u32,
+    general: &'a str,
+    priority: Priority,
+    created: Timestamp,
+}
+
+fn put_task(folder: &Folder, waiting: Waiting<'_>) -> Id {
+    let Waiting { number, general, priority, created } = waiting;
     let id = Id::parse(&format!("task-20260226-{number:03}")).unwrap();
     let (event_id, kind) = (format!("evt-test-{number}"), "github.pr.review_requested".to_owned());
     let payload = r#"{"n": 12345678901234567890.10}"#.to_owned();

@@ -1,16 +1,17 @@
 //! Makes an event a task (C13).
 
-use super::{Ground, King, close};
+use super::{King, close};
 use crate::{
     Document, Fault, Folder, Id, Kind, Place, Series,
     emit::say,
     file::{MessageKind, NewMessage, NewTask, Priority, Urgency, created_at, stamp},
+    roles::Step,
     roles::chamberlain::Colour,
 };
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is to be done about an event.
+/// The decision about an event.
 enum Route {
     /// A general does it, as a task of this type.
     Task { general: String, kind: String },
@@ -26,8 +27,8 @@ impl King {
         colour: Colour,
         now: Timestamp,
     ) -> Result<bool, Fault> {
-        self.line.look(folder)?;
-        let events = self.line.admitted(colour);
+        self.queue.look(folder)?;
+        let events = self.queue.admitted(colour);
         let dealt = events.iter().take(AT_ONCE).map(|id| self.deal_with(folder, id, now));
         dealt.fold(Ok(()), Result::and)?;
         Ok(events.len() > AT_ONCE)
@@ -35,22 +36,22 @@ impl King {
 
     /// Finishes what an earlier king had decided, before anything new is decided.
     pub(super) fn take_up_plans(&mut self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
-        self.line.look(folder)?;
-        self.line.planned().iter().map(|id| self.deal_with(folder, id, now)).fold(Ok(()), Result::and)
+        self.queue.look(folder)?;
+        self.queue.planned().iter().map(|id| self.deal_with(folder, id, now)).fold(Ok(()), Result::and)
     }
 
     /// Completes events whose task is over, or that nobody wanted.
     pub(super) fn finish_dispatched(&self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
         let finish = |id: &Id| match folder.read_or_reject(Place::EventsDispatched, id)? {
-            Some(event) => settle(Ground { folder, now }, id, event),
+            Some(event) => settle(Step { folder, now }, id, event),
             None => Ok(()),
         };
         folder.ids(Place::EventsDispatched)?.iter().map(finish).fold(Ok(()), Result::and)
     }
 
     fn deal_with(&mut self, folder: &Folder, id: &Id, now: Timestamp) -> Result<(), Fault> {
-        let dealt = self.dispatch(Ground { folder, now }, id);
-        self.line.remove(id);
+        let dealt = self.dispatch(Step { folder, now }, id);
+        self.queue.remove(id);
         match dealt {
             // What cannot be carried on as a valid file stops here, and nothing else does (C12).
             Err(Fault::Invalid(reason)) => {
@@ -61,26 +62,26 @@ impl King {
         }
     }
 
-    fn dispatch(&self, ground: Ground<'_>, id: &Id) -> Result<(), Fault> {
-        let folder = ground.folder;
+    fn dispatch(&self, step: Step<'_>, id: &Id) -> Result<(), Fault> {
+        let folder = step.folder;
         if folder.has(Place::EventsDispatched, id) || folder.has(Place::EventsCompleted, id) {
             tracing::info!(%id, "a repeated event is dropped");
             return folder.remove(Place::EventsPending, id);
         }
         let Some(mut event) = folder.read_or_reject(Place::EventsPending, id)? else { return Ok(()) };
         if !is_planned(&event) {
-            self.plan(ground, id, &mut event)?;
+            self.plan(step, id, &mut event)?;
         }
         if let Some(plan) = event.object("dispatch") {
-            self.carry_out(ground, &event, &plan)?;
+            self.carry_out(step, &event, &plan)?;
         }
         folder.advance(id, Place::EventsPending, Place::EventsDispatched)?;
-        settle(ground, id, event)
+        settle(step, id, event)
     }
 
     /// Writes down what will be made of an event, before any of it is made.
-    fn plan(&self, ground: Ground<'_>, id: &Id, event: &mut Document) -> Result<(), Fault> {
-        let Ground { folder, now } = ground;
+    fn plan(&self, step: Step<'_>, id: &Id, event: &mut Document) -> Result<(), Fault> {
+        let Step { folder, now } = step;
         match self.route(folder, event) {
             Route::Nobody(reason) => {
                 event.remove("dispatch");
@@ -119,8 +120,8 @@ impl King {
     }
 
     /// Makes the task and the message that were planned; what is there already stays.
-    fn carry_out(&self, ground: Ground<'_>, event: &Document, plan: &Document) -> Result<(), Fault> {
-        let Ground { folder, now } = ground;
+    fn carry_out(&self, step: Step<'_>, event: &Document, plan: &Document) -> Result<(), Fault> {
+        let Step { folder, now } = step;
         let (task_id, message_id) = (planned(plan, "task_id")?, planned(plan, "thread_start")?);
         let task = NewTask {
             event_id: event.text("id").unwrap_or_default(),
@@ -137,7 +138,7 @@ impl King {
         mark_answered(folder, event)
     }
 
-    /// What opens a task's thread, or goes on in the one where it was asked.
+    /// The message that opens a task's thread, or continues the one with the question.
     fn thread_start(&self, event: &Document, task: &NewTask, task_id: &Id) -> NewMessage {
         let mut context = Document::new();
         context.set_text("task_id", task_id.as_str()).set_text("event_id", &task.event_id);
@@ -165,15 +166,15 @@ pub(super) fn is_planned(event: &Document) -> bool {
 }
 
 /// Completes an event that is dispatched, if what it was made is over.
-fn settle(ground: Ground<'_>, id: &Id, event: Document) -> Result<(), Fault> {
-    let folder = ground.folder;
+fn settle(step: Step<'_>, id: &Id, event: Document) -> Result<(), Fault> {
+    let folder = step.folder;
     let task_id = event.object("dispatch").and_then(|plan| planned(&plan, "task_id").ok());
-    let words = match (&task_id, task_id.as_ref().map(|id| folder.find(Kind::Task, id))) {
-        (None, _) if event.text("outcome").as_deref() == Some("discarded") => ("completed", "discarded"),
+    let outcome = match (&task_id, task_id.as_ref().map(|id| folder.find(Kind::Task, id))) {
+        (None, _) if event.text("outcome").as_deref() == Some("discarded") => "discarded",
         (Some(task_id), Some(Some(Place::TasksCompleted))) => {
             match folder.read(Place::TasksCompleted, task_id) {
-                Ok(task) if task.text("status").as_deref() != Some("failed") => ("completed", "completed"),
-                Ok(_) | Err(Fault::Invalid(_)) => ("failed", "failed"),
+                Ok(task) if task.text("status").as_deref() != Some("failed") => "completed",
+                Ok(_) | Err(Fault::Invalid(_)) => "failed",
                 Err(other) => return Err(other),
             }
         }
@@ -181,20 +182,16 @@ fn settle(ground: Ground<'_>, id: &Id, event: Document) -> Result<(), Fault> {
         // Its task was refused by its general, or somebody took it away: nobody will ever end it.
         (_, _) => {
             tracing::warn!(%id, "an event ends as failed: its task is gone");
-            ("failed", "failed")
+            "failed"
         }
     };
-    complete(ground, id, event, words)
+    complete(step, id, event, outcome)
 }
 
 /// Ends an event: `status` and `outcome` are written, then it moves.
-pub(super) fn complete(
-    ground: Ground<'_>,
-    id: &Id,
-    mut event: Document,
-    (status, outcome): (&str, &str),
-) -> Result<(), Fault> {
-    let Ground { folder, now } = ground;
+pub(super) fn complete(step: Step<'_>, id: &Id, mut event: Document, outcome: &str) -> Result<(), Fault> {
+    let Step { folder, now } = step;
+    let status = if matches!(outcome, "failed" | "killed") { "failed" } else { "completed" };
     event.set_text("status", status).set_text("outcome", outcome).set_text("completed_at", &stamp(now));
     folder.write(Place::EventsDispatched, id, &event)?;
     folder.advance(id, Place::EventsDispatched, Place::EventsCompleted)
@@ -208,14 +205,14 @@ pub(super) fn planned(plan: &Document, key: &str) -> Result<Id, Fault> {
 
 /// The events in `pending/`, each read once.
 #[derive(Default)]
-pub(super) struct Line {
-    heads: BTreeMap<Id, Head>,
+pub(super) struct EventQueue {
+    heads: BTreeMap<Id, QueuedEvent>,
 }
 
-/// What decides on an event's turn; the order of the members is the order of the turns.
+/// The sort key of a waiting event; the order of the members matters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Head {
-    /// What was begun is finished first.
+pub(super) struct QueuedEvent {
+    /// Events that are already planned come first.
     is_unplanned: bool,
     priority: Priority,
     created_at: Timestamp,
@@ -224,7 +221,7 @@ pub(super) struct Head {
     is_reply: bool,
 }
 
-impl Line {
+impl EventQueue {
     /// Learns of what came, forgets what is gone.
     pub(super) fn look(&mut self, folder: &Folder) -> Result<(), Fault> {
         let ids: BTreeSet<Id> = folder.ids(Place::EventsPending)?.into_iter().collect();
@@ -234,7 +231,7 @@ impl Line {
                 continue;
             }
             match folder.read_or_reject(Place::EventsPending, &id) {
-                Ok(Some(event)) => drop(self.heads.insert(id.clone(), Head::of(id, &event))),
+                Ok(Some(event)) => drop(self.heads.insert(id.clone(), QueuedEvent::of(id, &event))),
                 Ok(None) => {}
                 // One that cannot be read now must not keep the others waiting.
                 Err(error) => tracing::warn!(%id, %error, "an event cannot be read"),
@@ -245,7 +242,8 @@ impl Line {
 
     /// The events whose turn it is, in order.
     pub(super) fn admitted(&self, colour: Colour) -> Vec<Id> {
-        let mut heads: Vec<&Head> = self.heads.values().filter(|head| head.is_admitted(colour)).collect();
+        let mut heads: Vec<&QueuedEvent> =
+            self.heads.values().filter(|head| head.is_admitted(colour)).collect();
         heads.sort_unstable();
         heads.into_iter().map(|head| head.id.clone()).collect()
     }
@@ -261,20 +259,20 @@ impl Line {
     }
 }
 
-impl Head {
+impl QueuedEvent {
     fn of(id: Id, event: &Document) -> Self {
         let is_reply = is_reply(event);
         let is_unplanned = !is_planned(event);
         Self { is_unplanned, priority: Priority::of(event), created_at: created_at(event), id, is_reply }
     }
 
-    /// What was begun and answers of people go on whatever the colour; the rest as the colour allows (C19).
+    /// Planned events and replies always proceed; the rest as the colour allows (C19).
     fn is_admitted(&self, colour: Colour) -> bool {
         !self.is_unplanned || self.is_reply || colour.accepts(self.priority)
     }
 }
 
-/// Whether an event answers a question.
+/// True if an event answers a question.
 pub(super) fn is_reply(event: &Document) -> bool {
     event.text("type").as_deref() == Some("slack.thread.reply") && context(event).is_some()
 }
@@ -289,7 +287,7 @@ pub(super) fn general_of(folder: &Folder, event: &Document) -> Option<String> {
     })
 }
 
-/// Whether another answer came first.
+/// True if another answer came first.
 pub(super) fn is_answered(folder: &Folder, event: &Document) -> bool {
     let id = context(event).and_then(|context| asking_task(&context));
     id.is_some_and(|id| folder.has(Place::QuestionsAnswered, &id))
@@ -306,7 +304,7 @@ pub(super) fn mark_answered(folder: &Folder, event: &Document) -> Result<(), Fau
     folder.advance(&id, Place::QuestionsOpen, Place::QuestionsAnswered)
 }
 
-/// Where the answer was given: `{channel, thread_ts}`.
+/// The thread of an answer: `{channel, thread_ts}`.
 pub(super) fn thread_of(event: &Document) -> Option<Document> {
     let payload = event.object("payload").filter(|_| is_reply(event))?;
     let (channel, thread) = (payload.text("channel")?, payload.text("thread_ts")?);

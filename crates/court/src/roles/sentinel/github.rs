@@ -1,8 +1,8 @@
 //! GitHub's notifications (C8, C18).
 
 use super::{
-    Notice, Reading, SentinelError, Source, Trouble,
-    http::{Answer, HttpState, Key},
+    Notice, Reading, SentinelError, Source, SourceError,
+    http::{Answer, Key, SourceClient},
 };
 use crate::{
     Clock, Document, Folder, Id,
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 /// The notifications of whoever the token belongs to.
 pub(super) struct Github {
     folder: Arc<Folder>,
-    door: HttpState,
+    door: SourceClient,
     source: Id,
     /// Tells addresses and tokens apart: what one said of changes means nothing to another.
     whose: String,
@@ -36,13 +36,13 @@ impl Github {
         let no_token = || SentinelError::NoToken { section, variable: TOKEN };
         let token = tokens.github.clone().ok_or_else(no_token)?;
         let whose = sha256_hex(format!("{}\n{token}", settings.base_url).as_bytes());
-        let door = HttpState::new(&settings.base_url, Key::Bearer(token), TOKEN)
-            .map_err(|error| SentinelError::HttpState { section, error })?;
+        let door = SourceClient::new(&settings.base_url, Key::Bearer(token), TOKEN)
+            .map_err(|error| SentinelError::Client { section, error })?;
         let source = Id::parse(section).expect("github is an id");
         Ok(Self { folder, door, source, whose })
     }
 
-    async fn read(&self) -> Result<Option<Duration>, Trouble> {
+    async fn read(&self) -> Result<Option<Duration>, SourceError> {
         let mut reading = Reading::begin(&self.folder, &self.source)?;
         let query = [("all", "false"), ("per_page", "50")];
         let first = self.door.url(&["notifications"], &query);
@@ -53,7 +53,7 @@ impl Github {
         }
         for page in 1.. {
             answer.check(Clock.now())?;
-            let notices = notices(&answer.body).map_err(Trouble::Failed)?;
+            let notices = notices(&answer.body).map_err(SourceError::Failed)?;
             reading.take(&self.folder, notices, Clock.now())?;
             let Some(next) = self.next_page(&answer)? else { break };
             if page == PAGES_MAX {
@@ -82,7 +82,7 @@ impl Github {
         headers
     }
 
-    /// What the first page says of its version.
+    /// The version marks of the first page.
     fn marks(&self, answer: &Answer) -> Document {
         let mut marks = Document::new();
         marks.set_text("whose", &self.whose);
@@ -95,14 +95,14 @@ impl Github {
     }
 
     /// The page after this one; the token goes nowhere but to the configured address.
-    fn next_page(&self, answer: &Answer) -> Result<Option<Url>, Trouble> {
+    fn next_page(&self, answer: &Answer) -> Result<Option<Url>, SourceError> {
         let Some(target) = answer.header("link").and_then(next_link) else { return Ok(None) };
         let base = self.door.url(&["notifications"], &[]);
         match base.join(target) {
             Ok(url) if self.door.leads_to(&url) => Ok(Some(url)),
-            _ => {
-                Err(Trouble::Failed(format!("its next page is elsewhere, which is not followed: {target:?}")))
-            }
+            _ => Err(SourceError::Failed(format!(
+                "its next page is elsewhere, which is not followed: {target:?}"
+            ))),
         }
     }
 }
@@ -112,7 +112,7 @@ impl Source for Github {
         self.source.as_str()
     }
 
-    async fn look(&mut self, stop: &CancellationToken) -> Result<Option<Duration>, Trouble> {
+    async fn look(&mut self, stop: &CancellationToken) -> Result<Option<Duration>, SourceError> {
         stop.run_until_cancelled(self.read()).await.unwrap_or(Ok(None))
     }
 }

@@ -1,6 +1,6 @@
 //! The way to a source that speaks HTTP: one address, one secret, bounded answers, nothing followed elsewhere (C23).
 
-use super::intake::Trouble;
+use super::intake::SourceError;
 use crate::{file::instant, folder::sentence};
 use jiff::Timestamp;
 use muster_worker_kit::http::{because, body, client_for, retry_after};
@@ -10,9 +10,9 @@ use reqwest::{
 };
 use std::time::Duration;
 
-/// Why there is no way to a source.
+/// The reason why a source cannot be reached.
 #[derive(Debug, thiserror::Error)]
-pub enum DoorError {
+pub enum ClientError {
     /// The address leads nowhere.
     #[error("base_url must be an http or https address without a query, as https://host/path; not {0:?}")]
     Address(String),
@@ -24,7 +24,7 @@ pub enum DoorError {
     Client(String),
 }
 
-/// What a source is opened with.
+/// The credentials for a source.
 #[derive(Clone)]
 pub(super) enum Key {
     /// Whoever bears it.
@@ -34,13 +34,13 @@ pub(super) enum Key {
 }
 
 /// The way to one source.
-pub(super) struct HttpState {
+pub(super) struct SourceClient {
     client: Client,
     base: Url,
     key: Key,
 }
 
-/// What a source said.
+/// The response of a source.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
@@ -48,20 +48,20 @@ pub(super) struct Answer {
     retry_after: Option<Duration>,
 }
 
-impl HttpState {
+impl SourceClient {
     /// A way to `base_url`; `variable` is where the key comes from.
-    pub(super) fn new(base_url: &str, key: Key, variable: &'static str) -> Result<Self, DoorError> {
-        let wrong = || DoorError::Address(base_url.to_owned());
+    pub(super) fn new(base_url: &str, key: Key, variable: &'static str) -> Result<Self, ClientError> {
+        let wrong = || ClientError::Address(base_url.to_owned());
         let base = Url::parse(base_url).map_err(|_| wrong())?;
         let has_more = base.query().is_some() || base.fragment().is_some() || !base.username().is_empty();
         if !["http", "https"].contains(&base.scheme()) || base.host().is_none() || has_more {
             return Err(wrong());
         }
         if matches!(&key, Key::Bearer(token) if HeaderValue::from_str(&format!("Bearer {token}")).is_err()) {
-            return Err(DoorError::Token(variable));
+            return Err(ClientError::Token(variable));
         }
         let client = client_for(base_url).user_agent(USER_AGENT).connect_timeout(CONNECT).timeout(ANSWER);
-        let client = client.build().map_err(|error| DoorError::Client(because(&error)))?;
+        let client = client.build().map_err(|error| ClientError::Client(because(&error)))?;
         Ok(Self { client, base, key })
     }
 
@@ -73,14 +73,14 @@ impl HttpState {
         url
     }
 
-    /// Whether the key may go there.
+    /// True if the credentials may be sent there.
     pub(super) fn leads_to(&self, url: &Url) -> bool {
         url.origin() == self.base.origin()
     }
 
     /// Asks for something; any answer that is read whole is one.
-    pub(super) async fn get(&self, url: Url, headers: HeaderMap) -> Result<Answer, Trouble> {
-        let failed = |error: reqwest::Error| Trouble::Failed(because(&error.without_url()));
+    pub(super) async fn get(&self, url: Url, headers: HeaderMap) -> Result<Answer, SourceError> {
+        let failed = |error: reqwest::Error| SourceError::Failed(because(&error.without_url()));
         debug_assert!(self.leads_to(&url) && !headers.contains_key(AUTHORIZATION), "the key stays at home");
         let request = self.client.get(url).headers(headers);
         let request = match &self.key {
@@ -101,11 +101,11 @@ impl Answer {
     }
 
     /// Says what is in the way of reading an answer, if anything is.
-    pub(super) fn check(&self, now: Timestamp) -> Result<(), Trouble> {
+    pub(super) fn check(&self, now: Timestamp) -> Result<(), SourceError> {
         let status = self.status;
-        let busy = |told| Trouble::Busy { told, why: format!("HTTP {status}") };
+        let busy = |told| SourceError::Busy { told, why: format!("HTTP {status}") };
         let refused =
-            |what: &str| Err(Trouble::Refused(format!("{what} (HTTP {status}): {}", self.detail())));
+            |what: &str| Err(SourceError::Refused(format!("{what} (HTTP {status}): {}", self.detail())));
         match status.as_u16() {
             200..=299 => Ok(()),
             403 | 429 | 503 if self.patience(now).is_some() => {
@@ -117,12 +117,12 @@ impl Answer {
             }
             401 => refused("it does not take the token; check what is in the environment"),
             403 => refused("the token is not allowed to read this"),
-            500..=599 => Err(Trouble::Failed(format!("it failed (HTTP {status}): {}", self.detail()))),
+            500..=599 => Err(SourceError::Failed(format!("it failed (HTTP {status}): {}", self.detail()))),
             _ => refused("it refuses the request; check base_url and what is asked for"),
         }
     }
 
-    /// How long the source wants not to be asked.
+    /// The pause that the source asks for.
     fn patience(&self, now: Timestamp) -> Option<Duration> {
         let until_reset = || {
             self.header("x-ratelimit-remaining").filter(|left| left.trim() == "0")?;
@@ -143,10 +143,10 @@ impl Answer {
 }
 
 /// Reads an answer that is not too long; one that is costs no more than the limit.
-async fn bounded(response: &mut Response) -> Result<Vec<u8>, Trouble> {
+async fn bounded(response: &mut Response) -> Result<Vec<u8>, SourceError> {
     let body = body(response, ANSWER_BYTES_MAX).await;
-    let body = body.map_err(|error| Trouble::Failed(because(&error.without_url())))?;
-    body.ok_or_else(|| Trouble::Failed(format!("it answers with more than {ANSWER_BYTES_MAX} bytes")))
+    let body = body.map_err(|error| SourceError::Failed(because(&error.without_url())))?;
+    body.ok_or_else(|| SourceError::Failed(format!("it answers with more than {ANSWER_BYTES_MAX} bytes")))
 }
 
 const USER_AGENT: &str = concat!("muster/", env!("CARGO_PKG_VERSION"));
@@ -175,7 +175,7 @@ mod tests {
 
     fn told(answer: &Answer) -> Option<u64> {
         match answer.check(Timestamp::from_second(1_000).unwrap()) {
-            Err(Trouble::Busy { told, .. }) => Some(told.as_secs()),
+            Err(SourceError::Busy { told, .. }) => Some(told.as_secs()),
             _ => None,
         }
     }
@@ -197,9 +197,9 @@ mod tests {
             [(403, limit("5", "1030")), (403, limit("0", "soon")), (401, vec![]), (404, vec![])]
         {
             let refused = answer(status, &headers, None).check(Timestamp::UNIX_EPOCH);
-            assert!(matches!(refused, Err(Trouble::Refused(_))), "{status}");
+            assert!(matches!(refused, Err(SourceError::Refused(_))), "{status}");
         }
-        assert!(matches!(answer(500, &[], None).check(Timestamp::UNIX_EPOCH), Err(Trouble::Failed(_))));
+        assert!(matches!(answer(500, &[], None).check(Timestamp::UNIX_EPOCH), Err(SourceError::Failed(_))));
         assert!(answer(200, &[], None).check(Timestamp::UNIX_EPOCH).is_ok());
     }
 
@@ -214,12 +214,12 @@ mod tests {
     /// C18, C23: only addresses of the web are taken, what is asked for is encoded, and a base with a path keeps it.
     #[test]
     fn addresses_stay_under_their_base() {
-        let door = |base: &str| HttpState::new(base, Key::Bearer("t".to_owned()), "GITHUB_TOKEN");
+        let door = |base: &str| SourceClient::new(base, Key::Bearer("t".to_owned()), "GITHUB_TOKEN");
         for wrong in ["", "api.github.com", "file:///etc", "http://", "https://a/?x=1", "https://me@a/"] {
-            assert!(matches!(door(wrong), Err(DoorError::Address(_))), "{wrong:?}");
+            assert!(matches!(door(wrong), Err(ClientError::Address(_))), "{wrong:?}");
         }
-        let forged = HttpState::new("http://a", Key::Bearer("a\nHost: b".to_owned()), "GITHUB_TOKEN");
-        assert!(matches!(forged, Err(DoorError::Token("GITHUB_TOKEN"))));
+        let forged = SourceClient::new("http://a", Key::Bearer("a\nHost: b".to_owned()), "GITHUB_TOKEN");
+        assert!(matches!(forged, Err(ClientError::Token("GITHUB_TOKEN"))));
         for base in ["http://a:1/api/v3", "http://a:1/api/v3/"] {
             let url = door(base).unwrap().url(&["rest", "search"], &[("jql", "a = \"b\" & c#")]);
             assert_eq!(url.as_str(), "http://a:1/api/v3/rest/search?jql=a+%3D+%22b%22+%26+c%23");

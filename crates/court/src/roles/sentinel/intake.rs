@@ -11,14 +11,14 @@ use std::{collections::BTreeSet, time::Duration};
 /// One thing a source shows: an event, or why it is none.
 pub type Notice = Result<Document, String>;
 
-/// What became of what a source showed.
+/// Counts of one reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Events that nobody had seen.
     pub new: u64,
     /// Events that had been there.
     pub repeated: u64,
-    /// What is no event.
+    /// Notices that are not events.
     pub refused: u64,
 }
 
@@ -45,13 +45,13 @@ impl Reading {
         Ok(Self { source: source.clone(), kept, known, seen, tally })
     }
 
-    /// What became of what was shown so far.
+    /// The counts so far.
     #[must_use]
     pub const fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// What the last reading that ended kept.
+    /// The record of the last complete reading.
     #[must_use]
     pub const fn kept(&self) -> Option<&Document> {
         self.kept.as_ref()
@@ -117,15 +117,15 @@ impl Reading {
     }
 }
 
-/// Why a look came to nothing.
+/// The reason why a source could not be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum SourceError {
     /// The source says when to come again.
     #[error("it asks for patience ({why})")]
     Busy {
-        /// How long.
+        /// The requested pause.
         told: Duration,
-        /// How it said so.
+        /// The wording of the request.
         why: String,
     },
     /// The source will not change its mind by itself.
@@ -134,12 +134,12 @@ pub(super) enum Trouble {
     /// It may work the next time.
     #[error("{0}")]
     Failed(String),
-    /// What was read cannot be kept.
+    /// The events cannot be written.
     #[error("{0}")]
     Disk(#[from] Fault),
 }
 
-/// How often a source is looked at.
+/// The polling interval of a source, with backoff.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     poll: Duration,
@@ -151,20 +151,20 @@ impl Pace {
         Self { poll, failures: 0 }
     }
 
-    /// How long to wait after a look.
-    pub(super) fn after(&mut self, look: &Result<Option<Duration>, Trouble>) -> Duration {
+    /// The pause after a look.
+    pub(super) fn after(&mut self, look: &Result<Option<Duration>, SourceError>) -> Duration {
         self.failures = match look {
-            Err(Trouble::Failed(_) | Trouble::Disk(_)) => self.failures.saturating_add(1),
+            Err(SourceError::Failed(_) | SourceError::Disk(_)) => self.failures.saturating_add(1),
             _ => 0,
         };
         match look {
             // It may raise the interval, not lower it.
             Ok(asked) => asked.unwrap_or_default().min(TOLD_MAX).max(self.poll),
-            Err(Trouble::Busy { told, .. }) => (*told).clamp(TOLD_MIN, TOLD_MAX),
-            Err(Trouble::Refused(_)) => {
+            Err(SourceError::Busy { told, .. }) => (*told).clamp(TOLD_MIN, TOLD_MAX),
+            Err(SourceError::Refused(_)) => {
                 self.poll.saturating_mul(REFUSED_TIMES).clamp(REFUSED_MIN, TOLD_MAX).max(self.poll)
             }
-            Err(Trouble::Failed(_) | Trouble::Disk(_)) => self.backed_off(),
+            Err(SourceError::Failed(_) | SourceError::Disk(_)) => self.backed_off(),
         }
     }
 
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(pace.after(&Ok(Some(s(300)))), s(300));
         assert_eq!(pace.after(&Ok(Some(s(1)))), s(60));
         assert_eq!(pace.after(&Ok(Some(Duration::MAX))), s(86_400));
-        let busy = |told| Err(Trouble::Busy { told, why: String::new() });
+        let busy = |told| Err(SourceError::Busy { told, why: String::new() });
         assert_eq!(pace.after(&busy(s(7))), s(7));
         assert_eq!(pace.after(&busy(s(0))), s(1));
         assert_eq!(pace.after(&busy(Duration::MAX)), s(86_400));
@@ -319,15 +319,15 @@ mod tests {
     #[test]
     fn trouble_slows_a_source_down() {
         let mut pace = Pace::new(s(60));
-        let failed = || Err(Trouble::Failed("down".to_owned()));
+        let failed = || Err(SourceError::Failed("down".to_owned()));
         let pauses: Vec<Duration> = (0..6).map(|_| pace.after(&failed())).collect();
         assert_eq!(pauses, [s(60), s(120), s(240), s(480), s(900), s(900)]);
         assert_eq!(pace.after(&Ok(None)), s(60));
         assert_eq!(pace.after(&failed()), s(60));
-        assert_eq!(pace.after(&Err(Trouble::Refused("no".to_owned()))), s(600));
-        assert_eq!(Pace::new(s(1)).after(&Err(Trouble::Refused("no".to_owned()))), s(300));
+        assert_eq!(pace.after(&Err(SourceError::Refused("no".to_owned()))), s(600));
+        assert_eq!(Pace::new(s(1)).after(&Err(SourceError::Refused("no".to_owned()))), s(300));
         let mut slow = Pace::new(s(200_000));
-        assert_eq!(slow.after(&Err(Trouble::Refused("no".to_owned()))), s(200_000));
+        assert_eq!(slow.after(&Err(SourceError::Refused("no".to_owned()))), s(200_000));
         assert_eq!((0..100).map(|_| slow.after(&failed())).max(), Some(s(200_000)));
     }
 }

@@ -1,13 +1,14 @@
 //! Jira's search, in the cloud and at home (C8, C18).
 
 use super::{
-    Notice, Reading, SentinelError, Source, Trouble,
-    http::{Answer, HttpState, Key},
+    Notice, Reading, SentinelError, Source, SourceError,
+    http::{Answer, Key, SourceClient},
 };
 use crate::{
     Clock, Document, Folder, Id,
     config::{self, Tokens},
     file::instant,
+    words::words,
 };
 use reqwest::{
     StatusCode,
@@ -17,10 +18,10 @@ use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
-/// What a search finds.
+/// A Jira search as a source.
 pub(super) struct Jira {
     folder: Arc<Folder>,
-    door: HttpState,
+    door: SourceClient,
     source: Id,
     base_url: String,
     jql: String,
@@ -39,21 +40,21 @@ impl Jira {
             Some(email) => Key::Basic(email, token),
             None => Key::Bearer(token),
         };
-        let door = HttpState::new(&settings.base_url, key, TOKEN)
-            .map_err(|error| SentinelError::HttpState { section, error })?;
+        let door = SourceClient::new(&settings.base_url, key, TOKEN)
+            .map_err(|error| SentinelError::Client { section, error })?;
         let source = Id::parse(section).expect("jira is an id");
         let base_url = settings.base_url.trim_end_matches('/').to_owned();
         Ok(Self { folder, door, source, base_url, jql: settings.jql.clone() })
     }
 
-    async fn read(&self) -> Result<Option<Duration>, Trouble> {
+    async fn read(&self) -> Result<Option<Duration>, SourceError> {
         let mut reading = Reading::begin(&self.folder, &self.source)?;
-        let remembered = reading.kept().and_then(|kept| Api::of(&kept.text("api")?));
+        let remembered = reading.kept().and_then(|kept| Api::from_word(&kept.text("api")?));
         let (api, mut answer) = self.first(remembered.unwrap_or(Api::Cloud)).await?;
         let mut cursor = Cursor::default();
         for number in 1.. {
             answer.check(Clock.now())?;
-            let page = Page::read(&answer.body, &cursor, &self.base_url).map_err(Trouble::Failed)?;
+            let page = Page::read(&answer.body, &cursor, &self.base_url).map_err(SourceError::Failed)?;
             reading.take(&self.folder, page.notices, Clock.now())?;
             let Some(next) = page.next else { break };
             if number == PAGES_MAX {
@@ -70,7 +71,7 @@ impl Jira {
     }
 
     /// The first page, by the API that this site has; a site that moved is found again.
-    async fn first(&self, likely: Api) -> Result<(Api, Answer), Trouble> {
+    async fn first(&self, likely: Api) -> Result<(Api, Answer), SourceError> {
         for api in [likely, likely.other()] {
             let answer = self.ask(api, &Cursor::default()).await?;
             if ![StatusCode::NOT_FOUND, StatusCode::GONE].contains(&answer.status) {
@@ -78,10 +79,10 @@ impl Jira {
             }
         }
         let paths = [Api::Cloud, Api::DataCenter].map(|api| api.path().join("/"));
-        Err(Trouble::Refused(format!("it has neither /{} nor /{}; check base_url", paths[0], paths[1])))
+        Err(SourceError::Refused(format!("it has neither /{} nor /{}; check base_url", paths[0], paths[1])))
     }
 
-    async fn ask(&self, api: Api, cursor: &Cursor) -> Result<Answer, Trouble> {
+    async fn ask(&self, api: Api, cursor: &Cursor) -> Result<Answer, SourceError> {
         let position = cursor.query();
         let mut query = vec![("jql", self.jql.as_str()), ("fields", FIELDS), ("maxResults", "100")];
         query.extend(position.as_ref().map(|(name, value)| (*name, value.as_str())));
@@ -95,33 +96,35 @@ impl Source for Jira {
         self.source.as_str()
     }
 
-    async fn look(&mut self, stop: &CancellationToken) -> Result<Option<Duration>, Trouble> {
+    async fn look(&mut self, stop: &CancellationToken) -> Result<Option<Duration>, SourceError> {
         stop.run_until_cancelled(self.read()).await.unwrap_or(Ok(None))
     }
 }
 
-/// Which of Jira's two searches a site has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Api {
-    /// The cloud's: pages are chained by tokens.
-    Cloud,
-    /// That of a site at home: pages are counted.
-    DataCenter,
+words! {
+    /// The two search APIs of Jira.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Api {
+        /// The cloud's: pages are chained by tokens.
+        Cloud = "cloud",
+        /// That of a site at home: pages are counted.
+        DataCenter = "data_center",
+    }
 }
 
-/// Where a page begins.
+/// The start of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Cursor {
     /// At the beginning.
     #[default]
     First,
-    /// Where the page before said.
+    /// A token from the page before.
     Token(String),
     /// After this many.
     At(u64),
 }
 
-/// What stands on a page, and where the next begins.
+/// The notices of a page, and the start of the next one.
 #[derive(Debug, PartialEq, Eq)]
 struct Page {
     notices: Vec<Notice>,
@@ -129,17 +132,6 @@ struct Page {
 }
 
 impl Api {
-    fn of(word: &str) -> Option<Self> {
-        [Self::Cloud, Self::DataCenter].into_iter().find(|api| api.word() == word)
-    }
-
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Cloud => "cloud",
-            Self::DataCenter => "data_center",
-        }
-    }
-
     const fn other(self) -> Self {
         match self {
             Self::Cloud => Self::DataCenter,
@@ -156,7 +148,7 @@ impl Api {
 }
 
 impl Cursor {
-    /// How a page is asked for that begins here.
+    /// The query parameter for a page that begins here.
     fn query(&self) -> Option<(&'static str, String)> {
         match self {
             Self::First => None,
@@ -182,7 +174,7 @@ impl Page {
     }
 }
 
-/// Where the next page begins: by what the answer has, since sites at home know nothing of tokens.
+/// The start of the next page. It depends on the answer: a data center knows no tokens.
 fn next(answer: &Value, cursor: &Cursor, count: u64) -> Option<Cursor> {
     if let Some(total) = answer.get("total").and_then(Value::as_u64) {
         let from = if let Cursor::At(position) = cursor { *position } else { 0 };

@@ -4,25 +4,14 @@ mod github;
 mod jira;
 
 use super::{Sentinel, SentinelError, check, run};
+use crate::roles::tests::{FakeServer, reply};
 use crate::{
     Document, Folder, Id, Place, Wake,
     config::{self, CommandSource, Tokens},
 };
-use axum::{
-    Router,
-    body::Body,
-    extract::Request,
-    http::{HeaderMap, Response, StatusCode},
-};
 use muster_worker_kit::process::Guards;
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 use tempfile::TempDir;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 /// A court with nothing in it.
@@ -75,65 +64,6 @@ pub(super) fn guards(scene: &Scene) -> Guards {
     Guards { program, args: Vec::new(), lock: scene.path().join("state/locks/sources.lock") }
 }
 
-/// One request.
-#[derive(Clone, Debug)]
-struct Asked {
-    path: String,
-    query: BTreeMap<String, String>,
-    headers: HeaderMap,
-}
-
-type Reply = Response<Body>;
-type Answering = dyn Fn(&Asked) -> Reply + Send + Sync;
-
-/// A server; it ends with the runtime of its test.
-struct StandIn {
-    url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
-}
-
-impl StandIn {
-    async fn new(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let (asked, answer): (Arc<Mutex<Vec<Asked>>>, Arc<Answering>) = (Arc::default(), Arc::new(answer));
-        let kept = Arc::clone(&asked);
-        let router = Router::new().fallback(move |request: Request| {
-            let asked = Asked::of(&request);
-            let reply = answer(&asked);
-            kept.lock().unwrap().push(asked);
-            async move { reply }
-        });
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { url, asked }
-    }
-
-    /// What it was asked since the last time.
-    fn asked(&self) -> Vec<Asked> {
-        std::mem::take(&mut *self.asked.lock().unwrap())
-    }
-}
-
-impl Asked {
-    fn of(request: &Request) -> Self {
-        let url = reqwest::Url::parse("http://here").unwrap().join(&request.uri().to_string()).unwrap();
-        let query = url.query_pairs().into_owned().collect();
-        Self { path: url.path().to_owned(), query, headers: request.headers().clone() }
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(|value| value.to_str().unwrap())
-    }
-}
-
-fn reply(status: u16, headers: &[(&str, &str)], body: impl Into<Body>) -> Reply {
-    let mut reply = Response::builder().status(StatusCode::from_u16(status).unwrap());
-    for (name, value) in headers {
-        reply = reply.header(*name, *value);
-    }
-    reply.body(body.into()).unwrap()
-}
-
 fn tokens() -> Tokens {
     let token = Some("t".to_owned());
     Tokens { github: token.clone(), jira_api: token, ..Tokens::default() }
@@ -144,7 +74,7 @@ fn tokens() -> Tokens {
 #[tokio::test]
 async fn no_source_holds_up_another() {
     let scene = Scene::new();
-    let failing = StandIn::new(|_| reply(500, &[], "down")).await;
+    let failing = FakeServer::new(|_| reply(500, &[], "down")).await;
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let command = |argv: &[&str]| CommandSource {
         command: argv.iter().map(|word| (*word).to_owned()).collect(),

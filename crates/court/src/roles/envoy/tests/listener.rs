@@ -1,7 +1,6 @@
 //! What Slack brings, and what others bring in its name.
 
 use super::{
-    StandIn,
     outlets::{AtWork, HOSTILE, appears},
     *,
 };
@@ -16,12 +15,12 @@ struct Visitor {
     envoy: AtWork,
     client: Client,
     url: String,
-    _slack: StandIn,
+    _slack: FakeServer,
 }
 
 impl Visitor {
     async fn new() -> Self {
-        let slack = StandIn::new().await;
+        let slack = slack_server().await;
         let envoy = AtWork::at(&slack, Some("127.0.0.1:0"));
         let listen = envoy.folder.path("state/envoy.listen");
         appears(&listen).await;

@@ -244,7 +244,7 @@ fn live(folder: &Folder, seen: &mut Seen) -> Result<(), crate::Fault> {
         seen.entry(post.id.to_string()).or_default().push(post.thread_ts.clone());
         let ts = format!("17.{:06}", seen.values().map(Vec::len).sum::<usize>());
         let answer = Answer::Posted(Receipt { ts, channel_id: None });
-        mind.hear(folder, &post, Heard { answer, at: start() })?;
+        mind.hear(folder, &post, TimedAnswer { answer, at: start() })?;
     }
     Ok(())
 }
@@ -309,7 +309,7 @@ fn a_disk_that_fails_for_a_moment_repeats_nothing() {
         mind.look(&folder).unwrap();
         let post = mind.next(&folder, start()).unwrap().unwrap();
         let answer = Answer::Posted(Receipt { ts: "17.1".to_owned(), channel_id: None });
-        let done = mind.hear(&folder, &post, Heard { answer, at: start() });
+        let done = mind.hear(&folder, &post, TimedAnswer { answer, at: start() });
         fuse.0.store(usize::MAX, Ordering::SeqCst);
         let later = start() + SignedDuration::from_secs(60);
         let next = mind.next(&folder, later).unwrap().unwrap();

@@ -1,11 +1,11 @@
 //! Slack, a webhook and standard output, and what they answer.
 
-use super::{StandIn, *};
+use super::*;
 use crate::{
     Wake,
     config::{self, Tokens},
     roles::envoy::{
-        EnvoyError, Errand, check,
+        EnvoyError, EnvoySetup, check,
         outlet::{Lines, Outlet, Slack, Webhook},
         run,
     },
@@ -32,20 +32,20 @@ fn post(text: &str) -> Post {
     Post::of(&stage.folder, &message_id(1), document).unwrap()
 }
 
-fn slack(stand_in: &StandIn) -> Outlet {
+fn slack(stand_in: &FakeServer) -> Outlet {
     Outlet::Slack(Slack::new(Some(&stand_in.url), Some("xoxb-1")).unwrap())
 }
 
 /// C18, C23: a post carries channel, thread, its own id and a text that pings nobody.
 #[tokio::test]
 async fn slack_is_told_what_and_where() {
-    let mut stand_in = StandIn::new().await;
+    let stand_in = slack_server().await;
     let mut outlet = slack(&stand_in);
     let mut threaded = post(HOSTILE);
     threaded.thread_ts = Some("17.5".to_owned());
     let receipt = Receipt { ts: "1700000000.000100".to_owned(), channel_id: Some("C1".to_owned()) };
     assert_eq!(outlet.post(&threaded).await, Answer::Posted(receipt));
-    let asked = stand_in.asked.recv().await.unwrap();
+    let asked = stand_in.next().await;
     assert_eq!((asked.method.as_str(), asked.uri.path()), ("POST", "/api/chat.postMessage"));
     assert_eq!(asked.headers["authorization"], "Bearer xoxb-1");
     let escaped = HOSTILE.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -56,19 +56,19 @@ async fn slack_is_told_what_and_where() {
     // It was opened when messages still went to standard output.
     threaded.thread_ts = Some("msg-20260101-001".to_owned());
     outlet.post(&threaded).await;
-    assert!(stand_in.asked.recv().await.unwrap().body["thread_ts"].is_null());
+    assert!(stand_in.next().await.body["thread_ts"].is_null());
 }
 
 /// C18: what is too long for Slack is cut between characters, and says so.
 #[tokio::test]
 async fn long_texts_are_cut() {
-    let mut stand_in = StandIn::new().await;
+    let stand_in = slack_server().await;
     let mut outlet = slack(&stand_in);
     for (text, is_cut) in
         [("<".repeat(10_000), false), ("<".repeat(10_001), true), ("é".repeat(900_000), true)]
     {
         outlet.post(&post(&text)).await;
-        let asked = stand_in.asked.recv().await.unwrap();
+        let asked = stand_in.next().await;
         let posted = asked.body["text"].as_str().unwrap();
         assert!((39_900..=40_000).contains(&posted.chars().count()));
         assert_eq!(posted.contains("… (cut; the whole text is in msg-20260207-001)"), is_cut);
@@ -80,7 +80,7 @@ async fn long_texts_are_cut() {
 /// no answer fills the memory.
 #[tokio::test]
 async fn what_slack_answers_is_understood() {
-    let mut stand_in = StandIn::new().await;
+    let stand_in = slack_server().await;
     let mut outlet = slack(&stand_in);
     let limited = |seconds| Answer::Limited(Duration::from_secs(seconds));
     for (status, after, body, answer) in [
@@ -88,7 +88,7 @@ async fn what_slack_answers_is_understood() {
         (429, None, "", limited(10)),
         (200, Some(7), r#"{"ok":false,"error":"ratelimited"}"#, limited(7)),
     ] {
-        stand_in.will_answer(status, after, body);
+        stand_in.will_answer(http(status, after, body));
         assert_eq!(outlet.post(&post("x")).await, answer, "{body}");
     }
     let long = " ".repeat(10_000_000);
@@ -100,15 +100,14 @@ async fn what_slack_answers_is_understood() {
         (302, "", "302"),
         (200, &long, "longer than"),
     ] {
-        stand_in.will_answer(status, None, body);
+        stand_in.will_answer(http(status, None, body));
         let Answer::Failed(told) = outlet.post(&post("x")).await else { panic!("{reason}") };
         assert!(told.contains(reason), "{told}");
     }
-    stand_in.will_answer(200, None, r#"{"ok":true,"ts":{"a":1},"channel":""}"#);
+    stand_in.will_answer(http(200, None, r#"{"ok":true,"ts":{"a":1},"channel":""}"#));
     let receipt = Receipt { ts: "msg-20260207-001".to_owned(), channel_id: None };
     assert_eq!(outlet.post(&post("x")).await, Answer::Posted(receipt));
-    stand_in.asked.close();
-    while let Some(asked) = stand_in.asked.recv().await {
+    for asked in stand_in.asked() {
         assert_eq!(asked.uri.path(), "/api/chat.postMessage");
     }
 }
@@ -116,21 +115,21 @@ async fn what_slack_answers_is_understood() {
 /// C18: a webhook gets the text as it was written, and what it belongs to; any 2xx is a yes.
 #[tokio::test]
 async fn a_webhook_is_told() {
-    let mut stand_in = StandIn::new().await;
+    let stand_in = slack_server().await;
     let mut outlet = Outlet::Webhook(Webhook::new(&stand_in.url).unwrap());
-    stand_in.will_answer(204, None, "");
+    stand_in.will_answer(http(204, None, ""));
     let receipt = Receipt { ts: "msg-20260207-001".to_owned(), channel_id: None };
     assert_eq!(outlet.post(&post(HOSTILE)).await, Answer::Posted(receipt));
-    let asked = stand_in.asked.recv().await.unwrap();
+    let asked = stand_in.next().await;
     let told = serde_json::json!({
         "text": HOSTILE, "id": "msg-20260207-001", "type": "report", "channel": "dev", "urgency": "normal",
         "task_id": "task-1", "thread": null,
     });
     assert_eq!((asked.uri.path(), asked.body), ("/api", told));
-    stand_in.will_answer(429, Some(3), "");
+    stand_in.will_answer(http(429, Some(3), ""));
     assert_eq!(outlet.post(&post("x")).await, Answer::Limited(Duration::from_secs(3)));
     for status in [302, 404, 500] {
-        stand_in.will_answer(status, None, "no");
+        stand_in.will_answer(http(status, None, "no"));
         let Answer::Failed(told) = outlet.post(&post("x")).await else { panic!("{status}") };
         assert!(told.contains(&status.to_string()), "{told}");
     }
@@ -188,7 +187,7 @@ async fn an_envoy_that_cannot_work_does_not_begin() {
         let folder = Arc::new(Folder::open(home.path()).unwrap());
         let early = check(&settings, tokens).unwrap_err();
         assert!(early.to_string().contains(says), "{early}");
-        let errand = Errand { settings, tokens: tokens.clone(), out: Box::new(std::io::sink()) };
+        let errand = EnvoySetup { settings, tokens: tokens.clone(), out: Box::new(std::io::sink()) };
         let error: EnvoyError = run(folder, errand, CancellationToken::new()).await.unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
     }
@@ -203,12 +202,12 @@ pub(super) struct AtWork {
 }
 
 impl AtWork {
-    pub(super) fn at(stand_in: &StandIn, listen: Option<&str>) -> Self {
+    pub(super) fn at(stand_in: &FakeServer, listen: Option<&str>) -> Self {
         let home = tempfile::tempdir().unwrap();
         Self::in_home(home, stand_in, listen)
     }
 
-    fn in_home(home: tempfile::TempDir, stand_in: &StandIn, listen: Option<&str>) -> Self {
+    fn in_home(home: tempfile::TempDir, stand_in: &FakeServer, listen: Option<&str>) -> Self {
         let folder = Arc::new(Folder::open(home.path()).unwrap());
         let settings = config::Envoy {
             to: config::Outlet::Slack,
@@ -221,7 +220,7 @@ impl AtWork {
             slack_signing: Some("secret".to_owned()),
             ..Tokens::default()
         };
-        let errand = Errand { settings, tokens, out: Box::new(std::io::sink()) };
+        let errand = EnvoySetup { settings, tokens, out: Box::new(std::io::sink()) };
         let stop = CancellationToken::new();
         let running = run(Arc::clone(&folder), errand, stop.clone());
         let running = tokio::spawn(async move { running.await.unwrap() });
@@ -255,9 +254,9 @@ pub(super) async fn appears(path: &Path) {
 /// becomes one event with the question's context; what programs say, or what was said before, does not.
 #[tokio::test]
 async fn an_answer_becomes_an_event() {
-    let mut stand_in = StandIn::new().await;
-    stand_in.will_answer(200, None, r#"{"ok":true,"ts":"1700.000100","channel":"C1"}"#);
-    stand_in.will_answer(429, Some(0), "");
+    let stand_in = slack_server().await;
+    stand_in.will_answer(http(200, None, r#"{"ok":true,"ts":"1700.000100","channel":"C1"}"#));
+    stand_in.will_answer(http(429, Some(0), ""));
     let page = |messages: serde_json::Value, cursor: &str| {
         json!({"ok": true, "messages": messages, "response_metadata": {"next_cursor": cursor}}).to_string()
     };
@@ -273,9 +272,9 @@ async fn an_answer_becomes_an_event() {
     let home = tempfile::tempdir().unwrap();
     let folder = Folder::open(home.path()).unwrap();
     open_question(&folder, "task-1");
-    stand_in.will_answer(200, None, page(first, "more=&x"));
-    stand_in.will_answer(200, None, page(second.clone(), ""));
-    stand_in.will_answer(200, None, page(second, ""));
+    stand_in.will_answer(http(200, None, page(first, "more=&x")));
+    stand_in.will_answer(http(200, None, page(second.clone(), "")));
+    stand_in.will_answer(http(200, None, page(second, "")));
     let id = message_id(1);
     let asks = message(MessageKind::HumanInputRequest, "task-1").document(&id, start());
     folder.create(Place::MessagesPending, &id, &asks).unwrap();
@@ -283,10 +282,10 @@ async fn an_answer_becomes_an_event() {
     let envoy = AtWork::in_home(home, &stand_in, None);
     let event = "evt-slack-reply-1700-000100-1700-000200";
     appears(&envoy.folder.file(Place::EventsPending, &Id::parse(event).unwrap())).await;
-    assert_eq!(stand_in.asked.recv().await.unwrap().uri.path(), "/api/chat.postMessage");
+    assert_eq!(stand_in.next().await.uri.path(), "/api/chat.postMessage");
     // At first Slack asks for patience, and is then asked the same again.
     for query in ["", "", "&cursor=more%3D%26x"] {
-        let asked = stand_in.asked.recv().await.unwrap();
+        let asked = stand_in.next().await;
         let wanted = format!("channel=C1&ts=1700.000100&oldest=1700.000100&limit=200{query}");
         assert_eq!((asked.method.as_str(), asked.uri.path()), ("GET", "/api/conversations.replies"));
         assert_eq!(asked.headers["authorization"], "Bearer xoxb-1");
@@ -310,7 +309,7 @@ async fn an_answer_becomes_an_event() {
 /// C18, C20: a new file is posted without being waited for, and a new life does not post it again.
 #[tokio::test]
 async fn each_message_is_posted_once_over_lives() {
-    let mut stand_in = StandIn::new().await;
+    let stand_in = slack_server().await;
     let mut home = tempfile::tempdir().unwrap();
     for number in 1..4 {
         let envoy = AtWork::in_home(home, &stand_in, None);
@@ -320,9 +319,8 @@ async fn each_message_is_posted_once_over_lives() {
         appears(&envoy.folder.file(Place::MessagesSent, &id)).await;
         home = envoy.end().await;
     }
-    stand_in.asked.close();
     let mut posted = Vec::new();
-    while let Some(asked) = stand_in.asked.recv().await {
+    for asked in stand_in.asked() {
         posted.push(asked.body["metadata"]["event_payload"]["id"].clone());
     }
     assert_eq!(posted, [1, 2, 3].map(|number| message_id(number).to_string()));

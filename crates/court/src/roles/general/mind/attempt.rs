@@ -1,17 +1,23 @@
 //! One attempt: from a file in `pending/` to its start, and from its end to the next one or to the result (C16).
 
-use super::{GeneralMind, Held, REMOTE, Start, State, directory_of, is_for};
+use super::{GeneralMind, HeldTask, REMOTE, Start, State, Update, directory_of, is_for};
 use crate::{
     Document, Fault, Folder, Id, Place, Series,
     bridge::Fleet,
     clock::Pause,
     layout::ATTEMPTS,
+    roles::Step,
     roles::general::{
         attempts::{self, Attempts, Cause, Next},
         verdict::{Ending, RESULT_FILE, Verdict},
     },
 };
-use jiff::Timestamp;
+
+/// A task in progress as it was read, and its attempts so far.
+struct Claimed {
+    task: Document,
+    attempts: Attempts,
+}
 
 impl GeneralMind {
     /// Claims a task by one rename, unless this general has it already.
@@ -24,7 +30,7 @@ impl GeneralMind {
         let claimed = folder.advance(id, Place::TasksPending, Place::TasksInProgress);
         // Whatever the disk complained of: where the file is decides, and a file that moved must not be forgotten.
         if folder.has(Place::TasksInProgress, id) {
-            self.held.insert(id.clone(), Held { rank, state: State::Ready });
+            self.held.insert(id.clone(), HeldTask { rank, state: State::Ready });
         }
         self.backlog.forget(id);
         match claimed {
@@ -34,7 +40,8 @@ impl GeneralMind {
     }
 
     /// Begins the next attempt of a task, if it is to have one now.
-    pub(super) fn begin(&mut self, folder: &Folder, id: &Id, now: Timestamp) -> Result<Option<Start>, Fault> {
+    pub(super) fn begin(&mut self, step: Step<'_>, id: &Id) -> Result<Option<Start>, Fault> {
+        let Step { folder, now } = step;
         if !self.held.get(id).is_some_and(|held| matches!(held.state, State::Ready | State::Waiting(_))) {
             return Ok(None);
         }
@@ -44,7 +51,7 @@ impl GeneralMind {
         };
         let mut attempts = Attempts::of(&task);
         if attempts.is_running() && Fleet::of(self.general.executor).is_some() {
-            return self.start(folder, (id, task), &attempts).map(Some);
+            return self.start(folder, id, Claimed { task, attempts }).map(Some);
         }
         let was_running = attempts.is_running();
         if was_running {
@@ -53,7 +60,7 @@ impl GeneralMind {
         match attempts.next(&self.general) {
             Next::Over => {
                 let verdict = Verdict::of_last(id, attempts.last());
-                self.conclude(folder, (id, &verdict, &attempts), now).map(|()| None)
+                self.conclude(step, id, &verdict.result(&attempts)).map(|()| None)
             }
             Next::Retry(span) if was_running => {
                 attempts.write_to(&mut task);
@@ -61,16 +68,13 @@ impl GeneralMind {
                 self.set_state(id, State::Waiting(Pause::of(span, now)));
                 Ok(None)
             }
-            Next::Begin | Next::Retry(_) => self.begin_another(folder, (id, task, attempts), now),
+            Next::Begin | Next::Retry(_) => self.begin_another(step, id, Claimed { task, attempts }),
         }
     }
 
-    fn begin_another(
-        &mut self,
-        folder: &Folder,
-        (id, mut task, mut attempts): (&Id, Document, Attempts),
-        now: Timestamp,
-    ) -> Result<Option<Start>, Fault> {
+    fn begin_another(&mut self, step: Step<'_>, id: &Id, claimed: Claimed) -> Result<Option<Start>, Fault> {
+        let Step { folder, now } = step;
+        let Claimed { mut task, mut attempts } = claimed;
         let is_taken_up = attempts.last().is_some() && attempts.next(&self.general) == Next::Begin;
         let number = attempts.begin(now);
         let cause = if number == 1 { Cause::Start } else { Cause::Retry(number) };
@@ -83,20 +87,16 @@ impl GeneralMind {
         match folder.write(Place::TasksInProgress, id, &task) {
             Err(Fault::Invalid(reason)) => {
                 let verdict = Verdict::failed(id, &format!("the task cannot be begun: {reason}"));
-                return self.conclude(folder, (id, &verdict, &attempts), now).map(|()| None);
+                return self.conclude(step, id, &verdict.result(&attempts)).map(|()| None);
             }
             other => other?,
         }
-        self.unsaid.extend(update.map(|message| (id.clone(), cause, message)));
-        self.start(folder, (id, task), &attempts).map(Some)
+        self.unsaid.extend(update.map(|message| Update { task: id.clone(), cause, message }));
+        self.start(folder, id, Claimed { task, attempts }).map(Some)
     }
 
-    fn start(
-        &mut self,
-        folder: &Folder,
-        (id, document): (&Id, Document),
-        attempts: &Attempts,
-    ) -> Result<Start, Fault> {
+    fn start(&mut self, folder: &Folder, id: &Id, claimed: Claimed) -> Result<Start, Fault> {
+        let Claimed { task: document, attempts } = claimed;
         let attempt = attempts.last_number();
         let directory = directory_of(folder, id).join(attempt.to_string());
         // Need not outlive a crash: the attempt does not either. So nobody waits for the disk.
@@ -110,27 +110,28 @@ impl GeneralMind {
 
 impl GeneralMind {
     /// Deals with the attempts that have ended.
-    pub(super) fn settle(&mut self, folder: &Folder, now: Timestamp) {
-        let ended = |(id, held): (&Id, &Held)| match &held.state {
+    pub(super) fn settle(&mut self, step: Step<'_>) {
+        let ended = |(id, held): (&Id, &HeldTask)| match &held.state {
             State::Ended(ending) => Some((id.clone(), ending.clone())),
             _ => None,
         };
         let ended: Vec<(Id, Ending)> = self.held.iter().filter_map(ended).collect();
         for (id, ending) in ended {
-            if let Err(fault) = self.judge(folder, (&id, &ending), now) {
+            if let Err(fault) = self.judge(step, &id, &ending) {
                 tracing::warn!(task = %id, %fault, "the end of an attempt cannot be recorded yet");
             }
         }
     }
 
-    fn judge(&mut self, folder: &Folder, (id, ending): (&Id, &Ending), now: Timestamp) -> Result<(), Fault> {
+    fn judge(&mut self, step: Step<'_>, id: &Id, ending: &Ending) -> Result<(), Fault> {
+        let Step { folder, now } = step;
         let Some(mut task) = folder.read_or_reject(Place::TasksInProgress, id)? else {
             self.held.remove(id);
             return Ok(());
         };
         let mut attempts = Attempts::of(&task);
         let directory = directory_of(folder, id).join(attempts.last_number().to_string());
-        let mut verdict = Verdict::of(folder, id, (&directory, ending));
+        let mut verdict = Verdict::of(folder, id, &directory, ending);
         attempts.end(verdict.outcome.status, verdict.error().as_deref(), now);
         if let (true, Next::Retry(span)) = (verdict.may_retry, attempts.next(&self.general)) {
             attempts.write_to(&mut task);
@@ -143,23 +144,17 @@ impl GeneralMind {
                 Err(other) => return Err(other),
             }
         }
-        self.conclude(folder, (id, &verdict, &attempts), now)
+        self.conclude(step, id, &verdict.result(&attempts))
     }
 
     /// Writes the result; from then on the task is the king's.
-    pub(super) fn conclude(
-        &mut self,
-        folder: &Folder,
-        (id, verdict, attempts): (&Id, &Verdict, &Attempts),
-        now: Timestamp,
-    ) -> Result<(), Fault> {
+    pub(super) fn conclude(&mut self, step: Step<'_>, id: &Id, result: &Document) -> Result<(), Fault> {
+        let Step { folder, now } = step;
         self.announce(folder, now);
-        if self.unsaid.iter().any(|(task, ..)| task == id) {
+        if self.unsaid.iter().any(|update| update.task == *id) {
             return Err(Fault::Invalid("its updates are not written".to_owned()));
         }
-        let mut result = verdict.outcome.document.clone();
-        attempts.write_to(&mut result);
-        match folder.create(Place::Results, id, &result) {
+        match folder.create(Place::Results, id, result) {
             Err(Fault::Invalid(reason)) => {
                 let plain = Verdict::failed(id, &format!("the result cannot be kept: {reason}"));
                 folder.create(Place::Results, id, &plain.outcome.document)?;

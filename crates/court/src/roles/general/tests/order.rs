@@ -1,6 +1,6 @@
 //! Who begins when.
 
-use super::{SUCCESS, Scene, at, exists, exited, leave};
+use super::{SUCCESS, Scene, Waiting, at, exists, exited, leave, put_task};
 use crate::{
     Document, FILE_BYTES_MAX, Fuse, Id, Kind, Operation, Place,
     file::Priority,
@@ -12,10 +12,10 @@ use std::{fs, io, sync::Arc};
 #[test]
 fn the_most_urgent_then_the_oldest_is_claimed_first() {
     let mut scene = Scene::new("max_soldiers = 2");
-    let low = scene.task(1, ("pr", Priority::Low), at(-9));
-    let late = scene.task(2, ("pr", Priority::Normal), at(-1));
-    let early = scene.task(3, ("pr", Priority::Normal), at(-2));
-    let high = scene.task(4, ("pr", Priority::High), at(0));
+    let low = scene.task(1, Priority::Low, at(-9));
+    let late = scene.task(2, Priority::Normal, at(-1));
+    let early = scene.task(3, Priority::Normal, at(-2));
+    let high = scene.task(4, Priority::High, at(0));
     let starts = scene.begins(at(1));
     assert_eq!(starts.iter().map(|start| &start.task).collect::<Vec<_>>(), [&high, &early]);
     assert_eq!(scene.in_progress(&high).text("status").as_deref(), Some("in_progress"));
@@ -39,7 +39,10 @@ fn three_soldiers_by_default() {
 #[test]
 fn others_and_rubbish_are_left_and_rejected() {
     let mut scene = Scene::new("");
-    let other = scene.task(1, ("briefing", Priority::High), at(0));
+    let other = put_task(
+        &scene.folder,
+        Waiting { number: 1, general: "briefing", priority: Priority::High, created: at(0) },
+    );
     let own = scene.plain(2);
     let rubbish = Id::parse("task-20260226-003").unwrap();
     std::fs::write(scene.folder.file(Place::TasksPending, &rubbish), "{").unwrap();

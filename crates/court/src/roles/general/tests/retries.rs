@@ -176,7 +176,7 @@ fn what_may_have_arrived_is_handed_in_as_the_same() {
     scene.ends(&first, Ending::TimedOut(1.0), at(1));
     let second = scene.begins_one(at(100));
     assert_eq!((second.attempt, first.handed_in_as(), second.handed_in_as()), (2, 1, 1));
-    GeneralMind::hand_over(&scene.folder, (&id, Fleet::Run), "r-7").unwrap();
+    GeneralMind::hand_over(&scene.folder, &id, Fleet::Run, "r-7").unwrap();
     scene.ends(&second, Ending::TimedOut(1.0), at(101));
     assert_eq!(scene.begins_one(at(1000)).handed_in_as(), 3);
 }
@@ -193,7 +193,7 @@ fn a_fleets_attempt_outlives_the_general() {
     scene.restart(at(1));
     let start = scene.begins_one(at(1));
     assert_eq!((start.attempt, start.remote), (1, None));
-    GeneralMind::hand_over(&scene.folder, (&id, Fleet::Run), "r-7").unwrap();
+    GeneralMind::hand_over(&scene.folder, &id, Fleet::Run, "r-7").unwrap();
     scene.restart(at(2));
     let start = scene.begins_one(at(2));
     assert_eq!((start.attempt, start.remote.as_deref()), (1, Some("r-7")));
