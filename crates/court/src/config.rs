@@ -1,4 +1,4 @@
-//! What a court is told to do: `court.toml` and one file per general (C0).
+//! The configuration of a court: `court.toml` and one file per general (C0).
 
 mod read;
 mod tokens;

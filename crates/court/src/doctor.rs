@@ -1,6 +1,6 @@
 //! Tells the whole story of a task, and what is stuck (C21).
 //!
-//! Who asks only looks: nothing is moved, mended or set apart from here, so that a doctor's visit is safe at any time.
+//! The doctor only reads: nothing is moved, mended or rejected here, so a visit is safe at any time.
 
 mod stuck;
 mod timeline;

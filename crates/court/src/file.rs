@@ -1,4 +1,4 @@
-//! What stands in the files: the members that roles read and write, by name.
+//! The members of files that roles read and write, by name.
 
 use crate::{Document, Id, words::words};
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};

@@ -6,7 +6,7 @@
 //! that does one step at a time on the folder; the runtimes around them wait for files to appear, run soldiers and speak
 //! to the outside.
 //!
-//! What crosses a role's boundary is durable before the next thing is done, in an order in which every prefix can be
+//! Everything that crosses a role's boundary is durable before the next thing is done, in an order in which every prefix can be
 //! taken up again: that is all the recovery there is.
 
 pub mod bridge;

@@ -1,4 +1,4 @@
-//! Who holds a role: one lock per role for as long as its holder lives (C5), and its heartbeats (C19).
+//! Presence of roles: one lock per role for as long as its holder lives (C5), and its heartbeats (C19).
 
 use crate::{
     Document, Folder, Id,

@@ -1,6 +1,6 @@
 //! The JSON Schemas that ship, and their enforcement (C7, C9–C12).
 //!
-//! What is printed is what is enforced: the check reads the shipped texts, once, and refuses to start with a keyword that
+//! The printed schema is the one that is enforced: the check reads the shipped texts, once, and refuses a keyword that
 //! it would not obey. It knows just the keywords that they use. A validator for all of JSON Schema would be many times the
 //! code of this crate, and would lose the digits of large numbers on the way.
 

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 /// Returns when something appears in one of some directories, or when it is time to look anyway.
 ///
-/// What was seen is not asked for: the kernel drops notices when too many pile up, so whoever wakes looks for itself.
+/// It does not say which file appeared: the kernel drops notices when too many pile up, so a role that wakes looks for itself.
 #[derive(Debug)]
 pub struct Wake {
     noticed: Arc<Notify>,

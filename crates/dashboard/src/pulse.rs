@@ -1,4 +1,4 @@
-//! What happened lately, counted: how much was done, and what went wrong (Q13).
+//! Counts of recent events: work that was done, and failures (Q13).
 //!
 //! Counted from the feed, so that nothing on the writer's path knows of it; in memory, since whoever wants history has the
 //! tables and `/metrics`. What is kept does not grow with what happens.
@@ -25,7 +25,7 @@ pub(crate) struct Pulse {
     failures: BTreeMap<(Contract, Box<str>), Failures>,
 }
 
-/// What was done in one stretch of time.
+/// Work done in one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Done {
     tasks_ok: u64,
@@ -35,21 +35,21 @@ struct Done {
     jobs_failed: u64,
 }
 
-/// How often something went wrong.
+/// The counts of one kind of failure.
 #[derive(Clone, Debug)]
 struct Failures {
     counts: Ring<u64, MINUTES>,
     last: Timestamp,
 }
 
-/// What was done in the last ten minutes, in equal stretches, oldest first.
+/// Work done in the last ten minutes, in equal stretches, oldest first.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Throughput {
     /// The last entry of the feed that is counted here, and among the failures; whoever goes on counting begins after it.
     seq: u64,
-    /// How long a stretch is.
+    /// Length of a stretch.
     bucket_ms: i64,
-    /// When the first begins.
+    /// Start of the first stretch.
     from: i64,
     /// Attempts on devices that succeeded.
     tasks_ok: Vec<u64>,
@@ -63,7 +63,7 @@ pub(crate) struct Throughput {
     jobs_failed: Vec<u64>,
 }
 
-/// What went wrong, and how often in the last hour.
+/// A kind of failure, and its count in the last hour.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct FailureCount {
     /// `nodes`, `sessions` or `pool`.
@@ -71,7 +71,7 @@ pub(crate) struct FailureCount {
     /// One word; `other` for those beyond the number that is kept apart.
     reason: Box<str>,
     count: u64,
-    /// When it last did.
+    /// Time of the last one.
     last_at: i64,
 }
 
@@ -110,7 +110,7 @@ impl Pulse {
         }
     }
 
-    /// What was done up to a moment.
+    /// Work done up to a moment.
     pub(crate) fn throughput(&self, now: Timestamp) -> Throughput {
         let series = |count: fn(&Done) -> u64| self.done.up_to(now).map(|done| count(&done)).collect();
         Throughput {
@@ -125,7 +125,7 @@ impl Pulse {
         }
     }
 
-    /// What went wrong in the hour up to a moment, most frequent first.
+    /// Failures in the hour up to a moment, most frequent first.
     pub(crate) fn failures(&self, now: Timestamp) -> Vec<FailureCount> {
         let counts = self.failures.iter().map(|((contract, reason), failures)| FailureCount {
             contract: *contract,
@@ -203,7 +203,7 @@ enum Finding<'body> {
     Failed(Contract, Cow<'body, str>),
 }
 
-/// What an entry says, and when that was; none if it says nothing that is counted.
+/// The findings of an entry and their time; `None` if nothing in it is counted.
 fn findings<'body>(kind: &str, body: &'body str) -> Option<(Timestamp, Vec<Finding<'body>>)> {
     if !COUNTED.contains(&kind) {
         return None;
@@ -254,7 +254,7 @@ impl<'body> EntryBody<'body> {
     }
 }
 
-/// Whether somebody wanted an assignment of frames to end so.
+/// True if an assignment of frames ended as somebody wanted.
 fn is_wanted(end: &str) -> bool {
     [RangeEnd::GivenBack, RangeEnd::Retired, RangeEnd::SessionEnded].iter().any(|known| known.as_str() == end)
 }

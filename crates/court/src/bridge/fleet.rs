@@ -1,4 +1,4 @@
-//! What runs, sessions and jobs have of their own: their routes, their words, their ends.
+//! The differences between runs, sessions and jobs: their routes, their words, their ends.
 
 use crate::{
     Document, Id,

@@ -1,4 +1,4 @@
-//! What opens the doors outside: from the environment, never from a file, and not for programs that a court starts (C0).
+//! Credentials for services outside: from the environment, never from a file, and never passed to programs (C0).
 
 use std::{env, ffi::OsStr, ffi::OsString, fmt};
 

@@ -1,4 +1,4 @@
-//! What one task of a court waits for, in a code, a sentence and data (Q16).
+//! Explains what a task of a court waits for: a code, a sentence and data (Q16).
 
 use super::{
     sentence,

@@ -200,9 +200,9 @@ async fn the_work_outlives_the_coordinators_absence() {
     let memory = Arc::clone(&coordinator.memory);
     let absence = async {
         scene.wait_until(|| !memory.calls(&Method::GET, "/api/runs/7").is_empty()).await;
-        let remains = coordinator.die().await;
+        let (memory, address) = coordinator.die().await;
         memory.ends_when_told("job_ended", json!({"job": "7"}), json!({"told": "7", "status": "success"}));
-        Coordinator::revive(remains).await
+        Coordinator::revive(memory, address).await
     };
     let (result, _revived) = tokio::join!(scene.result(&id), absence);
     assert_eq!(statuses(&result), ["success"]);

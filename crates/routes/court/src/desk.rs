@@ -65,7 +65,7 @@ impl CourtDesk {
         within(&shown.answers, move || answer(&open(&home, Folder::open)?)).await
     }
 
-    /// What lies where; all who ask within a moment share one board.
+    /// The board; all requests within a moment share one.
     pub(crate) async fn board(&self) -> Result<Arc<Board>, Problem> {
         self.shown()?.board.get_or(async { self.look(board).await.map(Arc::new) }).await
     }

@@ -1,4 +1,4 @@
-//! Where messages go: Slack, a webhook, or standard output (C18).
+//! The outlets for messages: Slack, a webhook, or standard output (C18).
 
 pub(super) use super::slack::{Slack, SlackError, Thread};
 

@@ -1,4 +1,4 @@
-//! What people answer: open questions, and the events that replies to them become (C8, C14, C18).
+//! Open questions, and the events that replies to them become (C8, C14, C18).
 
 use super::{
     outlet::{Slack, SlackError, Thread},

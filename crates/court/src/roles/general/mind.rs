@@ -1,4 +1,4 @@
-//! What a general does next (C16).
+//! Decides what a general does next (C16).
 
 mod attempt;
 
@@ -183,7 +183,7 @@ impl GeneralMind {
         folder.write(Place::TasksInProgress, task, &document)
     }
 
-    /// When [`Self::claim`] has something to do though nothing happens.
+    /// The next deadline: [`Self::claim`] has something to do then even if nothing happens.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         if self.running() >= self.general.max_soldiers {

@@ -1,4 +1,4 @@
-//! What an attempt came to (C11, C16).
+//! The verdict on an attempt (C11, C16).
 
 use super::attempts::Attempts;
 use crate::{
@@ -89,7 +89,7 @@ impl Verdict {
         Self::retried(failed_outcome(task, OutcomeStatus::Killed, error))
     }
 
-    /// Whoever asks for a human, or has nothing to do, is not asked again.
+    /// Only failures are retried; a task that needs a human or has nothing to do is not.
     fn retried(outcome: Outcome) -> Self {
         let may_retry = matches!(outcome.status, OutcomeStatus::Failed | OutcomeStatus::Killed);
         Self { outcome, may_retry }

@@ -1,6 +1,6 @@
 //! Tasks by the clock: each slot once (C22).
 //!
-//! How far a schedule is stands in its record. A slot that is due is written there with the ids of what is to come,
+//! The record of a schedule says how far it is. A slot that is due is written there with the ids of what is to come,
 //! before any of it is made; when it is made, the plan is taken out. A record with a plan is a slot that is to be
 //! finished, whoever finds it.
 

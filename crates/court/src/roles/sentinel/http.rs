@@ -27,9 +27,9 @@ pub enum ClientError {
 /// The credentials for a source.
 #[derive(Clone)]
 pub(super) enum Key {
-    /// Whoever bears it.
+    /// A bearer token.
     Bearer(String),
-    /// The secret of somebody.
+    /// A user name and its secret.
     Basic(String, String),
 }
 

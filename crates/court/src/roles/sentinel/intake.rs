@@ -1,4 +1,4 @@
-//! What a look at a source shows, taken in so that no crash loses or doubles any of it (C6, C8).
+//! Takes in what a source shows, so that no crash loses or doubles any of it (C6, C8), and decides when to look again.
 
 use crate::{
     Document, Fault, Folder, Id, Place,
