@@ -83,7 +83,7 @@ fn placeholders(says: &str, is_one: bool) -> String {
 
 /// A string of JavaScript. Pages show plain text, so marks of code are left out.
 fn quote(text: &str) -> String {
-    serde_json::to_string(&text.replace('`', "")).unwrap()
+    serde_json::to_string(&text.replace('`', "")).expect("a text can be written as JSON")
 }
 
 /// Values that people wrote, which end as they end.

@@ -66,7 +66,8 @@ impl Scene {
         let (event_id, payload) = ("evt-1".to_owned(), "{}".to_owned());
         let (kind, priority, general) = ("a.b".to_owned(), Priority::Normal, general.to_owned());
         let task = NewTask { event_id, general, kind, payload, priority };
-        self.put(place, &id, task.document(&id, self.made), more);
+        let task = changed(task.document(&id, self.made), place, more);
+        self.folder.write(place, &id, &task).unwrap();
         id
     }
 
@@ -75,19 +76,21 @@ impl Scene {
         let (channel, content, context) = ("ops".to_owned(), "c".to_owned(), Document::new());
         let kind = MessageKind::ThreadStart;
         let message = NewMessage { kind, channel, urgency: Urgency::Normal, content, context };
-        self.put(place, &id, message.document(&id, self.made), more);
+        let message = changed(message.document(&id, self.made), place, more);
+        self.folder.write(place, &id, &message).unwrap();
     }
 
     pub(super) fn write(&self, place: Place, id: &str, text: &str) {
         let document = Document::parse(text.as_bytes()).unwrap();
         self.folder.write(place, &Id::parse(id).unwrap(), &document).unwrap();
     }
+}
 
-    fn put(&self, place: Place, id: &Id, mut document: Document, more: &[(&str, &str)]) {
-        document.set_text("status", place.statuses()[0]);
-        for (key, raw) in more {
-            document.set_raw(key, *raw);
-        }
-        self.folder.write(place, id, &document).unwrap();
+/// A document as it is in a directory, with some members changed.
+fn changed(mut document: Document, place: Place, more: &[(&str, &str)]) -> Document {
+    document.set_text("status", place.statuses()[0]);
+    for (key, raw) in more {
+        document.set_raw(key, *raw);
     }
+    document
 }
