@@ -1,7 +1,7 @@
 //! The files of a court, bounded: the newest of each directory, within a budget of bytes.
 
 use crate::{
-    desk::{Look, faulty},
+    desk::{OpenedCourt, faulty},
     wire::{Board, Card, Column, Station, Story},
 };
 use muster_court::{
@@ -16,7 +16,7 @@ use std::{
 };
 
 /// Draws up the board.
-pub(crate) fn board(look: &Look) -> Result<Board, Problem> {
+pub(crate) fn board(look: &OpenedCourt) -> Result<Board, Problem> {
     let mut drawing = Drawing { folder: &look.folder, bytes_left: BYTES_MAX };
     let mut places = Vec::new();
     for (name, title, place) in BEFORE {
@@ -163,7 +163,7 @@ fn short(text: String) -> String {
 }
 
 /// Tells the story of a task, or of an event; nothing where no file knows the id.
-pub(crate) fn story(look: &Look, id: &Id) -> Option<Story> {
+pub(crate) fn story(look: &OpenedCourt, id: &Id) -> Option<Story> {
     let told = timeline(&look.folder, id)?;
     let event = told.event_id.as_deref().and_then(|event| Id::parse(event).ok());
     let task = told.task_id.as_deref().and_then(|task| Id::parse(task).ok());
@@ -202,7 +202,7 @@ fn add(
 }
 
 /// An entry without a time of its own gets the time at which its file was written.
-fn station(look: &Look, entry: Entry) -> Station {
+fn station(look: &OpenedCourt, entry: Entry) -> Station {
     let written = || {
         let data = look.folder.path(&entry.file).symlink_metadata().ok()?;
         let at = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_millis();

@@ -12,9 +12,9 @@ use tokio::sync::Semaphore;
 
 /// The court that a server shows, if any.
 #[derive(Clone)]
-pub struct CourtDesk(Option<Arc<Shown>>);
+pub struct CourtDesk(Option<Arc<ShownCourt>>);
 
-struct Shown {
+struct ShownCourt {
     home: PathBuf,
     /// Drawing one up is dear, and every open page asks for one again and again.
     board: Kept<Arc<Board>>,
@@ -25,7 +25,7 @@ struct Shown {
 }
 
 /// A look at a court that is there.
-pub(crate) struct Look {
+pub(crate) struct OpenedCourt {
     pub(crate) folder: Folder,
     pub(crate) court: Court,
     pub(crate) now: jiff::Timestamp,
@@ -36,7 +36,7 @@ impl CourtDesk {
     #[must_use]
     pub fn new(home: Option<PathBuf>) -> Self {
         let places = |max| Arc::new(Semaphore::new(max));
-        let shown = |home| Shown {
+        let shown = |home| ShownCourt {
             home,
             board: Kept::default(),
             looks: places(LOOKS_MAX),
@@ -48,7 +48,7 @@ impl CourtDesk {
     /// Looks at the court off the async threads; nothing there is changed.
     pub(crate) async fn look<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Look) -> Result<T, Problem> + Send + 'static,
+        look: impl FnOnce(&OpenedCourt) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let shown = self.shown()?;
         let home = shown.home.clone();
@@ -58,7 +58,7 @@ impl CourtDesk {
     /// Writes to the court off the async threads.
     pub(crate) async fn answer<T: Send + 'static>(
         &self,
-        answer: impl FnOnce(&Look) -> Result<T, Problem> + Send + 'static,
+        answer: impl FnOnce(&OpenedCourt) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let shown = self.shown()?;
         let home = shown.home.clone();
@@ -70,7 +70,7 @@ impl CourtDesk {
         self.shown()?.board.get_or(async { self.look(board).await.map(Arc::new) }).await
     }
 
-    fn shown(&self) -> Result<&Shown, Problem> {
+    fn shown(&self) -> Result<&ShownCourt, Problem> {
         self.0.as_deref().ok_or_else(|| Problem::not_found(NO_COURT))
     }
 }
@@ -89,13 +89,13 @@ async fn within<T: Send + 'static>(
 }
 
 /// Opens a court that exists; a wrong directory must not become a new one.
-fn open(home: &Path, opening: fn(&Path) -> Result<Folder, Fault>) -> Result<Look, Problem> {
+fn open(home: &Path, opening: fn(&Path) -> Result<Folder, Fault>) -> Result<OpenedCourt, Problem> {
     let away = |why: &dyn std::fmt::Display| {
         Problem::not_found(format!("the court of this server cannot be read: {why}; see court.directory"))
     };
     let court = Court::read(home).map_err(|error| away(&error))?;
     let folder = opening(home).map_err(|fault| away(&fault))?;
-    Ok(Look { folder, court, now: Clock.now() })
+    Ok(OpenedCourt { folder, court, now: Clock.now() })
 }
 
 impl FromRequestParts<HttpState> for CourtDesk {
