@@ -93,6 +93,12 @@ impl Problem {
         self.0.kind.ends_with(":not-leading")
     }
 
+    /// The body of the response.
+    #[must_use]
+    pub fn body(&self) -> String {
+        serde_json::to_string(&self.0).expect("a problem has only text keys")
+    }
+
     /// The path of the field that is to blame.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
@@ -115,8 +121,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = serde_json::to_string(&self.0).expect("a problem has only text keys");
-        let mut response = (self.0.status, [(header::CONTENT_TYPE, MEDIA_TYPE)], body).into_response();
+        let mut response = (self.0.status, [(header::CONTENT_TYPE, MEDIA_TYPE)], self.body()).into_response();
         if let Some((name, value)) = self.0.header.clone() {
             response.headers_mut().insert(name, value);
         }

@@ -43,7 +43,7 @@ pub(crate) struct Demo {
     /// End after one round: when each planned run, session, job and event has ended once
     #[arg(long)]
     exit_when_done: bool,
-    /// Where to listen; port 0 takes a free one
+    /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0")]
     listen: String,
     /// Explain at each moment what is happening, which rule makes it safe, and where to look

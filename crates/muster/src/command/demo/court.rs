@@ -47,7 +47,7 @@ pub(super) struct Court {
 #[derive(Debug)]
 struct GeneralPlan {
     name: &'static str,
-    /// Who does its tasks, in the word of its manifest.
+    /// Executor of its tasks, as its manifest names it.
     executor: &'static str,
     events: usize,
 }

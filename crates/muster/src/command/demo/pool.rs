@@ -16,7 +16,7 @@ use super::{
 use crate::{
     client::{Client, ClientError},
     failure::Failure,
-    reason::Reason,
+    reach::Reason,
 };
 use job::{Job, JobPlan};
 pub(super) use member::BUILT_IN;
