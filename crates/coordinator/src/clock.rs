@@ -10,6 +10,15 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+/// Reads tokio's monotonic clock: for timeouts, pauses and measurements within this process. Tests pause it.
+///
+/// The engine's decisions go by a [`Clock`] instead.
+#[must_use]
+#[allow(clippy::disallowed_methods, reason = "the one place of the server that may")]
+pub fn instant_now() -> tokio::time::Instant {
+    tokio::time::Instant::now()
+}
+
 /// Tells the time.
 pub trait Clock: Send + Sync + 'static {
     /// Now; never less than it was.

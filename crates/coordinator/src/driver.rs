@@ -1,5 +1,6 @@
 //! What drives the write path: term after term, and nobody answered in between.
 
+use crate::clock::instant_now;
 use crate::{
     backoff::{RETRY_TERM_AFTER, RETRY_TERM_MAX, TermBackoff},
     load::Ahead,
@@ -20,10 +21,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{
-    sync::{OwnedSemaphorePermit, oneshot},
-    time::Instant,
-};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tracing::error;
 
 /// A way to answer one request, and the place it takes in the queue until it is answered or parked.
@@ -80,7 +78,7 @@ pub(crate) struct Alone {
 pub(crate) fn run(seat: &mut dyn Seat, shared: &Arc<Shared>, inbox: &Receiver<Message>) {
     while let Some(taken) = seat.next_term(shared, inbox) {
         let epoch = taken.term.epoch;
-        let (batches, begun) = (shared.stats.batches(), Instant::now());
+        let (batches, begun) = (shared.stats.batches(), instant_now());
         let end = TermRun::begin(taken, shared).map_or_else(End::Failed, |mut run| run.serve(inbox));
         if let End::Failed(error) = &end {
             error!(epoch, %error, "the term ended; its memory is thrown away and read again");
@@ -99,9 +97,9 @@ pub(crate) fn run(seat: &mut dyn Seat, shared: &Arc<Shared>, inbox: &Receiver<Me
 
 /// Refuses requests for a while: their handles are dropped. True when told to stop.
 pub(crate) fn refuse_for(pause: Duration, inbox: &Receiver<Message>) -> bool {
-    let end = Instant::now() + pause;
+    let end = instant_now() + pause;
     loop {
-        match inbox.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        match inbox.recv_timeout(end.saturating_duration_since(instant_now())) {
             Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return true,
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout) => return false,

@@ -1,5 +1,6 @@
 //! The seat of a server among others on one store: it follows whoever leads, and leads when it must (S18).
 
+use crate::clock::instant_now;
 use crate::{
     Lead, Lease, LeaseTimes, Step, Watch,
     backoff::{RETRY_TERM_AFTER, ReadAheadBackoff, TermBackoff},
@@ -85,7 +86,7 @@ impl Follower {
             // While the alarm lasts it is asked again: what was refused when it began may be allowed by now.
             Step::Wait if self.ahead.is_some() => {}
             Step::Wait | Step::Preload => self.read_ahead(&standing, shared, now),
-            Step::Take if self.not_before.is_some_and(|not_before| Instant::now() < not_before) => {}
+            Step::Take if self.not_before.is_some_and(|not_before| instant_now() < not_before) => {}
             Step::Take => return Ok(self.take(&standing, shared)),
         }
         Ok(None)
@@ -192,7 +193,7 @@ impl Seat for Follower {
             return;
         }
         self.pause = RETRY_TERM_AFTER;
-        self.not_before = Some(Instant::now() + self.backoff.after(was_of_use));
+        self.not_before = Some(instant_now() + self.backoff.after(was_of_use));
         if let Err(error) = self.election.resign(epoch) {
             warn!(epoch, %error, "leadership could not be given back; others take it when they see the silence");
         }

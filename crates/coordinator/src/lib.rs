@@ -46,7 +46,7 @@ mod vital;
 mod write_path;
 
 pub use accounts::Accounts;
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{Clock, ManualClock, SystemClock, instant_now};
 pub use coordinator::{Coordinator, Refusal};
 pub use effects::Effects;
 pub use feed::{Feed, FeedError};

@@ -1,5 +1,6 @@
 //! One term: the threads around the write path, one that decides and one that commits.
 
+use crate::clock::instant_now;
 use crate::{
     Options, Refusal, diagnostics,
     driver::{Handle, Message, Taken},
@@ -17,7 +18,7 @@ use std::{
     thread,
     time::Duration,
 };
-use tokio::{sync::oneshot, time::Instant};
+use tokio::sync::oneshot;
 use tracing::{debug, error, info};
 
 /// Messages decided together at most, before the write path looks at the store again.
@@ -277,7 +278,7 @@ fn start_committing(
     let commit = move || {
         let _vital = Vital;
         for work in orders {
-            let began = Instant::now();
+            let began = instant_now();
             let message = match work {
                 Work::Commit(batch) => {
                     let done = writer.commit(&batch);

@@ -11,15 +11,15 @@ use axum::{
     middleware::Next,
     response::Response,
 };
+use muster_coordinator::instant_now;
 use std::sync::Arc;
-use tokio::time::Instant;
 use tracing::Instrument;
 
 /// Follows a request from its arrival until its response begins.
 ///
 /// Neither the query nor any header is logged: both may carry secrets.
 pub(crate) async fn follow(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
-    let began = Instant::now();
+    let began = instant_now();
     let id = request_id(request.headers());
     let method = method_name(request.method());
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();

@@ -5,6 +5,7 @@
 //! the server has them. [`exchange`] is the event loop around a core that decides and does no IO.
 
 pub mod call;
+pub mod clock;
 pub mod exchange;
 pub mod http;
 pub mod journal;

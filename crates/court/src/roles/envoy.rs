@@ -20,6 +20,7 @@ use crate::{
 };
 use futures_util::future::OptionFuture;
 use listener::{ReplyListener, Signing};
+use muster_worker_kit::clock::instant_now;
 use outlet::{Lines, Outlet, Slack, Webhook};
 use replies::Poll;
 use std::{
@@ -28,7 +29,6 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Settings and credentials of an envoy.
@@ -188,7 +188,7 @@ impl Delivery {
 
     async fn post_all(&mut self, stop: &CancellationToken) -> Result<(), Fault> {
         self.mind.look(&self.folder)?;
-        let mut looked = Instant::now();
+        let mut looked = instant_now();
         while !stop.is_cancelled() {
             let Some(post) = self.mind.next(&self.folder, Clock.now())? else { break };
             let answer = self.outlet.post(&post).await;
@@ -196,7 +196,7 @@ impl Delivery {
             // While thousands are posted, what is new must not wait for the last of them.
             if looked.elapsed() >= LOOK {
                 self.mind.look(&self.folder)?;
-                looked = Instant::now();
+                looked = instant_now();
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Counts logins that failed: so many a minute per name and per address, then no more for a while (P1).
 
+use muster_coordinator::instant_now;
 use std::{
     collections::{HashMap, VecDeque},
     hash::{BuildHasher, RandomState},
@@ -74,7 +75,7 @@ impl Attempts {
         loop {
             let mut ended = pin!(self.ended.notified());
             ended.as_mut().enable();
-            match self.counts(|counts| counts.judge(places, Instant::now())) {
+            match self.counts(|counts| counts.judge(places, instant_now())) {
                 Verdict::Go => return Ok(Attempt { attempts: self, places, failed: true }),
                 Verdict::Refuse(too_many) => return Err(too_many),
                 Verdict::Wait => ended.await,
@@ -113,7 +114,7 @@ impl Drop for Attempt<'_> {
             for place in self.places.iter().flatten() {
                 let window = counts.windows.entry(*place).or_default();
                 window.under_way = window.under_way.saturating_sub(1);
-                window.failed.extend(self.failed.then(Instant::now));
+                window.failed.extend(self.failed.then(instant_now));
             }
         });
         self.attempts.ended.notify_waiters();

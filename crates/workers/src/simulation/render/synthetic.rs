@@ -8,6 +8,7 @@ use super::{
 };
 use crate::simulation::core::{Seen, Trouble};
 use muster_model::{IdRange, Ratio};
+use muster_worker_kit::clock::instant_now;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
@@ -212,7 +213,7 @@ pub(super) struct Pacer {
 impl Pacer {
     pub(super) fn new(frames_per_second: u32, pace: watch::Receiver<Ratio>) -> Self {
         let frames_per_second = frames_per_second.into();
-        Self { frames_per_second, pace, credit: 1.0, looked_at: Instant::now(), rate: 0.0 }
+        Self { frames_per_second, pace, credit: 1.0, looked_at: instant_now(), rate: 0.0 }
     }
 
     /// Waits until at least one frame is due; gives how many are. Whoever falls behind does not hurry to catch up.
@@ -230,7 +231,7 @@ impl Pacer {
 
     /// Counts the time since the last look at the pace that was in force then.
     fn look(&mut self) {
-        let now = Instant::now();
+        let now = instant_now();
         let elapsed = now.duration_since(self.looked_at).as_secs_f64();
         self.credit = (self.credit + elapsed * self.rate).min(f64::from(BATCH_FRAMES_MAX));
         self.looked_at = now;
@@ -274,7 +275,7 @@ mod tests {
     }
 
     async fn frames_in(pacer: &mut Pacer, span: Duration) -> u64 {
-        let until = Instant::now() + span;
+        let until = instant_now() + span;
         let mut frames = 0;
         while let Ok(due) = tokio::time::timeout_at(until, pacer.due()).await {
             frames += due;
