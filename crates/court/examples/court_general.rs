@@ -6,7 +6,7 @@
 use muster_court::{
     Folder,
     config::Court,
-    roles::general::{Post, run},
+    roles::general::{GeneralSetup, run},
 };
 use muster_worker_kit::process::guard;
 use std::{env, ffi::OsString, path::Path, process, sync::Arc};
@@ -25,6 +25,6 @@ async fn general(home: &Path, name: &str) {
     let court = Court::read(home).expect("the court is configured");
     let folder = Arc::new(Folder::open(home).expect("the court opens"));
     let general = court.generals.get(name).expect("there is such a general").clone();
-    let post = Post::new(&folder, general, "ops".to_owned(), None);
+    let post = GeneralSetup::new(&folder, general, "ops".to_owned(), None);
     run(folder, post, CancellationToken::new()).await.expect("the general runs");
 }

@@ -3,11 +3,304 @@
 //! A task's payload is the body of a run, a session or a job. It is handed over under a key of its own, so that
 //! handing it over twice is handing it over once, and followed until it ends, whoever dies and comes back meanwhile.
 
-mod client;
 mod fleet;
-mod follow;
 mod news;
 
-pub use client::Coordinator;
 pub use fleet::Fleet;
-pub use follow::Bridge;
+
+use crate::{
+    Folder,
+    config::seconds,
+    roles::general::{Ending, GeneralMind, Start},
+};
+use muster_worker_kit::http::{Manner, Servers, Unanswered, because, below, body, detail, retry_after};
+use news::Feed;
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
+use serde_json::Value;
+use std::{
+    fmt,
+    pin::pin,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+use tokio_util::sync::CancellationToken;
+
+/// The way from a general to a coordinator.
+pub struct Bridge {
+    folder: Arc<Folder>,
+    client: Client,
+    fleet: Fleet,
+    limit_s: f64,
+    news: Feed,
+}
+
+/// The coordinator's no.
+struct Refusal(StatusCode, String);
+
+impl Bridge {
+    /// A bridge to a coordinator.
+    ///
+    /// # Errors
+    /// TLS cannot be spoken.
+    pub fn new(
+        folder: Arc<Folder>,
+        fleet: Fleet,
+        limit_s: f64,
+        coordinator: &Coordinator,
+    ) -> reqwest::Result<Self> {
+        let client = Client::new(coordinator)?;
+        Ok(Self { folder, client, fleet, limit_s, news: Feed::default() })
+    }
+
+    /// Hears what happens at the coordinator, for as long as anything is there.
+    pub async fn listen(&self) {
+        self.news.listen(&self.client, self.fleet).await;
+    }
+
+    /// Follows an attempt to its end; nothing is told of one that goes on while the general ends.
+    pub async fn follow(&self, start: &Start, stop: &CancellationToken) -> Option<Ending> {
+        let remote = OnceLock::new();
+        let mut walk = pin!(self.walk(start, &remote));
+        tokio::select! {
+            ending = &mut walk => Some(ending),
+            () = tokio::time::sleep(seconds(self.limit_s)) => {
+                stop.run_until_cancelled(self.give_up(start, remote.get())).await
+            }
+            () = stop.cancelled() => None,
+        }
+    }
+
+    async fn walk(&self, start: &Start, remote: &OnceLock<String>) -> Ending {
+        let id = match &start.remote {
+            Some(id) => id.clone(),
+            None => match self.hand_over(start).await {
+                Ok(id) => id,
+                Err(Refusal(status, detail)) => {
+                    return Ending::Refused(format!("the coordinator refused it: {detail} ({status})"));
+                }
+            },
+        };
+        let id = remote.get_or_init(|| id);
+        let watch = self.news.watch(id);
+        loop {
+            match self.patiently(Call::Show(id)).await {
+                Ok(answer) => {
+                    if let Some(ending) = self.fleet.ending(start, id, &answer) {
+                        return ending;
+                    }
+                }
+                Err(Refusal(status, detail)) => {
+                    let what = self.fleet.word();
+                    return Ending::Refused(format!(
+                        "the coordinator has no {what} {id}: {detail} ({status})"
+                    ));
+                }
+            }
+            watch.changed(LOOK_AGAIN).await;
+        }
+    }
+
+    /// Hands the task in, under its key, and records where it is before anything follows from it.
+    ///
+    /// As often as one likes: the key makes all of it one.
+    async fn hand_over(&self, start: &Start) -> Result<String, Refusal> {
+        let key = Fleet::key(start);
+        let body = self.fleet.body(start);
+        let id = loop {
+            let answer = self.patiently(Call::Submit { body: &body, key: &key }).await?;
+            if let Some(id) = self.fleet.id(&answer) {
+                break id;
+            }
+            tracing::warn!("an answer without an id: is that the coordinator?");
+            tokio::time::sleep(PAUSE_MAX).await;
+        };
+        if let Err(fault) = GeneralMind::hand_over(&self.folder, &start.task, self.fleet, &id) {
+            // A next life hands it in again, under the same key, and gets the same id.
+            tracing::warn!(task = %start.task, id, %fault, "the coordinator's id is not recorded");
+        }
+        Ok(id)
+    }
+
+    /// Ends what took too long; what ended by itself just then counts.
+    async fn give_up(&self, start: &Start, remote: Option<&String>) -> Ending {
+        let late = Ending::TimedOut(self.limit_s);
+        let Some(id) = self.learn(start, remote).await else { return late };
+        let id = &id;
+        let cancelling = self.patiently(Call::Cancel(id));
+        match tokio::time::timeout(CANCEL_MAX, cancelling).await {
+            Ok(Ok(_cancelled)) => late,
+            Ok(Err(_ended)) => {
+                let answer = self.client.ask(self.fleet, Call::Show(id)).await.ok();
+                answer.and_then(|answer| self.fleet.ending(start, id, &answer)).unwrap_or(late)
+            }
+            Err(_unreachable) => {
+                tracing::warn!(task = %start.task, id, "cannot be cancelled: the coordinator does not answer");
+                late
+            }
+        }
+    }
+
+    /// The id at the coordinator. A call may have arrived though its answer did not: the same once more tells it.
+    async fn learn(&self, start: &Start, remote: Option<&String>) -> Option<String> {
+        if let Some(id) = remote {
+            return Some(id.clone());
+        }
+        let learnt = tokio::time::timeout(CANCEL_MAX, self.hand_over(start)).await;
+        if learnt.is_err() {
+            tracing::warn!(task = %start.task, "nobody knows whether the coordinator has it: it does not answer");
+        }
+        learnt.ok()?.ok()
+    }
+
+    /// Calls until there is an answer, with growing pauses: either side may be gone for a while.
+    async fn patiently(&self, call: Call<'_>) -> Result<Value, Refusal> {
+        let mut pause = PAUSE_MIN;
+        loop {
+            match self.client.ask(self.fleet, call).await {
+                Ok(answer) => return Ok(answer),
+                Err(CallError::Refused(status, detail)) => return Err(Refusal(status, detail)),
+                Err(CallError::Later(why, after)) => {
+                    let wait = after.map_or(pause, |after| after.clamp(pause, PATIENCE_MAX));
+                    tracing::warn!(why, wait_s = wait.as_secs_f64(), "the coordinator is asked again");
+                    tokio::time::sleep(wait).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+            }
+        }
+    }
+}
+
+/// Addresses and token of a coordinator.
+#[derive(Clone)]
+pub struct Coordinator {
+    /// Its addresses.
+    pub servers: Arc<Servers>,
+    /// The token; none is asked for by a coordinator that trusts this host.
+    pub token: Option<String>,
+}
+
+/// Shows where, never with what.
+impl fmt::Debug for Coordinator {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Coordinator").field("servers", &self.servers).finish_non_exhaustive()
+    }
+}
+
+/// The reason why a call failed.
+#[derive(Debug)]
+enum CallError {
+    /// It may bring something later.
+    Later(String, Option<Duration>),
+    /// It never will.
+    Refused(StatusCode, String),
+}
+
+/// A call to the coordinator.
+#[derive(Clone, Copy)]
+enum Call<'a> {
+    /// To take something, once per key.
+    Submit { body: &'a str, key: &'a str },
+    /// Shows the state of something.
+    Show(&'a str),
+    /// To end something.
+    Cancel(&'a str),
+}
+
+struct Client {
+    http: reqwest::Client,
+    servers: Arc<Servers>,
+    token: Option<String>,
+}
+
+impl Client {
+    /// A client for a coordinator.
+    fn new(coordinator: &Coordinator) -> reqwest::Result<Self> {
+        let Coordinator { servers, token } = coordinator.clone();
+        Ok(Self { http: servers.client().build()?, servers, token })
+    }
+
+    /// Makes a call. All of them may arrive twice: what is handed in is recognised, by its key or its id.
+    async fn ask(&self, fleet: Fleet, call: Call<'_>) -> Result<Value, CallError> {
+        let answer =
+            self.servers.ask(Manner::repeatable(ANSWER_MAX), |server| self.request(server, fleet, call));
+        json(answer.await?).await
+    }
+
+    /// Opens the feed, after an entry that was seen.
+    async fn feed(&self, last: Option<&str>) -> Result<Response, CallError> {
+        let request = |server: &Url| {
+            let request =
+                self.at(server, Method::GET, &["api", "events"]).header("accept", "text/event-stream");
+            last.into_iter().fold(request, |request, last| request.header("last-event-id", last))
+        };
+        let answer = self.servers.ask(Manner::repeatable(ANSWER_MAX).streaming(), request).await?;
+        understood(answer).await
+    }
+
+    fn request(&self, server: &Url, fleet: Fleet, call: Call<'_>) -> RequestBuilder {
+        match (call, fleet) {
+            (Call::Submit { body, key }, _) => {
+                let request = self.at(server, Method::POST, fleet.path()).header("idempotency-key", key);
+                request.header("content-type", "application/json").body(body.to_owned())
+            }
+            (Call::Show(id), _) => self.at(server, Method::GET, &[fleet.path(), &[id]].concat()),
+            (Call::Cancel(id), Fleet::Job) => {
+                self.at(server, Method::DELETE, &[fleet.path(), &[id]].concat())
+            }
+            (Call::Cancel(id), _) => self.at(server, Method::POST, &[fleet.path(), &[id, "cancel"]].concat()),
+        }
+    }
+
+    /// A call to an address that is given in pieces, so that no id can lead elsewhere.
+    fn at(&self, server: &Url, method: Method, path: &[&str]) -> RequestBuilder {
+        let request = self.http.request(method, below(server, path.iter().copied()));
+        self.token.iter().fold(request, |request, token| request.bearer_auth(token))
+    }
+}
+
+impl From<Unanswered> for CallError {
+    fn from(error: Unanswered) -> Self {
+        Self::Later(error.to_string(), error.retry_after())
+    }
+}
+
+async fn json(answer: Response) -> Result<Value, CallError> {
+    let mut answer = understood(answer).await?;
+    let body = body(&mut answer, ANSWER_BYTES_MAX).await.map_err(no_answer)?;
+    let body = body.ok_or_else(|| not_ours("an answer that is too long"))?;
+    serde_json::from_slice(&body).map_err(|_| not_ours("an answer that is no JSON"))
+}
+
+/// A good answer, or what a bad one means. A token that does not open may be mended, as a server that is down.
+async fn understood(answer: Response) -> Result<Response, CallError> {
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(answer);
+    }
+    let waits = matches!(status.as_u16(), 401 | 403 | 408 | 425 | 429) || !status.is_client_error();
+    let after = retry_after(&answer);
+    let said = detail(answer).await;
+    Err(if waits {
+        CallError::Later(format!("{status}: {said}"), after)
+    } else {
+        CallError::Refused(status, said)
+    })
+}
+
+fn no_answer(error: reqwest::Error) -> CallError {
+    CallError::Later(because(&error.without_url()), None)
+}
+
+fn not_ours(what: &str) -> CallError {
+    CallError::Later(format!("{what}: is that the coordinator?"), None)
+}
+
+/// The longest wait without news before the state is fetched again.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+const PAUSE_MIN: Duration = Duration::from_millis(500);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+const PATIENCE_MAX: Duration = Duration::from_secs(300);
+const CANCEL_MAX: Duration = Duration::from_secs(30);
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// A job's payload and its output, and some.
+const ANSWER_BYTES_MAX: usize = 8 << 20;

@@ -1,10 +1,8 @@
-//! What a court is told to do: `court.toml` and one file per general (C0).
+//! The configuration of a court: `court.toml` and one file per general (C0).
 
-mod general;
 mod read;
 mod tokens;
 
-pub use general::{Executor, General, Missed, Schedule};
 pub use read::{ConfigError, Court, check_channel};
 pub use tokens::{Tokens, bare_environment};
 
@@ -15,19 +13,19 @@ use std::{collections::BTreeMap, time::Duration};
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Who tells people.
+    /// The envoy.
     pub envoy: Envoy,
-    /// Who watches sources.
+    /// The sentinel.
     pub sentinel: Sentinel,
-    /// Who decides.
+    /// The king.
     pub king: King,
-    /// Who watches the host.
+    /// The chamberlain.
     pub chamberlain: Chamberlain,
-    /// How long what is over is kept.
+    /// Retention of completed files.
     pub retention: Retention,
 }
 
-/// Where messages go.
+/// The outlet for messages.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Outlet {
@@ -44,13 +42,13 @@ pub enum Outlet {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Envoy {
-    /// Where messages go.
+    /// The outlet for messages.
     pub to: Outlet,
     /// Slack's address, or the webhook's.
     pub base_url: Option<String>,
-    /// How often open questions are looked after at Slack, in seconds.
+    /// Polling interval for replies to open questions, in seconds.
     pub replies_poll_s: f64,
-    /// Where Slack's signed events are taken; nowhere unless set.
+    /// Address for Slack's signed events; off unless set.
     pub listen: Option<String>,
 }
 
@@ -72,7 +70,7 @@ pub struct Sentinel {
 pub struct Github {
     /// The API's address.
     pub base_url: String,
-    /// How often it is asked at least, in seconds; GitHub may ask for more patience.
+    /// Polling interval in seconds; GitHub may ask for a longer one.
     pub poll_s: f64,
 }
 
@@ -82,9 +80,9 @@ pub struct Github {
 pub struct Jira {
     /// The site's address.
     pub base_url: String,
-    /// What to look for.
+    /// The query.
     pub jql: String,
-    /// How often it is asked, in seconds.
+    /// Polling interval in seconds.
     #[serde(default = "source_poll_s")]
     pub poll_s: f64,
 }
@@ -95,7 +93,7 @@ pub struct Jira {
 pub struct CommandSource {
     /// The program and its arguments; no shell reads them.
     pub command: Vec<String>,
-    /// How often it is run, in seconds.
+    /// Interval between runs, in seconds.
     #[serde(default = "source_poll_s")]
     pub poll_s: f64,
 }
@@ -104,7 +102,7 @@ pub struct CommandSource {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct King {
-    /// Where people hear of tasks; `$SLACK_DEFAULT_CHANNEL` wins.
+    /// The default channel; `$SLACK_DEFAULT_CHANNEL` wins.
     pub default_channel: Option<String>,
     /// Holds events back while the host is busy (C19).
     pub obey_health: bool,
@@ -114,7 +112,7 @@ pub struct King {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Chamberlain {
-    /// How often it looks, in seconds.
+    /// Interval between checks, in seconds.
     pub every_s: f64,
     /// Lower limit of yellow; a king that obeys begins only what is urgent.
     pub yellow_percent: f64,
@@ -136,7 +134,7 @@ pub struct Retention {
     pub messages_days: f64,
     /// Results.
     pub results_days: f64,
-    /// What was refused.
+    /// Rejected files.
     pub rejected_days: f64,
 }
 
@@ -179,6 +177,116 @@ pub fn seconds(seconds: f64) -> Duration {
 const fn source_poll_s() -> f64 {
     60.0
 }
+
+/// `generals/NAME.toml`.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct General {
+    /// The name: that of the file.
+    #[serde(skip)]
+    pub name: String,
+    /// The types of events it wants; each has one owner.
+    #[serde(default)]
+    pub subscribes: Vec<String>,
+    /// The soldier: a program and its arguments; no shell reads them.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// The largest number of soldiers at once.
+    #[serde(default = "max_soldiers")]
+    pub max_soldiers: usize,
+    /// Timeout in seconds; each heartbeat restarts it.
+    #[serde(default)]
+    pub timeout_s: Option<f64>,
+    /// Number of retries after a failure.
+    #[serde(default = "retries")]
+    pub retries: u32,
+    /// Pause before the first retry, in seconds; it doubles with each further one.
+    #[serde(default = "retry_after_s")]
+    pub retry_after_s: f64,
+    /// The executor: a soldier here, or a fleet of the coordinator.
+    #[serde(default)]
+    pub executor: Executor,
+    /// Its schedules.
+    #[serde(default)]
+    pub schedules: Vec<Schedule>,
+}
+
+/// The executor of a task (C17).
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Executor {
+    /// A program on this host.
+    #[default]
+    Command,
+    /// A run on devices.
+    Run,
+    /// A session of frames.
+    Session,
+    /// A job of the pool.
+    Job,
+}
+
+/// A task by the clock (C22).
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// Its name, once per court; a valid id.
+    pub name: String,
+    /// Five fields.
+    pub cron: String,
+    /// An IANA name.
+    #[serde(default = "utc")]
+    pub timezone: String,
+    /// The type of the task.
+    pub task_type: String,
+    /// Its type.
+    #[serde(default)]
+    pub payload: toml::Table,
+    /// The policy for missed occurrences.
+    #[serde(default)]
+    pub missed: Missed,
+}
+
+/// The policy for missed occurrences.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Missed {
+    /// Nothing.
+    #[default]
+    Skip,
+    /// One task for all of them.
+    Once,
+}
+
+impl General {
+    /// The longest time without a sign of life, in seconds.
+    #[must_use]
+    pub fn limit_s(&self) -> f64 {
+        let default = if self.executor == Executor::Command { SOLDIER_S } else { FLEET_S };
+        self.timeout_s.unwrap_or(default)
+    }
+}
+
+const fn max_soldiers() -> usize {
+    3
+}
+
+const fn retries() -> u32 {
+    2
+}
+
+const fn retry_after_s() -> f64 {
+    60.0
+}
+
+fn utc() -> String {
+    "UTC".to_owned()
+}
+
+/// Half an hour without a sign of life.
+const SOLDIER_S: f64 = 1800.0;
+/// The coordinator ends what hangs on its own; this is for what it cannot see.
+const FLEET_S: f64 = 86_400.0;
 
 #[cfg(test)]
 mod tests;

@@ -17,7 +17,7 @@ pub enum Operation {
     Create(PathBuf),
     /// A file is filled.
     Write(PathBuf),
-    /// What a file holds is made durable.
+    /// The content of a file is made durable.
     SyncFile(PathBuf),
     /// A file gets another name, or another directory.
     Rename(PathBuf, PathBuf),

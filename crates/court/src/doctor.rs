@@ -1,6 +1,6 @@
 //! Tells the whole story of a task, and what is stuck (C21).
 //!
-//! Who asks only looks: nothing is moved, mended or set apart from here, so that a doctor's visit is safe at any time.
+//! The doctor only reads: nothing is moved, mended or rejected here, so a visit is safe at any time.
 
 mod stuck;
 mod timeline;
@@ -8,7 +8,7 @@ mod why;
 
 pub use stuck::{Findings, Stuck, stuck};
 pub use timeline::{Entry, Timeline, timeline};
-pub use why::{WHY_ROWS, why};
+pub use why::why;
 
 use crate::{
     file::stamp,
@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use serde::Serializer;
 use std::path::Path;
 
-/// When a file was last written.
+/// Time of the last write to a file.
 fn written(path: &Path) -> Option<Timestamp> {
     path.symlink_metadata().ok().as_ref().and_then(modified)
 }
@@ -30,3 +30,6 @@ fn stamped<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Result<S::Ok
         None => serializer.serialize_none(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ pub struct Document {
     members: Vec<(String, String)>,
 }
 
-/// Why bytes are no document.
+/// The reason why bytes are not a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     /// Too much.
@@ -53,7 +53,7 @@ impl Document {
         Ok(Self { members })
     }
 
-    /// Whether there is such a member, `null` included.
+    /// True if there is such a member, `null` included.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.raw(key).is_some()

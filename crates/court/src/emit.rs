@@ -7,7 +7,7 @@ use crate::{
 use jiff::Timestamp;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What became of an event.
+/// The result of submitting an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Emitted {
     /// It is in `pending/`.
@@ -35,14 +35,7 @@ pub fn emit(folder: &Folder, mut event: Document, now: Timestamp) -> Result<Emit
     }
     let id = event.text("id").ok_or_else(|| Fault::Invalid("id must be a string".to_owned()))?;
     let id = Id::parse(&id).map_err(|error| Fault::Invalid(format!("id: {error}")))?;
-    let file = event.to_file();
-    if file.len() > FILE_BYTES_MAX {
-        return Err(Fault::Invalid(format!(
-            "it has {} bytes; at most {FILE_BYTES_MAX} are taken",
-            file.len()
-        )));
-    }
-    crate::folder::validated(Kind::Event, file.as_bytes())?;
+    check(Kind::Event, &event)?;
     event.set_text("status", "pending");
     if folder.find(Kind::Event, &id).is_some() || !folder.create(Place::EventsPending, &id, &event)? {
         return Ok(Emitted::Duplicate(id));

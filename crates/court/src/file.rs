@@ -1,52 +1,30 @@
-//! What stands in the files: the members that roles read and write, by name.
+//! The members of files that roles read and write, by name.
 
-mod message;
-mod outcome;
-mod reply;
-mod task;
-
-pub use message::{MessageKind, NewMessage, Urgency};
-pub use outcome::{Outcome, OutcomeStatus};
-pub(crate) use reply::{reply_event, slack_event};
-pub use task::NewTask;
-
-use crate::Document;
+use crate::{Document, Id, words::words};
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
-/// What goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Priority {
-    /// Before everything else.
-    High,
-    /// In its turn.
-    Normal,
-    /// When nothing else waits.
-    Low,
+words! {
+    /// The priority of an event or a task.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Priority {
+        /// Before everything else.
+        High = "high",
+        /// In its turn.
+        Normal = "normal",
+        /// After everything else.
+        Low = "low",
+    }
 }
 
 impl Priority {
     /// The priority of an event or a task; schemas admit no other word.
     #[must_use]
     pub fn of(document: &Document) -> Self {
-        match document.text("priority").as_deref() {
-            Some("high") => Self::High,
-            Some("low") => Self::Low,
-            _ => Self::Normal,
-        }
-    }
-
-    /// The word in files.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Normal => "normal",
-            Self::Low => "low",
-        }
+        document.text("priority").and_then(|word| Self::from_word(&word)).unwrap_or(Self::Normal)
     }
 }
 
-/// When a file's matter began.
+/// The `created_at` of a file.
 #[must_use]
 pub fn created_at(document: &Document) -> Timestamp {
     document.text("created_at").and_then(|text| instant(&text)).unwrap_or_default()
@@ -65,4 +43,167 @@ pub fn instant(text: &str) -> Option<Timestamp> {
 #[must_use]
 pub fn stamp(now: Timestamp) -> String {
     format!("{now:.3}")
+}
+
+/// A task that is not written yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewTask {
+    /// Its origin: an event's id, or `schedule-{name}`.
+    pub event_id: String,
+    /// The general.
+    pub general: String,
+    /// The type: the event's, `resume`, or a schedule's.
+    pub kind: String,
+    /// The payload, as JSON text that passes unchanged.
+    pub payload: String,
+    /// The priority of an event or a task.
+    pub priority: Priority,
+}
+
+impl NewTask {
+    /// The task as a file in `pending/`.
+    #[must_use]
+    pub fn document(&self, id: &Id, now: Timestamp) -> Document {
+        let mut document = Document::new();
+        document
+            .set_text("id", id.as_str())
+            .set_text("event_id", &self.event_id)
+            .set_text("target_general", &self.general)
+            .set_text("type", &self.kind)
+            .set_raw("payload", self.payload.as_str())
+            .set_text("priority", self.priority.word())
+            .set_text("created_at", &stamp(now))
+            .set_text("status", "pending");
+        document
+    }
+}
+
+words! {
+    /// The type of a message.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum MessageKind {
+        /// A task began; opens its thread.
+        ThreadStart = "thread_start",
+        /// Something happened to a task.
+        ThreadUpdate = "thread_update",
+        /// Somebody must answer.
+        HumanInputRequest = "human_input_request",
+        /// A task is over.
+        Notification = "notification",
+        /// A matter of its own.
+        Report = "report",
+    }
+}
+
+words! {
+    /// The urgency of a message.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Urgency {
+        /// Some time.
+        Normal = "normal",
+        /// Soon.
+        High = "high",
+        /// Now.
+        Urgent = "urgent",
+    }
+}
+
+/// A message that is not written yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewMessage {
+    /// Its type.
+    pub kind: MessageKind,
+    /// The channel.
+    pub channel: String,
+    /// The urgency of a message.
+    pub urgency: Urgency,
+    /// The text that people read.
+    pub content: String,
+    /// The context: `task_id` and more.
+    pub context: Document,
+}
+
+impl NewMessage {
+    /// The message as a file in `pending/`.
+    #[must_use]
+    pub fn document(&self, id: &Id, now: Timestamp) -> Document {
+        let mut document = Document::new();
+        document
+            .set_text("id", id.as_str())
+            .set_text("type", self.kind.word())
+            .set_text("channel", &self.channel)
+            .set_text("urgency", self.urgency.word())
+            .set_text("content", &self.content)
+            .set_object("context", &self.context)
+            .set_text("created_at", &stamp(now))
+            .set_text("status", "pending");
+        document
+    }
+}
+
+words! {
+    /// The word for it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum OutcomeStatus {
+        /// It was done.
+        Success = "success",
+        /// It was tried and not done.
+        Failed = "failed",
+        /// It was ended on its way.
+        Killed = "killed",
+        /// It cannot go on without an answer.
+        NeedsHuman = "needs_human",
+        /// There was nothing to do.
+        Skipped = "skipped",
+    }
+}
+
+/// A result, as far as roles read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The status.
+    pub status: OutcomeStatus,
+    /// The whole file.
+    pub document: Document,
+}
+
+impl Outcome {
+    /// Reads a result that has been held against its schema.
+    #[must_use]
+    pub fn of(document: Document) -> Option<Self> {
+        let status = OutcomeStatus::from_word(&document.text("status")?)?;
+        Some(Self { status, document })
+    }
+}
+
+impl OutcomeStatus {
+    /// The word in a task that ended so.
+    #[must_use]
+    pub const fn task_status(self) -> &'static str {
+        match self {
+            Self::Success => "completed",
+            Self::Failed | Self::Killed => "failed",
+            Self::NeedsHuman => "needs_human",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// The event of an answer that was given in a thread at a moment, both as Slack names posts.
+pub(crate) fn reply_event(thread_ts: &str, ts: &str, payload: &Document) -> Document {
+    let [thread, moment] = [thread_ts, ts].map(|ts| ts.replace('.', "-"));
+    slack_event(&format!("evt-slack-reply-{thread}-{moment}"), "slack.thread.reply", "high", payload)
+}
+
+/// An event that people made at Slack.
+pub(crate) fn slack_event(id: &str, kind: &str, priority: &str, payload: &Document) -> Document {
+    let mut event = Document::new();
+    event
+        .set_text("id", id)
+        .set_text("type", kind)
+        .set_text("source", "slack")
+        .set_raw("repo", "null")
+        .set_object("payload", payload)
+        .set_text("priority", priority);
+    event
 }

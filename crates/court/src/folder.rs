@@ -1,11 +1,8 @@
 //! The ground all roles stand on: files that are whole, in exactly one state, and valid (C3–C6, C12).
 
-mod reject;
-mod sweep;
+mod cleanup;
 
-pub(crate) use sweep::{TEMPORARY_AGE_MAX, modified};
-
-pub(crate) use reject::sentence;
+pub(crate) use cleanup::{TEMPORARY_AGE_MAX, modified, sentence};
 
 use crate::{
     Document, DocumentError, FILE_BYTES_MAX, HELD_BYTES_MAX, Id, Kind, Place,
@@ -29,13 +26,13 @@ use std::{
 /// A court's directory.
 pub struct Folder {
     home: PathBuf,
-    /// What whoever only looks does not find made is empty.
+    /// Read-only: directories that do not exist count as empty.
     only_looks: bool,
     pub(crate) disk: Disk,
     pub(crate) sequences: Sequences,
 }
 
-/// Why a file cannot be read or written.
+/// The reason why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// There is none, or not any more.
@@ -99,7 +96,7 @@ impl Folder {
         self.path(place.path())
     }
 
-    /// Where the file of this id lies, if it is in this place.
+    /// The path of a file by directory and id.
     #[must_use]
     pub fn file(&self, place: Place, id: &Id) -> PathBuf {
         self.directory(place).join(id.file_name())
@@ -149,7 +146,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// Whether a place has a file of this id.
+    /// True if a directory has a file of this id.
     #[must_use]
     pub fn has(&self, place: Place, id: &Id) -> bool {
         self.file(place, id).symlink_metadata().is_ok()
@@ -329,7 +326,7 @@ fn read_plain(path: &Path, max: usize) -> io::Result<Option<Vec<u8>>> {
     if bytes.len() > max { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(Some(bytes)) }
 }
 
-/// Whether a file is as somebody handed it in. What roles make of it may be a little larger.
+/// True if a file is as it was submitted. Roles may make it a little larger.
 fn is_handed_in(place: Place, document: &Document) -> bool {
     matches!(place, Place::EventsPending | Place::MessagesPending)
         && document.text("status").as_deref() == Some("pending")

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Why no court was made.
+/// The reason why no court was made.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
     /// Something is there; it may be dear to somebody.
@@ -16,9 +16,9 @@ pub enum InitError {
     /// The system refused.
     #[error("cannot make {}: {error}", path.display())]
     Io {
-        /// What was to be made.
+        /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
 }

@@ -1,6 +1,8 @@
-//! Where files lie; the directory is the state (C1, C2).
+//! Names and directories of files: a name can never leave its directory (C8, C23), and the directory is the state (C1, C2).
 
-/// What a file is.
+use std::{ffi::OsStr, fmt};
+
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Something happened outside.
@@ -9,7 +11,7 @@ pub enum Kind {
     Task,
     /// Something is to be said.
     Message,
-    /// How a task ended.
+    /// The result of a task.
     Result,
     /// A record of our own: no schema, no state.
     Record,
@@ -36,7 +38,7 @@ pub enum Place {
     MessagesSent,
     /// Messages that could not be posted.
     MessagesFailed,
-    /// How tasks ended.
+    /// Results of tasks.
     Results,
     /// Questions that nobody has answered.
     QuestionsOpen,
@@ -44,9 +46,9 @@ pub enum Place {
     QuestionsAnswered,
     /// In which thread people hear of a task.
     Threads,
-    /// How far each schedule is.
+    /// The state of each schedule.
     Schedules,
-    /// How far each source was read.
+    /// The read position of each source.
     Sources,
 }
 
@@ -77,39 +79,19 @@ impl Place {
     /// The directory, from the court's home.
     #[must_use]
     pub const fn path(self) -> &'static str {
-        match self {
-            Self::EventsPending => "queue/events/pending",
-            Self::EventsDispatched => "queue/events/dispatched",
-            Self::EventsCompleted => "queue/events/completed",
-            Self::TasksPending => "queue/tasks/pending",
-            Self::TasksInProgress => "queue/tasks/in_progress",
-            Self::TasksCompleted => "queue/tasks/completed",
-            Self::MessagesPending => "queue/messages/pending",
-            Self::MessagesSent => "queue/messages/sent",
-            Self::MessagesFailed => "queue/messages/failed",
-            Self::Results => "state/results",
-            Self::QuestionsOpen => "state/questions/open",
-            Self::QuestionsAnswered => "state/questions/answered",
-            Self::Threads => "state/threads",
-            Self::Schedules => "state/schedules",
-            Self::Sources => "state/sources",
-        }
+        self.description().0
     }
 
-    /// What lies in it.
+    /// The kind of files in it.
     #[must_use]
     pub const fn kind(self) -> Kind {
-        match self {
-            Self::EventsPending | Self::EventsDispatched | Self::EventsCompleted => Kind::Event,
-            Self::TasksPending | Self::TasksInProgress | Self::TasksCompleted => Kind::Task,
-            Self::MessagesPending | Self::MessagesSent | Self::MessagesFailed => Kind::Message,
-            Self::Results => Kind::Result,
-            Self::QuestionsOpen
-            | Self::QuestionsAnswered
-            | Self::Threads
-            | Self::Schedules
-            | Self::Sources => Kind::Record,
-        }
+        self.description().1
+    }
+
+    /// The words that `status` may have here; none where files have no status (C3).
+    #[must_use]
+    pub const fn statuses(self) -> &'static [&'static str] {
+        self.description().2
     }
 
     /// All directories that hold files with ids.
@@ -117,20 +99,81 @@ impl Place {
         Kind::ALL.into_iter().flat_map(|kind| kind.places().iter().copied())
     }
 
-    /// The words that `status` may have here; none where files have no status (C3).
-    #[must_use]
-    pub const fn statuses(self) -> &'static [&'static str] {
+    /// Path, kind and statuses.
+    const fn description(self) -> (&'static str, Kind, &'static [&'static str]) {
         match self {
-            Self::EventsPending | Self::TasksPending | Self::MessagesPending => &["pending"],
-            Self::EventsDispatched => &["dispatched"],
-            Self::EventsCompleted => &["completed", "failed"],
-            Self::TasksInProgress => &["in_progress"],
-            Self::TasksCompleted => &["completed", "failed", "needs_human", "skipped"],
-            Self::MessagesSent => &["sent"],
-            Self::MessagesFailed => &["failed"],
-            _ => &[],
+            Self::EventsPending => ("queue/events/pending", Kind::Event, &["pending"]),
+            Self::EventsDispatched => ("queue/events/dispatched", Kind::Event, &["dispatched"]),
+            Self::EventsCompleted => ("queue/events/completed", Kind::Event, &["completed", "failed"]),
+            Self::TasksPending => ("queue/tasks/pending", Kind::Task, &["pending"]),
+            Self::TasksInProgress => ("queue/tasks/in_progress", Kind::Task, &["in_progress"]),
+            Self::TasksCompleted => {
+                ("queue/tasks/completed", Kind::Task, &["completed", "failed", "needs_human", "skipped"])
+            }
+            Self::MessagesPending => ("queue/messages/pending", Kind::Message, &["pending"]),
+            Self::MessagesSent => ("queue/messages/sent", Kind::Message, &["sent"]),
+            Self::MessagesFailed => ("queue/messages/failed", Kind::Message, &["failed"]),
+            Self::Results => ("state/results", Kind::Result, &[]),
+            Self::QuestionsOpen => ("state/questions/open", Kind::Record, &[]),
+            Self::QuestionsAnswered => ("state/questions/answered", Kind::Record, &[]),
+            Self::Threads => ("state/threads", Kind::Record, &[]),
+            Self::Schedules => ("state/schedules", Kind::Record, &[]),
+            Self::Sources => ("state/sources", Kind::Record, &[]),
         }
     }
+}
+
+/// The id of an event, a task, a message or a result: also the name of its file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(String);
+
+/// The reason why a text is not an id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no id: it must begin with a letter or digit, and have up to 200 letters, digits and . _ : + -"
+)]
+pub struct IdError(String);
+
+impl Id {
+    /// Reads an id.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        if is_id(text) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(IdError(text.chars().take(SHOWN_MAX).collect()))
+        }
+    }
+
+    /// Reads the name of a file, `{id}.json`.
+    #[must_use]
+    pub fn of_file(name: &OsStr) -> Option<Self> {
+        Self::parse(name.to_str()?.strip_suffix(".json")?).ok()
+    }
+
+    /// The name of the file that holds what has this id.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        format!("{}.json", self.0)
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b"._:+-".contains(&byte);
+    text.len() <= LENGTH_MAX
+        && text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
+        && text.bytes().all(is_inner)
 }
 
 /// Refused files, each beside the reason.
@@ -139,12 +182,14 @@ pub(crate) const REJECTED: &str = "rejected";
 pub(crate) const HEARTBEATS: &str = "state/heartbeats";
 /// One directory per task that runs, with one per attempt in it.
 pub(crate) const ATTEMPTS: &str = "state/attempts";
-/// Who holds which role.
+/// Locks of the roles.
 pub(crate) const LOCKS: &str = "state/locks";
 /// The last numbers given out.
 pub(crate) const SEQUENCES: &str = "state/sequences";
 /// The directories without ids.
 pub(crate) const OTHERS: [&str; 5] = [REJECTED, HEARTBEATS, ATTEMPTS, LOCKS, SEQUENCES];
+const LENGTH_MAX: usize = 200;
+const SHOWN_MAX: usize = 80;
 
 #[cfg(test)]
 mod tests {
@@ -171,5 +216,28 @@ mod tests {
         }
         assert!(!paths.contains("queue/tasks/failed") && !paths.contains("queue/events/failed"));
         assert_eq!(paths.len(), Place::all().count());
+    }
+
+    /// C8, C23: the examples of the source are ids; nothing that could leave a directory is one.
+    #[test]
+    fn only_names_that_stay_where_they_are() {
+        let longest = "a".repeat(LENGTH_MAX);
+        for good in [
+            "evt-github-12345678-2026-02-07T10:00:00Z",
+            "evt-jira-QP-123-20260207100000",
+            "evt-slack-reply-1234-5678-1707300000",
+            "a+b_c.d",
+            &longest,
+        ] {
+            assert_eq!(Id::of_file(OsStr::new(&format!("{good}.json"))), Some(Id(good.to_owned())));
+        }
+        let too_long = "a".repeat(LENGTH_MAX + 1);
+        for bad in
+            ["", ".", "..", "../a", "a/b", ".hidden", "-rf", "a b", "a\nb", "a\0", "é", "$(x)", &too_long]
+        {
+            assert!(Id::parse(bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(Id::of_file(OsStr::new("a.txt")), None);
+        assert_eq!(Id::of_file(OsStr::new(".json")), None);
     }
 }

@@ -6,7 +6,7 @@
 //! that does one step at a time on the folder; the runtimes around them wait for files to appear, run soldiers and speak
 //! to the outside.
 //!
-//! What crosses a role's boundary is durable before the next thing is done, in an order in which every prefix can be
+//! Everything that crosses a role's boundary is durable before the next thing is done, in an order in which every prefix can be
 //! taken up again: that is all the recovery there is.
 
 pub mod bridge;
@@ -18,24 +18,23 @@ mod document;
 pub mod emit;
 pub mod file;
 mod folder;
-mod id;
 pub mod inbox;
 pub mod init;
 mod layout;
-mod lock;
+mod presence;
 pub mod prune;
 pub mod roles;
 pub mod schema;
 mod sequence;
 mod wake;
+mod words;
 
 pub use clock::Clock;
 pub use disk::{Fuse, Operation};
 pub use document::{Document, DocumentError};
 pub use folder::{Fault, Folder};
-pub use id::{Id, IdError};
-pub use layout::{Kind, Place};
-pub use lock::{RoleLock, RoleLockError};
+pub use layout::{Id, IdError, Kind, Place};
+pub use presence::{RoleLock, RoleLockError};
 pub use sequence::Series;
 pub use wake::Wake;
 

@@ -1,14 +1,12 @@
 //! Removes what is over and old (C21).
 
-mod held;
-
 use crate::{
-    Fault, Folder, Id, Kind, Place,
+    Document, Fault, Folder, Id, Kind, Place,
     config::Retention,
     folder::modified,
     layout::{ATTEMPTS, REJECTED},
+    roles::chamberlain::RESOURCES,
 };
-use held::Held;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Serialize, Serializer};
 use std::{
@@ -25,34 +23,34 @@ pub struct Removal {
     /// The file, or the directory with all that is in it.
     #[serde(serialize_with = "readable")]
     pub path: PathBuf,
-    /// How much room it takes.
+    /// Its size.
     pub bytes: u64,
     /// For how many seconds nothing has happened to it.
     pub age_s: i64,
 }
 
-/// What became of a plan; what was gone already is in neither.
+/// The result of a plan; files that were already gone are in neither list.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Pruned {
-    /// What was removed.
+    /// The removed files.
     pub removed: Vec<Removal>,
-    /// What could not be.
-    pub failed: Vec<Kept>,
+    /// The files that could not be removed.
+    pub failed: Vec<RemovalFailure>,
 }
 
 /// Something that could not be removed.
 #[derive(Clone, Debug, Serialize)]
-pub struct Kept {
+pub struct RemovalFailure {
     /// The file or the directory.
     #[serde(serialize_with = "readable")]
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub error: String,
 }
 
 /// Says what is over and older than it is to be kept. Changes nothing.
 pub fn plan(folder: &Folder, retention: &Retention, now: Timestamp) -> Result<Vec<Removal>, Fault> {
-    let mut plan = Plan { folder, now, held: Held::by(folder)?, removals: Vec::new() };
+    let mut plan = Plan { folder, now, references: References::by(folder)?, removals: Vec::new() };
     plan.files(Place::EventsCompleted, retention.events_days, |plan, id| !plan.is_live(Kind::Event, id))?;
     plan.files(Place::TasksCompleted, retention.tasks_days, Plan::is_over)?;
     let going = plan.ids_in(Place::TasksCompleted);
@@ -66,7 +64,7 @@ pub fn plan(folder: &Folder, retention: &Retention, now: Timestamp) -> Result<Ve
     plan.files(Place::Results, retention.results_days, Plan::is_over)?;
     for place in [Place::MessagesSent, Place::MessagesFailed] {
         plan.files(place, retention.messages_days, |plan, id| {
-            plan.held.lets_go_of_message(plan.folder, place, id)
+            plan.references.lets_go_of_message(plan.folder, place, id)
         })?;
     }
     plan.rejected(retention.rejected_days)?;
@@ -83,7 +81,7 @@ pub fn execute(removals: Vec<Removal>) -> Pruned {
         match remove(&removal.path) {
             Ok(()) => pruned.removed.push(removal),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => pruned.failed.push(Kept { path: removal.path, error: error.to_string() }),
+            Err(error) => pruned.failed.push(RemovalFailure { path: removal.path, error: error.to_string() }),
         }
     }
     pruned
@@ -93,7 +91,7 @@ pub fn execute(removals: Vec<Removal>) -> Pruned {
 struct Plan<'a> {
     folder: &'a Folder,
     now: Timestamp,
-    held: Held,
+    references: References,
     removals: Vec<Removal>,
 }
 
@@ -140,14 +138,14 @@ impl Plan<'_> {
         Some(Removal { place, path: path.into(), bytes: size(path, DEPTH_MAX), age_s })
     }
 
-    /// Whether a task is over, for everybody: nothing that is under way will ask for it.
+    /// True if a task is over and nothing in progress refers to it.
     fn is_over(&self, task: &Id) -> bool {
-        !self.held.tasks.contains(task)
+        !self.references.tasks.contains(task)
             && !self.is_live(Kind::Task, task)
             && !self.folder.has(Place::QuestionsOpen, task)
     }
 
-    /// Whether a file of this id is in a place that it can still leave.
+    /// True if a file of this id is in a directory that it can still leave.
     fn is_live(&self, kind: Kind, id: &Id) -> bool {
         let (_, live) = kind.places().split_last().expect("every kind has a place");
         live.iter().any(|place| self.folder.has(*place, id))
@@ -177,7 +175,7 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(paths)
 }
 
-/// How much room something takes; links are not followed, and nothing is looked into without end.
+/// The size of a file or a tree; links are not followed, and the depth is limited.
 fn size(path: &Path, depth: usize) -> u64 {
     match path.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() && depth > 0 => {
@@ -195,6 +193,63 @@ fn readable<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error
 
 fn remove(path: &Path) -> io::Result<()> {
     if path.symlink_metadata()?.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+}
+
+/// Ids that somebody may still look for.
+///
+/// A role that takes up what a crash left asks whether a file was made already: were it gone, it would be made again.
+struct References {
+    tasks: BTreeSet<Id>,
+    messages: BTreeSet<Id>,
+}
+
+impl References {
+    /// Collects the ids named by live events, tasks, schedules and alerts.
+    fn by(folder: &Folder) -> Result<Self, Fault> {
+        let mut references = Self { tasks: BTreeSet::new(), messages: BTreeSet::new() };
+        for place in [Place::TasksPending, Place::TasksInProgress] {
+            references.tasks.extend(folder.listed(place)?);
+        }
+        for place in [Place::EventsPending, Place::EventsDispatched, Place::TasksInProgress, Place::Schedules]
+        {
+            for id in folder.listed(place)? {
+                if let Ok(document) = folder.read(place, &id) {
+                    references.hold(&document);
+                }
+            }
+        }
+        let resources = folder.bytes(&folder.path(RESOURCES)).ok();
+        if let Some(Ok(resources)) = resources.map(|bytes| Document::parse(&bytes)) {
+            references.hold(&resources);
+        }
+        Ok(references)
+    }
+
+    /// True if a message may be removed: its task is over, and no role will check that it was written.
+    fn lets_go_of_message(&self, folder: &Folder, place: Place, id: &Id) -> bool {
+        if self.messages.contains(id) {
+            return false;
+        }
+        if self.tasks.is_empty() {
+            return true;
+        }
+        let message = folder.read(place, id).ok();
+        let task = message.and_then(|message| message.object("context")?.text("task_id"));
+        !task.and_then(|task| Id::parse(&task).ok()).is_some_and(|task| self.tasks.contains(&task))
+    }
+
+    fn hold(&mut self, document: &Document) {
+        for member in ["dispatch", "plan", "messages", "closing", "alert"] {
+            let Some(plan) = document.object(member) else { continue };
+            for id in plan.keys().filter_map(|key| Id::parse(&plan.text(key)?).ok()) {
+                if id.as_str().starts_with("task-") {
+                    self.tasks.insert(id);
+                } else {
+                    self.messages.insert(id);
+                }
+            }
+        }
+    }
 }
 
 const DAY_S: f64 = 86_400.0;

@@ -3,9 +3,22 @@
 pub mod chamberlain;
 pub mod envoy;
 pub mod general;
-mod heartbeat;
 pub mod king;
-mod pause;
 pub mod sentinel;
 
-pub use heartbeat::Heartbeat;
+pub use crate::presence::Heartbeat;
+
+use crate::Folder;
+use jiff::Timestamp;
+
+/// The folder and the time of one step of a mind.
+#[derive(Clone, Copy)]
+pub struct Step<'a> {
+    /// The court.
+    pub folder: &'a Folder,
+    /// The time.
+    pub now: Timestamp,
+}
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ use std::{
     sync::Mutex,
 };
 
-/// What is numbered.
+/// The series of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Series {
     /// `task-{YYYYMMDD}-{seq}`
@@ -35,7 +35,7 @@ impl Series {
         }
     }
 
-    /// Where a number of this series may have left a file.
+    /// The directories in which a number of this series may have left a file.
     fn places(self) -> impl Iterator<Item = Place> {
         let (own, more): (_, &[Place]) = match self {
             Self::Task => (

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 /// Returns when something appears in one of some directories, or when it is time to look anyway.
 ///
-/// What was seen is not asked for: the kernel drops notices when too many pile up, so whoever wakes looks for itself.
+/// It does not say which file appeared: the kernel drops notices when too many pile up, so a role that wakes looks for itself.
 #[derive(Debug)]
 pub struct Wake {
     noticed: Arc<Notify>,
@@ -78,7 +78,7 @@ fn drain(notices: &OwnedFd) {
     while rustix::io::read(notices, &mut buffer).is_ok_and(|count| count > 0) {}
 }
 
-/// How long a listener outlives whoever it listened for.
+/// The longest time that a listener outlives its owner.
 const LOOK_AROUND: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 #[cfg(test)]

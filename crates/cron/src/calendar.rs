@@ -1,4 +1,4 @@
-//! Which minutes of the calendar an expression names, whatever the zone.
+//! The minutes of the calendar that an expression names, whatever the zone.
 
 use jiff::civil::Date;
 
@@ -20,7 +20,7 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    /// Whether every hour is named: then what counts is elapsed time.
+    /// True if every hour is named: then elapsed time counts.
     pub(crate) fn names_every_hour(&self) -> bool {
         self.hours == (1 << 24) - 1
     }

@@ -1,30 +1,30 @@
-//! Why something is not a cron expression or a time zone.
+//! Errors of cron expressions and time zones.
 
-/// What is wrong with an expression or a zone, in words for whoever wrote it.
+/// A mistake in an expression or a zone, in words for its author.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CronError {
     /// It is longer than anybody writes one.
     #[error("cron expression has {length} characters, at most {max} are accepted")]
     TooLong {
-        /// What it has.
+        /// The text.
         length: usize,
-        /// What is accepted.
+        /// The accepted forms.
         max: usize,
     },
     /// It does not have five fields.
     #[error("cron expression has {found} fields, expected 5: minute hour day-of-month month day-of-week")]
     FieldCount {
-        /// What it has.
+        /// The text.
         found: usize,
     },
     /// One part of one field cannot be read.
     #[error("{field} {part:?}: {expected}")]
     Field {
-        /// Which field.
+        /// The field.
         field: &'static str,
         /// The part of it.
         part: Box<str>,
-        /// What is expected instead.
+        /// The expected form.
         expected: Box<str>,
     },
     /// No such zone.
@@ -36,7 +36,7 @@ pub enum CronError {
 }
 
 impl CronError {
-    /// Whether the zone is wrong, not the expression.
+    /// True if the zone is wrong, not the expression.
     #[must_use]
     pub fn is_about_timezone(&self) -> bool {
         matches!(self, Self::Timezone { .. })

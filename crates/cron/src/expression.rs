@@ -23,7 +23,7 @@ pub(crate) fn parse(expression: &str) -> Result<Calendar, CronError> {
     })
 }
 
-/// What one field may hold.
+/// The range of one field.
 struct Field {
     name: &'static str,
     first: u8,

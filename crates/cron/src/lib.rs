@@ -1,4 +1,4 @@
-//! When a cron expression is due, in a time zone.
+//! Due times of cron expressions, in a time zone.
 //!
 //! Five fields (minute, hour, day of month, month, day of week) of numbers, names, `*`, lists, ranges and
 //! steps; Sunday is 0 and 7. When both the day of the month and the day of the week are restricted, one of

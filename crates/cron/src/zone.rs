@@ -1,4 +1,4 @@
-//! Where the minutes of the calendar lie in time.
+//! Maps the minutes of the calendar to moments in time.
 
 use crate::{CronError, calendar::Calendar};
 use jiff::{

@@ -1,4 +1,4 @@
-//! What the snapshots are made of: the feed as it was counted, and what was looked at lately.
+//! The data behind the snapshots: counts of the feed, and recent readings.
 
 use crate::{fleet::Fleet, pulse::Pulse, settings::Setting};
 use bytes::Bytes;
@@ -9,14 +9,14 @@ use std::{
     time::Duration,
 };
 
-/// What the snapshots are made of. Cheap to clone.
+/// The data behind the snapshots. Cheap to clone.
 #[derive(Clone)]
 pub struct Dashboard(pub(crate) Arc<Parts>);
 
-/// What the server knows about itself.
+/// The server's description of itself.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// Where others reach it.
+    /// Its address for others.
     pub address: String,
     /// The kind of store it has: `sqlite`, `postgres`, `memory`.
     pub store: &'static str,

@@ -63,7 +63,7 @@ impl Fleet {
         dashboard.0.fleet.get_or(look).await
     }
 
-    /// How many devices of this node may run at once.
+    /// The largest number of devices of this node that may run at once.
     pub(crate) fn cap(&self, worker: &WorkerRecord) -> u32 {
         worker.cap.unwrap_or(self.slots)
     }
@@ -84,7 +84,7 @@ impl Fleet {
     }
 }
 
-/// What a device does: the first of these that holds.
+/// The state of a device: the first of these that holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DeviceState {
@@ -112,7 +112,7 @@ impl DeviceState {
 struct FleetBody<'a> {
     /// The feed's newest number before the fleet was read: `GET /api/events?after=` it, and nothing is missed.
     seq: u64,
-    /// When it was read, epoch milliseconds.
+    /// Time of the reading, epoch milliseconds.
     at: i64,
     /// By id.
     nodes: Vec<Node<'a>>,
@@ -125,11 +125,11 @@ struct Node<'a> {
     node_id: &'a str,
     /// `online` or `offline`.
     status: &'static str,
-    /// Whether it is given no more work.
+    /// True if it gets no more work.
     draining: bool,
     /// Until when it is given no work, if it is.
     paused_until: Option<i64>,
-    /// How many of its devices may run at once.
+    /// The largest number of its devices that may run at once.
     max_devices: u32,
     /// By id; each is its id, what it does (`error`, `running`, `offline`, `idle`), what runs on it, or null, and whether its
     /// node last said that it is usable: what it does once nothing runs on it and the node is heard of.

@@ -68,7 +68,7 @@ async fn frames(coordinator: &Coordinator) -> Result<StatusView, Problem> {
     }
 }
 
-/// What was looked at.
+/// The readings behind one overview.
 struct Looked<'a> {
     fleet: &'a Fleet,
     backlog: Backlog,
@@ -82,7 +82,7 @@ struct Looked<'a> {
 struct Overview {
     /// The feed's newest number before anything was read: `GET /api/events?after=` it, and nothing is missed.
     seq: u64,
-    /// When it was read, epoch milliseconds.
+    /// Time of the reading, epoch milliseconds.
     at: i64,
     /// Of the server.
     version: &'static str,
@@ -96,10 +96,10 @@ struct Overview {
     #[schema(value_type = BTreeMap<String, u64>)]
     sim_workers: BTreeMap<&'static str, u64>,
     pool: PoolCounts,
-    /// What nobody has begun for longest.
+    /// The thing that has waited longest.
     oldest_waiting: Option<Waiting>,
     throughput: Throughput,
-    /// What went wrong in the last hour, or since this server leads; most frequent first.
+    /// Failures in the last hour, or since this server leads; most frequent first.
     failures: Vec<FailureCount>,
     /// From when on throughput and failures are counted.
     counting_since: i64,
@@ -110,7 +110,7 @@ struct Overview {
 /// The server that leads.
 #[derive(Serialize, ToSchema)]
 struct Leader {
-    /// Where others reach it.
+    /// Its address for others.
     address: String,
     /// The number of its term.
     epoch: u64,

@@ -27,7 +27,7 @@ async fn index(headers: HeaderMap) -> Response {
     answer("index.html", &headers)
 }
 
-/// What the page loads: its modules, styles and texts.
+/// The files that the page loads: modules, styles and texts.
 async fn file(Path(path): Path<String>, headers: HeaderMap) -> Response {
     answer(&path, &headers)
 }
@@ -51,7 +51,7 @@ fn fresh(asset: Asset, headers: &HeaderMap) -> Response {
     (stamps, [(header::CONTENT_TYPE, kind)], content).into_response()
 }
 
-/// Whether a list of tags has this one in it, or a star; proxies may have weakened it.
+/// True if a list of tags has this one in it, or a star; proxies may have weakened it.
 fn names(tags: &HeaderValue, etag: &HeaderValue) -> bool {
     let (Ok(tags), Ok(etag)) = (tags.to_str(), etag.to_str()) else {
         return false;

@@ -1,18 +1,15 @@
-//! What happened lately, counted: how much was done, and what went wrong (Q13).
+//! Counts of recent events: work that was done, and failures (Q13).
 //!
 //! Counted from the feed, so that nothing on the writer's path knows of it; in memory, since whoever wants history has the
 //! tables and `/metrics`. What is kept does not grow with what happens.
 
-mod entry;
 mod ring;
 
-pub(crate) use entry::Contract;
-
-use entry::{Finding, findings};
-use muster_model::Timestamp;
+use muster_model::{RangeEnd, Timestamp};
 use ring::Ring;
-use serde::Serialize;
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use std::{
+    borrow::Cow,
     cmp::Reverse,
     collections::{BTreeMap, btree_map::Entry},
 };
@@ -28,7 +25,7 @@ pub(crate) struct Pulse {
     failures: BTreeMap<(Contract, Box<str>), Failures>,
 }
 
-/// What was done in one stretch of time.
+/// Work done in one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Done {
     tasks_ok: u64,
@@ -38,21 +35,21 @@ struct Done {
     jobs_failed: u64,
 }
 
-/// How often something went wrong.
+/// The counts of one kind of failure.
 #[derive(Clone, Debug)]
 struct Failures {
     counts: Ring<u64, MINUTES>,
     last: Timestamp,
 }
 
-/// What was done in the last ten minutes, in equal stretches, oldest first.
+/// Work done in the last ten minutes, in equal stretches, oldest first.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Throughput {
     /// The last entry of the feed that is counted here, and among the failures; whoever goes on counting begins after it.
     seq: u64,
-    /// How long a stretch is.
+    /// Length of a stretch.
     bucket_ms: i64,
-    /// When the first begins.
+    /// Start of the first stretch.
     from: i64,
     /// Attempts on devices that succeeded.
     tasks_ok: Vec<u64>,
@@ -66,7 +63,7 @@ pub(crate) struct Throughput {
     jobs_failed: Vec<u64>,
 }
 
-/// What went wrong, and how often in the last hour.
+/// A kind of failure, and its count in the last hour.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct FailureCount {
     /// `nodes`, `sessions` or `pool`.
@@ -74,7 +71,7 @@ pub(crate) struct FailureCount {
     /// One word; `other` for those beyond the number that is kept apart.
     reason: Box<str>,
     count: u64,
-    /// When it last did.
+    /// Time of the last one.
     last_at: i64,
 }
 
@@ -113,7 +110,7 @@ impl Pulse {
         }
     }
 
-    /// What was done up to a moment.
+    /// Work done up to a moment.
     pub(crate) fn throughput(&self, now: Timestamp) -> Throughput {
         let series = |count: fn(&Done) -> u64| self.done.up_to(now).map(|done| count(&done)).collect();
         Throughput {
@@ -128,7 +125,7 @@ impl Pulse {
         }
     }
 
-    /// What went wrong in the hour up to a moment, most frequent first.
+    /// Failures in the hour up to a moment, most frequent first.
     pub(crate) fn failures(&self, now: Timestamp) -> Vec<FailureCount> {
         let counts = self.failures.iter().map(|((contract, reason), failures)| FailureCount {
             contract: *contract,
@@ -187,6 +184,81 @@ impl Failures {
     }
 }
 
+/// Whose work it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Contract {
+    Nodes,
+    Sessions,
+    Pool,
+}
+
+/// One thing to count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Finding<'body> {
+    TaskDone,
+    FramesDone(u64),
+    JobsDone(u64),
+    JobsFailed(u64),
+    Failed(Contract, Cow<'body, str>),
+}
+
+/// The findings of an entry and their time; `None` if nothing in it is counted.
+fn findings<'body>(kind: &str, body: &'body str) -> Option<(Timestamp, Vec<Finding<'body>>)> {
+    if !COUNTED.contains(&kind) {
+        return None;
+    }
+    let Ok(told) = serde_json::from_str::<EntryBody<'body>>(body) else {
+        tracing::debug!(kind, "an entry of the feed cannot be read");
+        return None;
+    };
+    Some((Timestamp(told.at), told.findings(kind)))
+}
+
+/// The members of bodies that matter here, of all kinds together.
+#[derive(Deserialize)]
+struct EntryBody<'body> {
+    at: i64,
+    #[serde(borrow, default)]
+    outcome: Cow<'body, str>,
+    #[serde(borrow, default)]
+    end: Cow<'body, str>,
+    #[serde(rename = "frameRange", default)]
+    frames: (u64, u64),
+    #[serde(default)]
+    completed: Vec<IgnoredAny>,
+    #[serde(default)]
+    failed: Vec<IgnoredAny>,
+}
+
+impl<'body> EntryBody<'body> {
+    fn findings(self, kind: &str) -> Vec<Finding<'body>> {
+        match kind {
+            ATTEMPT_ENDED if self.outcome == "succeeded" => vec![Finding::TaskDone],
+            ATTEMPT_ENDED if self.outcome == "cancelled" => Vec::new(),
+            ATTEMPT_ENDED => vec![Finding::Failed(Contract::Nodes, self.outcome)],
+            RANGE_COMPLETED => vec![Finding::FramesDone(self.frames.1.saturating_sub(self.frames.0))],
+            RANGE_ENDED if is_wanted(&self.end) => Vec::new(),
+            RANGE_ENDED => vec![Finding::Failed(Contract::Sessions, self.end)],
+            JOBS_ENDED => self.jobs(),
+            DISSENTED => vec![Finding::Failed(Contract::Pool, "outvoted".into())],
+            _ => Vec::new(),
+        }
+    }
+
+    /// One entry tells of all jobs that a command ended; each that failed is one failure.
+    fn jobs(self) -> Vec<Finding<'body>> {
+        let (done, failed) = (self.completed.len() as u64, self.failed.len() as u64);
+        let each = self.failed.iter().map(|_| Finding::Failed(Contract::Pool, "job_failed".into()));
+        [Finding::JobsDone(done), Finding::JobsFailed(failed)].into_iter().chain(each).collect()
+    }
+}
+
+/// True if an assignment of frames ended as somebody wanted.
+fn is_wanted(end: &str) -> bool {
+    [RangeEnd::GivenBack, RangeEnd::Retired, RangeEnd::SessionEnded].iter().any(|known| known.as_str() == end)
+}
+
 const BUCKET_MS: i64 = 10_000;
 const BUCKETS: usize = 60;
 const MINUTE_MS: i64 = 60_000;
@@ -202,6 +274,12 @@ const OTHER: &str = "other";
 
 /// As many as anybody reads.
 const SHOWN_MAX: usize = 20;
+const ATTEMPT_ENDED: &str = "attempt_ended";
+const RANGE_COMPLETED: &str = "range_completed";
+const RANGE_ENDED: &str = "range_ended";
+const JOBS_ENDED: &str = "pool_jobs_ended";
+const DISSENTED: &str = "pool_worker_dissented";
+const COUNTED: [&str; 5] = [ATTEMPT_ENDED, RANGE_COMPLETED, RANGE_ENDED, JOBS_ENDED, DISSENTED];
 
 #[cfg(test)]
 mod tests;

@@ -14,12 +14,12 @@ pub struct Setting {
     /// `section.key`.
     #[schema(example = "operations.slots")]
     pub name: String,
-    /// What it is: a number, a text, true or false, or a list.
+    /// Its value: a number, a text, true or false, or a list.
     pub value: Value,
-    /// Where that came from: `default`, `file …`, `environment …` or `flag …`.
+    /// Its source: `default`, `file …`, `environment …` or `flag …`.
     #[schema(example = "default")]
     pub from: String,
-    /// What it would be otherwise.
+    /// Its default.
     pub default: Value,
 }
 

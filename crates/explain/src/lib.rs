@@ -1,16 +1,13 @@
-//! The words for what holds things back (Q16): a code, a rule, a sentence, the objects it refers to, what to do.
+//! The words for what holds things back (Q16): a code, a rule, a sentence, the objects it refers to, and advice.
 //!
-//! The engine and the court say *what* holds something back; here it is said how that reads. One table has a row per
-//! code, and its sentence is a template over the data, so that whoever speaks another language needs nothing but the
-//! code and the data of an answer.
+//! The engine and the court find out *what* holds something back; this crate says how that reads. One table has a row per
+//! code. Its sentence is a template over the data of an answer, so a translation needs nothing but the code and the data.
+//! The dashboard's English texts are generated from the same table.
 
 mod data;
-mod row;
-mod span;
 mod table;
 mod template;
 mod why;
 
-pub use row::Row;
-pub use table::rows;
-pub use why::{Why, advice, show};
+pub use table::{Row, rows};
+pub use why::{Finding, Why, advice, show};

@@ -1,10 +1,9 @@
-//! Fills sentences in.
+//! Fills a sentence's template with the data of an answer.
 
-use crate::span::span;
 use muster_model::Timestamp;
 use serde_json::{Map, Value};
 
-/// Fills a template with data. What the data hold is never read as a template.
+/// Fills a template with data. Values are inserted literally, never read as templates.
 pub(crate) fn fill(template: &str, data: &Map<String, Value>, now: Timestamp) -> String {
     let mut text = String::new();
     let mut rest = template;
@@ -18,7 +17,7 @@ pub(crate) fn fill(template: &str, data: &Map<String, Value>, now: Timestamp) ->
     text
 }
 
-/// `None` where a key is missing.
+/// Fills a part without brackets; `None` where a key is missing.
 fn filled(template: &str, data: &Map<String, Value>, now: Timestamp) -> Option<String> {
     let mut text = String::new();
     let mut rest = template;
@@ -47,6 +46,17 @@ fn value_of(place: &str, data: &Map<String, Value>, now: Timestamp) -> Option<St
         Value::String(text) => text.clone(),
         other => other.to_string(),
     })
+}
+
+/// A span in milliseconds as people write it; negative spans count as zero.
+fn span(millis: i64) -> String {
+    let seconds = millis.max(0) / 1000;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
 }
 
 #[cfg(test)]

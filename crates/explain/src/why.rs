@@ -1,4 +1,4 @@
-//! The answer to why something is not running.
+//! The answer to "why is this not running?".
 
 use crate::{data::data, rows, template::fill};
 use muster_model::{Explanation, Subject, Timestamp};
@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 /// The one rule that holds something back.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 pub struct Why {
-    /// What was asked about: `run`, `device`, `task_device`, `node`, `worker`, `job`, `session`, `range`, `schedule` or
+    /// The kind of thing asked about: `run`, `device`, `task_device`, `node`, `worker`, `job`, `session`, `range`, `schedule` or
     /// `court_task`.
     pub kind: &'static str,
-    /// Which one.
+    /// Its id.
     pub id: String,
     /// The code scripts match on.
     pub code: &'static str,
@@ -25,48 +25,57 @@ pub struct Why {
     pub data: Map<String, Value>,
 }
 
-/// Puts an explanation into words.
+/// The code that holds something back, before it is put into words.
+#[derive(Debug)]
+pub struct Finding {
+    /// The rule of the contract.
+    pub rule: &'static str,
+    /// The code, one of the table's.
+    pub code: &'static str,
+    /// An object with the values of the sentence.
+    pub data: Value,
+}
+
+/// Puts an explanation of the engine into words.
 #[must_use]
 pub fn show(explanation: &Explanation, now: Timestamp) -> Why {
-    let subject = subject(&explanation.subject);
-    let why = Why::new(rows(), subject, (explanation.cause.rule_and_code(), data(&explanation.cause)), now);
+    let (kind, id) = kind_and_id(&explanation.subject);
+    let (rule, code) = explanation.cause.rule_and_code();
+    let why = Why::new(kind, id, Finding { rule, code, data: data(&explanation.cause) }, now);
     match explanation.heartbeat_late_since {
         Some(since) => why.with_late_heartbeat(since, now),
         None => why,
     }
 }
 
-/// What to do about a code.
+/// The advice for a code.
 #[must_use]
 pub fn advice(code: &str) -> Option<&'static str> {
     rows().find(|row| row.code == code).map(|row| row.advice)
 }
 
 impl Why {
-    /// An answer in the words that a table has for its code.
+    /// Puts a finding about one thing into the words of the table.
     ///
     /// # Panics
     /// When the table has no such code.
-    pub fn new(
-        mut table: impl Iterator<Item = &'static crate::Row>,
-        (kind, id): (&'static str, String),
-        ((rule, code), data): ((&'static str, &'static str), Value),
-        now: Timestamp,
-    ) -> Self {
-        let row = table.find(|row| row.code == code).expect("every code has a row: a test looks at all");
+    #[must_use]
+    pub fn new(kind: &'static str, id: String, finding: Finding, now: Timestamp) -> Self {
+        let Finding { rule, code, data } = finding;
+        let row = rows().find(|row| row.code == code).expect("every code has a row: a test looks at all");
         let data = match data {
             Value::Object(data) => data,
             _ => Map::new(),
         };
-        let what = match kind {
+        let noun = match kind {
             "task_device" => "task device",
             "court_task" => "court task",
             other => other,
         };
         let said = fill(row.says, &data, now);
-        // What somebody wrote may end as sentences do.
+        // A reason or a question written by a person may already end with a stop.
         let end = if said.ends_with(['.', '?', '!']) { "" } else { "." };
-        let sentence = format!("The {what} {id} {said}{end}");
+        let sentence = format!("The {noun} {id} {said}{end}");
         Self { kind, id, code, rule, sentence, data }
     }
 
@@ -84,7 +93,7 @@ impl Why {
 const LATE_HEARTBEAT: &str =
     " Its heartbeat has been late for {heartbeat_late_since:ago}: restart its agent or look at its log.";
 
-fn subject(subject: &Subject) -> (&'static str, String) {
+fn kind_and_id(subject: &Subject) -> (&'static str, String) {
     match subject {
         Subject::Job(job) => ("run", job.to_string()),
         Subject::Task(task) => ("task_device", task.to_string()),
@@ -100,5 +109,4 @@ fn subject(subject: &Subject) -> (&'static str, String) {
 }
 
 #[cfg(test)]
-#[path = "why_tests.rs"]
 mod tests;

@@ -152,7 +152,7 @@ impl Guards {
         let (stdout, stderr) = (stdout.expect("stdout is piped"), stderr.expect("stderr is piped"));
         let over = CancellationToken::new();
         let ending = async {
-            let ending = end_of((guard, leash), cancel).await;
+            let ending = end_of(guard, leash, cancel).await;
             over.cancel();
             ending
         };
@@ -175,7 +175,8 @@ impl Guards {
 }
 
 async fn end_of(
-    (mut guard, leash): (Child, UnixStream),
+    mut guard: Child,
+    leash: UnixStream,
     cancel: &CancellationToken,
 ) -> io::Result<(Ending, Option<i32>)> {
     tokio::select! {

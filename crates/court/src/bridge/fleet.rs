@@ -1,22 +1,25 @@
-//! What runs, sessions and jobs have of their own: their routes, their words, their ends.
+//! The differences between runs, sessions and jobs: their routes, their words, their ends.
 
 use crate::{
     Document, Id,
     config::Executor,
     file::{Outcome, OutcomeStatus},
-    roles::general::{Ending, Start, trouble},
+    roles::general::{Ending, Start, failed_outcome},
+    words::words,
 };
 use serde_json::Value;
 
-/// Who does a task at the coordinator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fleet {
-    /// Devices, by a run.
-    Run,
-    /// Simulation workers, by a session.
-    Session,
-    /// The pool, by a job.
-    Job,
+words! {
+    /// The fleets of the coordinator.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Fleet {
+        /// Devices, by a run.
+        Run = "run",
+        /// Simulation workers, by a session.
+        Session = "session",
+        /// The pool, by a job.
+        Job = "job",
+    }
 }
 
 impl Fleet {
@@ -31,17 +34,7 @@ impl Fleet {
         }
     }
 
-    /// The word in files.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Session => "session",
-            Self::Job => "job",
-        }
-    }
-
-    /// Where they are handed in; each one's own address is below it.
+    /// The path for submissions; each object's own path is below it.
     pub(super) const fn path(self) -> &'static [&'static str] {
         match self {
             Self::Run => &["api", "runs"],
@@ -50,7 +43,7 @@ impl Fleet {
         }
     }
 
-    /// How entries of the feed begin that tell of a change of one.
+    /// The prefix of feed entries about a change.
     pub(super) const fn news(self) -> &'static str {
         match self {
             Self::Run => "job_",
@@ -85,13 +78,13 @@ impl Fleet {
         }
     }
 
-    /// What makes handing it in twice the same as once.
+    /// The idempotency key.
     pub(super) fn key(start: &Start) -> String {
         numbered(start, '.')
     }
 
-    /// What an answer says of the end, if it has ended.
-    pub(super) fn ending(self, start: &Start, (id, answer): (&str, &Value)) -> Option<Ending> {
+    /// The ending that an answer reports, if there is one.
+    pub(super) fn ending(self, start: &Start, id: &str, answer: &Value) -> Option<Ending> {
         let status = answer.get("status").and_then(Value::as_str)?;
         let summary = self.summary(id, answer);
         match status {
@@ -121,7 +114,7 @@ impl Fleet {
         if self == Self::Session && payload.has(SESSION_ID) {
             return Ending::Refused(error.to_owned());
         }
-        Ending::Remote(trouble(&start.task, OutcomeStatus::Failed, error))
+        Ending::Remote(failed_outcome(&start.task, OutcomeStatus::Failed, error))
     }
 
     fn summary(self, id: &str, answer: &Value) -> String {

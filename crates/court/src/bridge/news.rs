@@ -1,10 +1,6 @@
 //! The coordinator's feed, for whoever follows something there: one connection, while there is anything to follow.
 
-use super::{
-    Fleet,
-    client::{Client, Trouble},
-    follow::{PAUSE_MAX, PAUSE_MIN},
-};
+use super::{CallError, Client, Fleet, PAUSE_MAX, PAUSE_MIN};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
 use std::{
@@ -14,9 +10,9 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// Who waits for news of what.
+/// The waiting attempts by id at the coordinator.
 #[derive(Default)]
-pub(super) struct News {
+pub(super) struct Feed {
     watched: Mutex<BTreeMap<String, Arc<Notify>>>,
     /// Somebody came or went.
     changed: Notify,
@@ -24,7 +20,7 @@ pub(super) struct News {
 
 /// Somebody who waits for news of one thing.
 pub(super) struct Watch<'a> {
-    news: &'a News,
+    news: &'a Feed,
     id: String,
     noticed: Arc<Notify>,
 }
@@ -43,7 +39,7 @@ struct Entry {
     data: String,
 }
 
-impl News {
+impl Feed {
     pub(super) fn watch(&self, id: &str) -> Watch<'_> {
         let noticed = Arc::new(Notify::new());
         self.watched().insert(id.to_owned(), Arc::clone(&noticed));
@@ -67,8 +63,10 @@ impl News {
                     pause = PAUSE_MIN;
                     self.hear(Stream { answer, rest: Vec::new() }, fleet, &mut last).await;
                 }
-                Err(Trouble::Refused(StatusCode::GONE, _)) => last = None,
-                Err(trouble) => tracing::debug!(?trouble, "the coordinator's feed is not there"),
+                Err(CallError::Refused(StatusCode::GONE, _)) => last = None,
+                Err(failed_outcome) => {
+                    tracing::debug!(?failed_outcome, "the coordinator's feed is not there")
+                }
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);
@@ -166,7 +164,7 @@ impl Entry {
     }
 }
 
-/// Whether something stands anywhere in a document, as text or as a number.
+/// True if an id occurs anywhere in a document, as text or as a number.
 fn names(value: &Value, id: &str) -> bool {
     match value {
         Value::String(text) => text == id,
@@ -200,7 +198,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_is_named_is_told() {
         assert!(names(&json!({"completed": [5, 8]}), "8") && !names(&json!({"completed": [58]}), "8"));
-        let news = News::default();
+        let news = Feed::default();
         let watch = news.watch("r-1");
         let about = |kind: &str, job: &str| Entry {
             id: None,

@@ -17,7 +17,7 @@ pub struct Court {
     pub generals: BTreeMap<String, General>,
 }
 
-/// What is wrong with the configuration.
+/// An error in the configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// There is no court.
@@ -28,7 +28,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
     /// A file is not understood.
@@ -36,7 +36,7 @@ pub enum ConfigError {
     Wrong {
         /// The file.
         path: PathBuf,
-        /// What is wrong in it, and what would be right.
+        /// The mistake, and the correction.
         reason: String,
     },
     /// Two generals want the same.
@@ -183,7 +183,7 @@ impl Chamberlain {
     }
 }
 
-/// Whether a directory without a `court.toml` has something of a court, or nothing at all.
+/// True if a directory without a `court.toml` looks like a court, or is empty.
 fn may_be_a_court(home: &Path) -> bool {
     let is_begun = ["generals", "queue"].iter().any(|name| home.join(name).is_dir());
     is_begun || fs::read_dir(home).is_ok_and(|mut entries| entries.next().is_none())

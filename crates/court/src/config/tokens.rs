@@ -1,4 +1,4 @@
-//! What opens the doors outside: from the environment, never from a file, and not for programs that a court starts (C0).
+//! Credentials for services outside: from the environment, never from a file, and never passed to programs (C0).
 
 use std::{env, ffi::OsStr, ffi::OsString, fmt};
 
@@ -68,7 +68,7 @@ const WITHHELD: [&str; 6] = [
     "JIRA_API_TOKEN",
     "NODE_AGENT_SHARED_SECRET",
 ];
-/// How variables of ours end that hold a secret.
+/// Endings of our variables that hold secrets.
 const SECRET_ENDS: [&str; 3] = ["TOKEN", "SECRET", "PASSWORD"];
 
 #[cfg(test)]

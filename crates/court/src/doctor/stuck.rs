@@ -1,22 +1,21 @@
 //! Everything that does not go on by itself, each with a reason and what to do (C21).
 
-mod events;
-mod leftovers;
-mod messages;
 mod tasks;
 
-pub(super) use events::is_begun;
 pub(super) use tasks::running;
 
 use super::{sentence, stamped, written};
 use crate::{
     Document, Fault, Folder, Id, Kind, Place, RoleLock,
     config::Court,
+    file::Priority,
+    folder::{TEMPORARY, TEMPORARY_AGE_MAX},
+    layout::{OTHERS, REJECTED},
     roles::chamberlain::{self, Colour},
 };
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ffi::OsStr, fs, path::Path};
 
 /// Something that does not go on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -30,18 +29,18 @@ pub struct Stuck {
     /// Since when nothing has happened to it.
     #[serde(serialize_with = "stamped")]
     pub since: Option<Timestamp>,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub why: String,
-    /// What to do about it.
+    /// The advice: what to do about it.
     pub next: String,
 }
 
-/// What a visit found.
+/// The findings of one visit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Findings {
-    /// What needs somebody.
+    /// Everything that needs a person.
     pub stuck: Vec<Stuck>,
-    /// What is worth knowing.
+    /// Remarks that need no action.
     pub notes: Vec<String>,
 }
 
@@ -56,7 +55,7 @@ pub fn stuck(folder: &Folder, court: &Court, now: Timestamp) -> Result<Findings,
     Ok(findings)
 }
 
-/// What is known before anything is looked at.
+/// The state of the court at the start of a visit.
 pub(super) struct Visit<'a> {
     pub(super) folder: &'a Folder,
     pub(super) court: &'a Court,
@@ -123,7 +122,7 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// What is wrong with where a file lies, or with what it says about that.
+    /// Finds a file that lies in two directories, or whose status does not fit its directory.
     fn misplaced(&self, suspect: &Suspect<'_>, document: &Document) -> Option<Stuck> {
         let Suspect { place, id, .. } = *suspect;
         let others = place.kind().places().iter().filter(|other| **other != place);
@@ -166,6 +165,224 @@ const fn word(kind: Kind) -> &'static str {
     }
 }
 
+impl Visit<'_> {
+    fn events(&self, findings: &mut Findings) -> Result<(), Fault> {
+        for place in [Place::EventsPending, Place::EventsDispatched] {
+            for (id, since) in self.suspects(place, PATIENCE)? {
+                let suspect = Suspect { what: "event", place, id: &id, since };
+                let Some(event) = self.read(&suspect, findings) else { continue };
+                let misplaced = self.misplaced(&suspect, &event);
+                let lost = || match place {
+                    Place::EventsPending => Some(self.waiting(&suspect, &event)),
+                    _ => self.unfinished(&suspect, &event),
+                };
+                findings.stuck.extend(misplaced.or_else(lost));
+            }
+        }
+        findings.notes.extend(self.held_back()?);
+        Ok(())
+    }
+
+    /// Counts the events that only the host's health holds back; people who just submitted one want to know at once.
+    fn held_back(&self) -> Result<Option<String>, Fault> {
+        if self.colour == Colour::Green {
+            return Ok(None);
+        }
+        let pending = self.folder.listed(Place::EventsPending)?.into_iter();
+        let events = pending.filter_map(|id| self.folder.read(Place::EventsPending, &id).ok());
+        let waiting = events.filter(|event| !is_begun(event) && !self.colour.accepts(Priority::of(event)));
+        let count = waiting.count();
+        Ok((count > 0).then(|| {
+            let word = self.colour.word();
+            format!("{count} events wait because the host's health is {word}; {LIMITS}")
+        }))
+    }
+
+    /// Explains why an event still waits for the king.
+    fn waiting(&self, suspect: &Suspect<'_>, event: &Document) -> Stuck {
+        let priority = Priority::of(event);
+        if !self.is_running("king") {
+            return suspect.stuck(NO_KING, START_KING);
+        }
+        if is_begun(event) || self.colour.accepts(priority) {
+            return suspect
+                .stuck("the king has not taken it up", "look into the king's log, and start it again");
+        }
+        if !self.is_running("chamberlain") && self.colour == Colour::Orange {
+            let why = "nobody has looked at the host for two minutes, so nothing is taken up";
+            return suspect.stuck(why, "start `muster court chamberlain`, or `muster court run`");
+        }
+        let why = format!(
+            "the host's health is {}, so events of {} priority wait",
+            self.colour.word(),
+            priority.word()
+        );
+        suspect.stuck(why, format!("see state/resources.json for what is scarce; {LIMITS}"))
+    }
+
+    /// Explains why a dispatched event can never be completed, if so. A slow task is reported as a task.
+    fn unfinished(&self, suspect: &Suspect<'_>, event: &Document) -> Option<Stuck> {
+        let restart =
+            if self.is_running("king") { "start the king again: it finishes this first" } else { START_KING };
+        if event.has("outcome") {
+            return Some(suspect.stuck("it is over, but was not moved to completed", restart));
+        }
+        let task = event.object("dispatch").and_then(|plan| plan.text("task_id"));
+        let Some(task) = task.and_then(|task| Id::parse(&task).ok()) else {
+            return Some(suspect.stuck("it names no task", BACK_TO_PENDING));
+        };
+        match self.folder.find(Kind::Task, &task) {
+            None => Some(suspect.stuck(format!("its task {task} is nowhere"), BACK_TO_PENDING)),
+            Some(Place::TasksCompleted) if self.folder.has(Place::EventsDispatched, suspect.id) => {
+                Some(suspect.stuck(format!("its task {task} is over, but the event is not"), restart))
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// True for events that the host's health never holds back: those already begun, and replies of people.
+pub(in crate::doctor) fn is_begun(event: &Document) -> bool {
+    let is_reply = event.text("type").as_deref() == Some("slack.thread.reply");
+    event.has("dispatch") || event.has("outcome") || is_reply
+}
+
+impl Visit<'_> {
+    fn messages(&self, findings: &mut Findings) -> Result<(), Fault> {
+        for (id, since) in self.suspects(Place::MessagesPending, ENVOYS_PATIENCE)? {
+            let suspect = Suspect { what: "message", place: Place::MessagesPending, id: &id, since };
+            let Some(message) = self.read(&suspect, findings) else { continue };
+            let waiting = || match self.is_running("envoy") {
+                true => suspect.stuck(
+                    "the envoy has not posted it",
+                    "look into the envoy's log: the other side may be away, or ask for patience",
+                ),
+                false => {
+                    suspect.stuck("no envoy is running", "start `muster court envoy`, or `muster court run`")
+                }
+            };
+            findings.stuck.push(self.misplaced(&suspect, &message).unwrap_or_else(waiting));
+        }
+        self.failed(findings)
+    }
+
+    /// Messages that were given up. Only the latest are read: of a dead outlet there may be thousands.
+    fn failed(&self, findings: &mut Findings) -> Result<(), Fault> {
+        let mut failed = self.suspects(Place::MessagesFailed, SignedDuration::MIN)?;
+        failed.sort_by_key(|(_, since)| std::cmp::Reverse(*since));
+        for (id, since) in failed.iter().take(READ_MAX) {
+            let suspect = Suspect { what: "message", place: Place::MessagesFailed, id, since: *since };
+            let error = self.folder.read(suspect.place, id).ok().and_then(|message| message.text("error"));
+            let why = match error {
+                Some(error) => format!("it could not be posted: {}", sentence(&error)),
+                None => "it could not be posted".to_owned(),
+            };
+            findings.stuck.push(suspect.stuck(why, FAILED));
+        }
+        if failed.len() > READ_MAX {
+            let more = failed.len() - READ_MAX;
+            findings.notes.push(format!(
+                "{more} more messages could not be posted, in {}",
+                Place::MessagesFailed.path()
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Visit<'_> {
+    fn leftovers(&self, findings: &mut Findings) -> Result<(), Fault> {
+        for place in Place::all() {
+            self.strays(place, findings)?;
+        }
+        for path in OTHERS.into_iter().chain(["state", "."]) {
+            self.temporaries(path, findings);
+        }
+        findings.stuck.extend(self.strangers()?);
+        findings.notes.extend(self.rejected());
+        let questions = self.folder.listed(Place::QuestionsOpen)?.len();
+        if questions > 0 {
+            findings.notes.push(format!("{questions} questions wait for people: see `muster court inbox`"));
+        }
+        let health = chamberlain::health(self.folder, self.now);
+        if health != Colour::Green {
+            findings.notes.push(format!("the host's health counts as {}", health.word()));
+        }
+        Ok(())
+    }
+
+    fn strays(&self, place: Place, findings: &mut Findings) -> Result<(), Fault> {
+        self.temporaries(place.path(), findings);
+        for name in self.folder.names(place)?.iter().filter(|name| Id::of_file(name).is_none()) {
+            let since = written(&self.folder.directory(place).join(name));
+            if since.is_some() && self.is_late(since, PATIENCE) {
+                findings.stuck.push(misnamed(place, name, since));
+            }
+        }
+        Ok(())
+    }
+
+    fn temporaries(&self, path: &'static str, findings: &mut Findings) {
+        let entries = fs::read_dir(self.folder.path(path)).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| is_temporary(&entry.file_name())) {
+            let since = written(&entry.path());
+            if since.is_some() && self.is_late(since, TEMPORARY_AGE_MAX) {
+                findings.stuck.push(unfinished(path, &entry.file_name(), since));
+            }
+        }
+    }
+
+    /// Results of the last day that belong to no task; older ones may have outlived theirs.
+    fn strangers(&self) -> Result<Vec<Stuck>, Fault> {
+        let late = self.suspects(Place::Results, PATIENCE)?.into_iter();
+        let kept_days = self.court.settings.retention.tasks_days.clamp(0.0, 1.0);
+        let kept = A_DAY.min(SignedDuration::from_secs_f64(kept_days * A_DAY.as_secs_f64()));
+        let recent = late.filter(|(_, since)| !self.is_late(*since, kept));
+        let homeless = recent.filter(|(id, _)| self.folder.find(Kind::Task, id).is_none());
+        let stranger = |(id, since): (Id, Option<Timestamp>)| {
+            Suspect { what: "file", place: Place::Results, id: &id, since }.stuck(NO_TASK, STRANGER)
+        };
+        Ok(homeless.map(stranger).collect())
+    }
+
+    /// The files that were rejected within a day, with the reasons.
+    fn rejected(&self) -> Option<String> {
+        let entries = fs::read_dir(self.folder.path(REJECTED)).ok()?.flatten();
+        let reasons = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|end| end == "reason"));
+        let dated = reasons.map(|path| (written(&path), path));
+        let mut late: Vec<_> = dated.filter(|(since, _)| !self.is_late(*since, A_DAY)).collect();
+        late.sort();
+        let shown: Vec<String> =
+            late.iter().rev().take(SHOWN_MAX).map(|(_, path)| self.refusal(path)).collect();
+        let count = late.len();
+        (count > 0)
+            .then(|| format!("{count} files were refused within a day, the latest: {}", shown.join("; ")))
+    }
+
+    fn refusal(&self, reason: &Path) -> String {
+        let name = reason.file_stem().unwrap_or_default().to_string_lossy();
+        let text = self.folder.bytes(reason).unwrap_or_default();
+        format!("{} ({})", sentence(&name), sentence(String::from_utf8_lossy(&text).trim()))
+    }
+}
+
+fn is_temporary(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes())
+}
+
+fn unfinished(place: &'static str, name: &OsStr, since: Option<Timestamp>) -> Stuck {
+    let (id, why) = (sentence(&name.to_string_lossy()), "a writer died before it had finished".to_owned());
+    Stuck { what: "file", id, place, since, why, next: "it is swept when a role starts".to_owned() }
+}
+
+fn misnamed(place: Place, name: &OsStr, since: Option<Timestamp>) -> Stuck {
+    let (id, why) = (sentence(&name.to_string_lossy()), "its name is not {id}.json".to_owned());
+    let next = "its consumer sets it apart in rejected/ when it runs".to_owned();
+    Stuck { what: word(place.kind()), id, place: place.path(), since, why, next }
+}
+
 /// Three polls of the king or a general.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 const NO_KING: &str = "no king is running";
@@ -175,6 +392,17 @@ const UNREADABLE: &str =
 const TWO_PLACES: &str =
     "remove the one in the earlier directory, unless it is another matter of the same name";
 const MENDED: &str = "it is mended when the role that consumes it starts again";
+const LIMITS: &str =
+    "the limits are in [chamberlain] of court.toml, and without obey_health in [king] no event waits";
+const BACK_TO_PENDING: &str = "move the file back to queue/events/pending: the king then makes its task";
+/// Three polls of the envoy.
+const ENVOYS_PATIENCE: SignedDuration = SignedDuration::from_secs(15);
+const READ_MAX: usize = 20;
+const FAILED: &str = "mend the cause and move it back to queue/messages/pending; or remove it";
+const A_DAY: SignedDuration = SignedDuration::from_hours(24);
+const NO_TASK: &str = "there is no such task";
+const STRANGER: &str = "a result is named after its task: rename the file, or remove it";
+const SHOWN_MAX: usize = 5;
 
 #[cfg(test)]
 mod tests;

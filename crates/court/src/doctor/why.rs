@@ -1,15 +1,9 @@
-//! What one task of a court waits for, in a code, a sentence and data (Q16).
-
-mod cause;
-mod table;
-
-pub use table::ROWS as WHY_ROWS;
+//! Explains what a task of a court waits for: a code, a sentence and data (Q16).
 
 use super::{
     sentence,
     stuck::{Findings, Visit, general_role, is_begun, running},
-    timeline,
-    timeline::planned_task,
+    timeline::{planned_task, timeline},
 };
 use crate::{
     Document, Fault, Folder, Id, Kind, Place,
@@ -17,28 +11,28 @@ use crate::{
     file::{Priority, instant},
     roles::chamberlain::Colour,
 };
-use cause::CourtCause;
 use jiff::Timestamp;
-use muster_explain::Why;
+use muster_explain::{Finding, Why};
+use serde_json::{Value, json};
 
 /// Says what a task, or an event that is none yet, waits for; nothing where no file of the court has the id.
 pub fn why(folder: &Folder, court: &Court, id: &Id, now: Timestamp) -> Result<Option<Why>, Fault> {
-    let look = Look { visit: Visit::new(folder, court, now) };
-    let Some((cause, task)) = look.cause(id)? else { return Ok(None) };
+    let explainer = Explainer { visit: Visit::new(folder, court, now) };
+    let Some((cause, task)) = explainer.cause(id)? else { return Ok(None) };
     let mut data = cause.data();
     if task != *id {
         data["court_task_id"] = task.as_str().into();
     }
     let now = muster_model::Timestamp(now.as_millisecond());
-    let subject = ("court_task", id.to_string());
-    Ok(Some(Why::new(WHY_ROWS.iter(), subject, (cause.rule_and_code(), data), now)))
+    let (rule, code) = cause.rule_and_code();
+    Ok(Some(Why::new("court_task", id.to_string(), Finding { rule, code, data }, now)))
 }
 
-struct Look<'a> {
+struct Explainer<'a> {
     visit: Visit<'a>,
 }
 
-impl Look<'_> {
+impl Explainer<'_> {
     /// The cause, and the task it is about.
     fn cause(&self, id: &Id) -> Result<Option<(CourtCause, Id)>, Fault> {
         let folder = self.visit.folder;
@@ -172,9 +166,130 @@ fn unreadable(fault: &Fault) -> Option<CourtCause> {
     }
 }
 
-/// What a file says, made fit for a sentence.
+/// A text of a file, on one line and short enough for a sentence.
 fn said(document: &Document, key: &str) -> Option<String> {
     document.text(key).filter(|text| !text.is_empty()).map(|text| sentence(&text))
+}
+
+/// The cause that holds back a task, or an event that has no task yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum CourtCause {
+    /// Nobody makes events tasks, or ends them.
+    NoKing,
+    /// The king has not looked at the event yet.
+    EventUntaken,
+    /// The host has no room for events of this priority.
+    HostBusy { health: &'static str, priority: &'static str },
+    /// Nobody has looked at the host lately.
+    HostUnwatched,
+    /// The event is over and was made no task.
+    EventOver { status: String, reason: Option<String> },
+    /// The event was made a task that is nowhere.
+    TaskMissing,
+    /// Nobody is of the name that the task is for.
+    NoGeneral { general: String },
+    /// Its general is not running.
+    GeneralStopped { general: String },
+    /// Its general has as many soldiers out as it may.
+    SoldiersBusy { general: String, soldiers: usize },
+    /// Its general has not taken it yet.
+    TaskUntaken { general: String },
+    /// A soldier is at it.
+    SoldierWorking { general: String, attempt: u64, since: Option<Timestamp> },
+    /// A soldier is at it, and has shown no sign of life for longer than it may.
+    SoldierSilent { attempt: u64, since: Timestamp },
+    /// A fleet of the coordinator is at it.
+    FleetWorking { fleet: String, id: String },
+    /// It is being handed to the coordinator.
+    FleetAsked,
+    /// Its last attempt failed; the next comes after a pause.
+    RetryWaits { attempt: u64, error: Option<String> },
+    /// Its result is there, and the king has not closed it yet.
+    ResultUnclosed,
+    /// It asked something that nobody has answered.
+    QuestionOpen { question: String, since: Option<Timestamp> },
+    /// Its question was answered; another task goes on with it.
+    QuestionAnswered { task: Option<String> },
+    /// It is done.
+    TaskCompleted { summary: Option<String> },
+    /// It was tried and not done.
+    TaskFailed { error: Option<String> },
+    /// There was nothing to do.
+    TaskSkipped { reason: Option<String> },
+    /// Its file cannot be read.
+    Unreadable { error: String },
+}
+
+impl CourtCause {
+    /// The rule that says so and the code scripts match on.
+    const fn rule_and_code(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::NoKing => ("C13", "court_no_king"),
+            Self::EventUntaken => ("C13", "court_event_untaken"),
+            Self::HostBusy { .. } => ("C19", "court_host_busy"),
+            Self::HostUnwatched => ("C19", "court_host_unwatched"),
+            Self::EventOver { .. } => ("C13", "court_event_over"),
+            Self::TaskMissing => ("C6", "court_task_missing"),
+            Self::NoGeneral { .. } => ("C13", "court_no_general"),
+            Self::GeneralStopped { .. } => ("C5", "court_general_stopped"),
+            Self::SoldiersBusy { .. } => ("C16", "court_soldiers_busy"),
+            Self::TaskUntaken { .. } => ("C16", "court_task_untaken"),
+            Self::SoldierWorking { .. } => ("C16", "court_soldier_working"),
+            Self::SoldierSilent { .. } => ("C16", "court_soldier_silent"),
+            Self::FleetWorking { .. } => ("C17", "court_fleet_working"),
+            Self::FleetAsked => ("C17", "court_fleet_asked"),
+            Self::RetryWaits { .. } => ("C16", "court_retry_waits"),
+            Self::ResultUnclosed => ("C14", "court_result_unclosed"),
+            Self::QuestionOpen { .. } => ("C14", "court_question_open"),
+            Self::QuestionAnswered { .. } => ("C14", "court_question_answered"),
+            Self::TaskCompleted { .. } => ("C14", "court_task_completed"),
+            Self::TaskFailed { .. } => ("C14", "court_task_failed"),
+            Self::TaskSkipped { .. } => ("C14", "court_task_skipped"),
+            Self::Unreadable { .. } => ("C12", "court_file_unreadable"),
+        }
+    }
+
+    /// The data of the explanation.
+    fn data(&self) -> Value {
+        let moment = |since: &Option<Timestamp>| since.map(Timestamp::as_millisecond);
+        let mut data = match self {
+            Self::HostBusy { health, priority } => json!({"health": health, "priority": priority}),
+            Self::EventOver { status, reason } => json!({"status": status, "reason": reason}),
+            Self::NoGeneral { general }
+            | Self::GeneralStopped { general }
+            | Self::TaskUntaken { general } => {
+                json!({"general": general})
+            }
+            Self::SoldiersBusy { general, soldiers } => json!({"general": general, "soldiers": soldiers}),
+            Self::SoldierWorking { general, attempt, since } => {
+                json!({"general": general, "attempt": attempt, "since": moment(since)})
+            }
+            Self::SoldierSilent { attempt, since } => {
+                json!({"attempt": attempt, "since": since.as_millisecond()})
+            }
+            Self::FleetWorking { fleet, id } => match fleet.as_str() {
+                "run" | "session" | "job" => json!({ format!("{fleet}_id"): id }),
+                _ => json!({}),
+            },
+            Self::RetryWaits { attempt, error } => json!({"attempt": attempt, "error": error}),
+            Self::QuestionOpen { question, since } => json!({"question": question, "since": moment(since)}),
+            Self::QuestionAnswered { task } => json!({"court_task_id": task}),
+            Self::TaskCompleted { summary } => json!({"summary": summary}),
+            Self::TaskFailed { error } => json!({"error": error}),
+            Self::TaskSkipped { reason } => json!({"reason": reason}),
+            Self::Unreadable { error } => json!({"error": error}),
+            Self::NoKing
+            | Self::EventUntaken
+            | Self::HostUnwatched
+            | Self::TaskMissing
+            | Self::FleetAsked
+            | Self::ResultUnclosed => json!({}),
+        };
+        if let Value::Object(members) = &mut data {
+            members.retain(|_, value| !value.is_null());
+        }
+        data
+    }
 }
 
 #[cfg(test)]

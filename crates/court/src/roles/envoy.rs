@@ -3,31 +3,26 @@
 //! [`Envoy`] is its mind: which message goes next, into which thread, and what becomes of it. Around it messages are
 //! posted one at a time, and replies come in by asking Slack for them or through a door at which Slack brings them.
 
-mod delivery;
-mod door;
-mod hall;
+mod listener;
 mod mind;
 mod outlet;
-mod poll;
 mod post;
-mod queue;
 pub mod replies;
-mod said;
-mod signature;
+mod slack;
 
-pub use mind::{Answer, Envoy, Heard};
+pub use mind::{Answer, Envoy, TimedAnswer};
 pub use post::{Post, Receipt};
 
 use crate::{
-    Clock, Fault, Folder,
+    Clock, Fault, Folder, Place, Wake,
+    clock::wait_until,
     config::{self, Tokens, seconds},
 };
-use delivery::Delivery;
-use door::HttpState;
 use futures_util::future::OptionFuture;
+use listener::{ReplyListener, Signing};
+use muster_worker_kit::clock::instant_now;
 use outlet::{Lines, Outlet, Slack, Webhook};
-use poll::Poll;
-use signature::Signing;
+use replies::Poll;
 use std::{
     io::{self, Write},
     net::ToSocketAddrs,
@@ -36,17 +31,17 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// What an envoy is sent out with.
-pub struct Errand {
-    /// Where to.
+/// Settings and credentials of an envoy.
+pub struct EnvoySetup {
+    /// The settings.
     pub settings: config::Envoy,
-    /// What opens the doors there.
+    /// The credentials.
     pub tokens: Tokens,
-    /// Where messages go that go to standard output.
+    /// The stream that stands for standard output.
     pub out: Box<dyn Write + Send>,
 }
 
-/// Why an envoy cannot set out.
+/// The reason why an envoy cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvoyError {
     /// Slack lets nobody in without a token.
@@ -73,17 +68,17 @@ pub enum EnvoyError {
     Address {
         /// The setting.
         setting: &'static str,
-        /// What it says.
+        /// The configured value.
         address: String,
-        /// What is wrong with it.
+        /// The mistake.
         reason: String,
     },
     /// The door cannot be opened.
     #[error("[envoy] cannot listen on {listen:?}: {error}; it must be as 127.0.0.1:8099, and free")]
     Listen {
-        /// What the setting says.
+        /// The configured value.
         listen: String,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
     /// The court's directory cannot be written.
@@ -101,8 +96,8 @@ pub fn check(settings: &config::Envoy, tokens: &Tokens) -> Result<(), EnvoyError
 }
 
 /// Posts messages and takes in replies until told to stop.
-pub async fn run(folder: Arc<Folder>, errand: Errand, stop: CancellationToken) -> Result<(), EnvoyError> {
-    let Errand { settings, tokens, out } = errand;
+pub async fn run(folder: Arc<Folder>, errand: EnvoySetup, stop: CancellationToken) -> Result<(), EnvoyError> {
+    let EnvoySetup { settings, tokens, out } = errand;
     let door = open_door(&folder, &settings, &tokens).await?;
     let outlet = outlet(&settings, &tokens, out)?;
     let poll = match &outlet {
@@ -137,12 +132,12 @@ async fn open_door(
     folder: &Arc<Folder>,
     settings: &config::Envoy,
     tokens: &Tokens,
-) -> Result<Option<HttpState>, EnvoyError> {
+) -> Result<Option<ReplyListener>, EnvoyError> {
     let Some((listen, signing)) = hearing(settings, tokens)? else { return Ok(None) };
-    HttpState::open(Arc::clone(folder), listen, signing).await.map(Some)
+    ReplyListener::open(Arc::clone(folder), listen, signing).await.map(Some)
 }
 
-/// Where replies are to be brought, and what proves whose they are.
+/// The address to listen on and the signing secret, if replies are pushed.
 fn hearing<'a>(
     settings: &'a config::Envoy,
     tokens: &Tokens,
@@ -163,9 +158,57 @@ async fn live(folder: &Folder, stop: &CancellationToken) {
     }
 }
 
+/// The way of messages from their directory to people.
+struct Delivery {
+    folder: Arc<Folder>,
+    outlet: Outlet,
+    mind: Envoy,
+}
+
+impl Delivery {
+    fn new(folder: Arc<Folder>, outlet: Outlet) -> Self {
+        Self { folder, outlet, mind: Envoy::default() }
+    }
+
+    /// Posts until told to stop. A post that is on its way is waited for: cut short, it would be posted twice.
+    async fn run(mut self, stop: &CancellationToken) {
+        let wake = Wake::on(&[&self.folder.directory(Place::MessagesPending)], POLL);
+        if let Err(error) = self.folder.sweep(Clock.now()) {
+            tracing::warn!(%error, "what dead writers left behind cannot be removed");
+        }
+        while !stop.is_cancelled() {
+            if let Err(error) = self.post_all(stop).await {
+                tracing::warn!(%error, "the envoy could not finish a step; it is tried again");
+            }
+            let now = Clock.now();
+            let limit = self.mind.next_deadline(now).map(|at| wait_until(at, now));
+            let _ = stop.run_until_cancelled(wake.wait(limit)).await;
+        }
+    }
+
+    async fn post_all(&mut self, stop: &CancellationToken) -> Result<(), Fault> {
+        self.mind.look(&self.folder)?;
+        let mut looked = instant_now();
+        while !stop.is_cancelled() {
+            let Some(post) = self.mind.next(&self.folder, Clock.now())? else { break };
+            let answer = self.outlet.post(&post).await;
+            self.mind.hear(&self.folder, &post, TimedAnswer { answer, at: Clock.now() })?;
+            // While thousands are posted, what is new must not wait for the last of them.
+            if looked.elapsed() >= LOOK {
+                self.mind.look(&self.folder)?;
+                looked = instant_now();
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The role's name among locks and heartbeats.
 pub const ROLE: &str = "envoy";
 const BEAT: Duration = Duration::from_secs(5);
+/// The polling interval, in case no notification arrives.
+const POLL: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests;

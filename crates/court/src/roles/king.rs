@@ -6,48 +6,41 @@
 
 mod close;
 mod dispatch;
-mod line;
-mod mend;
-mod reply;
 mod schedule;
-mod words;
 
+use super::chamberlain;
 use crate::{
-    Clock, Fault, Folder, Place, Wake,
+    Clock, Document, Fault, Folder, Id, Place, Wake,
+    clock::wait_until,
     config::{ConfigError, Court},
-    roles::{chamberlain, king::line::Line, king::mend::Archive, king::schedule::Timetable},
+    file::Outcome,
 };
+use dispatch::EventQueue;
 use jiff::Timestamp;
+use schedule::Timetable;
 use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// The king's mind.
 pub struct King {
     court: Court,
-    /// Where people hear of tasks.
+    /// The default channel.
     channel: String,
-    line: Line,
+    queue: EventQueue,
     archive: Archive,
     timetable: Timetable,
-}
-
-/// Where and when a step is done.
-#[derive(Clone, Copy)]
-struct Ground<'a> {
-    folder: &'a Folder,
-    now: Timestamp,
 }
 
 impl King {
     /// A king of a court; people hear of tasks in `channel`.
     pub fn new(court: Court, channel: String) -> Result<Self, ConfigError> {
-        let timetable = Timetable::read(&court)?;
-        Ok(Self { court, channel, line: Line::default(), archive: Archive::default(), timetable })
+        let timetable = Timetable::read(&court, &channel)?;
+        Ok(Self { court, channel, queue: EventQueue::default(), archive: Archive::default(), timetable })
     }
 
     /// Takes up what an earlier king left in the middle; once, before the first step. What fails does not hold up the rest.
     pub fn begin(&mut self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
-        let mended = mend::live_files(folder);
+        let mended = live_files(folder);
         let archive = Archive::of(folder).map(|archive| self.archive = archive);
         let planned = self.take_up_plans(folder, now);
         mended.and(archive).and(planned).and(self.finish_dispatched(folder, now))
@@ -64,7 +57,7 @@ impl King {
         Ok(more_events? || more_archive?)
     }
 
-    /// When there will be something to do, though no file appears.
+    /// The next deadline: something is due then even if no file appears.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         self.timetable.next()
@@ -114,16 +107,97 @@ fn sweep(folder: Arc<Folder>) {
     });
 }
 
-/// How long to wait for a moment; a little at least, so that a clock that stands still costs nothing.
-fn wait_until(at: Timestamp, now: Timestamp) -> Duration {
-    Duration::try_from(at.duration_since(now)).unwrap_or_default().max(Duration::from_millis(10))
+/// Mends the events that are on their way. Tasks and messages are mended by whoever consumes them: two writers could put
+/// one file into two states.
+fn live_files(folder: &Folder) -> Result<(), Fault> {
+    let mut done = Ok(());
+    for place in [Place::EventsPending, Place::EventsDispatched] {
+        for id in folder.ids(place)? {
+            let found = folder.read_or_reject(place, &id);
+            done = done.and(found.and_then(|found| match found {
+                Some(document) => mend(folder, place, &id, document),
+                None => Ok(()),
+            }));
+        }
+    }
+    done
+}
+
+/// Completed files still to be checked, a few at a time: there may be years of them.
+#[derive(Default)]
+struct Archive {
+    left: Vec<(Place, Id)>,
+}
+
+impl Archive {
+    /// All that is over.
+    fn of(folder: &Folder) -> Result<Self, Fault> {
+        let mut left = Vec::new();
+        for place in OVER {
+            left.extend(folder.ids(place)?.into_iter().map(|id| (place, id)));
+        }
+        Ok(Self { left })
+    }
+
+    /// Mends a few; says whether there are more.
+    fn mend_some(&mut self, folder: &Folder) -> Result<bool, Fault> {
+        for (place, id) in self.left.split_off(self.left.len().saturating_sub(AT_ONCE)) {
+            match folder.read(place, &id) {
+                Ok(document) => mend(folder, place, &id, document)?,
+                Err(Fault::Gone(_)) => {}
+                Err(Fault::Invalid(reason)) => folder.reject(place, id.file_name().as_ref(), &reason)?,
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(!self.left.is_empty())
+    }
+}
+
+fn mend(folder: &Folder, place: Place, id: &Id, mut document: Document) -> Result<(), Fault> {
+    let status = document.text("status").unwrap_or_default();
+    if place.statuses().is_empty()
+        || place.statuses().contains(&status.as_str())
+        || is_on_its_way(place, &document)
+    {
+        return Ok(());
+    }
+    let word =
+        if place == Place::TasksCompleted { ended_as(folder, id) } else { place.statuses().first().copied() };
+    let Some(word) = word else { return Ok(()) };
+    tracing::info!(%id, place = place.path(), from = status, to = word, "a status is mended");
+    document.set_text("status", word);
+    folder.write(place, id, &document)
+}
+
+/// True if the file was rewritten for a rename that has not happened yet.
+fn is_on_its_way(place: Place, event: &Document) -> bool {
+    match place {
+        Place::EventsPending => dispatch::is_planned(event),
+        Place::EventsDispatched => event.has("outcome"),
+        _ => false,
+    }
+}
+
+/// The status of a completed task, by its result.
+fn ended_as(folder: &Folder, id: &Id) -> Option<&'static str> {
+    let outcome = folder.read(Place::Results, id).ok().and_then(Outcome::of);
+    Some(outcome.map_or("completed", |outcome| outcome.status.task_status()))
 }
 
 /// The role's name among locks and heartbeats.
 pub const ROLE: &str = "king";
-/// How long a file may lie before it is looked at, should no notice come.
+/// The polling interval, in case no notification arrives.
 const POLL: Duration = Duration::from_secs(10);
 const SWEEP: Duration = Duration::from_secs(60);
+const OVER: [Place; 5] = [
+    Place::EventsCompleted,
+    Place::TasksCompleted,
+    Place::MessagesSent,
+    Place::MessagesFailed,
+    Place::Results,
+];
+/// A few milliseconds' worth.
+const AT_ONCE: usize = 64;
 
 #[cfg(test)]
 mod tests;

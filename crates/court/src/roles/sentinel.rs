@@ -4,13 +4,12 @@
 //! it is remembered how far the source was read, so a crash only repeats what the ids of events drop.
 
 mod command;
-mod door;
 mod github;
+mod http;
 mod intake;
 mod jira;
-mod pace;
 
-pub use door::DoorError;
+pub use http::ClientError;
 pub use intake::{Notice, Reading, Tally};
 
 use crate::{
@@ -20,9 +19,9 @@ use crate::{
 };
 use command::Command;
 use github::Github;
+use intake::{Pace, SourceError};
 use jira::Jira;
 use muster_worker_kit::process::Guards;
-use pace::{Pace, Trouble};
 use std::{sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -30,15 +29,15 @@ use tokio_util::sync::CancellationToken;
 /// A sentinel, and what it needs.
 #[derive(Clone, Debug)]
 pub struct Sentinel {
-    /// Which sources there are.
+    /// The configured sources.
     pub settings: config::Sentinel,
-    /// What opens them.
+    /// The credentials.
     pub tokens: Tokens,
-    /// What ends programs, with all their children.
+    /// Guards that end programs with all their children.
     pub guards: Guards,
 }
 
-/// Why a sentinel cannot begin.
+/// The reason why a sentinel cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum SentinelError {
     /// A source is configured, and nothing opens it.
@@ -53,11 +52,11 @@ pub enum SentinelError {
     },
     /// A source cannot be reached in the way it is configured.
     #[error("[sentinel.{section}] {error}")]
-    HttpState {
+    Client {
         /// The section of the file.
         section: &'static str,
-        /// What is wrong.
-        error: DoorError,
+        /// The error.
+        error: ClientError,
     },
 }
 
@@ -100,7 +99,7 @@ impl Sentinel {
             watches.spawn(watch(jira, Pace::new(seconds(settings.poll_s)), stop.clone()));
         }
         for (name, settings) in &self.settings.command {
-            let command = Command::new(Arc::clone(&folder), (name, settings), &self.guards);
+            let command = Command::new(Arc::clone(&folder), name, settings, &self.guards);
             watches.spawn(watch(command, Pace::new(seconds(settings.poll_s)), stop.clone()));
         }
         if watches.is_empty() {
@@ -126,14 +125,14 @@ async fn stay(folder: &Folder, watches: &mut JoinSet<()>, stop: &CancellationTok
 
 /// Something that events come from.
 trait Source: Send + 'static {
-    /// What it is called in logs.
+    /// The name in logs.
     fn name(&self) -> &str;
 
     /// Looks once; says how long the source asks not to be looked at again, if it does.
     fn look(
         &mut self,
         stop: &CancellationToken,
-    ) -> impl Future<Output = Result<Option<Duration>, Trouble>> + Send;
+    ) -> impl Future<Output = Result<Option<Duration>, SourceError>> + Send;
 }
 
 async fn watch(mut source: impl Source, mut pace: Pace, stop: CancellationToken) {

@@ -247,7 +247,7 @@ fn what_is_written_here_is_valid() {
     }
     let schema = Node::compile(text(Kind::Result)).unwrap();
     for word in schema.property("status").unwrap().words.as_ref().unwrap() {
-        assert_eq!(OutcomeStatus::of(word).unwrap().word(), word);
+        assert_eq!(OutcomeStatus::from_word(word).unwrap().word(), word);
     }
 }
 

@@ -6,14 +6,18 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod check;
-mod fuse;
-mod story;
 mod world;
 
 use check::Findings;
-use fuse::Dying;
-use story::{FAILURE, QUESTION, REFUSED, SLOT, Story, TWO_ENDS};
-use world::World;
+use muster_court::{Fuse, Operation};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+use world::{FAILURE, QUESTION, REFUSED, SLOT, Story, TWO_ENDS, World};
 
 /// C2, C3, C4, C6, C13, C14, C15, C16, C16b: tasks that end well, with all the messages there are.
 #[test]
@@ -60,7 +64,7 @@ fn every_crash_is_repaired(story: &'static Story) {
             repair_in_pieces(story, crash, &expected);
         }
         world.live(None);
-        compare((story, &[crash]), &expected, &Findings::of(&world));
+        compare(story, &[crash], &expected, &Findings::of(&world));
     }
     println!("{}: {operations} crashes, all repaired", story.name);
 }
@@ -72,11 +76,11 @@ fn repair_in_pieces(story: &'static Story, crash: usize, expected: &Findings) {
         world.live(Some(Dying::before(crash)));
         world.live(Some(Dying::before(again)));
         world.live(None);
-        compare((story, &[crash, again]), expected, &Findings::of(&world));
+        compare(story, &[crash, again], expected, &Findings::of(&world));
     }
 }
 
-fn compare((story, crashes): (&Story, &[usize]), expected: &Findings, found: &Findings) {
+fn compare(story: &Story, crashes: &[usize], expected: &Findings, found: &Findings) {
     assert_eq!(found.faults, Vec::<String>::new(), "{}: crashes {crashes:?}", story.name);
     assert_eq!(found.made, expected.made, "{}: crashes {crashes:?}", story.name);
     // Each life may have died right after a post.
@@ -87,6 +91,36 @@ fn count(story: &'static Story) -> usize {
     let fuse = Dying::before(usize::MAX);
     World::new(story).live(Some(fuse.clone()));
     fuse.burnt()
+}
+
+/// A process that dies before its nth operation.
+pub(crate) struct Dying {
+    burnt: AtomicUsize,
+    last: usize,
+}
+
+impl Dying {
+    pub(crate) fn before(last: usize) -> Arc<Self> {
+        Arc::new(Self { burnt: AtomicUsize::new(0), last })
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.burnt() > self.last
+    }
+
+    /// How many operations were asked for.
+    pub(crate) fn burnt(&self) -> usize {
+        self.burnt.load(Ordering::SeqCst)
+    }
+}
+
+impl Fuse for Dying {
+    fn before(&self, _operation: &Operation) -> io::Result<()> {
+        if self.burnt.fetch_add(1, Ordering::SeqCst) < self.last {
+            return Ok(());
+        }
+        Err(io::Error::other("the process is dead"))
+    }
 }
 
 /// A prime, so that it falls on operations of every kind.

@@ -94,7 +94,7 @@ impl Coordinator {
         (Arc::clone(&self.memory), self.address)
     }
 
-    pub(crate) async fn revive((memory, address): (Arc<Memory>, SocketAddr)) -> Self {
+    pub(crate) async fn revive(memory: Arc<Memory>, address: SocketAddr) -> Self {
         Self::serve(memory, address).await
     }
 }

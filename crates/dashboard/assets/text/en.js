@@ -1,8 +1,8 @@
 // English.
 import advice from './en/advice.js';
-import cause from './en/cause.js';
 import court from './en/court.js';
 import event from './en/events.js';
+import * as explanations from './en/explanations.js';
 import fleet from './en/fleet.js';
 import jobs from './en/jobs.js';
 import overview from './en/overview.js';
@@ -131,8 +131,8 @@ export default {
     no_blockers: 'It refers to nothing that could be asked further.',
     heartbeat_late: 'Its heartbeat has been late for {heartbeat_late_since_ago}: restart its agent or look at its log.',
   },
-  cause,
-  advice,
+  cause: explanations.cause,
+  advice: { ...explanations.advice, ...advice },
   event,
   overview,
   fleet,

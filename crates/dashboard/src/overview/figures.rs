@@ -1,4 +1,4 @@
-//! How the figures follow from what was looked at.
+//! Derives the figures of the overview.
 
 use crate::fleet::{DeviceState, Fleet};
 use muster_model::{PoolStatus, PoolWorkerStatus, RendererState, StatusView, WorkerRecord, WorkerStatus};
@@ -29,7 +29,7 @@ pub(super) struct DeviceCounts {
     error: u64,
 }
 
-/// How much runs, and how much could.
+/// Running attempts, and capacity.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct Slots {
     /// Devices that run something.
@@ -70,7 +70,7 @@ pub(super) struct PoolCounts {
     workers_banned: u64,
 }
 
-/// What has waited longest.
+/// The thing that has waited longest.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct Waiting {
     /// `run`, `session` or `job`.

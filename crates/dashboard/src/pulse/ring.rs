@@ -32,7 +32,7 @@ impl<T: Copy + Default, const N: usize> Ring<T, N> {
         })
     }
 
-    /// When the first of these stretches begins.
+    /// Start of the first of these stretches.
     pub(super) fn begin(&self, now: Timestamp) -> i64 {
         self.first(now) * self.width_ms
     }

@@ -8,7 +8,7 @@ pub(crate) const ROWS: &[Row] = &[
         rule: "Q1",
         kinds: &["run", "device", "task_device", "node"],
         says: "is running: {running#attempt is live|attempts are live}",
-        advice: "Nothing. If it takes too long, look at its attempts; they end by themselves when their time is over.",
+        advice: "Nothing. If it takes too long, look at its attempts; each ends by itself when its time is over.",
     },
     Row {
         code: "ended",
@@ -84,7 +84,7 @@ pub(crate) const ROWS: &[Row] = &[
         code: "awaiting_retry",
         rule: "Q10",
         kinds: &["run", "device", "task_device"],
-        says: "waits because attempt {attempt} of task device {task_device_id} failed and its retry queues behind the PC's other devices",
+        says: "waits because attempt {attempt} of task device {task_device_id} failed; its retry comes after the other devices of its node",
         advice: "Wait. `muster run show` tells why the attempt failed.",
     },
     Row {
@@ -126,7 +126,7 @@ pub(crate) const ROWS: &[Row] = &[
         code: "supply_paused",
         rule: "N17",
         kinds: &["run", "device", "task_device", "node"],
-        says: "waits because supply to node {node_id} rests for another {until:in} after a mass dropout",
+        says: "waits because node {node_id} gets no work for another {until:in}: many of its devices dropped out at once",
         advice: "Look at the hub and power of that node: many of its devices vanished at once.",
     },
     Row {
@@ -147,14 +147,14 @@ pub(crate) const ROWS: &[Row] = &[
         code: "schedule_waiting",
         rule: "Q17",
         kinds: &["schedule"],
-        says: "waits for its next slot in {next_at:in}[; run {run_id} was its last]; slots that are missed follow the policy {missed}",
+        says: "waits for its next occurrence in {next_at:in}[; run {run_id} was its last][; missed occurrences follow the policy {missed}]",
         advice: "Nothing; check its cron expression and time zone if that is not when you meant.",
     },
     Row {
         code: "schedule_due",
         rule: "Q17",
         kinds: &["schedule"],
-        says: "is due since {slot:ago} and about to submit its run; slots that are missed follow the policy {missed}",
+        says: "has been due for {slot:ago} and is about to submit its run[; missed occurrences follow the policy {missed}]",
         advice: "Nothing; if it stays so, look at the log of the server that leads.",
     },
     Row {

@@ -14,7 +14,7 @@ use muster_court::{
     file::{MessageKind, NewMessage, Urgency},
     inbox::{self, Question},
     init::init,
-    prune::{self, Kept, Pruned, Removal},
+    prune::{self, Pruned, Removal, RemovalFailure},
     schema,
 };
 use serde_json::{Value, json};
@@ -403,7 +403,7 @@ impl Prune {
             let (word, files) = (if self.dry_run { "would go" } else { "are gone" }, removed.len());
             eprintln!("{files} files {word}");
         }
-        for Kept { path, error } in &failed {
+        for RemovalFailure { path, error } in &failed {
             eprintln!("{} cannot be removed: {error}", path.display());
         }
         Ok(if failed.is_empty() { Exit::Fine } else { Exit::Failed })

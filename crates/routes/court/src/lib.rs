@@ -8,7 +8,6 @@
 mod board;
 mod desk;
 mod routes;
-mod story;
 pub mod wire;
 
 pub use desk::CourtDesk;

@@ -2,8 +2,8 @@
 
 use crate::{
     CourtDesk,
+    board::story,
     desk::faulty,
-    story::story,
     wire::{Asked, Board, Inbox, Replied, ReplyRequest, Story},
 };
 use axum::{
@@ -100,7 +100,7 @@ async fn reply(
     fields.only(&["text"])?;
     let text = fields.text("text", ANSWER_CHARS_MAX)?.to_owned();
     let task = id.clone();
-    let answered = move |look: &crate::desk::Look| {
+    let answered = move |look: &crate::desk::OpenedCourt| {
         inbox::reply(&look.folder, &task_id(&task)?, &text, look.now).map_err(refuse)
     };
     let event_id = match replier.desk.answer(answered).await? {

@@ -1,4 +1,4 @@
-//! What is answered about a court.
+//! Responses about a court.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -8,7 +8,7 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
-/// What lies where.
+/// The files of a court by directory.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Court)]
 pub struct Board {
@@ -25,9 +25,9 @@ pub struct Column {
     pub place: &'static str,
     /// Its name for people.
     pub title: &'static str,
-    /// How many lie there; of failed tasks, how many of the newest thousand that are over.
+    /// Number of files; of failed tasks, those among the newest thousand that are over.
     pub count: usize,
-    /// How many of them are told of here.
+    /// Number of items listed here.
     pub shown: usize,
     /// The newest of them, at most a hundred.
     pub items: Vec<Card>,
@@ -41,19 +41,19 @@ pub struct Card {
     pub id: String,
     /// `event`, `task` or `message`.
     pub kind: &'static str,
-    /// What it is about: the type of an event or a task, of a message what it says.
+    /// The title: the type of an event or a task, the content of a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Whose task it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub general: Option<String>,
-    /// How urgent it is.
+    /// The priority.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
     /// The word in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// When it was last written, in epoch milliseconds.
+    /// Time of the last write, in epoch milliseconds.
     pub at: i64,
 }
 
@@ -61,7 +61,7 @@ pub struct Card {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CourtInbox)]
 pub struct Inbox {
-    /// How many are open.
+    /// Number of open questions.
     pub count: usize,
     /// The oldest first, at most a hundred.
     pub questions: Vec<Asked>,
@@ -75,11 +75,11 @@ pub struct Asked {
     pub task_id: String,
     /// Whose task it is.
     pub general: String,
-    /// What is asked.
+    /// The question.
     pub question: String,
     /// Since when, in epoch milliseconds.
     pub asked_at: i64,
-    /// Where it was asked.
+    /// The channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
     /// In which thread.
@@ -103,7 +103,7 @@ pub struct Story {
     pub task_id: String,
     /// The word of its status.
     pub state: String,
-    /// What happened, the oldest first.
+    /// The events of its life, oldest first.
     pub timeline: Vec<Station>,
     /// Its files as they are: `task`, `result`, `event`, `question`, as far as they are there.
     #[schema(value_type = Object)]
@@ -114,11 +114,11 @@ pub struct Story {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CourtStation)]
 pub struct Station {
-    /// When, in epoch milliseconds; of what has no time of its own, when its file was last written.
+    /// The time in epoch milliseconds; without one of its own, that of the file's last write.
     pub at: i64,
     /// The directory of the file that tells.
     pub place: String,
-    /// What, in one sentence.
+    /// The description, in one sentence.
     pub what: String,
     /// The file, from the court's home.
     pub file: String,

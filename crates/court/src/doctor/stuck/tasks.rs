@@ -10,7 +10,7 @@ use crate::{
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 
-/// How many tasks of each general a soldier is at.
+/// Number of running tasks by general.
 pub(in crate::doctor) type Busy = BTreeMap<String, usize>;
 
 impl Visit<'_> {
@@ -144,7 +144,7 @@ impl Visit<'_> {
         busy.get(general).copied().unwrap_or(0) < soldiers
     }
 
-    /// When the soldier last said that it is at work, if only by beginning.
+    /// Time of the soldier's last sign of life; its start counts.
     fn sign_of_life(&self, id: &Id, attempt: &Document) -> Option<Timestamp> {
         let number = attempt.number("attempt").unwrap_or_default().to_string();
         let directory = self.folder.path(ATTEMPTS).join(id.as_str()).join(number);
@@ -154,7 +154,7 @@ impl Visit<'_> {
     }
 }
 
-/// How far a task in progress is.
+/// The stage of a task in progress.
 enum Stage {
     Running,
     Resting,

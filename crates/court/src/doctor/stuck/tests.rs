@@ -1,33 +1,8 @@
 use super::*;
-use crate::{
-    config::{General, Settings},
-    file::{MessageKind, NewMessage, NewTask, Priority, Urgency},
-    layout::ATTEMPTS,
-    roles::chamberlain::{Chamberlain, Sample},
-};
-use std::{collections::BTreeMap, fs, path::Path, path::PathBuf};
-
-/// A court whose files are as old as a test says: the doctor comes later, the files stay as they are.
-struct Scene {
-    _home: tempfile::TempDir,
-    folder: Folder,
-    court: Court,
-    made: Timestamp,
-    locks: Vec<RoleLock>,
-}
+use crate::{doctor::tests::Scene, layout::ATTEMPTS};
+use std::{fs, path::Path, path::PathBuf};
 
 impl Scene {
-    fn new() -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let folder = Folder::open(home.path()).unwrap();
-        let general: General = toml::from_str("command = ['x']\nmax_soldiers = 1\ntimeout_s = 100").unwrap();
-        let generals =
-            BTreeMap::from([("greet".to_owned(), General { name: "greet".to_owned(), ..general })]);
-        let court = Court { settings: Settings::default(), generals };
-        let made = written(&folder.path("state")).unwrap();
-        Self { _home: home, folder, court, made, locks: Vec::new() }
-    }
-
     /// The king obeys the host's health (C19).
     fn obeying(mut self) -> Self {
         self.court.settings.king.obey_health = true;
@@ -35,7 +10,9 @@ impl Scene {
     }
 
     fn running(mut self, roles: &[&str]) -> Self {
-        self.locks.extend(roles.iter().map(|role| RoleLock::take(&self.folder, role).unwrap()));
+        for role in roles {
+            self.start(role);
+        }
         self
     }
 
@@ -46,9 +23,7 @@ impl Scene {
     /// What is stuck so many seconds after the files were made; a host that was looked at just then.
     fn visit(&self, seconds: i64, cpu_percent: f64) -> Findings {
         let now = self.after(seconds);
-        let sample = Sample { cpu_percent, ..Sample::default() };
-        let mind = Chamberlain::new(Default::default(), "ops".to_owned());
-        mind.look(&self.folder, &sample, now).unwrap();
+        self.report_host(cpu_percent, now);
         for id in self.folder.ids(Place::MessagesPending).unwrap() {
             let message = self.folder.read(Place::MessagesPending, &id).unwrap();
             if message.text("type").as_deref() == Some("report") {
@@ -63,46 +38,6 @@ impl Scene {
         let found = self.visit(seconds, 0.0).stuck;
         assert_eq!(found.len(), 1, "{found:?}");
         format!("{} {}: {} -> {}", found[0].what, found[0].id, found[0].why, found[0].next)
-    }
-
-    fn event(&self, place: Place, more: &str) {
-        let status = place.statuses()[0];
-        let text = format!(
-            r#"{{"id": "evt-1", "type": "a.b", "source": "s", "repo": null, "payload": {{}}, "priority": "normal",
-                "created_at": "2026-02-07T10:00:00Z", "status": "{status}"{more}}}"#
-        );
-        self.write(place, "evt-1", &text);
-    }
-
-    fn task(&self, place: Place, general: &str, more: &[(&str, &str)]) -> Id {
-        let id = Id::parse("task-20260207-001").unwrap();
-        let (event_id, payload) = ("evt-1".to_owned(), "{}".to_owned());
-        let (kind, priority, general) = ("a.b".to_owned(), Priority::Normal, general.to_owned());
-        let mut task = NewTask { event_id, general, kind, payload, priority }.document(&id, self.made);
-        task.set_text("status", place.statuses()[0]);
-        for (key, raw) in more {
-            task.set_raw(key, *raw);
-        }
-        self.folder.write(place, &id, &task).unwrap();
-        id
-    }
-
-    fn message(&self, place: Place, more: &[(&str, &str)]) {
-        let id = Id::parse("msg-20260207-001").unwrap();
-        let (channel, content, context) = ("ops".to_owned(), "c".to_owned(), Document::new());
-        let kind = MessageKind::ThreadStart;
-        let message = NewMessage { kind, channel, urgency: Urgency::Normal, content, context };
-        let mut message = message.document(&id, self.made);
-        message.set_text("status", place.statuses()[0]);
-        for (key, raw) in more {
-            message.set_raw(key, *raw);
-        }
-        self.folder.write(place, &id, &message).unwrap();
-    }
-
-    fn write(&self, place: Place, id: &str, text: &str) {
-        let document = Document::parse(text.as_bytes()).unwrap();
-        self.folder.write(place, &Id::parse(id).unwrap(), &document).unwrap();
     }
 }
 

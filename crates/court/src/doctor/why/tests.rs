@@ -1,87 +1,18 @@
 use super::*;
-use crate::{
-    Id, RoleLock,
-    config::Settings,
-    file::NewTask,
-    roles::chamberlain::{Chamberlain, Sample},
-};
+use crate::{Id, doctor::tests::Scene};
 use jiff::SignedDuration;
-use std::collections::{BTreeMap, BTreeSet};
 
 const TASK: &str = "task-20260207-001";
 
-/// A court with a general who has one soldier and one who uses a fleet.
-struct Scene {
-    _home: tempfile::TempDir,
-    folder: Folder,
-    court: Court,
-    now: Timestamp,
-    locks: BTreeMap<String, RoleLock>,
-}
-
 impl Scene {
-    fn new() -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let folder = Folder::open(home.path()).unwrap();
-        let general = |name: &str, text: &str| {
-            (name.to_owned(), General { name: name.to_owned(), ..toml::from_str(text).unwrap() })
-        };
-        let generals = BTreeMap::from([
-            general("greet", "command = ['x']\nmax_soldiers = 1\ntimeout_s = 100"),
-            general("fleet", "executor = 'run'"),
-        ]);
-        let court = Court { settings: Settings::default(), generals };
-        let now = super::super::written(&folder.path("state")).unwrap();
-        Self { _home: home, folder, court, now, locks: BTreeMap::new() }
-    }
-
-    fn start(&mut self, role: &str) -> &mut Self {
-        self.locks.insert(role.to_owned(), RoleLock::take(&self.folder, role).unwrap());
-        self
-    }
-
-    fn look_at_host(&self, cpu_percent: f64) {
-        let sample = Sample { cpu_percent, ..Sample::default() };
-        Chamberlain::new(Default::default(), "ops".to_owned()).look(&self.folder, &sample, self.now).unwrap();
-    }
-
-    fn event(&self, place: Place, more: &str) {
-        let status = place.statuses()[0];
-        let text = format!(
-            r#"{{"id": "evt-1", "type": "a.b", "source": "s", "repo": null, "payload": {{}}, "priority": "normal",
-                "created_at": "2026-02-07T10:00:00Z", "status": "{status}"{more}}}"#
-        );
-        self.write(place, "evt-1", &text);
-    }
-
-    fn task(&self, place: Place, general: &str, more: &[(&str, &str)]) {
-        let id = Id::parse(TASK).unwrap();
-        for earlier in Kind::Task.places().iter().filter(|place| self.folder.has(**place, &id)) {
-            self.folder.remove(*earlier, &id).unwrap();
-        }
-        let (event_id, payload) = ("evt-1".to_owned(), "{}".to_owned());
-        let (kind, priority, general) = ("a.b".to_owned(), Priority::Normal, general.to_owned());
-        let mut task = NewTask { event_id, general, kind, payload, priority }.document(&id, self.now);
-        task.set_text("status", place.statuses()[0]);
-        for (key, raw) in more {
-            task.set_raw(key, *raw);
-        }
-        self.folder.write(place, &id, &task).unwrap();
-    }
-
-    fn write(&self, place: Place, id: &str, text: &str) {
-        let document = Document::parse(text.as_bytes()).unwrap();
-        self.folder.write(place, &Id::parse(id).unwrap(), &document).unwrap();
-    }
-
     fn why(&self, id: &str) -> Option<Why> {
-        why(&self.folder, &self.court, &Id::parse(id).unwrap(), self.now).unwrap()
+        why(&self.folder, &self.court, &Id::parse(id).unwrap(), self.made).unwrap()
     }
 
     fn check(&self, id: &str, code: &str) -> Why {
         let why = self.why(id).unwrap();
         assert_eq!(why.code, code, "{why:?}");
-        let row = WHY_ROWS.iter().find(|row| row.code == code).unwrap();
+        let row = muster_explain::rows().find(|row| row.code == code).unwrap();
         assert_eq!((why.kind, why.id.as_str(), why.rule), ("court_task", id, row.rule));
         assert!(!why.sentence.contains(['{', '[']) && why.sentence.ends_with(['.', '?']), "{}", why.sentence);
         why
@@ -98,10 +29,11 @@ fn an_event_is_explained() {
     scene.start("king").check("evt-1", "court_event_untaken");
     scene.court.settings.king.obey_health = true;
     scene.check("evt-1", "court_host_unwatched");
-    scene.start("chamberlain").look_at_host(99.0);
+    scene.start("chamberlain");
+    scene.report_host(99.0, scene.made);
     let why = scene.check("evt-1", "court_host_busy");
     assert_eq!((&why.data["health"], &why.data["priority"]), (&"red".into(), &"normal".into()));
-    scene.look_at_host(0.0);
+    scene.report_host(0.0, scene.made);
     scene.check("evt-1", "court_event_untaken");
     let id = Id::parse("evt-1").unwrap();
     scene.folder.remove(Place::EventsPending, &id).unwrap();
@@ -149,7 +81,7 @@ fn a_task_in_progress_is_explained() {
     let place = Place::TasksInProgress;
     scene.task(place, "greet", &[("attempts", &running)]);
     scene.check(TASK, "court_soldier_working");
-    scene.now += SignedDuration::from_secs(200);
+    scene.made += SignedDuration::from_secs(200);
     scene.check(TASK, "court_soldier_silent");
     scene.task(place, "greet", &[("attempts", &attempt(r#", "status": "failed""#))]);
     assert_eq!(scene.check(TASK, "court_retry_waits").data["attempt"], 1);
@@ -196,12 +128,4 @@ fn an_ended_task_is_explained() {
     scene.write(Place::QuestionsOpen, TASK, question);
     let why = scene.check(TASK, "court_question_open");
     assert!(why.sentence.ends_with("which one?"), "{}", why.sentence);
-}
-
-/// Q16: every row is a code of its own, and none of the engine's.
-#[test]
-fn codes_are_unique() {
-    let ours: BTreeSet<&str> = WHY_ROWS.iter().map(|row| row.code).collect();
-    assert_eq!(ours.len(), WHY_ROWS.len());
-    assert!(muster_explain::rows().all(|row| !ours.contains(row.code)));
 }

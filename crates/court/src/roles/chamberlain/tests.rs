@@ -42,7 +42,7 @@ fn colours_follow_the_scarcest() {
         (100.0, Colour::Red),
     ] {
         assert_eq!(Colour::at(percent, &limits), colour, "{percent}");
-        assert_eq!(Colour::of(colour.word()), Some(colour));
+        assert_eq!(Colour::from_word(colour.word()), Some(colour));
     }
     assert_eq!(Sample { disk_percent: 95.0, ..sample(10.0) }.highest(), 95.0);
     assert_eq!(Sample { memory_percent: 95.0, ..sample(10.0) }.highest(), 95.0);

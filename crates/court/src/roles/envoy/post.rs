@@ -12,13 +12,13 @@ pub struct Post {
     pub channel: String,
     /// The thread it goes into; it is a message of its own where there is none.
     pub thread_ts: Option<String>,
-    /// What people read.
+    /// The text that people read.
     pub text: String,
-    /// What the message is about, as in its file.
+    /// The type, as in its file.
     pub kind: String,
-    /// How soon somebody should look, as in the file.
+    /// The urgency, as in the file.
     pub urgency: String,
-    /// What it belongs to.
+    /// The task it belongs to.
     pub task_id: Option<String>,
     /// The message as it was read.
     pub(super) document: Document,
@@ -26,7 +26,7 @@ pub struct Post {
     court_channel: String,
 }
 
-/// What the other side said of a post that it took.
+/// The receiver's answer to an accepted post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The post's name there.
@@ -80,7 +80,7 @@ impl Post {
     }
 }
 
-/// Whether a message in `pending/` has been posted, and only the rest was cut short.
+/// True if a message in `pending/` has been posted and only the rest was cut short.
 ///
 /// The word alone does not say so: whoever moves a file back by hand wants it posted, and the directory is believed.
 pub(super) fn is_posted(document: &Document) -> bool {

@@ -1,11 +1,17 @@
-//! What people answer: open questions, and the events that replies to them become (C8, C14, C18).
+//! Open questions, and the events that replies to them become (C8, C14, C18).
 
+use super::{
+    outlet::{Slack, SlackError, Thread},
+    slack::SlackMessage,
+};
 use crate::{
-    Document, Fault, Folder, Id, Place,
+    Clock, Document, Fault, Folder, Id, Place,
     emit::{self, Emitted},
     file::{self, reply_event, slack_event},
 };
 use jiff::Timestamp;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
 
 /// A question that waits for an answer in some thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +32,7 @@ pub struct Question {
 /// Something that somebody said in a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// What they said.
+    /// The text.
     pub text: String,
     /// Their post.
     pub ts: String,
@@ -35,9 +41,9 @@ pub struct Reply {
 /// Something that somebody said to the court alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectMessage {
-    /// What they said.
+    /// The text.
     pub text: String,
-    /// Who.
+    /// The user.
     pub user: String,
     /// The channel between the two.
     pub channel: String,
@@ -75,7 +81,7 @@ impl Question {
         Ok(questions.into_iter().max_by_key(age))
     }
 
-    /// Whether a post came after the question.
+    /// True if a post came after the question.
     #[must_use]
     pub fn is_before(&self, ts: &str) -> bool {
         instant(ts).is_some_and(|ts| Some(ts) > instant(&self.since_ts))
@@ -123,7 +129,7 @@ impl DirectMessage {
             .set_text("channel", &self.channel)
             .set_text("ts", &self.ts);
         let id = format!("evt-slack-msg-{}", self.ts.replace('.', "-"));
-        emit::emit(folder, slack_event(&id, ("slack.dm.message", "normal"), &payload), now)
+        emit::emit(folder, slack_event(&id, "slack.dm.message", "normal", &payload), now)
     }
 }
 
@@ -147,7 +153,7 @@ fn since(question: &Document, asked_ts: &str) -> String {
     written.unwrap_or_else(|| asked_ts.to_owned())
 }
 
-/// Whether a text is one of Slack's timestamps, which name posts.
+/// True if a text is one of Slack's timestamps, which name posts.
 pub(super) fn is_ts(text: &str) -> bool {
     instant(text).is_some()
 }
@@ -163,7 +169,99 @@ fn instant(ts: &str) -> Option<(u64, u64)> {
     Some((seconds.parse().ok()?, fraction.parse().ok()?))
 }
 
+/// Looks after the threads of open questions.
+pub(super) struct Poll {
+    folder: Arc<Folder>,
+    slack: Slack,
+    every: Duration,
+    /// The last question that Slack was asked about.
+    last: Option<Id>,
+    /// Known errors by task: a deleted thread must not be logged every few seconds.
+    complaints: BTreeMap<Id, String>,
+}
+
+impl Poll {
+    pub(super) const fn new(folder: Arc<Folder>, slack: Slack, every: Duration) -> Self {
+        Self { folder, slack, every, last: None, complaints: BTreeMap::new() }
+    }
+
+    /// Looks until told to stop.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        while !stop.is_cancelled() {
+            let patience = self.round().await;
+            let pause = patience.unwrap_or_default().max(self.every);
+            let _ = stop.run_until_cancelled(tokio::time::sleep(pause)).await;
+        }
+    }
+
+    /// Asks for each question once, beginning after the last one that Slack wanted to hear of; says how long Slack wants
+    /// to be left alone.
+    async fn round(&mut self) -> Option<Duration> {
+        for question in self.questions() {
+            match self.ask(&question).await {
+                Ok(()) => drop(self.complaints.remove(&question.task_id)),
+                Err(SlackError::Limited(wait)) => return Some(wait),
+                Err(SlackError::Refused(error)) => self.complain(&question.task_id, error),
+            }
+            self.last = Some(question.task_id);
+        }
+        None
+    }
+
+    fn questions(&mut self) -> Vec<Question> {
+        let mut questions = Question::all_open(&self.folder).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the open questions cannot be read");
+            Vec::new()
+        });
+        questions.sort_by(|one, other| one.task_id.cmp(&other.task_id));
+        self.complaints.retain(|task, _| questions.iter().any(|question| question.task_id == *task));
+        let begin = questions.partition_point(|question| Some(&question.task_id) <= self.last.as_ref());
+        questions.rotate_left(begin);
+        questions
+    }
+
+    fn complain(&mut self, task: &Id, error: String) {
+        if self.complaints.get(task) != Some(&error) {
+            tracing::warn!(%task, %error, "replies to a question cannot be read; Slack is asked again and again");
+            self.complaints.insert(task.clone(), error);
+        }
+    }
+
+    /// Reads what was said after a question, and makes it events.
+    async fn ask(&self, question: &Question) -> Result<(), SlackError> {
+        let mut cursor = String::new();
+        for _ in 0..PAGES_MAX {
+            let thread = Thread {
+                channel: &question.channel_id,
+                ts: &question.thread_ts,
+                from: &question.since_ts,
+                cursor: &cursor,
+            };
+            let page = self.slack.replies(thread).await?;
+            let said = page.messages.iter().filter_map(SlackMessage::by_somebody);
+            for said in said.filter(|said| question.is_before(&said.ts)) {
+                self.tell(question, said);
+            }
+            match page.next() {
+                Some(next) => next.clone_into(&mut cursor),
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a reply an event; one that cannot be written now is met again in the next round.
+    fn tell(&self, question: &Question, said: SlackMessage) {
+        let reply = Reply { text: said.text, ts: said.ts };
+        if let Err(error) = question.answer(&self.folder, &reply, Clock.now()) {
+            tracing::warn!(task = %question.task_id, %error, "a reply cannot be kept");
+        }
+    }
+}
+
 const FRACTION_DIGITS_MAX: usize = 9;
+/// No thread of ours is longer than ten thousand messages.
+const PAGES_MAX: usize = 50;
 
 #[cfg(test)]
 mod tests {

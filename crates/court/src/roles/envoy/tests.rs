@@ -1,16 +1,14 @@
 //! The envoy in a court of its own, with the time handed in.
 
-mod door;
+mod listener;
 mod mind;
 mod outlets;
-mod polling;
-mod restart;
-mod stand_in;
 
-use super::{Answer, Envoy, Heard, Post, Receipt};
+use super::{Answer, Envoy, Post, Receipt, TimedAnswer};
 use crate::{
     Document, Folder, Id, Place,
     file::{MessageKind, NewMessage, Urgency},
+    roles::tests::{FakeServer, Reply, reply},
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -42,7 +40,7 @@ impl Stage {
     }
 
     fn hear(&mut self, post: &Post, answer: Answer) {
-        self.mind.hear(&self.folder, post, Heard { answer, at: self.now }).unwrap();
+        self.mind.hear(&self.folder, post, TimedAnswer { answer, at: self.now }).unwrap();
     }
 
     /// Posts what is next; gives its number, its channel and its thread.
@@ -101,4 +99,20 @@ fn open_question(folder: &Folder, task: &str) {
         .set_text("channel", "dev")
         .set_object("reply_context", &context);
     folder.write(Place::QuestionsOpen, &Id::parse(task).unwrap(), &question).unwrap();
+}
+
+/// Plays Slack: everything is well unless a test plans another answer.
+async fn slack_server() -> FakeServer {
+    let well = r#"{"ok":true,"ts":"1700000000.000100","channel":"C1"}"#;
+    let mut server = FakeServer::new(move |_| http(200, None, well)).await;
+    server.url.push_str("/api");
+    server
+}
+
+/// An answer with the seconds of `Retry-After`, and an address that must not be followed.
+fn http(status: u16, retry_after: Option<u64>, body: impl Into<String>) -> Reply {
+    let seconds = retry_after.map(|seconds| seconds.to_string());
+    let retry_after = seconds.iter().map(|seconds| ("Retry-After", seconds.as_str()));
+    let headers: Vec<_> = retry_after.chain([("Location", "/elsewhere")]).collect();
+    reply(status, &headers, body.into())
 }

@@ -1,10 +1,10 @@
 //! The attempts of a task, as they stand in its file.
 
 use crate::{
-    Document,
+    Document, Id,
+    clock::Pause,
     config::{General, seconds},
-    file::{OutcomeStatus, instant, stamp},
-    roles::pause::Pause,
+    file::{MessageKind, NewMessage, OutcomeStatus, Urgency, instant, stamp},
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 #[derive(Clone, Debug)]
 pub(super) struct Attempts(Vec<Document>);
 
-/// What comes after the last attempt.
+/// The step after the last attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Another one, at once.
@@ -80,7 +80,7 @@ impl Attempts {
         }
     }
 
-    /// How many attempts cost a try; with `before`, only those of a smaller number.
+    /// Number of attempts that count as tries; with `before`, only those with a smaller number.
     ///
     /// Interruptions are free, but not for ever: a task that brings its general down each time must end some day.
     pub(super) fn counted(&self, before: Option<u64>) -> u32 {
@@ -118,7 +118,7 @@ impl Attempts {
     }
 }
 
-/// Whether somebody else's fault ended it.
+/// True if the attempt was interrupted through no fault of its own.
 fn is_interrupted(attempt: &Document) -> bool {
     attempt.raw(INTERRUPTED_KEY) == Some("true")
 }
@@ -134,6 +134,68 @@ fn has_status(attempt: &Document, word: &str) -> bool {
     attempt.text("status").as_deref() == Some(word)
 }
 
+/// The reason for an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// It is the first.
+    Start,
+    /// It is another one, of this number.
+    Retry(u64),
+}
+
+/// The updates whose numbers a task has recorded, with those numbers.
+pub(super) fn recorded(task: &Document) -> Vec<(Cause, Id)> {
+    let messages = task.object(MESSAGES).unwrap_or_default();
+    let entry = |key: &str| Some((Cause::of(key)?, Id::parse(&messages.text(key)?).ok()?));
+    messages.keys().filter_map(entry).collect()
+}
+
+/// Records the number of an update before it is written.
+pub(super) fn record(task: &mut Document, cause: Cause, message: &Id) {
+    let mut messages = task.object(MESSAGES).unwrap_or_default();
+    messages.set_text(&cause.key(), message.as_str());
+    task.set_object(MESSAGES, &messages);
+}
+
+/// The message: it follows from the task alone, so that a next life can write the same.
+pub(super) fn message(task: &Document, cause: Cause, general: &General, channel: &str) -> NewMessage {
+    let id = task.text("id").unwrap_or_default();
+    let mut context = Document::new();
+    context.set_text("task_id", &id).set_text("general", &general.name);
+    let content = match cause {
+        Cause::Start => {
+            let kind = task.text("type").unwrap_or_default();
+            format!("▶️ {id} has begun: {kind} ({})", general.name)
+        }
+        Cause::Retry(number) => {
+            context.set_number("attempt", number);
+            let attempts = Attempts::of(task);
+            let count = attempts.counted(Some(number));
+            let error = attempts.error_of(number - 1).unwrap_or_default();
+            let error: String = error.chars().take(SHOWN_ERROR_CHARS_MAX).collect();
+            format!("🔁 {id} is tried again ({count} of {}) after: {error}", general.retries)
+        }
+    };
+    let (kind, urgency) = (MessageKind::ThreadUpdate, Urgency::Normal);
+    NewMessage { kind, channel: channel.to_owned(), urgency, content, context }
+}
+
+impl Cause {
+    fn key(self) -> String {
+        match self {
+            Self::Start => "start".to_owned(),
+            Self::Retry(number) => format!("retry-{number}"),
+        }
+    }
+
+    fn of(key: &str) -> Option<Self> {
+        match key {
+            "start" => Some(Self::Start),
+            _ => key.strip_prefix("retry-")?.parse().ok().filter(|number| *number > 1).map(Self::Retry),
+        }
+    }
+}
+
 const KEY: &str = "attempts";
 const RUNNING: &str = "running";
 const INTERRUPTED: &str = "the general ended";
@@ -143,3 +205,5 @@ const INTERRUPTIONS_MAX: usize = 20;
 const ERROR_CHARS_MAX: usize = 500;
 /// A year.
 const PAUSE_S_MAX: f64 = 31_536_000.0;
+const MESSAGES: &str = "messages";
+const SHOWN_ERROR_CHARS_MAX: usize = 300;

@@ -1,21 +1,25 @@
-//! What a general does next (C16).
+//! Decides what a general does next (C16).
 
-mod begin;
-mod settle;
+mod attempt;
 
 use super::{
-    attempts::{Attempts, Next},
-    backlog::{Backlog, Rank, is_for},
-    update::{self, Cause},
+    attempts::{self, Attempts, Cause, Next},
     verdict::Ending,
 };
 use crate::{
-    Document, Fault, Folder, Id, Place, bridge::Fleet, config::General, emit::say, layout::ATTEMPTS,
-    roles::pause::Pause,
+    Document, Fault, Folder, Id, Place,
+    bridge::Fleet,
+    clock::Pause,
+    config::General,
+    emit::say,
+    file::{Priority, created_at},
+    layout::ATTEMPTS,
+    roles::Step,
 };
 use jiff::{SignedDuration, Timestamp};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    ops::Bound,
     path::PathBuf,
 };
 
@@ -28,11 +32,11 @@ pub struct GeneralMind {
     backlog: Backlog,
     /// There may be more in `pending/` than the backlog knows.
     is_stale: bool,
-    held: BTreeMap<Id, Held>,
+    held: BTreeMap<Id, HeldTask>,
     /// Tasks in progress that nobody has looked into yet.
     unread: BTreeSet<Id>,
     /// Updates that are recorded and not written yet, with their task.
-    unsaid: Vec<(Id, Cause, Id)>,
+    unsaid: Vec<Update>,
     /// Tasks that have a result; what their attempts left goes when the king has taken them.
     concluded: BTreeSet<Id>,
 }
@@ -44,11 +48,11 @@ pub struct Start {
     pub task: Id,
     /// The number of the attempt.
     pub attempt: u64,
-    /// Where it leaves what it has to leave.
+    /// The attempt's own directory.
     pub directory: PathBuf,
     /// The task's file.
     pub task_path: PathBuf,
-    /// Where the soldier leaves its result.
+    /// Path of the soldier's result.
     pub result_path: PathBuf,
     /// The task, as its file has it.
     pub document: Document,
@@ -59,7 +63,7 @@ pub struct Start {
 impl Start {
     /// The first attempt after the last one that the coordinator is known to have: they all are handed in as one.
     ///
-    /// Whether a call without an answer arrived is not known: under the same key it is found again, not done twice.
+    /// A call without an answer may have arrived; the same key finds it again and never runs it twice.
     pub(crate) fn handed_in_as(&self) -> u64 {
         let attempts = self.document.objects("attempts");
         let known = attempts.iter().filter(|attempt| attempt.has(REMOTE));
@@ -69,8 +73,15 @@ impl Start {
     }
 }
 
+/// An update about a task whose number is recorded in the task and that is not written yet.
+struct Update {
+    task: Id,
+    cause: Cause,
+    message: Id,
+}
+
 /// A task that this general has.
-struct Held {
+struct HeldTask {
     rank: Rank,
     state: State,
 }
@@ -108,13 +119,13 @@ impl GeneralMind {
 
     /// Begins as many of the tasks it knows of as there are soldiers for.
     pub fn claim(&mut self, folder: &Folder, now: Timestamp) -> Vec<Start> {
-        self.settle(folder, now);
+        self.settle(Step { folder, now });
         self.look(folder);
         let mut starts = Vec::new();
         let mut seen: Option<Rank> = None;
         while self.running() < self.general.max_soldiers {
             let Some(rank) = self.candidate(seen.as_ref(), now) else { break };
-            match self.take(folder, &rank.id).and_then(|()| self.begin(folder, &rank.id, now)) {
+            match self.take(folder, &rank.id).and_then(|()| self.begin(Step { folder, now }, &rank.id)) {
                 Ok(start) => starts.extend(start),
                 Err(fault) => {
                     tracing::warn!(task = %rank.id, %fault, "a task cannot be begun yet");
@@ -128,20 +139,21 @@ impl GeneralMind {
 
     /// Tells people of the attempts that began. Soldiers need not wait for it; a result does.
     pub fn announce(&mut self, folder: &Folder, now: Timestamp) {
-        for (task, cause, message) in std::mem::take(&mut self.unsaid) {
-            if let Err(fault) = self.tell(folder, (&task, cause, &message), now) {
+        for update in std::mem::take(&mut self.unsaid) {
+            if let Err(fault) = self.tell(Step { folder, now }, &update) {
+                let Update { task, message, .. } = &update;
                 tracing::warn!(%task, %message, %fault, "an update cannot be written yet");
-                self.unsaid.push((task, cause, message));
+                self.unsaid.push(update);
             }
         }
     }
 
     /// Takes in that an attempt has ended.
-    pub fn ended(&mut self, folder: &Folder, (task, ending): (&Id, Ending), now: Timestamp) {
+    pub fn ended(&mut self, step: Step<'_>, task: &Id, ending: Ending) {
         if let Some(held) = self.held.get_mut(task).filter(|held| matches!(held.state, State::Running)) {
             held.state = State::Ended(ending);
         }
-        self.settle(folder, now);
+        self.settle(step);
     }
 
     /// Takes in that an attempt was ended because the general ends: its next life begins another.
@@ -160,7 +172,7 @@ impl GeneralMind {
     }
 
     /// Records where the coordinator has the attempt that runs (C17).
-    pub(crate) fn hand_over(folder: &Folder, (task, fleet): (&Id, Fleet), remote: &str) -> Result<(), Fault> {
+    pub(crate) fn hand_over(folder: &Folder, task: &Id, fleet: Fleet, remote: &str) -> Result<(), Fault> {
         let Some(mut document) = folder.read_or_reject(Place::TasksInProgress, task)? else { return Ok(()) };
         let mut attempts = Attempts::of(&document);
         let Some(last) = attempts.last_mut() else { return Ok(()) };
@@ -171,7 +183,7 @@ impl GeneralMind {
         folder.write(Place::TasksInProgress, task, &document)
     }
 
-    /// When [`Self::claim`] has something to do though nothing happens.
+    /// The next deadline: [`Self::claim`] has something to do then even if nothing happens.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         if self.running() >= self.general.max_soldiers {
@@ -190,7 +202,7 @@ impl GeneralMind {
         format!("general-{}", self.general.name)
     }
 
-    /// How many attempts run.
+    /// Number of running attempts.
     #[must_use]
     pub fn running(&self) -> usize {
         self.held.values().filter(|held| matches!(held.state, State::Running)).count()
@@ -200,7 +212,7 @@ impl GeneralMind {
     fn take_up(&mut self, folder: &Folder, now: Timestamp) {
         for id in std::mem::take(&mut self.unread) {
             match folder.read_or_reject(Place::TasksInProgress, &id) {
-                Ok(Some(task)) => self.take_up_one(folder, (id, &task), now),
+                Ok(Some(task)) => self.take_up_one(Step { folder, now }, id, &task),
                 Ok(None) => {}
                 Err(fault) => {
                     tracing::warn!(task = %id, %fault, "a task in progress cannot be read yet");
@@ -210,18 +222,18 @@ impl GeneralMind {
         }
     }
 
-    fn take_up_one(&mut self, folder: &Folder, (id, task): (Id, &Document), now: Timestamp) {
+    fn take_up_one(&mut self, step: Step<'_>, id: Id, task: &Document) {
         if !is_for(task, &self.general.name) {
             return;
         }
-        if folder.has(Place::Results, &id) {
+        if step.folder.has(Place::Results, &id) {
             self.concluded.insert(id);
             return;
         }
-        let unsaid = update::recorded(task).into_iter();
-        self.unsaid.extend(unsaid.map(|(cause, message)| (id.clone(), cause, message)));
-        let state = self.state_found(task, now);
-        self.held.insert(id.clone(), Held { rank: Rank::of(&id, task), state });
+        let unsaid = attempts::recorded(task).into_iter();
+        self.unsaid.extend(unsaid.map(|(cause, message)| Update { task: id.clone(), cause, message }));
+        let state = self.state_found(task, step.now);
+        self.held.insert(id.clone(), HeldTask { rank: Rank::of(&id, task), state });
     }
 
     /// Lets a task wait that could not be begun: it is due, and would be tried again without a pause.
@@ -254,7 +266,7 @@ impl GeneralMind {
 
     /// The next task that could begin, after one that was looked at.
     fn candidate(&self, seen: Option<&Rank>, now: Timestamp) -> Option<Rank> {
-        let is_due = |held: &&Held| match held.state {
+        let is_due = |held: &&HeldTask| match held.state {
             State::Ready => true,
             State::Waiting(pause) => pause.is_over(now),
             State::Running | State::Ended(_) => false,
@@ -264,15 +276,11 @@ impl GeneralMind {
         held.into_iter().chain(self.backlog.next(seen)).min().cloned()
     }
 
-    fn tell(
-        &self,
-        folder: &Folder,
-        (task, cause, message): (&Id, Cause, &Id),
-        now: Timestamp,
-    ) -> Result<(), Fault> {
-        let Some(task) = folder.read_or_reject(Place::TasksInProgress, task)? else { return Ok(()) };
-        let update = update::message(&task, cause, (&self.general, &self.channel));
-        say(folder, message, &update, now)
+    fn tell(&self, step: Step<'_>, update: &Update) -> Result<(), Fault> {
+        let Step { folder, now } = step;
+        let Some(task) = folder.read_or_reject(Place::TasksInProgress, &update.task)? else { return Ok(()) };
+        let message = attempts::message(&task, update.cause, &self.general, &self.channel);
+        say(folder, &update.message, &message, now)
     }
 
     fn set_state(&mut self, id: &Id, state: State) {
@@ -284,6 +292,74 @@ impl GeneralMind {
 
 fn directory_of(folder: &Folder, id: &Id) -> PathBuf {
     folder.path(ATTEMPTS).join(id.as_str())
+}
+
+/// Sort key of a task: priority, then age, then id.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    priority: Priority,
+    created_at: Timestamp,
+    pub(super) id: Id,
+}
+
+/// The tasks in `pending/`.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    /// Tasks that were read; `None` for those of other generals.
+    read: HashMap<Id, Option<Rank>>,
+    /// Our own, the next one first.
+    own: BTreeSet<Rank>,
+}
+
+impl Rank {
+    pub(super) fn of(id: &Id, task: &Document) -> Self {
+        Self { priority: Priority::of(task), created_at: created_at(task), id: id.clone() }
+    }
+}
+
+impl Backlog {
+    /// Reads what is new and forgets what is gone.
+    pub(super) fn refresh(&mut self, folder: &Folder, general: &str) -> Result<(), Fault> {
+        let ids: HashSet<Id> = folder.ids(Place::TasksPending)?.into_iter().collect();
+        let gone: Vec<Id> = self.read.keys().filter(|id| !ids.contains(*id)).cloned().collect();
+        gone.iter().for_each(|id| self.forget(id));
+        for id in ids {
+            if self.read.contains_key(&id) {
+                continue;
+            }
+            match folder.read_or_reject(Place::TasksPending, &id) {
+                Ok(Some(task)) => {
+                    let rank = is_for(&task, general).then(|| Rank::of(&id, &task));
+                    self.own.extend(rank.clone());
+                    self.read.insert(id, rank);
+                }
+                Ok(None) => {}
+                Err(fault) => tracing::warn!(task = %id, %fault, "a task cannot be read yet"),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next of our own, or the next after one that was looked at.
+    pub(super) fn next(&self, after: Option<&Rank>) -> Option<&Rank> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.own.range((from, Bound::Unbounded)).next()
+    }
+
+    pub(super) fn rank(&self, id: &Id) -> Option<Rank> {
+        self.read.get(id).cloned().flatten()
+    }
+
+    pub(super) fn forget(&mut self, id: &Id) {
+        if let Some(Some(rank)) = self.read.remove(id) {
+            self.own.remove(&rank);
+        }
+    }
+}
+
+/// True if a task is for this general.
+pub(super) fn is_for(task: &Document, general: &str) -> bool {
+    task.text("target_general").as_deref() == Some(general)
 }
 
 const REMOTE: &str = "remote";

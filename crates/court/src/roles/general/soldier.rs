@@ -17,15 +17,15 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// What all soldiers of a general have in common.
+/// Settings shared by all soldiers of a general.
 #[derive(Clone)]
-pub(super) struct Barracks {
+pub(super) struct Soldiers {
     pub(super) folder: Arc<Folder>,
     pub(super) general: Arc<General>,
     pub(super) guards: Arc<Guards>,
 }
 
-impl Barracks {
+impl Soldiers {
     /// Runs a soldier until it ends; nothing is told of one that ends because the general does.
     pub(super) async fn serve(&self, start: &Start, stop: &CancellationToken) -> Option<Ending> {
         let heartbeat = start.directory.join(HEARTBEAT_FILE);

@@ -1,5 +1,6 @@
-//! What an attempt came to (C11, C16).
+//! The verdict on an attempt (C11, C16).
 
+use super::attempts::Attempts;
 use crate::{
     Document, FILE_BYTES_MAX, Fault, Folder, Id, Kind,
     file::{Outcome, OutcomeStatus},
@@ -7,7 +8,7 @@ use crate::{
 };
 use std::path::Path;
 
-/// How an attempt ended, as its runtime saw it.
+/// The end of an attempt, as its runtime saw it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
     /// The soldier was ended by this signal.
@@ -29,7 +30,7 @@ pub enum Ending {
     Refused(String),
 }
 
-/// What an attempt came to.
+/// The result of an attempt, and whether it may be retried.
 #[derive(Clone, Debug)]
 pub(super) struct Verdict {
     pub(super) outcome: Outcome,
@@ -38,7 +39,7 @@ pub(super) struct Verdict {
 
 impl Verdict {
     /// Judges an attempt by its ending and by the result in its own directory.
-    pub(super) fn of(folder: &Folder, task: &Id, (directory, ending): (&Path, &Ending)) -> Self {
+    pub(super) fn of(folder: &Folder, task: &Id, directory: &Path, ending: &Ending) -> Self {
         match ending {
             Ending::Killed(signal) => {
                 Self::killed(task, &format!("the soldier was killed by signal {signal}"))
@@ -59,29 +60,36 @@ impl Verdict {
     }
 
     pub(super) fn failed(task: &Id, error: &str) -> Self {
-        Self::retried(trouble(task, OutcomeStatus::Failed, error))
+        Self::retried(failed_outcome(task, OutcomeStatus::Failed, error))
     }
 
-    /// What stands in the last attempt, once it turned out that there will be no other.
+    /// The verdict of the last attempt, once there will be no other.
     pub(super) fn of_last(task: &Id, attempt: Option<&Document>) -> Self {
         let error = attempt.and_then(|attempt| attempt.text("error"));
-        let status = attempt.and_then(|attempt| OutcomeStatus::of(&attempt.text("status")?));
+        let status = attempt.and_then(|attempt| OutcomeStatus::from_word(&attempt.text("status")?));
         let status =
             status.filter(|status| *status == OutcomeStatus::Killed).unwrap_or(OutcomeStatus::Failed);
         let error = error.unwrap_or_else(|| "the last attempt left no error".to_owned());
-        Self::retried(trouble(task, status, &error))
+        Self::retried(failed_outcome(task, status, &error))
     }
 
-    /// What there is to say of it in its attempt.
+    /// The error for the attempt's record.
     pub(super) fn error(&self) -> Option<String> {
         self.outcome.document.text("error")
     }
 
-    fn killed(task: &Id, error: &str) -> Self {
-        Self::retried(trouble(task, OutcomeStatus::Killed, error))
+    /// The result file, with the attempts that led to it.
+    pub(super) fn result(&self, attempts: &Attempts) -> Document {
+        let mut result = self.outcome.document.clone();
+        attempts.write_to(&mut result);
+        result
     }
 
-    /// Whoever asks for a human, or has nothing to do, is not asked again.
+    fn killed(task: &Id, error: &str) -> Self {
+        Self::retried(failed_outcome(task, OutcomeStatus::Killed, error))
+    }
+
+    /// Only failures are retried; a task that needs a human or has nothing to do is not.
     fn retried(outcome: Outcome) -> Self {
         let may_retry = matches!(outcome.status, OutcomeStatus::Failed | OutcomeStatus::Killed);
         Self { outcome, may_retry }
@@ -89,7 +97,7 @@ impl Verdict {
 }
 
 /// A result of our own for an attempt that left none.
-pub(crate) fn trouble(task: &Id, status: OutcomeStatus, error: &str) -> Outcome {
+pub(crate) fn failed_outcome(task: &Id, status: OutcomeStatus, error: &str) -> Outcome {
     let error: String = error.chars().take(ERROR_CHARS_MAX).collect();
     let mut document = Document::new();
     document
@@ -123,14 +131,14 @@ fn invalid(reason: &str) -> String {
     format!("the soldier's result is not valid: {reason}")
 }
 
-/// What helps whoever reads that there was no result.
+/// The exit code and last words, for the message that there was no result.
 fn trailer(code: i32, last_words: &str) -> String {
     let words: String = last_words.chars().filter(|char| !char.is_control()).take(WORDS_CHARS_MAX).collect();
     let words = if words.is_empty() { words } else { format!(": {words}") };
     format!(" (exit code {code}{words})")
 }
 
-/// Where a soldier leaves its result, in the attempt's directory.
+/// Name of the result file in the attempt's directory.
 pub(super) const RESULT_FILE: &str = "result.json";
 const ERROR_CHARS_MAX: usize = 2000;
 const WORDS_CHARS_MAX: usize = 300;

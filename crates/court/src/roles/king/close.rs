@@ -1,14 +1,14 @@
 //! Makes the end of a task known, and ends it (C14, C15).
 
 use super::{
-    Ground, King,
+    King,
     dispatch::{complete, planned},
-    words,
 };
 use crate::{
     Document, Fault, Folder, Id, Place, Series,
     emit::say,
-    file::{MessageKind, NewMessage, Outcome, OutcomeStatus, Urgency, stamp},
+    file::{MessageKind, NewMessage, NewTask, Outcome, OutcomeStatus, Urgency, stamp},
+    roles::Step,
 };
 use jiff::Timestamp;
 
@@ -20,43 +20,43 @@ impl King {
         let ids = folder.ids(Place::TasksInProgress)?.into_iter();
         let ended = ids.filter(|id| folder.has(Place::Results, id));
         // One that cannot be ended now does not hold up the others.
-        ended.map(|id| self.close_or_reject(Ground { folder, now }, &id)).fold(Ok(()), Result::and)
+        ended.map(|id| self.close_or_reject(Step { folder, now }, &id)).fold(Ok(()), Result::and)
     }
 
     /// A task that cannot be ended as it is ends among what was refused; its event follows it.
-    fn close_or_reject(&self, ground: Ground<'_>, id: &Id) -> Result<(), Fault> {
-        match self.close(ground, id) {
+    fn close_or_reject(&self, step: Step<'_>, id: &Id) -> Result<(), Fault> {
+        match self.close(step, id) {
             Err(Fault::Invalid(reason)) => {
                 tracing::warn!(%id, %reason, "a task cannot be ended and is rejected");
-                ground.folder.reject(Place::TasksInProgress, id.file_name().as_ref(), &reason)
+                step.folder.reject(Place::TasksInProgress, id.file_name().as_ref(), &reason)
             }
             Err(Fault::Gone(_)) => Ok(()),
             other => other,
         }
     }
 
-    fn close(&self, ground: Ground<'_>, id: &Id) -> Result<(), Fault> {
-        let Ground { folder, now } = ground;
+    fn close(&self, step: Step<'_>, id: &Id) -> Result<(), Fault> {
+        let Step { folder, now } = step;
         let Some(mut task) = folder.read_or_reject(Place::TasksInProgress, id)? else { return Ok(()) };
         let Some(outcome) = outcome(folder, id)? else { return Ok(()) };
         if !is_planned(&task) {
-            plan(ground, id, &mut task, &outcome)?;
+            plan(step, id, &mut task, &outcome)?;
         }
         let closing = task.object("closing").unwrap_or_default();
         if outcome.status == OutcomeStatus::NeedsHuman {
-            self.ask(ground, &task, &outcome)?;
+            self.ask(step, &task, &outcome)?;
         }
         say(folder, &planned(&closing, "message")?, &self.news(id, &task, &outcome), now)?;
         if let Some(proclamation) = proclamation(id, &outcome).filter(|_| closing.has("proclamation")) {
             say(folder, &planned(&closing, "proclamation")?, &proclamation, now)?;
         }
-        complete_event(ground, &task, outcome.status)?;
+        complete_event(step, &task, outcome.status)?;
         folder.advance(id, Place::TasksInProgress, Place::TasksCompleted)
     }
 
     /// Keeps the question where it is found again when an answer comes.
-    fn ask(&self, ground: Ground<'_>, task: &Document, outcome: &Outcome) -> Result<(), Fault> {
-        let Ground { folder, now } = ground;
+    fn ask(&self, step: Step<'_>, task: &Document, outcome: &Outcome) -> Result<(), Fault> {
+        let Step { folder, now } = step;
         let id = &planned(task, "id")?;
         if folder.has(Place::QuestionsOpen, id) || folder.has(Place::QuestionsAnswered, id) {
             return Ok(());
@@ -72,7 +72,7 @@ impl King {
         folder.create(Place::QuestionsOpen, id, &question).map(|_| ())
     }
 
-    /// What people hear of the end.
+    /// The message about the end of a task.
     fn news(&self, id: &Id, task: &Document, outcome: &Outcome) -> NewMessage {
         let mut context = Document::new();
         context
@@ -89,11 +89,11 @@ impl King {
         };
         let named = outcome.document.text("notify_channel").filter(|_| kind == MessageKind::Notification);
         let channel = named.unwrap_or_else(|| self.channel.clone());
-        NewMessage { kind, channel, urgency, content: words::ended(id, outcome), context }
+        NewMessage { kind, channel, urgency, content: ended(id, outcome), context }
     }
 }
 
-/// Whether a king has decided how the task ends: the status tells, and which message says so.
+/// True if a king has decided how the task ends: the status says so, and the message id is reserved.
 fn is_planned(task: &Document) -> bool {
     let status = task.text("status").unwrap_or_default();
     let closing = task.object("closing").unwrap_or_default();
@@ -111,7 +111,7 @@ fn outcome(folder: &Folder, id: &Id) -> Result<Option<Outcome>, Fault> {
                 .set_text("task_id", id.as_str())
                 .set_text("status", OutcomeStatus::Failed.word())
                 .set_text("summary", "the result was not valid")
-                .set_text("error", &words::shortened(&reason));
+                .set_text("error", &shortened(&reason));
             set_apart(folder, id, &reason)?;
             folder.write(Place::Results, id, &document)?;
             Ok(Outcome::of(document))
@@ -133,8 +133,8 @@ fn set_apart(folder: &Folder, id: &Id, reason: &str) -> Result<(), Fault> {
 }
 
 /// Writes down which messages will be made, before any is.
-fn plan(ground: Ground<'_>, id: &Id, task: &mut Document, outcome: &Outcome) -> Result<(), Fault> {
-    let Ground { folder, now } = ground;
+fn plan(step: Step<'_>, id: &Id, task: &mut Document, outcome: &Outcome) -> Result<(), Fault> {
+    let Step { folder, now } = step;
     let mut closing = Document::new();
     closing.set_text("message", folder.next_id(Series::Message, now)?.as_str());
     if proclamation(id, outcome).is_some() {
@@ -166,7 +166,7 @@ fn proclamation(id: &Id, outcome: &Outcome) -> Option<NewMessage> {
     })
 }
 
-/// What a reply must bring along for the work to go on.
+/// The context that a reply needs for the work to resume.
 fn reply_context(id: &Id, task: &Document, outcome: &Outcome) -> Document {
     let mut context = Document::new();
     context.set_text("task_id", id.as_str());
@@ -181,12 +181,45 @@ fn reply_context(id: &Id, task: &Document, outcome: &Outcome) -> Document {
     context
 }
 
-fn complete_event(ground: Ground<'_>, task: &Document, status: OutcomeStatus) -> Result<(), Fault> {
-    let folder = ground.folder;
+fn complete_event(step: Step<'_>, task: &Document, status: OutcomeStatus) -> Result<(), Fault> {
+    let folder = step.folder;
     let event_id = task.text("event_id").and_then(|text| Id::parse(&text).ok());
     let Some(event_id) = event_id.filter(|id| folder.has(Place::EventsDispatched, id)) else { return Ok(()) };
     let Some(event) = folder.read_or_reject(Place::EventsDispatched, &event_id)? else { return Ok(()) };
-    let is_failed = matches!(status, OutcomeStatus::Failed | OutcomeStatus::Killed);
-    let word = if is_failed { "failed" } else { "completed" };
-    complete(ground, &event_id, event, (word, status.word()))
+    complete(step, &event_id, event, status.word())
 }
+
+/// A task begins.
+pub(super) fn begun(task: &NewTask, id: &Id, event: &Document) -> String {
+    let about = event.text("repo").map(|repo| format!(" · {}", shortened(&repo))).unwrap_or_default();
+    format!("📋 {id} · {}{about} → {}", shortened(&task.kind), task.general)
+}
+
+/// A task begins by the clock.
+pub(super) fn begun_by_schedule(task: &NewTask, id: &Id) -> String {
+    format!("⏰ {id} · {} ({}) → {}", shortened(&task.kind), task.event_id, task.general)
+}
+
+/// A task ended (C14).
+pub(super) fn ended(id: &Id, outcome: &Outcome) -> String {
+    let text =
+        |key: &str| outcome.document.text(key).filter(|text| !text.is_empty()).map(|text| shortened(&text));
+    let (sign, more) = match outcome.status {
+        OutcomeStatus::Success => ("✅", None),
+        OutcomeStatus::Failed | OutcomeStatus::Killed => ("❌", text("error")),
+        OutcomeStatus::Skipped => ("⏭️", text("reason")),
+        OutcomeStatus::NeedsHuman => ("❓", text("question")),
+    };
+    let parts = [text("summary"), more].into_iter().flatten();
+    parts.fold(format!("{sign} {id}"), |line, part| format!("{line}\n{part}"))
+}
+
+/// As much of a text as people read.
+pub(super) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+const CHARS_MAX: usize = 3000;

@@ -1,15 +1,16 @@
 //! Tasks by the clock: each slot once (C22).
 //!
-//! How far a schedule is stands in its record. A slot that is due is written there with the ids of what is to come,
+//! The record of a schedule says how far it is. A slot that is due is written there with the ids of what is to come,
 //! before any of it is made; when it is made, the plan is taken out. A record with a plan is a slot that is to be
 //! finished, whoever finds it.
 
-use super::{Ground, King, dispatch::planned, words};
+use super::{King, close, dispatch::planned};
 use crate::{
     Document, Fault, Folder, Id, Kind, Place, Series,
     config::{ConfigError, Court, Missed, Schedule},
     emit::say,
     file::{MessageKind, NewMessage, NewTask, Priority, Urgency, instant, stamp},
+    roles::Step,
     roles::chamberlain::Colour,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -22,34 +23,37 @@ pub(super) struct Timetable {
 
 struct Entry {
     general: String,
+    /// The channel in which people read of its tasks.
+    channel: String,
     schedule: Schedule,
     cron: Cron,
     record: Id,
-    /// When the next slot comes, once the record was read.
+    /// The next occurrence, once the record was read.
     next: Option<Timestamp>,
     /// A slot came while the host was busy: it waits, and is not missed.
     is_held: bool,
     looked_at: Option<Timestamp>,
 }
 
+/// A slot whose time has come, with the schedule's record.
+struct DueSlot {
+    record: Document,
+    slot: Timestamp,
+}
+
 impl Timetable {
     /// Reads the schedules of all generals; a wrong one is an error before anything begins.
-    pub(super) fn read(court: &Court) -> Result<Self, ConfigError> {
-        let of_general = |general: &crate::config::General| {
-            let name = general.name.clone();
-            general
-                .schedules
-                .clone()
-                .into_iter()
-                .map(move |schedule| (name.clone(), schedule))
-                .collect::<Vec<_>>()
-        };
-        let schedules = court.generals.values().flat_map(of_general);
-        let entries = schedules.map(|(general, schedule)| Entry::new(general, schedule));
-        Ok(Self { entries: entries.collect::<Result<_, _>>()? })
+    pub(super) fn read(court: &Court, channel: &str) -> Result<Self, ConfigError> {
+        let mut entries = Vec::new();
+        for general in court.generals.values() {
+            for schedule in &general.schedules {
+                entries.push(Entry::new(&general.name, schedule.clone(), channel)?);
+            }
+        }
+        Ok(Self { entries })
     }
 
-    /// When the next slot comes.
+    /// The next occurrence of any schedule.
     pub(super) fn next(&self) -> Option<Timestamp> {
         self.entries.iter().filter(|entry| !entry.is_held).filter_map(|entry| entry.next).min()
     }
@@ -63,16 +67,15 @@ impl King {
         colour: Colour,
         now: Timestamp,
     ) -> Result<(), Fault> {
-        let channel = self.channel.clone();
-        let ground = Ground { folder, now };
-        let kept = self.timetable.entries.iter_mut().map(|entry| entry.keep(ground, &channel, colour));
+        let step = Step { folder, now };
+        let kept = self.timetable.entries.iter_mut().map(|entry| entry.keep(step, colour));
         // One that cannot be kept now does not hold up the others.
         kept.fold(Ok(()), Result::and)
     }
 }
 
 impl Entry {
-    fn new(general: String, schedule: Schedule) -> Result<Self, ConfigError> {
+    fn new(general: &str, schedule: Schedule, channel: &str) -> Result<Self, ConfigError> {
         let wrong = |reason: String| ConfigError::Wrong {
             path: format!("generals/{general}.toml").into(),
             reason: format!("schedule {}: {reason}", schedule.name),
@@ -84,11 +87,12 @@ impl Entry {
             return Err(wrong(format!("cron {:?}: no day of the calendar is ever due", schedule.cron)));
         }
         let record = Id::parse(&schedule.name).map_err(|error| wrong(error.to_string()))?;
-        Ok(Self { general, schedule, cron, record, next: None, is_held: false, looked_at: None })
+        let (general, channel) = (general.to_owned(), channel.to_owned());
+        Ok(Self { general, channel, schedule, cron, record, next: None, is_held: false, looked_at: None })
     }
 
-    fn keep(&mut self, ground: Ground<'_>, channel: &str, colour: Colour) -> Result<(), Fault> {
-        let Ground { folder, now } = ground;
+    fn keep(&mut self, step: Step<'_>, colour: Colour) -> Result<(), Fault> {
+        let Step { folder, now } = step;
         // A clock that was set back may have been far ahead when the next slot was looked for.
         let went_back = self.looked_at.replace(now).is_some_and(|before| now < before);
         if self.next.is_some_and(|next| now < next) && !went_back {
@@ -96,25 +100,21 @@ impl Entry {
         }
         let mut record = self.record(folder, now)?;
         if record.has("plan") {
-            self.carry_out(ground, channel, &mut record)?;
+            self.carry_out(step, &mut record)?;
         }
-        let Some(slot) = self.slot(&mut record, ground)? else { return Ok(()) };
+        let Some(slot) = self.slot(&mut record, step)? else { return Ok(()) };
         if now >= slot {
-            return self.pass(ground, channel, (record, slot, colour));
+            return self.pass(step, DueSlot { record, slot }, colour);
         }
         self.next = Some(slot);
         Ok(())
     }
 
     /// Deals with a slot whose time has come, and with those after it that have passed as well.
-    fn pass(
-        &mut self,
-        ground: Ground<'_>,
-        channel: &str,
-        (mut record, first, colour): (Document, Timestamp, Colour),
-    ) -> Result<(), Fault> {
-        let Ground { folder, now } = ground;
-        let latest = self.latest(first, now);
+    fn pass(&mut self, step: Step<'_>, due: DueSlot, colour: Colour) -> Result<(), Fault> {
+        let Step { folder, now } = step;
+        let DueSlot { mut record, slot } = due;
+        let latest = self.latest(slot, now);
         // Whoever waited for the host to calm down was there in time.
         let is_missed = !record.has(HELD) && now.duration_since(latest) > GRACE;
         let is_made = !is_missed || self.schedule.missed == Missed::Once;
@@ -134,7 +134,7 @@ impl Entry {
         }
         folder.write(Place::Schedules, &self.record, &record)?;
         if is_made {
-            self.carry_out(ground, channel, &mut record)?;
+            self.carry_out(step, &mut record)?;
         }
         self.next = next;
         Ok(())
@@ -147,8 +147,8 @@ impl Entry {
     }
 
     /// The next slot: the one that was written down, unless that was done by a clock that was ahead.
-    fn slot(&self, record: &mut Document, ground: Ground<'_>) -> Result<Option<Timestamp>, Fault> {
-        let Ground { folder, now } = ground;
+    fn slot(&self, record: &mut Document, step: Step<'_>) -> Result<Option<Timestamp>, Fault> {
+        let Step { folder, now } = step;
         let moment = |key: &str| record.text(key).and_then(|text| instant(&text));
         let last = moment("last_slot").filter(|last| last.duration_since(now) < SET_BACK);
         let due = self.after(last.map_or(now, |last| last.max(now)));
@@ -160,8 +160,8 @@ impl Entry {
         Ok(Some(written.min(due)))
     }
 
-    fn carry_out(&self, ground: Ground<'_>, channel: &str, record: &mut Document) -> Result<(), Fault> {
-        let Ground { folder, now } = ground;
+    fn carry_out(&self, step: Step<'_>, record: &mut Document) -> Result<(), Fault> {
+        let Step { folder, now } = step;
         let plan = record.object("plan").unwrap_or_default();
         let (id, message) = (planned(&plan, "task_id")?, planned(&plan, "thread_start")?);
         let task = self.task();
@@ -169,9 +169,9 @@ impl Entry {
         context.set_text("task_id", id.as_str()).set_text("event_id", &task.event_id);
         let news = NewMessage {
             kind: MessageKind::ThreadStart,
-            channel: channel.to_owned(),
+            channel: self.channel.clone(),
             urgency: Urgency::Normal,
-            content: words::begun_by_schedule(&task, &id),
+            content: close::begun_by_schedule(&task, &id),
             context,
         };
         say(folder, &message, &news, now)?;
@@ -196,7 +196,7 @@ impl Entry {
         }
     }
 
-    /// How far the schedule is. One that is new, or was changed, begins with the next slot from now.
+    /// The schedule's record. A new or changed schedule begins with its next occurrence.
     fn record(&self, folder: &Folder, now: Timestamp) -> Result<Document, Fault> {
         let known = match folder.read(Place::Schedules, &self.record) {
             Ok(record) => Some(record),

@@ -1,11 +1,10 @@
+mod closing;
+mod dispatching;
+mod slots;
+
 use super::*;
 use crate::{Document, Id, Kind, config::General, emit::emit};
 use std::path::Path;
-
-mod closing;
-mod dispatching;
-mod mending;
-mod slots;
 
 /// A court in a temporary directory, whose clock is moved by hand.
 struct Scene {
@@ -112,6 +111,36 @@ fn id(text: &str) -> Id {
 
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
+}
+
+const EVENT: &str = r#"{"id": "e1", "type": "github.pr.review_requested", "source": "s", "payload": {}}"#;
+
+/// C3: the directory is right, wherever a word disagrees, in what is over too.
+#[test]
+fn the_directory_is_right() {
+    let mut scene = Scene::new(&[PR]);
+    scene.emit(EVENT);
+    scene.step();
+    let task = id("task-20260207-001");
+    scene.finish(&task, r#""status": "skipped", "summary": "s", "reason": "r""#);
+    scene.step();
+    scene.emit(&EVENT.replace("e1", "e2"));
+    scene.step();
+    for (place, id, word) in [
+        (Place::EventsCompleted, id("e1"), "pending"),
+        (Place::EventsDispatched, id("e2"), "pending"),
+        (Place::TasksCompleted, task.clone(), "in_progress"),
+    ] {
+        let mut document = scene.folder.read(place, &id).unwrap();
+        document.set_text("status", word);
+        scene.folder.write(place, &id, &document).unwrap();
+    }
+    scene.restart(&[PR]);
+    scene.step();
+    let status = |place, id: &Id| scene.folder.read(place, id).unwrap().text("status").unwrap();
+    assert_eq!(status(Place::EventsCompleted, &id("e1")), "completed");
+    assert_eq!(status(Place::EventsDispatched, &id("e2")), "dispatched");
+    assert_eq!(status(Place::TasksCompleted, &task), "skipped");
 }
 
 const PR: (&str, &str) = ("gen-pr", "subscribes = ['github.pr.review_requested']\ncommand = ['true']");

@@ -1,6 +1,6 @@
 //! A program that prints one event as JSON per line (C18, C23).
 
-use super::{Notice, Reading, Source, Trouble};
+use super::{Notice, Reading, Source, SourceError};
 use crate::{
     Clock, Document, Fault, Folder, Id,
     config::{self, bare_environment, seconds},
@@ -23,8 +23,8 @@ pub(super) struct Command {
     is_first: bool,
 }
 
-/// How a program ended, and what it printed.
-struct Ran {
+/// The end and the output of a program.
+struct ProgramRun {
     end: ProcessEnd,
     printed: Vec<u8>,
     is_late: bool,
@@ -33,7 +33,8 @@ struct Ran {
 impl Command {
     pub(super) fn new(
         folder: Arc<Folder>,
-        (name, settings): (&str, &config::CommandSource),
+        name: &str,
+        settings: &config::CommandSource,
         guards: &Guards,
     ) -> Self {
         // One lock for each: who waits for the earlier life of one program does not wait for another program.
@@ -48,7 +49,7 @@ impl Command {
         }
     }
 
-    async fn run(&self, stop: &CancellationToken) -> io::Result<Ran> {
+    async fn run(&self, stop: &CancellationToken) -> io::Result<ProgramRun> {
         let program =
             Program { argv: &self.argv, directory: self.folder.home(), environment: bare_environment() };
         let cancel = stop.child_token();
@@ -71,7 +72,7 @@ impl Command {
                 }
             }
         };
-        Ok(Ran { end: end?, printed, is_late })
+        Ok(ProgramRun { end: end?, printed, is_late })
     }
 
     /// Takes in some lines; one that is no event is set apart and holds up no other.
@@ -117,7 +118,7 @@ impl Command {
     }
 
     /// Says what went wrong with a program, for whoever wrote it.
-    fn complaint(&self, ran: &Ran) -> Option<String> {
+    fn complaint(&self, ran: &ProgramRun) -> Option<String> {
         let stderr = String::from_utf8_lossy(&ran.end.stderr);
         let tail: Vec<char> = stderr.trim_end().chars().rev().take(STDERR_CHARS_MAX).collect();
         let tail = sentence(&tail.into_iter().rev().collect::<String>());
@@ -139,8 +140,8 @@ impl Source for Command {
         &self.name
     }
 
-    async fn look(&mut self, stop: &CancellationToken) -> Result<Option<Duration>, Trouble> {
-        let failed = |error: io::Error| Trouble::Failed(format!("it cannot be run: {error}"));
+    async fn look(&mut self, stop: &CancellationToken) -> Result<Option<Duration>, SourceError> {
+        let failed = |error: io::Error| SourceError::Failed(format!("it cannot be run: {error}"));
         if self.is_first {
             let waited = stop.run_until_cancelled(wait_for_earlier_guards(&self.guards.lock)).await;
             waited.unwrap_or(Ok(())).map_err(failed)?;
@@ -164,7 +165,7 @@ impl Source for Command {
     }
 }
 
-impl Ran {
+impl ProgramRun {
     /// The lines that were printed, without a last one that may have been cut short.
     fn whole_lines(&self) -> Vec<&[u8]> {
         let is_cut = self.printed.len() > OUTPUT_BYTES_MAX || self.end.ending == Ending::Cancelled;
@@ -178,7 +179,7 @@ impl Ran {
 const LIMIT_MIN: Duration = Duration::from_secs(10);
 const LIMIT_MAX: Duration = Duration::from_secs(60);
 const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How many lines of one run are set apart; one that prints nothing but nonsense must not fill the disk.
+/// Number of invalid lines kept per run: a program that prints only nonsense must not fill the disk.
 const KEPT_LINES_MAX: u64 = 20;
 const LINES_AT_ONCE: usize = 20;
 const KEPT_BYTES_MAX: usize = 64 * 1024;

@@ -79,4 +79,13 @@ export default {
   court_task_failed: '원인을 고친 뒤 다른 ID로 사건을 새로 제출하세요.',
   court_file_unreadable: '처리하는 쪽이 실행되면 rejected로 옮깁니다. 고친 뒤 되돌려 놓으세요.',
   ended: '할 일이 없습니다. 실패한 것은 새 실행으로 다시 시도할 수 있습니다.',
+  running: '할 일 없음. 너무 오래 걸리면 시도를 살펴보세요. 시도마다 제한 시간이 되면 저절로 끝납니다.',
+  already_served: '할 일 없음. 다음 실행이 일을 줍니다.',
+  session_running: '할 일 없음. 구간의 진행은 페이지에 있습니다.',
+  session_ended: '빠진 프레임이 없으면 할 일 없음. 있으면 세션 페이지에서 다시 시도하세요.',
+  range_unconfirmed: '기다리세요. 작업자가 요청하면 다시 전달됩니다.',
+  range_awaiting_replay: '할 일 없음. 다음에 요청하는 작업자가 자기 id로 구간 전체를 받습니다.',
+  job_ended: '할 일 없음. 실패한 잡에는 이유가 있으며 다시 제출할 수 있습니다.',
+  clients_turn: '할 일 없음. 곧 차례가 옵니다.',
+  older_job_first: '할 일 없음. 곧 차례가 옵니다.',
 };

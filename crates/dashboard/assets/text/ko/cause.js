@@ -20,7 +20,7 @@ export default {
   supply_paused: '{subject}: 노드 {node_id}의 장치가 한꺼번에 이탈하여 {until_in} 더 쉽니다.',
   device_contested: '{subject}: 노드 {node_id}와(과) {other_node_id}이(가) 모두 기기 {device_id}를 보고하여 서로 오갑니다.',
   no_work: '{subject}: 작업이 없어 할 일이 없습니다.',
-  schedule_waiting: '{subject}: 다음 차례를 기다립니다. {next_at_in} 뒤, {next_at}.',
+  schedule_waiting: '{subject}: 다음 차례를 기다립니다. {next_at_in} 뒤입니다.',
   schedule_due: '{subject}: {slot_ago} 전에 차례가 되었고 곧 실행을 제출합니다.',
   schedule_over: '{subject}: 다시 올 차례가 없습니다.',
   session_running: { one: '{subject}: 실행 중입니다. 작업자가 처리하는 구간 {n}개.', other: '{subject}: 실행 중입니다. 작업자가 처리하는 구간 {n}개.' },

@@ -79,4 +79,13 @@ export default {
   court_task_failed: 'Corrija a causa e envie o evento de novo, com outro id.',
   court_file_unreadable: 'Quem o consome o separa em rejected quando executa; corrija-o e devolva-o de lá.',
   ended: 'Nada. O que falhou pode ser tentado de novo como nova execução.',
+  running: 'Nada. Se demorar demais, veja as tentativas; cada uma termina sozinha quando o tempo acaba.',
+  already_served: 'Nada; a próxima execução lhe dá trabalho.',
+  session_running: 'Nada; a página mostra o progresso dos intervalos.',
+  session_ended: 'Nada se não faltar nenhum quadro; senão, tente de novo na página da sessão.',
+  range_unconfirmed: 'Espere; o intervalo é entregue de novo quando o trabalhador pedir.',
+  range_awaiting_replay: 'Nada; o intervalo inteiro vai para o próximo trabalhador que pedir, com ids próprios.',
+  job_ended: 'Nada; um job que falhou diz por quê e pode ser enviado de novo.',
+  clients_turn: 'Nada; a vez dele chega.',
+  older_job_first: 'Nada; a vez dele chega.',
 };

@@ -20,7 +20,7 @@ export default {
   supply_paused: '{subject} espera: o nó {node_id} fica em pausa por mais {until_in} porque muitos dispositivos caíram de uma vez.',
   device_contested: '{subject} vai e volta: os nós {node_id} e {other_node_id} informam o mesmo dispositivo {device_id}.',
   no_work: '{subject} não tem o que fazer porque não há trabalho.',
-  schedule_waiting: '{subject} espera o próximo horário em {next_at_in}, às {next_at}.',
+  schedule_waiting: '{subject} espera o próximo horário, em {next_at_in}.',
   schedule_due: '{subject} está na hora há {slot_ago} e está prestes a enviar sua execução.',
   schedule_over: '{subject} nunca mais terá um horário.',
   session_running: { one: '{subject} está em execução: {n} intervalo com um trabalhador.', other: '{subject} está em execução: {n} intervalos com trabalhadores.' },

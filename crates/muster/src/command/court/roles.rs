@@ -231,8 +231,8 @@ impl Cast {
             }
             Part::General(general) => {
                 let coordinator = self.coordinator(&general)?;
-                let post = general::Post::new(&folder, *general, self.channel.clone(), coordinator);
-                play(async move |stop| Ok(general::run(folder, post, stop).await?))
+                let setup = general::GeneralSetup::new(&folder, *general, self.channel.clone(), coordinator);
+                play(async move |stop| Ok(general::run(folder, setup, stop).await?))
             }
             Part::Sentinel => {
                 sentinel::check(&folder, &settings.sentinel, &tokens)?;
@@ -241,8 +241,8 @@ impl Cast {
             Part::Envoy => {
                 envoy::check(&settings.envoy, &tokens)?;
                 let out = Box::new(io::stdout());
-                let errand = envoy::Errand { settings: settings.envoy, tokens, out };
-                play(async move |stop| Ok(envoy::run(folder, errand, stop).await?))
+                let setup = envoy::EnvoySetup { settings: settings.envoy, tokens, out };
+                play(async move |stop| Ok(envoy::run(folder, setup, stop).await?))
             }
             Part::Chamberlain => {
                 let channel = self.channel.clone();

@@ -38,7 +38,7 @@ mod tests {
     fn every_cause_has_a_sentence() {
         for (cause, word, part) in [
             (PoolCause::Ended { status: PoolJobStatus::Failed }, "ended", "failed"),
-            (PoolCause::Running { assignments: 1 }, "running", "1 worker is at it"),
+            (PoolCause::Running { assignments: 1 }, "running", "running on 1 worker"),
             (PoolCause::NoWorkers, "no_workers", "/workers/register"),
             (PoolCause::NoWorkerInRegion { region: "mars".into() }, "no_worker_in_region", "\"mars\""),
             (PoolCause::RequirementsUnmet, "requirements_unmet", "specs_json"),
@@ -46,13 +46,13 @@ mod tests {
             (
                 PoolCause::WorkersBusy { workers: 2 },
                 "workers_busy",
-                "2 workers who could do it have their slots full",
+                "2 workers that could do it have their slots full",
             ),
             (PoolCause::TooFewOwners { owners: 1, needed: 3 }, "too_few_owners", "3 different owners"),
             (
                 PoolCause::WaitingForPoll { workers: 1 },
                 "waiting_for_poll",
-                "1 worker who could do it has not",
+                "1 worker that could do it has not",
             ),
         ] {
             let explained = explain(PoolJobId(7), cause.clone(), Timestamp(0));

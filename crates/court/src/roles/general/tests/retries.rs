@@ -1,10 +1,17 @@
 //! Another attempt, or none.
 
-use super::scene::{SUCCESS, Scene, at, exited, leave, statuses};
+use super::{SUCCESS, Scene, at, exited, leave, statuses};
 use crate::{
-    Place,
+    Fuse, Kind, Operation, Place,
     bridge::Fleet,
     roles::general::{Ending, GeneralMind},
+};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 /// C16, C16b: what failed is tried again twice, 60 s and 120 s later, each retry and the start is told of; then the last
@@ -161,7 +168,7 @@ fn a_task_with_a_result_is_not_begun_again() {
 #[test]
 fn what_may_have_arrived_is_handed_in_as_the_same() {
     let mut scene = Scene::new("");
-    let mut general = super::scene::general("");
+    let mut general = super::general("");
     (general.command, general.executor) = (Vec::new(), crate::config::Executor::Run);
     scene.set_general(general);
     let id = scene.plain(1);
@@ -169,7 +176,7 @@ fn what_may_have_arrived_is_handed_in_as_the_same() {
     scene.ends(&first, Ending::TimedOut(1.0), at(1));
     let second = scene.begins_one(at(100));
     assert_eq!((second.attempt, first.handed_in_as(), second.handed_in_as()), (2, 1, 1));
-    GeneralMind::hand_over(&scene.folder, (&id, Fleet::Run), "r-7").unwrap();
+    GeneralMind::hand_over(&scene.folder, &id, Fleet::Run, "r-7").unwrap();
     scene.ends(&second, Ending::TimedOut(1.0), at(101));
     assert_eq!(scene.begins_one(at(1000)).handed_in_as(), 3);
 }
@@ -178,7 +185,7 @@ fn what_may_have_arrived_is_handed_in_as_the_same() {
 #[test]
 fn a_fleets_attempt_outlives_the_general() {
     let mut scene = Scene::new("");
-    let mut general = super::scene::general("");
+    let mut general = super::general("");
     (general.command, general.executor) = (Vec::new(), crate::config::Executor::Run);
     scene.set_general(general);
     let id = scene.plain(1);
@@ -186,7 +193,7 @@ fn a_fleets_attempt_outlives_the_general() {
     scene.restart(at(1));
     let start = scene.begins_one(at(1));
     assert_eq!((start.attempt, start.remote), (1, None));
-    GeneralMind::hand_over(&scene.folder, (&id, Fleet::Run), "r-7").unwrap();
+    GeneralMind::hand_over(&scene.folder, &id, Fleet::Run, "r-7").unwrap();
     scene.restart(at(2));
     let start = scene.begins_one(at(2));
     assert_eq!((start.attempt, start.remote.as_deref()), (1, Some("r-7")));
@@ -195,4 +202,74 @@ fn a_fleets_attempt_outlives_the_general() {
         Some(r#"{"kind": "run", "id": "r-7"}"#)
     );
     assert_eq!(scene.updates().len(), 1);
+}
+
+/// Lets so many operations pass, and none after them.
+struct Burning {
+    left: AtomicUsize,
+}
+
+impl Fuse for Burning {
+    fn before(&self, _operation: &Operation) -> io::Result<()> {
+        let left = |left: usize| left.checked_sub(1);
+        let passed = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+        passed.map(drop).map_err(|_| io::Error::other("the world has ended"))
+    }
+}
+
+/// A soldier that fails once and then succeeds; says whether the world lasted that long.
+fn story(scene: &mut Scene, from: i64) -> bool {
+    for step in 0..20 {
+        let now = at(from + step * 100);
+        for start in scene.begins(now) {
+            let number = start
+                .document
+                .objects("attempts")
+                .iter()
+                .filter(|attempt| attempt.text("status").unwrap() == "failed")
+                .count();
+            if number > 0 {
+                leave(&start, SUCCESS);
+            }
+            scene.ends(&start, exited(0), now);
+        }
+    }
+    scene.folder.ids(Place::Results).unwrap().len() == 1
+}
+
+/// C6, C16, C16b: wherever a general dies, its next life ends the task once, tells of the start once and of the retry
+/// once, and no file is in two states.
+#[test]
+fn a_general_may_die_before_any_operation() {
+    let mut operations = 0;
+    loop {
+        let mut scene = Scene::new("");
+        let id = scene.plain(1);
+        scene.burn(Arc::new(Burning { left: AtomicUsize::new(operations) }));
+        let lasted = story(&mut scene, 0);
+        scene.restart(at(5000));
+        assert!(story(&mut scene, 5000), "before operation {operations}");
+        assert_eq!(scene.folder.find(Kind::Task, &id), Some(Place::TasksInProgress));
+        assert_eq!(scene.folder.ids(Place::TasksPending).unwrap(), []);
+        let result = scene.result(&id).unwrap();
+        assert_eq!(result.text("status").as_deref(), Some("success"), "before operation {operations}");
+        let mut ends = statuses(&result);
+        ends.retain(|status| status != "killed");
+        assert_eq!(ends, ["failed", "success"], "before operation {operations}");
+        assert_updates(&scene.updates(), operations);
+        if lasted {
+            break;
+        }
+        operations += 1;
+    }
+    assert!(operations > 20, "{operations}");
+}
+
+fn assert_updates(updates: &[String], operations: usize) {
+    let count = |mark: &str| updates.iter().filter(|update| update.starts_with(mark)).count();
+    assert_eq!(
+        (count("▶️"), count("🔁"), updates.len()),
+        (1, 1, 2),
+        "before operation {operations}: {updates:?}"
+    );
 }

@@ -8,10 +8,10 @@ use std::fs::File;
 fn source(scene: &Scene, argv: &[&str]) -> Command {
     let command = argv.iter().map(|word| (*word).to_owned()).collect();
     let settings = config::CommandSource { command, poll_s: 60.0 };
-    Command::new(Arc::clone(&scene.folder), ("ci", &settings), &guards(scene))
+    Command::new(Arc::clone(&scene.folder), "ci", &settings, &guards(scene))
 }
 
-async fn look(scene: &Scene, script: &str) -> Result<Option<Duration>, Trouble> {
+async fn look(scene: &Scene, script: &str) -> Result<Option<Duration>, SourceError> {
     source(scene, &["sh", "-c", script]).look(&CancellationToken::new()).await
 }
 

@@ -1,13 +1,11 @@
 //! GitHub as its API documents it: versions, pages, limits.
 
-use super::{
-    Scene,
-    stand_in::{Asked, Reply, StandIn, reply},
-};
+use super::Scene;
+use crate::roles::tests::{FakeServer, ReceivedRequest, Reply, reply};
 use crate::{
     Id, Place,
     config::{self, Tokens},
-    roles::sentinel::{Pace, SentinelError, Source, Trouble, github::Github},
+    roles::sentinel::{Pace, SentinelError, Source, SourceError, github::Github},
 };
 use serde_json::{Value, json};
 use std::{
@@ -33,7 +31,7 @@ impl Hub {
     }
 
     /// Answers as GitHub does: a version it is asked for is not sent again, and pages have at most fifty.
-    fn answer(&self, asked: &Asked) -> Reply {
+    fn answer(&self, asked: &ReceivedRequest) -> Reply {
         let (version, all) = self.0.lock().unwrap().clone();
         let etag = format!("W/\"v{version}\"");
         if asked.header("if-none-match") == Some(&etag) {
@@ -64,7 +62,7 @@ fn source(scene: &Scene, base_url: &str) -> Github {
     Github::new(Arc::clone(&scene.folder), &settings, &tokens()).unwrap()
 }
 
-async fn look(scene: &Scene, base_url: &str) -> Result<Option<Duration>, Trouble> {
+async fn look(scene: &Scene, base_url: &str) -> Result<Option<Duration>, SourceError> {
     source(scene, base_url).look(&CancellationToken::new()).await
 }
 
@@ -75,7 +73,7 @@ async fn notifications_become_events_once() {
     let (scene, hub) = (Scene::new(), Hub::default());
     hub.notify(7, "2026-02-07T10:00:00Z");
     let answering = hub.clone();
-    let server = StandIn::new(move |asked| answering.answer(asked)).await;
+    let server = FakeServer::new(move |asked| answering.answer(asked)).await;
 
     assert_eq!(look(&scene, &server.url).await.unwrap(), Some(Duration::from_secs(60)));
     let asked = server.asked().remove(0);
@@ -110,7 +108,7 @@ async fn what_was_pruned_does_not_come_back() {
     let (scene, hub) = (Scene::new(), Hub::default());
     hub.notify(1, "2026-02-07T10:00:00Z");
     let answering = hub.clone();
-    let server = StandIn::new(move |asked| answering.answer(asked)).await;
+    let server = FakeServer::new(move |asked| answering.answer(asked)).await;
     look(&scene, &server.url).await.unwrap();
     let id = Id::parse("evt-github-1-2026-02-07T10:00:00Z").unwrap();
     scene.folder.remove(Place::EventsPending, &id).unwrap();
@@ -123,7 +121,7 @@ async fn what_was_pruned_does_not_come_back() {
 #[tokio::test]
 async fn marks_belong_to_a_token_and_an_address() {
     let (scene, hub) = (Scene::new(), Hub::default());
-    let server = StandIn::new(move |asked| hub.answer(asked)).await;
+    let server = FakeServer::new(move |asked| hub.answer(asked)).await;
     look(&scene, &server.url).await.unwrap();
     let settings = config::Github { base_url: server.url.clone(), ..config::Github::default() };
     let other = Tokens { github: Some("another".to_owned()), ..Tokens::default() };
@@ -143,12 +141,12 @@ async fn pages_are_kept_when_all_are_read() {
     (100..220).for_each(|id| hub.notify(id, "2026-02-07T10:00:00Z"));
     let is_down = Arc::new(Mutex::new(true));
     let down = Arc::clone(&is_down);
-    let server = StandIn::new(move |asked| match asked.query.get("page").map(String::as_str) {
+    let server = FakeServer::new(move |asked| match asked.query.get("page").map(String::as_str) {
         Some("3") if *down.lock().unwrap() => reply(502, &[], "bad gateway"),
         _ => hub.answer(asked),
     })
     .await;
-    assert!(matches!(look(&scene, &server.url).await, Err(Trouble::Failed(_))));
+    assert!(matches!(look(&scene, &server.url).await, Err(SourceError::Failed(_))));
     assert_eq!((scene.pending().len(), scene.record("github")), (100, None));
     *is_down.lock().unwrap() = false;
     look(&scene, &server.url).await.unwrap();
@@ -160,14 +158,14 @@ async fn pages_are_kept_when_all_are_read() {
 /// C23: the token goes nowhere else: neither a link nor a redirect to another server is followed.
 #[tokio::test]
 async fn nothing_leads_elsewhere() {
-    let elsewhere = StandIn::new(|_| reply(200, &[], "[]")).await;
+    let elsewhere = FakeServer::new(|_| reply(200, &[], "[]")).await;
     for headers in [
         ("link", format!("<{}/notifications>; rel=\"next\"", elsewhere.url)),
         ("location", elsewhere.url.clone()),
     ] {
         let scene = Scene::new();
         let status = if headers.0 == "link" { 200 } else { 302 };
-        let server = StandIn::new(move |_| reply(status, &[(headers.0, &headers.1)], "[]")).await;
+        let server = FakeServer::new(move |_| reply(status, &[(headers.0, &headers.1)], "[]")).await;
         assert!(look(&scene, &server.url).await.is_err());
         assert!(elsewhere.asked().is_empty(), "{status}");
         assert_eq!(scene.record("github"), None, "the rest is still to be read");
@@ -178,15 +176,16 @@ async fn nothing_leads_elsewhere() {
 #[tokio::test]
 async fn limits_and_refusals_are_told_apart() {
     let scene = Scene::new();
-    let pause = |looked: &Result<Option<Duration>, Trouble>| Pace::new(Duration::from_secs(60)).after(looked);
-    let server = StandIn::new(|_| reply(429, &[("retry-after", "77")], "slow down")).await;
+    let pause =
+        |looked: &Result<Option<Duration>, SourceError>| Pace::new(Duration::from_secs(60)).after(looked);
+    let server = FakeServer::new(|_| reply(429, &[("retry-after", "77")], "slow down")).await;
     assert_eq!(pause(&look(&scene, &server.url).await), Duration::from_secs(77));
-    let server = StandIn::new(|_| {
+    let server = FakeServer::new(|_| {
         reply(403, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "32503680000")], "")
     })
     .await;
-    assert!(matches!(look(&scene, &server.url).await, Err(Trouble::Busy { .. })));
-    let server = StandIn::new(|_| reply(401, &[], "{\"message\": \"Bad credentials\"}")).await;
+    assert!(matches!(look(&scene, &server.url).await, Err(SourceError::Busy { .. })));
+    let server = FakeServer::new(|_| reply(401, &[], "{\"message\": \"Bad credentials\"}")).await;
     let refused = look(&scene, &server.url).await;
     assert_eq!(pause(&refused), Duration::from_secs(600));
     let told = refused.unwrap_err().to_string();
@@ -205,8 +204,8 @@ async fn limits_and_refusals_are_told_apart() {
 async fn hostile_answers_harm_nobody() {
     let scene = Scene::new();
     for body in [vec![b' '; 10_000_000], b"<html>".to_vec(), b"{}".to_vec(), vec![0xff; 100]] {
-        let server = StandIn::new(move |_| reply(200, &[("etag", "\"x\"")], body.clone())).await;
-        assert!(matches!(look(&scene, &server.url).await, Err(Trouble::Failed(_))));
+        let server = FakeServer::new(move |_| reply(200, &[("etag", "\"x\"")], body.clone())).await;
+        assert!(matches!(look(&scene, &server.url).await, Err(SourceError::Failed(_))));
     }
     assert_eq!(scene.record("github"), None);
     let good = |id: &str, title: &str| {
@@ -216,7 +215,7 @@ async fn hostile_answers_harm_nobody() {
     let hostile = "$(touch /tmp/x); `id` {} %s \u{0}\u{1b}[2J \u{202e} <!channel> ../../x";
     let page =
         json!([good("../../../x", "a"), good("5", hostile), good("6", &"x".repeat(2_000_000)), null, 7]);
-    let server = StandIn::new(move |_| reply(200, &[("etag", "\"x\"")], page.to_string())).await;
+    let server = FakeServer::new(move |_| reply(200, &[("etag", "\"x\"")], page.to_string())).await;
     look(&scene, &server.url).await.unwrap();
     assert_eq!(scene.pending(), ["evt-github-5-2026-02-07T10:00:00Z"]);
     let event = scene.event("evt-github-5-2026-02-07T10:00:00Z");

@@ -1,12 +1,10 @@
 //! Jira in the cloud and at home.
 
-use super::{
-    Scene,
-    stand_in::{Asked, Reply, StandIn, reply},
-};
+use super::Scene;
+use crate::roles::tests::{FakeServer, ReceivedRequest, Reply, reply};
 use crate::{
     config::{self, Tokens},
-    roles::sentinel::{Pace, SentinelError, Source, Trouble, jira::Jira},
+    roles::sentinel::{Pace, SentinelError, Source, SourceError, jira::Jira},
 };
 use serde_json::{Value, json};
 use std::{
@@ -23,7 +21,7 @@ fn source(scene: &Scene, base_url: &str, email: Option<&str>) -> Jira {
     Jira::new(Arc::clone(&scene.folder), &settings, &tokens).unwrap()
 }
 
-async fn look(scene: &Scene, base_url: &str) -> Result<Option<Duration>, Trouble> {
+async fn look(scene: &Scene, base_url: &str) -> Result<Option<Duration>, SourceError> {
     source(scene, base_url, Some("me@example.com")).look(&CancellationToken::new()).await
 }
 
@@ -35,12 +33,12 @@ fn issues(numbers: std::ops::Range<u64>) -> Vec<Value> {
     numbers.map(issue).collect()
 }
 
-fn number(asked: &Asked, name: &str) -> u64 {
+fn number(asked: &ReceivedRequest, name: &str) -> u64 {
     asked.query.get(name).map_or(0, |text| text.parse().unwrap())
 }
 
 /// The cloud: 250 issues in pages of a hundred, chained by tokens.
-fn cloud(asked: &Asked) -> Reply {
+fn cloud(asked: &ReceivedRequest) -> Reply {
     if asked.path != "/rest/api/3/search/jql" {
         return reply(410, &[], "{\"errorMessages\": [\"The requested API has been removed.\"]}");
     }
@@ -54,7 +52,7 @@ fn cloud(asked: &Asked) -> Reply {
 }
 
 /// A site at home: 250 issues in pages that it makes smaller than asked for.
-fn at_home(asked: &Asked) -> Reply {
+fn at_home(asked: &ReceivedRequest) -> Reply {
     if asked.path != "/rest/api/2/search" {
         return reply(404, &[], "<html>dead link</html>");
     }
@@ -70,7 +68,7 @@ fn at_home(asked: &Asked) -> Reply {
 /// C8, C18: the search of the cloud, page by page; a second look repeats nothing.
 #[tokio::test]
 async fn the_cloud_is_searched() {
-    let (scene, server) = (Scene::new(), StandIn::new(cloud).await);
+    let (scene, server) = (Scene::new(), FakeServer::new(cloud).await);
     look(&scene, &server.url).await.unwrap();
     assert_eq!(scene.pending().len(), 250);
     assert!(scene.pending().contains(&"evt-jira-QP-123-20260207100000".to_owned()));
@@ -90,11 +88,11 @@ async fn the_search_that_is_there_is_found_and_remembered() {
     let (scene, moved) = (Scene::new(), Arc::new(Mutex::new(false)));
     let has_moved = Arc::clone(&moved);
     let server =
-        StandIn::new(move |asked| if *has_moved.lock().unwrap() { cloud(asked) } else { at_home(asked) })
+        FakeServer::new(move |asked| if *has_moved.lock().unwrap() { cloud(asked) } else { at_home(asked) })
             .await;
     look(&scene, &server.url).await.unwrap();
     assert_eq!(scene.pending().len(), 250);
-    let paths = |asked: Vec<Asked>| asked.into_iter().map(|asked| asked.path).collect::<Vec<_>>();
+    let paths = |asked: Vec<ReceivedRequest>| asked.into_iter().map(|asked| asked.path).collect::<Vec<_>>();
     assert_eq!(paths(server.asked())[..2], ["/rest/api/3/search/jql", "/rest/api/2/search"]);
     look(&scene, &server.url).await.unwrap();
     assert_eq!(paths(server.asked()), vec!["/rest/api/2/search"; 5]);
@@ -108,7 +106,7 @@ async fn the_search_that_is_there_is_found_and_remembered() {
 /// C18: a token without an email is shown as it is; no token at all is told at the start.
 #[tokio::test]
 async fn a_token_alone_is_borne() {
-    let (scene, server) = (Scene::new(), StandIn::new(cloud).await);
+    let (scene, server) = (Scene::new(), FakeServer::new(cloud).await);
     source(&scene, &server.url, None).look(&CancellationToken::new()).await.unwrap();
     assert_eq!(server.asked()[0].header("authorization"), Some("Bearer j-secret"));
     let settings = config::Jira { base_url: server.url.clone(), jql: JQL.to_owned(), poll_s: 60.0 };
@@ -124,7 +122,7 @@ async fn a_token_alone_is_borne() {
 #[tokio::test]
 async fn trouble_is_told() {
     let scene = Scene::new();
-    let server = StandIn::new(|_| reply(429, &[("retry-after", "33")], "")).await;
+    let server = FakeServer::new(|_| reply(429, &[("retry-after", "33")], "")).await;
     let busy = look(&scene, &server.url).await;
     assert_eq!(Pace::new(Duration::from_secs(60)).after(&busy), Duration::from_secs(33));
     for (status, body, word) in [
@@ -132,13 +130,14 @@ async fn trouble_is_told() {
         (404, "", "base_url"),
         (302, "", "base_url"),
     ] {
-        let server = StandIn::new(move |_| reply(status, &[("location", "http://127.0.0.1:9/")], body)).await;
+        let server =
+            FakeServer::new(move |_| reply(status, &[("location", "http://127.0.0.1:9/")], body)).await;
         let told = look(&scene, &server.url).await.unwrap_err();
-        assert!(matches!(&told, Trouble::Refused(text) if text.contains(word)), "{told}");
+        assert!(matches!(&told, SourceError::Refused(text) if text.contains(word)), "{told}");
     }
-    let server = StandIn::new(|_| reply(200, &[], vec![b'['; 10_000_000])).await;
-    assert!(matches!(look(&scene, &server.url).await, Err(Trouble::Failed(_))));
-    let server = StandIn::new(|_| reply(200, &[], "{\"issues\": [], \"nextPageToken\": \"again\"}")).await;
+    let server = FakeServer::new(|_| reply(200, &[], vec![b'['; 10_000_000])).await;
+    assert!(matches!(look(&scene, &server.url).await, Err(SourceError::Failed(_))));
+    let server = FakeServer::new(|_| reply(200, &[], "{\"issues\": [], \"nextPageToken\": \"again\"}")).await;
     look(&scene, &server.url).await.unwrap();
     assert_eq!(server.asked().len(), 50, "pages that never end are left after as many as are read");
     assert!(scene.pending().is_empty());
