@@ -9,7 +9,7 @@ use muster_model::{
 };
 use muster_workers::pool::{
     Assignment,
-    core::{Known, Refusal, Started, Submitted, Trouble},
+    core::{Refusal, Started, Submitted, Trouble, WorkerSummary},
 };
 
 /// What came back, as the core hears it.
@@ -25,11 +25,11 @@ pub(super) fn nobody(patience: Option<Millis>) -> Trouble {
 }
 
 /// An owner's workers, as the store has them (P4).
-pub(super) fn known(view: &PoolView<'_>, owner: UserId) -> Vec<Known> {
+pub(super) fn known(view: &PoolView<'_>, owner: UserId) -> Vec<WorkerSummary> {
     view.workers.iter().filter(|row| row.owner == owner).map(|row| worker(row)).collect()
 }
 
-pub(super) fn registered(reply: Reply) -> Known {
+pub(super) fn registered(reply: Reply) -> WorkerSummary {
     worker(&PoolRegistration::reply(reply))
 }
 
@@ -49,8 +49,8 @@ pub(super) fn submitted(answer: Answer) -> Result<Submitted, Trouble> {
     }
 }
 
-fn worker(row: &PoolWorkerRecord) -> Known {
-    Known {
+fn worker(row: &PoolWorkerRecord) -> WorkerSummary {
+    WorkerSummary {
         id: row.id.0,
         name: Text::from(&*row.name),
         key: row.public_key.as_deref().map(Text::from),
