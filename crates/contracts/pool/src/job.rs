@@ -11,7 +11,7 @@ use muster_model::{
     AssignmentRecord, AssignmentState, Demand, Digest, Millis, PoolEndRecord, PoolJobDraft, PoolJobId,
     PoolJobRecord, PoolJobStatus, PoolResult, PoolSubmission, SubmissionKey, Timestamp, UserId,
 };
-use muster_problem::{Misfit, Problem};
+use muster_problem::{Misfit, Problem, WireMutant, planted};
 use muster_proof::{encode_base64url, signed_bytes};
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
@@ -307,13 +307,18 @@ pub fn read_idempotency_key(headers: &HeaderMap) -> Result<Option<SubmissionKey>
 fn parse_draft(fields: &mut Shape<'_, '_, '_>) -> PoolJobDraft {
     let requires = fields.opt_object_within("requires", limit::REQUIRES_BYTES);
     let max_attempts = fields.opt_integer("max_attempts", 1..=limit::ATTEMPTS).map(small);
+    let max_attempts = match max_attempts {
+        None if planted(WireMutant::PoolMaxAttemptsDefault) => Some(1),
+        given => given,
+    };
     let redundancy = fields.opt_integer("redundancy", 1..=limit::REDUNDANCY).map_or(1, small);
     if max_attempts.is_some_and(|attempts| redundancy > attempts) {
         fields.blame("redundancy", "Input should be less than or equal to max_attempts");
     }
+    let priority_max = limit::PRIORITY - i64::from(planted(WireMutant::PoolPriorityLimit));
     PoolJobDraft {
         payload: fields.required("payload").map_or_else(|| "null".into(), |payload| payload.text().into()),
-        priority: fields.opt_integer("priority", 0..=limit::PRIORITY).map_or(0, small),
+        priority: fields.opt_integer("priority", 0..=priority_max).map_or(0, small),
         demand: Demand {
             region: fields.opt_text("region", limit::REGION_CHARS),
             requires: requires.map(specs).unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use muster_model::{PoolRejection, Rejection};
-use muster_problem::Problem;
+use muster_problem::{Problem, WireMutant, planted};
 use std::borrow::Cow;
 
 /// A refusal in the contract's words.
@@ -49,8 +49,10 @@ impl From<Refusal> for Problem {
         match refusal.status {
             StatusCode::BAD_REQUEST => Self::bad_request(refusal.detail),
             StatusCode::NOT_FOUND => Self::not_found(refusal.detail),
-            StatusCode::CONFLICT if refusal.identical => Self::conflict(refusal.detail)
-                .header(HeaderName::from_static(IDENTICAL), HeaderValue::from_static("true")),
+            StatusCode::CONFLICT if refusal.identical && !planted(WireMutant::PoolIdenticalHeaderDropped) => {
+                Self::conflict(refusal.detail)
+                    .header(HeaderName::from_static(IDENTICAL), HeaderValue::from_static("true"))
+            }
             StatusCode::CONFLICT => Self::conflict(refusal.detail),
             status => {
                 Self::new(status, "too-many", "Too many requests", refusal.detail).retry_after(RETRY_AFTER_S)
@@ -66,6 +68,9 @@ impl From<&PoolRejection> for Refusal {
             PoolRejection::NameTaken => Self::conflict(NAME_TAKEN),
             PoolRejection::AssignmentUnknown => Self::not_found("Assignment not found"),
             PoolRejection::NonceInvalid => Self::bad("Invalid nonce"),
+            PoolRejection::AlreadySubmitted { .. } if planted(WireMutant::PoolAlreadySubmittedStatus) => {
+                Self::bad(ALREADY_SUBMITTED)
+            }
             PoolRejection::AlreadySubmitted { identical } => {
                 Self { identical: *identical, ..Self::conflict(ALREADY_SUBMITTED) }
             }

@@ -7,7 +7,7 @@ use crate::{
     value::job_status,
 };
 use muster_model::{AssignmentId, Fence, PoolJobStatus, PoolRejection, PoolResult, PoolTaken, PoolWorkerId};
-use muster_problem::Problem;
+use muster_problem::{Problem, WireMutant, planted};
 use muster_proof::{
     KeyError, KeyPair, PublicKey, SignatureError, decode_signature, json::Value, sha256_hex, signed_bytes,
     vote,
@@ -132,6 +132,7 @@ pub fn read_worker_key(public_key: Option<&str>) -> Result<PublicKey, Refusal> {
 pub(crate) fn parse_result(fields: &mut Shape<'_, '_, '_>) -> UnverifiedResult {
     let output = fields.opt_object("output");
     let output_hash = fields.opt_text("output_hash", limit::OUTPUT_HASH_CHARS);
+    let output_hash = output_hash.filter(|_| !planted(WireMutant::PoolOutputHashIgnored));
     let artifact_uri = fields.opt_text("artifact_uri", limit::ARTIFACT_URI_CHARS);
     let computed = output.map(hash_of);
     let assignment = AssignmentId(fields.id("assignment_id"));
@@ -148,7 +149,9 @@ pub(crate) fn parse_result(fields: &mut Shape<'_, '_, '_>) -> UnverifiedResult {
             .map(|(computed, declared)| computed == declared),
         vote: computed.map(|hash| vote(&hash, artifact_uri.as_deref()).into()),
         output_hash,
-        error: fields.opt_text("error_message", usize::MAX),
+        error: fields
+            .opt_text("error_message", usize::MAX)
+            .filter(|_| !planted(WireMutant::PoolErrorMessageIgnored)),
         artifact_uri,
         metrics: fields.opt_object("metrics_json").map(|metrics| metrics.text().into()),
         digest: Sha256::digest(fields.text_of_all()).into(),
@@ -238,6 +241,7 @@ impl SubmittedItem {
     #[must_use]
     pub fn refused(assignment_id: u64, refusal: Refusal) -> Self {
         let Refusal { status, detail, identical } = refusal;
+        let identical = identical && !planted(WireMutant::PoolItemIdenticalDropped);
         Self::Refused { assignment_id, error: detail, code: status.as_u16(), identical }
     }
 }

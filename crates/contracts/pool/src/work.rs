@@ -6,7 +6,7 @@ use crate::{
     submission::{UnverifiedResult, parse_result},
 };
 use muster_model::{PoolHandout, PoolWorkerId};
-use muster_problem::Problem;
+use muster_problem::{Problem, WireMutant, planted};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::{ops::Not, sync::Arc, time::Duration};
@@ -102,6 +102,7 @@ impl WorkRequest {
                 parse_result(item)
             });
             let max = u32::try_from(fields.integer("max", 0..=limit::WORK_MAX)).unwrap_or_default();
+            let max = max + u32::from(planted(WireMutant::PoolWorkMaxOffByOne));
             let (wait_ms, start) = (wait_ms(fields), fields.flag("start"));
             let waits = results.is_empty() && max > 0;
             let wait = if waits { Duration::from_millis(wait_ms) } else { Duration::ZERO };
@@ -132,7 +133,11 @@ impl Assignment {
         Self {
             assignment_id: handout.assignment.0,
             job: payload.into(),
-            nonce: handout.fence.to_string(),
+            nonce: if planted(WireMutant::PoolNonceDropped) {
+                String::new()
+            } else {
+                handout.fence.to_string()
+            },
             cost_hint_tokens: handout.priority,
         }
     }

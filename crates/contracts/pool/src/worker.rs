@@ -6,7 +6,7 @@ use crate::{
     specs::specs,
 };
 use muster_model::{PoolRegistration, PoolWorkerId, PoolWorkerRecord, PoolWorkerStatus, Timestamp, UserId};
-use muster_problem::Problem;
+use muster_problem::{Problem, WireMutant, planted};
 use muster_proof::json::{Kind, Value};
 use serde::{Deserialize, Serialize, Serializer};
 use std::sync::Arc;
@@ -299,6 +299,7 @@ fn status_word<S: Serializer>(status: &PoolWorkerStatus, to: S) -> Result<S::Ok,
 /// The worker's concurrency (P3). A value that is no count is refused: nobody would notice for long that the worker does one
 /// assignment at a time.
 fn slots(fields: &mut Shape<'_, '_, '_>, specs: Option<&Value<'_>>) -> u32 {
+    let specs = specs.filter(|_| !planted(WireMutant::PoolSlotsIgnored));
     let Some(slots) = specs.and_then(|specs| specs.get("slots")).filter(|slots| !slots.is_null()) else {
         return 1;
     };

@@ -5,11 +5,43 @@ use std::cell::Cell;
 
 /// A bug that can be switched on where the feature `mutants` is compiled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WireMutant {}
+pub enum WireMutant {
+    /// The refusal of an identical submission has no header (P8).
+    PoolIdenticalHeaderDropped,
+    /// `Assignment already submitted` has the status of a mistake (P8).
+    PoolAlreadySubmittedStatus,
+    /// An assignment has no nonce (P6).
+    PoolNonceDropped,
+    /// The hash of an output counts as absent (P7).
+    PoolOutputHashIgnored,
+    /// The error of a result counts as absent (P8).
+    PoolErrorMessageIgnored,
+    /// A job without `max_attempts` is tried once (P13).
+    PoolMaxAttemptsDefault,
+    /// The highest priority is refused (P13).
+    PoolPriorityLimit,
+    /// Every worker has one slot (P3).
+    PoolSlotsIgnored,
+    /// A call for work asks for one assignment more (P19).
+    PoolWorkMaxOffByOne,
+    /// A refused result among several is not marked as identical (P19).
+    PoolItemIdenticalDropped,
+}
 
 impl WireMutant {
     /// All of them.
-    pub const ALL: &[Self] = &[];
+    pub const ALL: &[Self] = &[
+        Self::PoolIdenticalHeaderDropped,
+        Self::PoolAlreadySubmittedStatus,
+        Self::PoolNonceDropped,
+        Self::PoolOutputHashIgnored,
+        Self::PoolErrorMessageIgnored,
+        Self::PoolMaxAttemptsDefault,
+        Self::PoolPriorityLimit,
+        Self::PoolSlotsIgnored,
+        Self::PoolWorkMaxOffByOne,
+        Self::PoolItemIdenticalDropped,
+    ];
 }
 
 /// Reports whether a bug is switched on in this thread. Always `false` in a shipped binary.
