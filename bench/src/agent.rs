@@ -1,4 +1,4 @@
-//! What an agent costs its PC, with nothing to do and with all slots busy.
+//! Cost of an agent for its PC, idle and with all slots busy.
 
 use crate::{
     connection::Connection,

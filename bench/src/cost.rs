@@ -1,9 +1,9 @@
-//! What another process costs while something goes on.
+//! Cost of another process during a measurement.
 
 use crate::stopwatch::now;
 use std::{fs, path::Path, time::Duration};
 
-/// What a span of time cost.
+/// Cost of a span of time.
 pub(crate) struct Cost {
     pub(crate) span: Duration,
     pub(crate) cpu: Duration,
@@ -51,7 +51,7 @@ pub(crate) fn family_cpu(parent: u32) -> Duration {
     stats.filter(|stat| stat.id == parent || stat.parent == parent).map(|stat| stat.own + stat.ended).sum()
 }
 
-/// What `/proc/ID/stat` tells of a process.
+/// Values from `/proc/ID/stat`.
 struct Stat {
     id: u32,
     parent: u32,

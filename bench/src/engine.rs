@@ -1,4 +1,4 @@
-//! What one command costs the engine as the fleet grows, and what a device and a live task cost memory.
+//! Cost of one command as the fleet grows, and memory per device and live task.
 
 use crate::{
     fleet::Fleet,

@@ -24,14 +24,14 @@ pub(crate) struct Fleet {
 impl Fleet {
     /// A fleet that has reported its devices and has no work.
     pub(crate) fn enrolled(devices: u32) -> Self {
-        Self::enrolled_with((devices, Timestamp(1_000)), Settings::default(), true)
+        Self::enrolled_with(devices, Timestamp(1_000), Settings::default(), true)
     }
 
     /// The same at the present time with another number of slots, its changes not yet taken. For a day no lease ends.
     pub(crate) fn with_slots(devices: u32, slots: u32) -> Self {
         let (lease, attempt_timeout) = (Millis::from_secs(86_400), Millis::from_secs(86_400));
         let settings = Settings { slots, lease, attempt_timeout, ..Settings::default() };
-        Self::enrolled_with((devices, wall_clock()), settings, false)
+        Self::enrolled_with(devices, wall_clock(), settings, false)
     }
 
     /// Hands over what a store would be told.
@@ -41,7 +41,7 @@ impl Fleet {
         keep(changes);
     }
 
-    fn enrolled_with((devices, now): (u32, Timestamp), settings: Settings, settle: bool) -> Self {
+    fn enrolled_with(devices: u32, now: Timestamp, settings: Settings, settle: bool) -> Self {
         let workers = (0..devices / DEVICES_PER_WORKER).map(|n| name(&format!("PC-{n:05}"))).collect();
         let engine = Engine::new(settings);
         let mut fleet = Self { engine, workers, now, facts: Facts::default(), seed: 1, reports: 0 };
@@ -130,7 +130,7 @@ impl Fleet {
         self.execute(Command::Report(Box::new(report)));
     }
 
-    /// What a commit would take and let memory forget.
+    /// Discards what a commit would take.
     pub(crate) fn settle(&mut self) -> usize {
         let changes = self.engine.take_changes();
         self.engine.take_woken();

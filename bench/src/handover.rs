@@ -64,7 +64,7 @@ fn collect(server: &Server) -> Vec<Duration> {
     samples
 }
 
-/// What one durable callback costs on this machine in the same run.
+/// Cost of one durable callback on this machine in the same run.
 fn bare_commit(server: &Server) -> Duration {
     let mut connection = Connection::open(server.address);
     let answer = connection.pull(&report("PC-02", 1, 1));

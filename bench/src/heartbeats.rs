@@ -122,14 +122,14 @@ fn dispatch(server: &Server) -> Vec<Duration> {
         operator.post_as_operator("/api/v1/sessions", &session);
         let (got, task) = tasks.recv().expect("a task");
         samples.push(got.duration_since(submitted));
-        complete(&mut operator, (&worker, &token), &task);
+        complete(&mut operator, &worker, &token, &task);
     }
     drop(may_ask);
     waiting.join().expect("the asker ends");
     samples
 }
 
-fn complete(connection: &mut Connection, (worker, token): (&str, &str), task: &Value) {
+fn complete(connection: &mut Connection, worker: &str, token: &str, task: &Value) {
     let fragment = format!(
         r#"{{"frameRange":{},"globalIdChunkId":{},"workerId":"{worker}","cameras":[],"statistics":{{"frames":10}},"validationSummary":{{}}}}"#,
         task["frameRange"], task["globalIdChunk"]["chunkId"]

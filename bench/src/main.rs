@@ -1,7 +1,6 @@
 //! Measurements, each a ratio in one run: `cargo run --release -p muster-bench -- all`.
 
 mod agent;
-mod call;
 mod callbacks;
 mod connection;
 mod cost;
@@ -51,7 +50,7 @@ enum What {
     Handover,
     /// Thousands of simulation workers that heartbeat every second, and how soon one of them gets a task meanwhile.
     Heartbeats,
-    /// What an agent costs its PC, idle and busy.
+    /// Cost of an agent for its PC, idle and busy.
     Agent,
     /// Durable appends to the agent's log, beside the bare disk.
     Spool,
@@ -75,7 +74,7 @@ enum What {
         #[arg(long, value_delimiter = ',', default_value = "10000,100000,1000000")]
         tasks: Vec<u32>,
     },
-    /// How long nothing is served while an installation moves from SQLite to PostgreSQL.
+    /// Pause of service while an installation moves from SQLite to PostgreSQL.
     Migrate {
         /// Numbers of live tasks.
         #[arg(long, value_delimiter = ',', default_value = "10000,100000,1000000")]
@@ -87,7 +86,7 @@ enum What {
         #[arg(long, hide = true)]
         soldier: bool,
     },
-    /// Whether the overview stays responsive in Chromium, and what one more dashboard costs the server.
+    /// Responsiveness of the overview in Chromium, and the cost of one more dashboard for the server.
     Dashboard {
         /// Devices that are at work.
         #[arg(long, default_value_t = 10_000)]
@@ -95,7 +94,7 @@ enum What {
         /// Entries of the feed per second.
         #[arg(long, default_value_t = 1_000)]
         events: usize,
-        /// How long the browser looks.
+        /// Duration of the measurement in the browser.
         #[arg(long, default_value_t = 300)]
         seconds: u64,
     },

@@ -60,7 +60,7 @@ fn table() {
     }
 }
 
-/// What one number of fragments came to.
+/// Measurement for one number of fragments.
 struct Row {
     input: u64,
     in_memory: Duration,
@@ -74,7 +74,7 @@ impl Row {
         let home = tempfile::tempdir().expect("a temporary directory");
         let (meta, out) = (home.path().join("meta"), home.path().join("python.json"));
         fs::create_dir(&meta).expect("a directory");
-        let input = (0..count).map(|number| write(&meta, fragment(number))).sum();
+        let input = (0..count).map(|number| write(&meta, number)).sum();
         let in_memory = in_memory(count);
         let runs: Vec<(Duration, u64)> = (0..PASSES).map(|_| in_a_process_of_its_own(&meta)).collect();
         let python = (0..PASSES / 2).map(|_| python(&meta, &out)).min().unwrap_or_default();
@@ -97,7 +97,8 @@ fn fragment(number: u64) -> (String, String) {
     (format!("manifest_fragment_W{worker}_{chunk}.json"), text)
 }
 
-fn write(meta: &Path, (name, text): (String, String)) -> u64 {
+fn write(meta: &Path, number: u64) -> u64 {
+    let (name, text) = fragment(number);
     fs::write(meta.join(name), &text).expect("a file");
     text.len() as u64
 }

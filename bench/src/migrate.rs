@@ -1,4 +1,4 @@
-//! How long nothing is served while an installation moves from the embedded store to PostgreSQL.
+//! Pause of service while an installation moves from the embedded store to PostgreSQL.
 
 use crate::{
     server::{Server, binary},
@@ -56,7 +56,7 @@ fn moved(data: &Path, database: &str, server: Server) -> (Duration, Duration) {
     (asked - begun, asked.elapsed())
 }
 
-/// What writing as many bytes durably costs.
+/// Cost of writing as many bytes durably.
 fn plainly_copied(data: &Path) -> Duration {
     let begun = now();
     let copy = data.join("copy");

@@ -1,24 +1,37 @@
 //! Durable jobs per second through the pool, from submission over lease to result, beside Redis streams that sync every
 //! write, driven the same way in the same run.
 
-mod load;
-mod ours;
 mod redis;
 
-use crate::stopwatch::busy;
+use super::{
+    connection::Connection,
+    server::{ADMIN_TOKEN, Server},
+    stopwatch::{busy, now},
+};
 use muster_proof::{KeyPair, PublicKey, signed_bytes};
-use std::thread;
-
-pub(crate) use ours::Stage;
+use muster_contract_pool::{
+    Assignment, BatchRequest, JobRequest, RegisterRequest, SubmitRequest, SubmittedItem, WorkAnswer, WorkRequest,
+    WorkerSummary, to_bytes,
+};
+use serde::Serialize;
+use serde_json::json;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+use tempfile::TempDir;
 
 /// Threads that hand in jobs, and as many that work them off.
 pub(crate) const PAIRS: usize = 16;
 const ROUNDS: usize = 3;
-/// What every job carries, ours and theirs.
+/// Payload of every job, ours and theirs.
 pub(crate) const PAYLOAD: &str =
     r#"{"prompt":"hello","steps":20,"seed":1234567,"model":"a-model-of-some-kind"}"#;
 
-/// What is driven: jobs in one request, and in all.
+/// Load: jobs in one request, and in all.
 #[derive(Clone, Copy)]
 pub(crate) struct Drive {
     pub(crate) batch: usize,
@@ -80,4 +93,171 @@ pub(crate) fn signature_cost() -> f64 {
 pub(crate) fn median(mut rates: Vec<f64>) -> f64 {
     rates.sort_by(f64::total_cmp);
     rates[rates.len() / 2]
+}
+
+/// One end of a queue.
+trait Side: Send {
+    /// Hands in, or works off, at most so many jobs in one request; says how many.
+    fn step(&mut self, batch: usize) -> usize;
+}
+
+/// Jobs per second from the first submission to the last acknowledged result.
+fn run<P: Side + 'static, W: Side + 'static>(drive: Drive, producers: Vec<P>, workers: Vec<W>) -> f64 {
+    let done = Arc::new(AtomicUsize::new(0));
+    let begun = now();
+    let share = drive.jobs / PAIRS;
+    let producing: Vec<_> = producers
+        .into_iter()
+        .map(|mut producer| {
+            thread::spawn(move || {
+                let mut sent = 0;
+                while sent < share {
+                    sent += producer.step(drive.batch.min(share - sent));
+                }
+            })
+        })
+        .collect();
+    let total = share * PAIRS;
+    let working: Vec<_> = workers
+        .into_iter()
+        .map(|mut worker| {
+            let done = Arc::clone(&done);
+            thread::spawn(move || {
+                while done.load(Ordering::Relaxed) < total {
+                    done.fetch_add(worker.step(drive.batch), Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    for thread in producing.into_iter().chain(working) {
+        thread.join().expect("the load goes through");
+    }
+    assert_eq!(done.load(Ordering::Relaxed), total, "every job is done once");
+    total as f64 / begun.elapsed().as_secs_f64()
+}
+
+/// A server with everybody who will load it.
+pub(crate) struct Stage {
+    drive: Drive,
+    server: Server,
+    producers: Vec<Producer>,
+    workers: Vec<Worker>,
+    _data: TempDir,
+}
+
+impl Stage {
+    /// Starts a server on a store, makes users and workers, and opens connections.
+    pub(crate) fn set(drive: Drive, store: &str) -> Self {
+        let data = tempfile::tempdir().expect("a temporary directory");
+        let server = Server::start(data.path(), store, &[]);
+        let mut admin = Connection::open(server.address);
+        let producers = (0..PAIRS).map(|n| Producer::new(&server, &mut admin, n)).collect();
+        let workers = (0..PAIRS).map(|n| Worker::new(&server, &mut admin, n, drive.batch)).collect();
+        Self { drive, server, producers, workers, _data: data }
+    }
+
+    /// The server's process.
+    pub(crate) fn process(&self) -> u32 {
+        self.server.id()
+    }
+
+    /// Jobs per second. The server lives for as long as this value does.
+    pub(crate) fn rate(&mut self) -> f64 {
+        let (producers, workers) = (std::mem::take(&mut self.producers), std::mem::take(&mut self.workers));
+        run(self.drive, producers, workers)
+    }
+}
+
+struct Producer {
+    connection: Connection,
+    token: String,
+}
+
+impl Producer {
+    fn new(server: &Server, admin: &mut Connection, number: usize) -> Self {
+        let token = user(server, admin, &format!("client-{number}"), "CLIENT");
+        Self { connection: Connection::open(server.address), token }
+    }
+}
+
+impl Side for Producer {
+    fn step(&mut self, batch: usize) -> usize {
+        let job = JobRequest::new(PAYLOAD.into());
+        if batch == 1 {
+            self.connection.post_text("/jobs", &self.token, &text(&job));
+        } else {
+            let jobs = BatchRequest { jobs: vec![job; batch] };
+            self.connection.post_text("/jobs/batch", &self.token, &text(&jobs));
+        }
+        batch
+    }
+}
+
+struct Worker {
+    connection: Connection,
+    token: String,
+    pair: KeyPair,
+    id: u64,
+    /// Results to hand in with the next call.
+    results: Vec<SubmitRequest>,
+}
+
+impl Worker {
+    fn new(server: &Server, admin: &mut Connection, number: usize, slots: usize) -> Self {
+        let token = user(server, admin, &format!("owner-{number}"), "WORKER_OWNER");
+        let pair = KeyPair::from_seed(&[u8::try_from(number).unwrap_or(0); 32]);
+        let mut connection = Connection::open(server.address);
+        let worker = RegisterRequest {
+            name: format!("worker-{number}").into(),
+            region: None,
+            specs_json: Some(format!("{{\"slots\":{slots}}}").as_str().into()),
+            public_key: Some(pair.public_text().into()),
+        };
+        let answer = connection.post_text("/workers/register", &token, &text(&worker));
+        let id = WorkerSummary::read(answer.as_bytes(), false).expect("a worker").id;
+        Self { connection, token, pair, id, results: Vec::new() }
+    }
+
+    fn result(&self, assignment: &Assignment) -> SubmitRequest {
+        let result = SubmitRequest {
+            worker_id: Some(self.id),
+            assignment_id: assignment.assignment_id,
+            nonce: assignment.nonce.as_str().into(),
+            output: Some("{\"ok\":true}".into()),
+            output_hash: Some("h".into()),
+            ..SubmitRequest::default()
+        };
+        result.signed(&self.pair)
+    }
+}
+
+impl Side for Worker {
+    /// Hands in what was taken before and takes the next; what is acknowledged counts.
+    fn step(&mut self, batch: usize) -> usize {
+        let (worker_id, handed) = (self.id, self.results.len());
+        let submit = std::mem::take(&mut self.results);
+        let max = u32::try_from(batch).unwrap_or(u32::MAX);
+        let body = WorkRequest { worker_id, submit, max, wait_ms: 100, start: true };
+        let answer = self.connection.post_text("/jobs/work", &self.token, &text(&body));
+        let WorkAnswer { submitted, assignments } =
+            WorkAnswer::read(answer.as_bytes()).expect("an answer for a worker");
+        let is_taken = |item: &SubmittedItem| matches!(item, SubmittedItem::Taken(_));
+        assert!(submitted.iter().all(is_taken), "{answer}");
+        self.results = assignments.iter().map(|assignment| self.result(assignment)).collect();
+        handed
+    }
+}
+
+fn text(body: &impl Serialize) -> String {
+    String::from_utf8(to_bytes(body)).expect("JSON is text")
+}
+
+/// Makes a user and logs it in.
+fn user(server: &Server, admin: &mut Connection, name: &str, role: &str) -> String {
+    let user = json!({"username": name, "password": "bench-password", "roles": [role]});
+    admin.post_with("/users", ADMIN_TOKEN, &user.to_string());
+    let login = json!({"username": name, "password": "bench-password"});
+    let mut connection = Connection::open(server.address);
+    let answer = connection.post_with("/auth/login", "", &login.to_string());
+    answer["access_token"].as_str().expect("a token").to_owned()
 }

@@ -45,7 +45,7 @@ fn rate(turns: &mut [Duration]) -> f64 {
     SUBMISSIONS as f64 / percentile(turns, 50).as_secs_f64()
 }
 
-/// What a worker sends, and the same made ready for the bare arithmetic.
+/// A worker's message, and the same prepared for the bare arithmetic.
 struct Submission {
     assignment_id: u64,
     nonce: String,
@@ -110,7 +110,7 @@ fn forms() {
     }
 }
 
-/// What a worker may have found: text, numbers, a list of small objects.
+/// A typical result: text, numbers, a list of small objects.
 fn result(number: u64, items: u64) -> String {
     let item = |item: u64| {
         let (score, text) =

@@ -5,7 +5,7 @@ use muster_spool::{Directory, Limits, Seq, Spool};
 use std::{fs::File, os::unix::fs::FileExt, path::Path, time::Duration};
 
 const PAYLOAD: usize = 300;
-/// What the log adds to a payload, and what the ack of an entry takes.
+/// Bytes that the log adds to a payload, and those of an acknowledgement.
 const RECORD: usize = 25;
 const BATCHES: [usize; 3] = [1, 16, 256];
 const SLICE: Duration = Duration::from_millis(100);

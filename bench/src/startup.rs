@@ -1,6 +1,6 @@
-//! How long a start takes with a million live tasks, on either store.
+//! Duration of a start with a million live tasks, on either store.
 
-use crate::{call::call, fleet::Fleet, server::Server, stopwatch::now};
+use crate::{connection::call, fleet::Fleet, server::Server, stopwatch::now};
 use muster_pg_harness::Cluster;
 use muster_store::{Batch, Store, Writer};
 use muster_store_postgres::{PostgresOptions, PostgresStore};
@@ -16,7 +16,7 @@ pub(crate) fn measure() {
     let size = fs::metadata(data.path().join("muster.db")).map_or(0, |file| file.len());
     println!("startup: {live} live tasks on {DEVICES} devices");
     let read = plain_read(open());
-    print(("SQLite", size), read, first_answer(data.path(), "sqlite"));
+    print("SQLite", size, read, first_answer(data.path(), "sqlite"));
     let cluster = Cluster::start();
     let database = cluster.fresh_database();
     let open = || PostgresStore::open(&database, &PostgresOptions::default()).expect("a store");
@@ -24,10 +24,10 @@ pub(crate) fn measure() {
     cluster.sql(&database, "VACUUM ANALYZE");
     let size = cluster.sql(&database, "SELECT pg_database_size(current_database())").parse().unwrap_or(0);
     let read = plain_read(open());
-    print(("PostgreSQL", size), read, first_answer(data.path(), &database));
+    print("PostgreSQL", size, read, first_answer(data.path(), &database));
 }
 
-fn print((store, size): (&str, u64), read: Duration, ready: Duration) {
+fn print(store: &str, size: u64, read: Duration, ready: Duration) {
     println!(
         "  {store:<10}  {:>4} MB  start to first answer {:>6.2} s, {:.2} times a plain read of the same rows ({:.2} s)",
         size / 1_000_000,
@@ -58,7 +58,7 @@ fn commit(writer: &mut dyn Writer, changes: Vec<muster_model::Change>) {
     writer.commit(&Batch { changes, ..Batch::default() }).expect("a commit");
 }
 
-/// What reading the rows alone costs. The store is closed then.
+/// Cost of reading the rows alone. The store is closed then.
 fn plain_read(store: impl Store) -> Duration {
     let mut term = store.begin_term().expect("a term");
     let begun = now();

@@ -1,9 +1,6 @@
 //! The load on Redis streams: XADD, XREADGROUP, XACK, with `appendfsync always`.
 
-use super::{
-    Drive, PAIRS, PAYLOAD,
-    load::{self, Side},
-};
+use super::{Drive, PAIRS, PAYLOAD, Side};
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
@@ -19,7 +16,7 @@ pub(super) fn rate(drive: Drive) -> Option<f64> {
     let producers = (0..PAIRS).map(|_| Producer(Link::open(server.address))).collect();
     let workers =
         (0..PAIRS).map(|n| Worker { link: Link::open(server.address), name: format!("w{n}") }).collect();
-    Some(load::run(drive, producers, workers))
+    Some(super::run(drive, producers, workers))
 }
 
 struct Producer(Link);

@@ -14,10 +14,10 @@ use figures::{
     DeviceCounts, NodeCounts, PoolCounts, RunCounts, SessionCounts, Slots, Waiting, oldest_waiting,
     sim_workers,
 };
+use muster_contract_operations::{Alert, show_alert};
 use muster_coordinator::Coordinator;
 use muster_http::{HttpState, Operator, Params, Problem};
 use muster_model::{AlertRecord, FrameQuery, FrameView, PoolStatus, StatusView};
-use muster_operations::{show_alert, wire::Alert};
 use muster_store::{Backlog, Cursor};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -57,7 +57,7 @@ pub(crate) fn broken(check: &'static str, detail: impl FnOnce() -> String) -> Ve
 }
 
 /// Holds when it is true.
-fn ensure(holds: bool, check: &'static str, detail: impl FnOnce() -> String) -> Verdict {
+pub(crate) fn ensure(holds: bool, check: &'static str, detail: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { broken(check, detail) }
 }
 

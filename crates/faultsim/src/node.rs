@@ -3,16 +3,17 @@
 mod agent;
 mod plain;
 mod site;
+mod wire;
 
 use crate::{
     checker::{Checker, Verdict},
-    network::Ticket,
+    network::{Returned, Ticket},
     planted::Planted,
     scene::Scene,
 };
 use agent::Agent;
 use muster_agent::core::Status;
-use muster_model::{Attachment, Name, Rejection, Reply};
+use muster_model::{Attachment, Name};
 use plain::{Plain, Style};
 
 pub(crate) use site::{Attached, Site};
@@ -84,28 +85,17 @@ impl Node {
         }
         match (self, chore) {
             (Self::Agent(agent), Chore::Agent(chore)) => agent.act(chore, scene, checker),
-            (Self::Plain(plain), Chore::Plain(chore)) => {
-                plain.act(chore, scene);
-                Ok(())
-            }
+            (Self::Plain(plain), Chore::Plain(chore)) => plain.act(chore, scene),
             _ => Ok(()),
         }
     }
 
     /// An answer reaches it; one it no longer waits for is nothing to it.
-    pub(crate) fn hear(
-        &mut self,
-        (ticket, result): (&Ticket, Result<Reply, Rejection>),
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
+    pub(crate) fn hear(&mut self, answer: Returned<'_>, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         match self {
             _ if !self.site().up => Ok(()),
-            Self::Agent(agent) => agent.hear((ticket, result), scene, checker),
-            Self::Plain(plain) => {
-                plain.hear(ticket, result, scene);
-                Ok(())
-            }
+            Self::Agent(agent) => agent.hear(answer, scene, checker),
+            Self::Plain(plain) => plain.hear(answer, scene),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a request must be like to be passed on, apart from its token (P16, I7).
+//! Requirements for passing a request on, apart from its token (P16, I7).
 
 use crate::problems;
 use axum::http::{HeaderMap, Method, StatusCode, header, request::Parts, uri::Authority};
@@ -26,7 +26,7 @@ pub(crate) fn admit(parts: &Parts, rules: &Rules) -> Result<(), Problem> {
     check_size(headers)
 }
 
-/// What an operator may say about it.
+/// Settings of these requirements.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(crate) hosts: Vec<String>,
@@ -47,14 +47,14 @@ impl Rules {
     }
 }
 
-/// Whether a path is open to everybody. One that only begins like it is not, wherever its dots would lead.
+/// True if a path is open to everybody. One that only begins like it is not, wherever its dots would lead.
 pub(crate) fn is_open(path: &str) -> bool {
     matches!(path, "/auth/login" | "/healthz" | "/readyz" | "/openapi.json" | "/docs")
         || (path.starts_with("/docs/") && !has_detour(path))
         || is_page(path)
 }
 
-/// Whether a path is the dashboard's page, or what it loads: files, the same for everybody, at every server.
+/// True if a path is the dashboard's page or a file that it loads: the same for everybody, at every server.
 pub(crate) fn is_page(path: &str) -> bool {
     path == "/" || (path.starts_with("/ui/") && !has_detour(path))
 }

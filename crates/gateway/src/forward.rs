@@ -5,20 +5,17 @@
 //! over within seconds.
 
 mod journey;
-mod proof;
 mod proven;
 mod seal;
-mod tail;
-mod trust;
 mod way;
 
-pub use proof::proof_routes;
+pub use proven::proof_routes;
 pub(crate) use seal::{HOPS, PEER, PROOF};
 
 use crate::{
     admission::is_page,
-    answer::{Stay, passed_on},
-    client::TlsError,
+    coordinators::TlsError,
+    pass::{Stay, passed_on},
     places::Places,
 };
 use axum::{
@@ -28,7 +25,7 @@ use axum::{
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use journey::{End, Journey};
+use journey::{End, Journey, Tail};
 use muster_coordinator::Lead;
 use muster_http::{
     EPOCH, HttpSettings, HttpState, LEADER_PROOF, Metrics, NOT_LEADING, Problem, REQUEST_ID, Unready,
@@ -43,30 +40,28 @@ use std::{
     },
     time::Duration,
 };
-use tail::Tail;
 use tokio::{sync::watch, time::Instant};
 use tracing::Instrument;
-use trust::Trust;
-use way::Way;
+use way::{Trust, Way};
 
-/// What a server must know to pass requests on.
+/// Settings of a server that passes requests on.
 #[derive(Clone)]
 pub struct ForwardSettings {
-    /// Who leads.
+    /// The current leader.
     pub lead: watch::Receiver<Lead>,
     /// Turns true when this server stops.
     pub closing: watch::Receiver<bool>,
     /// Names that are ours, and how much may be under way.
     pub door: Arc<HttpSettings>,
-    /// Where requests are counted.
+    /// Counters of requests.
     pub metrics: Arc<Metrics>,
-    /// What servers that share a store know and nobody else does: it proves to the leader who passes a request on.
+    /// Secret of the servers that share a store: it proves to the leader who passes a request on.
     pub key: Box<[u8]>,
-    /// Where this server says that others reach it.
+    /// Address at which others reach this server.
     pub address: String,
-    /// Why nobody leads, if that is known.
+    /// Reason why no server leads, if known.
     pub trouble: Trouble,
-    /// How long a request waits for somebody to lead.
+    /// Time that a request waits for a leader.
     pub patience: Duration,
 }
 
@@ -166,7 +161,7 @@ async fn forward(State(Forwarder(parts)): State<Forwarder>, mut request: Request
     response
 }
 
-/// What every server answers for itself.
+/// True for requests that every server answers itself.
 fn is_own(path: &str) -> bool {
     matches!(path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json" | "/docs" | LEADER_PROOF)
         || path.starts_with("/docs/")
@@ -188,7 +183,7 @@ impl Parts {
         *self.closing.borrow()
     }
 
-    /// What keeps this server from bringing anything to the leader that it follows.
+    /// Reason why this server cannot pass anything on to its leader.
     async fn unready(&self) -> Option<String> {
         let Lead::There { address, epoch } = self.lead.borrow().clone() else {
             return None;
@@ -257,7 +252,7 @@ impl Parts {
     }
 }
 
-/// What became of a request.
+/// Result of a request.
 enum Passed {
     /// Another server answered.
     On(Response),

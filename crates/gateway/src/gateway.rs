@@ -1,24 +1,52 @@
-//! The gateway: what it is told, and what it is made of (P16).
+//! The gateway: its settings, its parts, its connections, and the log line of each request (P16).
 
 use crate::{
-    CoordinatorUrl, Limiter, Rates, admission::Rules, client::TlsError, coordinators::Coordinators,
-    follow::follow, listen::listen, pass::pass, places::Places, problems, tokens::Tokens,
+    CoordinatorUrl, Limiter, Rates,
+    admission::Rules,
+    coordinators::{Coordinators, TlsError},
+    head::Flaw,
+    pass::pass,
+    places::{Place, Places},
+    problems,
+    rates::is_probe,
+    scanner::HEAD_MAX,
+    screen::{Screen, Verdict, Verdicts},
+    tokens::Tokens,
 };
-use axum::{Router, extract::State, http::Method, middleware::from_fn, routing::get};
-use muster_http::Problem;
+use axum::{
+    Router,
+    extract::{Request, State},
+    http::{HeaderValue, Method, header},
+    middleware::{Next, from_fn},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use hyper::{body::Incoming, server::conn::http1};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+    service::TowerToHyperService,
+};
+use muster_http::{DRAIN_MAX, Peer, Problem, REQUEST_ID, request_id};
 use std::{
+    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
-use tokio::net::TcpListener;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    time::Instant,
+};
+use tower::util::MapRequest;
+use tracing::Instrument;
 
-/// What an operator may set about a gateway.
+/// Settings of a gateway.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How often a caller may ask.
+    /// Rate limits of callers.
     pub rates: Rates,
     /// Longer bodies are refused while they pass.
     pub body_limit_bytes: u64,
@@ -28,9 +56,9 @@ pub struct Settings {
     pub connections_max: usize,
     /// Names, beside IP addresses and `localhost`, under which callers may address the gateway (I7).
     pub hosts: Vec<String>,
-    /// How long the coordinator may take to begin an answer; more than any long poll.
+    /// Time that the coordinator may take to begin an answer; more than any long poll.
     pub answer_max: Duration,
-    /// How long a request that needs no token may last, its body and its answer included.
+    /// Time limit of a request that needs no token, its body and its answer included.
     pub open_max: Duration,
     /// For how long a token that the coordinator knows is not asked about again.
     pub known_for: Duration,
@@ -38,7 +66,7 @@ pub struct Settings {
     pub unknown_for: Duration,
 }
 
-/// Why there can be no gateway.
+/// Reasons why a gateway cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// It was told of no coordinator.
@@ -144,4 +172,120 @@ async fn readyz(State(gateway): State<Arc<Parts>>) -> Result<&'static str, Probl
         return Err(Problem::busy("the gateway is stopping"));
     }
     if gateway.coordinators.is_ready() { Ok("ready\n") } else { Err(problems::nobody()) }
+}
+
+/// Serves until `stop` ends, then lets requests under way finish for a while.
+///
+/// As [`muster_http::listen`] does, and stricter: callers here are strangers. A connection that finds no place is closed
+/// at once; it would cost memory before anything on it could be refused.
+pub(crate) async fn listen(
+    listener: TcpListener,
+    places: Places,
+    router: Router,
+    stop: impl Future<Output = ()>,
+) {
+    let graceful = GracefulShutdown::new();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stop => break,
+        };
+        match accepted {
+            Ok((stream, from)) => match places.take_for(from.ip()) {
+                Ok(place) => serve(Arrival { stream, from: from.ip(), place }, &router, &graceful),
+                Err(full) => tracing::debug!(from = %from.ip(), ?full, "a connection found no place"),
+            },
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken");
+                // Mostly too many open files: trying again at once would only spin.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+    drop(listener);
+    if tokio::time::timeout(DRAIN_MAX, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some requests did not end in time and were cut off");
+    }
+}
+
+/// A connection that was taken.
+struct Arrival {
+    stream: TcpStream,
+    from: IpAddr,
+    place: Place,
+}
+
+fn serve(arrival: Arrival, router: &Router, graceful: &GracefulShutdown) {
+    let Arrival { stream, from, place } = arrival;
+    // Waiting to fill a packet would only delay answers.
+    let _ = stream.set_nodelay(true);
+    let verdicts = Verdicts::default();
+    let screen = Screen::new(stream, verdicts.clone());
+    let tell = move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Peer::at(from));
+        request.extensions_mut().insert(verdicts.next());
+        request
+    };
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WAIT_MAX)
+        .max_buf_size(HEAD_MAX)
+        .serve_connection(
+            TokioIo::new(screen),
+            TowerToHyperService::new(MapRequest::new(router.clone(), tell)),
+        );
+    let connection = graceful.watch(connection);
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection broke off");
+        }
+        drop(place);
+    });
+}
+
+/// For the head of the next request to arrive, idle time before it included.
+const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// Follows a request from its arrival until its answer begins.
+///
+/// Neither the query nor any header is logged: both may carry secrets.
+pub(crate) async fn follow(mut request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let id = request_id(request.headers());
+    let (method, path) = (request.method().to_string(), request.uri().path().to_owned());
+    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
+    request.headers_mut().insert(REQUEST_ID, id.clone());
+
+    let mut response = judged(request, next).instrument(span.clone()).await;
+
+    let (status, ms) = (response.status().as_u16(), began.elapsed().as_millis());
+    span.in_scope(|| {
+        if is_probe(&path) {
+            // They come every few seconds and say nothing.
+            tracing::debug!(method, path, status, ms, "answered");
+        } else {
+            tracing::info!(method, path, status, ms, "answered");
+        }
+    });
+    response.headers_mut().insert(REQUEST_ID, id);
+    guard(&mut response);
+    response
+}
+
+/// Has the gateway's own refusals be neither kept nor taken for something else. What was passed on is the coordinator's.
+fn guard(response: &mut Response) {
+    if response.extensions().get::<Problem>().is_some() {
+        let headers = response.headers_mut();
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+}
+
+/// Lets a request through if its head was found to have one meaning.
+async fn judged(request: Request, next: Next) -> Response {
+    match request.extensions().get().map_or(Err(Flaw::Unclear), |verdict: &Verdict| verdict.0) {
+        Ok(()) => next.run(request).await,
+        Err(flaw) => problems::flawed(flaw).into_response(),
+    }
 }

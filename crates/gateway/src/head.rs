@@ -4,7 +4,7 @@
 //! library forgives some of what makes that possible and does not tell; so the head is read once more, strictly, and
 //! whatever could be read in two ways is refused.
 
-/// How a request's body ends.
+/// Framing of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// After so many bytes.
@@ -13,7 +13,7 @@ pub(crate) enum Framing {
     Chunked,
 }
 
-/// Why a request is not passed on.
+/// Reasons why a request is not passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Flaw {
     #[error("the request line must be METHOD /path HTTP/1.1")]

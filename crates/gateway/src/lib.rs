@@ -11,20 +11,10 @@
 //! A gateway holds no state that matters and no secret: it can be killed at any time, and several can stand side by side.
 
 mod admission;
-mod answer;
-mod buckets;
-mod client;
-mod coordinator;
 mod coordinators;
-mod deliver;
-mod follow;
 mod forward;
 mod gateway;
-mod generations;
 mod head;
-mod hop;
-mod limit;
-mod listen;
 mod pass;
 mod places;
 mod problems;
@@ -35,9 +25,7 @@ mod screen;
 mod source;
 mod tokens;
 
-pub use client::TlsError;
-pub use coordinator::{CoordinatorUrl, UrlError};
+pub use coordinators::{CoordinatorUrl, TlsError, UrlError};
 pub use forward::{ForwardSettings, Forwarder, Trouble, forwarded, proof_routes};
 pub use gateway::{Gateway, GatewayError, Settings};
-pub use limit::{limit, limited};
-pub use rates::{Limiter, Rates, Wait};
+pub use rates::{Limiter, Rates, Wait, limit, limited};

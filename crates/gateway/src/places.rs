@@ -29,7 +29,7 @@ pub(crate) struct Place {
     caller: u128,
 }
 
-/// Why there is no place.
+/// Reasons why there is no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
     /// All are taken.
@@ -100,7 +100,7 @@ impl Drop for Place {
     }
 }
 
-/// How many callers it takes to have all places.
+/// Number of callers that it takes to fill all places.
 const SHARES: usize = 8;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a gateway says when it does not pass a request on, or gets no answer (I9).
+//! Responses of a gateway that does not pass a request on, or gets no answer (I9).
 
 use crate::head::Flaw;
 use axum::http::{HeaderValue, StatusCode, header};

@@ -1,16 +1,23 @@
-//! How often whom a caller may ask (P16, I9).
+//! Rate limits (P16, I9): a bucket per token and per address, and the limiter as a layer for servers without a gateway.
 
-use crate::buckets::Buckets;
-use muster_http::Problem;
+use crate::admission::is_page;
+use axum::{
+    Router,
+    extract::{Request, State},
+    middleware::{Next, from_fn_with_state},
+    response::{IntoResponse, Response},
+};
+use muster_http::{LEADER_PROOF, Peer, Problem, REQUEST_ID, bearer, request_id};
+use quick_cache::unsync::Cache;
 use sha2::{Digest, Sha256};
 use std::{
     net::IpAddr,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 use tokio::time::Instant;
 
-/// How often a caller may ask; 0 is as often as it likes.
+/// Rate limits; 0 means unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
     /// Requests a second with one token.
@@ -32,7 +39,7 @@ pub struct Limiter {
     spared: Vec<IpAddr>,
 }
 
-/// Why a request is turned away, and when to come again.
+/// Time until a caller that was turned away may try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait(pub Duration);
 
@@ -56,7 +63,7 @@ impl Limiter {
     /// Counts a request from an address.
     ///
     /// # Errors
-    /// How long to wait, when there were too many.
+    /// The time to wait, if there were too many.
     pub fn count_address(&self, address: IpAddr, now: Instant) -> Result<(), Wait> {
         if self.spared.contains(&address.to_canonical()) {
             return Ok(());
@@ -67,7 +74,7 @@ impl Limiter {
     /// Counts a request with a token.
     ///
     /// # Errors
-    /// How long to wait, when there were too many.
+    /// The time to wait, if there were too many.
     pub fn count_key(&self, token: &str, now: Instant) -> Result<(), Wait> {
         self.take(self.keys.as_ref(), hash_of(token), now)
     }
@@ -104,7 +111,7 @@ pub(crate) fn hash_of(token: &str) -> u128 {
     u128::from_be_bytes(half)
 }
 
-/// What counts as one address.
+/// The key of an address: all of IPv4, the /64 of IPv6.
 pub(crate) fn network_of(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => u128::from(address.to_bits()),
@@ -112,9 +119,94 @@ pub(crate) fn network_of(address: IpAddr) -> u128 {
     }
 }
 
+/// The buckets of all callers of one kind.
+///
+/// A bucket is one moment: when it would be full again. So a caller that is evicted after a quiet time loses and gains
+/// nothing: a missing bucket counts as full.
+#[derive(Debug)]
+pub(crate) struct Buckets {
+    /// Between two requests at the rate.
+    interval: Duration,
+    /// For an empty bucket to fill.
+    fill: Duration,
+    full_at: Cache<u128, Duration>,
+}
+
+impl Buckets {
+    /// Buckets that take `rate` requests a second and hold `burst`; neither is zero.
+    pub(crate) fn new(rate: u32, burst: u32) -> Self {
+        let interval = Duration::from_secs(1) / rate.max(1);
+        let fill = interval.saturating_mul(burst.max(1));
+        Self { interval, fill, full_at: Cache::new(CALLERS_MAX) }
+    }
+
+    /// Takes one request out of a caller's bucket, or says how long to wait until there is one in it.
+    pub(crate) fn take(&mut self, caller: u128, now: Duration) -> Result<(), Duration> {
+        let full_at = self.full_at.get(&caller).copied().unwrap_or(now).max(now);
+        let after = full_at + self.interval;
+        if after <= now + self.fill {
+            self.full_at.insert(caller, after);
+            return Ok(());
+        }
+        Err(after - now - self.fill)
+    }
+}
+
+/// A few megabytes. When more callers come at once, the cache evicts those that call least.
+const CALLERS_MAX: usize = 65_536;
+
+/// Puts a limiter before all routes of a router that [`muster_http::listen`] serves.
+pub fn limited<S: Clone + Send + Sync + 'static>(router: Router<S>, limiter: Arc<Limiter>) -> Router<S> {
+    router.layer(from_fn_with_state(limiter, limit))
+}
+
+/// Turns a request away with 429 when its address or its token asks too often. Probes come through, and
+/// so does what a page loads: it comes as dozens of requests at once, and costs no more than to turn them away.
+pub async fn limit(State(limiter): State<Arc<Limiter>>, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    if is_probe(path) || is_page(path) {
+        return next.run(request).await;
+    }
+    let id = request_id(request.headers());
+    match count(&limiter, &request) {
+        Ok(()) => {
+            request.headers_mut().insert(REQUEST_ID, id);
+            next.run(request).await
+        }
+        Err(problem) => {
+            let mut response = problem.into_response();
+            response.headers_mut().insert(REQUEST_ID, id);
+            response
+        }
+    }
+}
+
+/// True for the probes of service managers and other servers; a busy server is alive.
+pub(crate) fn is_probe(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz" | LEADER_PROOF)
+}
+
+fn count(limiter: &Limiter, request: &Request) -> Result<(), Problem> {
+    let now = Instant::now();
+    if let Some(Peer(Some(address))) = request.extensions().get() {
+        limiter.count_address(*address, now)?;
+    }
+    if let Some(token) = bearer(request.headers()) {
+        limiter.count_key(token, now)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Rates;
+    use axum::{
+        body::Body,
+        http::{HeaderMap, header},
+        routing::get,
+    };
+    use tower::ServiceExt;
 
     fn granted(limiter: &Limiter, address: &str) -> usize {
         let now = limiter.began;
@@ -162,5 +254,99 @@ mod tests {
             assert_eq!(problem.status(), 429);
             assert_eq!(problem.detail(), format!("try again in {seconds} s"));
         }
+    }
+
+    fn at(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn taken(buckets: &mut Buckets, caller: u128, now: Duration) -> usize {
+        (0..1000).take_while(|_| buckets.take(caller, now).is_ok()).count()
+    }
+
+    /// P16: so many at once, then so many a second, and the time to wait is told.
+    #[test]
+    fn a_bucket_empties_and_fills() {
+        let mut buckets = Buckets::new(10, 5);
+        assert_eq!(taken(&mut buckets, 1, at(0)), 5);
+        assert_eq!(buckets.take(1, at(0)), Err(at(100)));
+        assert_eq!(buckets.take(1, at(40)), Err(at(60)));
+        assert_eq!(taken(&mut buckets, 1, at(100)), 1);
+        assert_eq!(taken(&mut buckets, 1, at(399)), 2);
+        assert_eq!(taken(&mut buckets, 1, at(60_000)), 5);
+    }
+
+    /// I9: a million strangers find a fixed amount of room.
+    #[test]
+    fn strangers_find_bounded_room() {
+        let mut buckets = Buckets::new(10, 5);
+        (0..1_000_000).for_each(|caller| assert_eq!(buckets.take(caller, at(0)), Ok(())));
+        assert!(buckets.full_at.len() <= CALLERS_MAX);
+    }
+
+    /// P16: one caller's haste is not another's.
+    #[test]
+    fn callers_have_buckets_of_their_own() {
+        let mut buckets = Buckets::new(10, 5);
+        assert_eq!(taken(&mut buckets, 1, at(0)), 5);
+        assert_eq!(taken(&mut buckets, 2, at(0)), 5);
+    }
+
+    /// P16: pressing on without pause never gets more than the rate.
+    #[test]
+    fn who_presses_on_is_not_forgotten() {
+        let mut buckets = Buckets::new(10, 5);
+        let mut granted = 0;
+        for ms in 0..10_000 {
+            granted += usize::from(buckets.take(1, at(ms)).is_ok());
+            granted += usize::from(buckets.take(1, at(ms)).is_ok());
+        }
+        assert_eq!(granted, 5 + 99);
+    }
+
+    fn router() -> Router {
+        let rates = Rates { per_key: 1, per_address: 2, burst: 2 };
+        let echo = async |headers: HeaderMap| headers[REQUEST_ID].to_str().unwrap().to_owned();
+        let routes = Router::new().route("/jobs", get(echo)).route("/healthz", get(async || ()));
+        let routes = routes.route("/ui/app.css", get(async || ()));
+        limited(routes, Arc::new(Limiter::new(rates)))
+    }
+
+    async fn ask(router: &Router, path: &str, from: &str, token: &str) -> Response {
+        let request = Request::get(path).header(header::AUTHORIZATION, format!("Bearer {token}"));
+        let request = request.extension(Peer::at(from.parse().unwrap()));
+        router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
+    }
+
+    /// P16, I9: too many of one address, or with one token, are 429 with Retry-After; probes come through.
+    #[tokio::test(start_paused = true)]
+    async fn too_many_are_turned_away() {
+        let router = router();
+        for (from, token, status) in [
+            ("192.0.2.1", "a", 200),
+            ("192.0.2.1", "b", 200),
+            ("192.0.2.1", "c", 429),
+            ("192.0.2.2", "a", 200),
+            ("192.0.2.3", "a", 429),
+        ] {
+            let response = ask(&router, "/jobs", from, token).await;
+            assert_eq!(response.status(), status, "{from} {token}");
+            if status == 429 {
+                assert_eq!(response.headers()[header::RETRY_AFTER], "1");
+                assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
+                assert_eq!(response.headers()[REQUEST_ID].len(), 16);
+            }
+        }
+        for open in ["/healthz", "/ui/app.css"] {
+            assert_eq!(ask(&router, open, "192.0.2.1", "a").await.status(), 200, "{open}");
+        }
+    }
+
+    /// P16: the request that goes on has an id.
+    #[tokio::test]
+    async fn what_passes_has_an_id() {
+        let response = ask(&router(), "/jobs", "192.0.2.1", "a").await;
+        let id = axum::body::to_bytes(response.into_body(), 100).await.unwrap();
+        assert_eq!(id.len(), 16);
     }
 }

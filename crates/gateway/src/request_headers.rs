@@ -1,16 +1,13 @@
-//! The headers of a request as the coordinator gets them (P16).
+//! The headers of a request as the coordinator gets them, without those meant for one connection only (P16).
 
-use crate::{
-    forward::{HOPS, PEER, PROOF},
-    hop,
-};
+use crate::forward::{HOPS, PEER, PROOF};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
 use muster_http::{Peer, REQUEST_ID};
 
 /// Makes the headers that travel on. What a caller says about whom it stands for is replaced by what is known.
 pub(crate) fn outgoing(headers: &HeaderMap, peer: Option<Peer>, id: HeaderValue) -> HeaderMap {
     let mut headers = headers.clone();
-    hop::strip(&mut headers);
+    strip(&mut headers);
     drop_own_origin(&mut headers);
     let claims: Vec<HeaderName> = headers.keys().filter(|name| is_claim(name)).cloned().collect();
     for name in claims.iter().chain([&header::HOST, &header::EXPECT]) {
@@ -25,7 +22,7 @@ pub(crate) fn outgoing(headers: &HeaderMap, peer: Option<Peer>, id: HeaderValue)
     headers
 }
 
-/// What a caller could say to pass for another.
+/// True for headers by which a caller could pass for another.
 fn is_claim(name: &HeaderName) -> bool {
     let name = name.as_str();
     matches!(name, "forwarded" | "x-real-ip" | HOPS | PEER | PROOF) || name.starts_with("x-forwarded-")
@@ -55,6 +52,30 @@ fn is_same(origin: &Uri, host: &Authority) -> bool {
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// Removes what concerns one connection and not the message, and whatever `Connection` names.
+pub(crate) fn strip(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
+        .collect();
+    let of_proxies: Vec<HeaderName> =
+        headers.keys().filter(|name| name.as_str().starts_with("proxy-")).cloned().collect();
+    for name in named.iter().chain(&of_proxies).chain(&HOP_BY_HOP) {
+        headers.remove(name);
+    }
+}
+
+const HOP_BY_HOP: [HeaderName; 6] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
 
 #[cfg(test)]
 mod tests {
@@ -116,5 +137,29 @@ mod tests {
         for foreign in ["http://gw", "https://evil.example", "null"] {
             assert!(origin(foreign), "{foreign}");
         }
+    }
+
+    /// P16: what is meant for one connection does not travel on.
+    #[test]
+    fn hop_by_hop_headers_end_here() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "close, X-Named"),
+            ("connection", "x-other"),
+            ("x-named", "1"),
+            ("x-other", "1"),
+            ("keep-alive", "timeout=5"),
+            ("te", "trailers"),
+            ("trailer", "x"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "h2c"),
+            ("proxy-authorization", "Basic x"),
+            ("proxy-connection", "keep-alive"),
+            ("accept", "*/*"),
+        ] {
+            headers.append(name, value.parse().unwrap());
+        }
+        strip(&mut headers);
+        assert_eq!(headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["accept"]);
     }
 }

@@ -10,7 +10,7 @@ pub(crate) struct Scanner {
     line: Vec<u8>,
 }
 
-/// What was found in some bytes.
+/// Result of scanning some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// A head ended after so many bytes; this is what to think of it.
@@ -182,7 +182,7 @@ const CHUNK_LINE_MAX: usize = 4096;
 mod tests {
     use super::*;
 
-    /// What is thought of each head in some bytes, and whether they came through whole.
+    /// The verdict on each head in some bytes, and whether they passed whole.
     fn heads(bytes: &[u8], piece: usize) -> (Vec<Result<(), Flaw>>, bool) {
         let mut scanner = Scanner::default();
         let mut heads = Vec::new();

@@ -18,11 +18,11 @@ use tokio::{
     time::Sleep,
 };
 
-/// What was thought of the requests on a connection, in the order of their coming.
+/// Verdicts on the requests of a connection, in the order of arrival.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Verdicts(Arc<Mutex<VecDeque<Result<(), Flaw>>>>);
 
-/// What was thought of one request; an extension of it.
+/// Verdict on one request; an extension of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdict(pub(crate) Result<(), Flaw>);
 

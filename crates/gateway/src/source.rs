@@ -17,7 +17,7 @@ use tokio::time::{Instant, Sleep};
 #[derive(Clone)]
 pub(crate) struct Source(Arc<Mutex<Reading>>);
 
-/// Why a body ended before its end, by the caller's fault.
+/// Faults of the caller that end a body early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Fault {
     #[error("the body is too long")]
@@ -84,17 +84,17 @@ impl Source {
         Some(Body::new(Try { source: self.clone(), try_number, at: 0, hint, is_empty }))
     }
 
-    /// What the caller did wrong, if it did.
+    /// The caller's fault, if any.
     pub(crate) fn fault(&self) -> Option<Fault> {
         self.lock().fault
     }
 
-    /// How many bytes it may have.
+    /// Largest number of bytes.
     pub(crate) fn length_max(&self) -> usize {
         usize::try_from(self.lock().length_max).unwrap_or(usize::MAX)
     }
 
-    /// Whether all of it came.
+    /// True if all of it arrived.
     pub(crate) fn is_whole(&self) -> bool {
         let reading = self.lock();
         reading.is_over || reading.body.is_end_stream()
@@ -156,7 +156,7 @@ impl Reading {
     }
 }
 
-/// How long a sender was waited for.
+/// Time spent waiting for the sender.
 #[derive(Default)]
 struct Slowness {
     waited: Duration,
@@ -182,7 +182,7 @@ impl Slowness {
 struct Try {
     source: Source,
     try_number: u32,
-    /// How many of the kept pieces were sent.
+    /// Number of kept pieces that were sent.
     at: usize,
     hint: SizeHint,
     is_empty: bool,

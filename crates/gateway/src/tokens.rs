@@ -1,7 +1,8 @@
 //! Asks the coordinator whether it knows a token, and remembers for a moment (P2, P16).
 
-use crate::{generations::Generations, rates::hash_of};
+use crate::rates::hash_of;
 use muster_http::Problem;
+use quick_cache::unsync::Cache;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -9,7 +10,7 @@ use std::{
 };
 use tokio::{sync::watch, time::Instant};
 
-/// What the coordinator thinks of a token.
+/// The coordinator's verdict on a token.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Standing {
     Known,
@@ -18,7 +19,7 @@ pub(crate) enum Standing {
     Unclear(Problem),
 }
 
-/// What was asked lately, by hashes of tokens.
+/// Recent verdicts, by hashes of tokens.
 ///
 /// The coordinator looks at every token again, so what is remembered opens nothing; it only spares the question.
 #[derive(Clone)]
@@ -35,7 +36,7 @@ struct Memory {
 
 struct Remembered {
     lasts: Duration,
-    until: Generations<Duration>,
+    until: Cache<u128, Duration>,
 }
 
 impl Tokens {
@@ -106,11 +107,11 @@ impl Memory {
         let now = self.began.elapsed();
         match standing {
             Standing::Known => {
-                self.unknown.until.remove(key);
+                self.unknown.until.remove(&key);
                 self.known.put(key, now);
             }
             Standing::Unknown => {
-                self.known.until.remove(key);
+                self.known.until.remove(&key);
                 self.unknown.put(key, now);
             }
             Standing::Unclear(_) => {}
@@ -120,15 +121,15 @@ impl Memory {
 
 impl Remembered {
     fn new(lasts: Duration) -> Self {
-        Self { lasts, until: Generations::new(lasts, TOKENS_MAX) }
+        Self { lasts, until: Cache::new(TOKENS_MAX) }
     }
 
     fn has(&self, key: u128, now: Duration) -> bool {
-        self.until.get(key).is_some_and(|until| now < until)
+        self.until.get(&key).is_some_and(|until| now < *until)
     }
 
     fn put(&mut self, key: u128, now: Duration) {
-        self.until.put(key, now + self.lasts, now);
+        self.until.insert(key, now + self.lasts);
     }
 }
 

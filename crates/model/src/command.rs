@@ -170,7 +170,7 @@ pub struct JobPayload {
 }
 
 /// A worker's request for work.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pull {
     /// Who asks.
     pub worker: Name,
@@ -192,7 +192,7 @@ pub struct DeviceReport {
 }
 
 /// An idempotent message from an agent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The sender's id for it.
     pub id: ReportId,
@@ -255,7 +255,7 @@ impl Report {
 }
 
 /// What a report says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportKind {
     /// The node began its share of a job (N9).
     RunStarted {
@@ -285,7 +285,7 @@ pub struct RunSummary {
 }
 
 /// A report about one task.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskReport {
     /// Its job, as the sender believes.
     pub job: JobId,
@@ -302,7 +302,7 @@ pub struct TaskReport {
 }
 
 /// What happened to a task.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskReportKind {
     /// It began on the device (N10).
     Started,

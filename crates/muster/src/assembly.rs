@@ -42,7 +42,7 @@ pub(crate) fn open_store(config: &Config) -> Result<Opened, Failure> {
     }
 }
 
-/// How a database that servers share is connected to.
+/// Connection settings of a database that servers share.
 pub(crate) fn postgres_options(lease: LeaseTimes) -> PostgresOptions {
     let lease = Duration::from_millis(lease.lease.0.unsigned_abs());
     PostgresOptions { lease, ..PostgresOptions::default() }
@@ -79,7 +79,7 @@ pub(crate) fn assemble(
     let forwarding = ForwardSettings::of(&http, secrets.forwarding.reveal(), &address.to_string());
     let forwarder = Forwarder::new(forwarding)?;
     let dashboard = Dashboard::new(coordinator.clone(), about(config, &address));
-    let parts = (artifacts, simulation.clone(), dashboard.clone());
+    let parts = Parts { artifacts, simulation: simulation.clone(), dashboard: dashboard.clone() };
     let router = routes(&http, parts, &forwarder, config);
     let router = muster_operations::speak_postgrest(muster_gateway::forwarded(router, forwarder));
     Ok(Assembled { coordinator, http, simulation, dashboard, router })
@@ -105,7 +105,7 @@ pub(crate) fn door_settings(config: &Config, address: &CoordinatorUrl) -> HttpSe
     settings
 }
 
-/// Where this server says that others reach it.
+/// Address at which others reach this server.
 pub(crate) fn advertised(config: &Config, listening: SocketAddr) -> Result<CoordinatorUrl, Failure> {
     if let Some(url) = &config.advertise {
         return Ok(url.clone());
@@ -119,7 +119,7 @@ pub(crate) fn advertised(config: &Config, listening: SocketAddr) -> Result<Coord
     Ok(format!("http://{listening}").parse().expect("an address and a port make a URL"))
 }
 
-/// What the dashboard tells about this server.
+/// Facts about this server for the dashboard.
 fn about(config: &Config, address: &CoordinatorUrl) -> About {
     let store = match config.store {
         StoreChoice::Sqlite => "sqlite",
@@ -149,13 +149,16 @@ fn open_artifacts(http: &HttpState, secrets: &Secrets, config: &Config) -> Resul
     Ok(Artifacts::new(Arc::new(store), secrets.artifact_key.reveal(), config.artifacts.clone()))
 }
 
+/// The parts of a server that have state of their own.
+struct Parts {
+    artifacts: Artifacts,
+    simulation: Simulation,
+    dashboard: Dashboard,
+}
+
 /// All routes, each dialect's and the server's own.
-fn routes(
-    http: &HttpState,
-    (artifacts, simulation, dashboard): (Artifacts, Simulation, Dashboard),
-    forwarder: &Forwarder,
-    config: &Config,
-) -> axum::Router {
+fn routes(http: &HttpState, parts: Parts, forwarder: &Forwarder, config: &Config) -> axum::Router {
+    let Parts { artifacts, simulation, dashboard } = parts;
     let nodes = muster_nodes::routes().merge(muster_nodes::artifact_routes(artifacts));
     let dialects =
         nodes.merge(muster_operations::routes()).merge(muster_simulation::routes(http, simulation));

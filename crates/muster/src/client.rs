@@ -1,18 +1,17 @@
 //! Speaks to a server over HTTP on behalf of the client commands.
 
-mod asked;
 mod events;
 
-use crate::{
+pub(crate) use events::{Entry, Events};
+
+use super::{
     failure::{Exit, Failure},
     login_file::{Kept, Login, LoginFile, LoginFileError},
-    reach::{self, Access, Reach},
-    reason::Reason,
+    reach::{self, Access, Reach, Reason},
 };
-use asked::Asked;
-pub(crate) use events::{Entry, Events};
-use muster_worker_kit::http::{Manner, Servers, Unanswered, root_cause};
-use reqwest::{Method, Response, StatusCode};
+use muster_worker_kit::http::{Manner, Servers, Unanswered, below, root_cause};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::{Map, Value};
 use std::{
     io,
@@ -28,7 +27,7 @@ pub(crate) struct Client {
     access: Mutex<Access>,
 }
 
-/// Why the server did not do as asked.
+/// Reasons why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
     #[error("cannot reach {server}: {cause}; is `muster serve` running? (--server, MUSTER_SERVER)")]
@@ -89,13 +88,17 @@ impl Client {
 
     /// Asks for something. `path` is given in pieces, so that no name can lead elsewhere.
     pub(crate) async fn get(&self, path: &[&str], query: &[(&str, String)]) -> Result<Value, ClientError> {
-        let asked = Asked { query, ..Asked::new(Method::GET, path) };
+        let asked = ClientRequest { query, ..ClientRequest::new(Method::GET, path) };
         self.send(REPEATABLE, asked).await
     }
 
     /// Has something done.
     pub(crate) async fn post(&self, path: &[&str], body: &Value) -> Result<Value, ClientError> {
-        self.send(ONCE, Asked { body: Some(body.to_string()), ..Asked::new(Method::POST, path) }).await
+        self.send(
+            ONCE,
+            ClientRequest { body: Some(body.to_string()), ..ClientRequest::new(Method::POST, path) },
+        )
+        .await
     }
 
     /// As [`Self::post`] of nothing but the wish; why stands in the audit log.
@@ -110,29 +113,39 @@ impl Client {
         body: &Value,
         reason: &Reason,
     ) -> Result<Value, ClientError> {
-        let asked = Asked { body: Some(body.to_string()), ..Asked::new(Method::POST, path) };
-        self.send(ONCE, Asked { reason: reason.text(), ..asked }).await
+        let asked = ClientRequest { body: Some(body.to_string()), ..ClientRequest::new(Method::POST, path) };
+        self.send(ONCE, ClientRequest { reason: reason.text(), ..asked }).await
     }
 
-    /// As [`Self::post_once`] of a body under a key; why stands in the audit log.
+    /// As [`Self::post_once`], with a reason for the audit log.
     pub(crate) async fn order_once(
         &self,
         path: &[&str],
-        (body, key): (&Value, &str),
-        reason: &Reason,
+        body: &Value,
+        order: Order<'_>,
     ) -> Result<Value, ClientError> {
-        let asked = Asked { body: Some(body.to_string()), key: Some(key), ..Asked::new(Method::POST, path) };
-        self.send(REPEATABLE, Asked { reason: reason.text(), ..asked }).await
+        let Order { key, reason } = order;
+        let asked = ClientRequest {
+            body: Some(body.to_string()),
+            key: Some(key),
+            ..ClientRequest::new(Method::POST, path)
+        };
+        self.send(REPEATABLE, ClientRequest { reason: reason.text(), ..asked }).await
     }
 
     /// Has something taken away; why stands in the audit log.
     pub(crate) async fn delete(&self, path: &[&str], reason: &Reason) -> Result<Value, ClientError> {
-        self.send(ONCE, Asked { reason: reason.text(), ..Asked::new(Method::DELETE, path) }).await
+        self.send(ONCE, ClientRequest { reason: reason.text(), ..ClientRequest::new(Method::DELETE, path) })
+            .await
     }
 
     /// Has something changed.
     pub(crate) async fn patch(&self, path: &[&str], body: &Value) -> Result<Value, ClientError> {
-        self.send(ONCE, Asked { body: Some(body.to_string()), ..Asked::new(Method::PATCH, path) }).await
+        self.send(
+            ONCE,
+            ClientRequest { body: Some(body.to_string()), ..ClientRequest::new(Method::PATCH, path) },
+        )
+        .await
     }
 
     /// As [`Self::post`], recognised by the server when it is repeated.
@@ -153,7 +166,8 @@ impl Client {
         key: Option<&str>,
     ) -> Result<Value, ClientError> {
         let manner = if key.is_some() { REPEATABLE } else { ONCE };
-        self.send(manner, Asked { body: Some(body), key, ..Asked::new(Method::POST, path) }).await
+        self.send(manner, ClientRequest { body: Some(body), key, ..ClientRequest::new(Method::POST, path) })
+            .await
     }
 
     /// Reads a list page by page, up to `limit` items, into one document `{name: […]}`.
@@ -184,7 +198,7 @@ impl Client {
         mut take: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let manner = Manner::repeatable(ANSWER_MAX).streaming();
-        let mut response = self.answer(manner, Asked::new(Method::GET, path)).await?;
+        let mut response = self.answer(manner, ClientRequest::new(Method::GET, path)).await?;
         if !response.status().is_success() {
             return Err(self
                 .read(response)
@@ -206,11 +220,11 @@ impl Client {
         }
     }
 
-    async fn send(&self, manner: Manner, asked: Asked<'_>) -> Result<Value, ClientError> {
+    async fn send(&self, manner: Manner, asked: ClientRequest<'_>) -> Result<Value, ClientError> {
         self.read(self.answer(manner, asked).await?).await
     }
 
-    async fn answer(&self, manner: Manner, asked: Asked<'_>) -> Result<Response, ClientError> {
+    async fn answer(&self, manner: Manner, asked: ClientRequest<'_>) -> Result<Response, ClientError> {
         let token = self.token().await?;
         self.ask(manner, &asked, token.as_deref()).await
     }
@@ -218,7 +232,7 @@ impl Client {
     async fn ask(
         &self,
         manner: Manner,
-        asked: &Asked<'_>,
+        asked: &ClientRequest<'_>,
         token: Option<&str>,
     ) -> Result<Response, ClientError> {
         let request = |server: &_| {
@@ -233,7 +247,7 @@ impl Client {
         })
     }
 
-    /// What to do about a 401 depends on what was shown.
+    /// Advice for a 401: it depends on the token that was shown.
     fn unauthorized(&self) -> ClientError {
         match &*self.access() {
             Access::Token(_) => ClientError::TokenUnknown,
@@ -266,7 +280,7 @@ impl Client {
         if kept.is_over() {
             return Err(over());
         }
-        let asked = Asked::new(Method::POST, &["auth", "refresh"]);
+        let asked = ClientRequest::new(Method::POST, &["auth", "refresh"]);
         match self.read(self.ask(ONCE, &asked, Some(&kept.token)).await?).await {
             Ok(answer) => {
                 let login = Login::begun(&kept.user, &answer).ok_or_else(|| self.not_ours("no token"))?;
@@ -315,10 +329,16 @@ impl Client {
     }
 }
 
+/// The key and the reason of an order that may be repeated.
+pub(crate) struct Order<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) reason: &'a Reason,
+}
+
 /// A list to be read.
 pub(crate) struct Listing<'a> {
     pub(crate) path: &'a [&'a str],
-    /// What the list is called in the answer.
+    /// Name of the list in the response.
     pub(crate) name: &'a str,
     pub(crate) query: Vec<(&'a str, String)>,
     pub(crate) limit: usize,
@@ -342,6 +362,40 @@ const REPEATABLE: Manner = Manner::repeatable(ANSWER_MAX);
 
 /// The longest page the server gives.
 const PAGE_MAX: usize = 1000;
+
+/// A request that can be sent to any server.
+struct ClientRequest<'a> {
+    method: Method,
+    path: &'a [&'a str],
+    query: &'a [(&'a str, String)],
+    /// JSON.
+    body: Option<String>,
+    key: Option<&'a str>,
+    /// For the audit log.
+    reason: Option<&'a str>,
+}
+
+impl<'a> ClientRequest<'a> {
+    const fn new(method: Method, path: &'a [&'a str]) -> Self {
+        Self { method, path, query: &[], body: None, key: None, reason: None }
+    }
+
+    fn request(&self, http: &reqwest::Client, server: &Url) -> RequestBuilder {
+        let mut url = below(server, self.path.iter().copied());
+        if !self.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(self.query);
+        }
+        let mut request = http.request(self.method.clone(), url);
+        if let Some(body) = &self.body {
+            request = request.header("content-type", "application/json").body(body.clone());
+        }
+        if let Some(reason) = self.reason {
+            let encoded = utf8_percent_encode(reason, NON_ALPHANUMERIC).to_string();
+            request = request.header("muster-reason", encoded);
+        }
+        self.key.into_iter().fold(request, |request, key| request.header("idempotency-key", key))
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,12 @@
 //! The commands, one file each. A new one is a variant here and a file below.
 
 mod agent;
-mod alerts;
 mod artifact;
 mod audit;
 mod backup;
 mod canonical;
 mod checkpoint;
 mod chunk;
-mod completions;
 mod config;
 mod court;
 mod demo;
@@ -17,7 +15,7 @@ mod doctor;
 mod explain;
 mod faultsim;
 mod gateway;
-mod guard;
+mod input;
 mod job;
 mod key;
 mod login;
@@ -25,18 +23,14 @@ mod man;
 mod manifest;
 mod migrate;
 mod node;
-mod parameters;
-mod password;
 mod pool_worker;
 mod receipt;
-mod restore;
 mod run;
 mod schedule;
 mod secret;
 mod serve;
 mod session;
 mod sim_worker;
-mod stop;
 mod store_side;
 mod top;
 mod user;
@@ -103,7 +97,7 @@ enum Command {
     /// Say why something is not running
     Explain(explain::Explain),
     /// List alerts, newest first
-    Alerts(alerts::Alerts),
+    Alerts(audit::Alerts),
     /// Log in at a server; client commands then act as that user
     Login(login::Login),
     /// End the login at a server
@@ -123,7 +117,7 @@ enum Command {
     /// Write everything that a store holds to a file, while the server runs
     Backup(backup::Backup),
     /// Fill an empty store from a backup
-    Restore(restore::Restore),
+    Restore(backup::Restore),
     /// Move an embedded installation to PostgreSQL
     Migrate(migrate::Migrate),
     /// Print a JSON document in its canonical form
@@ -134,9 +128,9 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Run one program for the agent and end all of it with the agent
     #[command(hide = true)]
-    Guard(guard::Guard),
+    Guard(worker_program::Guard),
     /// Print completions for a shell
-    Completions(completions::Completions),
+    Completions(man::Completions),
     /// Print the manual page, or write those of all commands
     Man(man::Man),
 }

@@ -2,15 +2,14 @@
 
 mod environment;
 mod layers;
-mod pool;
 mod read;
 mod shown;
 mod simulation;
 mod store_choice;
 
 pub(crate) use layers::Layers;
-pub(crate) use pool::PoolConfig;
 pub(crate) use shown::shown;
+pub(crate) use simulation::PoolConfig;
 pub(crate) use simulation::SimulationConfig;
 pub(crate) use store_choice::{StoreChoice, without_password};
 
@@ -31,20 +30,20 @@ pub(crate) struct Config {
     pub(crate) listen: String,
     pub(crate) data: PathBuf,
     pub(crate) store: StoreChoice,
-    /// Where other servers reach this one, if that is not where it listens.
+    /// Address at which other servers reach this one, if that is not where it listens.
     pub(crate) advertise: Option<CoordinatorUrl>,
-    /// How long what lasts where servers share a store.
+    /// Leadership timeouts of servers that share a store.
     pub(crate) lease: LeaseTimes,
     pub(crate) log_format: LogFormat,
     /// Commands that may wait for the writer.
     pub(crate) queue_length: usize,
-    /// How long ended work is kept.
+    /// Retention of ended work.
     pub(crate) history: Millis,
     pub(crate) http: HttpSettings,
-    /// How often whom may ask.
+    /// Rate limits.
     pub(crate) rates: Rates,
     pub(crate) artifacts: ArtifactSettings,
-    /// Where artifacts are kept.
+    /// Directory of artifacts.
     pub(crate) artifact_root: PathBuf,
     pub(crate) simulation: SimulationConfig,
     pub(crate) pool: PoolConfig,
@@ -55,14 +54,14 @@ pub(crate) struct Config {
     pub(crate) shown: Vec<Setting>,
 }
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogFormat {
     Text,
     Json,
 }
 
-/// Why the settings cannot be used.
+/// Reasons why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     #[error("the settings in {} cannot be read: {error}", path.display())]
@@ -81,7 +80,7 @@ fn near(suggestion: &Option<String>) -> String {
     suggestion.as_ref().map_or_else(String::new, |suggestion| format!(" (did you mean {suggestion}?)"))
 }
 
-/// What the command line says about settings: `section.key` and the text given.
+/// Settings given on the command line: `section.key` and the text.
 pub(crate) type Flags = Vec<(&'static str, String)>;
 
 impl Config {
@@ -103,7 +102,7 @@ impl Config {
             http: door_settings(&read)?,
             rates: rates(&read)?,
             artifacts: artifact_settings(&read)?,
-            pool: pool::pool_config(&read)?,
+            pool: simulation::pool_config(&read)?,
             court: read.opt_path("court.directory")?,
             settings: rule_settings(&read)?,
             shown: shown(layers),
@@ -175,7 +174,7 @@ fn rule_settings(read: &Reading<'_>) -> Result<Settings, ConfigError> {
         secret_overlap: read.seconds("nodes.secret_overlap_s", 0.0, 10.0 * WEEK_S)?,
         report_id_retention: read.days("retention.event_id_days")?,
         frames: simulation::frame_settings(read)?,
-        pool: pool::pool_settings(read)?,
+        pool: simulation::pool_settings(read)?,
         ..Settings::default()
     })
 }

@@ -1,4 +1,4 @@
-//! How a command ends: what is said, and the exit code (I4).
+//! Failures of commands: their messages and exit codes (I4).
 
 use crate::{
     client::ClientError, config::ConfigError, login_file::LoginFileError, reach::ReachError,
@@ -36,7 +36,7 @@ pub(crate) enum Exit {
     NotFound = 5,
 }
 
-/// Why a command did not do its work.
+/// Reasons why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error(transparent)]
@@ -182,7 +182,7 @@ impl Failure {
     }
 }
 
-/// What to do about an address that cannot be listened on.
+/// Advice for an address that cannot be listened on.
 fn next(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => "end what listens there, or choose another with --listen",
@@ -192,7 +192,7 @@ fn next(error: &io::Error) -> &'static str {
     }
 }
 
-/// Whether the text is no address at all, or of a host that nobody knows.
+/// True if the text is no address at all, or the host is unknown.
 fn is_no_address(error: &io::Error) -> bool {
     // Whatever the system itself refuses has a number.
     error.raw_os_error().is_none()

@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where tokens are kept.
+/// File with the tokens of logins.
 #[derive(Clone, Debug)]
 pub(crate) struct LoginFile(PathBuf);
 
@@ -24,15 +24,15 @@ pub(crate) struct LoginFile(PathBuf);
 pub(crate) struct Login {
     /// Whose.
     pub(crate) user: String,
-    /// What to show.
+    /// The token.
     pub(crate) token: String,
     /// When it ends, in seconds since the Unix epoch.
     pub(crate) expires_at: i64,
-    /// How many seconds it lasts in all.
+    /// Lifetime in seconds.
     pub(crate) lifetime: i64,
 }
 
-/// What the file holds for a server.
+/// Entry of the file for a server.
 #[derive(Debug)]
 pub(crate) enum Kept {
     /// Nothing.
@@ -43,7 +43,7 @@ pub(crate) enum Kept {
     Login(Login),
 }
 
-/// Why the file cannot be used.
+/// Reasons why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoginFileError {
     #[error("others can read the token in {}: chmod 600 it first", .0.display())]
@@ -68,19 +68,19 @@ impl LoginFileError {
 }
 
 impl Login {
-    /// What a login or a refresh was answered with.
+    /// Reads the response to a login or a refresh.
     pub(crate) fn begun(user: &str, answer: &serde_json::Value) -> Option<Self> {
         let lifetime = answer.get("expires_in")?.as_i64()?;
         let token = answer.get("access_token")?.as_str()?.to_owned();
         Some(Self { user: user.to_owned(), token, expires_at: now_s() + lifetime, lifetime })
     }
 
-    /// Whether it is over.
+    /// True if it has expired.
     pub(crate) fn is_over(&self) -> bool {
         now_s() >= self.expires_at
     }
 
-    /// Whether it should be refreshed: in its last third.
+    /// True if it should be refreshed: in its last third.
     pub(crate) fn is_ageing(&self) -> bool {
         (self.expires_at - now_s()) * 3 < self.lifetime
     }
@@ -101,12 +101,12 @@ impl LoginFile {
         Some(Self(config.join("muster/token")))
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// What there is for the first of some servers that there is anything for.
+    /// The entry for the first of some servers that has one.
     pub(crate) fn read(&self, servers: &Servers) -> Result<Kept, LoginFileError> {
         let Some(text) = self.text()? else { return Ok(Kept::Nothing) };
         let text = text.trim();

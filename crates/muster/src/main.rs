@@ -9,7 +9,6 @@ mod logging;
 mod login_file;
 mod output;
 mod reach;
-mod reason;
 mod secrets;
 
 use clap::Parser;

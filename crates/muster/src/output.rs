@@ -1,4 +1,4 @@
-//! What commands print: one JSON document, or tables for people (I4).
+//! Output of commands: one JSON document, or tables for people (I4).
 
 use comfy_table::{Cell, ContentArrangement, Table, presets};
 use jiff::Timestamp;
@@ -40,7 +40,7 @@ pub(crate) fn moment(millis: i64) -> String {
     Timestamp::from_millisecond(millis).map_or_else(|_| millis.to_string(), |moment| moment.to_string())
 }
 
-/// Whether to print in colour to an output that is a terminal, or is not.
+/// True if output to a terminal, or to something else, should be coloured.
 pub(crate) fn is_colourful(is_terminal: bool) -> bool {
     is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
@@ -57,7 +57,7 @@ fn render(rows: &[Value], columns: &[&str], is_terminal: bool) -> String {
     table.trim_fmt()
 }
 
-/// What stands under a name, on one line. Some routes tell moments as text, others in milliseconds: people read one form.
+/// The value of a member, on one line. Some routes give moments as text, others in milliseconds: people read one form.
 fn named(key: &str, value: &Value) -> String {
     let millis = value.as_i64().filter(|millis| is_moment(key) && *millis >= MILLIS_MIN);
     millis.map_or_else(|| cell(value), moment)
@@ -82,7 +82,7 @@ fn cell(value: &Value) -> String {
     text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
 }
 
-/// What is a moment beside `…_at` and `…At`.
+/// Names of moments besides `…_at` and `…At`.
 const MOMENTS: [&str; 7] =
     ["at", "since", "until", "status_since", "paused_until", "old_valid_until", "lastHeartbeat"];
 /// In 1973: whatever is less counts something else.

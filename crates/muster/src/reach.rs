@@ -1,13 +1,13 @@
-//! Finds the server and the token for client commands (I5).
+//! Flags and variables of client commands: the server, the token (I5), and the reason for the audit log (I7).
 
-use crate::{
+use super::{
     failure::Exit,
     login_file::{Kept, Login, LoginFile, LoginFileError},
 };
 use clap::Args;
 use muster_worker_kit::http::{NotAServer, Servers};
 
-/// What every client command takes.
+/// Options of every client command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reach {
     /// The server's address; several, given again or with commas, are tried in turn [default: $MUSTER_SERVER, else http://127.0.0.1:7400]
@@ -18,7 +18,7 @@ pub(crate) struct Reach {
     pub(crate) json: bool,
 }
 
-/// Why the server or the token cannot be told.
+/// Reasons why the server or the token cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReachError {
     #[error(transparent)]
@@ -49,7 +49,7 @@ pub(crate) fn servers(
     Ok(Servers::parse([text.as_str()])?)
 }
 
-/// What to show to the server.
+/// Credentials for the server.
 #[derive(Debug)]
 pub(crate) enum Access {
     /// Nothing is known.
@@ -84,6 +84,26 @@ fn set(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Option<String>
 }
 
 const DEFAULT_SERVER: &str = "http://127.0.0.1:7400";
+
+/// Option of commands whose reason is recorded.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Reason {
+    /// Why; stands in the audit log
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+impl Reason {
+    /// In the user's words.
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// One that was asked for on a screen.
+    pub(crate) fn because(reason: &str) -> Self {
+        Self { reason: Some(reason.to_owned()) }
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -18,21 +18,21 @@ pub(crate) struct Secret(String);
 /// The secrets of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Secrets {
-    /// What nodes show.
+    /// The nodes' secret.
     pub(crate) node: Secret,
-    /// What operators show.
+    /// The operators' token.
     pub(crate) admin: Secret,
-    /// What simulation workers enrol with.
+    /// The secret that simulation workers enrol with.
     pub(crate) enrolment: Secret,
-    /// What tokens of logins are signed with; nobody ever shows it.
+    /// Key that signs the tokens of logins; never shown.
     pub(crate) token: Secret,
-    /// What addresses of uploads are signed with; nobody ever shows it.
+    /// Key that signs the addresses of uploads; never shown.
     pub(crate) artifact_key: Secret,
-    /// What servers that share a store know each other by; nobody ever shows it.
+    /// Secret by which servers that share a store recognise each other; never shown.
     pub(crate) forwarding: Secret,
 }
 
-/// Why there is no secret. None of these shows one.
+/// Reasons why there is no secret. None of these shows one.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SecretError {
     #[error(
@@ -79,7 +79,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Where secrets are kept that the environment does not give.
+/// Storage of the secrets that the environment does not give.
 #[derive(Clone)]
 pub(crate) enum Vault {
     /// In files of a data directory.
@@ -153,7 +153,7 @@ impl Vault {
     }
 }
 
-/// What a data directory has files for, and the variables that may take their place.
+/// The secrets with a file in the data directory, and the variables that may take their place.
 pub(crate) fn files() -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
     KEPT.into_iter().map(|named| (named.kept_as, named.variable))
 }
@@ -239,15 +239,15 @@ fn write(path: &Path, secret: &Secret) -> io::Result<()> {
     file.sync_all()
 }
 
-/// What nodes show.
+/// The nodes' secret.
 pub(crate) const NODE: Named =
     Named { variable: Some("NODE_AGENT_SHARED_SECRET"), kept_as: "node-secret", chars_min: CHARS_MIN };
 
-/// What operators show.
+/// The operators' token.
 pub(crate) const ADMIN: Named =
     Named { variable: Some("MUSTER_ADMIN_TOKEN"), kept_as: "admin-token", chars_min: CHARS_MIN };
 
-/// What simulation workers enrol with.
+/// The secret that simulation workers enrol with.
 pub(crate) const ENROLMENT: Named =
     Named { variable: Some("MUSTER_ENROL_SECRET"), kept_as: "enrol-secret", chars_min: CHARS_MIN };
 
@@ -256,7 +256,7 @@ const TOKEN: Named =
 const ARTIFACTS: Named = Named { variable: None, kept_as: "artifact-key", chars_min: CHARS_MIN };
 const FORWARDING: Named = Named { variable: None, kept_as: "forwarding-key", chars_min: KEY_CHARS_MIN };
 
-/// What a data directory has files for.
+/// The secrets with a file in the data directory.
 const KEPT: [Named; 5] = [NODE, ADMIN, ENROLMENT, TOKEN, ARTIFACTS];
 
 /// Shorter ones can be guessed.

@@ -5,6 +5,7 @@ use muster_problem::schema::{
     between_or_null, event_id, may, must, name, null, nullable, one_of, schema, text, text_or_null,
     timestamp, whole,
 };
+use muster_problem::{WireMutant, planted};
 use serde::{Deserialize, Serialize};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -50,10 +51,12 @@ pub struct CallbackAnswer {
 /// Writes the answer to a callback that was recorded.
 #[must_use]
 pub fn answer_report(recorded: Recorded) -> CallbackAnswer {
+    let is_stale = recorded == Recorded::Stale;
+    let is_mistaken = is_stale && planted(WireMutant::StaleSaidDuplicate);
     CallbackAnswer {
         ok: true,
-        duplicate: recorded == Recorded::Duplicate,
-        stale: recorded == Recorded::Stale,
+        duplicate: recorded == Recorded::Duplicate || is_mistaken,
+        stale: is_stale && !is_mistaken,
     }
 }
 

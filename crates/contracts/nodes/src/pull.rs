@@ -2,7 +2,7 @@
 
 use crate::Text;
 use muster_model::{Attachment, DeviceReport, Millis, Name, Pull};
-use muster_problem::{Fields, Item, Problem, schema};
+use muster_problem::{Fields, Item, Problem, WireMutant, planted, schema};
 use serde::Serialize;
 use serde_json::Value;
 use std::{collections::HashSet, time::Duration};
@@ -97,7 +97,8 @@ pub fn read_pull(body: &Value) -> Result<PullOrder, Problem> {
     let max = fields.integer_in("max_jobs", 0..=JOBS_MAX)?;
     let wait = wait(fields.opt_integer_in("wait_ms", 0..=WHOLE_MAX)?);
     let devices = fields.opt_items("devices", DEVICES_MAX)?.map(|items| devices(&items)).transpose()?;
-    let max = u32::try_from(max).unwrap_or(u32::MAX);
+    let devices = devices.filter(|_| !planted(WireMutant::DevicesNotRead));
+    let max = u32::try_from(max).unwrap_or(u32::MAX) + u32::from(planted(WireMutant::MaxJobsOffByOne));
     Ok(PullOrder { pull: Pull { worker, max, devices }, wait })
 }
 

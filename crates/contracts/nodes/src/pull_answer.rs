@@ -2,6 +2,7 @@
 
 use crate::{Attempt, Text};
 use muster_model::{Handout, JobAnnounced, JobId, JobPayload, Millis, Name, PullReply, Timestamp};
+use muster_problem::{WireMutant, planted};
 use serde::{Deserialize, Serialize, de::Error};
 use serde_json::{Value, value::RawValue};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
@@ -143,12 +144,13 @@ pub fn answer_pull<'a>(
 ) -> PullAnswer<'a> {
     let announced = reply.announced.iter().filter_map(|job| Some(run_offer(job, runs.get(&job.job)?)));
     let handouts = reply.handouts.iter().filter_map(|job| Some(job_offer(job, runs.get(&job.task.job)?)));
+    let stopped = if planted(WireMutant::StopLeftOut) { &[] } else { &reply.stop[..] };
     PullAnswer {
         now: now.0,
         runs: announced.collect(),
         jobs: handouts.collect(),
         finished_runs: reply.finished.iter().map(ToString::to_string).collect(),
-        stop: reply.stop.iter().map(ToString::to_string).collect(),
+        stop: stopped.iter().map(ToString::to_string).collect(),
         stop_jobs: reply.stopping.iter().map(stop_offer).collect(),
         warnings: reply.contested.iter().map(contested).collect(),
     }
@@ -182,7 +184,7 @@ fn job_offer<'a>(handout: &Handout, run: &'a RunPayload) -> JobOffer<'a> {
         workflow_id: Cow::Borrowed(&run.workflow.workflow),
         params: Some(&run.params),
         timeout_ms: Some(run.timeout.0),
-        attempt: Some(handout.attempt.into()),
+        attempt: (!planted(WireMutant::AttemptLeftOut)).then_some(handout.attempt.into()),
         lease: Some(lease_offer(handout)),
     }
 }

@@ -1,12 +1,15 @@
 //! The engine's rejections in this contract's words (N6).
 
 use muster_model::Rejection;
-use muster_problem::Problem;
+use muster_problem::{Problem, WireMutant, planted};
 
 /// Puts a rejection into this contract's words.
 #[must_use]
 pub fn phrase(rejection: &Rejection) -> Problem {
     match rejection {
+        Rejection::ReportConflict if planted(WireMutant::IdConflictSaidBusy) => {
+            Problem::busy("event_id is in use")
+        }
         Rejection::ReportConflict => Problem::conflict("event_id was used before, for another event"),
         Rejection::JobUnknown => Problem::not_found("run_id names no run"),
         Rejection::TaskUnknown => Problem::not_found("task_id names no task of this run"),

@@ -6,6 +6,22 @@ use std::cell::Cell;
 /// A bug that can be switched on where the feature `mutants` is compiled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireMutant {
+    /// A pull's answer lacks the attempt of a job (N1).
+    AttemptLeftOut,
+    /// The fence of a report is not read (N6b).
+    LeaseTokenNotRead,
+    /// A stale report is answered as a duplicate (N6b).
+    StaleSaidDuplicate,
+    /// A report of devices counts as none (N1).
+    DevicesNotRead,
+    /// A pull's answer lacks the jobs to stop (N1).
+    StopLeftOut,
+    /// A failed task is read as one that succeeded (N12).
+    FailureReadAsSuccess,
+    /// A pull is read as asking for one job more (N1).
+    MaxJobsOffByOne,
+    /// An event id that was used for another event is answered 503, as if it would be taken later (N5).
+    IdConflictSaidBusy,
     /// The refusal of an identical submission has no header (P8).
     PoolIdenticalHeaderDropped,
     /// `Assignment already submitted` has the status of a mistake (P8).
@@ -31,6 +47,14 @@ pub enum WireMutant {
 impl WireMutant {
     /// All of them.
     pub const ALL: &[Self] = &[
+        Self::AttemptLeftOut,
+        Self::LeaseTokenNotRead,
+        Self::StaleSaidDuplicate,
+        Self::DevicesNotRead,
+        Self::StopLeftOut,
+        Self::FailureReadAsSuccess,
+        Self::MaxJobsOffByOne,
+        Self::IdConflictSaidBusy,
         Self::PoolIdenticalHeaderDropped,
         Self::PoolAlreadySubmittedStatus,
         Self::PoolNonceDropped,

@@ -96,6 +96,12 @@ impl Problem {
         self.0.kind.ends_with(":not-leading")
     }
 
+    /// The body of the response.
+    #[must_use]
+    pub fn body(&self) -> String {
+        serde_json::to_string(&self.0).expect("a problem has only text keys")
+    }
+
     /// The path of the field that is to blame.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
@@ -110,13 +116,9 @@ impl Problem {
     }
 
     /// The response as status, headers and bytes.
-    ///
-    /// # Panics
-    /// Never: a problem has only text keys.
     #[must_use]
     pub fn to_http(&self) -> http::Response<Vec<u8>> {
-        let body = serde_json::to_vec(&self.0).expect("a problem has only text keys");
-        let mut response = http::Response::new(body);
+        let mut response = http::Response::new(self.body().into_bytes());
         *response.status_mut() = self.0.status;
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
         if let Some((name, value)) = self.0.header.clone() {

@@ -5,25 +5,25 @@ mod disk;
 mod exchange;
 mod execute;
 mod leave;
+mod meaning;
 mod open;
-mod translate;
 
 use super::site::Site;
 use crate::{
     checker::{Checker, Verdict, broken},
-    network::Ticket,
+    network::Returned,
     planted::Planted,
     scene::Scene,
 };
 use crash::Doom;
 use disk::News;
-use exchange::Asked;
+use exchange::Request;
 use execute::Execution;
 use muster_agent::{
     Text,
     core::{Action, Core, Drain, Settings, Status},
 };
-use muster_model::{Attachment, Millis, Name, Rejection, Reply, Timestamp};
+use muster_model::{Attachment, Millis, Name, Timestamp};
 use muster_spool::{SimulatedDisk, Spool};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -73,7 +73,7 @@ struct Life {
     core: Core,
     spool: Spool<SimulatedDisk>,
     /// Requests under way, by exchange.
-    asked: BTreeMap<u64, Asked>,
+    requests: BTreeMap<u64, Request>,
     works: BTreeMap<u64, Execution>,
     wakes_at: Option<Timestamp>,
     /// Wakes in a row after which something was due at once.
@@ -95,7 +95,7 @@ impl Agent {
             slots: site.slots + more,
             wait: Millis(scene.dice.between(1_000, crate::plan::WAIT_MAX.0)),
             sends: 1 + scene.dice.below(4),
-            timeouts: BTreeMap::from([(translate::WORKFLOW.to_owned(), task_timeout)]),
+            timeouts: BTreeMap::from([(super::wire::WORKFLOW.to_owned(), task_timeout)]),
         };
         let skew = Millis(scene.dice.between(-2_000, 2_000));
         Self { site, settings, skew, disk: SimulatedDisk::new(), life: None, planted }
@@ -139,16 +139,11 @@ impl Agent {
         self.follow(scene, checker)
     }
 
-    pub(super) fn hear(
-        &mut self,
-        (ticket, result): (&Ticket, Result<Reply, Rejection>),
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
-        let Some(asked) = self.life().asked.remove(&ticket.exchange) else {
+    pub(super) fn hear(&mut self, answer: Returned<'_>, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+        if !self.life().requests.contains_key(&answer.ticket.exchange) {
             return Ok(());
-        };
-        self.answered(asked, result, (scene, checker))?;
+        }
+        self.answered(answer, scene, checker)?;
         self.follow(scene, checker)
     }
 
@@ -201,10 +196,7 @@ impl Agent {
             Action::SetAside(number, refusal) => self.set_aside((number, &refusal), scene, checker),
             Action::Send(number) => self.send(number, scene, checker),
             Action::Pull(request) => self.pull(request, scene, checker),
-            Action::Heartbeat(_) => {
-                self.beat(scene);
-                Ok(())
-            }
+            Action::Heartbeat(beat) => self.beat(&beat, scene),
             Action::Begin(work) => self.begin_work(work, scene, checker),
             Action::Kill(work) => {
                 self.kill(work, scene, checker);

@@ -1,14 +1,20 @@
 //! A plain model of a node that is none of muster's agents: of a third party's, or of a PC that uses the RPCs.
 
+mod callback;
 mod execute;
 mod pull;
 mod rpc;
 mod spool;
 
-use super::{PATIENCE_MS, site::Site};
-use crate::{network::Ticket, scene::Scene};
+use super::{PATIENCE_MS, site::Site, wire};
+use crate::{
+    checker::{Broken, Verdict},
+    network::{Returned, Ticket},
+    scene::Scene,
+};
 use execute::Work;
-use muster_model::{Command, JobId, Name, Rejection, Reply, TaskId};
+use muster_contract_nodes::{Heartbeat, write_heartbeat};
+use muster_model::{Ask, Command, JobId, Name, Report, TaskId};
 use spool::Spooled;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -54,6 +60,8 @@ pub(crate) struct Plain {
     calls: BTreeMap<u64, rpc::Call>,
     shares: BTreeMap<JobId, pull::Tally>,
     next: u64,
+    /// The first message that the two sides understood differently; the next step reports it.
+    misread: Option<Broken>,
 }
 
 impl Plain {
@@ -70,6 +78,7 @@ impl Plain {
             calls: BTreeMap::new(),
             shares: BTreeMap::new(),
             next: 0,
+            misread: None,
         }
     }
 
@@ -104,12 +113,11 @@ impl Plain {
         }
     }
 
-    pub(super) fn act(&mut self, chore: Chore, scene: &mut Scene) {
+    pub(super) fn act(&mut self, chore: Chore, scene: &mut Scene) -> Verdict {
         match chore {
             Chore::Pull => self.pull(scene),
             Chore::Heartbeat => {
-                let worker = self.site.name.clone();
-                self.site.ask(scene, Command::Heartbeat { worker }, None);
+                self.beat(scene);
                 self.site.plan(scene, (29_000, 30_000), Chore::Heartbeat);
             }
             Chore::Pump => self.pump(scene),
@@ -118,18 +126,22 @@ impl Plain {
             Chore::Claim => self.claim(scene),
             Chore::Renew(number) => self.renew(number, scene),
         }
+        self.misread.take().map_or(Ok(()), Err)
     }
 
-    pub(super) fn hear(&mut self, ticket: &Ticket, result: Result<Reply, Rejection>, scene: &mut Scene) {
+    pub(super) fn hear(&mut self, answer: Returned<'_>, scene: &mut Scene) -> Verdict {
+        let Returned { ticket, result } = answer;
         let exchange = ticket.exchange;
         if self.pulling.as_ref().is_some_and(|pull| pull.exchange == exchange) {
             self.pulling = None;
             self.pulled(result, scene);
         } else if let Some(call) = self.calls.remove(&exchange) {
             self.call_answered(call, result, scene);
-        } else {
-            self.report_answered(exchange, result.is_err(), scene);
+        } else if matches!(*ticket.command, Command::Report(_)) {
+            let response = wire::respond(result.map(Report::reply))?;
+            self.report_answered(exchange, response.status != 200, scene);
         }
+        self.misread.take().map_or(Ok(()), Err)
     }
 
     pub(super) fn is_quiet(&self) -> bool {
@@ -143,6 +155,26 @@ impl Plain {
             self.running.values().map(|work| work.task).collect::<Vec<_>>(),
             self.line.iter().map(|work| work.task).collect::<Vec<_>>(),
         )
+    }
+
+    fn beat(&mut self, scene: &mut Scene) {
+        let beat = Heartbeat {
+            at: scene.now,
+            connected: self.site.devices.len() as u64,
+            running: self.running.len() as u64,
+            queued: self.line.len() as u64,
+            vendor_ws_ok: true,
+            degraded: false,
+        };
+        let command = wire::read_heartbeat(&write_heartbeat(self.site.name.as_str(), &beat));
+        if let Some(command) = self.understood(command) {
+            self.site.ask(scene, command, None);
+        }
+    }
+
+    /// The result of reading a message; a failure is kept for the next step.
+    fn understood<T>(&mut self, read: Result<T, Broken>) -> Option<T> {
+        read.map_err(|broken| self.misread.get_or_insert(broken)).ok()
     }
 
     fn give_up(&mut self, exchange: u64, scene: &mut Scene) {

@@ -5,7 +5,7 @@ use crate::{
     agenda::Happening,
     checker::Verdict,
     coordinator::{Push, PushAnswer},
-    network::{Sender, Ticket},
+    network::{Returned, Sender, Ticket},
 };
 use muster_model::{Rejection, Reply, Timestamp};
 
@@ -35,7 +35,9 @@ impl World {
             return Ok(());
         }
         match ticket.sender {
-            Sender::Node(node) => self.nodes[node].hear((ticket, result), scene, &mut self.checker),
+            Sender::Node(node) => {
+                self.nodes[node].hear(Returned { ticket, result }, scene, &mut self.checker)
+            }
             Sender::Renderer(renderer) => self.farm.renderers[renderer].hear((ticket, result), scene),
             Sender::Member(member) => self.pool.members[member].hear((ticket, result), scene),
             Sender::Client => {

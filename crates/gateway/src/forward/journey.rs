@@ -3,17 +3,23 @@
 use super::{
     Parts,
     proven::{Leader, Verdict, in_words},
-    way::{Asked, WayError},
+    way::{LeaderReply, Outgoing, WayError},
 };
-use crate::{coordinators::Head, deliver::may_repeat, hop, places::Place, problems, source::Source};
+use crate::{coordinators::Head, pass::may_repeat, places::Place, problems, request_headers, source::Source};
 use axum::{
-    body::Body,
+    body::{Body, Bytes, HttpBody},
     http::{HeaderMap, Response, header, request},
 };
-use hyper::body::Incoming;
+use futures_util::future::BoxFuture;
+use hyper::body::{Frame, Incoming, SizeHint};
 use muster_coordinator::Lead;
 use muster_http::{Peer, Problem};
-use std::{net::IpAddr, time::Duration};
+use std::{
+    net::IpAddr,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 use tokio::{sync::watch, time::Instant};
 
 /// A request on its way.
@@ -28,12 +34,12 @@ pub(super) struct Journey<'a> {
     until: Instant,
     /// Before a leader that could not be reached is tried again.
     pause: Duration,
-    /// How often it may have arrived somewhere.
+    /// Number of times that it may have arrived.
     arrivals: u32,
     waiting: Option<Place>,
 }
 
-/// Where it ended.
+/// End of a journey.
 pub(super) enum End {
     /// At this server, which leads by now; with the body from its beginning.
     Here(Body),
@@ -41,7 +47,7 @@ pub(super) enum End {
     There(Response<Incoming>, String),
 }
 
-/// What came of one try.
+/// Result of one attempt.
 enum Try {
     End(End),
     /// Nothing was done, for this reason.
@@ -99,19 +105,21 @@ impl<'a> Journey<'a> {
         let mut head = self.head.clone();
         self.parts.seal.close(&mut head, self.peer, self.hops);
         let body = self.body()?;
-        let sent = self.parts.way.ask(&leader, (head, body), self.given_up(address)).await;
+        let sent = self.parts.way.ask(&leader, Outgoing { head, body }, self.given_up(address)).await;
         // What a caller broke off is nobody else's to finish.
         if self.source.fault().is_some() {
             return Err(Problem::bad_request("the body broke off"));
         }
         match sent {
-            Ok(Asked::Answer(answer)) => Ok(Try::End(End::There(answer, leader.address))),
-            Ok(Asked::NotLeading) => Ok(Try::NotYet(format!("{address} does not lead any more, or not yet"))),
+            Ok(LeaderReply::Answer(answer)) => Ok(Try::End(End::There(answer, leader.address))),
+            Ok(LeaderReply::NotLeading) => {
+                Ok(Try::NotYet(format!("{address} does not lead any more, or not yet")))
+            }
             Err(WayError::NotSent(verdict)) => {
                 self.parts.trust.note(&leader, verdict);
                 Ok(Try::NotYet(in_words(verdict, address)))
             }
-            Ok(Asked::Strange) | Err(WayError::BrokeOff) => {
+            Ok(LeaderReply::Strange) | Err(WayError::BrokeOff) => {
                 self.parts.trust.doubt(&leader);
                 self.broke_off(address)
             }
@@ -191,7 +199,7 @@ fn outgoing(headers: &HeaderMap) -> HeaderMap {
     if headers.contains_key(header::TRANSFER_ENCODING) {
         headers.remove(header::CONTENT_LENGTH);
     }
-    hop::strip(&mut headers);
+    request_headers::strip(&mut headers);
     headers.remove(header::EXPECT);
     headers
 }
@@ -205,3 +213,53 @@ const LAST_ANSWER_MAX: Duration = Duration::from_secs(1);
 
 /// A request that broke off so often is not worth another try: it may be what brings leaders down.
 const ARRIVALS_MAX: u32 = 2;
+
+/// A stream of events that is over as soon as somebody else leads: whoever watches comes back with its last number and
+/// misses nothing. A leader that was cut off would never end it.
+pub(super) struct Tail {
+    body: Body,
+    over: BoxFuture<'static, ()>,
+}
+
+impl Tail {
+    /// An answer from an address, with an end where it is a stream of events. Anything else must not end early: it would
+    /// look whole.
+    pub(super) fn of(answer: Response<Body>, parts: &Parts, address: &str) -> Response<Body> {
+        let kind = answer.headers().get(header::CONTENT_TYPE).map_or(&[][..], |kind| kind.as_bytes());
+        if !kind.starts_with(b"text/event-stream") {
+            return answer;
+        }
+        let (lead, closing, address) = (parts.lead.clone(), parts.closing.clone(), address.to_owned());
+        let over = async move {
+            tokio::select! {
+                () = left(lead, &address) => {}
+                () = closed(closing) => {}
+            }
+        };
+        answer.map(|body| Body::new(Self { body, over: Box::pin(over) }))
+    }
+}
+
+impl HttpBody for Tail {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        // What has come is told first.
+        match Pin::new(&mut self.body).poll_frame(context) {
+            Poll::Pending if self.over.as_mut().poll(context).is_ready() => Poll::Ready(None),
+            frame => frame,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}

@@ -5,10 +5,12 @@
 //! it sees a request, that it knows what only servers of this installation know, and that it goes by that address itself:
 //! a proof that it fetched elsewhere is for elsewhere. Whoever takes the address over needs a new connection.
 
-use super::seal::Seal;
-use crate::{CoordinatorUrl, client::Connector};
+use super::{Forwarder, seal::Seal};
+use crate::{CoordinatorUrl, coordinators::Connector};
 use axum::{
+    Extension,
     body::{Body, to_bytes},
+    extract::Query,
     http::{Request, Response, StatusCode, Uri, header},
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -18,7 +20,8 @@ use hyper::{
     client::conn::http1::{self, Connection, SendRequest},
     rt::{Read, Write},
 };
-use muster_http::LEADER_PROOF;
+use muster_http::{HttpState, LEADER_PROOF, Problem};
+use serde::Deserialize;
 use std::{
     future::poll_fn,
     sync::Arc,
@@ -26,6 +29,8 @@ use std::{
     time::Duration,
 };
 use tower::{BoxError, Service};
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
 
 /// Makes connections to one leader, in one term.
 #[derive(Clone)]
@@ -36,14 +41,14 @@ pub(super) struct Proven {
     pub(super) url: CoordinatorUrl,
 }
 
-/// Where somebody leads, and in which term.
+/// Address and term of a leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Leader {
     pub(super) address: String,
     pub(super) epoch: u64,
 }
 
-/// What came of asking for a proof.
+/// Result of asking for a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// A server of ours.
@@ -54,12 +59,12 @@ pub(super) enum Verdict {
     Away,
 }
 
-/// Why a connection is not used.
+/// Reasons why a connection is not used.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("no proof on a new connection: {0:?}")]
 pub(super) struct Unproven(pub(super) Verdict);
 
-/// Why nothing is passed on to an address.
+/// Reasons why nothing is passed on to an address.
 pub(super) fn in_words(verdict: Verdict, address: &str) -> String {
     match verdict {
         Verdict::Ours => format!("{address} leads"),
@@ -158,3 +163,39 @@ const PROOF_BYTES_MAX: usize = 256;
 
 /// Of an answer's head.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
+
+/// The route where a server proves to others that it is one of theirs. It must not be passed on, and is not.
+pub fn proof_routes(forwarder: Forwarder) -> OpenApiRouter<HttpState> {
+    OpenApiRouter::default().routes(routes!(prove)).layer(Extension(forwarder))
+}
+
+/// The claim to prove.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Challenge {
+    /// Nonce of the server that asks: 16 to 64 letters, digits, `-` and `_`.
+    #[param(min_length = 16, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
+    nonce: String,
+    /// The term that it thinks the server leads in.
+    epoch: u64,
+}
+
+/// Proves that this server belongs to an installation, to others of it: nobody else can check it, and it says nothing else.
+#[utoipa::path(get, path = "/leader-proof", tag = "server", params(Challenge), responses(
+    (status = 200, description = "HMAC-SHA256 of the nonce, the epoch and the address by which this server goes, in base64url",
+        body = String),
+    (status = 400, description = "No such nonce"),
+))]
+async fn prove(
+    Extension(forwarder): Extension<Forwarder>,
+    challenge: Result<Query<Challenge>, axum::extract::rejection::QueryRejection>,
+) -> Result<String, Problem> {
+    let Query(Challenge { nonce, epoch }) =
+        challenge.map_err(|_| Problem::bad_request("nonce and epoch must be given, once each"))?;
+    let is_harmless = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if !(16..=64).contains(&nonce.len()) || !nonce.bytes().all(is_harmless) {
+        return Err(Problem::bad_request("nonce must have 16 to 64 letters, digits, - and _"));
+    }
+    Ok(forwarder.0.seal.prove(&[&nonce, &epoch.to_string(), &forwarder.0.address]))
+}

@@ -1,4 +1,4 @@
-//! What one server tells another about a request that it passes on, and the proof that it was one of ours (S18).
+//! Headers that one server adds to a request for another, and the proof that it was one of ours (S18).
 //!
 //! Anybody can write these headers. Without a proof they mean nothing but how often a request went round.
 
@@ -20,12 +20,12 @@ pub(super) struct Seal {
     servers: Hmac<Sha256>,
 }
 
-/// What is known of where a request has been.
+/// Known history of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claims {
-    /// How often it was passed on, as its headers say.
+    /// Number of times it was passed on, as its headers say.
     pub(super) hops: u8,
-    /// Whether a server of ours passed it on.
+    /// True if a server of ours passed it on.
     pub(super) is_proven: bool,
 }
 
@@ -43,7 +43,7 @@ impl Seal {
         URL_SAFE_NO_PAD.encode(lines(&self.servers, parts).finalize().into_bytes())
     }
 
-    /// Whether that is such a proof.
+    /// True if the proof is valid.
     pub(super) fn is_ours(&self, proof: &[u8], told: &[&str]) -> bool {
         let parts = told.iter().map(|text| text.as_bytes());
         let proof = URL_SAFE_NO_PAD.decode(proof);
@@ -109,7 +109,7 @@ fn take(headers: &mut HeaderMap, name: &'static str) -> Option<String> {
     value.to_str().ok().filter(|_| is_alone).map(str::to_owned)
 }
 
-/// How often a request was passed on.
+/// Number of times a request was passed on.
 pub(crate) const HOPS: &str = "muster-hops";
 
 /// The address it came from.

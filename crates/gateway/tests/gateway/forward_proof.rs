@@ -1,4 +1,4 @@
-//! What servers believe of each other, and of others: nothing without proof.
+//! Servers believe nothing of each other without proof.
 
 use crate::{
     server::{Manner, Server},

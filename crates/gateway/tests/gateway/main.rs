@@ -3,12 +3,9 @@
 
 mod failover;
 mod forward;
-mod forward_failover;
 mod forward_proof;
 mod forwarding;
 mod limits;
 mod server;
 mod smuggling;
 mod stage;
-mod streaming;
-mod tokens;

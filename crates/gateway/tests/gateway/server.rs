@@ -24,17 +24,17 @@ pub(crate) struct Server {
     task: JoinHandle<()>,
 }
 
-/// What is particular about a server.
+/// Options of a test server.
 pub(crate) struct Manner {
     pub(crate) key: &'static str,
     pub(crate) patience: Duration,
     pub(crate) requests_max: usize,
     pub(crate) rates: Rates,
-    /// What it says of where it is, if that is not true.
+    /// The address that it claims, if that is not true.
     pub(crate) address: Option<String>,
 }
 
-/// What the servers of all tests share.
+/// Shared parts of the servers of all tests.
 pub(crate) const KEY: &str = "a key that all servers have";
 
 impl Default for Manner {

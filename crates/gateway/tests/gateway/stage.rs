@@ -121,17 +121,17 @@ pub(crate) struct Standin {
 #[derive(Default)]
 struct Manner {
     is_unready: AtomicBool,
-    /// How often it was asked about a token.
+    /// Number of questions about a token.
     asked: AtomicUsize,
-    /// Whether it is none of ours.
+    /// It is none of ours.
     is_strange: AtomicBool,
-    /// Whether it has just been started and has no key yet.
+    /// It has just been started and has no key yet.
     is_early: AtomicBool,
-    /// Whether it proves nothing and says nothing.
+    /// It proves nothing and says nothing.
     is_silent: AtomicBool,
-    /// Whether it answers by itself and keeps connections.
+    /// It answers by itself and keeps connections.
     keeps_connections: AtomicBool,
-    /// How often it was asked to prove that it is one of ours.
+    /// Number of requests for a proof that it is one of ours.
     challenged: AtomicUsize,
 }
 

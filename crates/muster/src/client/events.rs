@@ -1,6 +1,6 @@
 //! Follows the feed of a server (I8).
 
-use super::{ANSWER_MAX, Asked, Client, ClientError, Manner};
+use super::{ANSWER_MAX, Client, ClientError, ClientRequest, Manner};
 use reqwest::{Method, Response};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ impl Client {
     /// Opens the feed after a number, or with what comes next.
     pub(crate) async fn events(&self, after: Option<u64>) -> Result<Events<'_>, ClientError> {
         let query: Vec<_> = after.map(|seq| ("after", seq.to_string())).into_iter().collect();
-        let asked = Asked { query: &query, ..Asked::new(Method::GET, &["api", "events"]) };
+        let asked = ClientRequest { query: &query, ..ClientRequest::new(Method::GET, &["api", "events"]) };
         let response = self.answer(Manner::repeatable(ANSWER_MAX).streaming(), asked).await?;
         if response.status().is_success() {
             return Ok(Events { client: self, response, lines: Lines::default() });

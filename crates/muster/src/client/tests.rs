@@ -110,7 +110,8 @@ async fn lists_are_read_to_their_end() {
     let client = client(Router::new().route("/api/runs", get(page))).await;
     let listing = Listing { path: &["api", "runs"], name: "runs", query: Vec::new(), limit: 100 };
     assert_eq!(client.list(listing).await.unwrap(), json!({"runs": [1, 2, 3]}));
-    let asked = Asked::new(Method::GET, &["api", "a/../b"]).request(&client.http, client.servers.first());
+    let asked =
+        ClientRequest::new(Method::GET, &["api", "a/../b"]).request(&client.http, client.servers.first());
     assert_eq!(asked.build().unwrap().url().path(), "/api/a%2F..%2Fb");
 }
 

@@ -1,7 +1,7 @@
 //! `muster agent`: a PC with devices (I11). It takes jobs of any backend that speaks contract N.
 
 use super::{
-    secret, serve, stop,
+    secret, serve,
     worker_program::{self, Format, list_set_aside, with_line},
 };
 use crate::{
@@ -36,13 +36,13 @@ pub(crate) struct Agent {
     /// Its devices: adb, simulated:COUNT or simulated:COUNT@FIRST, vendor:URL, command:FILE
     #[arg(long, value_name = "KIND", default_value = "adb")]
     devices: DeviceSource,
-    /// How many tasks run at once
+    /// Number of tasks that run at once
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     slots: u32,
-    /// Where reports are kept until the backend has them
+    /// Directory for reports until the backend has them
     #[arg(long, value_name = "DIR", default_value = "./muster-spool")]
     spool: PathBuf,
-    /// How large a file of the spool grows before the next is begun
+    /// Size of a spool file at which the next is begun
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(4..=1_048_576))]
     segment_kib: u64,
     /// Workflows besides the shipped ones, as WORKFLOW_ID.toml
@@ -57,7 +57,7 @@ pub(crate) struct Agent {
     /// Serve GET /status and /healthz here, such as 127.0.0.1:7401
     #[arg(long, value_name = "HOST:PORT")]
     status: Option<String>,
-    /// How log lines look
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t = Format::Text)]
     log_format: Format,
     #[command(subcommand)]
@@ -147,7 +147,7 @@ impl Agent {
             OnStop::HandBack => Drain::HandBack,
         };
         let (stop, stopped) = watch::channel(None);
-        stop::on_request(move || {
+        worker_program::on_request(move || {
             tracing::info!("draining: no new tasks; once more ends at once");
             stop.send_replace(Some(drain));
         })?;

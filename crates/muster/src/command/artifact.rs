@@ -42,7 +42,7 @@ enum Action {
     Get {
         /// Its storage_path, as the list and a task's result tell it
         path: String,
-        /// Where to put it [default: standard output]
+        /// File to write [default: standard output]
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -57,26 +57,26 @@ impl Artifact {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let Self { reach, action } = self;
         converse(&reach, async |client| match action {
-            Action::List { run, device, limit } => list(client, (run, device), limit, reach.json).await,
+            Action::List { run, device, limit } => {
+                list(client, &artifacts_of(run.as_deref(), device.as_deref())?, limit, reach.json).await
+            }
             Action::Get { path, output } => get(client, &path, output.as_deref(), reach.json).await,
             Action::Link { path } => link(client, &path, reach.json).await,
         })
     }
 }
 
-async fn list(
-    client: &Client,
-    (run, device): (Option<String>, Option<String>),
-    limit: usize,
-    json: bool,
-) -> Result<Exit, Failure> {
-    let (noun, id) = match (&run, &device) {
-        (Some(run), _) => ("runs", run),
-        (None, Some(device)) => ("devices", device),
-        (None, None) => return Err(Failure::Usage("whose files? give --run or --device".to_owned())),
-    };
-    let path = ["api", noun, id, "artifacts"];
-    let artifacts = client.list(Listing { path: &path, name: "artifacts", query: Vec::new(), limit }).await?;
+/// The route of the files of a run or a device.
+fn artifacts_of<'a>(run: Option<&'a str>, device: Option<&'a str>) -> Result<[&'a str; 4], Failure> {
+    match (run, device) {
+        (Some(run), _) => Ok(["api", "runs", run, "artifacts"]),
+        (None, Some(device)) => Ok(["api", "devices", device, "artifacts"]),
+        (None, None) => Err(Failure::Usage("whose files? give --run or --device".to_owned())),
+    }
+}
+
+async fn list(client: &Client, path: &[&str], limit: usize, json: bool) -> Result<Exit, Failure> {
+    let artifacts = client.list(Listing { path, name: "artifacts", query: Vec::new(), limit }).await?;
     output::listing(
         &artifacts,
         "artifacts",

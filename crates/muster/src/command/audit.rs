@@ -1,4 +1,4 @@
-//! `muster audit`: what privileged people did (I7).
+//! `muster audit` (the actions of privileged users, I7) and `muster alerts`.
 
 use super::converse;
 use crate::{
@@ -36,6 +36,32 @@ impl Audit {
             let listing = Listing { path: &["audit"], name: "acts", query, limit };
             let columns = ["at", "username", "action", "subject"];
             output::listing(&client.list(listing).await?, "acts", &columns, reach.json);
+            Ok(Exit::Fine)
+        })
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Alerts {
+    #[command(flatten)]
+    reach: Reach,
+    /// At most so many
+    #[arg(long, default_value_t = 100)]
+    limit: usize,
+}
+
+impl Alerts {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        converse(&self.reach, async |client| {
+            let listing =
+                Listing { path: &["api", "alerts"], name: "alerts", query: Vec::new(), limit: self.limit };
+            let alerts = client.list(listing).await?;
+            output::listing(
+                &alerts,
+                "alerts",
+                &["at", "kind", "pc_id", "run_id", "message"],
+                self.reach.json,
+            );
             Ok(Exit::Fine)
         })
     }

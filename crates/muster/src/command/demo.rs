@@ -1,28 +1,18 @@
-//! `muster demo`: the real server on a store that is thrown away, three real agents with simulated devices, three real
-//! simulation workers, four real workers of a pool and a real court, each a process of its own, and runs, sessions and
-//! jobs that flow through the real HTTP API, some of them on the court's behalf (I2).
+//! `muster demo`: all five contracts at once (I2). The server runs in this process on a store that is thrown away;
+//! agents, workers and the court are processes of this binary, and the work flows through the HTTP API.
+//!
+//! Each part submits its work, kills one of its processes on the way, and afterwards compares what is stored with what
+//! was submitted.
 
-mod agent;
-mod check;
-mod conductor;
 mod court;
-mod farm;
-mod fleet;
-mod footage;
-mod ledger;
-mod life;
-mod paint;
-mod path;
-mod plan;
+mod frames;
+mod nodes;
 mod pool;
 mod process;
-mod report;
 mod server;
-mod session;
+mod show;
 mod summary;
-mod tour;
-mod view;
-mod worker;
+mod tables;
 
 use super::serve;
 use crate::{
@@ -30,41 +20,33 @@ use crate::{
     failure::{Exit, Failure},
     logging, output,
 };
-use check::{CourtEvidence, Evidence, Finding, FrameEvidence, PoolEvidence};
 use clap::Args;
-use conductor::{Cast, Conductor, Performance};
-use court::{Court, CourtRest, GENERALS};
-use farm::{Farm, FarmRest};
-use fleet::{Fleet, Rest};
-use footage::Footage;
-use ledger::Ledger;
-use paint::Paint;
-use plan::{DEVICES_PER_PC, PCS, Plan};
-use pool::{MEMBERS, Pool, PoolRest};
+use court::Court;
+use frames::Frames;
+use nodes::Nodes;
+use pool::Pool;
 use server::Server;
-use std::{collections::BTreeSet, io::IsTerminal, time::Duration};
-use summary::{CourtSummary, FrameSummary, PoolSummary, Summary};
+use show::{Paint, STARTED, Show};
+use std::{io::IsTerminal, time::Duration};
+use summary::Summary;
+use tables::Tables;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{oneshot, watch},
-    time::Instant,
 };
-use tour::Tour;
-use view::View;
-use worker::WORKERS;
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Go on for so many seconds, then cancel what is open and close
     #[arg(long, value_name = "S", value_parser = seconds)]
     duration: Option<Duration>,
-    /// End when each planned run, the session of frames, the jobs of the pool and the events of the court have ended once
+    /// End after one round: when each planned run, session, job and event has ended once
     #[arg(long)]
     exit_when_done: bool,
-    /// Where to listen; port 0 takes a free one
+    /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0")]
     listen: String,
-    /// Be told at each moment what is happening, which rule makes it safe, and where to look
+    /// Explain at each moment what is happening, which rule makes it safe, and where to look
     #[arg(long)]
     tour: bool,
     /// Print one JSON document and nothing else on standard output
@@ -72,62 +54,12 @@ pub(crate) struct Demo {
     json: bool,
 }
 
-/// What has happened when nothing moves any more.
-struct Played {
-    performance: Performance,
-    fleet: Fleet,
-    rest: Rest,
-    farm: Farm,
-    farm_rest: FarmRest,
+/// The parts of the demo.
+struct Parts {
+    nodes: Nodes,
+    frames: Frames,
     pool: Pool,
-    pool_rest: PoolRest,
     court: Court,
-    court_rest: CourtRest,
-    callbacks: u64,
-    elapsed: Duration,
-}
-
-impl Played {
-    fn evidence<'a>(&'a self, ledger: &'a Ledger, footage: &'a Footage) -> Evidence<'a> {
-        let Self { performance: Performance { runs, returned }, fleet, rest, farm, farm_rest, .. } = self;
-        let (sessions, losses) = (farm.sessions(), farm.losses());
-        let frames = FrameEvidence { sessions, losses, ledger, footage, rest: farm_rest };
-        let (jobs, losses) = (self.pool.jobs(), self.pool.losses());
-        let court = self.court_evidence(ledger);
-        let others = court.count_of("job") as u64;
-        let pool = PoolEvidence { jobs, losses, ledger: &ledger.pool, rest: &self.pool_rest, others };
-        let (crashes, cuts) = (fleet.crashes(), fleet.cuts());
-        Evidence { plan: PLAN, runs, ledger, crashes, cuts, rest, returned, frames, pool, court }
-    }
-
-    fn court_evidence(&self, ledger: &Ledger) -> CourtEvidence<'_> {
-        let Self { court, court_rest: rest, .. } = self;
-        let (errands, losses, was_spared) = (court.errands(), court.losses(), court.was_spared());
-        CourtEvidence { errands, losses, was_spared, rest, others: self.handed_in_by_others(ledger) }
-    }
-
-    /// What the server has that the demo did not hand in itself.
-    fn handed_in_by_others(&self, ledger: &Ledger) -> BTreeSet<(String, String)> {
-        let runs: BTreeSet<&String> = self.performance.runs.iter().map(|run| &run.id).collect();
-        let sessions: BTreeSet<&String> = self.farm.sessions().iter().map(|session| &session.id).collect();
-        let jobs: BTreeSet<u64> = self.pool.jobs().iter().map(|job| job.id).collect();
-        let of = |kind: &str, id: String| (kind.to_owned(), id);
-        let runs = ledger.runs.keys().filter(|id| !runs.contains(id)).map(|id| of("run", id.clone()));
-        let sessions = ledger.sessions.keys().filter(|id| !sessions.contains(id));
-        let sessions = sessions.map(|id| of("session", id.clone()));
-        let jobs =
-            ledger.pool.ends.keys().filter(|id| !jobs.contains(id)).map(|id| of("job", id.to_string()));
-        runs.chain(sessions).chain(jobs).collect()
-    }
-
-    fn summary<'a>(&'a self, server: &'a str, ledger: &'a Ledger, findings: &'a [Finding]) -> Summary<'a> {
-        let Self { performance: Performance { runs, .. }, fleet, farm, .. } = self;
-        let (seed, callbacks, elapsed) = (PLAN.seed, self.callbacks, self.elapsed);
-        let frames = FrameSummary { farm, ledger };
-        let pool = PoolSummary { pool: &self.pool, ledger: &ledger.pool };
-        let court = CourtSummary { court: &self.court, rest: &self.court_rest };
-        Summary { server, seed, runs, fleet, ledger, frames, pool, court, findings, callbacks, elapsed }
-    }
 }
 
 impl Demo {
@@ -135,93 +67,86 @@ impl Demo {
         logging::start(LogFormat::Text, "warn");
         serve::raise_open_files();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let shown = runtime.block_on(self.show_or_leave());
+        let result = runtime.block_on(self.run_unless_interrupted_twice());
         runtime.shutdown_timeout(Duration::from_millis(500));
-        shown.map(|is_good| if is_good { Exit::Fine } else { Exit::Failed })
+        result.map(|is_good| if is_good { Exit::Fine } else { Exit::Failed })
     }
 
-    /// Whoever asks twice to stop does not want to wait: everything is dropped where it stands, and ends with that.
-    async fn show_or_leave(&self) -> Result<bool, Failure> {
-        let (stopped, hurry) = self.stop_signals()?;
+    /// A second Ctrl-C means that the user does not want to wait: dropping the future ends every process.
+    async fn run_unless_interrupted_twice(&self) -> Result<bool, Failure> {
+        let (stop, leave) = self.stop_signals()?;
         tokio::select! {
-            shown = self.show(stopped) => shown,
-            Ok(()) = hurry => Ok(false),
+            result = self.perform(stop) => result,
+            Ok(()) = leave => Ok(false),
         }
     }
 
-    /// Everything from the first line to the last; says whether all ended as it should.
-    async fn show(&self, stop: watch::Receiver<bool>) -> Result<bool, Failure> {
+    /// Runs the demo from the first line to the last; true if everything ended as it should.
+    async fn perform(&self, stop: watch::Receiver<bool>) -> Result<bool, Failure> {
         let mut server = Server::start(&self.listen).await?;
         self.greet(&server);
-        let shown = self.play(&server, stop).await;
-        let played = shown.inspect_err(|_| server.keep_files())?;
-        let (url, output) = (server.url.clone(), server.output.clone());
+        let show = Show::new(&server.url, self.tour);
+        let played = self.play(&server, &show, stop).await.inspect_err(|_| server.keep_files())?;
+        let (url, callbacks, elapsed) = (server.url.clone(), server.callbacks(), show.elapsed());
+        show.close();
         let directory = server.stop().await;
-        let ledger = Ledger::read(directory.path())?;
-        let footage = Footage::read(&output, played.farm.sessions())?;
-
-        let findings = played.evidence(&ledger, &footage).findings();
-        let summary = played.summary(&url, &ledger, &findings);
-        self.close(&summary);
+        let tables = Tables::open(directory.path())?;
+        let summary = Summary {
+            url,
+            callbacks,
+            elapsed,
+            contracts: played.contracts(&tables, callbacks)?,
+            findings: played.findings(&tables)?,
+        };
+        if self.json {
+            output::document(&summary.document());
+        } else {
+            let stdout = std::io::stdout();
+            output::line(&summary.text(Paint::on(&stdout), stdout.is_terminal()));
+        }
         Ok(summary.is_good())
     }
 
-    /// Everything that moves.
-    async fn play(&self, server: &Server, stop: watch::Receiver<bool>) -> Result<Played, Failure> {
-        let (mut fleet, mut farm) = (Fleet::start(server).await?, Farm::start(server).await?);
-        let (mut pool, mut court) = (Pool::start(server).await?, Court::start(server).await?);
-        let began = Instant::now();
-        let mut view = View::new(server.slots, PCS.len(), Tour::new(&server.url, self.tour));
-        let cast =
-            Cast { fleet: &mut fleet, farm: &mut farm, pool: &mut pool, court: &mut court, view: &mut view };
-        let performance = self.conduct(Conductor::new(PLAN, server, cast, stop)).await?;
-        let court_rest = court.finish().await?;
-        let rest = fleet.finish(server).await?;
-        let (callbacks, elapsed) = (server.callbacks(), began.elapsed());
-        let (farm_rest, pool_rest) = (farm.finish(server).await?, pool.finish().await?);
-        view.close();
-        Ok(Played {
-            performance,
-            fleet,
-            rest,
-            farm,
-            farm_rest,
-            pool,
-            pool_rest,
-            court,
-            court_rest,
-            callbacks,
-            elapsed,
-        })
-    }
-
-    /// Plays rounds until there has been enough.
-    async fn conduct(&self, mut conductor: Conductor<'_>) -> Result<Performance, Failure> {
-        conductor.label().await?;
-        loop {
-            conductor.play_round().await?;
-            if self.exit_when_done || conductor.is_stopping() {
-                return Ok(conductor.performance());
+    /// Plays rounds until the demo is over, then stops every process.
+    async fn play(
+        &self,
+        server: &Server,
+        show: &Show,
+        stop: watch::Receiver<bool>,
+    ) -> Result<Parts, Failure> {
+        let mut parts = Parts {
+            nodes: Nodes::start(server).await?,
+            frames: Frames::start(server).await?,
+            pool: Pool::start(server).await?,
+            court: Court::start(server).await?,
+        };
+        show.tell(&STARTED);
+        let is_stopping = || *stop.borrow();
+        while !is_stopping() {
+            parts.begin_round().await?;
+            while !parts.is_done() {
+                parts.step(is_stopping(), show).await?;
+                show.draw(&parts.lines());
+                tokio::time::sleep(BETWEEN_STEPS).await;
+            }
+            if self.exit_when_done {
+                break;
             }
         }
+        parts.finish().await?;
+        Ok(parts)
     }
 
-    /// The first becomes true when the time is over or somebody presses Ctrl-C, the second comes with the next Ctrl-C.
+    /// Two receivers: the first becomes true when the time is over or at the first Ctrl-C; the second fires at the next.
     fn stop_signals(&self) -> Result<(watch::Receiver<bool>, oneshot::Receiver<()>), Failure> {
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        let duration = self.duration;
+        let duration = self.duration.unwrap_or(Duration::MAX);
         let (stop, stopped) = watch::channel(false);
-        let (leave, hurry) = oneshot::channel();
+        let (leave, left) = oneshot::channel();
         tokio::spawn(async move {
-            let time_is_over = async {
-                match duration {
-                    Some(duration) => tokio::time::sleep(duration).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
-                () = time_is_over => {}
+                () = tokio::time::sleep(duration) => {}
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
@@ -230,35 +155,18 @@ impl Demo {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            // Nobody waits for it any more when the demo is over.
+            // The receiver is gone when the demo is over.
             let _ = leave.send(());
         });
-        Ok((stopped, hurry))
+        Ok((stopped, left))
     }
 
-    /// Says where everything is, before anything moves.
+    /// Prints the addresses before anything moves.
     fn greet(&self, server: &Server) {
         let paint = if self.json { Paint::on(&std::io::stderr()) } else { Paint::on(&std::io::stdout()) };
-        let Server { url, slots, .. } = server;
-        let token = server.token_file();
+        let url = &server.url;
         let lines = [
-            format!(
-                "{}  {} PCs, each a real agent with {DEVICES_PER_PC} simulated devices and {slots} slots, over HTTP",
-                paint.strong("Muster demo"),
-                PCS.len(),
-            ),
-            format!(
-                "             {} real simulation workers, one of which has its tasks brought to it",
-                WORKERS.len()
-            ),
-            format!(
-                "             {} real pool workers of different owners, one of which lies about its results",
-                MEMBERS.len()
-            ),
-            format!(
-                "             a real court with {} generals, whose tasks are runs, sessions, jobs and programs",
-                GENERALS.len()
-            ),
+            format!("{}  all five contracts, each process a real one", paint.strong("Muster demo")),
             String::new(),
             format!("  Dashboard {}", paint.accent(&format!("{url}/"))),
             format!("  Log in with the token {}", paint.accent(&server.admin_token)),
@@ -268,7 +176,7 @@ impl Demo {
             String::new(),
             paint.faint("  To look on from another shell:"),
             paint.faint(&format!("  export MUSTER_SERVER={url}")),
-            paint.faint(&format!("  export MUSTER_TOKEN=$(cat {})", token.display())),
+            paint.faint(&format!("  export MUSTER_TOKEN=$(cat {})", server.token_file().display())),
             paint.faint("  muster top"),
             String::new(),
         ];
@@ -276,14 +184,62 @@ impl Demo {
             if self.json { eprintln!("{line}") } else { output::line(&line) }
         }
     }
+}
 
-    fn close(&self, summary: &Summary<'_>) {
-        if self.json {
-            output::document(&summary.document());
-        } else {
-            let stdout = std::io::stdout();
-            output::line(&summary.text(Paint::on(&stdout), stdout.is_terminal()));
-        }
+impl Parts {
+    async fn begin_round(&mut self) -> Result<(), Failure> {
+        self.frames.begin_round().await?;
+        self.pool.begin_round().await?;
+        self.court.begin_round()?;
+        self.nodes.begin_round().await
+    }
+
+    /// Takes the next step of each part. Side by side: a process that is to be killed at work is at it only for a moment.
+    async fn step(&mut self, is_stopping: bool, show: &Show) -> Result<(), Failure> {
+        tokio::try_join!(
+            self.nodes.step(is_stopping, show),
+            self.frames.step(is_stopping, show),
+            self.pool.step(is_stopping, show),
+            self.court.step(is_stopping, show)
+        )?;
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.nodes.is_done() && self.frames.is_done() && self.pool.is_done() && self.court.is_done()
+    }
+
+    fn lines(&self) -> [String; 4] {
+        [self.nodes.line(), self.frames.line(), self.pool.line(), self.court.line()]
+    }
+
+    /// Stops the processes. The court first: it has work done by the others.
+    async fn finish(&mut self) -> Result<(), Failure> {
+        self.court.finish().await?;
+        self.nodes.finish().await?;
+        self.frames.finish().await?;
+        self.pool.finish().await
+    }
+
+    fn findings(&self, tables: &Tables) -> Result<Vec<summary::Finding>, Failure> {
+        let own =
+            self.nodes.submitted().chain(self.frames.submitted()).chain(self.pool.submitted()).collect();
+        let mut findings = self.nodes.findings(tables)?;
+        findings.extend(self.frames.findings(tables)?);
+        findings.extend(self.pool.findings(tables)?);
+        findings.extend(self.court.findings(tables, &own)?);
+        Ok(findings)
+    }
+
+    fn contracts(&self, tables: &Tables, callbacks: u64) -> Result<Vec<summary::Contract>, Failure> {
+        let [nodes, operations] = self.nodes.contracts(tables, callbacks)?;
+        Ok(vec![
+            nodes,
+            operations,
+            self.frames.contract(),
+            self.pool.contract(tables)?,
+            self.court.contract(),
+        ])
     }
 }
 
@@ -292,5 +248,4 @@ fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
-/// Any seed would do; a fixed one makes every demo fail the same devices.
-const PLAN: Plan = Plan { seed: 2026 };
+const BETWEEN_STEPS: Duration = Duration::from_millis(80);

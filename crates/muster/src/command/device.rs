@@ -36,7 +36,7 @@ enum Action {
     Return {
         /// Which one
         id: String,
-        /// What was done about it
+        /// Note on what was done about it
         #[arg(long)]
         note: Option<String>,
     },

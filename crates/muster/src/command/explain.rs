@@ -19,7 +19,7 @@ pub(crate) struct Explain {
     /// The directory of a court, to look at its files here without a server (for court_task)
     #[arg(long, value_name = "DIR")]
     court: Option<PathBuf>,
-    /// What kind of thing
+    /// Kind of thing
     kind: Kind,
     /// Which one
     id: String,

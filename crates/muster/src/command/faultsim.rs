@@ -25,7 +25,7 @@ pub(crate) struct Faultsim {
     /// Begin with this seed; alone, replay just it and show the steps that led to a failure
     #[arg(long)]
     seed: Option<u64>,
-    /// How many seeds [default: 100, or 1 with --seed]
+    /// Number of seeds [default: 100, or 1 with --seed]
     #[arg(long)]
     seeds: Option<u64>,
     /// Steps with faults in each world
@@ -42,7 +42,7 @@ pub(crate) struct Faultsim {
     json: bool,
 }
 
-/// What the worlds came to.
+/// Totals over all worlds.
 #[derive(Default)]
 struct Tally {
     worlds: u64,

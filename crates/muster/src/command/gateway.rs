@@ -1,6 +1,6 @@
 //! `muster gateway`: a door in front of coordinators, for callers that nobody has to trust (P16).
 
-use super::{serve, stop};
+use super::{serve, worker_program};
 use crate::{
     config::LogFormat,
     failure::{Exit, Failure},
@@ -16,7 +16,7 @@ pub(crate) struct Gateway {
     /// A coordinator's address, such as http://127.0.0.1:7400; several for those that may lead in turn
     #[arg(long, value_name = "URL", required = true, num_args = 1.., value_delimiter = ',')]
     coordinator: Vec<CoordinatorUrl>,
-    /// Where to listen; port 0 takes a free one
+    /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7401")]
     listen: String,
     /// Requests a second with one token; 0 for any number
@@ -40,7 +40,7 @@ pub(crate) struct Gateway {
     /// A name under which callers may address this gateway, beside IP addresses and localhost
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// How log lines look: text or json
+    /// Format of log lines: text or json
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = log_format)]
     log_format: LogFormat,
 }
@@ -57,7 +57,7 @@ impl Gateway {
 
     async fn serve(self) -> Result<(), Failure> {
         let (stop, stopped) = watch::channel(false);
-        stop::on_request(move || {
+        worker_program::on_request(move || {
             tracing::info!("stopping: finishing what is under way; once more ends at once");
             stop.send_replace(true);
         })?;

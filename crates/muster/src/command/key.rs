@@ -5,8 +5,7 @@ use crate::{
     client::{Client, Listing},
     failure::{Exit, Failure},
     output,
-    reach::Reach,
-    reason::Reason,
+    reach::{Reach, Reason},
 };
 use clap::{Args, Subcommand};
 use muster_model::Role;
@@ -24,7 +23,7 @@ pub(crate) struct Key {
 enum Action {
     /// Make a key and print it, this once
     Add {
-        /// What people will know it by
+        /// A name for people
         name: String,
         /// Let the key do only this, of what its user may; may be given several times
         #[arg(long, value_name = "ROLE", value_parser = parse_role)]

@@ -1,6 +1,6 @@
 //! `muster login` and `muster logout`: a token for the client commands (I5, P1).
 
-use super::{block_on, password};
+use super::{block_on, input};
 use crate::{
     client::{Client, ClientError},
     failure::{Exit, Failure},
@@ -17,7 +17,7 @@ use std::io::{self, IsTerminal};
 pub(crate) struct Login {
     #[command(flatten)]
     reach: Reach,
-    /// Who logs in; asked for on a terminal
+    /// User name; asked for on a terminal
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Read the password from standard input
@@ -36,10 +36,10 @@ impl Login {
         let (file, client) = (find_file()?, Client::new(find_servers(&self.reach)?, None));
         let user = match self.user {
             Some(user) => user,
-            None if io::stdin().is_terminal() => password::ask("user")?,
+            None if io::stdin().is_terminal() => input::ask("user")?,
             None => return Err(Failure::Usage("no terminal to ask who logs in: use --user".to_owned())),
         };
-        let password = password::read(self.password_stdin, "password")?;
+        let password = input::read(self.password_stdin, "password")?;
         let form = json!({"grant_type": "password", "username": user, "password": password});
         let answer = block_on(client.post(&["auth", "login"], &form))??;
         let login = login_file::Login::begun(&user, &answer).ok_or_else(|| client.not_ours("no token"))?;

@@ -1,8 +1,9 @@
-//! `muster man`: a manual page per command, made from the same words as `--help`.
+//! `muster man` and `muster completions`: manual pages and completions, made from the same words as `--help`.
 
 use super::Cli;
 use crate::failure::{Exit, Failure};
 use clap::{Args, Command, CommandFactory};
+use clap_complete::Shell;
 use clap_mangen::Man as Page;
 use std::{
     fs,
@@ -52,6 +53,19 @@ fn render(command: &Command) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
     Page::new(command.clone()).render(&mut page)?;
     Ok(page)
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// For which shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(self) -> Exit {
+        clap_complete::generate(self.shell, &mut Cli::command(), "muster", &mut std::io::stdout());
+        Exit::Fine
+    }
 }
 
 #[cfg(test)]

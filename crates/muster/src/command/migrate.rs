@@ -52,13 +52,14 @@ impl Migrate {
         check_unused(database, &source)?;
         let first = bring_over(&source, &target)?;
         let home = wait_until_stopped(data)?;
-        let (last, tallies, secrets) = bring_over_the_rest(&source, &target)?;
+        let moved = bring_over_the_rest(first, &source, &target)?;
         home.mark_moved(&database.place())?;
-        self.say((first, last), &tallies, secrets);
+        self.say(&moved);
         Ok(Exit::Fine)
     }
 
-    fn say(&self, (first, last): (Aligned, Aligned), tallies: &[Tally], secrets: usize) {
+    fn say(&self, moved: &Moved) {
+        let Moved { first, last, tallies, secrets } = moved;
         let document = json!({
             "tables": tallies.len(),
             "rows": tallies.iter().map(|tally| tally.rows).sum::<u64>(),
@@ -74,6 +75,16 @@ impl Migrate {
             output::line("now start the server with --store, the database's address, and the same --data");
         }
     }
+}
+
+/// An installation that was copied and compared.
+struct Moved {
+    /// Rows copied while the server ran.
+    first: Aligned,
+    /// Rows copied after it stopped.
+    last: Aligned,
+    tallies: Vec<Tally>,
+    secrets: usize,
 }
 
 /// Refuses a database that servers have served from, or that another installation was copied to.
@@ -109,7 +120,7 @@ fn bring_over(source: &Side, target: &Side) -> Result<Aligned, Failure> {
 }
 
 /// Brings over what changed since, and compares both sides: only what is the same is left to be served from.
-fn bring_over_the_rest(source: &Side, target: &Side) -> Result<(Aligned, Vec<Tally>, usize), Failure> {
+fn bring_over_the_rest(first: Aligned, source: &Side, target: &Side) -> Result<Moved, Failure> {
     let (told, secrets) = (Told::new("copying what changed"), target.fitting(&source.secrets()?)?);
     let brought = source.read(|sql| {
         target.fill(Stage::Last, &secrets, |whole| {
@@ -118,7 +129,7 @@ fn bring_over_the_rest(source: &Side, target: &Side) -> Result<(Aligned, Vec<Tal
         })
     });
     told.finish();
-    brought.map(|(aligned, tallies)| (aligned, tallies, secrets.len()))
+    brought.map(|(last, tallies)| Moved { first, last, tallies, secrets: secrets.len() })
 }
 
 /// Waits for the directory to be free, and takes it: from here on nothing changes there.

@@ -5,8 +5,7 @@ use crate::{
     client::{Client, Listing},
     failure::{Exit, Failure},
     output,
-    reach::Reach,
-    reason::Reason,
+    reach::{Reach, Reason},
 };
 use clap::{Args, Subcommand};
 use serde_json::Value;

@@ -1,8 +1,5 @@
 //! `muster pool-worker`: the reference worker of the pool (I11, P16).
 
-mod credentials;
-mod words;
-
 use super::worker_program::{self, FILE_THREADS_MAX, Format, leave_on_request, list_set_aside, with_line};
 use crate::{
     config::{self, Config, ConfigError, Layers},
@@ -16,7 +13,7 @@ use muster_worker_kit::{
     process::{Guards, wait_for_earlier_life},
 };
 use muster_workers::pool::{
-    KeyFile, Server,
+    Credentials, KeyFile, Secret, Server,
     core::{Counts, Over},
     execute::{Exec, Handler},
     runtime::{Options, Report, Worker},
@@ -24,7 +21,9 @@ use muster_workers::pool::{
 };
 use serde_json::{Map, Value, json};
 use std::{
-    path::{Path, PathBuf},
+    ffi::OsStr,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf, absolute},
     sync::Arc,
     time::Duration,
 };
@@ -41,8 +40,8 @@ pub(crate) struct PoolWorker {
     /// A file that holds the owner's password
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// What the worker is called, such as worker-a
-    #[arg(long, value_name = "NAME", required = true, value_parser = words::name)]
+    /// Name of the worker, such as worker-a
+    #[arg(long, value_name = "NAME", required = true, value_parser = name)]
     name: Option<String>,
     /// The file with the key that results are signed with; made if there is none
     #[arg(long, value_name = "FILE", required = true)]
@@ -50,28 +49,28 @@ pub(crate) struct PoolWorker {
     /// Have the key replaced by a new one before any work is taken
     #[arg(long)]
     rotate_key: bool,
-    /// How many assignments are executed at once
+    /// Number of assignments executed at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     slots: u32,
-    /// Where the worker is, for jobs that name a region
-    #[arg(long, value_name = "TEXT", value_parser = words::region)]
+    /// Region of the worker, for jobs that name one
+    #[arg(long, value_name = "TEXT", value_parser = region)]
     region: Option<String>,
-    /// What the worker can do, for jobs that require it; may be given more than once
-    #[arg(long = "spec", value_name = "KEY=JSON", value_parser = words::spec)]
+    /// Capability of the worker, for jobs that require it; may be given more than once
+    #[arg(long = "spec", value_name = "KEY=JSON", value_parser = spec)]
     specs: Vec<(String, Value)>,
-    /// Where results are kept until the server has them
+    /// Directory for results until the server has them
     #[arg(long, value_name = "DIR", default_value = "./muster-pool-worker")]
     spool: PathBuf,
-    /// How long what runs may take to end by itself when the worker is asked to stop
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = words::seconds)]
+    /// Time that running jobs get to end by themselves when the worker is asked to stop
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     grace: Duration,
-    /// How long a program of --exec may take
-    #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = words::seconds)]
+    /// Time limit of a program of --exec
+    #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
     timeout: Duration,
-    /// How often the worker says that it lives
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = words::seconds)]
+    /// Interval between heartbeats
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     heartbeat: Duration,
-    /// How log lines look
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t = Format::Text)]
     log_format: Format,
     /// Run this once per assignment, instead of the built-in handler; everything after it is part of it
@@ -122,9 +121,8 @@ impl PoolWorker {
         let (name, key) = (self.name.as_deref(), self.key.as_deref());
         let (name, key) = (name.expect("clap asks for it"), key.expect("clap asks for it"));
         let servers = reach::servers(&self.server, |name| std::env::var(name).ok())?;
-        let credentials = credentials::find(self.user.as_deref(), self.password_file.as_deref(), |name| {
-            std::env::var(name).ok()
-        })?;
+        let credentials =
+            find(self.user.as_deref(), self.password_file.as_deref(), |name| std::env::var(name).ok())?;
         let reads_old_name = reads_old_name(&config::gather(None, Vec::new())?)?;
         let server = Server::new(servers.client().no_proxy().build()?, servers, credentials);
         let server = server.reading_last_heartbeat_at(reads_old_name);
@@ -161,7 +159,7 @@ impl PoolWorker {
             return Ok(Handler::BuiltIn);
         }
         Ok(Handler::Exec(Exec {
-            argv: words::program(&self.exec, std::env::var_os("PATH").as_deref())?,
+            argv: program(&self.exec, std::env::var_os("PATH").as_deref())?,
             guards: Guards::of_own_binary(Options::guard_lock(spool)),
             scratch: Options::scratch(spool),
             timeout: self.timeout,
@@ -219,10 +217,113 @@ fn line(report: &Report) -> String {
     )
 }
 
+/// P3: what a worker may be called.
+fn name(text: &str) -> Result<String, String> {
+    within(text, 1..=120).ok_or_else(|| "a worker's name has 1 to 120 characters".to_owned())
+}
+
+/// P3: what a region may be called.
+fn region(text: &str) -> Result<String, String> {
+    within(text, 1..=64).ok_or_else(|| "a region has 1 to 64 characters".to_owned())
+}
+
+/// P3: something that a worker can do.
+fn spec(text: &str) -> Result<(String, Value), String> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("write it KEY=JSON")?;
+    if key == "slots" {
+        return Err("slots are told with --slots".to_owned());
+    }
+    let value = serde_json::from_str(value)
+        .map_err(|error| format!("{value} is no JSON ({error}); a text needs quotes: {key}='\"…\"'"))?;
+    Ok((key.to_owned(), value))
+}
+
+/// A span, of which fractions are allowed.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.05..=SECONDS_MAX).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| format!("write seconds from 0.05 to {SECONDS_MAX}"))
+}
+
+/// Finds the program of `--exec` (P16), so that a word mistyped is told at once and not by every job. One that is named by a path is meant
+/// from here: it runs in directories of its own.
+fn program(argv: &[String], path: Option<&OsStr>) -> Result<Vec<String>, Failure> {
+    let mut argv = argv.to_vec();
+    let Some(name) = argv.first_mut() else { return Ok(argv) };
+    let is_found = if name.contains('/') {
+        *name = absolute(&*name)?.to_string_lossy().into_owned();
+        is_program(Path::new(name))
+    } else {
+        let path = path.unwrap_or(OsStr::new(PATH_DEFAULT));
+        std::env::split_paths(path).any(|directory| is_program(&directory.join(&*name)))
+    };
+    if is_found {
+        return Ok(argv);
+    }
+    Err(Failure::Usage(format!("there is no program {name} that can be run: see --exec, and PATH")))
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+fn within(text: &str, length: std::ops::RangeInclusive<usize>) -> Option<String> {
+    length.contains(&text.chars().count()).then(|| text.to_owned())
+}
+
+/// Search path of shells without PATH.
+const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
+/// Thirty days.
+const SECONDS_MAX: f64 = 2_592_000.0;
+
+/// Finds a password, by file or by `MUSTER_PASSWORD`, else a token, by `MUSTER_TOKEN`.
+fn find(
+    user: Option<&str>,
+    file: Option<&Path>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Credentials, Failure> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let password = match file {
+        Some(path) => Some(read(path)?),
+        None => set("MUSTER_PASSWORD"),
+    };
+    match (password, set("MUSTER_TOKEN")) {
+        (Some(password), _) => {
+            let no_user = || Failure::Usage("a password needs the name of its owner: --user NAME".to_owned());
+            let user = user.ok_or_else(no_user)?.to_owned();
+            Ok(Credentials::Password { user, password: Secret::new(password) })
+        }
+        (None, Some(token)) if token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Ok(Credentials::Token(Secret::new(token)))
+        }
+        (None, Some(_)) => {
+            Err(Failure::Usage("MUSTER_TOKEN holds characters that do not fit in a header".to_owned()))
+        }
+        (None, None) => Err(Failure::Usage(
+            "no password: set MUSTER_PASSWORD, or name its file with --password-file; or set MUSTER_TOKEN"
+                .to_owned(),
+        )),
+    }
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let unreadable = |error: std::io::Error| Failure::Usage(format!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    if path.metadata().map_err(unreadable)?.permissions().mode() & 0o077 != 0 {
+        tracing::warn!(path = %path.display(), "others can read this password: chmod 600 it, and change it if they did");
+    }
+    let text = text.trim_end_matches(['\r', '\n']);
+    if text.is_empty() {
+        return Err(Failure::Usage(format!("{} holds no password", path.display())));
+    }
+    Ok(text.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::Exit;
     use clap::Parser;
+    use serde_json::json;
 
     #[derive(Debug, Parser)]
     struct Line {
@@ -277,5 +378,80 @@ mod tests {
         let report =
             Report { name: "worker-a".into(), state: "online", running: 1, slots: 4, spooled: 5, counts };
         assert_eq!(line(&report), "worker-a  online  running 1/4  spool 5  done 12  failed 2  aside 3");
+    }
+
+    /// P3: lengths are counted in code points.
+    #[test]
+    fn names_are_the_contracts() {
+        assert!(name(&"ö".repeat(120)).is_ok() && region(&"ö".repeat(64)).is_ok());
+        assert!(name("").is_err() && name(&"ö".repeat(121)).is_err() && region(&"ö".repeat(65)).is_err());
+    }
+
+    /// P3: specs are JSON; slots have a flag of their own.
+    #[test]
+    fn specs_are_json() {
+        assert_eq!(spec("a=b=1").unwrap_err().split(' ').next(), Some("b=1"));
+        assert_eq!(spec("gpu={\"n\":2}").unwrap(), ("gpu".to_owned(), json!({"n": 2})));
+        assert!(spec("slots=2").is_err() && spec("=1").is_err() && spec("x").is_err());
+    }
+
+    #[test]
+    fn seconds_may_have_fractions() {
+        assert_eq!(seconds("0.5").unwrap(), Duration::from_millis(500));
+        for wrong in ["0", "-1", "NaN", "inf", "1e99", "x"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    /// I4, P16: a program that is not there, or is none, is a matter of usage.
+    #[test]
+    fn a_program_is_found_at_the_start() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("infer");
+        std::fs::write(&file, "#!/bin/sh").unwrap();
+        let path = file.to_str().unwrap();
+        let find = |word: &str| program(&[word.to_owned(), "x".to_owned()], Some(place.path().as_os_str()));
+        for word in [path, "infer", "no-such-program", "./no/such", place.path().to_str().unwrap()] {
+            let failure = find(word).unwrap_err();
+            assert_eq!(failure.exit(), Exit::Usage);
+            assert!(failure.to_string().contains("--exec"), "{failure}");
+        }
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o700)).unwrap();
+        assert_eq!(find(path).unwrap(), [path, "x"]);
+        assert_eq!(find("infer").unwrap(), ["infer", "x"]);
+    }
+
+    fn variables<'a>(pairs: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<String> + 'a {
+        move |name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    }
+
+    fn is_password(found: &Credentials, expected: &str) -> bool {
+        matches!(found, Credentials::Password { password, .. } if *password == Secret::new(expected))
+    }
+
+    /// P16, I6: the file first, then MUSTER_PASSWORD, then MUSTER_TOKEN; none is ever shown.
+    #[test]
+    fn credentials_are_found_in_order() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("password");
+        std::fs::write(&file, "hunter2 in a file \n").unwrap();
+        let all = [("MUSTER_PASSWORD", "hunter2"), ("MUSTER_TOKEN", "hunter2-token")];
+        assert!(is_password(&find(Some("u"), Some(&file), variables(&all)).unwrap(), "hunter2 in a file "));
+        assert!(is_password(&find(Some("u"), None, variables(&all)).unwrap(), "hunter2"));
+        let token = find(None, None, variables(&all[1..])).unwrap();
+        assert!(matches!(&token, Credentials::Token(token) if *token == Secret::new("hunter2-token")));
+        assert!(!format!("{token:?}").contains("hunter2"));
+        std::fs::write(&file, "\n").unwrap();
+        for wrong in [
+            find(None, None, variables(&all)),
+            find(Some("u"), None, variables(&[])),
+            find(Some("u"), None, variables(&[("MUSTER_PASSWORD", ""), ("MUSTER_TOKEN", "")])),
+            find(None, None, variables(&[("MUSTER_TOKEN", "hunter2\n")])),
+            find(Some("u"), Some(&file), variables(&all)),
+            find(Some("u"), Some(&place.path().join("none")), variables(&all)),
+        ] {
+            let error = wrong.unwrap_err().to_string();
+            assert!(!error.contains("hunter2"), "{error}");
+        }
     }
 }

@@ -1,25 +1,20 @@
 //! `muster run submit|list|show|failures|cancel|retry|watch`.
 
-mod allowed;
-mod flags;
-mod retry;
-mod submit;
-mod watch;
-
-pub(super) use flags::RunFlags;
-
 use super::{
     converse,
-    watch::{Telling, print_members as print},
+    input::json_argument,
+    watch::{Telling, Watched, print_members, status_of},
 };
 use crate::{
-    client::{Client, Listing},
+    client::{Client, Listing, Order},
     failure::{Exit, Failure},
     output,
-    reach::Reach,
-    reason::Reason,
+    reach::{Reach, Reason},
 };
 use clap::{Args, Subcommand};
+use indicatif::ProgressBar;
+use serde_json::{Map, Value, json};
+use std::str::FromStr;
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -32,7 +27,7 @@ pub(crate) struct Run {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Submit a run
-    Submit(submit::Submit),
+    Submit(Submit),
     /// List runs, newest first
     List(List),
     /// Show one run and how far it is
@@ -53,7 +48,7 @@ enum Action {
         id: String,
     },
     /// Submit a run again for the devices on which it failed; those out of service wait until they are returned
-    Retry(retry::Retry),
+    Retry(Retry),
     /// Wait for a run to end; exits with 1 unless every device completed. With --json: one document per line whenever
     /// something changed
     Watch {
@@ -61,7 +56,7 @@ enum Action {
         id: String,
         /// Exit with 0 although so many devices, or so many percent of them, did not complete
         #[arg(long, value_name = "N|N%")]
-        allow_failures: Option<allowed::AllowedFailures>,
+        allow_failures: Option<AllowedFailures>,
     },
 }
 
@@ -86,11 +81,11 @@ impl Run {
             Action::List(list) => list.run(client, reach.json).await,
             Action::Show { id } => show(client, &id, reach.json).await,
             Action::Cancel { id, reason } => cancel(client, &id, &reason, reach.json).await,
-            Action::Failures { id } => retry::failures(client, &id, reach.json).await,
+            Action::Failures { id } => failures(client, &id, reach.json).await,
             Action::Retry(retry) => retry.run(client, reach.json).await,
             Action::Watch { id, allow_failures: allowed } => {
                 let telling = Telling::all_along(reach.json);
-                watch::watch(client, &id, watch::Waiting { telling, allowed }).await
+                watch(client, &id, Waiting { telling, allowed }).await
             }
         })
     }
@@ -113,11 +108,366 @@ impl List {
 }
 
 async fn show(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
-    print(&client.get(&["api", "runs", id], &[]).await?, json);
+    print_members(&client.get(&["api", "runs", id], &[]).await?, json);
     Ok(Exit::Fine)
 }
 
 async fn cancel(client: &Client, id: &str, reason: &Reason, json: bool) -> Result<Exit, Failure> {
-    print(&client.order(&["api", "runs", id, "cancel"], reason).await?, json);
+    print_members(&client.order(&["api", "runs", id, "cancel"], reason).await?, json);
     Ok(Exit::Fine)
+}
+
+/// A bound for the devices of a run that did not complete.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum AllowedFailures {
+    /// So many devices.
+    Count(u64),
+    /// So many percent of all rows of the run.
+    Percent(f64),
+}
+
+impl AllowedFailures {
+    /// True if this many missing devices, of this many rows, are within the bound.
+    fn covers(self, missing: u64, rows: u64) -> bool {
+        match self {
+            Self::Count(most) => missing <= most,
+            #[allow(clippy::cast_precision_loss, reason = "counts of rows stay far below 2^53")]
+            Self::Percent(percent) => missing as f64 * 100.0 <= percent * rows as f64,
+        }
+    }
+}
+
+impl FromStr for AllowedFailures {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const WRONG: &str =
+            "expected a number of devices such as 3, or a percentage from 0% to 100% such as 2.5%";
+        let Some(percent) = text.strip_suffix('%') else {
+            return text.parse().map(Self::Count).map_err(|_| WRONG);
+        };
+        let percent: f64 = percent.parse().map_err(|_| WRONG)?;
+        if (0.0..=100.0).contains(&percent) { Ok(Self::Percent(percent)) } else { Err(WRONG) }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunFlags {
+    /// The workflow to run
+    #[arg(long, value_name = "ID")]
+    workflow: String,
+    /// Its parameters: a JSON object, or @FILE to read it from there
+    #[arg(long, value_name = "JSON|@FILE", default_value = "{}")]
+    params: String,
+    /// Only on the devices of these PCs
+    #[arg(long, value_delimiter = ',', value_name = "PC,…", conflicts_with_all = ["devices", "label"])]
+    pcs: Vec<String>,
+    /// Only on these devices
+    #[arg(long, value_delimiter = ',', value_name = "DEVICE,…", conflicts_with = "label")]
+    devices: Vec<String>,
+    /// Only on devices with this label; may be repeated, all must match
+    #[arg(long, value_name = "KEY=VALUE")]
+    label: Vec<String>,
+    /// The queue to stand in
+    #[arg(long)]
+    queue: Option<String>,
+    /// Title for people
+    #[arg(long)]
+    title: Option<String>,
+    /// Time limit of one attempt
+    #[arg(long, value_name = "MS")]
+    timeout_ms: Option<u64>,
+    /// Attempts per device in all
+    #[arg(long, value_name = "N")]
+    max_attempts: Option<u16>,
+}
+
+impl RunFlags {
+    /// The submission as the server takes it; what was not given is left to the server.
+    pub(crate) fn body(&self) -> Result<Value, Failure> {
+        let members = [
+            ("workflow_id", Some(json!(self.workflow))),
+            ("params", Some(json_argument("--params", &self.params)?)),
+            ("scope", self.scope()?),
+            ("queue", self.queue.as_ref().map(|queue| json!(queue))),
+            ("title", self.title.as_ref().map(|title| json!(title))),
+            ("timeoutMs", self.timeout_ms.map(|millis| json!(millis))),
+            ("max_attempts", self.max_attempts.map(|attempts| json!(attempts))),
+        ];
+        let given = members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        Ok(Value::Object(given.collect()))
+    }
+
+    fn scope(&self) -> Result<Option<Value>, Failure> {
+        if !self.pcs.is_empty() {
+            return Ok(Some(json!({"pcs": self.pcs})));
+        }
+        if !self.devices.is_empty() {
+            return Ok(Some(json!({"devices": self.devices})));
+        }
+        if self.label.is_empty() {
+            return Ok(None);
+        }
+        let mut labels = Map::new();
+        for label in &self.label {
+            let usage = || Failure::Usage(format!("--label must be KEY=VALUE, each key once, not {label}"));
+            let (key, value) = label.split_once('=').ok_or_else(usage)?;
+            if labels.insert(key.to_owned(), json!(value)).is_some() {
+                return Err(usage());
+            }
+        }
+        Ok(Some(json!({"labels": labels})))
+    }
+}
+
+/// Options for waiting for a run.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    telling: Telling,
+    allowed: Option<AllowedFailures>,
+}
+
+/// Waits for a run to end, showing its progress on a terminal; then prints the run.
+async fn watch(client: &Client, id: &str, waiting: Waiting) -> Result<Exit, Failure> {
+    let path = ["api", "runs", id];
+    let end_of = |run: &Value| end_of(run, waiting.allowed);
+    let watched = Watched {
+        path: &path,
+        template: "{wide_bar} {pos}/{len} {msg}",
+        end_of: &end_of,
+        show: draw,
+        print: print_members,
+    };
+    watched.until_ended(client, waiting.telling).await
+}
+
+/// Follows a submission: waits for the run, or prints it.
+async fn end(client: &Client, run: &Value, waiting: Option<Waiting>, json: bool) -> Result<Exit, Failure> {
+    match (run.get("run_id").and_then(Value::as_str), waiting) {
+        (Some(id), Some(waiting)) => watch(client, id, waiting).await,
+        _ => {
+            print_members(run, json);
+            Ok(Exit::Fine)
+        }
+    }
+}
+
+/// The exit code of a run that has ended (Q7b); says on standard error what is missing.
+fn end_of(run: &Value, allowed: Option<AllowedFailures>) -> Option<Exit> {
+    // A server of an earlier version has no outcome: then the status decides.
+    let outcome = run.get("outcome").and_then(Value::as_str).unwrap_or_else(|| status_of(run));
+    match outcome {
+        "complete" | "success" => Some(Exit::Fine),
+        "partial" => {
+            let (rows, completed) = (rows(run), count(run, "completed"));
+            let missing = rows.saturating_sub(completed);
+            let id = run.get("run_id").and_then(Value::as_str).unwrap_or_default();
+            eprintln!(
+                "partial: {completed} of {rows} devices completed, {missing} did not; \
+                 `muster run failures {id}` counts the reasons"
+            );
+            let is_allowed = allowed.is_some_and(|allowed| allowed.covers(missing, rows));
+            Some(if is_allowed { Exit::Fine } else { Exit::Failed })
+        }
+        "failed" | "cancelled" => Some(Exit::Failed),
+        _ => None,
+    }
+}
+
+fn draw(bar: &ProgressBar, run: &Value) {
+    let ended = count(run, "completed") + count(run, "failed") + count(run, "cancelled");
+    bar.set_length(rows(run));
+    bar.set_position(ended);
+    let (status, running, failed) = (status_of(run), count(run, "running"), count(run, "failed"));
+    bar.set_message(format!("done; {status}, {running} running, {failed} failed"));
+}
+
+fn rows(run: &Value) -> u64 {
+    ["pending", "running", "completed", "failed", "cancelled"].map(|name| count(run, name)).iter().sum()
+}
+
+fn count(run: &Value, name: &str) -> u64 {
+    run.pointer(&format!("/counts/{name}")).and_then(Value::as_u64).unwrap_or(0)
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Submit {
+    #[command(flatten)]
+    run: RunFlags,
+    /// Makes a repeat of this very submission harmless, also by another call [default: one made up for this call]
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// Wait for the run to end; exits with 1 unless every device completed
+    #[arg(long)]
+    wait: bool,
+    /// With --wait: exit with 0 although so many devices, or so many percent of them, did not complete
+    #[arg(long, value_name = "N|N%", requires = "wait")]
+    allow_failures: Option<AllowedFailures>,
+}
+
+impl Submit {
+    async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
+        let body = self.run.body()?;
+        let path = ["api", "runs"];
+        // With a key it may go to another server when one hangs or dies, and is still one run.
+        let key = self.idempotency_key.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
+        let mut run = client.post_once(&path, &body, &key).await?;
+        warn(&mut run);
+        let waiting =
+            self.wait.then(|| Waiting { telling: Telling::once(json), allowed: self.allow_failures });
+        end(client, &run, waiting, json).await
+    }
+}
+
+/// Tells on standard error what the run names and nobody knows; the answer itself keeps its shape.
+fn warn(run: &mut Value) {
+    let told = run.as_object_mut().and_then(|run| run.remove("warnings"));
+    for warning in told.as_ref().and_then(Value::as_array).into_iter().flatten() {
+        if let Some(message) = warning.get("message").and_then(Value::as_str) {
+            eprintln!("warning: {}", message.replace(char::is_control, "\u{fffd}"));
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Retry {
+    /// Which run
+    id: String,
+    /// Only the devices that failed so, as `muster run failures` names it
+    #[arg(long, value_name = "ERROR")]
+    failure_reason: Option<String>,
+    /// For people [default: whose retry it is]
+    #[arg(long)]
+    title: Option<String>,
+    /// Return those of the devices to service that are out of it
+    #[arg(long)]
+    return_to_service: bool,
+    /// Makes a repeat of this very request harmless, also by another call [default: one made up for this call]
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// Wait for the new run to end; exits with 1 unless every device completed
+    #[arg(long)]
+    wait: bool,
+    /// With --wait: exit with 0 although so many devices, or so many percent of them, did not complete
+    #[arg(long, value_name = "N|N%", requires = "wait")]
+    allow_failures: Option<AllowedFailures>,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+impl Retry {
+    async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
+        let body = json!({"failure_reason": self.failure_reason, "title": self.title,
+            "return_to_service": self.return_to_service});
+        // With a key it may go to another server when one hangs or dies, and is still one run.
+        let key = self.idempotency_key.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
+        let path = ["api", "runs", &self.id, "retry"];
+        let run = client.order_once(&path, &body, Order { key: &key, reason: &self.reason }).await?;
+        let waiting =
+            self.wait.then(|| Waiting { telling: Telling::once(json), allowed: self.allow_failures });
+        end(client, &run, waiting, json).await
+    }
+}
+
+async fn failures(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
+    let failures: Value = client.get(&["api", "runs", id, "failures"], &[]).await?;
+    output::listing(&failures, "failures", &["count", "error"], json);
+    Ok(Exit::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Exit;
+    use clap::Parser;
+    use serde_json::json;
+
+    /// Q7b: a bound is a number of devices or a percentage of all rows.
+    #[test]
+    fn a_bound_is_a_count_or_a_percentage() {
+        assert_eq!("3".parse(), Ok(AllowedFailures::Count(3)));
+        assert_eq!("2.5%".parse(), Ok(AllowedFailures::Percent(2.5)));
+        for wrong in ["", "%", "-1", "-1%", "101%", "1.5", "three", "NaN%", "inf%"] {
+            assert!(wrong.parse::<AllowedFailures>().is_err(), "{wrong}");
+        }
+        assert!(AllowedFailures::Percent(1.0).covers(3, 300));
+        assert!(!AllowedFailures::Percent(1.0).covers(4, 300));
+    }
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunFlags,
+    }
+
+    fn body(arguments: &[&str]) -> Result<Value, Failure> {
+        let line = ["submit", "--workflow", "w"].into_iter().chain(arguments.iter().copied());
+        Line::try_parse_from(line).unwrap().run.body()
+    }
+
+    /// Q15: a submission has the names of the contract; what was not said is not sent.
+    #[test]
+    fn a_submission_speaks_the_contract() {
+        assert_eq!(body(&[]).unwrap(), json!({"workflow_id": "w", "params": {}}));
+        assert_eq!(body(&["--pcs", "a,b"]).unwrap()["scope"], json!({"pcs": ["a", "b"]}));
+        assert_eq!(body(&["--devices", "d"]).unwrap()["scope"], json!({"devices": ["d"]}));
+        let labels = body(&["--label", "k=v", "--label", "l=w=x"]).unwrap();
+        assert_eq!(labels["scope"], json!({"labels": {"k": "v", "l": "w=x"}}));
+        let all =
+            body(&["--params", r#"{"a":1}"#, "--timeout-ms", "5", "--max-attempts", "2", "--title", "t"])
+                .unwrap();
+        let expected =
+            json!({"workflow_id": "w", "params": {"a": 1}, "timeoutMs": 5, "max_attempts": 2, "title": "t"});
+        assert_eq!(all, expected);
+    }
+
+    /// I4: what is wrong on the command line is a matter of usage.
+    #[test]
+    fn wrong_arguments_are_usage() {
+        for wrong in [["--params", "{"], ["--params", "@/nonexistent"], ["--label", "novalue"]] {
+            assert_eq!(body(&wrong).unwrap_err().exit(), Exit::Usage, "{wrong:?}");
+        }
+        assert!(Line::try_parse_from(["submit", "--workflow", "w", "--pcs", "a", "--devices", "b"]).is_err());
+    }
+
+    #[test]
+    fn params_can_come_from_a_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), r#"{"a": 1}"#).unwrap();
+        let argument = format!("@{}", file.path().display());
+        assert_eq!(body(&["--params", &argument]).unwrap()["params"], json!({"a": 1}));
+    }
+
+    fn exit(outcome: &str, allowed: Option<&str>) -> Option<Exit> {
+        let counts = json!({"pending": 0, "running": 0, "completed": 297, "failed": 2, "cancelled": 1});
+        let run = json!({"status": "success", "outcome": outcome, "counts": counts});
+        end_of(&run, allowed.map(|text| text.parse().unwrap()))
+    }
+
+    /// Q7b, I4: only a complete run ends with 0; a partial one does within the bound that was allowed.
+    #[test]
+    fn the_outcome_of_a_run_is_the_exit_code() {
+        assert_eq!(exit("complete", None), Some(Exit::Fine));
+        assert_eq!(exit("partial", None), Some(Exit::Failed));
+        for (allowed, expected) in [
+            ("3", Exit::Fine),
+            ("2", Exit::Failed),
+            ("1%", Exit::Fine),
+            ("0.9%", Exit::Failed),
+            ("100%", Exit::Fine),
+            ("0", Exit::Failed),
+        ] {
+            assert_eq!(exit("partial", Some(allowed)), Some(expected), "{allowed}");
+        }
+        for outcome in ["failed", "cancelled"] {
+            assert_eq!(exit(outcome, Some("100%")), Some(Exit::Failed), "{outcome}");
+        }
+        assert_eq!(exit("open", None), None);
+    }
+
+    #[test]
+    fn without_an_outcome_the_status_decides() {
+        let end = |status: &str| end_of(&json!({"status": status}), None);
+        assert_eq!(["success", "failed", "running"].map(end), [Some(Exit::Fine), Some(Exit::Failed), None]);
+    }
 }

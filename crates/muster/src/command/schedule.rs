@@ -5,8 +5,7 @@ use crate::{
     client::{Client, Listing},
     failure::{Exit, Failure},
     output,
-    reach::Reach,
-    reason::Reason,
+    reach::{Reach, Reason},
 };
 use clap::{Args, Subcommand, ValueEnum};
 use muster_cron::Cron;
@@ -53,7 +52,7 @@ struct Add {
     /// The IANA time zone that is meant
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     timezone: String,
-    /// What becomes of slots at which no server ran
+    /// Treatment of occurrences at which no server ran
     #[arg(long, value_enum, default_value = "skip")]
     missed: Missed,
     #[command(flatten)]

@@ -37,11 +37,11 @@ struct Show {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Which {
-    /// What operators show: `MUSTER_TOKEN`, or `Authorization: Bearer`
+    /// The operators' token: `MUSTER_TOKEN`, or `Authorization: Bearer`
     Admin,
-    /// What nodes show: `NODE_AGENT_SHARED_SECRET`
+    /// The nodes' secret: `NODE_AGENT_SHARED_SECRET`
     Node,
-    /// What simulation workers enrol with: `MUSTER_ENROL_SECRET`
+    /// The secret that simulation workers enrol with: `MUSTER_ENROL_SECRET`
     Enrolment,
 }
 
@@ -67,7 +67,7 @@ impl Which {
     }
 }
 
-/// Where the secrets are. An embedded store is not opened: its server has it.
+/// Location of the secrets. An embedded store is not opened: its server has it.
 fn vault(config: &Config) -> Result<Vault, Failure> {
     match &config.store {
         StoreChoice::Postgres(url) => {
@@ -89,20 +89,20 @@ fn none_in(config: &Config) -> String {
     )
 }
 
-/// What a secret is for, and where it is looked for.
+/// A kind of secret, and where it is stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     name: &'static str,
     variable: &'static str,
-    /// What a server calls its own, in its data directory.
+    /// File of the server's own secret, in its data directory.
     file: &'static str,
 }
 
-/// What the backend knows a node by (N3).
+/// The nodes' secret (N3).
 pub(super) const NODE: Kind =
     Kind { name: "node secret", variable: "NODE_AGENT_SHARED_SECRET", file: "node-secret" };
 
-/// What simulation workers enrol with (S1).
+/// The secret that simulation workers enrol with (S1).
 pub(super) const ENROLMENT: Kind =
     Kind { name: "enrolment secret", variable: "MUSTER_ENROL_SECRET", file: "enrol-secret" };
 

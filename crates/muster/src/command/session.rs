@@ -1,26 +1,22 @@
 //! `muster session submit|list|show|watch|diagnostics|pause|resume|cancel|retry` (S26, S26b).
 
 mod frames;
-mod strip;
-mod submit;
 
-pub(super) use strip::strip;
-
-use frames::{FailedFrames, FrameList};
-use strip::coloured;
+pub(super) use frames::strip;
 
 use super::{
     converse,
+    input::json_argument,
     watch::{Telling, Watched, print_members, status_of},
 };
 use crate::{
     client::{Client, ClientError, Listing},
     failure::{Exit, Failure},
     output,
-    reach::Reach,
-    reason::Reason,
+    reach::{Reach, Reason},
 };
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use frames::{FailedFrames, FrameList, coloured};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -36,7 +32,7 @@ pub(crate) struct Session {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Submit a session of frames
-    Submit(submit::Submit),
+    Submit(Submit),
     /// List sessions, newest first
     List {
         /// Only with this status
@@ -196,7 +192,7 @@ fn draw(bar: &ProgressBar, session: &Value) {
     bar.set_message(format!("{strip}  {}", summary(session)));
 }
 
-/// What there is to say in one line.
+/// Summary in one line.
 fn summary(session: &Value) -> String {
     let count = |name: &str| session.get(name).and_then(Value::as_array).map_or(0, Vec::len);
     let status = session.get("status").and_then(Value::as_str).unwrap_or_default();
@@ -269,10 +265,74 @@ const SESSIONS: [&str; 3] = ["api", "v1", "sessions"];
 /// Fits a terminal of 80 columns with something beside it.
 const STRIP_CELLS: usize = 40;
 
+#[derive(Debug, Args)]
+struct Submit {
+    /// Name of the session: a–z, 0–9, _ and -; submitting the same again is harmless
+    id: String,
+    /// Number of frames
+    #[arg(long, value_name = "N")]
+    frames: u64,
+    /// Frames per task at most
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    frames_per_task: u64,
+    /// The scene: JSON, or @FILE to read it from there
+    #[arg(long, value_name = "JSON|@FILE", default_value = "{}")]
+    scenario: String,
+    /// The cameras: JSON, or @FILE to read it from there
+    #[arg(long, value_name = "JSON|@FILE", default_value = "[]")]
+    cameras: String,
+    /// Refuse ranges with dropped frames, or record them
+    #[arg(long, value_enum, default_value_t = Quality::Strict)]
+    quality: Quality,
+    /// Its directory, relative to the server's output root, if not session_ and its name
+    #[arg(long, value_name = "DIR")]
+    output: Option<String>,
+    /// Wait for the session to end; ends with 1 unless it completed with all its frames
+    #[arg(long)]
+    wait: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Quality {
+    Strict,
+    Relaxed,
+}
+
+impl Submit {
+    async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
+        let session = client.post(&SESSIONS, &self.body()?).await?;
+        if self.wait {
+            return watch(client, &self.id, Telling::once(json)).await;
+        }
+        print_members(&session, json);
+        Ok(Exit::Fine)
+    }
+
+    /// The submission as the server takes it; what was not given is left to the server.
+    fn body(&self) -> Result<Value, Failure> {
+        let mut body = json!({
+            "sessionId": self.id,
+            "totalFrames": self.frames,
+            "framesPerTask": self.frames_per_task,
+            "scenario": json_argument("--scenario", &self.scenario)?,
+            "cameras": json_argument("--cameras", &self.cameras)?,
+            "qualityMode": match self.quality {
+                Quality::Strict => "strict",
+                Quality::Relaxed => "relaxed",
+            },
+        });
+        if let (Some(output), Some(members)) = (&self.output, body.as_object_mut()) {
+            members.insert("outputDirectory".to_owned(), json!(output));
+        }
+        Ok(body)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use axum::{Json, Router, extract::OriginalUri, http::HeaderMap};
+    use clap::Parser;
     use muster_worker_kit::http::Servers;
 
     /// S26b: a retry names the frames as the contract does, or none for all that failed; the reason is for the audit log.
@@ -329,5 +389,38 @@ mod tests {
         assert_eq!(session("completed", json!([[7, 8], [120, 130]])).as_deref(), Some(more));
         assert_eq!(session("completed", json!([])), None);
         assert_eq!(session("cancelled", json!([[7, 8]])), None);
+    }
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        submit: Submit,
+    }
+
+    fn body(arguments: &[&str]) -> Result<Value, Failure> {
+        let line = ["submit", "s", "--frames", "10"].into_iter().chain(arguments.iter().copied());
+        Line::try_parse_from(line).unwrap().submit.body()
+    }
+
+    /// S26: a submission has the names of the contract; what was not said is not sent.
+    #[test]
+    fn a_submission_speaks_the_contract() {
+        let plain = json!({"sessionId": "s", "totalFrames": 10, "framesPerTask": 100, "scenario": {}, "cameras": [],
+            "qualityMode": "strict"});
+        assert_eq!(body(&[]).unwrap(), plain);
+        let more = body(&[
+            "--frames-per-task",
+            "5",
+            "--quality",
+            "relaxed",
+            "--output",
+            "x",
+            "--scenario",
+            "{\"a\":1}",
+        ]);
+        let more = more.unwrap();
+        assert_eq!((&more["framesPerTask"], &more["qualityMode"]), (&json!(5), &json!("relaxed")));
+        assert_eq!((&more["outputDirectory"], &more["scenario"]), (&json!("x"), &json!({"a": 1})));
+        assert_eq!(body(&["--cameras", "["]).unwrap_err().exit(), Exit::Usage);
     }
 }

@@ -37,16 +37,16 @@ pub(crate) struct SimWorker {
     /// The name of this worker, such as W1
     #[arg(long, value_name = "NAME", value_parser = worker_name)]
     id: String,
-    /// What it is for, as the catalogue of workers shows it
+    /// Role of the worker, as the catalogue of workers shows it
     #[arg(long, value_name = "TEXT", default_value = "simulation")]
     role: String,
-    /// How many cameras it renders
+    /// Number of cameras it renders
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=1000))]
     cameras: u32,
-    /// What its GPU is called
+    /// Name of its GPU
     #[arg(long, value_name = "TEXT", default_value = "none")]
     gpu: String,
-    /// How many tasks it holds at once
+    /// Number of tasks it holds at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     slots: u32,
     /// Frames per second of the built-in renderer, if the master allows as many
@@ -58,19 +58,19 @@ pub(crate) struct SimWorker {
     /// Have tasks brought here instead of asking for them, such as 0.0.0.0:7402
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
-    /// Where the master reaches that [default: the listening address as seen from the master]
+    /// Address at which the master reaches that [default: the listening address as seen from the master]
     #[arg(long, value_name = "URL", requires = "listen")]
     endpoint: Option<String>,
     /// Refuse tasks whose output directory is not below this one
     #[arg(long, value_name = "DIR")]
     output_root: Option<PathBuf>,
-    /// Where a lock is kept while a program runs
+    /// File that is locked while a program runs
     #[arg(long, value_name = "DIR", default_value = "./muster-sim-worker")]
     state: PathBuf,
     /// A file that holds the enrolment secret [default: $MUSTER_ENROL_SECRET]
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    /// How log lines look
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t = Format::Text)]
     log_format: Format,
     /// Run this once per range, instead of the built-in renderer; everything after it is part of it

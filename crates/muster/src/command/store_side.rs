@@ -14,7 +14,7 @@ use muster_store_sqlite::SqliteStore;
 use muster_tables::{Sql, Whole};
 use std::path::PathBuf;
 
-/// Where a store is.
+/// Location of a store.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Place {
     /// The data directory of an embedded store, and of files [default: ./muster-data]

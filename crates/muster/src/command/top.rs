@@ -2,18 +2,12 @@
 //!
 //! `snapshot` asks, `state` decides (inputs in, actions out, no IO), `draw` shows, `screen` ties them to a terminal.
 
-mod act;
 mod draw;
-mod event_line;
 mod fleet;
-mod follow;
 mod keys;
-mod prompt;
-mod queue;
 mod screen;
 mod snapshot;
 mod state;
-mod terminal;
 mod text;
 
 use crate::{

@@ -1,6 +1,6 @@
 //! `muster user add|passwd|disable|enable|list` (P1).
 
-use super::{converse, password};
+use super::{converse, input};
 use crate::{
     client::{Client, Listing},
     failure::{Exit, Failure},
@@ -23,9 +23,9 @@ pub(crate) struct User {
 enum Action {
     /// Add a user
     Add {
-        /// How they log in
+        /// Login name
         name: String,
-        /// What they may do: CLIENT, WORKER_OWNER, VIEWER, OPERATOR or ADMIN; may be given several times
+        /// Role: CLIENT, WORKER_OWNER, VIEWER, OPERATOR or ADMIN; may be given several times
         #[arg(long, value_name = "ROLE", required = true, value_parser = parse_role)]
         role: Vec<Role>,
         /// Read the password from standard input
@@ -69,7 +69,7 @@ impl User {
             match action {
                 Action::Add { name, role, password_stdin } => {
                     let roles: Vec<_> = role.into_iter().map(Role::as_str).collect();
-                    let password = password::choose(password_stdin)?;
+                    let password = input::choose(password_stdin)?;
                     let user = json!({"username": name, "password": password, "roles": roles});
                     done(&client.post(&["users"], &user).await?, &format!("{name}: added"), json);
                 }
@@ -87,8 +87,8 @@ impl User {
 }
 
 fn new_password(from_stdin: bool, current: bool) -> Result<Value, Failure> {
-    let current = current.then(|| password::read(from_stdin, "current password")).transpose()?;
-    let password = password::choose(from_stdin)?;
+    let current = current.then(|| input::read(from_stdin, "current password")).transpose()?;
+    let password = input::choose(from_stdin)?;
     Ok(json!({"current_password": current, "password": password}))
 }
 

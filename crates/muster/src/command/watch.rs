@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::{io::IsTerminal, time::Duration};
 use tokio::time::Instant;
 
-/// Whom it is told, and how.
+/// Audience and form of progress reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Telling {
     /// A bar on a terminal, elsewhere a line now and then; then what became of it.
@@ -22,22 +22,22 @@ pub(super) enum Telling {
 }
 
 impl Telling {
-    /// What `--wait` promises with `--json`, and without.
+    /// Form for `--wait`, with `--json` and without.
     pub(super) const fn once(json: bool) -> Self {
         if json { Self::Document } else { Self::People }
     }
 
-    /// What `watch` promises with `--json`, and without.
+    /// Form for `watch`, with `--json` and without.
     pub(super) const fn all_along(json: bool) -> Self {
         if json { Self::Lines } else { Self::People }
     }
 }
 
-/// What is waited for, and how it is read.
+/// The work that is waited for.
 pub(super) struct Watched<'a> {
-    /// Where it is asked for.
+    /// Route of the work.
     pub(super) path: &'a [&'a str],
-    /// How the line on the terminal looks.
+    /// Template of the line on the terminal.
     pub(super) template: &'static str,
     /// The exit code, once the work has ended.
     pub(super) end_of: &'a dyn Fn(&Value) -> Option<Exit>,
@@ -95,7 +95,7 @@ impl Watched<'_> {
     }
 }
 
-/// What the bar would show, for whoever has no terminal: on standard error, when it changed, and not all the time.
+/// Progress lines without a terminal: on standard error, when something changed, and not too often.
 #[derive(Default)]
 struct PlainLines {
     told: String,
@@ -114,7 +114,7 @@ impl PlainLines {
     }
 }
 
-/// How far it is, if that is known, and what is said about it.
+/// Progress, if it is known, and the message.
 fn plain_line(bar: &ProgressBar) -> String {
     let message = bar.message().replace(char::is_control, " ");
     match bar.length() {

@@ -5,8 +5,7 @@ use crate::{
     client::{Client, Listing},
     failure::{Exit, Failure},
     output,
-    reach::Reach,
-    reason::Reason,
+    reach::{Reach, Reason},
 };
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -39,7 +38,7 @@ enum Action {
     Approve {
         /// Which one
         id: String,
-        /// Why it may work again
+        /// Reason why it may work again
         #[arg(long)]
         reason: String,
     },
@@ -84,8 +83,12 @@ impl Worker {
             match action {
                 Action::List { pool: true, limit } => list_pool(client, limit, json).await?,
                 Action::List { pool: false, limit } => list(client, limit, json).await?,
-                Action::Ban { id, reason } => judge_pool(client, (id, "ban"), &reason, json).await?,
-                Action::Unban { id, reason } => judge_pool(client, (id, "unban"), &reason, json).await?,
+                Action::Ban { id, reason } => {
+                    judge_pool(client, [&id.to_string(), "ban"], &reason, json).await?
+                }
+                Action::Unban { id, reason } => {
+                    judge_pool(client, [&id.to_string(), "unban"], &reason, json).await?
+                }
                 Action::Show { id } => show(client, &id, json).await?,
                 Action::Approve { id, reason } => judge(client, [&id, "approve"], &reason, json).await?,
                 Action::Quarantine { id, reason } => {
@@ -117,15 +120,9 @@ async fn list_pool(client: &Client, limit: usize, json: bool) -> Result<(), Fail
     Ok(())
 }
 
-async fn judge_pool(
-    client: &Client,
-    (id, verb): (u64, &str),
-    reason: &str,
-    json: bool,
-) -> Result<(), Failure> {
-    let id = id.to_string();
-    let answer = client.post(&["workers", &id, verb], &json!({ "reason": reason })).await?;
-    done(&answer, [&id, verb], json);
+async fn judge_pool(client: &Client, [id, verb]: [&str; 2], reason: &str, json: bool) -> Result<(), Failure> {
+    let answer = client.post(&["workers", id, verb], &json!({ "reason": reason })).await?;
+    done(&answer, [id, verb], json);
     Ok(())
 }
 

@@ -1,20 +1,25 @@
-//! The shared parts of the commands that run a worker: log, runtime, stop signal, live line, entries set aside.
+//! The shared parts of the commands that run a worker: log, runtime, stop signal, live line, entries set aside; and
+//! `muster guard`, which runs one program for a worker and ends all of it when the worker is gone.
 
-use super::{serve, stop};
+use super::serve;
 use crate::{
     config::LogFormat,
     failure::{Exit, Failure},
     logging, output,
 };
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use muster_spool::{Directory, set_aside_entries};
 use serde_json::{Value, json};
 use std::{
+    ffi::OsString,
     io::{IsTerminal, Write},
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
-use tokio::sync::watch;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::watch,
+};
 use tokio_util::sync::CancellationToken;
 
 /// The format of a worker's log.
@@ -57,7 +62,7 @@ pub(super) fn run(
 pub(super) fn leave_on_request(words: &'static str) -> Result<CancellationToken, Failure> {
     let leave = CancellationToken::new();
     let leaving = leave.clone();
-    stop::on_request(move || {
+    on_request(move || {
         tracing::info!("{words}");
         leaving.cancel();
     })?;
@@ -118,3 +123,43 @@ pub(super) const FILE_THREADS_MAX: usize = 512;
 /// People read no faster.
 const REDRAW: Duration = Duration::from_millis(200);
 const REDRAW_ANYWAY: Duration = Duration::from_secs(1);
+
+/// Does something when somebody asks to stop; whoever asks twice does not want to wait.
+///
+/// Only for programs for which any death is safe.
+pub(super) fn on_request(first: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    tokio::spawn(async move {
+        either(&mut interrupt, &mut terminate).await;
+        first();
+        either(&mut interrupt, &mut terminate).await;
+        std::process::exit(Exit::Failed as i32);
+    });
+    Ok(())
+}
+
+async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Guard {
+    /// Locked while the program or any child of it lives
+    #[arg(long, value_name = "FILE")]
+    lock: PathBuf,
+    /// The program and its arguments
+    #[arg(last = true, required = true)]
+    argv: Vec<OsString>,
+}
+
+impl Guard {
+    /// Ends with the program's own code.
+    pub(crate) fn run(&self) -> ! {
+        // What suits the agent need not suit the program.
+        let _ = rustix::thread::disable_transparent_huge_pages(false);
+        std::process::exit(muster_worker_kit::process::guard(&self.lock, &self.argv))
+    }
+}

@@ -14,7 +14,7 @@ pub(crate) struct Layers {
     values: BTreeMap<String, (Value, Origin)>,
 }
 
-/// Where a value came from.
+/// Origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Default,
@@ -129,7 +129,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What is wrong and in which line, but not the line itself: it may hold a password.
+/// Describes the fault and its line number, but not the line itself: it may hold a password.
 fn located(error: &toml::de::Error, text: &str) -> String {
     let before = error.span().and_then(|span| text.get(..span.start));
     let line = before.map(|before| format!("line {}: ", before.matches('\n').count() + 1));

@@ -85,7 +85,7 @@ impl Reading<'_> {
         choice.ok_or_else(|| self.unfit(key, "sqlite, memory or postgres://USER@HOST/DATABASE"))
     }
 
-    /// Where a server is reached; `None` where it is left empty.
+    /// Address of a server; `None` if it is left empty.
     pub(super) fn opt_server(&self, key: &str) -> Result<Option<CoordinatorUrl>, ConfigError> {
         match self.0.get(key).0.as_str() {
             Some("") => Ok(None),

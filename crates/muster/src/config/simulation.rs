@@ -1,19 +1,20 @@
-//! The settings of simulation sessions.
+//! Settings of simulation sessions and of the pool.
 
 use super::{ConfigError, WEEK_S, read::Reading};
-use muster_model::{FrameSettings, Millis, Rebind};
+use muster_accounts::AccountSettings;
+use muster_model::{FrameSettings, Millis, PoolSettings, Rebind};
 use muster_simulation::SimulationSettings;
 use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
 
-/// What of the section `simulation` is not for the rules.
+/// Settings of the section `simulation` that are not for the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SimulationConfig {
-    /// Where sessions write.
+    /// Directory that sessions write to.
     pub(crate) output_root: PathBuf,
-    /// How often a checkpoint is written.
+    /// Interval between checkpoints.
     pub(crate) checkpoint_interval: Duration,
     pub(crate) routes: SimulationSettings,
 }
@@ -55,11 +56,40 @@ pub(super) fn frame_settings(read: &Reading<'_>) -> Result<FrameSettings, Config
     })
 }
 
+/// Settings of the section `pool` that are not for the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PoolConfig {
+    pub(crate) accounts: AccountSettings,
+    /// Reads the old name of `last_seen_at` where the new one is missing (P12).
+    pub(crate) read_last_heartbeat_at: bool,
+}
+
+/// Reads what is not for the rules.
+pub(super) fn pool_config(read: &Reading<'_>) -> Result<PoolConfig, ConfigError> {
+    Ok(PoolConfig {
+        accounts: AccountSettings { token_ttl: read.seconds("pool.token_ttl_s", 1.0, 10.0 * WEEK_S)? },
+        read_last_heartbeat_at: read.boolean("pool.read_last_heartbeat_at")?,
+    })
+}
+
+/// Reads what the rules consult.
+pub(super) fn pool_settings(read: &Reading<'_>) -> Result<PoolSettings, ConfigError> {
+    Ok(PoolSettings {
+        offline_after: read.seconds("pool.offline_after_s", 0.1, WEEK_S)?,
+        lease: read.seconds("pool.lease_s", 0.1, WEEK_S)?,
+        max_attempts: read.count("pool.max_attempts", 1, 60)?,
+        ban_after: read.count("pool.ban_after", 1, 1_000_000)?,
+        waiting_max: read.count("pool.open_jobs_max", 1, 1 << 40)?,
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::config::{Config, Layers};
-    use muster_model::Ratio;
+    use super::{
+        super::{Config, Layers},
+        *,
+    };
+    use muster_model::{Millis, Ratio};
 
     fn parse(text: &str) -> Result<Config, ConfigError> {
         let mut layers = Layers::defaults();
@@ -118,6 +148,25 @@ mod tests {
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(text.split(' ').next().unwrap()), "{error}");
+        }
+    }
+
+    /// I10: the pinned settings of the pool have the contract's defaults, and take fractions of seconds.
+    #[test]
+    fn the_pools_settings_are_read() {
+        let config = Config::parse(&Layers::defaults()).unwrap();
+        assert_eq!(config.settings.pool, PoolSettings::default());
+        assert_eq!(config.pool.accounts, AccountSettings::default());
+        assert!(config.pool.read_last_heartbeat_at);
+        let config =
+            parse("[pool]\nlease_s = 0.5\noffline_after_s = 2\nmax_attempts = 1\ntoken_ttl_s = 1.5").unwrap();
+        assert_eq!(config.settings.pool.lease, Millis(500));
+        assert_eq!(config.settings.pool.max_attempts, 1);
+        assert_eq!(config.pool.accounts.token_ttl, Millis(1500));
+        for bad in
+            ["pool.lease_s = 0", "pool.max_attempts = 61", "pool.max_attempts = 0", "pool.token_ttl_s = 0"]
+        {
+            assert!(parse(bad).is_err(), "{bad}");
         }
     }
 }

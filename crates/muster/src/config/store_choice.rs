@@ -1,8 +1,8 @@
-//! Where state is kept, without a word of the password that leads there (I6).
+//! The choice of a store. Its password is never shown (I6).
 
 use std::fmt;
 
-/// Where state is kept.
+/// Choice of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StoreChoice {
     /// In the data directory.

@@ -1,6 +1,5 @@
 //! Makes every refusal under /rest/v1 one that PostgREST's clients understand (Q14).
 
-use crate::translate::as_postgrest;
 use axum::{
     Router,
     extract::Request,
@@ -8,6 +7,7 @@ use axum::{
     middleware::{Next, from_fn},
     response::{IntoResponse, Response},
 };
+use muster_contract_operations::as_postgrest;
 use muster_http::Problem;
 
 /// Wraps the whole server, because what refuses may stand before any route: the guard, the limits, a path or a

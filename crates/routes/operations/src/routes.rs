@@ -13,7 +13,7 @@ mod runs;
 mod schedules;
 mod task_devices;
 
-use crate::{translate::phrase, wire::JsonText};
+use muster_contract_operations::{JsonText, phrase};
 use muster_coordinator::Refusal;
 use muster_http::{HttpState, Problem};
 use muster_model::JobId;

@@ -17,7 +17,7 @@ pub(super) struct Link {
 
 impl AgentBook {
     /// What became of an event that was sent, and what the agent shows then.
-    pub(crate) fn sent(&mut self, (number, is_answered): (u64, bool), is_degraded: bool) -> Verdict {
+    pub(crate) fn sent(&mut self, number: u64, is_answered: bool, is_degraded: bool) -> Verdict {
         let last = self.log.last();
         let link = &mut self.link;
         if is_answered {

@@ -56,7 +56,7 @@ impl AgentBook {
     /// An answer to a pull: some work is wanted, some is not any more.
     ///
     /// A stop that was asked for before a newer attempt came is not for that attempt.
-    pub(crate) fn handed(&mut self, answer: &PulledWork, (asked_at, now): (Timestamp, Timestamp)) {
+    pub(crate) fn handed(&mut self, answer: &PulledWork, asked_at: Timestamp, now: Timestamp) {
         for task in &answer.stop {
             if self.works.taken_at.get(task).is_none_or(|taken_at| *taken_at <= asked_at) {
                 self.works.is_unwanted(task, &answer.stop_jobs);

@@ -42,8 +42,8 @@ impl Agent {
 
     /// Ends the life without a word; what was written to the disk stays.
     pub(super) fn die(&mut self, scene: &mut Scene, checker: &mut Checker) {
-        for asked in self.life.take().into_iter().flat_map(|life| life.asked.into_values()) {
-            asked.ticket.broken.set(scene.dice.chance(500));
+        for request in self.life.take().into_iter().flat_map(|life| life.requests.into_values()) {
+            request.ticket.broken.set(scene.dice.chance(500));
         }
         self.site.go_down();
         checker.agent(&self.site).died();

@@ -1,5 +1,6 @@
 //! N19: the spool on a disk that fills up, fails and loses what was not synced.
 
+use super::exchange::Sent;
 use super::{Agent, Chore, crash::Doom};
 use crate::{
     checker::{Broken, Checker, Verdict},
@@ -115,7 +116,7 @@ impl Agent {
             Err(error) => {
                 self.trouble(&error, scene, checker)?;
                 if self.life.is_some() {
-                    self.sent((number, Answer::None), scene, checker)?;
+                    self.sent(Sent { number, answer: Answer::None }, scene, checker)?;
                 }
                 Ok(None)
             }

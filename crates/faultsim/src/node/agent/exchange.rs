@@ -1,21 +1,35 @@
 //! N1, N19, N20: what leaves for the coordinator, and what comes back.
 
-use super::{Agent, Chore, translate};
+use super::{Agent, Chore, meaning};
 use crate::{
     checker::{Checker, Verdict},
-    network::Ticket,
-    node::PATIENCE_MS,
+    network::{Returned, Ticket},
+    node::{PATIENCE_MS, wire},
     planted::Planted,
     scene::Scene,
 };
-use muster_agent::core::{Answer, NoAnswer, PullRequest, PulledWork, Refusal};
-use muster_model::{Ask, Command, Millis, Pull, Rejection, Reply, Timestamp};
+use muster_agent::core::{Answer, Heartbeat, NoAnswer, PullRequest, PulledWork, Refusal};
+use muster_contract_nodes::write_heartbeat;
+use muster_model::{Ask, Command, Millis, Pull, Report, Timestamp};
 
 /// A request under way.
-pub(super) struct Asked {
+pub(super) struct Request {
     pub(super) ticket: Ticket,
     at: Timestamp,
     about: About,
+}
+
+/// A request that is about to leave.
+struct Outgoing {
+    command: Command,
+    wait: Option<Millis>,
+    about: About,
+}
+
+/// An event that was sent, and what came of it.
+pub(super) struct Sent {
+    pub(super) number: u64,
+    pub(super) answer: Answer,
 }
 
 #[derive(Clone, Copy)]
@@ -27,15 +41,19 @@ enum About {
 }
 
 impl Agent {
-    pub(super) fn beat(&self, scene: &mut Scene) {
-        self.site.ask(scene, Command::Heartbeat { worker: self.site.name.clone() }, None);
+    pub(super) fn beat(&self, beat: &Heartbeat, scene: &mut Scene) -> Verdict {
+        let body = write_heartbeat(self.site.name.as_str(), beat);
+        self.site.ask(scene, wire::read_heartbeat(&body)?, None);
+        Ok(())
     }
 
     pub(super) fn pull(&mut self, request: PullRequest, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         checker.agent(&self.site).pulls(request.max_jobs)?;
-        let (number, wait) = (request.number, request.wait);
-        let command = Command::Pull(translate::pull(&self.site.name, request)?);
-        self.ask((command, wait), About::Work(number), scene);
+        let meant = meaning::pull(&self.site.name, &request)?;
+        let body = request.write(self.site.name.as_str());
+        let command = wire::read_pull_request(&body, &meant, request.wait)?;
+        let about = About::Work(request.number);
+        self.ask(Outgoing { command, wait: request.wait, about }, scene);
         Ok(())
     }
 
@@ -52,19 +70,19 @@ impl Agent {
 
     /// No answer came in time.
     pub(super) fn give_up(&mut self, exchange: u64, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        let Some(asked) = self.life().asked.remove(&exchange) else {
+        let Some(request) = self.life().requests.remove(&exchange) else {
             return Ok(());
         };
-        asked.ticket.broken.set(scene.dice.chance(700));
-        match asked.about {
+        request.ticket.broken.set(scene.dice.chance(700));
+        match request.about {
             About::Work(number) => self.pulled(number, Err(NoAnswer), scene),
             About::Event(number) if self.planted == Some(Planted::SilenceSetAside) => {
                 let refusal = Refusal { status: 0, detail: "no answer".into() };
-                self.sent((number, Answer::Refused(refusal)), scene, checker)?;
+                self.sent(Sent { number, answer: Answer::Refused(refusal) }, scene, checker)?;
             }
             About::Event(number) => {
                 scene.count("report sent again");
-                self.sent((number, Answer::None), scene, checker)?;
+                self.sent(Sent { number, answer: Answer::None }, scene, checker)?;
             }
         }
         Ok(())
@@ -77,14 +95,14 @@ impl Agent {
         scene: &mut Scene,
         checker: &mut Checker,
     ) -> Verdict {
-        let Some(asked) = self.life().asked.remove(&ticket.exchange) else {
+        let Some(request) = self.life().requests.remove(&ticket.exchange) else {
             return Ok(());
         };
-        match asked.about {
+        match request.about {
             About::Work(number) => self.pulled(number, Err(NoAnswer), scene),
             About::Event(number) => {
                 let patience = scene.dice.chance(300).then(|| Millis(scene.dice.between(1, 90_000)));
-                self.sent((number, Answer::Later(patience)), scene, checker)?;
+                self.sent(Sent { number, answer: Answer::Later(patience) }, scene, checker)?;
             }
         }
         self.follow(scene, checker)
@@ -92,33 +110,44 @@ impl Agent {
 
     pub(super) fn answered(
         &mut self,
-        asked: Asked,
-        result: Result<Reply, Rejection>,
-        (scene, checker): (&mut Scene, &mut Checker),
+        answer: Returned<'_>,
+        scene: &mut Scene,
+        checker: &mut Checker,
     ) -> Verdict {
-        match (asked.about, result) {
-            (About::Work(number), Ok(reply)) => {
-                let answer = translate::pulled(&Pull::reply(reply), scene.plan.settings.attempt_timeout);
-                checker.agent(&self.site).handed(&answer, (asked.at, scene.now));
-                self.pulled(number, Ok(answer), scene);
+        let Some(request) = self.life().requests.remove(&answer.ticket.exchange) else {
+            return Ok(());
+        };
+        match request.about {
+            About::Work(number) => {
+                let work = match answer.result {
+                    Ok(reply) => {
+                        let timeout = scene.plan.settings.attempt_timeout;
+                        let work = wire::pulled(&Pull::reply(reply), timeout, scene.now)?;
+                        checker.agent(&self.site).handed(&work, request.at, scene.now);
+                        Ok(work)
+                    }
+                    Err(_) => Err(NoAnswer),
+                };
+                self.pulled(number, work, scene);
                 Ok(())
             }
-            (About::Work(number), Err(_)) => {
-                self.pulled(number, Err(NoAnswer), scene);
-                Ok(())
-            }
-            (About::Event(number), Ok(_)) => self.sent((number, Answer::Taken), scene, checker),
-            (About::Event(number), Err(rejection)) => {
-                let refusal = Refusal { status: 409, detail: format!("{rejection:?}").into() };
-                self.sent((number, Answer::Refused(refusal)), scene, checker)
+            About::Event(number) => {
+                let response = wire::respond(answer.result.map(Report::reply))?;
+                let answer = match Answer::of(response.status, None) {
+                    Answer::Refused(refusal) => {
+                        Answer::Refused(Refusal { detail: response.body.into(), ..refusal })
+                    }
+                    other => other,
+                };
+                self.sent(Sent { number, answer }, scene, checker)
             }
         }
     }
 
-    /// What became of an event is told to the core, and what it then shows is looked at.
+    /// Tells the core what became of an event, and checks the status that it then shows.
     pub(super) fn sent(
         &mut self,
-        (number, answer): (u64, Answer),
+        Sent { number, answer }: Sent,
         scene: &mut Scene,
         checker: &mut Checker,
     ) -> Verdict {
@@ -130,7 +159,7 @@ impl Agent {
         if status.degraded {
             scene.count("degraded");
         }
-        checker.agent(&self.site).sent((number, is_answered), status.degraded)?;
+        checker.agent(&self.site).sent(number, is_answered, status.degraded)?;
         if status.recovering && self.planted == Some(Planted::RecoveryForgotten) {
             let max_jobs = self.settings.slots;
             let request = PullRequest { number: u64::MAX, max_jobs, wait: None, devices: None };
@@ -148,16 +177,17 @@ impl Agent {
         let Some(bytes) = self.read(number, scene, checker)? else {
             return Ok(());
         };
-        let report = translate::report(&self.site.name, &bytes)?;
-        self.ask((Command::Report(Box::new(report)), None), About::Event(number), scene);
+        let meant = meaning::report(&self.site.name, &bytes)?;
+        let command = wire::read_callback(&bytes, &meant)?;
+        self.ask(Outgoing { command, wait: None, about: About::Event(number) }, scene);
         Ok(())
     }
 
-    fn ask(&mut self, (command, wait): (Command, Option<Millis>), about: About, scene: &mut Scene) {
+    fn ask(&mut self, Outgoing { command, wait, about }: Outgoing, scene: &mut Scene) {
         let ticket = self.site.ask(scene, command, wait);
         let waits = wait.map_or(0, |wait| wait.0);
         let patience = (waits + PATIENCE_MS.0, waits + PATIENCE_MS.1);
         self.site.plan(scene, patience, Chore::GiveUp(ticket.exchange));
-        self.life().asked.insert(ticket.exchange, Asked { ticket, at: scene.now, about });
+        self.life().requests.insert(ticket.exchange, Request { ticket, at: scene.now, about });
     }
 }

@@ -31,7 +31,7 @@ impl Agent {
         self.life = Some(Life {
             core,
             spool,
-            asked: BTreeMap::new(),
+            requests: BTreeMap::new(),
             works: BTreeMap::new(),
             wakes_at: None,
             rounds: 0,

@@ -1,8 +1,11 @@
 //! N1, N9, N14: asking for work, and what an answer means to a node.
 
-use super::{Chore, PATIENCE_MS, Plain, Style};
+use super::{Chore, PATIENCE_MS, Plain, Style, wire};
 use crate::{plan::WAIT_MAX, scene::Scene};
-use muster_model::{Ask, Command, JobId, Millis, Pull, PullReply, Rejection, Reply, ReportKind, RunSummary};
+use muster_contract_nodes::{Attached, write_pull};
+use muster_model::{
+    Ask, DeviceReport, JobId, Millis, Pull, PullReply, Rejection, Reply, ReportKind, RunSummary,
+};
 
 /// A node's own count of its share of a job.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,7 +33,17 @@ impl Plain {
             max,
             devices: reports.then(|| self.site.report_of_devices()),
         };
-        let ticket = self.site.ask(scene, Command::Pull(pull), wait);
+        let attached = |report: &DeviceReport| Attached {
+            device: report.device.as_str().into(),
+            handle: report.handle.as_str().into(),
+            attachment: report.attachment,
+        };
+        let devices = pull.devices.as_ref().map(|devices| devices.iter().map(attached).collect::<Vec<_>>());
+        let body = write_pull(pull.worker.as_str(), max, wait, devices.as_deref());
+        let Some(command) = self.understood(wire::read_pull_request(&body, &pull, wait)) else {
+            return;
+        };
+        let ticket = self.site.ask(scene, command, wait);
         let waits = wait.map_or(0, |wait| wait.0);
         let patience = (waits + PATIENCE_MS.0, waits + PATIENCE_MS.1);
         self.site.plan(scene, patience, Chore::GiveUp(ticket.exchange));
@@ -39,7 +52,10 @@ impl Plain {
 
     pub(super) fn pulled(&mut self, result: Result<Reply, Rejection>, scene: &mut Scene) {
         if let Ok(reply) = result.map(Pull::reply) {
-            self.follow(&reply, scene);
+            let work = wire::pulled(&reply, scene.plan.settings.attempt_timeout, scene.now);
+            if self.understood(work).is_some() {
+                self.follow(&reply, scene);
+            }
         }
         let full = self.running.len() + self.line.len() >= self.site.slots as usize;
         let pause = match (full, self.style) {

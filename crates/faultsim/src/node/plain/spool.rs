@@ -1,10 +1,10 @@
 //! N19: every report is written down first, then sent until somebody takes it.
 
-use super::{Chore, PATIENCE_MS, Plain, Style, execute::Work};
+use super::{Chore, PATIENCE_MS, Plain, Style, callback, execute::Work, wire};
 use crate::{plan::name, scene::Scene};
 use muster_model::{
-    Command, FailureReason, Outcome, Report, ReportId, ReportKind, RunSummary, Step, StepStatus, TaskReport,
-    TaskReportKind,
+    FailureReason, Outcome, Report, ReportId, ReportKind, RunSummary, Step, StepStatus, TaskReport,
+    TaskReportKind, Timestamp,
 };
 
 /// A report that has not been taken.
@@ -66,9 +66,13 @@ impl Plain {
             if self.style == Style::Foreign && report.at < scene.now && scene.dice.chance(300) {
                 // A node may put a new timestamp on a resend.
                 scene.count("report resent with a new timestamp");
-                report.at = scene.now;
+                set_time(&mut report, scene.now);
             }
-            let ticket = self.site.ask(scene, Command::Report(report), None);
+            let Some(command) = self.understood(wire::read_callback(&callback::write(&report), &report))
+            else {
+                return;
+            };
+            let ticket = self.site.ask(scene, command, None);
             self.site.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
             self.spool[place].exchange = Some(ticket.exchange);
         }
@@ -92,7 +96,7 @@ impl Plain {
     }
 
     /// A faulty node uses an id twice, for two different events (N5).
-    fn reuse_id(&self, report: &Report, scene: &mut Scene) {
+    fn reuse_id(&mut self, report: &Report, scene: &mut Scene) {
         scene.count("report id reused");
         let job = report.subject().job;
         let kind = match &report.kind {
@@ -103,7 +107,9 @@ impl Plain {
             ReportKind::RunFinished { .. } | ReportKind::Task(_) => ReportKind::RunStarted { job },
         };
         let other = Report { kind, ..report.clone() };
-        self.site.ask(scene, Command::Report(Box::new(other)), None);
+        if let Some(command) = self.understood(wire::read_callback(&callback::write(&other), &other)) {
+            self.site.ask(scene, command, None);
+        }
     }
 
     fn spool_end(&mut self, work: &Work, error: &str, scene: &mut Scene) {
@@ -133,5 +139,13 @@ impl Plain {
             kind,
         };
         self.spool(ReportKind::Task(report), scene);
+    }
+}
+
+/// Puts another timestamp on a report; the time of a step is that of its event.
+fn set_time(report: &mut Report, at: Timestamp) {
+    report.at = at;
+    if let ReportKind::Task(TaskReport { kind: TaskReportKind::Progress(step), .. }) = &mut report.kind {
+        step.at = at;
     }
 }

@@ -1,57 +1,61 @@
-//! The demo's court: `muster court run`, a process of this binary, whose generals hand tasks to the demo's own fleets, or to
-//! soldiers (contract C).
+//! Contract C in the demo: `muster court run`, whose generals hand tasks to the demo's own fleets or to programs.
 //!
-//! In the first round events are handed in as files, and the court is killed while their tasks are under way. What people
-//! are told goes to a stand-in for Slack in the demo's own process.
+//! In the first round events are submitted as files, and the court is killed while their tasks are under way. Its
+//! messages go to a stand-in for Slack in the demo's own process.
 
-mod errand;
 mod record;
 mod slack;
 
-pub(super) use errand::{Errand, GENERALS, GeneralPlan};
-pub(super) use record::{Record, TaskFile};
-
 use super::{
-    life::Orders,
-    process::Process,
+    nodes::{WORKFLOW, device_id},
+    pool::BUILT_IN,
+    process::{Orders, Process},
     server::{COURT, Server},
+    show::{COURT_DONE, COURT_KILLED, Show},
+    summary::{Contract, Finding},
+    tables::Tables,
 };
 use crate::failure::Failure;
-use muster_court::{Clock, Folder, Place, emit::emit};
+use muster_court::{Clock, Document, Fault, Folder, Place, emit::emit};
+use record::Record;
+use serde_json::{Value, json};
 use slack::Slack;
-use std::{fs, path::Path, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    time::Duration,
+};
 use tokio::time::Instant;
 
-/// The court, over all its lives, and what it was given to do.
+/// The court and its events.
 pub(super) struct Court {
     process: Process,
     folder: Folder,
     slack: Slack,
-    errands: Vec<Errand>,
-    losses: Vec<CourtLoss>,
-    /// How many files are under way.
-    open: usize,
-    began: Instant,
-    took: Option<Duration>,
+    events: Vec<Event>,
+    /// Tasks that were in progress when the court was killed.
+    interrupted: Option<usize>,
+    is_over: bool,
     stopping_since: Option<Instant>,
+    /// Its files, after it stopped.
+    record: Record,
+    unsuccessful: Option<String>,
 }
 
-/// That the court was killed.
+/// A general as it is planned.
 #[derive(Debug)]
-pub(super) struct CourtLoss {
-    /// How many tasks it was at.
-    pub(super) held: usize,
+struct GeneralPlan {
+    name: &'static str,
+    /// Executor of its tasks, as its manifest names it.
+    executor: &'static str,
+    events: usize,
 }
 
-/// How the court was found at the end.
-#[derive(Debug, Default)]
-pub(super) struct CourtRest {
-    /// What its files say.
-    pub(super) record: Record,
-    /// The messages that people got, by their ids, as often as they got them.
-    pub(super) posts: Vec<String>,
-    /// What is wrong with how it ended, in words.
-    pub(super) unwell: Option<String>,
+/// An event that was submitted.
+struct Event {
+    general: &'static GeneralPlan,
+    number: usize,
 }
 
 impl Court {
@@ -61,130 +65,112 @@ impl Court {
         let slack = Slack::open().await?;
         configure(&home, &slack.url)?;
         let args = ["court", "run", "--server", &server.url, "--home"].map(str::to_owned);
-        let orders = Orders {
+        let process = Process::start(Orders {
+            name: "the court".to_owned(),
             args: args.into_iter().chain([home.display().to_string()]).collect(),
             secrets: vec![
                 ("MUSTER_TOKEN", server.admin_token.clone()),
                 ("SLACK_BOT_TOKEN", slack.token.clone()),
             ],
-            lock: server.directory().join("court.lock"),
-            log: server.directory().join("court.log"),
+            files: home.clone(),
             greeting: Some("court at "),
-        };
-        let process = Process::start("the court".to_owned(), orders).await?;
+        });
         Ok(Self {
-            process,
+            process: process.await?,
             folder: Folder::open(&home)?,
             slack,
-            errands: Vec::new(),
-            losses: Vec::new(),
-            open: 0,
-            began: Instant::now(),
-            took: None,
+            events: Vec::new(),
+            interrupted: None,
+            is_over: false,
             stopping_since: None,
+            record: Record::default(),
+            unsuccessful: None,
         })
     }
 
-    pub(super) fn errands(&self) -> &[Errand] {
-        &self.errands
+    /// Submits the events; later rounds have none.
+    pub(super) fn begin_round(&mut self) -> Result<(), Failure> {
+        if self.events.is_empty() { self.submit(Event::planned()) } else { Ok(()) }
     }
 
-    pub(super) fn losses(&self) -> &[CourtLoss] {
-        &self.losses
-    }
-
-    /// How often it was started.
-    pub(super) const fn starts(&self) -> u64 {
-        self.process.starts
-    }
-
-    /// Since when it is not running; nothing while it is.
-    pub(super) fn down_since(&self) -> Option<Instant> {
-        self.process.down_since()
-    }
-
-    /// From the first event to the last post, once there was one.
-    pub(super) const fn took(&self) -> Option<Duration> {
-        self.took
-    }
-
-    /// How many events are over.
-    pub(super) fn done(&self) -> usize {
-        self.folder.listed(Place::EventsCompleted).map_or(0, |ids| ids.len())
-    }
-
-    /// Whether the demo was asked to stop before it could kill the court.
-    pub(super) fn was_spared(&self) -> bool {
-        self.stopping_since.is_some() && !self.is_killed_midway()
-    }
-
-    /// Whether nothing is under way that could be waited for.
     pub(super) fn is_done(&self) -> bool {
         let is_given_up = self.stopping_since.is_some_and(|since| since.elapsed() > PATIENCE);
-        self.errands.is_empty() || self.took.is_some() || is_given_up
+        (self.is_over || is_given_up) && !self.process.is_down()
     }
 
-    /// Hands in the events; later rounds have none.
-    pub(super) fn submit(&mut self) -> Result<(), Failure> {
-        if !self.errands.is_empty() {
-            return Ok(());
-        }
-        self.began = Instant::now();
-        self.hand_in(Errand::planned())
-    }
-
-    /// Looks how far all is, and kills the court where that is due; asked to stop, lets it finish.
-    pub(super) async fn look(&mut self, is_stopping: bool) -> Result<(), Failure> {
-        match self.process.down_since() {
-            None => self.process.look().map(drop)?,
-            Some(since) if since.elapsed() >= DOWN_FOR => return self.process.start_again().await,
-            Some(_) => return Ok(()),
-        }
+    /// Watches the files and kills the court when enough tasks are in progress; lets it finish when asked to stop.
+    pub(super) async fn step(&mut self, is_stopping: bool, show: &Show) -> Result<(), Failure> {
+        self.process.tend().await?;
         if is_stopping && self.stopping_since.is_none() {
             self.stopping_since = Some(Instant::now());
         }
-        if self.is_done() {
+        if self.process.is_down() || self.is_over {
             return Ok(());
         }
-        self.open = self.count(&UNDER_WAY)?;
-        match (self.open, self.is_killed_midway() || is_stopping) {
+        match (self.count(&UNDER_WAY)?, self.interrupted.is_some() || is_stopping) {
             (0, true) => {
-                self.took = Some(self.began.elapsed());
+                self.is_over = true;
+                show.tell(&COURT_DONE);
                 Ok(())
             }
-            // Too fast for the demo: what it did not see under way is handed in once more.
-            (0, false) => self.hand_in(Errand::bait(self.errands.len())),
-            (_, false) if self.count(&AT_WORK)? >= WORTH_KILLING => self.kill().await,
+            // Too fast for the demo: submit more events that it can be killed at.
+            (0, false) => self.submit(Event::bait(self.events.len())),
+            (_, false) if self.count(&AT_WORK)? >= WORTH_KILLING => {
+                self.process.kill().await?;
+                let held = self.count(&AT_WORK)?;
+                self.interrupted = (held > 0).then_some(held);
+                show.tell(&COURT_KILLED);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
 
-    /// Has the court leave, and reads what it leaves.
-    pub(super) async fn finish(&mut self) -> Result<CourtRest, Failure> {
-        if self.process.down_since().is_some() {
-            self.process.start_again().await?;
-        }
-        let unwell = self.process.stop().await?;
-        Ok(CourtRest { record: Record::read(&self.folder)?, posts: self.slack.posts(), unwell })
+    pub(super) fn line(&self) -> String {
+        let done = self.folder.listed(Place::EventsCompleted).map_or(0, |ids| ids.len());
+        format!("court {done}/{} events done", self.events.len())
     }
 
-    fn hand_in(&mut self, errands: Vec<Errand>) -> Result<(), Failure> {
-        for errand in &errands {
-            emit(&self.folder, errand.event()?, Clock.now())?;
-        }
-        self.errands.extend(errands);
+    /// Stops the court and reads its files.
+    pub(super) async fn finish(&mut self) -> Result<(), Failure> {
+        self.unsuccessful = self.process.stop().await?;
+        self.record = Record::read(&self.folder)?;
         Ok(())
     }
 
-    async fn kill(&mut self) -> Result<(), Failure> {
-        self.process.kill().await?;
-        let held = self.count(&AT_WORK)?;
-        self.losses.push(CourtLoss { held });
-        Ok(())
+    pub(super) fn contract(&self) -> Contract {
+        Contract {
+            name: "court",
+            did: format!("{} events, {} messages", self.events.len(), self.slack.posts().len()),
+            faults: format!("killed: {}", usize::from(self.interrupted.is_some())),
+        }
     }
 
-    fn is_killed_midway(&self) -> bool {
-        self.losses.iter().any(|loss| loss.held > 0)
+    /// Compares the court's files with the events, with the posted messages, and with the work of the server. `own` is
+    /// the work that the demo submitted itself.
+    pub(super) fn findings(
+        &self,
+        tables: &Tables,
+        own: &BTreeSet<(String, String)>,
+    ) -> Result<Vec<Finding>, Failure> {
+        let all = tables.rows(SUBMITTED, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let others = all.into_iter().filter(|work| !own.contains(work)).collect();
+        let checks = [
+            self.events_done_once(),
+            self.messages_posted(),
+            self.handed_over_once(&others),
+            self.kill_made_good(),
+            self.left_nothing(),
+        ];
+        Ok(checks.into_iter().map(Finding::of).collect())
+    }
+
+    fn submit(&mut self, events: Vec<Event>) -> Result<(), Failure> {
+        for event in &events {
+            emit(&self.folder, event.document()?, Clock.now())?;
+        }
+        self.events.extend(events);
+        Ok(())
     }
 
     fn count(&self, places: &[Place]) -> Result<usize, Failure> {
@@ -193,6 +179,152 @@ impl Court {
             count += self.folder.listed(*place)?.len();
         }
         Ok(count)
+    }
+
+    /// C8, C13: each event became one task, which ended once and well.
+    fn events_done_once(&self) -> Result<String, String> {
+        let record = &self.record;
+        for event in &self.events {
+            let id = event.id();
+            let mut tasks = record.tasks.iter().filter(|task| task.event == id);
+            let (Some(task), None) = (tasks.next(), tasks.next()) else {
+                return Err(format!("the event {id} has not one task that is over"));
+            };
+            let result = record.results.get(&task.id).map_or("missing", String::as_str);
+            if (task.status.as_str(), result) != ("completed", "success") || !record.events.contains(&id) {
+                return Err(format!(
+                    "the result of {} for {id} is {result}, its task {}",
+                    task.id, task.status
+                ));
+            }
+        }
+        let counts = [record.events.len(), record.tasks.len(), record.results.len()];
+        match counts.iter().all(|count| *count == self.events.len()) {
+            true => Ok(format!(
+                "{} events of the court: one task and one result each, all success",
+                self.events.len()
+            )),
+            false => {
+                Err(format!("{} events, and {counts:?} events, tasks and results kept", self.events.len()))
+            }
+        }
+    }
+
+    /// C14, C18: one message tells the end of each task, and every message was posted. One that was being posted when
+    /// the court was killed may have been posted again.
+    fn messages_posted(&self) -> Result<String, String> {
+        for task in &self.record.tasks {
+            let told = self.record.sent.values().filter(|about| about.as_ref() == Some(&task.id)).count();
+            if told != 1 {
+                return Err(format!("{told} messages tell the end of {}", task.id));
+            }
+        }
+        let mut posted: BTreeMap<String, usize> = BTreeMap::new();
+        self.slack.posts().into_iter().for_each(|id| *posted.entry(id).or_default() += 1);
+        if !posted.keys().eq(self.record.sent.keys()) {
+            return Err(format!("{} messages were sent, {} arrived", self.record.sent.len(), posted.len()));
+        }
+        let repeated = posted.values().filter(|times| **times > 1).count();
+        match repeated <= usize::from(self.interrupted.is_some()) {
+            true => Ok(format!(
+                "{} messages of the court were posted, {repeated} repeated by the kill",
+                posted.len()
+            )),
+            false => Err(format!("{repeated} messages of the court were posted twice")),
+        }
+    }
+
+    /// C17: each task for a fleet is one run, one session or one job of the server.
+    fn handed_over_once(&self, others: &BTreeSet<(String, String)>) -> Result<String, String> {
+        let remote: Vec<&(String, String)> = self.record.tasks.iter().flat_map(|task| &task.remote).collect();
+        let distinct: BTreeSet<(String, String)> = remote.iter().copied().cloned().collect();
+        let planned = self.events.iter().filter(|event| event.general.executor != COMMAND).count();
+        match remote.len() == planned && distinct == *others {
+            true => Ok(format!(
+                "{planned} tasks of the court are a run, a session or a job each, handed over once"
+            )),
+            false => {
+                Err(format!("{planned} tasks of the court were {distinct:?}; the server has {others:?}"))
+            }
+        }
+    }
+
+    /// C6, C16: the tasks that were under way when the court was killed were continued after its restart.
+    fn kill_made_good(&self) -> Result<String, String> {
+        let again: usize = self.record.tasks.iter().map(|task| task.interrupted).sum();
+        match self.interrupted {
+            Some(held) => Ok(format!(
+                "the court was killed with {held} tasks under way (kill -9): all were continued, {again} programs began anew"
+            )),
+            None if self.stopping_since.is_some() => Ok("the court was not killed this time".to_owned()),
+            None => Err("the court was not killed at work".to_owned()),
+        }
+    }
+
+    /// C2, C12: nothing is left under way, nothing was given up or rejected.
+    fn left_nothing(&self) -> Result<String, String> {
+        match (&self.unsuccessful, self.record.leftovers.first()) {
+            (Some(unsuccessful), _) => Err(unsuccessful.clone()),
+            (None, Some(first)) => Err(format!("the court left {first}")),
+            (None, None) => Ok("the court ended on request, nothing under way, nothing rejected".to_owned()),
+        }
+    }
+}
+
+impl GeneralPlan {
+    fn manifest(&self) -> String {
+        let Self { name, executor, .. } = self;
+        let work = match *executor {
+            COMMAND => format!("command = [\"sh\", \"-c\", '''{SOLDIER}''']"),
+            executor => format!("executor = \"{executor}\""),
+        };
+        format!("subscribes = [\"demo.{name}\"]\n{work}\n")
+    }
+
+    /// The payload of one of its tasks: small, and on devices and workers that the plan neither wears out nor kills.
+    fn payload(&self, number: usize) -> Value {
+        match self.executor {
+            "run" => json!({
+                "workflow_id": WORKFLOW, "params": {"simulate": {"step_ms": 40, "devices": {}}}, "queue": "court",
+                "scope": {"devices": [device_id(1 + number), device_id(2 + number)]},
+                "title": "For the court",
+            }),
+            "session" => json!({
+                "totalFrames": 24, "framesPerTask": 12, "scenario": {"name": "a courtyard", "fps": 30},
+                "cameras": ["front"], "qualityMode": "strict",
+            }),
+            "job" => {
+                json!({"payload": {"op": "sum", "values": [number, 1]}, "region": BUILT_IN, "priority": 100})
+            }
+            _ => json!({"number": number}),
+        }
+    }
+}
+
+impl Event {
+    fn planned() -> Vec<Self> {
+        let generals = GENERALS.iter().flat_map(|general| std::iter::repeat_n(general, general.events));
+        generals.enumerate().map(|(number, general)| Self { general, number }).collect()
+    }
+
+    /// More events that the court can be killed at.
+    fn bait(first: usize) -> Vec<Self> {
+        let soldiers = GENERALS.iter().filter(|general| general.executor == COMMAND);
+        let generals = soldiers.flat_map(|general| std::iter::repeat_n(general, general.events));
+        (first..).zip(generals).map(|(number, general)| Self { general, number }).collect()
+    }
+
+    fn id(&self) -> String {
+        format!("evt-demo-{}-{}", self.general.name, self.number)
+    }
+
+    /// The submitted members (C7); the court fills in the rest.
+    fn document(&self) -> Result<Document, Failure> {
+        let Self { general, number } = self;
+        let event = json!({"id": self.id(), "type": format!("demo.{}", general.name), "source": "demo",
+            "payload": general.payload(*number)});
+        let event = Document::parse(event.to_string().as_bytes());
+        Ok(event.map_err(|error| Fault::Invalid(error.to_string()))?)
     }
 }
 
@@ -205,6 +337,18 @@ fn configure(home: &Path, slack: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// One for each of the demo's fleets, and one with programs of its own.
+static GENERALS: [GeneralPlan; 4] = [
+    GeneralPlan { name: "phones", executor: "run", events: 2 },
+    GeneralPlan { name: "film", executor: "session", events: 1 },
+    GeneralPlan { name: "sums", executor: "job", events: 3 },
+    GeneralPlan { name: "watch", executor: COMMAND, events: 4 },
+];
+const COMMAND: &str = "command";
+/// Takes long enough to be killed at it.
+const SOLDIER: &str = r#"sleep 0.8
+printf '{"task_id": "%s", "status": "success", "summary": "all is quiet"}' "$MUSTER_TASK_ID" > "$MUSTER_RESULT_PATH""#;
+
 /// In the order in which files go through them, so that none is missed on its way.
 const UNDER_WAY: [Place; 5] = [
     Place::EventsPending,
@@ -216,7 +360,32 @@ const UNDER_WAY: [Place; 5] = [
 const AT_WORK: [Place; 1] = [Place::TasksInProgress];
 /// Tasks of more than one general.
 const WORTH_KILLING: usize = 3;
-/// Long enough for everybody to see it.
-const DOWN_FOR: Duration = Duration::from_millis(600);
-/// How long the end is waited for when somebody wants to leave.
+/// Time that the court gets to finish when the user wants to leave.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Everything that was submitted to the server.
+const SUBMITTED: &str = "
+    SELECT 'run', id FROM tasks UNION ALL
+    SELECT 'session', id FROM sim_sessions UNION ALL
+    SELECT 'job', cast(id AS TEXT) FROM pool_jobs";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// C0, C8, C12: the court can read the manifests, and the events are valid and have ids of their own.
+    #[test]
+    fn events_and_manifests_are_valid() {
+        let home = tempfile::tempdir().unwrap();
+        configure(home.path(), "http://127.0.0.1:1").unwrap();
+        let court = muster_court::config::Court::read(home.path()).unwrap();
+        assert_eq!(court.generals.len(), GENERALS.len());
+        assert_eq!(court.generals["watch"].command[2], SOLDIER);
+        let folder = Folder::open(home.path()).unwrap();
+        let events: Vec<Event> = Event::planned().into_iter().chain(Event::bait(10)).collect();
+        for event in &events {
+            let emitted = emit(&folder, event.document().unwrap(), Clock.now());
+            assert!(matches!(emitted, Ok(muster_court::emit::Emitted::New(_))), "{emitted:?}");
+        }
+        assert_eq!(events.iter().map(Event::id).collect::<BTreeSet<_>>().len(), events.len());
+    }
+}

@@ -1,267 +1,287 @@
-//! The demo's pool: workers of owners who need not trust each other, and the jobs of a client (contract P).
+//! Contract P in the demo: workers of owners who need not trust each other, and the jobs of a client.
 //!
-//! In each round the client's jobs are done by one worker each, one of which is killed at it; then there are jobs that
-//! are voted on. In the first round the honest owners keep their workers from these until the liar has handed in enough
-//! lies to be found out: a majority that is complete without it would not notice.
+//! In each round one worker is killed at a job. Then there are jobs that are voted on. In the first round the honest
+//! owners keep their workers from these until the liar has submitted enough lies to be found out: a majority that is
+//! complete without it would not notice.
 
 mod job;
 mod member;
-mod person;
-mod round;
 
-pub(super) use job::{Job, JobPlan, Kind};
-pub(super) use member::{BUILT_IN, MEMBERS, Member};
-
-use super::{ledger, server::Server};
-use crate::{
-    client::{Client, ClientError, Listing},
-    failure::Failure,
-    reason::Reason,
+use super::{
+    server::Server,
+    show::{LIAR_BANNED, MEMBER_KILLED, Show},
+    summary::{Contract, Finding},
+    tables::Tables,
 };
-use member::VICTIM;
+use crate::{
+    client::{Client, ClientError},
+    failure::Failure,
+    reach::Reason,
+};
+use job::{Job, JobPlan};
+pub(super) use member::BUILT_IN;
+use member::{LIAR, MEMBERS, Member, Person, VICTIM};
 use muster_proof::Receipt;
-use person::Person;
-use round::{Act, Round};
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, io, path::PathBuf, time::Duration};
-use tokio::time::Instant;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+};
 
-/// All workers, at work, and what there is to do.
+/// The workers, their owners and the jobs.
 pub(super) struct Pool {
     members: Vec<Member>,
     owners: Vec<Person>,
-    /// Whose jobs they are.
+    /// The client whose jobs they are.
     customer: Person,
-    /// The demo's files.
-    directory: PathBuf,
+    tables: Tables,
     jobs: Vec<Job>,
-    rounds: Vec<Round>,
-    losses: Vec<PoolLoss>,
-    asked_at: Option<Instant>,
+    act: Act,
+    rounds: usize,
+    kills: Vec<Kill>,
+    /// The public keys of the workers by id, from their own files.
+    keys: BTreeMap<u64, String>,
+    /// Results that are left in the workers' spools.
+    undelivered: usize,
+    /// Assignments whose results the server refused for good.
+    refused: Vec<u64>,
+    unsuccessful: Vec<String>,
+}
+
+/// The parts of a round, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    /// Each job is done by one worker.
+    Alone,
+    /// The liar votes; the others are held back.
+    Lies,
+    /// All workers vote.
+    Votes,
+    Over,
 }
 
 /// A worker that was killed.
-#[derive(Debug)]
-pub(super) struct PoolLoss {
-    pub(super) round: usize,
-    pub(super) worker: &'static str,
-    /// The assignments that it had begun and not handed in.
-    pub(super) held: Vec<u64>,
-    /// How many of their results were in its spool.
-    pub(super) spooled: usize,
-}
-
-/// How the workers were found at the end.
-#[derive(Debug, Default)]
-pub(super) struct PoolRest {
-    /// The keys that results are checked with, by worker, from the workers' own files.
-    pub(super) keys: BTreeMap<u64, String>,
-    /// Results that are left in spools.
-    pub(super) spooled: usize,
-    /// Assignments whose results were refused for good.
-    pub(super) set_aside: Vec<u64>,
-    /// Those that did not end well, in words.
-    pub(super) unwell: Vec<String>,
+struct Kill {
+    round: usize,
+    /// The assignments that it had begun and not submitted.
+    held: Vec<u64>,
 }
 
 impl Pool {
-    /// Makes the people, starts the workers and waits until the server knows them.
+    /// Creates the users, starts the workers and waits until the server knows them.
     pub(super) async fn start(server: &Server) -> Result<Self, Failure> {
-        let owner = |name| Person::welcome(name, "WORKER_OWNER", server);
+        let owner = |name| Person::create(name, "WORKER_OWNER", server);
         let (anna, bert, mallory, customer) = tokio::try_join!(
             owner("anna"),
             owner("bert"),
             owner("mallory"),
-            Person::welcome("carla", "CLIENT", server)
+            Person::create("carla", "CLIENT", server)
         )?;
         let owners = vec![anna, bert, mallory];
         let mut members = Vec::new();
         for plan in &MEMBERS {
-            members.push(Member::start(plan, of(&owners, plan.owner)?, server).await?);
+            members.push(Member::start(plan, owner_of(&owners, plan.owner)?, server).await?);
         }
         for member in &mut members {
-            member.become_known(of(&owners, member.plan.owner)?).await?;
+            member.until_known(owner_of(&owners, member.plan.owner)?).await?;
         }
-        let (jobs, rounds, losses) = (Vec::new(), Vec::new(), Vec::new());
-        let directory = server.directory().to_owned();
-        Ok(Self { members, owners, customer, directory, jobs, rounds, losses, asked_at: None })
+        Ok(Self {
+            members,
+            owners,
+            customer,
+            tables: Tables::open(server.directory())?,
+            jobs: Vec::new(),
+            act: Act::Over,
+            rounds: 0,
+            kills: Vec::new(),
+            keys: BTreeMap::new(),
+            undelivered: 0,
+            refused: Vec::new(),
+            unsuccessful: Vec::new(),
+        })
     }
 
-    pub(super) fn members(&self) -> &[Member] {
-        &self.members
+    pub(super) async fn begin_round(&mut self) -> Result<(), Failure> {
+        self.rounds += 1;
+        self.act = Act::Alone;
+        self.submit(JobPlan::alone()).await
     }
 
-    /// Jobs over all rounds, as they were submitted.
-    pub(super) fn jobs(&self) -> &[Job] {
-        &self.jobs
-    }
-
-    pub(super) fn rounds(&self) -> &[Round] {
-        &self.rounds
-    }
-
-    pub(super) fn losses(&self) -> &[PoolLoss] {
-        &self.losses
-    }
-
-    /// Whether no round is under way.
     pub(super) fn is_done(&self) -> bool {
-        self.rounds.last().is_none_or(Round::is_over)
+        self.act == Act::Over && self.members.iter().all(|member| !member.process.is_down())
     }
 
-    /// Begins the next round.
-    pub(super) async fn submit(&mut self) -> Result<(), Failure> {
-        self.rounds.push(Round::begun(Instant::now()));
-        self.submit_jobs(JobPlan::alone()).await
-    }
-
-    /// Looks how all are and how far the jobs are, and does what is planned; asked to stop, cancels what is open.
-    pub(super) async fn look(&mut self, is_stopping: bool) -> Result<(), Failure> {
+    /// Watches the jobs and takes the next planned step; cancels the open jobs when asked to stop.
+    pub(super) async fn step(&mut self, is_stopping: bool, show: &Show) -> Result<(), Failure> {
         for member in &mut self.members {
-            match member.down_since() {
-                None => member.look()?,
-                Some(since) if since.elapsed() >= DOWN_FOR => {
-                    member.start_again(of(&self.owners, member.plan.owner)?).await?;
-                }
-                Some(_) => {}
+            if member.process.tend().await? {
+                member.until_known(owner_of(&self.owners, member.plan.owner)?).await?;
             }
         }
-        if self.is_done() || self.asked_at.is_some_and(|at| at.elapsed() < BETWEEN_QUESTIONS) {
+        if self.act == Act::Over {
             return Ok(());
         }
-        self.asked_at = Some(Instant::now());
-        self.ask().await?;
-        let is_idle = self.jobs.iter().all(Job::is_settled);
+        let ended = self.tables.rows("SELECT id, status FROM pool_ends", [], |row| {
+            Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get::<_, String>(1)?))
+        })?;
+        let ended: BTreeMap<u64, String> = ended.into_iter().collect();
+        for job in &mut self.jobs {
+            job.ended = ended.get(&job.id).cloned();
+        }
+        let is_idle = self.jobs.iter().all(|job| job.ended.is_some());
         match is_stopping {
-            false => self.go_on(is_idle).await?,
-            true if is_idle => self.end_round(),
-            true => self.cancel().await?,
+            false => self.go_on(is_idle, show).await,
+            true if is_idle => self.end_round().await,
+            true => self.cancel().await,
+        }
+    }
+
+    pub(super) fn line(&self) -> String {
+        let ended = |status| self.jobs.iter().filter(|job| job.ended.as_deref() == Some(status)).count();
+        let (completed, failed, all) = (ended("completed"), ended("failed"), self.jobs.len());
+        format!("pool {completed}/{all} jobs done, {failed} failed as planned")
+    }
+
+    /// Stops the workers and reads what they leave.
+    pub(super) async fn finish(&mut self) -> Result<(), Failure> {
+        for member in &mut self.members {
+            self.unsuccessful.extend(member.process.stop().await?);
+            self.undelivered += member.spooled()?.len();
+            self.refused.extend(member.refused()?);
+            self.keys.insert(member.id, member.public_key()?);
         }
         Ok(())
     }
 
-    /// Has the workers leave, and looks at what they leave.
-    pub(super) async fn finish(&mut self) -> Result<PoolRest, Failure> {
-        let mut rest = PoolRest::default();
-        for member in &mut self.members {
-            let owner = of(&self.owners, member.plan.owner)?;
-            // One that is down may have something to hand in.
-            if member.down_since().is_some() {
-                member.start_again(owner).await?;
-            }
-            member.become_known(owner).await?;
-            rest.unwell.extend(member.stop().await?);
-            rest.spooled += member.spooled()?.len();
-            rest.set_aside.extend(member.set_aside()?);
-            rest.keys.insert(member.id, member.public_key()?);
-        }
-        Ok(rest)
+    pub(super) fn submitted(&self) -> impl Iterator<Item = (String, String)> {
+        self.jobs.iter().map(|job| ("job".to_owned(), job.id.to_string()))
     }
 
-    /// Takes the next step, where it is due.
-    async fn go_on(&mut self, is_idle: bool) -> Result<(), Failure> {
-        match self.rounds.last().map(|round| round.act) {
-            Some(Act::Alone) if self.is_killed_midway() && is_idle => self.begin_votes().await,
-            // Too fast for the demo: what it did not see under way is given out once more.
-            Some(Act::Alone) if is_idle => self.submit_jobs(JobPlan::bait()).await,
-            Some(Act::Alone) => self.kill_if_due().await,
-            Some(Act::Lies) => self.end_lies_if_due().await,
-            Some(Act::Votes) if is_idle => {
-                self.end_round();
-                Ok(())
+    pub(super) fn contract(&self, tables: &Tables) -> Result<Contract, Failure> {
+        let receipts = self.jobs.iter().filter(|job| job.receipt.is_some()).count();
+        let banned = tables.count("SELECT count(*) FROM workers WHERE status = 'banned'", [])?;
+        Ok(Contract {
+            name: "pool",
+            did: format!("{} jobs, {receipts} receipts", self.jobs.len()),
+            faults: format!("workers killed: {}, liars found and banned: {banned}", self.kills.len()),
+        })
+    }
+
+    /// Compares the tables with the plan, and the receipts with the workers' own keys.
+    pub(super) fn findings(&self, tables: &Tables) -> Result<Vec<Finding>, Failure> {
+        let open = "SELECT (SELECT count(*) FROM pool_jobs) - (SELECT count(*) FROM pool_ends)";
+        let nonces = "SELECT count(*) - count(DISTINCT nonce) FROM pool_assignments";
+        Ok(vec![
+            self.jobs_as_planned(tables)?,
+            Finding::none(tables.count(open, [])?, "every job of the pool has ended"),
+            // P8
+            Finding::none(tables.count(nonces, [])?, "every assignment has a nonce of its own"),
+            // P5, P8, P15
+            Finding::none(tables.count(LEASE_LOST, [])?, "every result is signed, and no lease ran out"),
+            Finding::none(tables.count(OWNER_TWICE, [])?, "no job has two results of one owner"),
+            self.liar_banned(tables)?,
+            Finding::of(self.receipts_verify(tables)?),
+            Finding::of(self.kills_made_good(tables)?),
+            Finding::of(self.workers_stopped(tables)?),
+        ])
+    }
+
+    async fn go_on(&mut self, is_idle: bool, show: &Show) -> Result<(), Failure> {
+        match self.act {
+            Act::Alone if self.is_killed() && is_idle => self.begin_votes().await,
+            // Too fast for the demo: submit another job that the worker can be killed at.
+            Act::Alone if is_idle => self.submit(JobPlan::bait()).await,
+            Act::Alone => self.kill_if_due(show).await,
+            Act::Lies => self.end_lies_if_due().await,
+            Act::Votes if is_idle => {
+                if self.rounds == 1 {
+                    show.tell(&LIAR_BANNED);
+                }
+                self.end_round().await
             }
-            Some(Act::Votes | Act::Over) | None => Ok(()),
+            Act::Votes | Act::Over => Ok(()),
         }
     }
 
-    /// The liar is let lie first, unless it was shut out in an earlier round.
+    /// Lets the liar lie first, unless it was banned in an earlier round.
     async fn begin_votes(&mut self) -> Result<(), Failure> {
-        let is_liar_out =
-            self.members.iter().any(|member| member.plan.is_liar() && member.standing.is_banned());
-        if !is_liar_out {
-            self.tell_honest("drain").await?;
+        let is_first = self.rounds == 1;
+        if is_first {
+            self.tell_honest_workers("drain").await?;
         }
-        self.submit_jobs(JobPlan::votes()).await?;
-        self.set_act(if is_liar_out { Act::Votes } else { Act::Lies });
+        self.submit(JobPlan::votes()).await?;
+        self.act = if is_first { Act::Lies } else { Act::Votes };
         Ok(())
     }
 
     async fn end_lies_if_due(&mut self) -> Result<(), Failure> {
-        let Some(liar) = self.members.iter().find(|member| member.plan.is_liar()) else { return Ok(()) };
-        if ledger::pool::results_of(&self.directory, liar.id)? >= LIES_UNTIL_BANNED {
-            self.tell_honest("resume").await?;
-            self.set_act(Act::Votes);
+        let lies = "SELECT count(*) FROM pool_assignments a JOIN workers w ON w.id = a.worker_id
+            WHERE w.name = ?1 AND a.state = 'COMPLETED'";
+        if self.tables.count(lies, [LIAR])? >= LIES_UNTIL_BANNED {
+            self.tell_honest_workers("resume").await?;
+            self.act = Act::Votes;
         }
         Ok(())
     }
 
-    /// Has the honest owners' workers get no more work, or get it again (P14).
-    async fn tell_honest(&self, what: &str) -> Result<(), Failure> {
-        for member in self.members.iter().filter(|member| !member.plan.is_liar()) {
-            let owner = of(&self.owners, member.plan.owner)?;
-            owner.client.post(&["workers", &member.id.to_string(), what], &json!({})).await?;
+    /// Drains or resumes the workers of the honest owners (P14).
+    async fn tell_honest_workers(&self, verb: &str) -> Result<(), Failure> {
+        for member in self.members.iter().filter(|member| member.plan.name != LIAR) {
+            let owner = owner_of(&self.owners, member.plan.owner)?;
+            owner.client.post(&["workers", &member.id.to_string(), verb], &json!({})).await?;
         }
         Ok(())
     }
 
-    fn is_killed_midway(&self) -> bool {
-        self.losses.iter().any(|loss| loss.round + 1 == self.rounds.len() && loss.is_midway())
+    fn is_killed(&self) -> bool {
+        self.kills.iter().any(|kill| kill.round == self.rounds)
     }
 
-    /// Kills the worker that is to be killed as soon as it is at something.
-    async fn kill_if_due(&mut self) -> Result<(), Failure> {
-        let is_killed = self.is_killed_midway();
-        let due = self.members.iter_mut().find(|member| member.plan.name == VICTIM);
-        let Some(victim) = due.filter(|victim| !is_killed && victim.down_since().is_none()) else {
+    /// Kills the victim as soon as it has begun a job.
+    async fn kill_if_due(&mut self, show: &Show) -> Result<(), Failure> {
+        let is_killed = self.is_killed();
+        let victim = self.members.iter_mut().find(|member| member.plan.name == VICTIM);
+        let Some(victim) = victim.filter(|victim| !is_killed && !victim.process.is_down()) else {
             return Ok(());
         };
-        if ledger::pool::begun_by(&self.directory, victim.id)?.is_empty() {
+        let begun = |tables: &Tables| tables.column::<i64>(BEGUN, [VICTIM]);
+        if begun(&self.tables)?.is_empty() {
             return Ok(());
         }
-        victim.kill().await?;
-        let held = ledger::pool::begun_by(&self.directory, victim.id)?;
-        let spooled = victim.spooled()?.iter().filter(|id| held.contains(id)).count();
-        self.losses.push(PoolLoss { round: self.rounds.len() - 1, worker: VICTIM, held, spooled });
+        victim.kill(owner_of(&self.owners, victim.plan.owner)?).await?;
+        let held: Vec<u64> = begun(&self.tables)?.into_iter().map(i64::unsigned_abs).collect();
+        if !held.is_empty() {
+            self.kills.push(Kill { round: self.rounds, held });
+            show.tell(&MEMBER_KILLED);
+        }
         Ok(())
     }
 
-    /// Submits jobs, all or none. The key makes a repeat harmless, should the answer be lost (P18).
-    async fn submit_jobs(&mut self, plans: Vec<JobPlan>) -> Result<(), Failure> {
+    /// Submits jobs, all or none. The key makes a repeat harmless, should the response be lost (P18).
+    async fn submit(&mut self, plans: Vec<JobPlan>) -> Result<(), Failure> {
         let key = format!("demo-jobs-{}", self.jobs.len());
         let jobs: Vec<Value> = plans.iter().map(|plan| plan.submission()).collect();
         let answer = self.customer.client.post_once(&["jobs", "batch"], &json!({"jobs": jobs}), &key).await?;
         let ids = answer["jobs"].as_array().into_iter().flatten().filter_map(|job| job["id"].as_u64());
-        let round = self.rounds.len() - 1;
-        self.jobs.extend(plans.into_iter().zip(ids).map(|(plan, id)| Job::submitted(plan, id, round)));
+        let job = |(plan, id)| Job { plan, id, ended: None, is_cancelled: false, receipt: None };
+        self.jobs.extend(plans.into_iter().zip(ids).map(job));
         Ok(())
     }
 
-    /// Asks how all are; of what was completed, for the proof.
-    async fn ask(&mut self) -> Result<(), Failure> {
-        for member in &mut self.members {
-            member.ask_for_standing(of(&self.owners, member.plan.owner)?).await?;
-        }
-        let round = self.rounds.len() - 1;
-        let limit = self.jobs.iter().filter(|job| job.round == round).count();
-        let listing = Listing { path: &["jobs"], name: "jobs", query: Vec::new(), limit };
-        let answer = self.customer.client.list(listing).await?;
-        let told = answer["jobs"].as_array().into_iter().flatten();
-        let told: BTreeMap<u64, &str> =
-            told.filter_map(|job| Some((job["id"].as_u64()?, job["status"].as_str()?))).collect();
-        for job in &mut self.jobs {
-            if let Some(status) = told.get(&job.id) {
-                (*status).clone_into(&mut job.status);
+    /// Fetches the receipts of the round (P17).
+    async fn end_round(&mut self) -> Result<(), Failure> {
+        self.act = Act::Over;
+        for job in self.jobs.iter_mut().filter(|job| job.ended.as_deref() == Some("completed")) {
+            if job.receipt.is_none() {
+                job.receipt = Some(receipt(&self.customer.client, job.id).await?);
             }
         }
-        for job in self.jobs.iter_mut().filter(|job| job.lacks_receipt()).take(RECEIPTS_AT_ONCE) {
-            job.receipt = Some(receipt(&self.customer.client, job.id).await?);
-        }
         Ok(())
     }
 
-    /// Cancels what has not ended. How it ended shows when it is asked for the next time.
+    /// Cancels every open job, unless it ended just before.
     async fn cancel(&mut self) -> Result<(), Failure> {
-        for job in self.jobs.iter_mut().filter(|job| !job.is_over()) {
+        for job in self.jobs.iter_mut().filter(|job| job.ended.is_none()) {
             match self.customer.client.delete(&["jobs", &job.id.to_string()], &Reason::default()).await {
                 Ok(_) => job.is_cancelled = true,
                 Err(ClientError::Refused { status, .. }) if status.as_u16() == 409 => {}
@@ -271,43 +291,135 @@ impl Pool {
         Ok(())
     }
 
-    fn end_round(&mut self) {
-        if let Some(round) = self.rounds.last_mut() {
-            round.end(Instant::now());
+    /// P8, P13, P18: each job ended as planned, after as many attempts, with the right result.
+    fn jobs_as_planned(&self, tables: &Tables) -> Result<Finding, Failure> {
+        for job in &self.jobs {
+            let row = tables.rows(JOB, [job.id.cast_signed()], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, i64>(2)?))
+            })?;
+            let Some((status, hash, attempts)) = row.into_iter().next() else {
+                return Ok(Finding::of(Err(format!("job {} has not ended", job.id))));
+            };
+            if let Err(wrong) = job.check(&status, hash.as_deref(), attempts.unsigned_abs()) {
+                return Ok(Finding::of(Err(wrong)));
+            }
+        }
+        let count = |ending: &str| self.jobs.iter().filter(|job| job.ending() == ending).count();
+        Ok(Finding::of(Ok(format!(
+            "{} jobs of the pool: {} completed with the right result, {} failed as planned, {} cancelled on request",
+            self.jobs.len(),
+            count("completed"),
+            count("failed"),
+            count("cancelled")
+        ))))
+    }
+
+    /// P15: the worker that disagreed with the majority too often was banned; no other worker disagreed.
+    fn liar_banned(&self, tables: &Tables) -> Result<Finding, Failure> {
+        let standing = tables.rows("SELECT name, status, dissents FROM workers", [], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?.unsigned_abs()))
+        })?;
+        let was_cut_short = self.jobs.iter().any(|job| job.is_cancelled);
+        for (name, status, dissents) in standing {
+            let is_banned = status == "banned";
+            let is_right = match name == LIAR {
+                true => is_banned == (dissents >= LIES_UNTIL_BANNED) && (is_banned || was_cut_short),
+                false => !is_banned && dissents == 0,
+            };
+            if !is_right {
+                return Ok(Finding::of(Err(format!("{name} dissented {dissents} times and is {status}"))));
+            }
+        }
+        Ok(Finding::of(Ok(
+            "the majority found the liar out and banned it; no other worker dissented".to_owned()
+        )))
+    }
+
+    /// P9, P17: each completed job has a receipt that proves offline who gave the right result.
+    fn receipts_verify(&self, tables: &Tables) -> Result<Result<String, String>, Failure> {
+        let mut verified = 0;
+        for job in self.jobs.iter().filter(|job| job.ending() == "completed") {
+            let accepted = tables.count(
+                "SELECT coalesce(assignment_id, 0) FROM pool_ends WHERE id = ?1",
+                [job.id.cast_signed()],
+            )?;
+            let key = job.receipt.as_ref().and_then(|receipt| self.keys.get(&receipt.worker_id));
+            if let Err(fault) = job.check_receipt(accepted, key.map(String::as_str)) {
+                return Ok(Err(format!("the receipt of job {}: {fault}", job.id)));
+            }
+            verified += 1;
+        }
+        Ok(Ok(format!("{verified} receipts verify offline, against the workers' own keys")))
+    }
+
+    /// P6, P16: what a killed worker had begun was submitted under the same assignments after its restart.
+    fn kills_made_good(&self, tables: &Tables) -> Result<Result<String, String>, Failure> {
+        let was_cut_short = self.jobs.iter().any(|job| job.is_cancelled);
+        if self.kills.len() < self.rounds && !was_cut_short {
+            return Ok(Err("no worker of the pool was killed at work".to_owned()));
+        }
+        let signed = self.assignments(tables, "signature IS NOT NULL")?;
+        let held: Vec<u64> = self.kills.iter().flat_map(|kill| kill.held.iter().copied()).collect();
+        match held.iter().find(|id| !signed.contains(id)).filter(|_| !was_cut_short) {
+            Some(id) => Ok(Err(format!("assignment {id} of a killed worker has no result"))),
+            None => Ok(Ok(format!(
+                "{VICTIM} was killed at work (kill -9): the {} begun jobs were submitted after the restart, each once",
+                held.len()
+            ))),
         }
     }
 
-    fn set_act(&mut self, act: Act) {
-        if let Some(round) = self.rounds.last_mut() {
-            round.act = act;
-        }
+    /// P16: workers that are asked to leave submit everything first. Refused results came too late for a vote or for a
+    /// cancelled job.
+    fn workers_stopped(&self, tables: &Tables) -> Result<Result<String, String>, Failure> {
+        let revoked = self.assignments(tables, "state = 'REVOKED'")?;
+        let (undelivered, refused) = (self.undelivered, self.refused.len());
+        Ok(match self.unsuccessful.first() {
+            Some(first) => Err(first.clone()),
+            None if undelivered > 0 => {
+                Err(format!("{undelivered} results are left in the spools of the pool's workers"))
+            }
+            None => match self.refused.iter().find(|id| !revoked.contains(id)) {
+                Some(id) => Err(format!("the result of assignment {id} was refused")),
+                None => Ok(format!(
+                    "the pool's workers left on request, spools empty; {refused} results came too late"
+                )),
+            },
+        })
+    }
+
+    fn assignments(&self, tables: &Tables, condition: &str) -> Result<BTreeSet<u64>, Failure> {
+        let ids = tables.column::<i64>(&format!("SELECT id FROM pool_assignments WHERE {condition}"), [])?;
+        Ok(ids.into_iter().map(i64::unsigned_abs).collect())
     }
 }
 
-impl PoolLoss {
-    /// Whether it was killed at something.
-    pub(super) fn is_midway(&self) -> bool {
-        !self.held.is_empty()
-    }
-}
-
-fn of<'a>(owners: &'a [Person], name: &str) -> Result<&'a Person, Failure> {
+fn owner_of<'a>(owners: &'a [Person], name: &str) -> Result<&'a Person, Failure> {
     let owner = owners.iter().find(|owner| owner.name == name);
-    owner.ok_or_else(|| io::Error::other(format!("nobody is called {name}")).into())
+    owner.ok_or_else(|| io::Error::other(format!("there is no owner {name}")).into())
 }
 
-/// The proof of a result (P17).
 async fn receipt(client: &Client, job: u64) -> Result<Receipt, Failure> {
     let receipt = client.get(&["jobs", &job.to_string(), "receipt"], &[]).await?;
     let read = Receipt::parse(receipt.to_string().as_bytes());
     Ok(read.map_err(|error| io::Error::other(format!("the receipt of job {job}: {error}")))?)
 }
 
-/// How many lies it takes until their author is shut out (P15).
-pub(super) const LIES_UNTIL_BANNED: u64 = 3;
-/// Long enough for everybody to see it.
-const DOWN_FOR: Duration = Duration::from_millis(600);
-/// A list of jobs is more to read than anything else that the demo asks for.
-const BETWEEN_QUESTIONS: Duration = Duration::from_millis(200);
-/// So that nobody waits for long while many are fetched.
-const RECEIPTS_AT_ONCE: usize = 20;
+/// Status of a job, hash of its accepted result, number of its assignments. Their ids are 64 times the job's and a number.
+const JOB: &str = "
+    SELECT e.status, a.output_hash, (SELECT count(*) FROM pool_assignments WHERE id / 64 = e.id)
+    FROM pool_ends e LEFT JOIN pool_assignments a ON a.id = e.assignment_id WHERE e.id = ?1";
+const BEGUN: &str = "
+    SELECT a.id FROM pool_assignments a JOIN workers w ON w.id = a.worker_id
+    WHERE w.name = ?1 AND a.state = 'STARTED'";
+/// Assignments that ended without a signed result, except those of votes and of cancelled jobs, which may be revoked.
+const LEASE_LOST: &str = "
+    SELECT count(*) FROM pool_assignments a
+    JOIN pool_jobs j ON j.id = a.id / 64 JOIN pool_ends e ON e.id = j.id
+    WHERE (a.state IN ('COMPLETED', 'FAILED')) <> (a.signature IS NOT NULL)
+        OR (a.signature IS NULL AND NOT (a.state = 'REVOKED' AND (j.redundancy > 1 OR e.status = 'cancelled')))";
+const OWNER_TWICE: &str = "
+    SELECT count(*) FROM (SELECT 1 FROM pool_assignments
+        WHERE state = 'COMPLETED' GROUP BY id / 64, owner_user_id HAVING count(*) > 1)";
+/// Number of lies until their author is banned (P15).
+const LIES_UNTIL_BANNED: u64 = 3;

@@ -9,9 +9,7 @@ use crate::{
     secrets::Secrets,
 };
 use muster_coordinator::Coordinator;
-use muster_dashboard::Dashboard;
 use muster_http::HttpState;
-use muster_simulation::Simulation;
 use muster_worker_kit::http::Servers;
 use std::{
     net::SocketAddr,
@@ -26,8 +24,7 @@ pub(super) struct Server {
     pub(super) address: SocketAddr,
     pub(super) node_secret: String,
     pub(super) enrol_secret: String,
-    pub(super) slots: usize,
-    /// Where sessions write.
+    /// Directory that sessions write to.
     pub(super) output: PathBuf,
     pub(super) admin_token: String,
     directory: TempDir,
@@ -56,7 +53,6 @@ impl Server {
             address,
             node_secret: secrets.node.reveal().to_owned(),
             enrol_secret: secrets.enrolment.reveal().to_owned(),
-            slots: usize::try_from(config.settings.slots).unwrap_or(usize::MAX),
             output: config.simulation.output_root.clone(),
             admin_token: secrets.admin.reveal().to_owned(),
             directory,
@@ -64,7 +60,12 @@ impl Server {
             coordinator,
             stop,
             listening,
-            working: tokio::spawn(work((simulation, dashboard), config, stopped)),
+            working: tokio::spawn(async move {
+                tokio::select! {
+                    () = assembly::work(simulation, dashboard, &config) => {}
+                    () = serve::wait_for(stopped) => {}
+                }
+            }),
         })
     }
 
@@ -73,7 +74,7 @@ impl Server {
         self.client_with(Some(self.admin_token.clone()))
     }
 
-    /// The connection of whoever has a token, or none.
+    /// A connection with a token, or with none.
     pub(super) fn client_with(&self, token: Option<String>) -> Client {
         let servers = Servers::parse([self.url.as_str()]).expect("made from a socket's address");
         Client::new(servers, token)
@@ -83,17 +84,17 @@ impl Server {
         self.directory.path().join("admin-token")
     }
 
-    /// Where everything is that belongs to the demo.
+    /// Directory of all the demo's files.
     pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Leaves the demo's files behind, for whoever must find out what went wrong.
+    /// Leaves the demo's files behind, so that a failure can be examined.
     pub(super) fn keep_files(&mut self) {
         self.directory.disable_cleanup(true);
     }
 
-    /// How many callbacks it has taken, heartbeats and repeats included.
+    /// Number of callbacks it has taken, heartbeats and repeats included.
     pub(super) fn callbacks(&self) -> u64 {
         callbacks_in(&self.http.metrics.text())
     }
@@ -107,19 +108,7 @@ impl Server {
     }
 }
 
-/// Does what sessions need done outside, and counts what happens, until the server stops.
-async fn work(
-    (simulation, dashboard): (Simulation, Dashboard),
-    config: Config,
-    stopped: watch::Receiver<bool>,
-) {
-    tokio::select! {
-        () = assembly::work(simulation, dashboard, &config) => {}
-        () = serve::wait_for(stopped) => {}
-    }
-}
-
-/// The sum over all nodes, from the counts that the server shows to anybody who measures it (I8).
+/// The sum over all nodes, from the server's metrics (I8).
 fn callbacks_in(metrics: &str) -> u64 {
     let taken = metrics.lines().filter(|line| {
         let counter = line.strip_prefix("muster_http_requests_total{");
@@ -141,15 +130,14 @@ fn settings(listen: &str, data: &Path) -> Result<Config, Failure> {
     Ok(Config::parse(&layers)?)
 }
 
-/// Where the court is, below the data.
+/// Directory of the court, below the data.
 pub(super) const COURT: &str = "court";
 
-/// The defaults, but that an agent that is cut off is missed within seconds, that a job which a killed agent had not begun is handed out again within the demo, not after it, and
-/// that a killed worker is missed as soon. That workers are killed in every round is not held against them. Whoever watches
-/// the demo for a week finds the pool's people logged in still.
+/// The defaults, except: work that a killed agent had not begun is handed out again within the demo, and a killed
+/// worker is missed as soon. Workers are killed on purpose, so that never quarantines them. The logins last for a demo
+/// that runs for a week.
 const SETTINGS: &str = "[nodes]
 redeliver_after_s = 1
-offline_after_s = 6
 [simulation]
 heartbeat_ms = 250
 quarantine_after = 1000

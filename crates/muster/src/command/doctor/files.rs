@@ -1,6 +1,6 @@
 //! The data directory and what lies in it: whose it is, secrets, room, places to write to.
 
-use super::report::Report;
+use super::Report;
 use crate::{
     config::{Config, StoreChoice},
     secrets,

@@ -1,4 +1,5 @@
-//! Frame ranges as people write and read them. The contract's ranges are half-open, and so are these.
+//! Frame ranges as people write and read them (half-open, as in the contract), and the frames of a session as a strip of
+//! characters.
 
 use serde_json::{Value, json};
 use std::str::FromStr;
@@ -14,7 +15,7 @@ struct Frames {
     end: u64,
 }
 
-/// Why a text is no list of frames.
+/// Reasons why a text is no list of frames.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FrameListError {
     #[error("{0:?} is no frame and no range of frames; {HOW}")]
@@ -34,7 +35,7 @@ impl FromStr for FrameList {
     type Err = FrameListError;
 
     fn from_str(text: &str) -> Result<Self, FrameListError> {
-        pieces(text).into_iter().map(piece).collect::<Result<_, _>>().map(Self)
+        pieces(text).into_iter().map(parse_range).collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -48,7 +49,7 @@ fn pieces(text: &str) -> Vec<&str> {
     text.split(is_end).map(str::trim).collect()
 }
 
-fn piece(text: &str) -> Result<Frames, FrameListError> {
+fn parse_range(text: &str) -> Result<Frames, FrameListError> {
     let frames = read(text).ok_or_else(|| FrameListError::NotFrames(text.to_owned()))?;
     let Frames { start, end } = frames;
     if start < end { Ok(frames) } else { Err(FrameListError::Empty { start, end }) }
@@ -85,7 +86,7 @@ impl FailedFrames {
         Self(ranges.filter_map(read).collect())
     }
 
-    /// How many frames.
+    /// Number of frames.
     pub(super) fn count(&self) -> u64 {
         self.0.iter().map(|frames| frames.end.saturating_sub(frames.start)).sum()
     }
@@ -101,14 +102,83 @@ impl FailedFrames {
     }
 }
 
-/// What to write.
+/// Advice in error messages.
 const HOW: &str = "write ranges such as 120-130,200: from the first frame up to, not including, the second; a single number is one frame";
-/// What fits into a few lines; `--json` has them all.
+/// Number of ranges that fit into a few lines; `--json` has them all.
 const RANGES_MAX: usize = 20;
+
+/// Draws a session's coverage in so many cells: `█` done, `▓` at a worker, `▒` waiting for another worker, `·` not
+/// given out, `×` failed. Of a cell's frames the least advanced one decides, so that a gap never hides; a failed frame
+/// comes before all others.
+pub(in crate::command) fn strip(session: &Value, cells: usize) -> String {
+    stages(session, cells).into_iter().map(Stage::mark).collect()
+}
+
+/// As [`strip`], with failed cells in red where colours are used.
+pub(super) fn coloured(session: &Value, cells: usize, is_colourful: bool) -> String {
+    let plain = strip(session, cells);
+    if is_colourful { plain.replace(FAILED, &format!("\u{1b}[31m{FAILED}\u{1b}[0m")) } else { plain }
+}
+
+fn stages(session: &Value, cells: usize) -> Vec<Stage> {
+    let total = session.get("totalFrames").and_then(Value::as_u64).unwrap_or(0);
+    let Some(width) = std::num::NonZeroU64::new(total.min(cells as u64)) else {
+        return Vec::new();
+    };
+    let mut drawn = vec![Stage::Done; usize::try_from(width.get()).unwrap_or(0)];
+    let coverage = session.get("coverage").and_then(Value::as_array);
+    for (range, stage) in coverage.into_iter().flatten().filter_map(piece) {
+        for (cell, worst) in (0u64..).zip(&mut drawn) {
+            let from = u128::from(cell) * u128::from(total) / u128::from(width.get());
+            let to = u128::from(cell + 1) * u128::from(total) / u128::from(width.get());
+            if u128::from(range.0) < to && u128::from(range.1) > from {
+                *worst = (*worst).min(stage);
+            }
+        }
+    }
+    drawn
+}
+
+/// Progress of a frame, least first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Failed,
+    Waiting,
+    Returned,
+    AtWorker,
+    Done,
+}
+
+impl Stage {
+    const fn mark(self) -> char {
+        match self {
+            Self::Failed => FAILED,
+            Self::Waiting => '·',
+            Self::Returned => '▒',
+            Self::AtWorker => '▓',
+            Self::Done => '█',
+        }
+    }
+}
+
+fn piece(entry: &Value) -> Option<((u64, u64), Stage)> {
+    let range = entry.get("frameRange")?.as_array()?;
+    let stage = match entry.get("status")?.as_str()? {
+        "completed" => Stage::Done,
+        "assigned" | "running" => Stage::AtWorker,
+        "lost" => Stage::Returned,
+        "failed" => Stage::Failed,
+        _ => Stage::Waiting,
+    };
+    Some(((range.first()?.as_u64()?, range.get(1)?.as_u64()?), stage))
+}
+
+const FAILED: char = '×';
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn parsed(text: &str) -> Result<Value, String> {
         text.parse::<FrameList>().map(|list| list.to_json()).map_err(|error| error.to_string())
@@ -149,5 +219,32 @@ mod tests {
         let many: Vec<Value> = (0..25).map(|frame| json!([frame * 2, frame * 2 + 1])).collect();
         let text = FailedFrames::of(&json!({ "failedFrames": many })).text();
         assert!(text.ends_with("[38, 39) and 5 more ranges"), "{text}");
+    }
+
+    /// S26: the strip shows every frame that is not done.
+    #[test]
+    fn the_least_advanced_frame_decides() {
+        let entry =
+            |start: u64, end: u64, status: &str| json!({"frameRange": [start, end], "status": status});
+        let session = json!({"totalFrames": 100, "coverage": [
+            entry(0, 35, "completed"), entry(35, 50, "running"), entry(50, 51, "lost"), entry(51, 60, "completed"),
+            entry(60, 100, "pending"),
+        ]});
+        assert_eq!(strip(&session, 10), "███▓▓▒····");
+        assert_eq!(strip(&json!({"totalFrames": 0}), 10), "");
+        assert_eq!(strip(&json!({}), 10), "");
+    }
+
+    /// S26b: one failed frame among many shows, by its mark alone, and in red where colours are used.
+    #[test]
+    fn a_failed_frame_shows() {
+        let entry =
+            |start: u64, end: u64, status: &str| json!({"frameRange": [start, end], "status": status});
+        let session = json!({"totalFrames": 100, "coverage": [
+            entry(0, 34, "completed"), entry(34, 35, "failed"), entry(35, 90, "completed"), entry(90, 100, "pending"),
+        ]});
+        assert_eq!(strip(&session, 10), "███×█████·");
+        assert_eq!(coloured(&session, 10, false), "███×█████·");
+        assert_eq!(coloured(&session, 10, true), "███\u{1b}[31m×\u{1b}[0m█████·");
     }
 }

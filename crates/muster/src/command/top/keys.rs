@@ -1,8 +1,7 @@
-//! What each key does.
+//! Keys, and the questions that some of them open.
 
 use super::{
-    prompt::{HELP, Mode, Order},
-    queue::Kind,
+    fleet::Kind,
     state::{Action, Pane, State},
 };
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -175,5 +174,75 @@ fn help() -> Mode {
 }
 
 const PAGE: usize = 10;
-/// What the server takes as a note or a reason.
+/// Longest note or reason that the server accepts.
 const WORDS_MAX: usize = 500;
+
+/// Current meaning of keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Moving about.
+    #[default]
+    Looking,
+    /// Writing what the lines of a pane must contain.
+    Filtering,
+    /// Reading a text.
+    Reading { title: String, text: String },
+    /// Saying yes or no.
+    Confirming(Order),
+    /// Writing a few words about an order.
+    Writing { order: Order, words: String },
+}
+
+/// Something to be done at the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Drain(String),
+    Resume(String),
+    Return(String),
+    Cancel(String),
+}
+
+impl Order {
+    /// The order as a question.
+    pub(super) fn question(&self) -> String {
+        match self {
+            Self::Drain(node) => format!("Give {node} no more work? What it has it may finish."),
+            Self::Resume(node) => format!("Give {node} work again?"),
+            Self::Return(device) => format!("Return {device} to service?"),
+            Self::Cancel(run) => format!("Cancel run {run}? Devices at work are told to stop."),
+        }
+    }
+
+    /// Prompt for the note or the reason.
+    pub(super) fn wanted(&self) -> String {
+        match self {
+            Self::Return(device) => format!("What was done about {device}?"),
+            Self::Drain(name) | Self::Resume(name) | Self::Cancel(name) => format!("Why ({name})?"),
+        }
+    }
+
+    /// Message after the order was carried out.
+    pub(super) fn done(&self) -> String {
+        match self {
+            Self::Drain(node) => format!("{node} gets no more work"),
+            Self::Resume(node) => format!("{node} gets work again"),
+            Self::Return(device) => format!("{device} is back in service"),
+            Self::Cancel(run) => format!("run {run} is cancelled"),
+        }
+    }
+}
+
+pub(super) const HELP: &str = "\
+Tab, Shift-Tab   next pane, the one before
+Up Down PgUp PgDn Home End   move in the pane
+Enter            devices of the chosen node
+Esc              back; clears the pane's filter
+/                only lines of this pane that contain …
+e                explain: why is the chosen thing not running
+d                drain the chosen node, or resume it
+r                return the chosen device to service
+c                cancel the chosen run
+?                this help
+q, Ctrl-C        quit
+
+Queues count what is at work + what waits.";

@@ -1,21 +1,22 @@
-//! The live screen: inputs from keys and the server, drawn at most ten times a second, and only when something changed.
+//! The terminal of `muster top`: its setup, the loop over input and drawing, and the orders it sends.
 
 use super::{
-    act::act,
     draw::{self, Theme},
-    follow::Line,
-    snapshot::Snapshot,
+    keys::Order,
+    snapshot::{Line, Snapshot},
     state::{Action, Input, State},
-    terminal::Taken,
+    text::Subject,
 };
 use crate::{
-    client::Client,
+    client::{Client, ClientError},
     failure::{Exit, Failure},
+    reach::Reason,
 };
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
-use serde_json::Value;
-use std::{sync::Arc, time::Duration};
+use ratatui::DefaultTerminal;
+use serde_json::{Value, json};
+use std::{io, sync::Arc, time::Duration};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::{
@@ -51,7 +52,7 @@ struct Screen {
     terminal: Taken,
 }
 
-/// Where inputs come from.
+/// Sources of input.
 struct Sources {
     keys: EventStream,
     told: Receiver<Input>,
@@ -122,3 +123,54 @@ fn stops() -> std::io::Result<[Signal; 3]> {
 const BETWEEN_DRAWINGS: Duration = Duration::from_millis(100);
 /// A burst of events waits in the network rather than here.
 const INPUTS_MAX: usize = 256;
+
+/// The terminal while it is ours; dropped, it is as it was. A panic gives it back before it says anything.
+pub(super) struct Taken(pub(super) DefaultTerminal);
+
+impl Taken {
+    pub(super) fn take() -> io::Result<Self> {
+        ratatui::try_init().map(Self)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        ratatui::restore();
+    }
+}
+
+/// Does it; there is nothing to say when it was to quit.
+pub(super) async fn act(client: &Client, action: Action) -> Option<Input> {
+    match action {
+        Action::Quit => None,
+        Action::Explain(subject) => {
+            let text = explain(client, &subject).await.unwrap_or_else(|error| error.to_string());
+            Some(Input::Text(format!("{} {}", subject.kind, subject.id), text))
+        }
+        Action::Order(order, words) => {
+            let answer = carry_out(client, &order, &words).await;
+            Some(Input::Done(answer.map_or_else(|error| error.to_string(), |_| order.done())))
+        }
+    }
+}
+
+/// The sentence, and the rule that it comes from (Q16).
+async fn explain(client: &Client, subject: &Subject) -> Result<String, ClientError> {
+    let why = client.get(&["api", "explain", subject.kind, &subject.id], &[]).await?;
+    let word = |name: &str| why[name].as_str().unwrap_or_default().replace(char::is_control, "\u{fffd}");
+    let (sentence, code, rule) = (word("sentence"), word("code"), word("rule"));
+    Ok(format!("{sentence}\n\n{code} ({rule})"))
+}
+
+async fn carry_out(client: &Client, order: &Order, words: &str) -> Result<Value, ClientError> {
+    let given = Some(words).filter(|words| !words.is_empty());
+    let reason = given.map_or_else(Reason::default, Reason::because);
+    match order {
+        Order::Drain(node) => client.order(&["api", "nodes", node, "drain"], &reason).await,
+        Order::Resume(node) => client.order(&["api", "nodes", node, "resume"], &reason).await,
+        Order::Return(device) => {
+            client.post(&["api", "devices", device, "return"], &json!({"note": given})).await
+        }
+        Order::Cancel(run) => client.order(&["api", "runs", run, "cancel"], &reason).await,
+    }
+}

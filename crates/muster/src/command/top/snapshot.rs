@@ -1,12 +1,17 @@
-//! What the server knows at one moment.
+//! Snapshots of the server, and the tasks that keep them and the feed up to date.
 
 use super::{
-    fleet::Node,
-    queue::{self, Item},
+    fleet::{self, Item, Node},
+    state::{Input, Way},
 };
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, Events};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    sync::{Notify, mpsc::Sender},
+    time::{Instant, sleep, timeout},
+};
 
 /// Everything that the screen shows, but for the events.
 #[derive(Clone, Debug, Default)]
@@ -109,13 +114,13 @@ impl Snapshot {
     pub(super) fn read(document: &Value) -> Self {
         let overview = read(&document["overview"]);
         let nodes = rows(&document["fleet"]["nodes"]).map(read).collect();
-        let queue = queue::read(document, &overview);
+        let queue = fleet::read(document, &overview);
         Self { overview, nodes, queue }
     }
 }
 
 impl Overview {
-    /// What ended in each of the last ten minutes' pieces, oldest first: tasks of devices and jobs of the pool.
+    /// Number of tasks and jobs that ended in each slice of the last ten minutes, oldest first.
     pub(super) fn ended(&self) -> Vec<u64> {
         let Throughput { tasks_ok, tasks_failed, jobs_ok, jobs_failed, .. } = &self.throughput;
         let columns = [tasks_ok, tasks_failed, jobs_ok, jobs_failed];
@@ -130,14 +135,14 @@ pub(super) async fn fetch(client: &Client) -> Result<Value, ClientError> {
     let overview = client.get(&["api", "overview"], &[]).await?;
     let fleet = client.get(&["api", "fleet"], &[]).await?;
     let runs = runs(client, &overview).await?;
-    let sessions = of_status(client, &SESSIONS, ("sessions", &overview)).await?;
+    let sessions = of_status(client, &SESSIONS, "sessions", &overview).await?;
     let server = client.servers().to_string();
     Ok(json!({"server": server, "overview": overview, "fleet": fleet, "runs": runs, "sessions": sessions}))
 }
 
 /// The runs that have not ended; those at work with how far they are.
 async fn runs(client: &Client, overview: &Value) -> Result<Vec<Value>, ClientError> {
-    let mut runs = of_status(client, &["api", "runs"], ("runs", overview)).await?;
+    let mut runs = of_status(client, &["api", "runs"], "runs", overview).await?;
     for run in runs.iter_mut().filter(|run| run["status"] == "running").take(DETAILS_MAX) {
         let Some(id) = run["run_id"].as_str() else { continue };
         *run = client.get(&["api", "runs", id], &[]).await?;
@@ -149,7 +154,8 @@ async fn runs(client: &Client, overview: &Value) -> Result<Vec<Value>, ClientErr
 async fn of_status(
     client: &Client,
     path: &[&str],
-    (kind, overview): (&str, &Value),
+    kind: &str,
+    overview: &Value,
 ) -> Result<Vec<Value>, ClientError> {
     let mut found = Vec::new();
     for status in ["running", "paused", "pending"] {
@@ -176,6 +182,85 @@ const SESSIONS: [&str; 3] = ["api", "v1", "sessions"];
 const ROWS_MAX: usize = 100;
 /// Runs at work are one per queue: so many are asked for their progress.
 const DETAILS_MAX: usize = 10;
+
+/// Sender of inputs, and the signal for a new snapshot.
+#[derive(Clone)]
+pub(super) struct Line {
+    pub(super) client: Arc<Client>,
+    pub(super) inputs: Sender<Input>,
+    /// Told whenever something happened that a snapshot would show.
+    pub(super) stale: Arc<Notify>,
+}
+
+impl Line {
+    /// Asks for a snapshot soon after something happened, and now and then anyway. Ends with the screen.
+    ///
+    /// A server that is slow to tell is asked less often, so that whoever looks on is no burden.
+    pub(super) async fn ask(self) {
+        let mut pause = PAUSE_MIN;
+        loop {
+            sleep(pause).await;
+            let _ = timeout(ANYWAY, self.stale.notified()).await;
+            let began = Instant::now();
+            let input = match fetch(&self.client).await {
+                Ok(document) => Input::Snapshot(Box::new(Snapshot::read(&document))),
+                Err(error) => Input::Lost(Way::Asking, error.to_string()),
+            };
+            pause = PAUSE_MIN.max(began.elapsed() * PAUSE_TO_COST);
+            if self.inputs.send(input).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Follows the feed after a number; goes on after the last one that was told. Ends with the screen.
+    pub(super) async fn follow(self, after: u64) {
+        let mut after = Some(after);
+        loop {
+            let lost = match self.client.events(after).await {
+                Ok(events) => self.hear(events, &mut after).await,
+                Err(error) => Some(error),
+            };
+            if lost.as_ref().is_some_and(is_gone) {
+                after = None;
+            }
+            // What was missed, if anything was, is in the next snapshot.
+            self.stale.notify_one();
+            let why =
+                lost.map_or_else(|| "the server ended the stream".to_owned(), |error| error.to_string());
+            if self.inputs.send(Input::Lost(Way::Following, why)).await.is_err() {
+                return;
+            }
+            sleep(BETWEEN_TRIES).await;
+        }
+    }
+
+    /// Passes on what is told, until it ends; says why if that is known.
+    async fn hear(&self, mut events: Events<'_>, after: &mut Option<u64>) -> Option<ClientError> {
+        self.inputs.send(Input::Open).await.ok()?;
+        loop {
+            let entry = match events.next().await {
+                Ok(entry) => entry?,
+                Err(error) => return Some(error),
+            };
+            // Only the news that entries are gone has no number.
+            *after = entry.seq;
+            self.stale.notify_one();
+            self.inputs.send(Input::Entry(entry)).await.ok()?;
+        }
+    }
+}
+
+/// The entries after a number are no longer kept, or never were: the server has another store now.
+fn is_gone(error: &ClientError) -> bool {
+    matches!(error, ClientError::Refused { status, .. } if status.as_u16() == 410)
+}
+
+const PAUSE_MIN: Duration = Duration::from_millis(900);
+/// At most a tenth of the time is spent on asking.
+const PAUSE_TO_COST: u32 = 9;
+const ANYWAY: Duration = Duration::from_secs(4);
+const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,10 @@
-//! What is on the screen: changed by inputs alone, without IO, a clock or a terminal.
+//! State of the screen: changed by inputs alone, without IO, a clock or a terminal.
 
 use super::{
-    event_line::{EventLine, Subject},
-    fleet::{Device, Node},
-    prompt::{Mode, Order},
-    queue::{Item, Kind},
+    fleet::{Device, Item, Kind, Node},
+    keys::{Mode, Order},
     snapshot::Snapshot,
+    text::{EventLine, Subject},
 };
 use crate::client::Entry;
 use crossterm::event::KeyEvent;
@@ -19,17 +18,17 @@ pub(super) struct State {
     pub(super) snapshot: Snapshot,
     /// The newest last.
     pub(super) events: VecDeque<EventLine>,
-    /// What ails the asking and the following; the screen shows what was known before.
+    /// Current errors of requests and of the feed; the screen then shows the last known state.
     pub(super) ailing: [Option<String>; 2],
     pub(super) pane: Pane,
     /// The chosen line of each pane; of events, how far it is from the newest.
     pub(super) cursors: [usize; 3],
-    /// What lines of each pane must contain.
+    /// Filter text of each pane.
     pub(super) filters: [String; 3],
     /// The node whose devices are shown in place of all nodes.
     pub(super) open_node: Option<String>,
     pub(super) mode: Mode,
-    /// What came of the last order.
+    /// Result of the last order.
     pub(super) notice: Option<String>,
 }
 
@@ -42,14 +41,14 @@ pub(super) enum Pane {
     Events,
 }
 
-/// How the server is spoken to; either way may fail alone.
+/// The two connections to the server; either may fail alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Asking,
     Following,
 }
 
-/// What the screen is told.
+/// Input to the screen.
 #[derive(Debug)]
 pub(super) enum Input {
     Key(KeyEvent),
@@ -62,11 +61,11 @@ pub(super) enum Input {
     Lost(Way, String),
     /// A text to read, such as an explanation: its title, and the text.
     Text(String, String),
-    /// What came of an order.
+    /// Result of an order.
     Done(String),
 }
 
-/// What the screen wants done.
+/// Action that the screen requests.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Quit,
@@ -135,7 +134,7 @@ impl State {
         self.events.iter().filter(|event| self.lets_through(Pane::Events, &event.line())).collect()
     }
 
-    /// What `explain` would be about.
+    /// Subject for `explain`.
     pub(super) fn subject(&self) -> Option<Subject> {
         let cursor = self.cursors[self.pane as usize];
         match self.pane {
@@ -160,7 +159,7 @@ impl State {
         Some(Subject::new("device", &devices.get(self.cursors[Pane::Fleet as usize])?.0))
     }
 
-    /// How many lines a pane has.
+    /// Number of lines in a pane.
     pub(super) fn length(&self, pane: Pane) -> usize {
         match pane {
             Pane::Fleet => self.devices().map_or_else(|| self.nodes().len(), |devices| devices.len()),
@@ -227,5 +226,4 @@ fn contains(line: &str, filter: &str) -> bool {
 const EVENTS_MAX: usize = 1000;
 
 #[cfg(test)]
-#[path = "state_tests.rs"]
 pub(super) mod tests;

@@ -1,8 +1,8 @@
 //! What people should look at (N17).
 
 use super::refuse;
-use crate::{translate::show_alert, wire::AlertList};
 use axum::{Json, extract::State};
+use muster_contract_operations::{AlertList, show_alert};
 use muster_http::{HttpState, Operator, Params, Problem};
 use muster_store::Page;
 use utoipa_axum::{router::OpenApiRouter, routes};

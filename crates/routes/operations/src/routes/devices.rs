@@ -1,11 +1,11 @@
 //! Devices: list, show, label, return to service (Q15, Q11).
 
 use super::refuse;
-use crate::{
-    translate::{DEVICE_WORDS, read_device_status, read_labels, read_note, show_device},
-    wire::{Device, DeviceList, DevicePatch, DeviceReturn, DeviceStatusWord, NameWord},
-};
 use axum::{Json, extract::State};
+use muster_contract_operations::{
+    DEVICE_WORDS, Device, DeviceList, DevicePatch, DeviceReturn, DeviceStatusWord, NameWord,
+    read_device_status, read_labels, read_note, show_device,
+};
 use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem};
 use muster_model::{Name, ask::devices};
 use muster_store::{LaneFilter, Page};

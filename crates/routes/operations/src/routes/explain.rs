@@ -1,11 +1,11 @@
 //! Why is this not running (Q16).
 
 use super::refuse;
-use crate::{translate::read_subjects, wire::KindWord};
 use axum::{
     Json,
     extract::{Path, State, rejection::PathRejection},
 };
+use muster_contract_operations::{KindWord, read_subjects};
 use muster_coordinator::Refusal;
 use muster_explain::{Why, show};
 use muster_http::{HttpState, Operator, Problem};

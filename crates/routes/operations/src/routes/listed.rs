@@ -1,9 +1,6 @@
 //! Runs of a page with how far each is (Q15).
 
-use crate::{
-    translate::{count_rows, show_listed},
-    wire::{Counts, ListedRun},
-};
+use muster_contract_operations::{Counts, ListedRun, count_rows, show_listed};
 use muster_model::JobId;
 use muster_store::{CountedJob, Cursor, JobFilter, Page, Reader, StoreError};
 use std::{

@@ -1,8 +1,8 @@
 //! What operators do to nodes: drain, resume, give a secret (Q15).
 
 use super::{pcs, refuse};
-use crate::wire::{NewSecret, Pc};
 use axum::{Json, extract::State};
+use muster_contract_operations::{NewSecret, Pc};
 use muster_http::{HttpState, Operator, PathText, Problem};
 use muster_model::ask::devices;
 use sha2::{Digest, Sha256};

@@ -1,11 +1,10 @@
 //! PCs: list, show, cap (Q13, Q3).
 
 use super::refuse;
-use crate::{
-    translate::{LiveFacts, read_cap, show_history, show_pc},
-    wire::{Pc, PcDetail, PcList, PcPatch},
-};
 use axum::{Json, extract::State};
+use muster_contract_operations::{
+    LiveFacts, Pc, PcCounts, PcDetail, PcList, PcPatch, read_cap, show_history, show_pc,
+};
 use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem};
 use muster_model::{Name, WorkerSupply, ask::devices::SetCap};
 use muster_store::{Page, WorkerSummary};
@@ -99,7 +98,14 @@ async fn overlay(http: &HttpState, pcs: &[WorkerSummary]) -> Result<Vec<Pc>, Pro
     let slots = http.coordinator.settings().slots;
     let show = |pc: &WorkerSummary| {
         let last_seen = http.coordinator.last_seen(&pc.worker.id);
-        show_pc(pc, &LiveFacts { last_seen, supply: supplies.remove(&pc.worker.id), slots })
+        let counts = PcCounts {
+            worker: &pc.worker,
+            device_count: pc.device_count,
+            idle_count: pc.idle_count,
+            error_count: pc.error_count,
+            disconnected_count: pc.disconnected_count,
+        };
+        show_pc(&counts, &LiveFacts { last_seen, supply: supplies.remove(&pc.worker.id), slots })
     };
     Ok(pcs.iter().map(show).collect())
 }

@@ -1,11 +1,11 @@
 //! What a run's rows and a device's leave to look at: attempts, files, the rows themselves (Q12, N21).
 
 use super::{config, damaged, damaged_run, refuse};
-use crate::{
-    translate::{show_artifact, show_attempts, show_task},
-    wire::{ArtifactList, AttemptList, JsonText, TaskDeviceList},
-};
 use axum::{Json, extract::State};
+use muster_artifacts::StoragePath;
+use muster_contract_operations::{
+    ArtifactList, AttemptList, JsonText, TaskDeviceList, show_artifact, show_attempts, show_task,
+};
 use muster_http::{HttpState, Operator, Params, PathText, Problem};
 use muster_model::{JobId, JobRecord, Name, Scope, TaskRecord};
 use muster_store::{Cursor, JobFilter, Page, Reader, StoreError, TaskFilter};
@@ -75,7 +75,10 @@ async fn artifacts(
     let filter = TaskFilter { has_artifact: true, ..TaskFilter::default() };
     let read = http.coordinator.read(move |store| store.tasks(job, &filter, &page)).await;
     let Page { items, next } = read.map_err(refuse)?;
-    Ok(Json(ArtifactList { artifacts: items.iter().filter_map(show_artifact).collect(), next }))
+    Ok(Json(ArtifactList {
+        artifacts: items.iter().filter_map(|task| show_artifact(task, stored)).collect(),
+        next,
+    }))
 }
 
 /// Lists a device's rows in the newest runs, newest first.
@@ -128,7 +131,7 @@ async fn artifacts_of_device(
     params: Params,
 ) -> Result<Json<ArtifactList>, Problem> {
     let rows = newest(&http, &id, &params, true).await?;
-    let artifacts = rows.iter().filter_map(|(_, task)| show_artifact(task)).collect();
+    let artifacts = rows.iter().filter_map(|(_, task)| show_artifact(task, stored)).collect();
     Ok(Json(ArtifactList { artifacts, next: None }))
 }
 
@@ -196,3 +199,8 @@ fn may_be_in(job: &JobRecord, lane: Option<&Name>) -> bool {
 const RUNS_MAX: u32 = 50;
 /// As many rows as are read in well under a second.
 const ROWS_MAX: u64 = 500_000;
+
+/// The path of a file as this server stores it; nothing for a path that is none.
+fn stored(path: &str) -> Option<String> {
+    StoragePath::parse(path).ok().map(|path| path.to_string())
+}

@@ -1,16 +1,15 @@
 //! What failed of a run, and once more (Q15).
 
 use super::{damaged_run, refuse, runs::ask};
-use crate::{
-    translate::{Retry, failure_of, read_key, read_retry, show_failures},
-    wire::{FailureList, RetryRequest, RunState},
-};
 use axum::{
     Json,
     extract::State,
     http::{HeaderMap, StatusCode},
 };
 use futures_util::{StreamExt, TryStreamExt, stream};
+use muster_contract_operations::{
+    FailureList, Retry, RetryRequest, RunState, failure_of, read_key, read_retry, show_failures,
+};
 use muster_coordinator::Refusal;
 use muster_http::{HttpState, JsonBody, Operator, PathText, Problem};
 use muster_model::{Actor, JobId, JobRecord, Name, TaskRecord, TaskStatus, ask::devices::ReturnToService};

@@ -1,13 +1,11 @@
 //! The RPCs, answered the way PostgREST does (Q14).
 
 use super::{config, damaged, refuse};
-use crate::{
-    translate::{Ending, read_claim, read_complete, read_fail, read_nothing, read_renew, show_task_row},
-    wire::{
-        ClaimArgs, ClaimedRows, CompleteArgs, FailArgs, JsonText, RenewArgs, SweepArgs, Swept, TaskDevice,
-    },
-};
 use axum::{Json, extract::State};
+use muster_contract_operations::{
+    ClaimArgs, ClaimedRows, CompleteArgs, Ending, FailArgs, JsonText, RenewArgs, SweepArgs, Swept,
+    TaskDevice, read_claim, read_complete, read_fail, read_nothing, read_renew, show_task_row,
+};
 use muster_coordinator::Refusal;
 use muster_http::{Caller, HttpState, JsonBody, Problem};
 use muster_model::{

@@ -1,17 +1,15 @@
 //! Runs: submit, list, show, cancel (Q15, Q7).
 
 use super::{listed::Closed, refuse};
-use crate::{
-    translate::{
-        Progress, RUN_WORDS, RunFilter, rate_since, read_key, read_run_status, read_submission, show_state,
-        show_warnings,
-    },
-    wire::{NameWord, RunDetail, RunList, RunRequest, RunState, RunStatusWord, SubmittedRun, Warning},
-};
 use axum::{
     Extension, Json,
     extract::State,
     http::{HeaderMap, StatusCode},
+};
+use muster_contract_operations::{
+    NameWord, Progress, RUN_WORDS, RowCounts, RunDetail, RunFilter, RunList, RunRequest, RunState,
+    RunStatusWord, SubmittedRun, Warning, rate_since, read_key, read_run_status, read_submission, show_state,
+    show_warnings,
 };
 use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem};
 use muster_model::{Actor, Ask, JobId, JobReply, Scope, Timestamp, ask::devices::Cancel};
@@ -144,6 +142,7 @@ fn progress(store: &dyn Reader, id: JobId, now: Timestamp) -> Result<Option<Prog
         return Ok(None);
     };
     let counts = store.job_counts(id, rate_since(job.started_at, now))?;
+    let counts = RowCounts { per_worker: counts.per_worker, ended_since: counts.ended_since };
     let targets = store.targets(&job.scope)?;
     Ok(Some(Progress { job, counts, targets, now }))
 }

@@ -1,14 +1,13 @@
 //! Schedules: make, list, show, delete (Q17).
 
 use super::{damaged, refuse};
-use crate::{
-    translate::{read_key, read_schedule, show_schedule},
-    wire::{Schedule, ScheduleList, ScheduleRequest, ScheduleState},
-};
 use axum::{
     Json,
     extract::State,
     http::{HeaderMap, StatusCode},
+};
+use muster_contract_operations::{
+    Schedule, ScheduleList, ScheduleRequest, ScheduleState, read_key, read_schedule, show_schedule,
 };
 use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem};
 use muster_model::{ScheduleId, ask::schedules::Delete};

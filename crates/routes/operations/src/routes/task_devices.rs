@@ -1,11 +1,11 @@
 //! Rows of `task_devices` and their history (Q1, Q12).
 
 use super::{config, damaged, refuse};
-use crate::{
-    translate::{ROW_WORDS, read_row_status, show_station, show_task},
-    wire::{History, NameWord, RowStatusWord, TaskDevice, TaskDeviceList},
-};
 use axum::{Json, extract::State};
+use muster_contract_operations::{
+    History, NameWord, ROW_WORDS, RowStatusWord, TaskDevice, TaskDeviceList, read_row_status, show_station,
+    show_task,
+};
 use muster_http::{HttpState, Operator, Params, PathText, Problem};
 use muster_model::{JobId, TaskId};
 use muster_store::{Page, Reader, TaskFilter};

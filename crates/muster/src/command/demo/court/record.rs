@@ -1,35 +1,34 @@
-//! What the court's files say, read as anybody could who is given the directory.
+//! The court's files, read as anybody could who is given the directory.
 
 use crate::failure::Failure;
 use muster_court::{Document, Folder, Id, Kind, Place};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All that a court leaves.
+/// The files of a court that has stopped.
 #[derive(Debug, Default)]
-pub(in super::super) struct Record {
+pub(super) struct Record {
     /// Events that are over, by id.
-    pub(in super::super) events: BTreeSet<String>,
-    pub(in super::super) tasks: Vec<TaskFile>,
+    pub(super) events: BTreeSet<String>,
+    pub(super) tasks: Vec<TaskFile>,
     /// The status of each result, by task.
-    pub(in super::super) results: BTreeMap<String, String>,
-    /// Messages that were sent, with the task whose end they tell, if they do.
-    pub(in super::super) sent: BTreeMap<String, Option<String>>,
+    pub(super) results: BTreeMap<String, String>,
+    /// Messages that were sent, with the task whose end they tell, if any.
+    pub(super) sent: BTreeMap<String, Option<String>>,
     /// Files that are still under way, or were given up.
-    pub(in super::super) leftovers: Vec<String>,
+    pub(super) leftovers: Vec<String>,
 }
 
 /// One task.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct TaskFile {
-    pub(in super::super) id: String,
-    pub(in super::super) event: String,
-    /// It is over, and its file says how.
-    pub(in super::super) status: String,
-    pub(in super::super) attempts: usize,
+pub(super) struct TaskFile {
+    pub(super) id: String,
+    pub(super) event: String,
+    /// Its end, from its file.
+    pub(super) status: String,
     /// Attempts that ended with the court.
-    pub(in super::super) interrupted: usize,
-    /// What the server was handed for it: the kind, and the id.
-    pub(in super::super) remote: BTreeSet<(String, String)>,
+    pub(super) interrupted: usize,
+    /// The kind and the id of its work at the server.
+    pub(super) remote: BTreeSet<(String, String)>,
 }
 
 impl Record {
@@ -82,7 +81,6 @@ impl TaskFile {
             status: file.text("status").unwrap_or_default(),
             interrupted: attempts.iter().filter(is_interrupted).count(),
             remote: attempts.iter().filter_map(remote).collect(),
-            attempts: attempts.len(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A stand-in for Slack: takes posts, and remembers which message each was.
+//! A stand-in for Slack: accepts posts and remembers the id of each message.
 
 use crate::failure::Failure;
 use axum::{Json, Router, extract::State, http::HeaderMap, routing::post};
@@ -9,17 +9,17 @@ use std::{
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 
-/// The stand-in; it closes when this is dropped.
+/// The stand-in; it stops when this is dropped.
 pub(super) struct Slack {
     pub(super) url: String,
-    /// What opens it.
+    /// The token that it accepts.
     pub(super) token: String,
-    hall: Arc<Hall>,
+    channel: Arc<Channel>,
     listening: JoinHandle<()>,
 }
 
-/// What was posted.
-struct Hall {
+/// The posted messages.
+struct Channel {
     token: String,
     posts: Mutex<Vec<String>>,
 }
@@ -29,15 +29,15 @@ impl Slack {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let token: String = rand::random::<[u8; 16]>().iter().map(|byte| format!("{byte:02x}")).collect();
-        let hall = Arc::new(Hall { token: token.clone(), posts: Mutex::default() });
-        let router = Router::new().route("/chat.postMessage", post(take)).with_state(Arc::clone(&hall));
+        let channel = Arc::new(Channel { token: token.clone(), posts: Mutex::default() });
+        let router = Router::new().route("/chat.postMessage", post(accept)).with_state(Arc::clone(&channel));
         let listening = tokio::spawn(muster_http::listen(listener, router, std::future::pending()));
-        Ok(Self { url, token, hall, listening })
+        Ok(Self { url, token, channel, listening })
     }
 
-    /// The messages that were posted, by their ids, as often as they were.
+    /// Ids of the posted messages, repeats included.
     pub(super) fn posts(&self) -> Vec<String> {
-        self.hall.posts().clone()
+        self.channel.posts().clone()
     }
 }
 
@@ -47,22 +47,26 @@ impl Drop for Slack {
     }
 }
 
-impl Hall {
+impl Channel {
     fn posts(&self) -> MutexGuard<'_, Vec<String>> {
         self.posts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Answers as Slack does, which says no with a status of 200 as well.
-async fn take(State(hall): State<Arc<Hall>>, headers: HeaderMap, Json(message): Json<Value>) -> Json<Value> {
+/// Answers as Slack does: a refusal has the status 200, too.
+async fn accept(
+    State(channel): State<Arc<Channel>>,
+    headers: HeaderMap,
+    Json(message): Json<Value>,
+) -> Json<Value> {
     let shown = headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-    if shown != Some(hall.token.as_str()) {
+    if shown != Some(channel.token.as_str()) {
         return Json(json!({"ok": false, "error": "invalid_auth"}));
     }
     let Some(id) = message.pointer("/metadata/event_payload/id").and_then(Value::as_str) else {
         return Json(json!({"ok": false, "error": "invalid_metadata_format"}));
     };
-    let mut posts = hall.posts();
+    let mut posts = channel.posts();
     posts.push(id.to_owned());
     Json(json!({"ok": true, "channel": "C0DEMO", "ts": format!("{}.000100", 1_700_000_000 + posts.len())}))
 }

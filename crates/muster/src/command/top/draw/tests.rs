@@ -13,7 +13,7 @@ fn drawn(state: &State, is_coloured: bool) -> Buffer {
     terminal.backend().buffer().clone()
 }
 
-/// What is on a screen, line by line.
+/// The content of a screen, line by line.
 fn screen(state: &State) -> String {
     let buffer = drawn(state, true);
     let line = |y: u16| (0..110).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();

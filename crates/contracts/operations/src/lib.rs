@@ -1,0 +1,53 @@
+//! Contract Q on the wire: what operators, clients and PCs send, and what they get.
+//!
+//! One file per noun has its wire types, reads them into commands and shows records and replies. No IO happens here, and
+//! nothing is decided.
+
+mod artifact;
+mod attempt;
+mod device;
+mod explain;
+mod pc;
+mod refusal;
+mod request;
+mod retry;
+mod rpc;
+mod run;
+mod schedule;
+mod status;
+mod submission;
+mod task_device;
+mod warning;
+
+pub use artifact::{Artifact, ArtifactList, show_artifact};
+pub use attempt::{Attempt, AttemptList, show_attempts};
+pub use device::{Device, DeviceList, read_labels, read_note, show_device};
+pub use explain::{KINDS as EXPLAINED_KINDS, read_subjects};
+pub use pc::{
+    Alert, AlertList, LiveFacts, NewSecret, Pc, PcCounts, PcDetail, PcEvent, PcList, read_cap, show_alert,
+    show_history, show_pc,
+};
+pub use refusal::{as_postgrest, phrase};
+pub use request::{
+    ClaimArgs, CompleteArgs, DevicePatch, DeviceReturn, FailArgs, PcPatch, RenewArgs, RetryRequest,
+    RunRequest, ScheduleRequest, SweepArgs,
+};
+pub use retry::{Retry, failure_of, read_retry, show_failures};
+pub use rpc::{Ending, Swept, read_claim, read_complete, read_fail, read_nothing, read_renew};
+pub use run::{
+    Counts, Failure, FailureList, ListedRun, Progress, RowCounts, Run, RunDetail, RunList, RunState,
+    count_rows, rate_since, show_listed, show_state,
+};
+pub use schedule::{
+    MISSED_WORDS, Schedule, ScheduleList, ScheduleState, ScheduledRun, Scope, read_schedule, show_schedule,
+};
+pub use status::{
+    DEVICE_WORDS, DeviceStatusWord, KindWord, NameWord, ROW_WORDS, RUN_WORDS, RowStatusWord, RunFilter,
+    RunStatusWord, read_device_status, read_row_status, read_run_status,
+};
+pub use submission::{read_key, read_submission};
+pub use task_device::{
+    ClaimedRows, History, JsonText, Station, TaskDevice, TaskDeviceList, show_station, show_task,
+    show_task_row,
+};
+pub use warning::{SubmittedRun, Warning, show_warnings};
