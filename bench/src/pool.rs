@@ -8,11 +8,11 @@ use super::{
     server::{ADMIN_TOKEN, Server},
     stopwatch::{busy, now},
 };
-use muster_proof::{KeyPair, PublicKey, signed_bytes};
 use muster_contract_pool::{
-    Assignment, BatchRequest, JobRequest, RegisterRequest, SubmitRequest, SubmittedItem, WorkAnswer, WorkRequest,
-    WorkerSummary, to_bytes,
+    Assignment, BatchRequest, JobRequest, RegisterRequest, SubmitRequest, SubmittedItem, WorkAnswer,
+    WorkRequest, WorkerSummary, to_bytes,
 };
+use muster_proof::{KeyPair, PublicKey, signed_bytes};
 use serde::Serialize;
 use serde_json::json;
 use std::{
